@@ -1,0 +1,74 @@
+"""Rankwell: accelerated learning to rank.
+
+The public names, and nothing else. They are looked up when first used, so `import rankwell` stays light: no compiler,
+no GPU and no optional package is touched.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rankwell.errors import (
+    DataError,
+    DeviceError,
+    FileFormatError,
+    NotFittedError,
+    ParameterError,
+    RankwellError,
+)
+from rankwell.version import __version__
+
+if TYPE_CHECKING:
+    from rankwell.data.binning import Binner
+    from rankwell.data.dataset import RankingDataset
+    from rankwell.data.files import read, write
+    from rankwell.data.synthetic import make_ranking
+    from rankwell.metrics.evaluation import evaluate
+    from rankwell.metrics.significance import compare
+    from rankwell.rankers.base import Ranker
+    from rankwell.rankers.least_squares import LeastSquares
+    from rankwell.rankers.registry import load
+
+_HOME_OF = {
+    "Binner": "rankwell.data.binning",
+    "LeastSquares": "rankwell.rankers.least_squares",
+    "Ranker": "rankwell.rankers.base",
+    "RankingDataset": "rankwell.data.dataset",
+    "compare": "rankwell.metrics.significance",
+    "evaluate": "rankwell.metrics.evaluation",
+    "load": "rankwell.rankers.registry",
+    "make_ranking": "rankwell.data.synthetic",
+    "read": "rankwell.data.files",
+    "write": "rankwell.data.files",
+}
+
+__all__ = [
+    "Binner",
+    "DataError",
+    "DeviceError",
+    "FileFormatError",
+    "LeastSquares",
+    "NotFittedError",
+    "ParameterError",
+    "Ranker",
+    "RankingDataset",
+    "RankwellError",
+    "__version__",
+    "compare",
+    "evaluate",
+    "load",
+    "make_ranking",
+    "read",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'rankwell' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
