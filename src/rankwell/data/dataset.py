@@ -6,6 +6,7 @@ data; rows here may stand in another order, because a query's rows are brought t
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -181,6 +182,21 @@ class RankingDataset:
         """The rows of each query, one slice at a time."""
         for start, end in zip(self.query_ptr[:-1].tolist(), self.query_ptr[1:].tolist(), strict=True):
             yield slice(start, end)
+
+    def replace(
+        self, *, features: Any = None, query_weights: Any = None, document_weights: Any = None
+    ) -> RankingDataset:
+        """The same queries with other features (in this dataset's order) or weights (in the user's order)."""
+        changed = copy.copy(self)
+        if features is not None:
+            changed.features = features
+            changed.feature_names = self.feature_names if features.shape[1] == self.n_features else None
+        if query_weights is not None:
+            changed.query_weights = _as_weights("query_weights", query_weights, self.n_queries)
+        if document_weights is not None:
+            weights = _as_weights("document_weights", document_weights, self.n_docs)
+            changed.document_weights = weights if self.doc_idx is None else weights[self.doc_idx]
+        return changed
 
     def subset(self, queries: Sequence[int] | np.ndarray) -> RankingDataset:
         """A dataset of some queries, by their numbers, in the order given; its rows count as the user's rows."""

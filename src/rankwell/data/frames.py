@@ -80,7 +80,12 @@ def _library(data: Any) -> str | None:
     return library if (library, name) in _FRAME_CLASSES else None
 
 
-_FRAME_CLASSES = {("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch")}
+_FRAME_CLASSES = {
+    ("pandas", "DataFrame"),
+    ("polars", "DataFrame"),
+    ("pyarrow", "Table"),
+    ("pyarrow", "RecordBatch"),
+}
 
 
 def _n_rows(frame: Any) -> int:

@@ -82,7 +82,9 @@ def _report_opencl() -> DeviceReport:
     try:
         devices = [device for platform in pyopencl.get_platforms() for device in platform.get_devices()]
     except pyopencl.Error as cause:
-        return DeviceReport("opencl", False, f"no OpenCL platform answers ({cause}). Install a vendor's driver or PoCL.")
+        return DeviceReport(
+            "opencl", False, f"no OpenCL platform answers ({cause}). Install a vendor's driver or PoCL."
+        )
     if not devices:
         return DeviceReport("opencl", False, "no OpenCL device was found. Install a vendor's driver or PoCL.")
     return DeviceReport("opencl", True, ", ".join(device.name.strip() for device in devices))

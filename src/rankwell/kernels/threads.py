@@ -21,7 +21,7 @@ def kernel_threads(n_jobs: int | None = None) -> Iterator[int]:
 
     if n_jobs is not None and (n_jobs == 0 or n_jobs < -1):
         raise ParameterError(f"n_jobs must be a number of threads, or -1 or None for every core, got {n_jobs}.")
-    most = numba.config.NUMBA_NUM_THREADS
+    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
     wanted = most if n_jobs in (None, -1) else min(int(n_jobs), most)
     before = numba.get_num_threads()
     numba.set_num_threads(wanted)

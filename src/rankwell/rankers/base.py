@@ -1,0 +1,342 @@
+"""What all rankers share: scikit-learn's conventions, the normaliser, prediction, and the ranker file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import DataError, FileFormatError, NotFittedError, ParameterError
+from rankwell.scoring.description import RankerDescription
+from rankwell.scoring.evaluation import evaluate_description
+from rankwell.scoring.normaliser import Normaliser, fit_normaliser
+from rankwell.scoring.ranker_file import RankerFile, read_ranker_file, write_ranker_file
+
+
+@dataclass(frozen=True)
+class TrainingStep:
+    """One step of a training run (a round, an iteration, an epoch), as a callback sees it.
+
+    number counts from 1; total is how many there will be at most; values are the step's figures by name.
+    """
+
+    number: int
+    total: int
+    values: dict[str, float]
+
+
+Callback = Callable[[TrainingStep], None]
+
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """What a ranker's `_train` gets: normalised data, checked once.
+
+    validation is None where no eval_set was given; init_model is a fitted ranker of the same class to go on from.
+    """
+
+    train: RankingDataset
+    validation: RankingDataset | None
+    normaliser: Normaliser
+    callback: Callback
+    init_model: Ranker | None = None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return self.train.feature_names or default_feature_names(self.train.n_features)
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """What a ranker's `_train` returns.
+
+    description : what was learnt
+    state : further arrays the class keeps in the ranker file
+    history : values by training step, lists of equal length
+    """
+
+    description: RankerDescription
+    state: dict[str, np.ndarray]
+    history: dict[str, list[Any]]
+
+
+class Ranker(BaseEstimator):
+    """A ranking function that can be trained.
+
+    A subclass has a `name` (how the command line and ranker files call it), a constructor that only stores its
+    parameters, a `normalize` parameter, and `_train`. It also checks its parameters in `_check_parameters`.
+
+    Attributes
+    ----------
+    description_ : RankerDescription
+        What was learnt; every prediction evaluates it.
+    history_ : dict of str to list
+        Figures by training step.
+    metrics_ : dict
+        What was measured on which data, free-form; kept in the ranker file.
+    """
+
+    name: ClassVar[str]
+    can_continue: ClassVar[bool] = False
+    normalize: str
+
+    # With scikit-learn's metadata routing switched on, `qid` reaches fit, predict and score by itself.
+    __metadata_request__fit = {"qid": True}  # noqa: RUF012
+    __metadata_request__predict = {"qid": True}  # noqa: RUF012
+    __metadata_request__score = {"qid": True}  # noqa: RUF012
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        callback: Callback | None = None,
+        init_model: Ranker | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Train on judged queries.
+
+        Parameters
+        ----------
+        X : RankingDataset; or array, sparse matrix, frame of shape (n_docs, n_features)
+        y : array of shape (n_docs,)
+            Labels, the larger the better. Not with a RankingDataset, which has its own.
+        qid, group : array
+            The query of each row, or the number of rows of each query: see `RankingDataset`.
+        sample_weight : array of shape (n_queries,) or (n_docs,), optional
+            How much each query counts (as in XGBRanker), or each row.
+        eval_set : RankingDataset or (X, y), optional
+            Validation data for early stopping and history; a list of one, as XGBRanker takes it, works too.
+        eval_qid, eval_group : array
+            The queries of `eval_set`.
+        callback : callable, optional
+            Called with a `TrainingStep` after each step.
+        init_model : Ranker or path, optional
+            A trained ranker of the same class to go on from, where the class can (`can_continue`). Its normaliser is
+            kept.
+        """
+        self._check_parameters()
+        train = _weighted(as_dataset(X, y, qid=qid, group=group), sample_weight)
+        if not train.has_labels:
+            raise DataError("there are no labels to learn from: pass y.")
+        if train.n_docs == 0:
+            raise DataError("there are no documents to learn from: X has no rows.")
+        earlier = self._earlier_model(init_model, train)
+        normaliser = fit_normaliser(self.normalize, train) if earlier is None else earlier.description_.normaliser
+        validation = _validation_set(eval_set, eval_qid, eval_group, train.n_features)
+        task = TrainingTask(
+            train=_normalised(train, normaliser),
+            validation=None if validation is None else _normalised(validation, normaliser),
+            normaliser=normaliser,
+            callback=callback or _ignore_step,
+            init_model=earlier,
+        )
+        self._keep(self._train(task))
+        self.metrics_: dict[str, Any] = {}
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise ParameterError for a parameter outside what is allowed."""
+
+    def _train(self, task: TrainingTask) -> TrainedModel:
+        raise TypeError(f"{type(self).__name__} does not say how it is trained: it must define _train.")
+
+    def _earlier_model(self, init_model: Ranker | str | os.PathLike[str] | None, train: RankingDataset) -> Self | None:
+        """The ranker to go on from, checked: of this class, trained, and on the same features."""
+        if init_model is None:
+            return None
+        if not self.can_continue:
+            raise ParameterError(f"{type(self).__name__} cannot go on from an earlier model: leave out init_model.")
+        earlier = init_model if isinstance(init_model, Ranker) else type(self).from_file(init_model)
+        if not isinstance(earlier, type(self)):
+            raise ParameterError(f"init_model must be a {self.name} ranker, got a {earlier.name} ranker.")
+        _check_features(earlier._fitted_description(), train)
+        return earlier
+
+    def _keep(self, model: TrainedModel) -> None:
+        self.description_ = model.description
+        self.state_ = model.state
+        self.history_ = model.history
+        self.n_features_in_ = model.description.n_features
+
+    def predict(self, X: Any, *, qid: Any = None, group: Any = None) -> np.ndarray:
+        """Score every row; the larger, the better. Scores compare within a query.
+
+        Parameters
+        ----------
+        X : RankingDataset; or array, sparse matrix, frame of shape (n_docs, n_features)
+        qid, group : array, optional
+            Needed where the normaliser works by query.
+
+        Returns
+        -------
+        float64 array (n_docs,), in the order the rows came in
+        """
+        description = self._fitted_description()
+        dataset = as_dataset(X, None, qid=qid, group=group)
+        _check_features(description, dataset)
+        if description.normaliser.needs_queries and not isinstance(X, RankingDataset) and qid is None and group is None:
+            raise DataError(
+                f"this ranker was trained with normalize={description.normaliser.name!r}, which works by query: "
+                "pass qid (the query of each row) or group (rows in each query)."
+            )
+        return dataset.to_user_order(evaluate_description(description, dataset))
+
+    def rank(self, X: Any, *, qid: Any = None, group: Any = None) -> list[np.ndarray]:
+        """The documents of each query, best first; equal scores keep their order.
+
+        Returns
+        -------
+        list of int64 arrays, one a query: rows of X (`doc_idx`)
+        """
+        dataset = as_dataset(X, None, qid=qid, group=group)
+        scores = self.predict(dataset)
+        rows_of_user = np.arange(dataset.n_docs) if dataset.doc_idx is None else dataset.doc_idx
+        rankings = []
+        for rows in dataset.queries():
+            doc_idx = rows_of_user[rows]
+            rankings.append(doc_idx[np.argsort(-scores[doc_idx], kind="stable")])
+        return rankings
+
+    def score(self, X: Any, y: Any = None, *, qid: Any = None, group: Any = None) -> float:
+        """The mean NDCG@10 under the default convention, as scikit-learn's model selection wants it."""
+        from rankwell.metrics.evaluation import evaluate
+
+        dataset = as_dataset(X, y, qid=qid, group=group)
+        return float(evaluate(dataset, self.predict(dataset), metrics=("ndcg@10",)).mean["ndcg@10"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted ranker to one file (see `rankwell.load`)."""
+        write_ranker_file(
+            path,
+            RankerFile(
+                ranker=self.name,
+                parameters=_jsonable(self.get_params(deep=False)),
+                description=self._fitted_description(),
+                state=self.state_,
+                history=self.history_,
+                metrics=self.metrics_,
+            ),
+        )
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Self:
+        """The ranker of this class stored at `path`."""
+        return cls.from_content(read_ranker_file(path), path)
+
+    @classmethod
+    def from_content(cls, content: RankerFile, path: str | os.PathLike[str]) -> Self:
+        """The fitted ranker that `content`, read from `path`, describes."""
+        if content.ranker != cls.name:
+            raise FileFormatError(f"{path} holds a {content.ranker} ranker, not a {cls.name} ranker.")
+        known = cls._get_param_names()
+        unknown = sorted(set(content.parameters) - set(known))
+        if unknown:
+            raise FileFormatError(f"{path} has parameters that {cls.__name__} does not know: {', '.join(unknown)}.")
+        ranker = cls(**{name: _from_json(value) for name, value in content.parameters.items()})
+        ranker._keep(TrainedModel(content.description, content.state, content.history))
+        ranker.metrics_ = content.metrics
+        return ranker
+
+    def _fitted_description(self) -> RankerDescription:
+        if not hasattr(self, "description_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not trained yet: call fit first, or load a ranker file."
+            )
+        return self.description_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "description_")
+
+
+def as_dataset(X: Any, y: Any = None, *, qid: Any = None, group: Any = None) -> RankingDataset:
+    """X as a RankingDataset: itself where it is one."""
+    if not isinstance(X, RankingDataset):
+        return RankingDataset(X, y, qid=qid, group=group)
+    if y is not None or qid is not None or group is not None:
+        raise DataError("a RankingDataset has its own labels and queries: do not pass y, qid or group beside it.")
+    return X
+
+
+def default_feature_names(n_features: int) -> tuple[str, ...]:
+    """f1, f2, ...: counted from 1, as the columns of LETOR files are."""
+    return tuple(f"f{number}" for number in range(1, n_features + 1))
+
+
+def _weighted(dataset: RankingDataset, sample_weight: Any) -> RankingDataset:
+    """The dataset with weights by query or by row, told apart by their number."""
+    if sample_weight is None:
+        return dataset
+    length = len(np.atleast_1d(sample_weight))
+    if length not in (dataset.n_queries, dataset.n_docs):
+        raise DataError(
+            f"sample_weight must have one weight a query ({dataset.n_queries}) or one a row ({dataset.n_docs}), "
+            f"got {length}."
+        )
+    by_query = length == dataset.n_queries
+    return dataset.replace(**{"query_weights" if by_query else "document_weights": sample_weight})
+
+
+def _validation_set(eval_set: Any, eval_qid: Any, eval_group: Any, n_features: int) -> RankingDataset | None:
+    if eval_set is None:
+        return None
+    if isinstance(eval_set, list):
+        if len(eval_set) != 1:
+            raise DataError(f"eval_set must be one validation set, got {len(eval_set)}. Pass the one to stop by.")
+        eval_set = eval_set[0]
+        eval_qid = eval_qid[0] if isinstance(eval_qid, list) and len(eval_qid) == 1 else eval_qid
+        eval_group = eval_group[0] if isinstance(eval_group, list) and len(eval_group) == 1 else eval_group
+    X, y = (eval_set, None) if isinstance(eval_set, RankingDataset) else eval_set
+    dataset = as_dataset(X, y, qid=eval_qid, group=eval_group)
+    if dataset.n_features != n_features:
+        raise DataError(f"eval_set must have the training data's {n_features} features, it has {dataset.n_features}.")
+    if not dataset.has_labels:
+        raise DataError("eval_set must have labels.")
+    return dataset
+
+
+def _normalised(dataset: RankingDataset, normaliser: Normaliser) -> RankingDataset:
+    features = normaliser.apply(dataset)
+    return dataset if features is dataset.features else dataset.replace(features=features)
+
+
+def _check_features(description: RankerDescription, dataset: RankingDataset) -> None:
+    if dataset.n_features != description.n_features:
+        raise DataError(
+            f"this ranker reads {description.n_features} features, the data has {dataset.n_features}. "
+            "Absent last columns of a text file can be filled with read(path, n_features=...)."
+        )
+    names = dataset.feature_names
+    if names is None or names == description.feature_names:
+        return
+    if description.feature_names == default_feature_names(description.n_features):
+        return
+    place = next(i for i, name in enumerate(names) if name != description.feature_names[i])
+    raise DataError(
+        f"this ranker reads {description.feature_names[place]!r} as feature {place + 1}, the data has {names[place]!r} "
+        "there. Bring the columns into the order of training."
+    )
+
+
+def _ignore_step(step: TrainingStep) -> None:
+    """The callback of a caller who wants none."""
+
+
+def _jsonable(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON can hold them: NumPy numbers become plain ones."""
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+
+
+def _from_json(value: Any) -> Any:
+    """JSON has no tuples; parameters that hold several values are tuples."""
+    return tuple(_from_json(item) for item in value) if isinstance(value, list) else value

@@ -1,0 +1,109 @@
+"""Normalisers: what is done to features before a model sees them.
+
+A normaliser is fitted with its model and stored in the ranker file, so that it can never be forgotten at prediction.
+NaN (a missing value) stays NaN, except under `letor`, which fills it as LETOR's own files were filled.
+
+| name           | value                                                                      | needs queries |
+| -------------- | -------------------------------------------------------------------------- | ------------- |
+| `none`         | x                                                                          | no            |
+| `standard`     | (x − mean) / standard deviation, of the training data                      | no            |
+| `query-minmax` | (x − min) / (max − min) over the query's documents                         | yes           |
+| `letor`        | the same after a missing value took the query's minimum (LETOR 4.0's QueryLevelNorm) | yes |
+
+A feature that does not vary (in the training data, or in a query) becomes 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import DataError, ParameterError
+
+NORMALISERS = ("none", "standard", "query-minmax", "letor")
+
+# Rows a block: float64 temporaries stay at a few megabytes instead of a second copy of the features.
+_BLOCK_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """A fitted normaliser: its name and the arrays it needs (`mean` and `scale` for `standard`)."""
+
+    name: str = "none"
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+    NEEDS_QUERIES: ClassVar[frozenset[str]] = frozenset({"query-minmax", "letor"})
+
+    @property
+    def needs_queries(self) -> bool:
+        return self.name in self.NEEDS_QUERIES
+
+    def apply(self, dataset: RankingDataset) -> Any:
+        """The dataset's features, normalised: the same array where there is nothing to do, else a new one.
+
+        Returns
+        -------
+        float32 array (n_docs, n_features), or CSR where the dataset is sparse and the normaliser is `none`
+        """
+        if self.name == "none":
+            return dataset.features
+        features = dataset.dense_features()
+        normalised = np.empty_like(features)
+        if self.name == "standard":
+            for rows in _blocks(len(features)):
+                shifted = features[rows] - self.arrays["mean"]
+                normalised[rows] = shifted / self.arrays["scale"]
+            return normalised
+        for rows in dataset.queries():
+            if rows.stop > rows.start:
+                normalised[rows] = _minmax(features[rows], fill_missing=self.name == "letor")
+        return normalised
+
+
+def fit_normaliser(name: str, dataset: RankingDataset) -> Normaliser:
+    """The normaliser called `name`, fitted to `dataset`."""
+    if name not in NORMALISERS:
+        raise ParameterError(f"normalize must be one of {', '.join(map(repr, NORMALISERS))}, got {name!r}.")
+    if name != "none" and dataset.is_sparse:
+        raise DataError(f"normalize={name!r} would fill a sparse matrix: use normalize='none', or pass a dense array.")
+    if name != "standard":
+        return Normaliser(name)
+    return Normaliser(name, _mean_and_scale(dataset.features))
+
+
+def _mean_and_scale(features: np.ndarray) -> dict[str, np.ndarray]:
+    """Mean and standard deviation of each feature, in two float64 passes, without the missing values."""
+    n_features = features.shape[1]
+    present = np.zeros(n_features)
+    total = np.zeros(n_features)
+    for rows in _blocks(len(features)):
+        there = ~np.isnan(features[rows])
+        present += there.sum(axis=0)
+        total += np.where(there, features[rows], 0).sum(axis=0, dtype=np.float64)
+    mean = total / np.maximum(present, 1)
+    squares = np.zeros(n_features)
+    for rows in _blocks(len(features)):
+        squares += np.nansum(np.square(features[rows] - mean), axis=0)
+    deviation = np.sqrt(squares / np.maximum(present, 1))
+    # Rounding leaves a constant feature with a deviation near 1e-8 of its size; dividing by that would invent a signal.
+    constant = deviation <= 1e-7 * np.maximum(np.abs(mean), np.finfo(np.float32).tiny)
+    return {"mean": mean, "scale": np.where(constant, np.inf, deviation)}
+
+
+def _minmax(features: np.ndarray, *, fill_missing: bool) -> np.ndarray:
+    """One query's features scaled to [0, 1], float32 (n_docs, n_features)."""
+    values = features.astype(np.float64)
+    lowest = np.fmin.reduce(values, axis=0)
+    spread = np.fmax.reduce(values, axis=0) - lowest
+    if fill_missing:
+        values = np.where(np.isnan(values), np.where(np.isnan(lowest), 0.0, lowest), values)
+        lowest = np.where(np.isnan(lowest), 0.0, lowest)
+    return ((values - lowest) / np.where(spread > 0, spread, np.inf)).astype(np.float32)
+
+
+def _blocks(n_rows: int) -> list[slice]:
+    return [slice(start, min(start + _BLOCK_ROWS, n_rows)) for start in range(0, n_rows, _BLOCK_ROWS)]

@@ -1,0 +1,147 @@
+"""The ranker file: one safetensors file with a JSON header.
+
+Arrays are plain numbers and the header is plain JSON, so loading runs no code from the file. A SHA-256 over both finds
+any altered byte; the file is written beside its target and renamed, so a reader never sees half of one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwell.errors import FileFormatError
+from rankwell.scoring.description import RankerDescription
+
+FORMAT = "rankwell-ranker"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class RankerFile:
+    """What a ranker file holds.
+
+    ranker : the registered name of the class that trained it
+    parameters : its constructor's parameters
+    description : what it computes
+    state : further arrays that the class wants back (the rounds of a boosted model, ...)
+    history : values by training step, as lists of equal length
+    metrics : what was measured, by data set; free-form JSON
+    """
+
+    ranker: str
+    parameters: dict[str, Any]
+    description: RankerDescription
+    state: dict[str, np.ndarray] = field(default_factory=dict)
+    history: dict[str, list[Any]] = field(default_factory=dict)
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+
+def write_ranker_file(path: str | os.PathLike[str], content: RankerFile) -> None:
+    """Write `content` to `path`, whole or not at all."""
+    from safetensors.numpy import save
+
+    tree, arrays = content.description.to_parts()
+    arrays |= {f"state.{name}": array for name, array in content.state.items()}
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    header = json.dumps(
+        {
+            "ranker": content.ranker,
+            "parameters": content.parameters,
+            "description": tree,
+            "history": content.history,
+            "metrics": content.metrics,
+        },
+        sort_keys=True,
+        allow_nan=False,
+    )
+    metadata = {
+        "format": FORMAT,
+        "version": str(VERSION),
+        "header": header,
+        "sha256": _checksum(header, arrays),
+    }
+    replace_file(Path(path), save(arrays, metadata=metadata))
+
+
+def read_ranker_file(path: str | os.PathLike[str]) -> RankerFile:
+    """Read and verify a ranker file."""
+    metadata, arrays = _open(path)
+    if metadata.get("format") != FORMAT:
+        raise FileFormatError(f"{path} is a safetensors file, but not a ranker file of rankwell.")
+    version = metadata.get("version", "")
+    if not version.isdigit() or int(version) < 1:
+        raise FileFormatError(f"{path} has no readable format version (got {version!r}).")
+    if int(version) > VERSION:
+        raise FileFormatError(
+            f"{path} has format version {version}, this release reads up to {VERSION}. Upgrade rankwell to read it."
+        )
+    header = metadata.get("header", "")
+    if metadata.get("sha256") != _checksum(header, arrays):
+        raise FileFormatError(f"{path} was altered after it was written: its checksum does not match. Train it again.")
+    try:
+        content = json.loads(header)
+        prefix = "state."
+        return RankerFile(
+            ranker=str(content["ranker"]),
+            parameters=dict(content["parameters"]),
+            description=RankerDescription.from_parts(content["description"], arrays),
+            state={name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)},
+            history=dict(content["history"]),
+            metrics=dict(content["metrics"]),
+        )
+    except FileFormatError as cause:
+        raise FileFormatError(f"{path}: {cause}") from cause
+    except (KeyError, TypeError, ValueError) as cause:
+        raise FileFormatError(f"{path} has an unreadable header ({cause!r}).") from cause
+
+
+def is_ranker_file(path: str | os.PathLike[str]) -> bool:
+    """Whether `path` begins as a ranker file does (it may still be damaged further on)."""
+    with open(path, "rb") as stream:
+        head = stream.read(4096)
+    return len(head) > 9 and head[8:9] == b"{" and FORMAT.encode() in head
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write `content` beside `path`, force it to disk and rename it: `path` holds the old or the new, never a mix."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _open(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            return dict(file.metadata() or {}), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError as cause:
+        raise FileFormatError(f"there is no file {path}.") from cause
+    except IsADirectoryError as cause:
+        raise FileFormatError(f"{path} is a folder, not a ranker file.") from cause
+    except (SafetensorError, OSError, ValueError) as cause:
+        raise FileFormatError(f"{path} is not a ranker file, or it was cut short ({cause}).") from cause
+
+
+def _checksum(header: str, arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(header.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}:{array.dtype.str}:{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
