@@ -1,0 +1,84 @@
+"""Which code made a figure: versions of the libraries in use, and the commit."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from rankwell import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Distribution -> the module it is imported as. Those of them that a benchmark imported are named in its results.
+_LIBRARIES = {
+    "numpy": "numpy",
+    "numba": "numba",
+    "scipy": "scipy",
+    "scikit-learn": "sklearn",
+    "pyarrow": "pyarrow",
+    "pandas": "pandas",
+    "polars": "polars",
+    "safetensors": "safetensors",
+    "lightgbm": "lightgbm",
+    "xgboost": "xgboost",
+    "ir-measures": "ir_measures",
+    "pytrec-eval-terrier": "pytrec_eval",
+    "pyopencl": "pyopencl",
+    "torch": "torch",
+}
+_ALWAYS = ("numpy", "numba")
+
+
+def library_versions(rivals: Iterable[str] = ()) -> dict[str, str]:
+    """Versions of Python, Rankwell, what is imported in this process, and the rivals that are named.
+
+    A rival may have run in a child process, so its name (``"xgboost"`` or ``"xgboost hist"``) is looked up as well.
+    """
+    versions = {"python": platform.python_version(), "rankwell": __version__}
+    loaded = [name for name, module in _LIBRARIES.items() if name in _ALWAYS or module in sys.modules]
+    named = [re.split(r"[\s.:,(]", rival, maxsplit=1)[0].lower() for rival in rivals]
+    for name in dict.fromkeys([*loaded, *named]):
+        found = _installed_version(name)
+        if found is not None:
+            versions[name] = found
+    if "cupy" in sys.modules:  # its distribution is named after the CUDA release
+        versions["cupy"] = str(sys.modules["cupy"].__version__)
+    return versions
+
+
+def _installed_version(name: str) -> str | None:
+    try:
+        return version(name) if name else None
+    except PackageNotFoundError:
+        return None
+
+
+def find_commit() -> dict[str, Any]:
+    """``{"id": ..., "dirty": ...}`` of the checkout; results themselves do not make it dirty.
+
+    A copy without git history (on a borrowed machine) says its commit in the variable RANKWELL_COMMIT, with a ``+``
+    behind it if files differ from that commit.
+    """
+    told = os.environ.get("RANKWELL_COMMIT")
+    if told:
+        return {"id": told.rstrip("+"), "dirty": told.endswith("+")}
+    commit = _git("rev-parse", "HEAD")
+    if commit is None:
+        return {"id": None, "dirty": None}
+    changes = _git("status", "--porcelain", "--", ".", ":!benchmarks/results", ":!docs/results.md")
+    return {"id": commit, "dirty": bool(changes)}
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        answer = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None

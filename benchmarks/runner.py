@@ -1,0 +1,91 @@
+"""Running benchmarks: one in this process, several each in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from benchmarks.catalogue import Question
+from benchmarks.harness import Benchmark, BenchmarkError
+from benchmarks.machine import has_cuda
+from benchmarks.provenance import ROOT
+from benchmarks.results import RESULTS, write_results
+from benchmarks.table import rows_table, timings_table
+
+
+def run_question(
+    question: Question,
+    console: Console,
+    *,
+    quick: bool,
+    write: bool,
+    package: str = "benchmarks",
+    folder: Path = RESULTS,
+) -> bool:
+    """Run one benchmark here and print its tables; whether it ran and every check held.
+
+    A target that is missed is marked and is no failure. Nothing is written of a benchmark that failed.
+    """
+    console.print(f"[bold]{escape(question.name)}[/]  {escape(question.text)}")
+    if question.needs_cuda and not has_cuda():
+        console.print("  skipped: it needs a CUDA device, and there is none here\n")
+        return True
+    with tempfile.TemporaryDirectory(prefix="rankwell-figures-") as figures:
+        bench = Benchmark(question, quick=quick, folder=Path(figures))
+        try:
+            import_module(f"{package}.{question.name}").run(bench)
+            _demand_substance(bench)
+        except Exception as cause:
+            _print_figures(bench, console)
+            if not isinstance(cause, BenchmarkError):
+                console.print_exception()
+            console.print(f"  [bold red]failed[/]: {escape(str(cause) or type(cause).__name__)}\n")
+            return False
+        _print_figures(bench, console)
+        if write:
+            path = write_results(bench, Path(figures), folder)
+            console.print(f"  written: {escape(path.name)}")
+    console.print()
+    return True
+
+
+def run_apart(questions: Sequence[Question], console: Console, *, flags: Sequence[str]) -> list[Question]:
+    """Run each benchmark in a fresh process and return those that failed.
+
+    So none inherits another's memory or threads, and a crash of one is not the end of all.
+    """
+    failed = []
+    for question in questions:
+        console.file.flush()
+        command = [sys.executable, "-m", "benchmarks", question.name, *flags]
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        if code < 0:
+            console.print(f"  [bold red]failed[/]: {escape(question.name)} was killed by signal {-code}\n")
+        if code != 0:
+            failed.append(question)
+    return failed
+
+
+def _demand_substance(bench: Benchmark) -> None:
+    if not bench.checks:
+        raise BenchmarkError("nothing was checked: call bench.check before bench.time")
+    if not bench.rows:
+        raise BenchmarkError("no figure was recorded: call bench.record")
+
+
+def _print_figures(bench: Benchmark, console: Console) -> None:
+    for check in bench.checks:
+        mark = "[green]right[/]" if check.ok else "[bold red]wrong[/]"
+        console.print(f"  {mark}  {escape(check.name)}" + (f": {escape(check.detail)}" if check.detail else ""))
+    plain = not console.is_terminal
+    if bench.timings:
+        console.print(timings_table(bench.timings, plain=plain))
+    if bench.rows:
+        console.print(rows_table(bench.rows, quick=bench.quick, plain=plain))
