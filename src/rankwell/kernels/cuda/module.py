@@ -1,0 +1,31 @@
+"""CUDA C++ sources, compiled at run time.
+
+Each `.cu` file here is one module; CuPy compiles it with NVRTC for the device at hand and keeps the binary in its own
+cache on disk. Nothing is imported or compiled before `cuda_module` is called.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+COMPILE_OPTIONS = ("-std=c++17", "--extra-device-vectorization")
+
+
+@cache
+def cuda_module(name: str, *definitions: str) -> Any:
+    """The compiled module of `name`.cu, a `cupy.RawModule`.
+
+    Parameters
+    ----------
+    name : str
+        The file's name without its ending.
+    definitions : str
+        Macros to define, as ``"N_BINS=256"``: one module is compiled for each set of them.
+    """
+    import cupy
+
+    source = files("rankwell.kernels.cuda").joinpath(f"{name}.cu").read_text(encoding="utf-8")
+    options = (*COMPILE_OPTIONS, *(f"-D{definition}" for definition in definitions))
+    return cupy.RawModule(code=source, options=options)
