@@ -8,18 +8,22 @@ import numpy as np
 from numba import get_num_threads, njit, prange
 
 
+@njit(cache=True, nogil=True)
+def _sum(values: np.ndarray) -> np.uint64:
+    # Integers, because their sum may be reordered: the compiler makes wide adds of it and only reading is left. A loop
+    # over the elements of a contiguous slice, because one over index arithmetic is not vectorised (6 GB/s, not 28).
+    total = np.uint64(0)
+    for value in values:
+        total += value
+    return total
+
+
 @njit(cache=True, nogil=True, parallel=True)
 def _sum_parts(values: np.ndarray, n_parts: int) -> np.uint64:
-    # Integers, because their sum may be reordered: the compiler makes wide adds of it and only reading is left.
-    total = np.uint64(0)
+    sums = np.zeros(n_parts, dtype=np.uint64)
     for part in prange(n_parts):
-        start = part * values.size // n_parts
-        stop = (part + 1) * values.size // n_parts
-        partial = np.uint64(0)
-        for i in range(start, stop):
-            partial += values[i]
-        total += partial
-    return total
+        sums[part] = _sum(values[part * values.size // n_parts : (part + 1) * values.size // n_parts])
+    return _sum(sums)
 
 
 def read_bandwidth(n_bytes: int = 2**30, repeat: int = 7) -> float:

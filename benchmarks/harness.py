@@ -23,7 +23,7 @@ from benchmarks.provenance import ROOT
 from benchmarks.row import Better, Row
 from benchmarks.timing import Timing, time_function
 
-__all__ = ["Benchmark", "Better", "BenchmarkError", "Check", "Row", "Timing", "measure"]
+__all__ = ["Benchmark", "BenchmarkError", "Better", "Check", "Row", "Timing", "measure"]
 
 
 class BenchmarkError(Exception):
