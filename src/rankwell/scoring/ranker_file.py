@@ -61,30 +61,17 @@ def write_ranker_file(path: str | os.PathLike[str], content: RankerFile) -> None
         sort_keys=True,
         allow_nan=False,
     )
-    metadata = {
-        "format": FORMAT,
-        "version": str(VERSION),
-        "header": header,
-        "sha256": _checksum(header, arrays),
-    }
-    replace_file(Path(path), save(arrays, metadata=metadata))
+    envelope = {"version": VERSION, "sha256": _checksum(header, arrays), "header": header}
+    # One entry, because safetensors writes several in an order of chance and the same model must give the same bytes.
+    replace_file(Path(path), save(arrays, metadata={FORMAT: json.dumps(envelope)}))
 
 
 def read_ranker_file(path: str | os.PathLike[str]) -> RankerFile:
     """Read and verify a ranker file."""
     metadata, arrays = _open(path)
-    if metadata.get("format") != FORMAT:
+    if FORMAT not in metadata:
         raise FileFormatError(f"{path} is a safetensors file, but not a ranker file of rankwell.")
-    version = metadata.get("version", "")
-    if not version.isdigit() or int(version) < 1:
-        raise FileFormatError(f"{path} has no readable format version (got {version!r}).")
-    if int(version) > VERSION:
-        raise FileFormatError(
-            f"{path} has format version {version}, this release reads up to {VERSION}. Upgrade rankwell to read it."
-        )
-    header = metadata.get("header", "")
-    if metadata.get("sha256") != _checksum(header, arrays):
-        raise FileFormatError(f"{path} was altered after it was written: its checksum does not match. Train it again.")
+    header = _open_envelope(path, metadata[FORMAT], arrays)
     try:
         content = json.loads(header)
         prefix = "state."
@@ -100,6 +87,24 @@ def read_ranker_file(path: str | os.PathLike[str]) -> RankerFile:
         raise FileFormatError(f"{path}: {cause}") from cause
     except (KeyError, TypeError, ValueError) as cause:
         raise FileFormatError(f"{path} has an unreadable header ({cause!r}).") from cause
+
+
+def _open_envelope(path: str | os.PathLike[str], text: str, arrays: dict[str, np.ndarray]) -> str:
+    """The JSON header inside the envelope, once version and checksum are right."""
+    try:
+        envelope = json.loads(text)
+        version, checksum, header = int(envelope["version"]), envelope["sha256"], envelope["header"]
+    except (KeyError, TypeError, ValueError) as cause:
+        raise FileFormatError(
+            f"{path} was altered after it was written: its header is unreadable ({cause})."
+        ) from cause
+    if version > VERSION:
+        raise FileFormatError(
+            f"{path} has format version {version}, this release reads up to {VERSION}. Upgrade rankwell to read it."
+        )
+    if version < 1 or not isinstance(header, str) or checksum != _checksum(header, arrays):
+        raise FileFormatError(f"{path} was altered after it was written: its checksum does not match. Train it again.")
+    return header
 
 
 def is_ranker_file(path: str | os.PathLike[str]) -> bool:

@@ -1,0 +1,151 @@
+"""What every ranker has from its base, shown on the least-squares baseline."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+
+import rankwell
+from rankwell import DataError, LeastSquares, NotFittedError, ParameterError, RankingDataset
+from rankwell.rankers.registry import RANKERS, ranker_class
+
+
+def judged(n_queries=30, n_features=4, seed=0):
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(n_queries), 8)
+    X = rng.normal(size=(len(qid), n_features)).astype(np.float32)
+    y = np.clip(np.round(2 * X[:, 0] - X[:, 1]), 0, 4)
+    return X, y, qid
+
+
+def test_arrays_dataset_group_and_frames_give_the_same_ranker():
+    X, y, qid = judged()
+    names = ["a", "b", "c", "d"]
+    expected = LeastSquares().fit(X, y, qid=qid).predict(X)
+    for fitted in (
+        LeastSquares().fit(RankingDataset(X, y, qid=qid)),
+        LeastSquares().fit(X, y, group=[8] * 30),
+        LeastSquares().fit(pd.DataFrame(X, columns=names), y, qid=qid),
+        LeastSquares().fit(pl.DataFrame(X, schema=names), y, qid=qid),
+    ):
+        np.testing.assert_array_equal(fitted.predict(X), expected)
+
+
+def test_unsorted_rows_give_scores_in_the_users_order():
+    X, y, qid = judged()
+    order = np.random.default_rng(1).permutation(len(X))
+    sorted_ranker = LeastSquares(normalize="query-minmax").fit(X, y, qid=qid)
+    shuffled_ranker = LeastSquares(normalize="query-minmax").fit(X[order], y[order], qid=qid[order])
+    np.testing.assert_allclose(
+        shuffled_ranker.predict(X[order], qid=qid[order]), sorted_ranker.predict(X, qid=qid)[order], atol=1e-12
+    )
+
+
+def test_rank_lists_rows_of_the_user_best_first():
+    ranker = LeastSquares(normalize="none").fit([[0.0], [1.0]], [0, 1], group=[2])
+    rows = [[5.0], [1.0], [9.0], [2.0], [9.0]]
+    rankings = ranker.rank(rows, qid=["x", "y", "x", "y", "x"])
+    # x owns rows 0, 2, 4 with values 5, 9, 9 (equal scores keep their order); y owns rows 1, 3 with values 1, 2
+    assert [ranking.tolist() for ranking in rankings] == [[2, 4, 0], [3, 1]]
+
+
+def test_query_normalisers_ask_for_queries_at_prediction():
+    X, y, qid = judged()
+    ranker = LeastSquares(normalize="letor").fit(X, y, qid=qid)
+    with pytest.raises(DataError, match=r"trained with normalize='letor', which works by query: pass qid"):
+        ranker.predict(X)
+
+
+def test_weight_two_is_the_same_as_the_query_twice():
+    X, y, qid = judged()
+    first = qid == 0
+    twice = LeastSquares(normalize="none").fit(
+        np.vstack([X, X[first]]), np.append(y, y[first]), qid=np.append(qid, np.full(first.sum(), 99))
+    )
+    weighted = LeastSquares(normalize="none").fit(X, y, qid=qid, sample_weight=[2.0] + [1.0] * 29)
+    by_row = LeastSquares(normalize="none").fit(X, y, qid=qid, sample_weight=np.where(first, 2.0, 1.0))
+    np.testing.assert_allclose(weighted.predict(X), twice.predict(X), atol=1e-12)
+    np.testing.assert_allclose(by_row.predict(X), twice.predict(X), atol=1e-12)
+
+
+def test_clone_and_parameters():
+    ranker = LeastSquares(ridge=0.5, normalize="none")
+    copy = clone(ranker)
+    assert copy is not ranker
+    assert copy.get_params() == {"ridge": 0.5, "normalize": "none"}
+
+
+def test_grid_search_with_groups():
+    X, y, qid = judged()
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(LeastSquares(), {"ridge": [1e-4, 1e4]}, cv=GroupKFold(3))
+        search.fit(X, y, qid=qid, groups=qid)
+        scores = cross_val_score(LeastSquares(), X, y, cv=GroupKFold(3), params={"qid": qid, "groups": qid})
+    assert search.best_params_ == {"ridge": 1e-4}
+    by_hand = np.mean(
+        [
+            LeastSquares().fit(X[train], y[train], qid=qid[train]).score(X[test], y[test], qid=qid[test])
+            for train, test in GroupKFold(3).split(X, y, qid)
+        ]
+    )
+    assert search.best_score_ == pytest.approx(by_hand)
+    assert scores.mean() == pytest.approx(by_hand)
+
+
+def test_columns_in_another_order_are_refused():
+    X, y, qid = judged()
+    ranker = LeastSquares().fit(pd.DataFrame(X, columns=["a", "b", "c", "d"]), y, qid=qid)
+    with pytest.raises(DataError, match="reads 'b' as feature 2, the data has 'c' there"):
+        ranker.predict(pd.DataFrame(X, columns=["a", "c", "b", "d"]))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid).predict(X[:, :2]), "reads 4 features, the data has 2"),
+        (lambda X, y, qid: LeastSquares().fit(X, qid=qid), "no labels to learn from"),
+        (lambda X, y, qid: LeastSquares().fit(X[:0], y[:0], qid=qid[:0]), "no documents to learn from"),
+        (lambda X, y, qid: LeastSquares().fit(RankingDataset(X, y, qid=qid), y), "has its own labels and queries"),
+        (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, sample_weight=[1, 2]), r"one weight a query \(30\)"),
+        (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, sample_weight=np.zeros(30)), "every weight is 0"),
+        (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, eval_set=(X[:, :1], y), eval_qid=qid), "4 features"),
+        (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, eval_set=[(X, y)] * 2), "one validation set, got 2"),
+    ],
+)
+def test_mistakes_with_data_are_explained(mistake, message):
+    with pytest.raises(DataError, match=message):
+        mistake(*judged())
+
+
+@pytest.mark.parametrize("ridge", [-1.0, float("nan"), float("inf")])
+def test_ridge_out_of_range(ridge):
+    with pytest.raises(ParameterError, match="ridge must be a finite number of 0 or more"):
+        LeastSquares(ridge=ridge).fit(*judged()[:2])
+
+
+def test_a_ranker_that_cannot_continue_says_so():
+    X, y, qid = judged()
+    ranker = LeastSquares().fit(X, y, qid=qid)
+    with pytest.raises(ParameterError, match="LeastSquares cannot go on from an earlier model"):
+        LeastSquares().fit(X, y, qid=qid, init_model=ranker)
+
+
+def test_predict_before_fit():
+    with pytest.raises(NotFittedError, match="not trained yet: call fit first"):
+        LeastSquares().predict(np.ones((1, 1)))
+
+
+def test_registered_rankers_know_their_names():
+    for name in RANKERS:
+        assert ranker_class(name).name == name
+    with pytest.raises(ParameterError, match="no ranker called 'nothing'"):
+        ranker_class("nothing")
+
+
+def test_public_names_exist():
+    for name in rankwell.__all__:
+        assert getattr(rankwell, name) is not None
+    assert dir(rankwell) == rankwell.__all__
