@@ -17,7 +17,7 @@ from benchmarks.harness import Benchmark, BenchmarkError
 from benchmarks.machine import has_cuda
 from benchmarks.provenance import ROOT
 from benchmarks.results import RESULTS, write_results
-from benchmarks.table import rows_table, timings_table
+from benchmarks.table import rich_table, row_cells, timing_cells
 
 
 def run_question(
@@ -86,6 +86,6 @@ def _print_figures(bench: Benchmark, console: Console) -> None:
         console.print(f"  {mark}  {escape(check.name)}" + (f": {escape(check.detail)}" if check.detail else ""))
     plain = not console.is_terminal
     if bench.timings:
-        console.print(timings_table(bench.timings, plain=plain))
+        console.print(rich_table(*timing_cells(bench.timings), plain=plain))
     if bench.rows:
-        console.print(rows_table(bench.rows, quick=bench.quick, plain=plain))
+        console.print(rich_table(*row_cells(bench.rows, quick=bench.quick), plain=plain))

@@ -14,6 +14,8 @@ from benchmarks.row import Row
 from benchmarks.timing import Timing
 
 PLAIN_WIDTH = 160
+_RIGHT = ("ours", "first call, s", "minimum, s", "median, s", "runs")
+_COLOURS = {"met": "green", "missed": "bold red"}
 
 
 def make_console() -> Console:
@@ -59,43 +61,54 @@ def write_met(row: Row) -> str:
     return {None: "", True: "met", False: "missed"}[row.met]
 
 
-def rows_table(rows: Sequence[Row], *, quick: bool, plain: bool) -> Table:
-    """The figures. In the quick form a target is shown but not judged: its size is not the target's."""
-    table = Table(box=box.ASCII2 if plain else box.SIMPLE_HEAD, show_lines=False)
-    headings = ("case", "ours", "target", "", "rival, same run", "paper", "note")
-    columns = [
-        (
+def row_cells(rows: Sequence[Row], *, quick: bool = False) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells of the figures; a column that no row fills is left out.
+
+    In the quick form a target is shown but not judged: its size is not the target's.
+    """
+    headings = ["case", "ours", "target", "", "rival, same run", "paper", "note"]
+    lines = [
+        [
             row.case,
-            f"{write_figure(row.value)} {row.unit}",
+            f"{write_figure(row.value)} {row.unit}".rstrip(),
             write_target(row),
             "not judged" if quick and row.met is not None else write_met(row),
             write_rival(row),
             write_paper(row),
             row.note,
-        )
+        ]
         for row in rows
     ]
-    colours = {"met": "green", "missed": "bold red"}
-    for place, heading in enumerate(headings):
-        if heading in ("case", "ours") or any(cells[place] for cells in columns):
-            table.add_column(heading, justify="right" if heading == "ours" else "left", overflow="fold")
-    for cells in columns:
-        kept = [
-            f"[{colours[cell]}]{cell}[/]" if cell in colours else escape(cell)
-            for place, cell in enumerate(cells)
-            if headings[place] in ("case", "ours") or any(other[place] for other in columns)
+    filled = [place for place in range(len(headings)) if any(line[place] for line in lines)]
+    return [headings[place] for place in filled], [[line[place] for place in filled] for line in lines]
+
+
+def timing_cells(timings: Sequence[Timing]) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells of what was timed: the first call (compilation) apart, then minimum and median."""
+    headings = ["timed", "first call, s", "minimum, s", "median, s", "runs"]
+    lines = [
+        [
+            timing.name,
+            *(write_figure(seconds) for seconds in (timing.first_s, timing.minimum, timing.median)),
+            str(len(timing.times)),
         ]
-        table.add_row(*kept)
-    return table
+        for timing in timings
+    ]
+    return headings, lines
 
 
-def timings_table(timings: Sequence[Timing], *, plain: bool) -> Table:
-    """What was timed: the first call (compilation) apart, then minimum and median."""
+def rich_table(headings: Sequence[str], lines: Sequence[Sequence[str]], *, plain: bool) -> Table:
+    """The same cells for a terminal (colours, no frame) or for a log (ASCII)."""
     table = Table(box=box.ASCII2 if plain else box.SIMPLE_HEAD)
-    table.add_column("timed")
-    for heading in ("first call, s", "minimum, s", "median, s", "runs"):
-        table.add_column(heading, justify="right")
-    for timing in timings:
-        seconds = (timing.first_s, timing.minimum, timing.median)
-        table.add_row(escape(timing.name), *(write_figure(number) for number in seconds), str(len(timing.times)))
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in _RIGHT else "left", overflow="fold")
+    for line in lines:
+        table.add_row(*(f"[{_COLOURS[cell]}]{cell}[/]" if cell in _COLOURS else escape(cell) for cell in line))
     return table
+
+
+def markdown_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """The same cells as a table of a Markdown page, without a newline at its end."""
+    rule = ["---:" if heading in _RIGHT else "---" for heading in headings]
+    escaped = [[" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in [headings, *lines]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [escaped[0], rule, *escaped[1:]])
