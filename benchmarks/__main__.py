@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.catalogue import Question, find_questions
-from benchmarks.runner import run_apart, run_question
+from benchmarks.runner import cannot_run, run_apart, run_question
 from benchmarks.table import make_console
 
 
@@ -28,9 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if run_question(chosen[0], console, quick=options.quick, write=options.write) else 1
     flags = [flag for flag, given in (("--quick", options.quick), ("--write", options.write)) if given]
     failed = run_apart(chosen, console, flags=flags)
-    console.print(f"{len(chosen) - len(failed)} of {len(chosen)} benchmarks ran and every check of theirs held")
-    if failed:
-        console.print("[bold red]failed[/]: " + ", ".join(question.name for question in failed))
+    skipped = [question for question in chosen if cannot_run(question)]
+    console.print(
+        f"{len(chosen) - len(failed) - len(skipped)} of {len(chosen)} benchmarks ran and all their checks held"
+    )
+    for word, those in (("[yellow]skipped[/]", skipped), ("[bold red]failed[/]", failed)):
+        if those:
+            console.print(f"{word}: {', '.join(question.name for question in those)}")
     return 1 if failed else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +19,11 @@ from benchmarks.machine import has_cuda
 from benchmarks.provenance import ROOT
 from benchmarks.results import RESULTS, write_results
 from benchmarks.table import rich_table, row_cells, timing_cells
+
+
+def cannot_run(question: Question) -> bool:
+    """Whether this machine lacks the device that the benchmark is about."""
+    return question.needs_cuda and not has_cuda()
 
 
 def run_question(
@@ -34,7 +40,7 @@ def run_question(
     A target that is missed is marked and is no failure. Nothing is written of a benchmark that failed.
     """
     console.print(f"[bold]{escape(question.name)}[/]  {escape(question.text)}")
-    if question.needs_cuda and not has_cuda():
+    if cannot_run(question):
         console.print("  skipped: it needs a CUDA device, and there is none here\n")
         return True
     with tempfile.TemporaryDirectory(prefix="rankwell-figures-") as figures:
@@ -45,7 +51,7 @@ def run_question(
         except Exception as cause:
             _print_figures(bench, console)
             if not isinstance(cause, BenchmarkError):
-                console.print_exception()
+                console.out(traceback.format_exc(), end="")
             console.print(f"  [bold red]failed[/]: {escape(str(cause) or type(cause).__name__)}\n")
             return False
         _print_figures(bench, console)

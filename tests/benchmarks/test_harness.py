@@ -304,6 +304,15 @@ class TestCommand:
         monkeypatch.setattr("benchmarks.__main__.run_question", lambda *_, **__: False)
         assert main(["import_time"]) == 1
 
+    def test_the_summary_counts_what_really_ran(self, monkeypatch, capsys):
+        chosen = [Question("fine", "Why?"), Question("wrong", "Why?"), Question("absent_cuda", "Why?")]
+        monkeypatch.setattr("benchmarks.__main__.find_questions", lambda: chosen)
+        monkeypatch.setattr("benchmarks.__main__.run_apart", lambda *_, **__: chosen[1:2])
+        monkeypatch.setattr(runner, "has_cuda", lambda: False)
+        assert main(["--quick"]) == 1
+        lines = capsys.readouterr().out.splitlines()
+        assert lines == ["1 of 3 benchmarks ran and all their checks held", "skipped: absent_cuda", "failed: wrong"]
+
     def test_several_run_apart_and_a_crash_is_counted(self, monkeypatch):
         codes = {"fine": 0, "wrong": 1, "crashed": -11}
 
