@@ -1,0 +1,139 @@
+"""Checkpoints: what a long training run leaves on disk, so that a killed one goes on where it was.
+
+A checkpoint is one safetensors file, replaced whole each time, with the step, the run's arrays and its history. It also
+carries a fingerprint of the parameters and data it belongs to: going on with other data would give a model that no
+single run could have given, so that is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import FileFormatError, ParameterError
+from rankwell.scoring.ranker_file import replace_file
+
+_FORMAT = "rankwell-checkpoint"
+_VERSION = "1"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a run was: the steps it had done, its arrays, and its history by name (lists of one value a step)."""
+
+    step: int
+    arrays: dict[str, np.ndarray]
+    history: dict[str, list[Any]]
+
+
+class Checkpoints:
+    """The checkpoint file of one training run.
+
+    Parameters
+    ----------
+    path : str or None
+        Where it is kept; None keeps none: nothing is ever due and nothing is found.
+    every : int
+        Steps between two checkpoints.
+    fingerprint : str
+        Of this run, from `run_fingerprint`.
+
+    Examples
+    --------
+    >>> checkpoints = Checkpoints(path, 100, run_fingerprint(parameters, train, validation))
+    >>> resumed = checkpoints.load()              # None on a fresh start
+    >>> checkpoints.save(step, {"weights": weights}, history)    # where checkpoints.due(step)
+    >>> checkpoints.remove()                      # the run is complete
+    """
+
+    def __init__(self, path: str | None, every: int, fingerprint: str) -> None:
+        if every < 1:
+            raise ParameterError(f"a checkpoint can be written every 1 step or more, got every {every}.")
+        self._path = None if path is None else Path(path)
+        self.every = every
+        self._fingerprint = fingerprint
+        self._last_step = 0
+
+    def due(self, step: int) -> bool:
+        """Whether `every` steps have passed since the last checkpoint (or the start)."""
+        return self._path is not None and step - self._last_step >= self.every
+
+    def save(self, step: int, arrays: Mapping[str, np.ndarray], history: Mapping[str, list[Any]]) -> None:
+        """Replace the checkpoint by one of `step`."""
+        from safetensors.numpy import save
+
+        if self._path is None:
+            return
+        metadata = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "fingerprint": self._fingerprint,
+            "step": str(step),
+            "history": json.dumps(dict(history), allow_nan=False),
+        }
+        content = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        replace_file(self._path, save(content, metadata=metadata))
+        self._last_step = step
+
+    def load(self) -> Checkpoint | None:
+        """The checkpoint left by an earlier try of this same run, or None where there is none."""
+        if self._path is None or not self._path.exists():
+            return None
+        metadata, arrays = _read(self._path)
+        if metadata.get("fingerprint") != self._fingerprint:
+            raise ParameterError(
+                f"the checkpoint {self._path} is of another run: its data or parameters differ from these. "
+                "Delete it to start anew, or give this run a checkpoint file of its own."
+            )
+        checkpoint = Checkpoint(int(metadata["step"]), arrays, json.loads(metadata["history"]))
+        self._last_step = checkpoint.step
+        return checkpoint
+
+    def remove(self) -> None:
+        """Delete the checkpoint: the run is complete, and the next one starts anew."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+
+def run_fingerprint(parameters: Mapping[str, Any], *parts: RankingDataset | np.ndarray | None) -> str:
+    """A digest of what decides a run: parameters that JSON can hold, and every number of the data.
+
+    Leave out parameters that do not change the model (threads, where checkpoints are kept).
+    """
+    digest = hashlib.sha256(json.dumps(dict(parameters), sort_keys=True).encode())
+    for part in parts:
+        if part is None:
+            digest.update(b"none")
+            continue
+        for array in (part,) if isinstance(part, np.ndarray) else _arrays_of(part):
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+    return digest.hexdigest()
+
+
+def _arrays_of(dataset: RankingDataset) -> list[np.ndarray]:
+    features = dataset.features
+    arrays = [features.data, features.indices, features.indptr] if dataset.is_sparse else [features]
+    arrays += [dataset.labels, dataset.query_ptr]
+    return arrays + [weights for weights in (dataset.query_weights, dataset.document_weights) if weights is not None]
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = dict(file.metadata() or {})
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as cause:
+        raise FileFormatError(f"{path} is no readable checkpoint ({cause}). Delete it to start anew.") from cause
+    if metadata.get("format") != _FORMAT or metadata.get("version") != _VERSION:
+        raise FileFormatError(f"{path} is no checkpoint that this release can read. Delete it to start anew.")
+    return metadata, arrays

@@ -1,0 +1,61 @@
+"""Early stopping: which step of a run was best on the validation set, and when to stop waiting for a better one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rankwell.errors import DataError, ParameterError
+
+
+class EarlyStopping:
+    """Watches one validation figure, step by step.
+
+    Parameters
+    ----------
+    patience : int or None
+        Stop when this many steps in a row brought nothing better. None never stops; the best step is still known.
+    larger_is_better : bool
+        True for ranking metrics, False for losses.
+
+    Attributes
+    ----------
+    best_step : int
+        The step with the best figure so far, counted from 1; the earliest of equals. 0 before the first one.
+    best_value : float or None
+    """
+
+    def __init__(self, patience: int | None, *, larger_is_better: bool = True) -> None:
+        self.patience = patience
+        self.larger_is_better = larger_is_better
+        self.best_step = 0
+        self.best_value: float | None = None
+
+    def update(self, step: int, value: float) -> bool:
+        """Take note of the figure of `step`; whether it is time to stop. NaN is never better than a number."""
+        if self._is_better(value):
+            self.best_step, self.best_value = step, value
+        return self.patience is not None and step - self.best_step >= self.patience
+
+    def replay(self, values: Iterable[float]) -> bool:
+        """Take note of the figures of steps 1, 2, ... again, as when a run resumes; whether it had stopped."""
+        stopped = False
+        for step, value in enumerate(values, start=1):
+            stopped = self.update(step, value)
+        return stopped
+
+    def _is_better(self, value: float) -> bool:
+        if value != value:
+            return False
+        if self.best_value is None:
+            return True
+        return value > self.best_value if self.larger_is_better else value < self.best_value
+
+
+def check_early_stopping(patience: int | None, has_validation: bool) -> None:
+    """Refuse a patience that cannot work: less than one step, or nothing to watch."""
+    if patience is None:
+        return
+    if patience < 1:
+        raise ParameterError(f"early stopping must wait for 1 step or more, got {patience}. None switches it off.")
+    if not has_validation:
+        raise DataError("early stopping needs a validation set to watch: pass eval_set, or switch early stopping off.")

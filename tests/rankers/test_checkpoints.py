@@ -1,0 +1,88 @@
+"""Checkpoints: round trip, refusal of another run's file, damage, and removal."""
+
+import numpy as np
+import pytest
+
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import FileFormatError, ParameterError
+from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "run.checkpoint")
+
+
+def test_round_trip(path):
+    arrays = {"alpha": np.array([0.5, -0.25]), "feature": np.array([3, 1], dtype=np.int32)}
+    Checkpoints(path, 10, "run").save(10, arrays, {"loss": [1.0, 0.5]})
+    found = Checkpoints(path, 10, "run").load()
+    assert found.step == 10
+    assert found.history == {"loss": [1.0, 0.5]}
+    for name, array in arrays.items():
+        assert found.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(found.arrays[name], array)
+
+
+def test_due_counts_from_the_last_one(path):
+    checkpoints = Checkpoints(path, 10, "run")
+    assert [step for step in range(1, 31) if checkpoints.due(step)][:1] == [10]
+    checkpoints.save(12, {}, {})
+    assert not checkpoints.due(21)
+    assert checkpoints.due(22)
+    resumed = Checkpoints(path, 10, "run")
+    resumed.load()
+    assert not resumed.due(21)
+
+
+def test_without_a_path_nothing_happens(tmp_path):
+    checkpoints = Checkpoints(None, 1, "run")
+    assert not checkpoints.due(100)
+    checkpoints.save(100, {"x": np.zeros(1)}, {})
+    assert checkpoints.load() is None
+    checkpoints.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_runs_checkpoint_is_refused(path):
+    Checkpoints(path, 1, "one").save(1, {}, {})
+    with pytest.raises(ParameterError, match="of another run"):
+        Checkpoints(path, 1, "two").load()
+
+
+def test_damaged_file_is_refused(path):
+    Checkpoints(path, 1, "run").save(1, {"x": np.arange(100)}, {})
+    with open(path, "r+b") as stream:
+        stream.truncate(120)
+    with pytest.raises(FileFormatError, match="Delete it to start anew"):
+        Checkpoints(path, 1, "run").load()
+
+
+def test_remove_starts_the_next_run_anew(path):
+    checkpoints = Checkpoints(path, 1, "run")
+    checkpoints.save(1, {}, {})
+    checkpoints.remove()
+    checkpoints.remove()
+    assert Checkpoints(path, 1, "run").load() is None
+
+
+def test_every_zero_is_refused(path):
+    with pytest.raises(ParameterError, match="every 1 step or more, got every 0"):
+        Checkpoints(path, 0, "run")
+
+
+def test_fingerprint_sees_every_number():
+    X, y = np.arange(8, dtype=np.float32).reshape(4, 2), np.array([0, 1, 0, 1])
+    base = run_fingerprint({"n_bins": 256}, RankingDataset(X, y, group=[2, 2]), None)
+    assert base == run_fingerprint({"n_bins": 256}, RankingDataset(X.copy(), y, group=[2, 2]), None)
+    other = X.copy()
+    other[3, 1] += 1
+    different = [
+        run_fingerprint({"n_bins": 128}, RankingDataset(X, y, group=[2, 2]), None),
+        run_fingerprint({"n_bins": 256}, RankingDataset(other, y, group=[2, 2]), None),
+        run_fingerprint({"n_bins": 256}, RankingDataset(X, y[::-1], group=[2, 2]), None),
+        run_fingerprint({"n_bins": 256}, RankingDataset(X, y, group=[1, 3]), None),
+        run_fingerprint({"n_bins": 256}, RankingDataset(X, y, group=[2, 2], query_weights=[1, 2]), None),
+        run_fingerprint({"n_bins": 256}, RankingDataset(X, y, group=[2, 2]), np.zeros(2)),
+    ]
+    assert len({base, *different}) == 7

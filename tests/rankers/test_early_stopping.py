@@ -1,0 +1,60 @@
+"""Early stopping: the best step, patience, equals and NaN."""
+
+import math
+
+import pytest
+
+from rankwell.errors import DataError, ParameterError
+from rankwell.rankers.early_stopping import EarlyStopping, check_early_stopping
+
+
+def test_stops_after_patience_steps_without_a_better_figure():
+    watch = EarlyStopping(2)
+    assert [watch.update(step, value) for step, value in enumerate([0.1, 0.3, 0.2, 0.3], start=1)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert (watch.best_step, watch.best_value) == (2, 0.3)
+
+
+def test_earliest_of_equals_is_best():
+    watch = EarlyStopping(None)
+    watch.replay([0.5, 0.5, 0.5])
+    assert watch.best_step == 1
+
+
+def test_smaller_can_be_better():
+    watch = EarlyStopping(1, larger_is_better=False)
+    assert watch.replay([3.0, 2.0, 2.5])
+    assert (watch.best_step, watch.best_value) == (2, 2.0)
+
+
+def test_no_patience_never_stops():
+    assert not EarlyStopping(None).replay([1.0] + [0.0] * 1000)
+
+
+def test_nan_is_never_better():
+    watch = EarlyStopping(2)
+    assert watch.replay([math.nan, math.nan])
+    assert (watch.best_step, watch.best_value) == (0, None)
+    watch.update(3, 0.1)
+    assert watch.best_step == 3
+
+
+def test_replay_is_the_same_as_step_by_step():
+    values = [0.1, 0.4, 0.2, 0.5, 0.3]
+    watch, again = EarlyStopping(3), EarlyStopping(3)
+    for step, value in enumerate(values, start=1):
+        watch.update(step, value)
+    again.replay(values)
+    assert (watch.best_step, watch.best_value) == (again.best_step, again.best_value) == (4, 0.5)
+
+
+def test_what_cannot_work_is_refused():
+    with pytest.raises(ParameterError, match="1 step or more, got 0"):
+        check_early_stopping(0, has_validation=True)
+    with pytest.raises(DataError, match="pass eval_set"):
+        check_early_stopping(10, has_validation=False)
+    check_early_stopping(None, has_validation=False)
