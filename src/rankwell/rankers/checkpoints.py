@@ -114,7 +114,7 @@ def run_fingerprint(parameters: Mapping[str, Any], *parts: RankingDataset | np.n
             continue
         for array in (part,) if isinstance(part, np.ndarray) else _arrays_of(part):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
