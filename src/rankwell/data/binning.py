@@ -1,0 +1,218 @@
+"""Features to at most 256 bins of one byte each, and back to thresholds in the feature's own scale.
+
+Bin 0 is kept for missing values; a value has a bin from 1 on. The thresholds of a feature are ascending float32
+numbers, the first of them -inf, and for every float32 x, in the training data or not,
+
+    bin(x) > b   <=>   x > thresholds[feature][b]
+
+exactly: a model learned on bins is the same model on the raw numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import DataError, NotFittedError, ParameterError
+from rankwell.kernels.threads import kernel_threads
+
+STRATEGIES = ("width", "quantile")
+LAYOUTS = ("rows", "features", "interleaved16")
+MOST_BINS = 256
+
+_ROWS_DENSIFIED = 8192  # rows of a sparse matrix made dense at a time, a multiple of the kernels' block
+_COLUMNS_DENSIFIED = 64
+
+
+class Binner:
+    """Maps features to bins.
+
+    Parameters
+    ----------
+    n_bins : int
+        Bins in all, 2 to 256, with the one for missing values: at most ``n_bins - 1`` bins hold values.
+    strategy : "width" or "quantile"
+        "width": bins of equal width between a feature's smallest and largest value, equation 3 of the FAR paper with
+        one bin fewer, which is the missing values'. "quantile": bins of about equally many values; up to
+        ``n_bins - 1`` distinct values get a bin each, and a value that fills a bin alone gets its own.
+    subsample : int or None
+        "quantile" looks at this many rows, chosen at random, where there are more; None looks at all of them.
+    random_state : int
+        The seed of that choice.
+
+    Notes
+    -----
+    A feature whose values are all equal has one bin for them, one without any value has none. Values outside the range
+    seen in `fit` fall into the first or the last bin. The same data gives the same bins on any number of threads.
+    """
+
+    def __init__(
+        self,
+        n_bins: int = MOST_BINS,
+        strategy: str = "width",
+        *,
+        subsample: int | None = 200_000,
+        random_state: int = 0,
+    ) -> None:
+        if not 2 <= n_bins <= MOST_BINS:
+            raise ParameterError(
+                f"n_bins must be from 2 to {MOST_BINS}, the missing values' bin included, got {n_bins}."
+            )
+        if strategy not in STRATEGIES:
+            raise ParameterError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}, got {strategy!r}.")
+        if subsample is not None and subsample < 1:
+            raise ParameterError(f"subsample must be a number of rows, 1 or more, or None for all, got {subsample}.")
+        self.n_bins = n_bins
+        self.strategy = strategy
+        self.subsample = subsample
+        self.random_state = random_state
+        self._table: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        return f"Binner(n_bins={self.n_bins}, strategy={self.strategy!r})"
+
+    def fit(self, data: Any, *, n_jobs: int | None = None) -> Binner:
+        """Find the thresholds of each feature of a dataset, or of anything a dataset takes as X."""
+        features = _features_of(data)
+        n_features = features.shape[1]
+        self._table = np.full((n_features, MOST_BINS), np.inf, dtype=np.float32)
+        self._n_thresholds = np.zeros(n_features, dtype=np.int64)
+        self._origin, self._scale, self._top = np.zeros((3, n_features))
+        with kernel_threads(n_jobs):
+            if self.strategy == "width":
+                self._fit_width(features)
+            else:
+                self._fit_quantile(features)
+        return self
+
+    def transform(self, data: Any, layout: str = "rows", *, n_jobs: int | None = None) -> np.ndarray:
+        """The bins of every value, uint8, written straight into the layout asked for.
+
+        Parameters
+        ----------
+        data : RankingDataset, or anything a dataset takes as X
+        layout : str
+            "rows": shape (n_docs, n_features). "features": (n_features, n_docs rounded up to a multiple of 16).
+            "interleaved16": (n_features / 16 rounded up, n_docs, 16), feature ``16 * group + lane`` at
+            ``[group, doc, lane]``. What is rounded up is bin 0.
+        """
+        if layout not in LAYOUTS:
+            raise ParameterError(f"layout must be one of {', '.join(map(repr, LAYOUTS))}, got {layout!r}.")
+        features = _features_of(data)
+        table = self._fitted_table()
+        if features.shape[1] != len(table):
+            raise DataError(f"X must have the {len(table)} features that were fitted, it has {features.shape[1]}.")
+        out = np.zeros(_shape_of_bins(features.shape[0], features.shape[1], layout), dtype=np.uint8)
+        rule = (self.strategy == "width", self._origin, self._scale, self._top, table, _every_sixteenth(table))
+        with kernel_threads(n_jobs):
+            for first_doc, rows in _dense_rows(features):
+                _kernel_of(layout)(rows, rule, first_doc, out)
+        return out
+
+    def fit_transform(self, data: Any, layout: str = "rows", *, n_jobs: int | None = None) -> np.ndarray:
+        """`fit`, then `transform` of the same data."""
+        return self.fit(data, n_jobs=n_jobs).transform(data, layout, n_jobs=n_jobs)
+
+    @property
+    def n_features(self) -> int:
+        return len(self._fitted_table())
+
+    @property
+    def thresholds(self) -> list[np.ndarray]:
+        """Of each feature the ascending float32 thresholds: ``bin(x) > b`` exactly where ``x > thresholds[f][b]``.
+
+        The first is -inf ("the feature has a value"). As many as the feature has bins for values, so every bin b but
+        the last has its threshold; a feature that was always missing has none.
+        """
+        return [row[:number] for row, number in zip(self.threshold_table, self._n_thresholds, strict=True)]
+
+    @property
+    def threshold_table(self) -> np.ndarray:
+        """The thresholds as one float32 array (n_features, 256), +inf behind a feature's last one."""
+        return self._fitted_table()
+
+    def _fitted_table(self) -> np.ndarray:
+        if self._table is None:
+            raise NotFittedError("this Binner has no thresholds yet. Call fit first.")
+        return self._table
+
+    def _fit_width(self, features: Any) -> None:
+        from rankwell.kernels.cpu import binning
+
+        lowest = np.full(features.shape[1], np.inf, dtype=np.float32)
+        highest = np.full(features.shape[1], -np.inf, dtype=np.float32)
+        for _, rows in _dense_rows(features):
+            binning.feature_ranges(rows, lowest, highest)
+        low, high = lowest.astype(np.float64), highest.astype(np.float64)
+        varies = high > low
+        self._origin[varies] = low[varies]
+        self._scale[varies] = (self.n_bins - 1) / (high - low)[varies]
+        self._top[:] = np.where(varies, self.n_bins - 1, high == low)
+        self._n_thresholds[:] = self._top
+        binning.width_thresholds(self._origin, self._scale, self._top, self._table)
+
+    def _fit_quantile(self, features: Any) -> None:
+        from rankwell.kernels.cpu import quantiles
+
+        assert self._table is not None
+        rows = self._rows_to_look_at(features.shape[0])
+        for columns, dense, places in _dense_columns(features, rows):
+            quantiles.quantile_thresholds(
+                dense, places, self.n_bins - 1, self._table[columns], self._n_thresholds[columns]
+            )
+
+    def _rows_to_look_at(self, n_docs: int) -> np.ndarray:
+        if self.subsample is None or n_docs <= self.subsample:
+            return np.arange(n_docs)
+        chosen = np.random.default_rng(self.random_state).choice(n_docs, self.subsample, replace=False, shuffle=False)
+        return np.sort(chosen)
+
+
+def _features_of(data: Any) -> Any:
+    return data.features if isinstance(data, RankingDataset) else RankingDataset(data).features
+
+
+def _shape_of_bins(n_docs: int, n_features: int, layout: str) -> tuple[int, ...]:
+    if layout == "rows":
+        return n_docs, n_features
+    if layout == "features":
+        return n_features, -(-n_docs // 16) * 16
+    return -(-n_features // 16), n_docs, 16
+
+
+def _kernel_of(layout: str) -> Any:
+    from rankwell.kernels.cpu import binning
+
+    kernels = {
+        "rows": binning.bin_rows,
+        "features": binning.bin_by_feature,
+        "interleaved16": binning.bin_interleaved,
+    }
+    return kernels[layout]
+
+
+def _every_sixteenth(table: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(table[:, 15::16])
+
+
+def _dense_rows(features: Any) -> Iterator[tuple[int, np.ndarray]]:
+    """All rows at once where they are dense, else some at a time, each with the number of its first row."""
+    if isinstance(features, np.ndarray):
+        yield 0, features
+        return
+    for first in range(0, features.shape[0], _ROWS_DENSIFIED):
+        yield first, features[first : first + _ROWS_DENSIFIED].toarray()
+
+
+def _dense_columns(features: Any, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Columns with the rows to look at in them: all at once where they are dense, else some at a time."""
+    if isinstance(features, np.ndarray):
+        yield slice(None), features, rows
+        return
+    by_column = features[rows].tocsc()
+    for first in range(0, features.shape[1], _COLUMNS_DENSIFIED):
+        columns = slice(first, first + _COLUMNS_DENSIFIED)
+        yield columns, np.ascontiguousarray(by_column[:, columns].toarray()), np.arange(len(rows))
