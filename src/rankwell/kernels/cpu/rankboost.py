@@ -1,0 +1,197 @@
+"""RankBoost on the CPU: whole rounds in compiled code, over queries in factorised form.
+
+A round: π, best weak ranker, α, new weights. `run_rounds` strings the kernels together so that a batch of rounds costs
+one call from Python; `LevelBooster` holds the arrays in between.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from rankwell.kernels.cpu.rankboost_search import (
+    GROUP,
+    build_histograms,
+    choose_weak_ranker,
+    integrate_histograms,
+    naive_table,
+)
+from rankwell.kernels.cpu.rankboost_weights import (
+    apply_round,
+    apply_weak_ranker,
+    choose_exponents,
+    level_ratios,
+    potentials,
+    query_sum,
+    sum_levels,
+)
+from rankwell.kernels.rankboost_interface import BoostedRounds, LevelledQueries, ScoreWeights
+from rankwell.kernels.rankboost_precision import (
+    LARGEST_R,
+    QUERY_LANES,
+    RECENTRE_ROUNDS,
+    tolerance,
+    weight_factors,
+)
+from rankwell.kernels.threads import kernel_threads
+
+# Parts of the documents that histograms are built over at the same time: enough to share out few features evenly.
+_PARTS = 8
+_DOCS_PER_PART = 4096
+
+_weight_factors = njit(cache=True, nogil=True)(weight_factors)
+
+
+@njit(cache=True, nogil=True)
+def run_rounds(queries, weights, exponents, levels, search, scratch, record, plan):
+    """Run rounds until `plan`'s number is done or training ends by itself.
+
+    queries : (order, segment_ptr, query_segments, query_weight)
+    weights : (up, down); exponents : (up_exponent, down_exponent)
+    levels : (step, up_ratio, down_ratio, bridge)
+    search : (bins, partial histograms, table of r, largest |r| by feature)
+    scratch : (sums of levels, shares of Z, lanes, π)
+    record : (feature, bin, r, loss), written
+    plan : (rounds done before, rounds to do, n_bins, margin, carry, naive)
+
+    Returns
+    -------
+    rounds done, whether training ended by itself
+    """
+    order, segment_ptr, query_segments, query_weight = queries
+    bins, partial, table, largest = search
+    sums, share, lanes, pi = scratch
+    first_round, n_rounds, n_bins, margin, carry, naive = plan
+    common = level_ratios(query_segments, query_weight, exponents[0], exponents[1], levels[1:])
+    sum_levels(segment_ptr, query_segments, weights, levels, carry, sums, share)
+    total = query_sum(share, lanes)
+    for t in range(n_rounds):
+        potentials(order, segment_ptr, query_segments, weights, sums, total, pi)
+        if naive:
+            naive_table(bins, pi, n_bins, table, largest)
+        else:
+            build_histograms(bins, pi, partial)
+            integrate_histograms(partial, n_bins, table, largest)
+        feature, threshold = choose_weak_ranker(table, largest, n_bins, margin)
+        if feature < 0:
+            return t, True
+        r = min(max(table[feature, threshold], -LARGEST_R), LARGEST_R)
+        column = bins[feature // GROUP]
+        apply_weak_ranker(column, feature % GROUP, threshold, _weight_factors(r), order, weights[0], weights[1])
+        if (first_round + t + 1) % RECENTRE_ROUNDS == 0:
+            choose_exponents(segment_ptr, weights[0], weights[1], exponents[0], exponents[1])
+            common = level_ratios(query_segments, query_weight, exponents[0], exponents[1], levels[1:])
+        sum_levels(segment_ptr, query_segments, weights, levels, carry, sums, share)
+        total = query_sum(share, lanes)
+        record[0][t], record[1][t], record[2][t], record[3][t] = feature, threshold, r, np.ldexp(total, common)
+        if abs(r) >= LARGEST_R:
+            return t + 1, True
+    return n_rounds, False
+
+
+class LevelBooster:
+    """A training run on the CPU over queries in factorised form.
+
+    Parameters
+    ----------
+    bins : uint8 (n_groups, n_docs, 16)
+        The layout "interleaved16" of `Binner`.
+    n_features, n_bins : int
+    queries : LevelledQueries
+    weights : ScoreWeights
+        Changed in place as rounds are done.
+    naive : bool
+        Search as the naive M3 does, threshold by threshold.
+    n_jobs : int or None
+    """
+
+    def __init__(
+        self,
+        bins: np.ndarray,
+        n_features: int,
+        n_bins: int,
+        queries: LevelledQueries,
+        weights: ScoreWeights,
+        *,
+        naive: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.weights = weights
+        self._naive = naive
+        self._n_jobs = n_jobs
+        self._n_bins = n_bins
+        self._queries = queries
+        n_parts = 1 if naive else max(1, min(_PARTS, queries.n_docs // _DOCS_PER_PART))
+        self._search = (
+            bins,
+            np.empty((bins.shape[0], n_parts, GROUP, 256), dtype=np.int32),
+            np.zeros((n_features, 256), dtype=np.int32),
+            np.zeros(n_features, dtype=np.int32),
+        )
+        self._levels = (queries.step, *(np.ones(queries.n_segments) for _ in range(3)))
+        self._scratch = (
+            tuple(np.zeros(queries.n_segments) for _ in range(4)),
+            np.zeros(queries.n_queries),
+            np.zeros(QUERY_LANES),
+            np.zeros(queries.n_docs, dtype=np.int32),
+        )
+
+    def boost(self, n_rounds: int) -> BoostedRounds:
+        """See `Booster`."""
+        queries, weights = self._queries, self.weights
+        record = (*(np.zeros(n_rounds, dtype=np.int32) for _ in range(3)), np.zeros(n_rounds))
+        with kernel_threads(self._n_jobs):
+            done, finished = run_rounds(
+                (queries.order, queries.segment_ptr, queries.query_segments, queries.query_weight),
+                (weights.up, weights.down),
+                (weights.up_exponent, weights.down_exponent),
+                self._levels,
+                self._search,
+                self._scratch,
+                record,
+                (
+                    weights.n_rounds,
+                    n_rounds,
+                    self._n_bins,
+                    tolerance(queries.n_docs),
+                    float(queries.carry),
+                    self._naive,
+                ),
+            )
+        weights.n_rounds += done
+        return BoostedRounds(*(column[:done] for column in record), finished=finished)
+
+
+def initial_weights(queries: LevelledQueries) -> ScoreWeights:
+    """e^{±H} for H = 0, each times its document's weight."""
+    weights = ScoreWeights(
+        queries.document_weight.copy(),
+        queries.document_weight.copy(),
+        np.zeros(queries.n_segments, dtype=np.int32),
+        np.zeros(queries.n_segments, dtype=np.int32),
+        0,
+    )
+    choose_exponents(queries.segment_ptr, weights.up, weights.down, weights.up_exponent, weights.down_exponent)
+    return weights
+
+
+def replay_round(queries: LevelledQueries, weights: ScoreWeights, above_threshold: np.ndarray, r: int) -> None:
+    """Apply a round of an earlier run, bit for bit as that run did. above_threshold : bool (n_docs,), where h = 1"""
+    up_factor, down_factor = weight_factors(r)
+    apply_round(above_threshold, up_factor, down_factor, queries.order, weights.up, weights.down)
+    weights.n_rounds += 1
+    if weights.n_rounds % RECENTRE_ROUNDS == 0:
+        choose_exponents(queries.segment_ptr, weights.up, weights.down, weights.up_exponent, weights.down_exponent)
+
+
+def query_pair_weights(queries: LevelledQueries) -> np.ndarray:
+    """The sum of each query's initial pair weights, its own weight left out, float64 (n_queries,)."""
+    weights = initial_weights(queries)
+    ones = np.ones(queries.n_queries)
+    levels = (queries.step, *(np.ones(queries.n_segments) for _ in range(3)))
+    sums = tuple(np.zeros(queries.n_segments) for _ in range(4))
+    share = np.zeros(queries.n_queries)
+    common = level_ratios(queries.query_segments, ones, weights.up_exponent, weights.down_exponent, levels[1:])
+    both = (weights.up, weights.down)
+    sum_levels(queries.segment_ptr, queries.query_segments, both, levels, float(queries.carry), sums, share)
+    return np.ldexp(share, common)

@@ -1,0 +1,81 @@
+"""RankBoost on the CPU: the search for the best weak ranker over integral histograms (M3.int), in FAR's layout.
+
+Bins stand as [group of 16 features][document][16]: a document's π is added to sixteen histograms in a row, so no
+addition waits for the one before it, and a group's 16 KB of histograms stay in the first-level cache. All sums are
+integers, so the partition of the work cannot change them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+GROUP = 16
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def build_histograms(bins, pi, partial):
+    """Hist_f(b) = Σ_{d: bin_f(d) = b} π(d), over as many parts of the documents as `partial` has.
+
+    bins : uint8 (n_groups, n_docs, 16); pi : int32 (n_docs,); partial : int32 (n_groups, n_parts, 16, 256), written
+    """
+    n_parts = partial.shape[1]
+    n_docs = len(pi)
+    for task in prange(bins.shape[0] * n_parts):
+        group, part = task // n_parts, task % n_parts
+        rows = bins[group]
+        histogram = np.zeros((GROUP, 256), np.int32)
+        for d in range(n_docs * part // n_parts, n_docs * (part + 1) // n_parts):
+            value = pi[d]
+            for lane in range(GROUP):
+                histogram[lane, rows[d, lane]] += value
+        partial[group, part] = histogram
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def integrate_histograms(partial, n_bins, table, largest):
+    """r(f, b) = Σ_{a > b} Hist_f(a) and each feature's largest |r|.
+
+    table : int32 (n_features, 256), written for b < n_bins − 1; largest : int32 (n_features,), written
+    """
+    for feature in prange(len(table)):
+        group, lane = feature // GROUP, feature % GROUP
+        total = np.int32(0)
+        size = np.int32(0)
+        for b in range(n_bins - 2, -1, -1):
+            for part in range(partial.shape[1]):
+                total += partial[group, part, lane, b + 1]
+            table[feature, b] = total
+            size = max(size, abs(total))
+        largest[feature] = size
+
+
+@njit(cache=True, nogil=True)
+def choose_weak_ranker(table, largest, n_bins, margin):
+    """The lowest feature, then bin, whose |r| is within `margin` of the largest; feature −1 where that helps nothing."""
+    best = largest.max()
+    if best <= margin:
+        return -1, -1
+    for feature in range(len(largest)):
+        if largest[feature] >= best - margin:
+            for b in range(n_bins - 1):
+                if abs(table[feature, b]) >= best - margin:
+                    return feature, b
+    return -1, -1
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def naive_table(bins, pi, n_bins, table, largest):
+    """What `integrate_histograms` gives, the way of the naive M3: every threshold looks at every document."""
+    for feature in prange(len(table)):
+        rows = bins[feature // GROUP]
+        lane = feature % GROUP
+        size = np.int32(0)
+        for b in range(n_bins - 1):
+            total = np.int32(0)
+            for d in range(len(pi)):
+                if rows[d, lane] > b:
+                    total += pi[d]
+            table[feature, b] = total
+            size = max(size, abs(total))
+        largest[feature] = size

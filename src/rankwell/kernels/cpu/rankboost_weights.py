@@ -1,0 +1,181 @@
+"""RankBoost on the CPU: pair weights in factorised form, one query a task.
+
+For a document of label level L in a query with weight w (DESIGN: "RankBoost in O(documents) a round")
+
+    π(d) = w·[ e^{−H(d)}·Σ_{l<L} A_l − e^{H(d)}·Σ_{l>L} B_l ] / Z,      A_l = Σ e^H,  B_l = Σ e^{−H} over level l.
+
+A_l and B_l carry a power of two each (see `rankboost_precision`), so the running sums over levels are multiplied by a
+factor between neighbouring levels as they go. The order of every float64 sum is fixed, and the same on every device.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, prange
+
+from rankwell.kernels.rankboost_precision import LARGEST_EXPONENT, PI_BITS, QUERY_LANES, SMALLEST_WEIGHT
+
+
+@njit(cache=True, nogil=True)
+def lane_sum(values, start, end):
+    """Σ values[start:end] in eight lanes; lane j takes places j, j + 8, ..."""
+    a = b = c = d = e = f = g = h = 0.0
+    whole = start + (end - start) // 8 * 8
+    for i in range(start, whole, 8):
+        a += values[i]
+        b += values[i + 1]
+        c += values[i + 2]
+        d += values[i + 3]
+        e += values[i + 4]
+        f += values[i + 5]
+        g += values[i + 6]
+        h += values[i + 7]
+    rest = end - whole
+    if rest > 0:
+        a += values[whole]
+    if rest > 1:
+        b += values[whole + 1]
+    if rest > 2:
+        c += values[whole + 2]
+    if rest > 3:
+        d += values[whole + 3]
+    if rest > 4:
+        e += values[whole + 4]
+    if rest > 5:
+        f += values[whole + 5]
+    if rest > 6:
+        g += values[whole + 6]
+    return ((a + e) + (c + g)) + ((b + f) + (d + h))
+
+
+@njit(cache=True, nogil=True)
+def query_sum(values, lanes):
+    """Σ values in 1,024 lanes, then halves onto halves. lanes : float64 (1024,), scratch"""
+    lanes[:] = 0.0
+    for first in range(0, len(values), QUERY_LANES):
+        for lane in range(min(QUERY_LANES, len(values) - first)):
+            lanes[lane] += values[first + lane]
+    half = QUERY_LANES // 2
+    while half > 0:
+        for lane in range(half):
+            lanes[lane] += lanes[lane + half]
+        half //= 2
+    return lanes[0]
+
+
+@njit(cache=True, nogil=True)
+def scan_levels(first, last, levels, carry, sums):
+    """One query's Σ_{l<L} A_l and Σ_{l>L} B_l for each of its segments [first, last); returns its share of Z.
+
+    levels : (step, up_ratio, down_ratio, bridge), float64 (n_segments,) each; ratios between a segment and the one below
+    sums : (up_sum, down_sum, below, above), float64 (n_segments,) each; the last two are written
+    """
+    step, up_ratio, down_ratio, bridge = levels
+    up_sum, down_sum, below, above = sums
+    plain = weighted = share = 0.0
+    below[first] = 0.0
+    for s in range(first + 1, last):
+        plain = plain * down_ratio[s] + up_sum[s - 1] * bridge[s]
+        weighted = weighted * (down_ratio[s] * carry) + step[s] * plain
+        below[s] = weighted
+        share += down_sum[s] * weighted
+    plain = weighted = 0.0
+    above[last - 1] = 0.0
+    for s in range(last - 1, first, -1):
+        plain = plain * up_ratio[s] + down_sum[s] * bridge[s]
+        weighted = weighted * (up_ratio[s] * carry) + step[s] * plain
+        above[s - 1] = weighted
+    return share
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def apply_round(above_threshold, up_factor, down_factor, order, up, down):
+    """e^{±H} where h = 1 times e^{±α}. above_threshold : bool (n_docs,)"""
+    for i in prange(len(order)):
+        if above_threshold[order[i]]:
+            up[i] = max(up[i] * up_factor, SMALLEST_WEIGHT)
+            down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def apply_weak_ranker(column, lane, threshold, factors, order, up, down):
+    """e^{±H} where bin > threshold times e^{±α}. column : uint8 (n_docs, 16), one feature group's bins"""
+    up_factor, down_factor = factors
+    for i in prange(len(order)):
+        if column[order[i], lane] > threshold:
+            up[i] = max(up[i] * up_factor, SMALLEST_WEIGHT)
+            down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT)
+
+
+@njit(cache=True, nogil=True)
+def _rescale(values, start, end):
+    """Scale values[start:end] by a power of two so that the largest is in [0.5, 1); returns the power taken out."""
+    largest = 0.0
+    for i in range(start, end):
+        largest = max(largest, values[i])
+    exponent = math.frexp(largest)[1]
+    scale = math.ldexp(1.0, -exponent)
+    for i in range(start, end):
+        values[i] = max(values[i] * scale, SMALLEST_WEIGHT)
+    return exponent
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def choose_exponents(segment_ptr, up, down, up_exponent, down_exponent):
+    """Bring the largest weight of each segment into [0.5, 1)."""
+    for s in prange(len(segment_ptr) - 1):
+        up_exponent[s] += _rescale(up, segment_ptr[s], segment_ptr[s + 1])
+        down_exponent[s] -= _rescale(down, segment_ptr[s], segment_ptr[s + 1])
+
+
+@njit(cache=True, nogil=True)
+def level_ratios(query_segments, query_weight, up_exponent, down_exponent, ratios):
+    """The factors between neighbouring levels; returns the power of two that all pair weights were divided by.
+
+    ratios : (up_ratio, down_ratio, bridge), float64 (n_segments,) each, written
+    """
+    up_ratio, down_ratio, bridge = ratios
+    common = -(2**31)
+    for q in range(len(query_weight)):
+        largest = up_exponent[query_segments[q]]
+        for s in range(query_segments[q] + 1, query_segments[q + 1]):
+            common = max(common, largest - down_exponent[s])
+            largest = max(largest, up_exponent[s])
+    for q in range(len(query_weight)):
+        for s in range(query_segments[q] + 1, query_segments[q + 1]):
+            up_ratio[s] = math.ldexp(1.0, min(up_exponent[s - 1] - up_exponent[s], LARGEST_EXPONENT))
+            down_ratio[s] = math.ldexp(1.0, min(down_exponent[s - 1] - down_exponent[s], LARGEST_EXPONENT))
+            bridge[s] = math.ldexp(query_weight[q], up_exponent[s - 1] - down_exponent[s] - common)
+    return common
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def sum_levels(segment_ptr, query_segments, weights, levels, carry, sums, share):
+    """A_l and B_l of every segment, their running sums, and each query's share of Z."""
+    up, down = weights
+    for q in prange(len(query_segments) - 1):
+        first, last = query_segments[q], query_segments[q + 1]
+        for s in range(first, last):
+            sums[0][s] = lane_sum(up, segment_ptr[s], segment_ptr[s + 1])
+            sums[1][s] = lane_sum(down, segment_ptr[s], segment_ptr[s + 1])
+        share[q] = scan_levels(first, last, levels, carry, sums)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def potentials(order, segment_ptr, query_segments, weights, sums, total, pi):
+    """π of every document with pairs, in units of 2^−30; those of a query sum to exactly 0. pi : int32 (n_docs,)"""
+    up, down = weights
+    below, above = sums[2], sums[3]
+    scale = 2.0**PI_BITS / total
+    for q in prange(len(query_segments) - 1):
+        left_over = 0
+        last = 0
+        for s in range(query_segments[q], query_segments[q + 1]):
+            for i in range(segment_ptr[s], segment_ptr[s + 1]):
+                rounded = int(np.rint((down[i] * below[s] - up[i] * above[s]) * scale))
+                last = order[i]
+                pi[last] = rounded
+                left_over += rounded
+        pi[last] -= left_over

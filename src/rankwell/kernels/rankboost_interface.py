@@ -1,0 +1,129 @@
+"""What a RankBoost backend is given and what it returns.
+
+Vocabulary. A *segment* is one label level of one query; a *place* is one document's position when the documents of
+each query are sorted by label, so the places of a segment are neighbours. Only queries with pairs have places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class LevelledQueries:
+    """Queries whose pairs follow from label levels, in the factorised form: no pair is ever stored.
+
+    A pair of a document of segment l and one of a higher segment m of the same query weighs, at the start,
+    query_weight · (Σ_{l < s ≤ m} step[s] if carry, else 1) · the product of the two documents' weights.
+
+    n_docs : int
+    order : int32 (n_places,)
+        The document (row of the dataset) at each place.
+    segment_ptr : int64 (n_segments + 1,)
+        The places of each segment.
+    query_segments : int64 (n_queries + 1,)
+        The segments of each query, from the lowest label up; two or more each.
+    step : float64 (n_segments,)
+        How much better a segment's label is than the one below; 1 where pairs count alike.
+    carry : bool
+        Whether steps add up over levels (weights by label difference).
+    query_weight : float64 (n_queries,)
+    document_weight : float64 (n_places,)
+        Positive, by place.
+    """
+
+    n_docs: int
+    order: np.ndarray
+    segment_ptr: np.ndarray
+    query_segments: np.ndarray
+    step: np.ndarray
+    carry: bool
+    query_weight: np.ndarray
+    document_weight: np.ndarray
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.query_segments) - 1
+
+    @property
+    def n_segments(self) -> int:
+        return len(self.segment_ptr) - 1
+
+    @property
+    def n_places(self) -> int:
+        return len(self.order)
+
+
+@dataclass
+class ScoreWeights:
+    """e^{±H} after some rounds: e^H = up · 2^up_exponent[segment] and e^−H = down · 2^−down_exponent[segment].
+
+    up, down : float64 (n_places,)
+    up_exponent, down_exponent : int32 (n_segments,)
+    n_rounds : int
+        Rounds applied so far; it decides when exponents are chosen anew, so a resumed run does so when the first would.
+    """
+
+    up: np.ndarray
+    down: np.ndarray
+    up_exponent: np.ndarray
+    down_exponent: np.ndarray
+    n_rounds: int
+
+
+@dataclass(frozen=True)
+class PairList:
+    """An explicit list of pairs, grouped by query.
+
+    n_docs : int
+    lower, higher : int32 (n_pairs,)
+        The documents (rows of the dataset) of each pair; the higher one is preferred.
+    weight : float64 (n_pairs,)
+        Positive; they sum to 1.
+    pair_ptr : int64 (n_queries + 1,)
+        The pairs of each query that has any.
+    """
+
+    n_docs: int
+    lower: np.ndarray
+    higher: np.ndarray
+    weight: np.ndarray
+    pair_ptr: np.ndarray
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.weight)
+
+
+@dataclass(frozen=True)
+class BoostedRounds:
+    """The weak rankers of some rounds, h(d) = 1 where bin(d, feature) > bin.
+
+    feature, bin : int32 (n_rounds,)
+    r : int32 (n_rounds,)
+        In units of 2^−30, held within ±LARGEST_R.
+    loss : float64 (n_rounds,)
+        Σ D_1(x0, x1)·e^{H(x0) − H(x1)} after each round; it starts at 1.
+    finished : bool
+        Whether training ended by itself: no weak ranker helps, or the last one orders every pair rightly.
+    """
+
+    feature: np.ndarray
+    bin: np.ndarray
+    r: np.ndarray
+    loss: np.ndarray
+    finished: bool
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+
+class Booster(Protocol):
+    """A training run on one device."""
+
+    def boost(self, n_rounds: int) -> BoostedRounds:
+        """Run the next `n_rounds` rounds; fewer come back only where training ended by itself."""
+        ...
