@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, FileFormatError, NotFittedError, ParameterError
-from rankwell.scoring.description import RankerDescription
+from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.evaluation import evaluate_description
 from rankwell.scoring.normaliser import Normaliser, fit_normaliser
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file, write_ranker_file
@@ -266,11 +266,6 @@ def as_dataset(X: Any, y: Any = None, *, qid: Any = None, group: Any = None) -> 
     if y is not None or qid is not None or group is not None:
         raise DataError("a RankingDataset has its own labels and queries: do not pass y, qid or group beside it.")
     return X
-
-
-def default_feature_names(n_features: int) -> tuple[str, ...]:
-    """f1, f2, ...: counted from 1, as the columns of LETOR files are."""
-    return tuple(f"f{number}" for number in range(1, n_features + 1))
 
 
 def _weighted(dataset: RankingDataset, sample_weight: Any) -> RankingDataset:

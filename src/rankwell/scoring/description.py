@@ -1,96 +1,56 @@
 """The ranker description: one form for every model.
 
-    features ──> inputs (one number each, made from a feature) ──> layers ──> score
+    features ──> inputs (one number each, made from features) ──> layers ──> score
 
 A linear model is linear inputs and one dense layer; a RankBoost model is bucket inputs and a sum; a ListNet is linear
-inputs and a few dense layers. Whatever is described here can be evaluated, stored and served, so what is served is
-what was evaluated.
+inputs and a few dense layers; an imported LightGBM or XGBoost model is trees and a sum. Whatever is described here can
+be evaluated, stored and served, so what is served is what was evaluated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
-from rankwell.errors import FileFormatError
+from rankwell.errors import FileFormatError, ParameterError
+from rankwell.scoring.inputs import (
+    BucketInputs,
+    ExpressionInputs,
+    InputGroup,
+    LinearInputs,
+    LogLinearInputs,
+    check_inputs,
+)
+from rankwell.scoring.layers import ACTIVATIONS, Dense, Layer, Mean, Sum, check_layers
 from rankwell.scoring.normaliser import NORMALISERS, Normaliser
+from rankwell.scoring.trees import TreeInputs
 
-ACTIVATIONS = ("identity", "sigmoid", "relu", "tanh")
+__all__ = [
+    "ACTIVATIONS",
+    "BucketInputs",
+    "Dense",
+    "ExpressionInputs",
+    "InputGroup",
+    "Layer",
+    "LinearInputs",
+    "LogLinearInputs",
+    "Mean",
+    "RankerDescription",
+    "Sum",
+    "TreeInputs",
+    "default_feature_names",
+]
 
-
-@dataclass(frozen=True)
-class LinearInputs:
-    """input = scale · x + offset; a missing value gives `missing`.
-
-    feature : int32 (n_inputs,); scale, offset, missing : float64 (n_inputs,)
-    """
-
-    kind: ClassVar[str] = "linear"
-    feature: np.ndarray
-    scale: np.ndarray
-    offset: np.ndarray
-    missing: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.feature)
-
-    @classmethod
-    def identity(cls, n_features: int) -> LinearInputs:
-        """Every feature as it is, a missing one as 0."""
-        zeros = np.zeros(n_features)
-        return cls(np.arange(n_features, dtype=np.int32), np.ones(n_features), zeros, zeros)
+_INPUT_KINDS: dict[str, type[Any]] = {
+    kind.kind: kind for kind in (LinearInputs, LogLinearInputs, BucketInputs, ExpressionInputs, TreeInputs)
+}
+_LAYER_KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (Dense, Sum, Mean)}
 
 
-@dataclass(frozen=True)
-class BucketInputs:
-    """A step function of one feature: input = value[number of edges below x]; a missing value gives `missing`.
-
-    Input i has edges ``edges[edge_ptr[i]:edge_ptr[i + 1]]``, ascending, and one more value than edges. x lies in bucket
-    b when exactly b edges e satisfy x > e.
-
-    feature : int32 (n_inputs,); edge_ptr : int64 (n_inputs + 1,); edges : float32; values : float64
-    (n_edges + n_inputs,); missing : float64 (n_inputs,)
-    """
-
-    kind: ClassVar[str] = "bucket"
-    feature: np.ndarray
-    edge_ptr: np.ndarray
-    edges: np.ndarray
-    values: np.ndarray
-    missing: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.feature)
-
-
-@dataclass(frozen=True)
-class Dense:
-    """output = activation(weights · input + bias). weights : float (n_out, n_in); bias : float (n_out,)"""
-
-    kind: ClassVar[str] = "dense"
-    weights: np.ndarray
-    bias: np.ndarray
-    activation: str = "identity"
-
-
-@dataclass(frozen=True)
-class Sum:
-    """The sum of all inputs, one output."""
-
-    kind: ClassVar[str] = "sum"
-
-
-InputGroup = LinearInputs | BucketInputs
-Layer = Dense | Sum
-
-_INPUT_KINDS: dict[str, type[Any]] = {LinearInputs.kind: LinearInputs, BucketInputs.kind: BucketInputs}
-_LAYER_KINDS: dict[str, type[Any]] = {Dense.kind: Dense, Sum.kind: Sum}
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RankerDescription:
     """What a ranker computes: which features it reads, how inputs are made of them, and the layers to one score."""
 
@@ -102,6 +62,27 @@ class RankerDescription:
     @property
     def n_features(self) -> int:
         return len(self.feature_names)
+
+    @property
+    def n_inputs(self) -> int:
+        return sum(len(group) for group in self.inputs)
+
+    @property
+    def n_rounds(self) -> int | None:
+        """How many rounds of boosting the trees are; None where the description is not a sum or mean of trees."""
+        if len(self.inputs) != 1 or not isinstance(self.inputs[0], TreeInputs) or isinstance(self.layers[0], Dense):
+            return None
+        return len(self.inputs[0]) // self.inputs[0].round_size
+
+    def first_rounds(self, n_rounds: int) -> RankerDescription:
+        """What the model was after its first `n_rounds` rounds of boosting."""
+        if self.n_rounds is None:
+            raise ParameterError("only a sum of trees has scores after some of its rounds; this ranker is none.")
+        if not 0 < n_rounds <= self.n_rounds:
+            raise ParameterError(f"n_rounds must be between 1 and the model's {self.n_rounds}, got {n_rounds}.")
+        trees = self.inputs[0]
+        assert isinstance(trees, TreeInputs)
+        return replace(self, inputs=(trees.first(n_rounds * trees.round_size),))
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """The description as a JSON-able tree and named arrays."""
@@ -140,6 +121,11 @@ class RankerDescription:
         return description
 
 
+def default_feature_names(n_features: int) -> tuple[str, ...]:
+    """f1, f2, ...: counted from 1, as the columns of LETOR files are."""
+    return tuple(f"f{number}" for number in range(1, n_features + 1))
+
+
 def _part_to_tree(part: Any, place: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     tree: dict[str, Any] = {"kind": part.kind}
     for item in fields(part):
@@ -157,54 +143,25 @@ def _part_from_tree(
     kind = kinds.get(tree["kind"])
     if kind is None:
         raise FileFormatError(f"unknown kind {tree['kind']!r} at {place}; known are {', '.join(kinds)}.")
-    return kind(
-        **{item.name: tree[item.name] if item.name in tree else arrays[f"{place}.{item.name}"] for item in fields(kind)}
-    )
+    values = {}
+    for item in fields(kind):
+        if item.name in tree:
+            value = tree[item.name]
+            values[item.name] = tuple(value) if isinstance(value, list) else value
+        elif item.default is MISSING or f"{place}.{item.name}" in arrays:
+            values[item.name] = arrays[f"{place}.{item.name}"]
+    return kind(**values)
 
 
 def _check(description: RankerDescription) -> None:
     """Refuse what the evaluator could not run safely."""
     n_features = description.n_features
+    if len(set(description.feature_names)) != n_features:
+        raise FileFormatError("the ranker's description is damaged: two features have the same name.")
     if description.normaliser.name == "standard":
         for name in ("mean", "scale"):
-            _require(
-                description.normaliser.arrays[name].shape == (n_features,),
-                f"normaliser.{name} has a wrong shape",
-            )
-    width = 0
+            if description.normaliser.arrays[name].shape != (n_features,):
+                raise FileFormatError(f"the ranker's description is damaged: normaliser.{name} has a wrong shape.")
     for group in description.inputs:
-        _check_inputs(group, n_features)
-        width += len(group)
-    for layer in description.layers:
-        if isinstance(layer, Dense):
-            _require(layer.weights.ndim == 2 and layer.weights.shape[1] == width, "a dense layer has a wrong shape")
-            _require(layer.bias.shape == (layer.weights.shape[0],), "a dense layer's bias has a wrong shape")
-            _require(layer.activation in ACTIVATIONS, f"unknown activation {layer.activation!r}")
-            width = layer.weights.shape[0]
-        else:
-            width = 1
-    _require(width == 1, f"the last layer must give one score, it gives {width}")
-
-
-def _check_inputs(group: InputGroup, n_features: int) -> None:
-    feature = group.feature
-    _require(feature.ndim == 1 and np.issubdtype(feature.dtype, np.integer), "an input's features are no list")
-    _require(bool(((feature >= 0) & (feature < n_features)).all()), "an input reads a feature that does not exist")
-    if isinstance(group, LinearInputs):
-        for name in ("scale", "offset", "missing"):
-            _require(getattr(group, name).shape == feature.shape, f"linear inputs' {name} has a wrong shape")
-        return
-    _require(group.edge_ptr.shape == (len(feature) + 1,), "bucket inputs' edge_ptr has a wrong shape")
-    _require(
-        group.edge_ptr[0] == 0
-        and bool((np.diff(group.edge_ptr) >= 0).all())
-        and group.edge_ptr[-1] == len(group.edges),
-        "bucket inputs' edge_ptr does not fit their edges",
-    )
-    _require(group.values.shape == (len(group.edges) + len(feature),), "bucket inputs' values have a wrong shape")
-    _require(group.missing.shape == feature.shape, "bucket inputs' missing has a wrong shape")
-
-
-def _require(condition: bool, complaint: str) -> None:
-    if not condition:
-        raise FileFormatError(f"the ranker's description is damaged: {complaint}.")
+        check_inputs(group, description.feature_names)
+    check_layers(description.layers, description.n_inputs)

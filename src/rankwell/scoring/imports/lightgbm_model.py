@@ -1,0 +1,122 @@
+"""What LightGBM's two file formats have in common: a model's header, and how a node decides.
+
+LightGBM compares float64: x <= threshold. A feature here is float32, so the largest float32 not above the threshold
+decides the same. Where a feature's missing type is None a NaN counts as 0; where it is Zero a zero and a NaN are
+missing; where it is NaN only a NaN is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwell.errors import FileFormatError
+from rankwell.scoring.description import RankerDescription, default_feature_names
+from rankwell.scoring.layers import Dense, Layer, Mean, Sum
+from rankwell.scoring.normaliser import Normaliser
+from rankwell.scoring.tree_builder import Tree, TreeBuilder, float32_not_above
+from rankwell.scoring.trees import IN_CATEGORIES, VALUE, ZERO_IS_MISSING
+
+MISSING_NONE, MISSING_ZERO, MISSING_NAN = 0, 1, 2
+
+_IDENTITY = frozenset(
+    "regression regression_l2 l2 mean_squared_error mse regression_l1 l1 mae mean_absolute_error huber fair quantile "
+    "mape lambdarank rank_xendcg xendcg xe_ndcg custom none".split()
+)
+_EXPONENTIAL = frozenset({"poisson", "gamma", "tweedie"})
+_SIGMOID = frozenset({"cross_entropy", "xentropy"})
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a LightGBM model says of itself.
+
+    objective : its name and options, as written ("binary sigmoid:1"); empty where training had its own
+    """
+
+    objective: str
+    feature_names: tuple[str, ...]
+    n_classes: int
+    trees_per_round: int
+    average_output: bool
+
+
+@dataclass(frozen=True)
+class Split:
+    """One node: where it sends a document. `categories` is None where it compares numbers."""
+
+    feature: int
+    threshold: float
+    default_left: bool
+    missing_type: int
+    left: int
+    right: int
+    categories: Sequence[int] | None = None
+
+
+def check_header(header: Header) -> None:
+    if header.n_classes > 1 or header.trees_per_round > 1:
+        raise FileFormatError(
+            f"the model scores {max(header.n_classes, header.trees_per_round)} classes, a ranker gives one score. "
+            "Train it with a ranking, regression or binary objective."
+        )
+
+
+def add_tree(builder: TreeBuilder, splits: Sequence[Split], leaf_values: Sequence[float]) -> None:
+    """Append one tree. An only leaf has no splits."""
+    thresholds = float32_not_above(np.array([0.0 if s.categories is not None else s.threshold for s in splits]))
+    if np.isnan(thresholds).any():
+        raise FileFormatError("a threshold is not a number.")
+    columns, missing_left, left, right = [], [], [], []
+    for split, threshold in zip(splits, thresholds.tolist(), strict=True):
+        if split.categories is not None:
+            # "In the set goes left" here is "1 > 0 goes right" with the children exchanged; a NaN is in no set.
+            columns.append(builder.column(split.feature, IN_CATEGORIES, split.categories))
+            missing_left.append(True)
+            left.append(split.right)
+            right.append(split.left)
+            continue
+        columns.append(builder.column(split.feature, ZERO_IS_MISSING if split.missing_type == MISSING_ZERO else VALUE))
+        missing_left.append(split.default_left if split.missing_type != MISSING_NONE else threshold >= 0.0)
+        left.append(split.left)
+        right.append(split.right)
+    builder.add(Tree(columns, thresholds, missing_left, left, right, leaf_values))
+
+
+def describe(header: Header, builder: TreeBuilder) -> RankerDescription:
+    """The description of the whole model."""
+    trees = builder.build()
+    is_forest = header.average_output and len(trees) > 0
+    return RankerDescription(
+        feature_names=_names(header.feature_names),
+        normaliser=Normaliser("none"),
+        inputs=(trees,),
+        layers=(Mean() if is_forest else Sum(), *_output_layers(header.objective)),
+    )
+
+
+def _names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Column_0, Column_1, ... are LightGBM's names for features without one."""
+    if names == tuple(f"Column_{i}" for i in range(len(names))):
+        return default_feature_names(len(names))
+    return names
+
+
+def _output_layers(objective: str) -> tuple[Layer, ...]:
+    """What `Booster.predict` does to the sum of the trees."""
+    name, *options = objective.split() or ["none"]
+    if name in _IDENTITY and "sqrt" not in options:
+        return ()
+    if name in _EXPONENTIAL:
+        return (Dense(np.ones((1, 1)), np.zeros(1), "exp"),)
+    if name in _SIGMOID:
+        return (Dense(np.ones((1, 1)), np.zeros(1), "sigmoid"),)
+    if name == "binary":
+        slope = next((float(option[8:]) for option in options if option.startswith("sigmoid:")), 1.0)
+        return (Dense(np.full((1, 1), slope), np.zeros(1), "sigmoid"),)
+    known = sorted(_IDENTITY | _EXPONENTIAL | _SIGMOID | {"binary"})
+    raise FileFormatError(
+        f"the model's objective is {objective!r}, which has no counterpart here. Known are {', '.join(known)}."
+    )

@@ -1,0 +1,104 @@
+"""Building `TreeInputs` tree by tree, as importers and tests do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwell.scoring.trees import IN_CATEGORIES, VALUE, TreeInputs
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One tree as flat lists; a child c >= 0 is node c, c < 0 is leaf -1 - c (see `TreeInputs`)."""
+
+    column: Sequence[int]
+    threshold: Sequence[float] | np.ndarray
+    missing_left: Sequence[bool] | np.ndarray
+    left: Sequence[int]
+    right: Sequence[int]
+    leaf_value: Sequence[float] | np.ndarray
+
+
+class TreeBuilder:
+    """Collects columns and trees."""
+
+    def __init__(self) -> None:
+        self._columns: dict[tuple[int, int, tuple[int, ...]], int] = {}
+        self._trees: list[Tree] = []
+
+    def column(self, feature: int, kind: int = VALUE, categories: Sequence[int] = ()) -> int:
+        """The number of the column made of `feature` in this way; the same column is kept once."""
+        key = (feature, kind, tuple(sorted(set(categories))) if kind == IN_CATEGORIES else ())
+        return self._columns.setdefault(key, len(self._columns))
+
+    def add(self, tree: Tree) -> None:
+        """Append a tree; its nodes are renumbered so that children come after their parents."""
+        self._trees.append(_parents_first(tree))
+
+    def build(self, *, round_size: int = 1) -> TreeInputs:
+        """All trees added so far."""
+        trees, columns = self._trees, list(self._columns)
+        return TreeInputs(
+            node_ptr=_offsets([len(tree.column) for tree in trees]),
+            leaf_ptr=_offsets([len(tree.leaf_value) for tree in trees]),
+            column=_joined([tree.column for tree in trees], np.int32),
+            threshold=_joined([tree.threshold for tree in trees], np.float32),
+            missing_left=_joined([tree.missing_left for tree in trees], np.uint8),
+            left=_joined([tree.left for tree in trees], np.int32),
+            right=_joined([tree.right for tree in trees], np.int32),
+            leaf_value=_joined([tree.leaf_value for tree in trees], np.float64),
+            column_feature=np.array([feature for feature, _, _ in columns], dtype=np.int32),
+            column_kind=np.array([kind for _, kind, _ in columns], dtype=np.uint8),
+            category_ptr=_offsets([len(categories) for _, _, categories in columns]),
+            categories=_joined([categories for _, _, categories in columns], np.int32),
+            round_size=round_size,
+        )
+
+
+def float32_not_above(thresholds: np.ndarray) -> np.ndarray:
+    """The largest float32 not above each float64: a float32 x has x <= threshold exactly where x <= this.
+
+    Rounding to the nearest would let x = the float32 just above the threshold pass.
+    """
+    with np.errstate(over="ignore"):
+        rounded = thresholds.astype(np.float32)
+    return np.where(rounded > thresholds, np.nextafter(rounded, np.float32(-np.inf)), rounded)
+
+
+def float32_below(thresholds: np.ndarray) -> np.ndarray:
+    """The float32 just below each float32: x < threshold exactly where x <= this."""
+    return np.nextafter(thresholds.astype(np.float32), np.float32(-np.inf))
+
+
+def _parents_first(tree: Tree) -> Tree:
+    left, right = np.asarray(tree.left, dtype=np.int64), np.asarray(tree.right, dtype=np.int64)
+    internal = np.flatnonzero(left >= 0), np.flatnonzero(right >= 0)
+    if (left[internal[0]] > internal[0]).all() and (right[internal[1]] > internal[1]).all():
+        return tree
+    order = [0]
+    for node in order:
+        order.extend(int(child) for child in (left[node], right[node]) if child >= 0)
+        if len(order) > len(left):
+            break  # a circle, or a node with two parents: `check_trees` refuses it
+    order = order[: len(left)]
+    place = np.zeros(len(left), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return Tree(
+        column=np.asarray(tree.column)[order].tolist(),
+        threshold=np.asarray(tree.threshold)[order],
+        missing_left=np.asarray(tree.missing_left)[order],
+        left=np.where(left[order] >= 0, place[left[order]], left[order]).tolist(),
+        right=np.where(right[order] >= 0, place[right[order]], right[order]).tolist(),
+        leaf_value=tree.leaf_value,
+    )
+
+
+def _offsets(sizes: Sequence[int]) -> np.ndarray:
+    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).astype(np.int64)
+
+
+def _joined(parts: Sequence[Sequence[float] | np.ndarray], dtype: type) -> np.ndarray:
+    return np.concatenate([np.empty(0, dtype), *(np.asarray(part, dtype=dtype) for part in parts)])
