@@ -1,0 +1,92 @@
+"""What the metric kernels are told: which metric, and the rules a convention turns into.
+
+Plain numbers in tuples, so that the compiled kernels and the reference read the same thing. Importing this compiles
+nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Kinds of metric.
+NDCG = 0
+MEAN_NDCG = 1
+AVERAGE_PRECISION = 2
+RECIPROCAL_RANK = 3
+PRECISION = 4
+RECALL = 5
+ERR = 6
+PAIRWISE_ACCURACY = 7
+KENDALL_TAU = 8
+
+# Documents with equal scores.
+TIES_FILE_ORDER = 0
+TIES_REVERSE_FILE_ORDER = 1
+TIES_AVERAGE = 2
+
+
+class MetricRules(NamedTuple):
+    """How queries are counted.
+
+    Attributes
+    ----------
+    exponential_gain : bool
+        A document's gain is 2^label − 1, else the label itself. A negative label gains nothing.
+    short_list_is_zero : bool
+        NDCG@k of a query with fewer than k documents is 0.
+    precision_pads : bool
+        P@k divides by k, else by the smaller of k and the query's documents.
+    cut_by_reachable : bool
+        AP@k divides by the smallest of k, the relevant documents and the query's documents, else by the relevant ones.
+    relevance_level : float
+        A document counts as relevant from this label on.
+    ties : int
+        One of the TIES_ codes.
+    ratio_without_relevant : float
+        What a metric that divides by the ideal (NDCG, AP, recall) gives a query without relevant documents; NaN leaves
+        it out.
+    count_without_relevant : float
+        The same for metrics that do not (P@k, reciprocal rank, ERR): 0 or NaN.
+    """
+
+    exponential_gain: bool
+    short_list_is_zero: bool
+    precision_pads: bool
+    cut_by_reachable: bool
+    relevance_level: float
+    ties: int
+    ratio_without_relevant: float
+    count_without_relevant: float
+
+
+class Judgments(NamedTuple):
+    """What depends on the labels alone, made once for many rankings.
+
+    Attributes
+    ----------
+    labels, gains : float64 arrays (n_docs,)
+        Gains may be scaled within a query; a metric only uses their ratios.
+    stops : float64 array (n_docs,)
+        The probability that a document satisfies the user (ERR); empty where nobody asks for it.
+    levels : int64 array (n_docs,)
+        The number of each document's label among the labels of its query, 0 for the highest.
+    ideal_dcg : float64 array (n_docs,)
+        At place r of a query, the largest DCG that r + 1 of its documents can have.
+    query_ptr : int64 array (n_queries + 1,)
+    n_relevant, n_pairs : int64 arrays (n_queries,)
+        Relevant documents, and pairs of documents with different labels.
+    discounts : float64 array (documents of the largest query,)
+        The factor of each place, the first place first.
+    """
+
+    labels: np.ndarray
+    gains: np.ndarray
+    stops: np.ndarray
+    levels: np.ndarray
+    ideal_dcg: np.ndarray
+    query_ptr: np.ndarray
+    n_relevant: np.ndarray
+    n_pairs: np.ndarray
+    discounts: np.ndarray

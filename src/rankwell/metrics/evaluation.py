@@ -1,0 +1,152 @@
+"""Evaluation: how good a ranking is, per query and in the mean, with the convention beside every number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankwell.errors import DataError
+from rankwell.metrics.conventions import DEFAULT, Convention
+from rankwell.metrics.evaluator import MetricEvaluator
+from rankwell.metrics.judged_queries import JudgedQueries, as_scores
+from rankwell.metrics.metric import Metric
+
+if TYPE_CHECKING:
+    from rankwell.data.dataset import RankingDataset
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` found.
+
+    Attributes
+    ----------
+    convention : Convention
+    query_ids : array (n_queries,)
+    per_query : dict of float64 arrays (n_queries,)
+        By metric name; NaN where the query is left out.
+    mean : dict of float
+        By metric name: the mean over the queries that count, weighted where there are query weights. Pairwise accuracy
+        counts all pairs of all queries together.
+    """
+
+    convention: Convention
+    query_ids: np.ndarray = field(repr=False)
+    per_query: dict[str, np.ndarray] = field(repr=False)
+    mean: dict[str, float]
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.query_ids)
+
+    def n_counted(self, metric: str) -> int:
+        """How many queries count in the mean of a metric."""
+        return int((~np.isnan(self.per_query[metric])).sum())
+
+    def __repr__(self) -> str:
+        figures = ", ".join(f"{name} ({self.convention})={mean:.4f}" for name, mean in self.mean.items())
+        return f"Evaluation({figures}; {self.n_queries} queries)"
+
+    def table(self) -> str:
+        """The means as text, one metric a line, the convention and the number of queries that count beside each."""
+        header = ("metric", "mean", "convention", "queries")
+        rows = [
+            (name, f"{mean:.4f}", self.convention.name, f"{self.n_counted(name)} of {self.n_queries}")
+            for name, mean in self.mean.items()
+        ]
+        widths = [max(len(row[column]) for row in (header, *rows)) for column in range(4)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)
+        ]
+        return "\n".join(line.rstrip() for line in lines)
+
+    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+        """Everything as what JSON can hold; a missing figure is None."""
+        content: dict[str, Any] = {
+            "convention": self.convention.name,
+            "rules": self.convention.to_dict(),
+            "n_queries": self.n_queries,
+            "metrics": {
+                name: {
+                    "mean": _number_or_none(mean),
+                    "convention": self.convention.name,
+                    "n_queries": self.n_counted(name),
+                }
+                for name, mean in self.mean.items()
+            },
+        }
+        if per_query:
+            content["query_ids"] = self.query_ids.tolist()
+            content["per_query"] = {
+                name: [_number_or_none(value) for value in values.tolist()] for name, values in self.per_query.items()
+            }
+        return content
+
+
+def evaluate(
+    labels_or_dataset: RankingDataset | Any,
+    scores: Any,
+    *,
+    metrics: str | Metric | Sequence[str | Metric] = ("ndcg@10", "map"),
+    convention: str | Convention = DEFAULT,
+    qid: Any = None,
+    group: Any = None,
+    query_ptr: Any = None,
+    query_weights: Any = None,
+    max_grade: float | None = None,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """How good the ranking by `scores` is.
+
+    Parameters
+    ----------
+    labels_or_dataset : RankingDataset, or array (n_docs,)
+        With labels as an array, `qid`, `group` or `query_ptr` says which rows belong to a query.
+    scores : array (n_docs,)
+        The larger the better, in the order in which the rows were given (the user's order). Infinities rank first or
+        last; NaN is an error.
+    metrics : str or sequence
+        Names as `rankwell.metrics.parse_metrics` takes them, for instance ``"ndcg@10,map"``.
+    convention : str or Convention
+        One of letor4, mslr, gbdt, trec, sklearn, burges (the default; see `rankwell.metrics.conventions`).
+    query_weights : array (n_queries,), optional
+        How much each query counts in the mean, in the order of the queries' first rows; without it the data set's own.
+    max_grade : float, optional
+        The highest grade of the grading scale, for ERR; without it the highest label of the data.
+    n_jobs : int, optional
+        Threads; None or -1 is every core.
+
+    Examples
+    --------
+    >>> evaluate([2, 0, 1], [0.3, 0.2, 0.1], metrics="mrr,p@2", convention="letor4").mean
+    {'mrr': 1.0, 'p@2': 0.5}
+    """
+    queries = _as_queries(labels_or_dataset, qid=qid, group=group, query_ptr=query_ptr)
+    evaluator = MetricEvaluator(
+        queries, metrics, convention, max_grade=max_grade, query_weights=query_weights, n_jobs=n_jobs
+    )
+    values = evaluator.per_query(queries.to_own_order(as_scores(scores, queries.n_docs)))
+    return Evaluation(
+        convention=evaluator.convention,
+        query_ids=queries.query_ids,
+        per_query={metric.name: row for metric, row in zip(evaluator.metrics, values, strict=True)},
+        mean=evaluator.means_of(values),
+    )
+
+
+def _as_queries(labels_or_dataset: Any, *, qid: Any, group: Any, query_ptr: Any) -> JudgedQueries:
+    from rankwell.data.dataset import RankingDataset
+
+    if isinstance(labels_or_dataset, RankingDataset):
+        if qid is not None or group is not None or query_ptr is not None:
+            raise DataError("a data set knows its queries: leave qid, group and query_ptr out, or pass labels instead.")
+        return JudgedQueries.from_dataset(labels_or_dataset)
+    return JudgedQueries.from_arrays(labels_or_dataset, qid=qid, group=group, query_ptr=query_ptr)
+
+
+def _number_or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value

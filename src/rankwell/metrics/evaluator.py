@@ -1,0 +1,146 @@
+"""MetricEvaluator: judgments prepared once, then as many rankings as wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankwell.errors import ParameterError
+from rankwell.kernels.metric_rules import TIES_AVERAGE
+from rankwell.kernels.threads import kernel_threads
+from rankwell.metrics.conventions import DEFAULT, Convention, get_convention
+from rankwell.metrics.judged_queries import JudgedQueries, as_query_weights, as_scores
+from rankwell.metrics.judgments import make_judgments
+from rankwell.metrics.metric import Metric
+from rankwell.metrics.names import parse_metrics
+
+if TYPE_CHECKING:
+    from rankwell.data.dataset import RankingDataset
+
+
+class MetricEvaluator:
+    """Evaluates rankings of the same judged queries again and again, as early stopping does every round.
+
+    Gains, ideal DCGs and label levels are computed at construction; `mean` only ranks and sums, and ranks no deeper
+    than the metrics look.
+
+    Parameters
+    ----------
+    dataset : RankingDataset or JudgedQueries
+    metrics : str, Metric or sequence of them
+        For instance ``"ndcg@10"`` or ``("ndcg@10", "map")``.
+    convention : str or Convention
+    max_grade : float, optional
+        The highest grade of the grading scale, for ERR; without it the highest label of the data.
+    query_weights : array (n_queries,), optional
+        How much each query counts in the mean; without it the data set's own, or all the same.
+    n_jobs : int, optional
+        Threads; None or -1 is every core.
+
+    Attributes
+    ----------
+    queries : JudgedQueries
+    metrics : tuple of Metric
+    convention : Convention
+    """
+
+    def __init__(
+        self,
+        dataset: RankingDataset | JudgedQueries,
+        metrics: str | Metric | Sequence[str | Metric] = "ndcg@10",
+        convention: str | Convention = DEFAULT,
+        *,
+        max_grade: float | None = None,
+        query_weights: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        queries = dataset if isinstance(dataset, JudgedQueries) else JudgedQueries.from_dataset(dataset)
+        self.queries = queries
+        self.metrics = parse_metrics(metrics)
+        self.convention = get_convention(convention)
+        self._n_jobs = n_jobs
+        self._weights = (
+            queries.query_weights if query_weights is None else as_query_weights(query_weights, queries.n_queries)
+        )
+        self._rules = self.convention.rules()
+        self._kinds = np.array([metric.family.kind for metric in self.metrics], dtype=np.int64)
+        self._cutoffs = np.array([metric.cutoff or 0 for metric in self.metrics], dtype=np.int64)
+        # A whole-list metric needs every place; so do averaged ties, whose runs may go on behind the cut-off.
+        whole = bool((self._cutoffs == 0).any()) or self._rules.ties == TIES_AVERAGE
+        self._depth = 0 if whole else int(self._cutoffs.max())
+        self._judgments = make_judgments(queries, self.metrics, self.convention, max_grade=max_grade, n_jobs=n_jobs)
+
+    def per_query(self, scores: Any) -> np.ndarray:
+        """Every metric of every query.
+
+        Parameters
+        ----------
+        scores : array (n_docs,)
+            In the data set's own order (not the user's, where the rows of a query were scattered).
+
+        Returns
+        -------
+        float64 array (n_metrics, n_queries)
+            NaN where the convention leaves a query out.
+        """
+        from rankwell.kernels.cpu.ranking_metrics import evaluate_rankings
+
+        checked = as_scores(scores, self.queries.n_docs)
+        if self.convention.score_type == "float32":
+            with np.errstate(over="ignore"):
+                checked = checked.astype(np.float32).astype(np.float64)
+        values = np.empty((len(self.metrics), self.queries.n_queries))
+        with kernel_threads(self._n_jobs):
+            evaluate_rankings(self._judgments, checked, self._kinds, self._cutoffs, self._depth, self._rules, values)
+        return values
+
+    def mean(self, scores: Any) -> float:
+        """The mean of the first metric over the queries that count; scores as in `per_query`."""
+        return next(iter(self.means(scores).values()))
+
+    def means(self, scores: Any) -> dict[str, float]:
+        """The mean of every metric over the queries that count, by name; scores as in `per_query`."""
+        return self.means_of(self.per_query(scores))
+
+    def means_of(self, values: np.ndarray) -> dict[str, float]:
+        """The means of what `per_query` gave; NaN where no query counts."""
+        means = {}
+        for metric, of_queries in zip(self.metrics, values, strict=True):
+            weights = self._weights
+            if metric.family.pooled:
+                pairs = self._judgments.n_pairs.astype(np.float64)
+                weights = pairs if weights is None else weights * pairs
+            means[metric.name] = _mean(of_queries, weights)
+        return means
+
+
+def metric_function(
+    name: str | Metric, convention: str | Convention = DEFAULT, *, n_jobs: int | None = None
+) -> Callable[[np.ndarray, np.ndarray, np.ndarray], float]:
+    """A function of (labels, scores, query_ptr) that gives the metric's mean over queries.
+
+    What depends on the labels is kept from one call to the next, as long as the same two arrays come again; they must
+    not be changed in between.
+    """
+    metrics, checked = parse_metrics(name), get_convention(convention)
+    if len(metrics) != 1:
+        raise ParameterError(f"metric_function takes one metric, got {', '.join(map(str, metrics))}.")
+    kept: list[Any] = [None, None, None]
+
+    def mean_of_metric(labels: np.ndarray, scores: np.ndarray, query_ptr: np.ndarray) -> float:
+        if kept[0] is not labels or kept[1] is not query_ptr:
+            queries = JudgedQueries.from_arrays(labels, query_ptr=query_ptr)
+            kept[:] = labels, query_ptr, MetricEvaluator(queries, metrics, checked, n_jobs=n_jobs)
+        return float(kept[2].mean(scores))
+
+    return mean_of_metric
+
+
+def _mean(values: np.ndarray, weights: np.ndarray | None) -> float:
+    counted = ~np.isnan(values)
+    if weights is None:
+        return float(values[counted].mean()) if counted.any() else float("nan")
+    total = float(weights[counted].sum())
+    return float((values[counted] * weights[counted]).sum() / total) if total > 0 else float("nan")

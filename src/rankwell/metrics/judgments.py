@@ -1,0 +1,72 @@
+"""What metrics need of the labels alone (gains, ideal DCG, label levels), computed once for many rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rankwell.errors import DataError, ParameterError
+from rankwell.kernels.metric_rules import ERR, Judgments
+from rankwell.kernels.threads import kernel_threads
+from rankwell.metrics.conventions import Convention
+from rankwell.metrics.judged_queries import JudgedQueries
+from rankwell.metrics.metric import Metric
+
+
+def make_judgments(
+    queries: JudgedQueries,
+    metrics: Sequence[Metric],
+    convention: Convention,
+    *,
+    max_grade: float | None = None,
+    n_jobs: int | None = None,
+) -> Judgments:
+    """The label-dependent parts of `metrics` under `convention`."""
+    from rankwell.kernels.cpu.judgments import prepare_judgments, stop_probabilities
+
+    _check_negative_labels(queries, metrics, convention)
+    needs_stops = any(metric.family.kind == ERR for metric in metrics)
+    grade = _highest_grade(queries, max_grade) if needs_stops else 0.0
+    n_docs, n_queries = queries.n_docs, queries.n_queries
+    judgments = Judgments(
+        labels=queries.labels,
+        gains=np.empty(n_docs),
+        stops=np.empty(n_docs if needs_stops else 0),
+        levels=np.empty(n_docs, dtype=np.int64),
+        ideal_dcg=np.empty(n_docs),
+        query_ptr=queries.query_ptr,
+        n_relevant=np.empty(n_queries, dtype=np.int64),
+        n_pairs=np.empty(n_queries, dtype=np.int64),
+        discounts=convention.discounts(int(np.diff(queries.query_ptr).max(initial=0))),
+    )
+    rules = convention.rules()
+    with kernel_threads(n_jobs):
+        prepare_judgments(judgments, rules.exponential_gain, rules.relevance_level)
+        if needs_stops:
+            stop_probabilities(queries.labels, grade, judgments.stops)
+    return judgments
+
+
+def _highest_grade(queries: JudgedQueries, max_grade: float | None) -> float:
+    highest = float(queries.labels.max(initial=0.0))
+    if max_grade is None:
+        return highest
+    if not highest <= max_grade < np.inf:
+        row = queries.user_row(int(queries.labels.argmax())) if queries.n_docs else 0
+        raise ParameterError(
+            f"max_grade must be the highest grade of the scale, got {max_grade}: row {row} has label {highest:g}."
+        )
+    return float(max_grade)
+
+
+def _check_negative_labels(queries: JudgedQueries, metrics: Sequence[Metric], convention: Convention) -> None:
+    reading = [metric.name for metric in metrics if metric.family.reads_gains]
+    if not reading or convention.negative_labels != "refuse" or queries.labels.min(initial=0.0) >= 0.0:
+        return
+    row = int((queries.labels < 0.0).argmax())
+    raise DataError(
+        f"{reading[0]} under {convention.name} needs labels of 0 or more: row {queries.user_row(row)} has label "
+        f"{queries.labels[row]:g}. Shift the labels, use the convention trec (there negative labels gain nothing), or "
+        "a metric that only compares labels (pairwise_accuracy, kendall_tau)."
+    )

@@ -1,0 +1,60 @@
+"""Metric: a family (NDCG, average precision, ...) and the place where it stops looking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rankwell.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class MetricFamily:
+    """What is measured, apart from the cut-off.
+
+    Attributes
+    ----------
+    name : str
+        Before the ``@``.
+    kind : int
+        Its code in `rankwell.kernels.metric_rules`.
+    cutoff : ``"required"``, ``"optional"`` or ``"none"``
+    reads_gains : bool
+        Labels are turned into gains, so negative ones matter.
+    pooled : bool
+        The overall figure counts all pairs of all queries together, not the mean of the queries' figures.
+    """
+
+    name: str
+    kind: int
+    cutoff: Literal["required", "optional", "none"]
+    reads_gains: bool = False
+    pooled: bool = False
+
+    @property
+    def spellings(self) -> str:
+        """How it is written, for messages: ``ndcg, ndcg@K``."""
+        return {"required": f"{self.name}@K", "optional": f"{self.name}, {self.name}@K", "none": self.name}[self.cutoff]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A family and its cut-off; None looks at the whole list. All metrics are better when larger."""
+
+    family: MetricFamily
+    cutoff: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.cutoff is None and self.family.cutoff == "required":
+            raise ParameterError(f"{self.family.name} needs a cut-off: write {self.family.name}@10.")
+        if self.cutoff is not None and self.family.cutoff == "none":
+            raise ParameterError(f"{self.family.name} takes no cut-off: write {self.family.name}.")
+        if self.cutoff is not None and not 1 <= self.cutoff < 2**31:
+            raise ParameterError(f"the cut-off of {self.family.name} must be 1 or more, got {self.cutoff}.")
+
+    @property
+    def name(self) -> str:
+        return self.family.name if self.cutoff is None else f"{self.family.name}@{self.cutoff}"
+
+    def __str__(self) -> str:
+        return self.name

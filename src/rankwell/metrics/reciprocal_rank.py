@@ -1,0 +1,13 @@
+"""RR, reciprocal rank; its mean over queries is MRR.
+
+    RR = 1 / (rank of the first relevant document),    0 where none stands above the cut-off
+
+Voorhees, "The TREC-8 question answering track report", TREC 1999.
+"""
+
+from __future__ import annotations
+
+from rankwell.kernels.metric_rules import RECIPROCAL_RANK as RECIPROCAL_RANK_KIND
+from rankwell.metrics.metric import MetricFamily
+
+RECIPROCAL_RANK = MetricFamily("mrr", RECIPROCAL_RANK_KIND, cutoff="optional")
