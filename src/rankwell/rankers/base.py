@@ -131,19 +131,29 @@ class Ranker(BaseEstimator):
             raise DataError("there are no labels to learn from: pass y.")
         if train.n_docs == 0:
             raise DataError("there are no documents to learn from: X has no rows.")
+        validation = validation_set(eval_set, eval_qid, eval_group, train.n_features)
+        task = self._training_task(train, validation, callback, init_model)
+        self._keep(self._train(task))
+        self.metrics_: dict[str, Any] = {}
+        return self
+
+    def _training_task(
+        self,
+        train: RankingDataset,
+        validation: RankingDataset | None,
+        callback: Callback | None,
+        init_model: Ranker | str | os.PathLike[str] | None,
+    ) -> TrainingTask:
+        """What `_train` gets: both datasets normalised, by the earlier model's normaliser where there is one."""
         earlier = self._earlier_model(init_model, train)
         normaliser = fit_normaliser(self.normalize, train) if earlier is None else earlier.description_.normaliser
-        validation = _validation_set(eval_set, eval_qid, eval_group, train.n_features)
-        task = TrainingTask(
+        return TrainingTask(
             train=_normalised(train, normaliser),
             validation=None if validation is None else _normalised(validation, normaliser),
             normaliser=normaliser,
             callback=callback or _ignore_step,
             init_model=earlier,
         )
-        self._keep(self._train(task))
-        self.metrics_: dict[str, Any] = {}
-        return self
 
     def _check_parameters(self) -> None:
         """Raise ParameterError for a parameter outside what is allowed."""
@@ -282,7 +292,8 @@ def _weighted(dataset: RankingDataset, sample_weight: Any) -> RankingDataset:
     return dataset.replace(**{"query_weights" if by_query else "document_weights": sample_weight})
 
 
-def _validation_set(eval_set: Any, eval_qid: Any, eval_group: Any, n_features: int) -> RankingDataset | None:
+def validation_set(eval_set: Any, eval_qid: Any, eval_group: Any, n_features: int) -> RankingDataset | None:
+    """What `fit` was given to validate on, as a dataset with `n_features` features and labels; None for None."""
     if eval_set is None:
         return None
     if isinstance(eval_set, list):
