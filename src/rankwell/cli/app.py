@@ -1,0 +1,121 @@
+"""The command `rankwell`: its commands by name, and what becomes of a mistake.
+
+Commands import what they need when they run, so that `rankwell --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from rankwell.cli.compare import compare
+from rankwell.cli.console import print_error
+from rankwell.cli.convert import convert
+from rankwell.cli.crossval import crossval
+from rankwell.cli.demo import demo
+from rankwell.cli.evaluate import evaluate
+from rankwell.cli.failure import FAILED, INTERRUPTED, explain
+from rankwell.cli.info import info
+from rankwell.cli.predict import predict
+from rankwell.cli.train import train
+from rankwell.version import __version__
+
+
+class RankwellGroup(TyperGroup):
+    """The group of all commands: a user's mistake becomes one line on stderr and an exit code."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        def run() -> Any:
+            return super(RankwellGroup, self).main(
+                args, prog_name, complete_var, standalone_mode=False, windows_expand_args=windows_expand_args, **extra
+            )
+
+        if not standalone_mode:
+            return run()
+        sys.exit(_exit_code(run))
+
+
+def _exit_code(command: Callable[[], Any]) -> int:
+    """Run a command; returns its exit code after saying what went wrong."""
+    try:
+        code = command()
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        _discard_stdout()
+        return FAILED
+    except Exception as error:
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):
+            return _say_wrong_usage(error)
+        failure = explain(error)
+        if failure is None:
+            raise
+        print_error(failure.line)
+        return failure.exit_code
+
+
+def _say_wrong_usage(error: Any) -> int:
+    """A command line that Typer could not read."""
+    context = getattr(error, "ctx", None)
+    command = "rankwell" if context is None else context.command_path
+    text = " ".join(error.format_message().split())
+    print_error(f"{text if text.endswith(('.', '?')) else f'{text}.'} See {command} --help.")
+    return int(error.exit_code)
+
+
+def _discard_stdout() -> None:
+    """The reader of our pipe (head, less) has left: nothing more can be said to it, not even at exit."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+app = typer.Typer(
+    name="rankwell",
+    cls=RankwellGroup,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Accelerated learning to rank: train, judge and use ranking functions.",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rankwell {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def rankwell(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Accelerated learning to rank: train, judge and use ranking functions."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+for _command in (train, predict, evaluate, compare, crossval, convert, info, demo):
+    app.command()(_command)
+
+
+def main() -> None:
+    """The entry point of the command `rankwell`."""
+    app(prog_name="rankwell")

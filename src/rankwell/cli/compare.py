@@ -1,0 +1,104 @@
+"""`rankwell compare`: which of several rankings is better, and is the difference luck?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwell.cli.console import print_json, results, say
+from rankwell.cli.figures import jsonable, make_table, metric_text
+from rankwell.cli.inputs import read_runs
+from rankwell.cli.options import DEFAULT_CONVENTION, ConventionOption, JsonOption, MetricsOption, QuietOption
+from rankwell.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankwell.metrics.evaluation import Evaluation
+    from rankwell.metrics.significance import Comparison
+
+
+def compare(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Judged queries; - is stdin.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN RUN...", help="Scores files or ranker files; the first is the baseline."),
+    ],
+    metrics: MetricsOption = "ndcg@10,map",
+    convention: ConventionOption = DEFAULT_CONVENTION,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the randomisation test.")] = 0,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Compare rankings of the same data with the first one, by paired two-sided tests over queries.
+
+    p is that of Fisher's randomisation test, p(t) of the paired t-test; neither is corrected for the number of runs.
+
+    Example: rankwell compare test.txt baseline.txt model.rank --metrics ndcg@10 --convention letor4
+    """
+    from rankwell.metrics.conventions import get_convention
+    from rankwell.metrics.evaluation import evaluate
+    from rankwell.metrics.names import parse_metrics
+    from rankwell.metrics.significance import compare as compare_runs
+
+    if len(runs) < 2:
+        raise ParameterError("compare needs two runs or more: the baseline first, then those to compare with it.")
+    chosen_metrics, chosen_convention = parse_metrics(metrics), get_convention(convention)
+    dataset, rankings = read_runs(data, runs, quiet=quiet)
+    evaluations = [
+        evaluate(dataset, ranking.scores, metrics=chosen_metrics, convention=chosen_convention) for ranking in rankings
+    ]
+    names = list(evaluations[0].mean)
+    comparisons = [
+        {name: compare_runs(evaluation, evaluations[0], metric=name, random_state=seed) for name in names}
+        for evaluation in evaluations[1:]
+    ]
+    if as_json:
+        print_json(_report(data, runs, evaluations, comparisons))
+        return
+    for name in names:
+        _print_metric(name, runs, evaluations, [comparison[name] for comparison in comparisons])
+    say("p: Fisher's randomisation test; p(t): paired t-test; both two-sided, against the first run.", quiet=quiet)
+
+
+def _report(
+    data: Path, runs: Sequence[Path], evaluations: Sequence[Evaluation], comparisons: Sequence[Mapping[str, Comparison]]
+) -> dict[str, Any]:
+    return {
+        "data": str(data),
+        "convention": evaluations[0].convention.name,
+        "runs": [
+            {"run": str(path), "metrics": jsonable(evaluation.mean)}
+            for path, evaluation in zip(runs, evaluations, strict=True)
+        ],
+        "comparisons": [
+            {"run": str(path), "baseline": str(runs[0]), **comparison.to_dict()}
+            for path, of_run in zip(runs[1:], comparisons, strict=True)
+            for comparison in of_run.values()
+        ],
+    }
+
+
+def _print_metric(
+    name: str, runs: Sequence[Path], evaluations: Sequence[Evaluation], comparisons: Sequence[Comparison]
+) -> None:
+    title = f"{name} ({evaluations[0].convention})"
+    table = make_table(title, ["run", "mean", "difference", "won", "equal", "lost", "p", "p(t)"])
+    table.add_row(str(runs[0]), metric_text(evaluations[0].mean[name]), "baseline")
+    for path, evaluation, found in zip(runs[1:], evaluations[1:], comparisons, strict=True):
+        table.add_row(
+            str(path),
+            metric_text(evaluation.mean[name]),
+            f"{found.difference:+.4f}",
+            *(str(count) for count in (found.wins, found.ties, found.losses)),
+            _p_text(found.fisher_p),
+            _p_text(found.t_p),
+        )
+    results().print(table)
+
+
+def _p_text(p: float) -> str:
+    if p != p:
+        return "-"
+    return f"{p:.4f}" if p >= 0.0001 else "<0.0001"

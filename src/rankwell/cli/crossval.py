@@ -1,0 +1,173 @@
+"""`rankwell crossval`: tune on each fold's validation data, report on its test data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwell.cli.console import print_json, results, say, show_log
+from rankwell.cli.figures import jsonable, make_table, metric_text, parameters_text
+from rankwell.cli.options import (
+    DEFAULT_CONVENTION,
+    DEFAULT_METRICS,
+    ConventionOption,
+    JsonOption,
+    MetricsOption,
+    NormalizeOption,
+    QuietOption,
+    SetOption,
+)
+from rankwell.cli.progress import ProgressBar, progress_bar
+from rankwell.cli.train import make_ranker
+from rankwell.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankwell.data.folds import Fold, FoldData
+    from rankwell.rankers.base import Ranker
+    from rankwell.rankers.selection import CrossValidation, Trial
+
+
+def crossval(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The ranker; `rankwell info` lists them.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder of Fold1/{train,vali,test}.txt, Fold2/..., as LETOR's.")
+    ],
+    settings: SetOption = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--grid",
+            metavar="KEY=A,B,C",
+            help="Values to try for a parameter (between lists of values: ';'). Give the option again for the next.",
+            show_default=False,
+        ),
+    ] = None,
+    normalize: NormalizeOption = None,
+    metric: Annotated[
+        str, typer.Option("--metric", metavar="NAME", help="The metric on validation data that chooses.")
+    ] = "ndcg@10",
+    metrics: MetricsOption = DEFAULT_METRICS,
+    convention: ConventionOption = DEFAULT_CONVENTION,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Cross-validate a ranker over folds: tune on validation data, report on test data, per fold and in the mean.
+
+    Example: rankwell crossval least-squares MQ2008 --grid ridge=1e-4,1e-2,1 --convention letor4
+    """
+    from rankwell.cli.settings import parse_grid
+    from rankwell.data.folds import find_folds
+    from rankwell.metrics.conventions import get_convention
+    from rankwell.metrics.names import parse_metric, parse_metrics
+    from rankwell.rankers.selection import cross_validate
+
+    show_log(quiet=quiet)
+    ranker = make_ranker(name, settings or (), normalize)
+    values = parse_grid(type(ranker), grid or ())
+    _refuse_both(values, settings or (), normalize)
+    chooser, reported, chosen_convention = parse_metric(metric), parse_metrics(metrics), get_convention(convention)
+    folds = find_folds(directory)
+    with progress_bar("cross-validating", quiet=quiet) as bar:
+        steps = _Steps(bar, len(folds))
+        outcome = cross_validate(
+            ranker,
+            steps.read(folds),
+            values,
+            metric=chooser,
+            metrics=reported,
+            convention=chosen_convention,
+            on_trial=steps.trial_done,
+        )
+    if as_json:
+        print_json(_report(ranker, directory, outcome))
+    else:
+        _print(ranker, outcome)
+        say(_how_chosen(outcome), quiet=quiet)
+
+
+class _Steps:
+    """Counts trials over all folds for the progress bar."""
+
+    def __init__(self, bar: ProgressBar, n_folds: int) -> None:
+        self._bar = bar
+        self._n_folds = n_folds
+        self._fold = 0
+
+    def read(self, folds: Sequence[Fold]) -> Iterator[FoldData]:
+        from rankwell.data.folds import read_fold
+
+        for self._fold, fold in enumerate(folds):
+            self._bar.describe(f"reading {fold.name}")
+            data = read_fold(fold)
+            self._bar.describe(f"training on {fold.name}")
+            yield data
+
+    def trial_done(self, done: int, in_all: int, trial: Trial) -> None:
+        self._bar.show(
+            done=self._fold * in_all + done, total=self._n_folds * in_all, note=parameters_text(trial.parameters)
+        )
+
+
+def _refuse_both(grid: dict[str, list[Any]], settings: Sequence[str], normalize: str | None) -> None:
+    fixed = {setting.partition("=")[0].strip().replace("-", "_") for setting in settings}
+    fixed |= {"normalize"} if normalize is not None else set()
+    for key in grid:
+        if key in fixed:
+            raise ParameterError(f"{key} is both fixed (--set) and to be tried (--grid): keep one of them.")
+
+
+def _how_chosen(outcome: CrossValidation) -> str:
+    selection = outcome.folds[0].selection
+    if len(selection.trials) == 1:
+        return "Nothing was tuned: give --grid key=a,b,c to choose a parameter on each fold's validation data."
+    return (
+        f"Chosen on each fold's validation data by {selection.metric} ({selection.convention}) "
+        f"from {len(selection.trials)} combinations; test data had no say."
+    )
+
+
+def _print(ranker: Ranker, outcome: CrossValidation) -> None:
+    names = list(outcome.mean)
+    metric = outcome.folds[0].selection.metric
+    title = f"{ranker.name}: test data, convention {outcome.convention}"
+    table = make_table(title, ["fold", "chosen", f"{metric} on validation", *names], left=["chosen"])
+    for fold in outcome.folds:
+        chosen = fold.selection.chosen
+        figures = (metric_text(fold.test[name]) for name in names)
+        table.add_row(fold.name, parameters_text(chosen.parameters) or "-", metric_text(chosen.validation), *figures)
+    table.add_section()
+    table.add_row("mean", "", "", *(metric_text(outcome.mean[name]) for name in names), style="bold")
+    results().print(table)
+
+
+def _report(ranker: Ranker, directory: Path, outcome: CrossValidation) -> dict[str, Any]:
+    first = outcome.folds[0].selection
+    return jsonable(
+        {
+            "ranker": ranker.name,
+            "parameters": ranker.get_params(deep=False),
+            "directory": str(directory),
+            "convention": outcome.convention,
+            "chosen_by": first.metric,
+            "folds": [
+                {
+                    "fold": fold.name,
+                    "chosen": fold.selection.chosen.parameters,
+                    "test": fold.test,
+                    "trials": [
+                        {
+                            "parameters": trial.parameters,
+                            "validation": trial.validation,
+                            "seconds": trial.seconds,
+                        }
+                        for trial in fold.selection.trials
+                    ],
+                }
+                for fold in outcome.folds
+            ],
+            "mean": outcome.mean,
+        }
+    )

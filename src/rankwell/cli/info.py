@@ -1,0 +1,119 @@
+"""`rankwell info`: what is in a data file or a ranker file, or what this machine can run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankwell.cli.console import print_json, results
+from rankwell.cli.figures import jsonable, metric_text, parameters_text
+from rankwell.cli.inputs import is_ranker, load_ranker, read_data
+from rankwell.cli.options import JsonOption, QuietOption
+
+_NAMES_SHOWN = 8
+
+
+def info(
+    path: Annotated[
+        Path | None,
+        typer.Argument(metavar="[PATH]", help="A data file (- is stdin) or a ranker file.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Describe a data file or a ranker file; without a path, this machine's devices and the rankers there are.
+
+    Example: rankwell info train.txt
+    """
+    from rankwell.cli.summaries import summarise_data, summarise_machine, summarise_ranker
+
+    if path is None:
+        summary = summarise_machine()
+        rows = _machine_rows(summary)
+    elif is_ranker(path):
+        summary = {"file": str(path), **summarise_ranker(load_ranker(path))}
+        rows = _ranker_rows(summary)
+    else:
+        summary = {"file": str(path), **summarise_data(read_data(path, quiet=quiet))}
+        rows = _data_rows(summary)
+    if as_json:
+        print_json(jsonable(summary))
+    else:
+        _print(rows)
+
+
+def _machine_rows(summary: Mapping[str, Any]) -> dict[str, str]:
+    rows = {
+        "rankwell": f"{summary['rankwell']} (Python {summary['python']}, NumPy {summary['numpy']})",
+        "rankers": ", ".join(summary["rankers"]),
+    }
+    for kind, device in summary["devices"].items():
+        rows[kind] = device["description"] if device["usable"] else f"not usable: {device['description']}"
+    return rows
+
+
+def _data_rows(summary: Mapping[str, Any]) -> dict[str, str]:
+    labels = summary["labels"]
+    rows = {
+        "file": summary["file"],
+        "documents": f"{summary['n_docs']:,}",
+        "queries": f"{summary['n_queries']:,}{_spread_text(summary['query_sizes'], ' documents each')}",
+        "features": f"{summary['n_features']:,}{' (sparse)' if summary['sparse'] else ''}",
+        "labels": "none" if labels is None else f"{labels['n_levels']:,} levels{_spread_text(labels, '')}",
+        "missing values": f"{summary['missing_values']:,}",
+        "comments": "yes" if summary["comments"] else "no",
+    }
+    if labels is not None and "counts" in labels:
+        rows["labels"] = ", ".join(f"{count:,} of {level}" for level, count in labels["counts"].items())
+    if summary["feature_names"] is not None:
+        rows["feature names"] = _names_text(summary["feature_names"])
+    return rows
+
+
+def _ranker_rows(summary: Mapping[str, Any]) -> dict[str, str]:
+    rows = {
+        "file": summary["file"],
+        "ranker": summary["ranker"],
+        "parameters": parameters_text(summary["parameters"]),
+        "features": f"{summary['n_features']:,}: {_names_text(summary['feature_names'])}",
+        "normaliser": summary["normaliser"],
+        "model": f"{summary['n_inputs']:,} inputs, layers: {', '.join(summary['layers'])}",
+        "training steps": f"{summary['training_steps']:,}",
+    }
+    convention = summary["metrics"].get("convention")
+    for part, figures in summary["metrics"].items():
+        if isinstance(figures, Mapping):
+            rows[part] = _figures_text(figures, convention)
+    return rows
+
+
+def _figures_text(figures: Mapping[str, Any], convention: str | None) -> str:
+    """Metrics with their convention; other things that were noted, as they are."""
+    if convention is None:
+        return parameters_text(figures)
+    return ", ".join(f"{name} {metric_text(value)}" for name, value in figures.items()) + f" (convention {convention})"
+
+
+def _spread_text(spread: Mapping[str, float], what: str) -> str:
+    if not spread:
+        return ""
+    return f", {spread['least']:g} to {spread['most']:g}{what} (median {spread['median']:g})"
+
+
+def _names_text(names: list[str]) -> str:
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    return shown if len(names) <= _NAMES_SHOWN else f"{shown}, ..., {names[-1]}"
+
+
+def _print(rows: Mapping[str, str]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows.items():
+        table.add_row(name, text)
+    results().print(table)

@@ -1,0 +1,48 @@
+"""Options that several commands share, so that they are called and explained the same everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+DEFAULT_METRICS = "ndcg@1,ndcg@5,ndcg@10,map"
+# rankwell.metrics.conventions.DEFAULT, written here so that --help need not import it.
+DEFAULT_CONVENTION = "burges"
+
+MetricsOption = Annotated[
+    str,
+    typer.Option(
+        "--metrics",
+        metavar="NAMES",
+        help="What to measure, with commas between: ndcg@K, map, mrr, p@K, recall@K, err, pairwise_accuracy, ...",
+    ),
+]
+ConventionOption = Annotated[
+    str,
+    typer.Option(
+        "--convention",
+        metavar="NAME",
+        help="How metrics are counted: letor4, mslr, gbdt, trec, sklearn or burges. Every printed number names it.",
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A parameter of the ranker. Give the option again for the next one.",
+        show_default=False,
+    ),
+]
+NormalizeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--normalize",
+        metavar="NAME",
+        help="What is done to features first: none, standard, query-minmax or letor. Short for --set normalize=NAME.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else, on stdout.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress bars on stderr.")]

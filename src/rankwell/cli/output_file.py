@@ -1,0 +1,42 @@
+"""Files that commands write: checked before the work, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from rankwell.errors import DataError
+
+
+def check_output(path: Path, *, option: str = "--out") -> None:
+    """Refuse a path that cannot be written, before an hour of training is spent on it."""
+    if str(path) == "-":
+        return
+    if path.is_dir():
+        raise DataError(f"{option} {path} is a folder. Give the name of a file in it.")
+    folder = path.resolve().parent
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        raise DataError(f"{option} {path} cannot be written: {folder} is a file, not a folder. Choose another path.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise DataError(f"{option} {path} cannot be written: {folder} may not be written to. Choose another path.")
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Write `content` to `path` (``-`` is stdout), through a temporary file and a rename.
+
+    A device or a pipe (/dev/null, /dev/stdout) is written to as it is: renaming would replace it by a plain file.
+    """
+    from rankwell.scoring.ranker_file import replace_file
+
+    if str(path) == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+    elif path.exists() and not path.is_file():
+        with open(path, "wb") as stream:
+            stream.write(content)
+    else:
+        # Through a link, to the file it names: a rename would replace the link itself.
+        replace_file(path.resolve(), content)

@@ -1,0 +1,136 @@
+"""`rankwell train`: learn a ranker from judged queries and write it to a file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwell.cli.console import print_json, results, say, show_log
+from rankwell.cli.figures import jsonable, make_table, metric_text
+from rankwell.cli.inputs import read_data
+from rankwell.cli.options import (
+    DEFAULT_CONVENTION,
+    DEFAULT_METRICS,
+    ConventionOption,
+    JsonOption,
+    MetricsOption,
+    NormalizeOption,
+    QuietOption,
+    SetOption,
+)
+from rankwell.cli.output_file import check_output
+from rankwell.cli.progress import progress_bar
+from rankwell.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankwell.data.dataset import RankingDataset
+    from rankwell.metrics.evaluation import Evaluation
+    from rankwell.rankers.base import Ranker
+
+
+def train(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The ranker; `rankwell info` lists them.")],
+    data: Annotated[Path, typer.Argument(metavar="TRAIN", help="Judged queries to learn from; - is stdin.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where the ranker file is written.")],
+    vali: Annotated[
+        Path | None, typer.Option("--vali", metavar="FILE", help="Judged queries to validate on.", show_default=False)
+    ] = None,
+    settings: SetOption = None,
+    normalize: NormalizeOption = None,
+    metrics: MetricsOption = DEFAULT_METRICS,
+    convention: ConventionOption = DEFAULT_CONVENTION,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Train a ranker and write it to a file.
+
+    Example: rankwell train least-squares train.txt --vali vali.txt --out model.rank --set ridge=0.01
+    """
+    from rankwell.metrics.conventions import get_convention
+    from rankwell.metrics.names import parse_metrics
+
+    show_log(quiet=quiet)
+    ranker = make_ranker(name, settings or (), normalize)
+    chosen_metrics, chosen_convention = parse_metrics(metrics), get_convention(convention)
+    check_output(out)
+    parts = _read_parts(data, vali, quiet)
+    seconds = _fit(ranker, parts, quiet)
+
+    from rankwell.metrics.evaluation import evaluate
+
+    evaluations = {
+        part: evaluate(dataset, ranker.predict(dataset), metrics=chosen_metrics, convention=chosen_convention)
+        for part, dataset in parts.items()
+    }
+    ranker.metrics_ = {
+        "convention": chosen_convention.name,
+        **{part: jsonable(evaluation.mean) for part, evaluation in evaluations.items()},
+    }
+    ranker.save(out)
+    if as_json:
+        print_json(_report(ranker, out, seconds))
+    else:
+        _print_metrics(evaluations)
+        say(f"{ranker.name} trained in {seconds:.2f} s, written to {out}", quiet=quiet)
+
+
+def make_ranker(name: str, settings: Sequence[str], normalize: str | None) -> Ranker:
+    """The ranker called `name` with its parameters from --set and --normalize, checked."""
+    from rankwell.cli.settings import parse_settings
+    from rankwell.rankers.registry import ranker_class
+
+    found = ranker_class(name)
+    parameters = parse_settings(found, settings)
+    if normalize is not None:
+        if "normalize" in parameters:
+            raise ParameterError("--normalize and --set normalize=... say the same: keep one of them.")
+        parameters |= parse_settings(found, [f"normalize={normalize}"])
+    ranker = found(**parameters)
+    ranker._check_parameters()
+    return ranker
+
+
+def _read_parts(data: Path, vali: Path | None, quiet: bool) -> dict[str, RankingDataset]:
+    """Training and validation data, as wide as the wider of them."""
+    parts = {"train": read_data(data, quiet=quiet)}
+    if vali is None:
+        return parts
+    parts["validation"] = read_data(vali, quiet=quiet)
+    widest = max(part.n_features for part in parts.values())
+    for part, path in (("train", data), ("validation", vali)):
+        if parts[part].n_features < widest:
+            parts[part] = read_data(path, n_features=widest, quiet=quiet)
+    return parts
+
+
+def _fit(ranker: Ranker, parts: Mapping[str, RankingDataset], quiet: bool) -> float:
+    """Train behind a progress bar; returns the seconds it took."""
+    started = time.perf_counter()
+    with progress_bar(f"training {ranker.name}", quiet=quiet) as bar:
+        ranker.fit(parts["train"], eval_set=parts.get("validation"), callback=bar.training_step)
+    return time.perf_counter() - started
+
+
+def _report(ranker: Ranker, out: Path, seconds: float) -> dict[str, Any]:
+    measured = {part: figures for part, figures in ranker.metrics_.items() if part != "convention"}
+    return {
+        "ranker": ranker.name,
+        "parameters": jsonable(ranker.get_params(deep=False)),
+        "file": str(out),
+        "seconds": seconds,
+        "convention": ranker.metrics_["convention"],
+        "metrics": measured,
+    }
+
+
+def _print_metrics(evaluations: Mapping[str, Evaluation]) -> None:
+    first = next(iter(evaluations.values()))
+    table = make_table("", ["metric", "convention", *evaluations], left=["convention"])
+    for name in first.mean:
+        figures = (metric_text(evaluation.mean[name]) for evaluation in evaluations.values())
+        table.add_row(name, first.convention.name, *figures)
+    results().print(table)
