@@ -78,14 +78,15 @@ class Binner:
         """Find the thresholds of each feature of a dataset, or of anything a dataset takes as X."""
         features = _features_of(data)
         n_features = features.shape[1]
-        self._table = np.full((n_features, MOST_BINS), np.inf, dtype=np.float32)
+        table = np.full((n_features, MOST_BINS), np.inf, dtype=np.float32)
         self._n_thresholds = np.zeros(n_features, dtype=np.int64)
         self._origin, self._scale, self._top = np.zeros((3, n_features))
         with kernel_threads(n_jobs):
             if self.strategy == "width":
-                self._fit_width(features)
+                self._fit_width(features, table)
             else:
-                self._fit_quantile(features)
+                self._fit_quantile(features, table)
+        self._table = table
         return self
 
     def transform(self, data: Any, layout: str = "rows", *, n_jobs: int | None = None) -> np.ndarray:
@@ -139,7 +140,7 @@ class Binner:
             raise NotFittedError("this Binner has no thresholds yet. Call fit first.")
         return self._table
 
-    def _fit_width(self, features: Any) -> None:
+    def _fit_width(self, features: Any, table: np.ndarray) -> None:
         from rankwell.kernels.cpu import binning
 
         lowest = np.full(features.shape[1], np.inf, dtype=np.float32)
@@ -152,17 +153,14 @@ class Binner:
         self._scale[varies] = (self.n_bins - 1) / (high - low)[varies]
         self._top[:] = np.where(varies, self.n_bins - 1, high == low)
         self._n_thresholds[:] = self._top
-        binning.width_thresholds(self._origin, self._scale, self._top, self._table)
+        binning.width_thresholds(self._origin, self._scale, self._top, table)
 
-    def _fit_quantile(self, features: Any) -> None:
+    def _fit_quantile(self, features: Any, table: np.ndarray) -> None:
         from rankwell.kernels.cpu import quantiles
 
-        assert self._table is not None
         rows = self._rows_to_look_at(features.shape[0])
         for columns, dense, places in _dense_columns(features, rows):
-            quantiles.quantile_thresholds(
-                dense, places, self.n_bins - 1, self._table[columns], self._n_thresholds[columns]
-            )
+            quantiles.quantile_thresholds(dense, places, self.n_bins - 1, table[columns], self._n_thresholds[columns])
 
     def _rows_to_look_at(self, n_docs: int) -> np.ndarray:
         if self.subsample is None or n_docs <= self.subsample:

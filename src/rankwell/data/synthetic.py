@@ -193,10 +193,10 @@ class Relevance:
         """Relevance of documents with `strengths` (N_STREAMS, n_docs), float64 (n_docs,)."""
         body, anchor, title, url, whole = strengths.astype(np.float64)
         linear = (self.weights[:, np.newaxis] * strengths).sum(axis=0)
-        bent = np.tanh(2 * title) - 0.5 * (body**2 - 1)  # a title matches or not; too many repetitions are spam
+        bent = np.tanh(2 * title) - 0.7 * (body**2 - 1)  # a title matches or not; too many repetitions are spam
         joint = anchor * url - _TOGETHER**2 + np.where((title > 0) & (whole > 0), 0.5, -0.5)
         noise = self.noise * generator.standard_normal(len(queries))
-        return 0.7 * linear + 0.5 * bent + 0.4 * joint + self.query_offsets[queries] + noise
+        return 0.4 * linear + 0.5 * bent + 0.5 * joint + self.query_offsets[queries] + noise
 
 
 def _grade(scores: np.ndarray, level_shares: tuple[float, ...]) -> np.ndarray:
