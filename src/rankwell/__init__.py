@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from rankwell.metrics.significance import compare
     from rankwell.rankers.base import Ranker
     from rankwell.rankers.least_squares import LeastSquares
+    from rankwell.rankers.rankboost import RankBoost
     from rankwell.rankers.registry import load
 
 _HOME_OF = {
     "Binner": "rankwell.data.binning",
     "LeastSquares": "rankwell.rankers.least_squares",
+    "RankBoost": "rankwell.rankers.rankboost",
     "Ranker": "rankwell.rankers.base",
     "RankingDataset": "rankwell.data.dataset",
     "compare": "rankwell.metrics.significance",
@@ -51,6 +53,7 @@ __all__ = [
     "LeastSquares",
     "NotFittedError",
     "ParameterError",
+    "RankBoost",
     "Ranker",
     "RankingDataset",
     "RankwellError",

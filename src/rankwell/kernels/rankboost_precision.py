@@ -7,9 +7,9 @@ integrals and partial ones never overflow, their sums are exact, and neither the
 threads, nor atomics on a GPU can change a bit of them.
 
 What the rounding costs. Each π is off by at most half a unit, so a sum over n documents is off by about √(n/12) units:
-3·10^−7 of r = 1 for the 1.2 million documents of the FAR paper. Two weak rankers whose r differ by less than `tolerance`
-(about five standard deviations of the difference) are equals, and of equals the first wins: the lowest feature, then
-the lowest threshold. Exact ties are common (a feature twice, a feature and its complement, an empty bin), so without
+3·10^−7 of r = 1 for the 1.2 million documents of the FAR paper. Two weak rankers whose r differ by no more than
+`tolerance` (about five standard deviations of the difference) are equals, and of equals the first wins: the lowest
+feature, then the lowest threshold. Exact ties are common (a feature twice, a feature and its complement, an empty bin), so without
 this rule rounding would decide between them, and two ways of summing would build two models. An r within the
 tolerance of 0 is no help at all.
 
@@ -20,8 +20,8 @@ taken from its last document: the rounded π of a query sum to exactly 0.
 the same bits on every device. |r| is held 2^−20 below 1, hence |α| ≤ 7.28 and e^|α| < 2^10.51.
 
 e^{±H}. A weak ranker changes H by α where h = 1, so e^H is multiplied there by e^α and e^{−H} by e^{−α}: the relative
-error is 2^−53 a round, 2·10^−11 after 200,000 rounds at the very worst. Both are kept for each label level of each query
-with a power of two of that level's own (scaling by it is exact), chosen anew every `RECENTRE_ROUNDS` rounds so that the
+error is 2^−53 a round, 2·10^−11 after 200,000 rounds at the very worst. Both are centred by query and label level: each
+level has a power of two of its own (scaling by it is exact), chosen anew every `RECENTRE_ROUNDS` rounds so that the
 level's largest is in [0.5, 1). In between the largest grows to at most 2^(32·10.51) = 2^337, products of two of them
 stay under 2^700, and nothing overflows however many rounds there are. A document is held at 2^−1000 of its level's
 largest: it may fall 693 behind the best of its own level in H before its weight is no longer exact.

@@ -12,6 +12,7 @@ times the weight of the query and of both documents, where the dataset has weigh
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -68,3 +69,57 @@ def _label_steps(label: np.ndarray, query_segments: np.ndarray) -> np.ndarray:
     step = np.diff(scaled, prepend=0.0)
     step[query_segments[:-1]] = 0.0
     return step / step.max()
+
+
+def listed_pairs(dataset: RankingDataset, pairs: Any, weights: Any = None) -> PairList:
+    """A user's list of pairs, checked and grouped by query.
+
+    Parameters
+    ----------
+    pairs : int array (n_pairs, 2)
+        Rows of the user's data: the preferred document, then the other one, both of the same query.
+    weights : array (n_pairs,), optional
+        How much each pair counts; pairs of weight 0 are left out.
+    """
+    rows = _as_rows(pairs, dataset.n_docs)
+    weight = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if weight.shape != (len(rows),) or not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise DataError(f"pair_weights must be {len(rows)} finite numbers of 0 or more, one a pair.")
+    if dataset.doc_idx is not None:
+        place = np.empty(dataset.n_docs, dtype=np.int64)
+        place[dataset.doc_idx] = np.arange(dataset.n_docs)
+        rows = place[rows]
+    higher, lower = rows.T
+    query = dataset.query_of_rows()
+    if (query[higher] != query[lower]).any():
+        first = int(np.flatnonzero(query[higher] != query[lower])[0])
+        raise DataError(
+            f"a pair must be of one query: pair {first} is of queries {dataset.query_ids[query[higher[first]]]!r} and "
+            f"{dataset.query_ids[query[lower[first]]]!r}. Check that the pairs count rows as X does."
+        )
+    if dataset.query_weights is not None:
+        weight = weight * dataset.query_weights[query[higher]]
+    kept = np.flatnonzero((weight > 0) & (higher != lower))
+    if len(kept) == 0:
+        raise DataError("there are no pairs to learn from: the list is empty, or every pair has weight 0.")
+    kept = kept[np.argsort(query[higher[kept]], kind="stable")]
+    sizes = np.bincount(query[higher[kept]])
+    return PairList(
+        n_docs=dataset.n_docs,
+        lower=lower[kept].astype(np.int32),
+        higher=higher[kept].astype(np.int32),
+        weight=weight[kept] / weight[kept].sum(),
+        pair_ptr=np.concatenate(([0], np.cumsum(sizes[sizes > 0]))),
+    )
+
+
+def _as_rows(pairs: Any, n_docs: int) -> np.ndarray:
+    rows = np.asarray(pairs)
+    if rows.ndim != 2 or rows.shape[1] != 2 or not np.issubdtype(rows.dtype, np.integer):
+        raise DataError(
+            f"pairs must be whole numbers of shape (n_pairs, 2), the preferred row first, got {rows.dtype} of shape "
+            f"{rows.shape}."
+        )
+    if len(rows) and not 0 <= rows.min() <= rows.max() < n_docs:
+        raise DataError(f"pairs must be rows of X, from 0 to {n_docs - 1}, got {rows.min()} to {rows.max()}.")
+    return rows.astype(np.int64)

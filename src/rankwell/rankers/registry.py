@@ -11,6 +11,7 @@ from rankwell.scoring.ranker_file import read_ranker_file
 
 RANKERS = {
     "least-squares": ("rankwell.rankers.least_squares", "LeastSquares"),
+    "rankboost": ("rankwell.rankers.rankboost", "RankBoost"),
 }
 
 

@@ -43,7 +43,7 @@ _weight_factors = njit(cache=True, nogil=True)(weight_factors)
 
 
 @njit(cache=True, nogil=True)
-def run_rounds(queries, weights, exponents, levels, search, scratch, record, plan):
+def run_rounds(queries, weights, exponents, levels, search, scratch, record, plan, start):
     """Run rounds until `plan`'s number is done or training ends by itself.
 
     queries : (order, segment_ptr, query_segments, query_weight)
@@ -53,18 +53,17 @@ def run_rounds(queries, weights, exponents, levels, search, scratch, record, pla
     scratch : (sums of levels, shares of Z, lanes, π)
     record : (feature, bin, r, loss), written
     plan : (rounds done before, rounds to do, n_bins, margin, carry, naive)
+    start : (the common power of two of all pair weights, Z), which belong to `weights`
 
     Returns
     -------
-    rounds done, whether training ended by itself
+    rounds done, whether training ended by itself, and what `start` is now
     """
     order, segment_ptr, query_segments, query_weight = queries
     bins, partial, table, largest = search
     sums, share, lanes, pi = scratch
     first_round, n_rounds, n_bins, margin, carry, naive = plan
-    common = level_ratios(query_segments, query_weight, exponents[0], exponents[1], levels[1:])
-    sum_levels(segment_ptr, query_segments, weights, levels, carry, sums, share)
-    total = query_sum(share, lanes)
+    common, total = start
     for t in range(n_rounds):
         potentials(order, segment_ptr, query_segments, weights, sums, total, pi)
         if naive:
@@ -74,7 +73,7 @@ def run_rounds(queries, weights, exponents, levels, search, scratch, record, pla
             integrate_histograms(partial, n_bins, table, largest)
         feature, threshold = choose_weak_ranker(table, largest, n_bins, margin)
         if feature < 0:
-            return t, True
+            return t, True, (common, total)
         r = min(max(table[feature, threshold], -LARGEST_R), LARGEST_R)
         column = bins[feature // GROUP]
         apply_weak_ranker(column, feature % GROUP, threshold, _weight_factors(r), order, weights[0], weights[1])
@@ -85,8 +84,8 @@ def run_rounds(queries, weights, exponents, levels, search, scratch, record, pla
         total = query_sum(share, lanes)
         record[0][t], record[1][t], record[2][t], record[3][t] = feature, threshold, r, np.ldexp(total, common)
         if abs(r) >= LARGEST_R:
-            return t + 1, True
-    return n_rounds, False
+            return t + 1, True, (common, total)
+    return n_rounds, False, (common, total)
 
 
 class LevelBooster:
@@ -136,30 +135,39 @@ class LevelBooster:
             np.zeros(queries.n_docs, dtype=np.int32),
         )
 
+        self._start = self._sum_weights()
+
+    def _sum_weights(self) -> tuple[int, float]:
+        queries, weights, levels = self._queries, self.weights, self._levels
+        sums, share, lanes, _ = self._scratch
+        with kernel_threads(self._n_jobs):
+            common = level_ratios(
+                queries.query_segments, queries.query_weight, weights.up_exponent, weights.down_exponent, levels[1:]
+            )
+            both = (weights.up, weights.down)
+            sum_levels(queries.segment_ptr, queries.query_segments, both, levels, float(queries.carry), sums, share)
+            return common, query_sum(share, lanes)
+
     def boost(self, n_rounds: int) -> BoostedRounds:
         """See `Booster`."""
         queries, weights = self._queries, self.weights
-        record = (*(np.zeros(n_rounds, dtype=np.int32) for _ in range(3)), np.zeros(n_rounds))
+        feature, threshold, r = (np.zeros(n_rounds, dtype=np.int32) for _ in range(3))
+        loss = np.zeros(n_rounds)
+        plan = (weights.n_rounds, n_rounds, self._n_bins, tolerance(queries.n_docs), float(queries.carry), self._naive)
         with kernel_threads(self._n_jobs):
-            done, finished = run_rounds(
+            done, finished, self._start = run_rounds(
                 (queries.order, queries.segment_ptr, queries.query_segments, queries.query_weight),
                 (weights.up, weights.down),
                 (weights.up_exponent, weights.down_exponent),
                 self._levels,
                 self._search,
                 self._scratch,
-                record,
-                (
-                    weights.n_rounds,
-                    n_rounds,
-                    self._n_bins,
-                    tolerance(queries.n_docs),
-                    float(queries.carry),
-                    self._naive,
-                ),
+                (feature, threshold, r, loss),
+                plan,
+                self._start,
             )
         weights.n_rounds += done
-        return BoostedRounds(*(column[:done] for column in record), finished=finished)
+        return BoostedRounds(feature[:done], threshold[:done], r[:done], loss[:done], finished)
 
 
 def initial_weights(queries: LevelledQueries) -> ScoreWeights:

@@ -52,7 +52,7 @@ def integrate_histograms(partial, n_bins, table, largest):
 
 @njit(cache=True, nogil=True)
 def choose_weak_ranker(table, largest, n_bins, margin):
-    """The lowest feature, then bin, whose |r| is within `margin` of the largest; feature −1 where that helps nothing."""
+    """The lowest feature, then bin, whose |r| is within `margin` of the largest; (−1, −1) where that helps nothing."""
     best = largest.max()
     if best <= margin:
         return -1, -1

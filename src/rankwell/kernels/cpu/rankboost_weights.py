@@ -69,7 +69,7 @@ def query_sum(values, lanes):
 def scan_levels(first, last, levels, carry, sums):
     """One query's Σ_{l<L} A_l and Σ_{l>L} B_l for each of its segments [first, last); returns its share of Z.
 
-    levels : (step, up_ratio, down_ratio, bridge), float64 (n_segments,) each; ratios between a segment and the one below
+    levels : (step, up_ratio, down_ratio, bridge), float64 (n_segments,) each, from a segment to the one below it
     sums : (up_sum, down_sum, below, above), float64 (n_segments,) each; the last two are written
     """
     step, up_ratio, down_ratio, bridge = levels

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from rankwell.kernels.rankboost_precision import LARGEST_R, PI_UNIT, tolerance
@@ -10,7 +12,7 @@ from rankwell.kernels.rankboost_precision import LARGEST_R, PI_UNIT, tolerance
 def pairs_of_labels(labels: np.ndarray, query_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All pairs of documents of one query with different labels: int64 (n_pairs,) lower and higher rows."""
     lower, higher = [], []
-    for start, end in zip(query_ptr[:-1], query_ptr[1:], strict=True):
+    for start, end in pairwise(query_ptr):
         for x0 in range(start, end):
             for x1 in range(start, end):
                 if labels[x0] < labels[x1]:

@@ -1,0 +1,280 @@
+"""RankBoost: a sum of threshold weak rankers, each chosen for the pairs that the ones before it got wrong.
+
+Freund, Iyer, Schapire, Singer 2003, in the form of Xu et al. 2009 (FAR, appendices A and B): pairs of documents of one
+query, x1 preferred to x0; weak rankers h(d) = 1 where feature f(d) > θ, else 0, also where f(d) is missing. Each round
+
+    π(d)    = Σ_d' (D(d', d) − D(d, d'))                        how much d should rise
+    r(f, θ) = Σ_{d: f(d) > θ} π(d);  take the largest |r|       (M3.int: over integral histograms)
+    α       = ½·ln((1 + r) / (1 − r))
+    D(x0, x1) ∝ D(x0, x1)·exp(α·(h(x0) − h(x1)))
+
+and H = Σ α·h is the score. Pairs that labels give are never stored: see `kernels/cpu/rankboost_weights.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
+from rankwell.errors import ParameterError
+from rankwell.kernels.rankboost_interface import PairList
+from rankwell.metrics.conventions import DEFAULT, get_convention
+from rankwell.metrics.names import parse_metric
+from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask, as_dataset, validation_set
+from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
+from rankwell.rankers.early_stopping import EarlyStopping, check_early_stopping
+from rankwell.rankers.history_plot import plot_history
+from rankwell.rankers.pair_weights import PAIR_WEIGHTS, levelled_queries, listed_pairs
+from rankwell.rankers.rankboost_devices import WEAK_LEARNERS, boosting_device, make_booster
+from rankwell.rankers.rankboost_training import BoostingRun, ValidationScores, rounds_per_batch
+from rankwell.rankers.weak_rankers import WeakRankers
+from rankwell.scoring.description import RankerDescription, Sum
+from rankwell.scoring.normaliser import Normaliser
+
+
+class RankBoost(Ranker):
+    """A boosted sum of threshold weak rankers, in O(documents · features) a round, whatever the number of pairs.
+
+    Training ends early by itself when no weak ranker helps any more, or when one orders every pair rightly. The same
+    data and parameters give the same model, byte for byte, on any number of threads and on every device.
+
+    Parameters
+    ----------
+    n_rounds : int
+        Rounds at most; with `init_model`, that many more.
+    n_bins : int
+        Bins a feature, 2 to 256, the missing values' own included: thresholds are the borders between them.
+    binning : "width" or "quantile"
+        Bins of equal width, as in the papers, or of about equally many documents.
+    weak_learner : "m3.int", "m3", "m2.2dint" or "m2"
+        How the best weak ranker is searched for. All find the same ones; the others are for comparison (Table I of the
+        FAR paper) and run on the CPU alone.
+    early_stopping_rounds : int, optional
+        Stop when the validation metric was not better for so many rounds, and keep the rounds up to the best.
+    eval_metric, eval_convention : str
+        What is measured on `eval_set` after every round, and how it is counted.
+    pair_weight : "pairs", "queries" or "difference"
+        The initial weight of a pair: the same for all, the same sum for every query, or the difference of its labels.
+        Weights of queries and documents multiply it.
+    checkpoint : str, optional
+        A file where the run is kept every `checkpoint_every` rounds: the same call goes on from there if it was killed,
+        and ends with the same model. It is deleted at the end.
+    normalize : str
+        See `rankwell.scoring.normaliser`.
+    device : "auto", "cpu", "cuda" or "opencl"
+    random_state : int
+        Chooses the rows that quantile binning looks at, where there are very many.
+    n_jobs : int, optional
+        Threads; None or -1 is every core.
+
+    Attributes
+    ----------
+    weak_rankers_ : WeakRankers
+        Feature, threshold and r of each round; α too.
+    feature_importances_ : float64 array (n_features,)
+        Σ|α| by feature.
+    history_ : dict
+        By round: `loss` (Σ of initial pair weight · e^{H(x0) − H(x1)}, 1 at the start), `alpha`, and the validation
+        metric, also of rounds behind the best one.
+    """
+
+    name = "rankboost"
+    can_continue = True
+
+    def __init__(
+        self,
+        n_rounds: int = 300,
+        n_bins: int = 256,
+        binning: Literal["width", "quantile"] = "width",
+        weak_learner: Literal["m3.int", "m3", "m2.2dint", "m2"] = "m3.int",
+        early_stopping_rounds: int | None = None,
+        eval_metric: str = "ndcg@10",
+        eval_convention: str = DEFAULT.name,
+        pair_weight: Literal["pairs", "queries", "difference"] = "pairs",
+        checkpoint: str | None = None,
+        checkpoint_every: int = 100,
+        normalize: str = "none",
+        device: Literal["auto", "cpu", "cuda", "opencl"] = "auto",
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_rounds = n_rounds
+        self.n_bins = n_bins
+        self.binning = binning
+        self.weak_learner = weak_learner
+        self.early_stopping_rounds = early_stopping_rounds
+        self.eval_metric = eval_metric
+        self.eval_convention = eval_convention
+        self.pair_weight = pair_weight
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.normalize = normalize
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        if self.n_rounds < 1:
+            raise ParameterError(f"n_rounds must be 1 or more, got {self.n_rounds}.")
+        if not 2 <= self.n_bins <= MOST_BINS:
+            raise ParameterError(f"n_bins must be from 2 to {MOST_BINS}, got {self.n_bins}.")
+        if self.checkpoint_every < 1:
+            raise ParameterError(f"checkpoint_every must be 1 or more, got {self.checkpoint_every}.")
+        _check_choice("binning", self.binning, STRATEGIES)
+        _check_choice("weak_learner", self.weak_learner, WEAK_LEARNERS)
+        _check_choice("pair_weight", self.pair_weight, PAIR_WEIGHTS)
+        parse_metric(self.eval_metric)
+        get_convention(self.eval_convention)
+
+    def fit_pairs(
+        self,
+        X: Any,
+        pairs: Any,
+        *,
+        pair_weights: Any = None,
+        qid: Any = None,
+        group: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        callback: Callback | None = None,
+        init_model: Ranker | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Train on a list of pairs, as clicks give them, instead of labels: O(pairs) more a round, on the CPU.
+
+        Parameters
+        ----------
+        X, qid, group
+            As in `fit`; labels are not read.
+        pairs : int array (n_pairs, 2)
+            Rows of X: the preferred document, then the other one of the same query. A pair may stand there more than
+            once, and two pairs may contradict each other.
+        pair_weights : array (n_pairs,), optional
+            The initial weight of each pair, in place of the parameter `pair_weight`.
+        eval_set, eval_qid, eval_group, callback, init_model
+            As in `fit`.
+        """
+        self._check_parameters()
+        train = as_dataset(X, None, qid=qid, group=group)
+        listed = listed_pairs(train, pairs, pair_weights)
+        validation = validation_set(eval_set, eval_qid, eval_group, train.n_features)
+        task = self._training_task(train, validation, callback, init_model)
+        self._keep(self._train(task, listed))
+        self.metrics_: dict[str, Any] = {}
+        return self
+
+    def _train(self, task: TrainingTask, listed: PairList | None = None) -> TrainedModel:
+        check_early_stopping(self.early_stopping_rounds, task.validation is not None)
+        device = boosting_device(self.device, self.weak_learner, has_pair_list=listed is not None)
+        dataset = task.train
+        source = levelled_queries(dataset, self.pair_weight) if listed is None else listed
+        binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(dataset, n_jobs=self.n_jobs)
+        run = self._boosting_run(task, listed, binner, rounds_per_batch(device, dataset.n_docs, dataset.n_features))
+        rankers = run.train(
+            lambda: make_booster(device, self.weak_learner, source, dataset, binner, run.earlier, self.n_jobs)
+        )
+        description = _description(rankers, task.feature_names, task.normaliser)
+        return TrainedModel(description, rankers.to_arrays(), run.history)
+
+    def _boosting_run(self, task: TrainingTask, listed: PairList | None, binner: Binner, batch: int) -> BoostingRun:
+        earlier = task.init_model.weak_rankers_ if isinstance(task.init_model, RankBoost) else WeakRankers.none()
+        checkpoints = Checkpoints(
+            self.checkpoint,
+            self.checkpoint_every,
+            "" if self.checkpoint is None else self._fingerprint(task, listed, earlier),
+        )
+        names = ["loss", "alpha"] + ([] if task.validation is None else [f"validation {self.eval_metric}"])
+        history: dict[str, list[Any]] = {name: [] for name in names}
+        resumed = checkpoints.load()
+        if resumed is not None:
+            earlier = WeakRankers.from_arrays(resumed.arrays, task.train.n_features)
+            history = {name: resumed.history[name] for name in names}
+        validation = None
+        if task.validation is not None:
+            validation = ValidationScores(task.validation, self.eval_metric, self.eval_convention, earlier, self.n_jobs)
+        return BoostingRun(
+            thresholds=binner.threshold_table,
+            earlier=earlier,
+            history=history,
+            n_rounds=self.n_rounds,
+            batch=batch,
+            early_stopping=EarlyStopping(self.early_stopping_rounds),
+            validation=validation,
+            checkpoints=checkpoints,
+            callback=task.callback,
+        )
+
+    def _fingerprint(self, task: TrainingTask, listed: PairList | None, earlier: WeakRankers) -> str:
+        # Not the number of rounds: a longer run begins as the shorter one did.
+        decisive = ("n_bins", "binning", "weak_learner", "pair_weight", "random_state", "normalize")
+        decisive += ("early_stopping_rounds", "eval_metric", "eval_convention")
+        pairs = (None,) * 3 if listed is None else (listed.lower, listed.higher, listed.weight)
+        return run_fingerprint(
+            {name: getattr(self, name) for name in decisive},
+            task.train,
+            task.validation,
+            *earlier.to_arrays().values(),
+            *pairs,
+        )
+
+    @property
+    def weak_rankers_(self) -> WeakRankers:
+        return WeakRankers.from_arrays(self.state_, self._fitted_description().n_features)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        return self.weak_rankers_.importance(self._fitted_description().n_features)
+
+    def predict(self, X: Any, *, qid: Any = None, group: Any = None, n_rounds: int | None = None) -> np.ndarray:
+        """Score every row, as `Ranker.predict` does; with `n_rounds`, by the first so many rounds alone."""
+        if n_rounds is None:
+            return super().predict(X, qid=qid, group=group)
+        if n_rounds < 0:
+            raise ParameterError(f"n_rounds must be 0 or more, got {n_rounds}.")
+        whole = self._fitted_description()
+        first = RankBoost(normalize=self.normalize)
+        first.description_ = _description(self.weak_rankers_.first(n_rounds), whole.feature_names, whole.normaliser)
+        return first.predict(X, qid=qid, group=group)
+
+    def staged_predict(self, X: Any, *, qid: Any = None, group: Any = None) -> Iterator[np.ndarray]:
+        """The scores after each round, from the first to the last.
+
+        Yields
+        ------
+        float64 array (n_docs,), in the order the rows came in, a new one each time
+        """
+        description = self._fitted_description()
+        dataset = as_dataset(X, None, qid=qid, group=group)
+        prepared = dataset.replace(features=description.normaliser.apply(dataset))
+        for scores in self.weak_rankers_.staged_scores(prepared):
+            yield dataset.to_user_order(scores).copy()
+
+    def plot_history(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw loss, α and the validation metric by round (needs the extra `plot`); saved where a path is given.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        self._fitted_description()
+        stopped_early = self.early_stopping_rounds is not None
+        return plot_history(
+            self.history_,
+            step_name="round",
+            best_step=len(self.weak_rankers_) if stopped_early else None,
+            title="RankBoost",
+            path=path,
+        )
+
+
+def _description(rankers: WeakRankers, feature_names: tuple[str, ...], normaliser: Normaliser) -> RankerDescription:
+    return RankerDescription(feature_names, normaliser, inputs=(rankers.inputs(),), layers=(Sum(),))
+
+
+def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")

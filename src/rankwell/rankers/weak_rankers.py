@@ -1,0 +1,122 @@
+"""Weak rankers: the rounds of a boosted model, h_t(d) = 1 where feature f_t of d is above a threshold, and their sum H.
+
+H(d) = Σ_t α_t·h_t(d),     h_t(d) = 0 where the feature is missing,     α_t = ½·ln((1 + r_t) / (1 − r_t))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import FileFormatError
+from rankwell.kernels.rankboost_precision import LARGEST_R, PI_UNIT
+from rankwell.scoring.description import BucketInputs
+
+
+@dataclass(frozen=True)
+class WeakRankers:
+    """The weak rankers of a model in the order of their rounds.
+
+    feature : int32 (n_rounds,)
+    threshold : float32 (n_rounds,)
+        h = 1 where x > threshold; -inf asks only whether there is a value.
+    r : int32 (n_rounds,)
+        How well each one orders the pairs, weighted as they were in its round, in units of 2^−30.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    r: np.ndarray
+
+    @classmethod
+    def none(cls) -> WeakRankers:
+        return cls(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int32))
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> WeakRankers:
+        """Back from `to_arrays`, checked, since arrays come from a file."""
+        try:
+            rankers = cls(arrays["feature"], arrays["threshold"], arrays["r"])
+        except KeyError as cause:
+            raise FileFormatError(f"the file holds no rounds: {cause} is missing.") from cause
+        shapes = {array.shape for array in (rankers.feature, rankers.threshold, rankers.r)}
+        sound = (
+            len(shapes) == 1
+            and rankers.feature.ndim == 1
+            and bool(((rankers.feature >= 0) & (rankers.feature < n_features)).all())
+            and bool((np.abs(rankers.r) <= LARGEST_R).all())
+            and not bool(np.isnan(rankers.threshold).any())
+        )
+        if not sound:
+            raise FileFormatError("the file's rounds are damaged. Train the ranker again.")
+        return rankers
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {"feature": self.feature, "threshold": self.threshold, "r": self.r}
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """α of each round, float64 (n_rounds,); artanh r is ½·ln((1 + r) / (1 − r))."""
+        return np.arctanh(self.r * PI_UNIT)
+
+    def first(self, n_rounds: int) -> WeakRankers:
+        """The first `n_rounds` rounds."""
+        return WeakRankers(self.feature[:n_rounds], self.threshold[:n_rounds], self.r[:n_rounds])
+
+    def then(self, later: WeakRankers) -> WeakRankers:
+        """These rounds and `later` ones behind them."""
+        return WeakRankers(
+            np.concatenate((self.feature, later.feature)),
+            np.concatenate((self.threshold, later.threshold)),
+            np.concatenate((self.r, later.r)),
+        )
+
+    def above_threshold(self, dataset: RankingDataset, number: int) -> np.ndarray:
+        """Where h of round `number` (from 0) is 1: bool (n_docs,). The features must be normalised already."""
+        column = dataset.features[:, int(self.feature[number])]
+        values = column.toarray().ravel() if dataset.is_sparse else column
+        return values > self.threshold[number]
+
+    def staged_scores(self, dataset: RankingDataset, scores: np.ndarray | None = None) -> Iterator[np.ndarray]:
+        """H after each round, summed in the order of the rounds, from `scores` on; the same array each time."""
+        scores = np.zeros(dataset.n_docs) if scores is None else scores
+        for number, alpha in enumerate(self.alpha):
+            scores[self.above_threshold(dataset, number)] += alpha
+            yield scores
+
+    def inputs(self) -> BucketInputs:
+        """H as one step function a feature, to be summed.
+
+        The α of one feature and threshold are added in the order of their rounds, those sums from the lowest threshold
+        up; evaluation then adds the features from the first to the last.
+        """
+        feature = np.unique(self.feature)
+        edges, values, edge_ptr = [], [], [0]
+        for number in feature:
+            mine = self.feature == number
+            threshold, place = np.unique(self.threshold[mine], return_inverse=True)
+            step = np.zeros(len(threshold))
+            np.add.at(step, place, self.alpha[mine])
+            height = np.cumsum(step)
+            # The value below every edge: 0, or the sum of the weak rankers that only ask for a value to be there.
+            always = threshold == -np.inf
+            edges.append(threshold[~always])
+            values.append(np.concatenate((height[:1] if always.any() else [0.0], height[~always])))
+            edge_ptr.append(edge_ptr[-1] + len(edges[-1]))
+        return BucketInputs(
+            feature=feature.astype(np.int32),
+            edge_ptr=np.array(edge_ptr, dtype=np.int64),
+            edges=np.concatenate([*edges, np.zeros(0)]).astype(np.float32),
+            values=np.concatenate([*values, np.zeros(0)]),
+            missing=np.zeros(len(feature)),
+        )
+
+    def importance(self, n_features: int) -> np.ndarray:
+        """Σ|α| by feature, float64 (n_features,)."""
+        return np.bincount(self.feature, np.abs(self.alpha), n_features)
