@@ -32,12 +32,15 @@ class Evaluation:
     mean : dict of float
         By metric name: the mean over the queries that count, weighted where there are query weights. Pairwise accuracy
         counts all pairs of all queries together.
+    max_grade : float
+        The highest grade that ERR was computed with.
     """
 
     convention: Convention
     query_ids: np.ndarray = field(repr=False)
     per_query: dict[str, np.ndarray] = field(repr=False)
     mean: dict[str, float]
+    max_grade: float
 
     @property
     def n_queries(self) -> int:
@@ -69,6 +72,7 @@ class Evaluation:
         content: dict[str, Any] = {
             "convention": self.convention.name,
             "rules": self.convention.to_dict(),
+            "max_grade": self.max_grade,
             "n_queries": self.n_queries,
             "metrics": {
                 name: {
@@ -135,6 +139,7 @@ def evaluate(
         query_ids=queries.query_ids,
         per_query={metric.name: row for metric, row in zip(evaluator.metrics, values, strict=True)},
         mean=evaluator.means_of(values),
+        max_grade=evaluator.max_grade,
     )
 
 

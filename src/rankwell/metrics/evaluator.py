@@ -12,7 +12,7 @@ from rankwell.kernels.metric_rules import TIES_AVERAGE
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT, Convention, get_convention
 from rankwell.metrics.judged_queries import JudgedQueries, as_query_weights, as_scores
-from rankwell.metrics.judgments import make_judgments
+from rankwell.metrics.judgments import highest_grade, make_judgments
 from rankwell.metrics.metric import Metric
 from rankwell.metrics.names import parse_metrics
 
@@ -44,6 +44,8 @@ class MetricEvaluator:
     queries : JudgedQueries
     metrics : tuple of Metric
     convention : Convention
+    max_grade : float
+        The highest grade that ERR was computed with.
     """
 
     def __init__(
@@ -70,7 +72,10 @@ class MetricEvaluator:
         # A whole-list metric needs every place; so do averaged ties, whose runs may go on behind the cut-off.
         whole = bool((self._cutoffs == 0).any()) or self._rules.ties == TIES_AVERAGE
         self._depth = 0 if whole else int(self._cutoffs.max())
-        self._judgments = make_judgments(queries, self.metrics, self.convention, max_grade=max_grade, n_jobs=n_jobs)
+        self.max_grade = highest_grade(queries, max_grade)
+        self._judgments = make_judgments(
+            queries, self.metrics, self.convention, max_grade=self.max_grade, n_jobs=n_jobs
+        )
 
     def per_query(self, scores: Any) -> np.ndarray:
         """Every metric of every query.

@@ -19,7 +19,7 @@ def make_judgments(
     metrics: Sequence[Metric],
     convention: Convention,
     *,
-    max_grade: float | None = None,
+    max_grade: float,
     n_jobs: int | None = None,
 ) -> Judgments:
     """The label-dependent parts of `metrics` under `convention`."""
@@ -27,7 +27,6 @@ def make_judgments(
 
     _check_negative_labels(queries, metrics, convention)
     needs_stops = any(metric.family.kind == ERR for metric in metrics)
-    grade = _highest_grade(queries, max_grade) if needs_stops else 0.0
     n_docs, n_queries = queries.n_docs, queries.n_queries
     judgments = Judgments(
         labels=queries.labels,
@@ -44,11 +43,12 @@ def make_judgments(
     with kernel_threads(n_jobs):
         prepare_judgments(judgments, rules.exponential_gain, rules.relevance_level)
         if needs_stops:
-            stop_probabilities(queries.labels, grade, judgments.stops)
+            stop_probabilities(queries.labels, max_grade, judgments.stops)
     return judgments
 
 
-def _highest_grade(queries: JudgedQueries, max_grade: float | None) -> float:
+def highest_grade(queries: JudgedQueries, max_grade: float | None) -> float:
+    """The highest grade of the scale, for ERR: `max_grade`, or the highest label where it was not said."""
     highest = float(queries.labels.max(initial=0.0))
     if max_grade is None:
         return highest

@@ -1,12 +1,7 @@
-"""Ranking metrics: one worker's task is one query, written once, and mapped over queries in parallel.
-
-Vocabulary. `ranked_gains`, `ranked_labels`, ... stand in the order of the model's ranking, place 0 first; `limit` is
-the number of places that a metric looks at. All metrics of a query share one ranking of its documents.
-"""
+"""Ranking metrics over many queries: each is ranked once for all metrics, and queries are mapped to threads."""
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +9,18 @@ from numba import njit, prange
 
 from rankwell.kernels.cpu.ordering import largest_query, query_blocks, rank_documents
 from rankwell.kernels.cpu.pair_counts import count_pairs_of_query
+from rankwell.kernels.cpu.query_metrics import (
+    average_precision_of_query,
+    err_of_query,
+    kendall_tau_of_query,
+    limit_of,
+    mean_ndcg_of_query,
+    ndcg_of_query,
+    pairwise_accuracy_of_query,
+    precision_of_query,
+    recall_of_query,
+    reciprocal_rank_of_query,
+)
 from rankwell.kernels.metric_rules import (
     AVERAGE_PRECISION,
     ERR,
@@ -27,124 +34,6 @@ from rankwell.kernels.metric_rules import (
     TIES_AVERAGE,
     TIES_REVERSE_FILE_ORDER,
 )
-
-
-@njit(cache=True, nogil=True)
-def ndcg_of_query(ranked_gains, ideal_dcg, discounts, cutoff, rules):
-    """DCG of the first places over the DCG of the best ranking; cutoff 0 is the whole list."""
-    n_docs = len(ranked_gains)
-    if n_docs == 0 or ideal_dcg[n_docs - 1] <= 0.0:
-        return rules.ratio_without_relevant
-    if cutoff > n_docs and rules.short_list_is_zero:
-        return 0.0
-    limit = _limit(cutoff, n_docs)
-    dcg = 0.0
-    for place in range(limit):
-        dcg += ranked_gains[place] * discounts[place]
-    return dcg / ideal_dcg[limit - 1]
-
-
-@njit(cache=True, nogil=True)
-def mean_ndcg_of_query(ranked_gains, ideal_dcg, discounts, rules):
-    """The mean of NDCG@1, ..., NDCG@n over the query's own n documents (LETOR's MeanNDCG)."""
-    n_docs = len(ranked_gains)
-    if n_docs == 0 or ideal_dcg[n_docs - 1] <= 0.0:
-        return rules.ratio_without_relevant
-    dcg, total = 0.0, 0.0
-    for place in range(n_docs):
-        dcg += ranked_gains[place] * discounts[place]
-        total += dcg / ideal_dcg[place]
-    return total / n_docs
-
-
-@njit(cache=True, nogil=True)
-def average_precision_of_query(ranked_labels, tie_end, n_relevant, cutoff, rules):
-    """The precision at each relevant document's place, summed, over the relevant documents.
-
-    Where ties are averaged, documents with one score count as retrieved together: the precision is the one at the end
-    of their run, `tie_end`.
-    """
-    if n_relevant == 0:
-        return rules.ratio_without_relevant
-    limit = _limit(cutoff, len(ranked_labels))
-    total, n_found, place = 0.0, 0, 0
-    while place < limit:
-        run_end = min(tie_end[place], limit) if rules.ties == TIES_AVERAGE else place + 1
-        n_found_in_run = 0
-        for tied in range(place, run_end):
-            n_found_in_run += ranked_labels[tied] >= rules.relevance_level
-        n_found += n_found_in_run
-        total += n_found_in_run * (n_found / run_end)
-        place = run_end
-    return total / min(n_relevant, limit) if rules.cut_by_reachable else total / n_relevant
-
-
-@njit(cache=True, nogil=True)
-def reciprocal_rank_of_query(ranked_labels, n_relevant, cutoff, rules):
-    """1 / the rank of the first relevant document, 0 where none stands above the cutoff."""
-    if n_relevant == 0:
-        return rules.count_without_relevant
-    for place in range(_limit(cutoff, len(ranked_labels))):
-        if ranked_labels[place] >= rules.relevance_level:
-            return 1.0 / (place + 1)
-    return 0.0
-
-
-@njit(cache=True, nogil=True)
-def _count_found(ranked_labels, cutoff, rules):
-    n_found = 0
-    for place in range(_limit(cutoff, len(ranked_labels))):
-        n_found += ranked_labels[place] >= rules.relevance_level
-    return n_found
-
-
-@njit(cache=True, nogil=True)
-def precision_of_query(ranked_labels, n_relevant, cutoff, rules):
-    """The share of relevant documents among the first k."""
-    if n_relevant == 0:
-        return rules.count_without_relevant
-    places = cutoff if rules.precision_pads else _limit(cutoff, len(ranked_labels))
-    return _count_found(ranked_labels, cutoff, rules) / places
-
-
-@njit(cache=True, nogil=True)
-def recall_of_query(ranked_labels, n_relevant, cutoff, rules):
-    """The share of the relevant documents that stand among the first k."""
-    if n_relevant == 0:
-        return rules.ratio_without_relevant
-    return _count_found(ranked_labels, cutoff, rules) / n_relevant
-
-
-@njit(cache=True, nogil=True)
-def err_of_query(ranked_stops, has_gain, cutoff, rules):
-    """Σ_r 1/r · P(the user stops at rank r), each document stopping them with its own probability."""
-    if not has_gain:
-        return rules.count_without_relevant
-    total, still_looking = 0.0, 1.0
-    for place in range(_limit(cutoff, len(ranked_stops))):
-        total += still_looking * ranked_stops[place] / (place + 1)
-        still_looking *= 1.0 - ranked_stops[place]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def pairwise_accuracy_of_query(n_right, n_pairs):
-    """The share of pairs with different labels that have the right order; NaN without such a pair."""
-    return n_right / n_pairs if n_pairs > 0 else np.nan
-
-
-@njit(cache=True, nogil=True)
-def kendall_tau_of_query(n_right, n_wrong, n_pairs, n_equal_scores, n_docs):
-    """Kendall's τ-b of labels and scores; NaN where all labels or all scores are equal."""
-    n_different_scores = n_docs * (n_docs - 1) // 2 - n_equal_scores
-    if n_pairs == 0 or n_different_scores == 0:
-        return np.nan
-    return (n_right - n_wrong) / math.sqrt(n_pairs) / math.sqrt(n_different_scores)
-
-
-@njit(cache=True, nogil=True)
-def _limit(cutoff, n_docs):
-    return n_docs if cutoff == 0 else min(cutoff, n_docs)
 
 
 class RankedQuery(NamedTuple):
@@ -213,44 +102,64 @@ def _take(values, order, depth, taken):
         taken[place] = values[order[place]]
 
 
+class Room(NamedTuple):
+    """Room to work, as large as the largest query of a block."""
+
+    order: np.ndarray
+    spare: np.ndarray
+    tie_end: np.ndarray
+    labels: np.ndarray
+    gains: np.ndarray
+    stops: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _rank_query(judgments, scores, number, kinds, depth, rules, room):
+    """Rank one query, once for all metrics."""
+    start, end = judgments.query_ptr[number], judgments.query_ptr[number + 1]
+    n_docs = end - start
+    own_scores, order, own_depth = scores[start:end], room.order[:n_docs], limit_of(depth, n_docs)
+    tie_end, gains = room.tie_end[:n_docs], room.gains[:n_docs]
+    rank_documents(own_scores, own_depth, rules.ties == TIES_REVERSE_FILE_ORDER, order, room.spare)
+    _take(judgments.labels[start:end], order, own_depth, room.labels)
+    _take(judgments.gains[start:end], order, own_depth, gains)
+    if len(judgments.stops) > 0:
+        _take(judgments.stops[start:end], order, own_depth, room.stops)
+    if rules.ties == TIES_AVERAGE:
+        _find_ties(own_scores, order, tie_end)
+        _average_over_ties(tie_end, gains)
+    n_right, n_wrong, n_equal_scores = np.int64(0), np.int64(0), np.int64(0)
+    if (kinds == PAIRWISE_ACCURACY).any() or (kinds == KENDALL_TAU).any():
+        levels = judgments.levels[start:end]
+        n_right, n_wrong, n_equal_scores = count_pairs_of_query(levels, own_scores, order, room.spare)
+    return RankedQuery(
+        room.labels[:n_docs],
+        gains,
+        room.stops[:n_docs],
+        tie_end,
+        judgments.ideal_dcg[start:end],
+        judgments.n_relevant[number],
+        judgments.n_pairs[number],
+        n_right,
+        n_wrong,
+        n_equal_scores,
+    )
+
+
 @njit(cache=True, nogil=True)
 def _evaluate_block(judgments, scores, first, last, kinds, cutoffs, depth, rules, values):
-    """Rank the queries first, ..., last − 1, each once, and evaluate every metric on them."""
-    query_ptr = judgments.query_ptr
-    room = largest_query(query_ptr, first, last)
-    order, spare, tie_end = np.empty(room, np.int64), np.empty(room + 1, np.int64), np.empty(room, np.int64)
-    labels, gains, stops = np.empty(room), np.empty(room), np.empty(room)
-    needs_stops, needs_pairs = False, False
-    for kind in kinds:
-        needs_stops |= kind == ERR
-        needs_pairs |= kind in (PAIRWISE_ACCURACY, KENDALL_TAU)
+    """Every metric of the queries first, ..., last − 1."""
+    largest = largest_query(judgments.query_ptr, first, last)
+    room = Room(
+        np.empty(largest, np.int64),
+        np.empty(largest + 1, np.int64),
+        np.empty(largest, np.int64),
+        np.empty(largest),
+        np.empty(largest),
+        np.empty(largest),
+    )
     for number in range(first, last):
-        start, end = query_ptr[number], query_ptr[number + 1]
-        n_docs = end - start
-        own_scores, own_order, own_depth = scores[start:end], order[:n_docs], _limit(depth, n_docs)
-        rank_documents(own_scores, own_depth, rules.ties == TIES_REVERSE_FILE_ORDER, own_order, spare)
-        _take(judgments.labels[start:end], own_order, own_depth, labels)
-        _take(judgments.gains[start:end], own_order, own_depth, gains)
-        if needs_stops:
-            _take(judgments.stops[start:end], own_order, own_depth, stops)
-        if rules.ties == TIES_AVERAGE:
-            _find_ties(own_scores, own_order, tie_end[:n_docs])
-            _average_over_ties(tie_end[:n_docs], gains[:n_docs])
-        n_right, n_wrong, n_equal = np.int64(0), np.int64(0), np.int64(0)
-        if needs_pairs:
-            n_right, n_wrong, n_equal = count_pairs_of_query(judgments.levels[start:end], own_scores, own_order, spare)
-        query = RankedQuery(
-            labels[:n_docs],
-            gains[:n_docs],
-            stops[:n_docs],
-            tie_end[:n_docs],
-            judgments.ideal_dcg[start:end],
-            judgments.n_relevant[number],
-            judgments.n_pairs[number],
-            n_right,
-            n_wrong,
-            n_equal,
-        )
+        query = _rank_query(judgments, scores, number, kinds, depth, rules, room)
         for metric in range(len(kinds)):
             values[metric, number] = _metric_of_query(kinds[metric], cutoffs[metric], query, judgments.discounts, rules)
 
