@@ -9,9 +9,9 @@ threads, nor atomics on a GPU can change a bit of them.
 What the rounding costs. Each π is off by at most half a unit, so a sum over n documents is off by about √(n/12) units:
 3·10^−7 of r = 1 for the 1.2 million documents of the FAR paper. Two weak rankers whose r differ by no more than
 `tolerance` (about five standard deviations of the difference) are equals, and of equals the first wins: the lowest
-feature, then the lowest threshold. Exact ties are common (a feature twice, a feature and its complement, an empty bin), so without
-this rule rounding would decide between them, and two ways of summing would build two models. An r within the
-tolerance of 0 is no help at all.
+feature, then the lowest threshold. Exact ties are common (a feature twice, a feature and its complement, an empty bin),
+so without this rule rounding would decide between them, and two ways of summing would build two models. An r within
+the tolerance of 0 is no help at all.
 
 So that a weak ranker that is constant within every query gets exactly r = 0, what rounding left over in a query is
 taken from its last document: the rounded π of a query sum to exactly 0.

@@ -59,7 +59,7 @@ def pairwise_table(bins, lower, higher, fixed, n_bins, table, largest):
 
 @njit(cache=True, nogil=True, parallel=True)
 def integral_pair_table(bins, lower, higher, fixed, n_bins, table, largest):
-    """M2.2Dint: D added into a 2-D histogram over (bin of x0, bin of x1), then r of every threshold from its integral."""
+    """M2.2Dint: D in a 2-D histogram over (bin of x0, bin of x1), then r of every threshold from its integral."""
     for feature in prange(len(table)):
         rows = bins[feature // GROUP]
         lane = feature % GROUP
@@ -230,8 +230,9 @@ class PairBooster:
                 self.replay(self._bins[feature // GROUP, :, feature % GROUP] > threshold, r)
                 rounds.append((feature, threshold, r, self.loss))
                 finished = abs(r) >= LARGEST_R
-        columns = np.array(rounds, dtype=np.float64).reshape(-1, 4).T
-        return BoostedRounds(*(column.astype(np.int32) for column in columns[:3]), columns[3], finished)
+        feature_bin_r = np.array([found[:3] for found in rounds], dtype=np.int32).reshape(-1, 3)
+        loss = np.array([found[3] for found in rounds])
+        return BoostedRounds(feature_bin_r[:, 0], feature_bin_r[:, 1], feature_bin_r[:, 2], loss, finished)
 
     def search(self) -> None:
         """Fill the table of r, the weak learner's way."""

@@ -1,0 +1,157 @@
+"""Back propagation in fixed point on the CPU: the integer arithmetic of `kernels/fixed_point_format.py`, in int64.
+
+The loop order is the definition's: documents in order, so that saturating sums come out the same bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from rankwell.kernels.fixed_point_format import BATCH, INTEGER_BITS, WEIGHT_BITS
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _saturate(value, limit):
+    """limit = 2^(bits − 1)"""
+    return max(-limit, min(limit - 1, value))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def quantise(value, exponent, bits):
+    limit = np.int64(1) << np.int64(bits - 1)
+    scaled = math.floor(float(value) * 2.0 ** (bits - 1 - exponent) + 0.5)
+    return np.int64(max(-float(limit), min(float(limit - 1), scaled)))
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _multiply(p, q, bits, half, limit):
+    return _saturate((p * q + half) >> np.int64(bits - 1), limit)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _add_products(delta, inputs, bits, wide_limit, sums):
+    """sums += delta·inputs, every product rounded, every sum saturated."""
+    half, limit = np.int64(1) << np.int64(bits - 2), np.int64(1) << np.int64(bits - 1)
+    for i in range(len(inputs)):
+        sums[i] = _saturate(sums[i] + _multiply(delta, inputs[i], bits, half, limit), wide_limit)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _slope(output, bits):
+    half, limit = np.int64(1) << np.int64(bits - 2), np.int64(1) << np.int64(bits - 1)
+    return _multiply(output, _saturate(limit - output, limit), bits, half, limit)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def batch_of(probability, gradient, fmt):
+    """The document's batch B; see `fixed_point_format`."""
+    if fmt.method != BATCH:
+        return 0
+    largest = max(probability, abs(gradient))
+    if largest <= 0.0:
+        return fmt.batches - 1
+    return int(max(0.0, min(fmt.batches - 1.0, math.floor(-math.log2(largest)))))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _backward_document(shape, fmt, weights, inputs, score, value, sums, deltas):
+    """One document: its score gradient `value` (quantised) through all layers into `sums` (units first, inputs within).
+
+    inputs : int64 (n_features + n_hidden,), features first, then every layer's outputs; deltas : int64 (2, widest).
+    """
+    bits = fmt.bits
+    half, limit = np.int64(1) << np.int64(bits - 2), np.int64(1) << np.int64(bits - 1)
+    wide = np.int64(1) << np.int64(fmt.accumulator_bits - 1)
+    layers = len(shape.units)
+    if shape.output_activation == 1:
+        value = _multiply(value, _slope(quantise(score, 0, bits), bits), bits, half, limit)
+    start, width = shape.output_weights, shape.output_inputs
+    first = shape.n_features + shape.columns[layers - 1] if layers > 0 else 0
+    _add_products(value, inputs[first : first + width], bits, wide, sums[start : start + width])
+    sums[start + width] = _saturate(sums[start + width] + value, wide)
+    here, above = deltas[0], deltas[1]
+    above[0] = value
+    above_units, above_start = 1, start
+    for place in range(layers - 1, -1, -1):
+        units = shape.units[place]
+        outputs = inputs[shape.n_features + shape.columns[place] :]
+        for i in range(units):
+            total = np.int64(0)
+            for unit in range(above_units):
+                weight = weights[above_start + i * above_units + unit]
+                total = _saturate(total + _multiply(above[unit], weight, bits, half, limit), wide)
+            here[i] = _multiply(_saturate(total, limit), _slope(outputs[i], bits), bits, half, limit)
+        below = shape.n_features + shape.columns[place - 1] if place > 0 else 0
+        layer_inputs = inputs[below : below + shape.inputs[place]]
+        start = shape.weights[place]
+        for unit in range(units):
+            row = start + unit * shape.inputs[place]
+            _add_products(here[unit], layer_inputs, bits, wide, sums[row : row + shape.inputs[place]])
+            bias = shape.biases[place] + unit
+            sums[bias] = _saturate(sums[bias] + here[unit], wide)
+        above_units, above_start = units, start
+        here, above = above, here
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _unscale(shape, fmt, scale_exponent, sums, used, gradient):
+    """gradient += Σ_B sums[B]·2^e; the sums have units first, the parameters inputs first."""
+    layers = len(shape.units)
+    base = INTEGER_BITS - (fmt.bits - 1) - scale_exponent
+    for batch in range(fmt.batches):
+        if not used[batch]:
+            continue
+        row = sums[batch]
+        for place in range(layers + 1):
+            last = place == layers
+            units = 1 if last else shape.units[place]
+            inputs = shape.output_inputs if last else shape.inputs[place]
+            start = shape.output_weights if last else shape.weights[place]
+            bias = start + units * inputs
+            bias_scale = 2.0 ** (base + (layers - place) * WEIGHT_BITS - batch)
+            scale = bias_scale * 2.0 ** (fmt.feature_bits if place == 0 else 0)
+            for unit in range(units):
+                for i in range(inputs):
+                    gradient[start + i * units + unit] += np.float32(float(row[start + unit * inputs + i]) * scale)
+                gradient[bias + unit] += np.float32(float(row[bias + unit]) * bias_scale)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fixed_point_backward(
+    shape, fmt, scale_exponent, parameters, features, hidden, chunk, scores, score_gradient, probabilities, gradient
+):
+    """Add one query's ∂L/∂parameters, computed in fixed point, to `gradient`.
+
+    features : int32 (n_docs, n_features), quantised; hidden : float32, as `forward` filled it, `chunk` documents at a
+    time; score_gradient : float64 (n_docs,); probabilities : float64 (n_docs,)
+    """
+    n = features.shape[0]
+    layers = len(shape.units)
+    sums = np.zeros((fmt.batches, shape.n_parameters), np.int64)
+    used = np.zeros(fmt.batches, np.bool_)
+    widest = 1
+    for place in range(layers):
+        widest = max(widest, shape.units[place])
+    deltas = np.empty((2, widest), np.int64)
+    inputs = np.empty(shape.n_features + shape.n_hidden, np.int64)
+    weights = np.empty(shape.n_parameters, np.int64)
+    for i in range(shape.n_parameters):
+        weights[i] = quantise(parameters[i], WEIGHT_BITS, fmt.bits)
+    for d in range(n):
+        first = d - d % chunk
+        docs = min(chunk, n - first)
+        for i in range(shape.n_features):
+            inputs[i] = features[d, i]
+        for place in range(layers):
+            units, column = shape.units[place], shape.columns[place]
+            row = first * shape.n_hidden + column * docs + (d - first) * units
+            for u in range(units):
+                inputs[shape.n_features + column + u] = quantise(hidden[row + u], 0, fmt.bits)
+        batch = batch_of(probabilities[d], score_gradient[d], fmt)
+        used[batch] = True
+        value = quantise(score_gradient[d] * 2.0 ** (scale_exponent + batch), INTEGER_BITS, fmt.bits)
+        _backward_document(shape, fmt, weights, inputs, scores[d], value, sums[batch], deltas)
+    _unscale(shape, fmt, scale_exponent, sums, used, gradient)

@@ -1,0 +1,132 @@
+"""The CPU's trainer of networks over lists: owns scratch and ground truth, and calls the epoch kernel."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numba.core.errors import NumbaExperimentalFeatureWarning
+
+from rankwell.kernels.cpu.first_order import first_order_step
+from rankwell.kernels.cpu.list_gradient import list_gradient, list_scratch, list_truth
+from rankwell.kernels.cpu.network import chunk_docs
+from rankwell.kernels.cpu.network_epoch import (
+    SLOTS,
+    Lists,
+    Step,
+    Workspace,
+    batch_gradient,
+    query_steps,
+    score_documents,
+)
+from rankwell.kernels.cpu.query_backward import query_backward
+from rankwell.kernels.fixed_point_format import FixedPointFormat
+from rankwell.kernels.list_losses import EXACT
+from rankwell.kernels.listnet_interface import NetworkProblem, NetworkState
+
+_FLOAT32 = FixedPointFormat(bits=32, accumulator_bits=62, method=0, batches=1, feature_bits=0)
+
+
+@contextmanager
+def _first_class_functions() -> Iterator[None]:
+    """Numba warns once that passing compiled functions as values is young; the tests hold it to what we use."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        yield
+
+
+class CpuNetworkTrainer:
+    """See `kernels/listnet_interface.NetworkTrainer`."""
+
+    def __init__(self, problem: NetworkProblem) -> None:
+        self._problem = problem
+        self._chunk = chunk_docs(problem.shape.inputs, problem.shape.units)
+        self._truth = list_truth(problem.loss, problem.labels, problem.query_ptr)
+        # The sampled losses have no P_y by document: their batches go by the gradient alone.
+        exact = problem.loss.kind == EXACT
+        self._probabilities = self._truth[0] if exact else np.zeros(len(problem.labels))
+        self._work = self._workspace()
+        self._quantised: dict[tuple[int, int], np.ndarray] = {}
+
+    def _workspace(self) -> Workspace:
+        problem = self._problem
+        slots = 1 if problem.batch_queries == 1 else SLOTS
+        most_docs = max(int(np.diff(problem.query_ptr).max(initial=0)), 1)
+        scratch = list_scratch(problem.loss, most_docs)
+
+        def floats(*sizes: int) -> np.ndarray:
+            return np.zeros((slots, *sizes), dtype=np.float32)
+
+        hidden = most_docs * max(problem.shape.n_hidden, 1)
+        return Workspace(
+            hidden=floats(hidden),
+            deltas=floats(hidden),
+            scores=floats(most_docs),
+            slopes=floats(most_docs),
+            list_slopes=np.zeros((slots, most_docs)),
+            products=floats(problem.shape.n_parameters),
+            gradients=floats(problem.shape.n_parameters),
+            doubles=np.zeros((slots, *scratch.doubles.shape)),
+            lists=floats(*scratch.lists.shape),
+            parts=floats(*scratch.parts.shape),
+        )
+
+    def _features_as_integers(self, fmt: FixedPointFormat) -> np.ndarray:
+        """The features in the format's integers, int32; computed once a format."""
+        key = (fmt.bits, fmt.feature_bits)
+        if key not in self._quantised:
+            limit = 2.0 ** (fmt.bits - 1)
+            scaled = np.floor(self._problem.features.astype(np.float64) * (limit / 2.0**fmt.feature_bits) + 0.5)
+            self._quantised = {key: np.clip(scaled, -limit, limit - 1).astype(np.int32)}
+        return self._quantised[key]
+
+    def run_epoch(
+        self, state: NetworkState, order: np.ndarray, learning_rate: float, seed: int,
+        fixed_point: FixedPointFormat | None, scale_exponent: int,
+    ) -> float:  # fmt: skip
+        problem = self._problem
+        fmt = fixed_point or _FLOAT32
+        quantised = np.zeros((1, 1), dtype=np.int32) if fixed_point is None else self._features_as_integers(fmt)
+        lists = Lists(
+            problem.features, quantised, self._truth, self._probabilities, problem.query_ptr, problem.query_weights
+        )
+        step = Step(
+            chunk=self._chunk,
+            learning_rate=learning_rate,
+            dropout=problem.dropout,
+            seed=seed,
+            fixed=fixed_point is not None,
+            scale_exponent=scale_exponent,
+        )
+        functions = ((list_gradient(problem.loss),) * 2, (query_backward(step.fixed),) * 2)
+        setting = (functions, problem.shape, problem.loss, fmt, step)
+        with _first_class_functions():
+            if problem.batch_queries == 1:
+                loss = query_steps(
+                    *setting, problem.optimizer, state.steps, state.parameters, state.first, state.second, lists, order,
+                    self._work,
+                )  # fmt: skip
+                state.steps += len(order)
+                return float(loss)
+            return self._batch_steps(setting, state, lists, order)
+
+    def _batch_steps(self, setting: Any, state: NetworkState, lists: Lists, order: np.ndarray) -> float:
+        """One step a batch of queries, by the mean of their gradients."""
+        loss = 0.0
+        gradient = self._work.gradients[0]
+        rate = setting[-1].learning_rate
+        for start in range(0, len(order), self._problem.batch_queries):
+            batch = order[start : start + self._problem.batch_queries]
+            loss += batch_gradient(*setting, state.parameters, lists, batch, self._work)
+            gradient *= np.float32(1.0 / len(batch))
+            state.steps += 1
+            first_order_step(
+                self._problem.optimizer, rate, state.steps, state.parameters, gradient, state.first, state.second
+            )
+        return loss
+
+    def scores(self, state: NetworkState, features: np.ndarray) -> np.ndarray:
+        return score_documents(self._problem.shape, state.parameters, features, self._chunk)

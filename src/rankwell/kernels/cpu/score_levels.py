@@ -1,0 +1,46 @@
+"""Sums of e^s over what remains of a list when some documents are taken out, without cancellation and overflow.
+
+S − e^{s_a} loses every digit when document a dominates, and is 0 when the others underflow. So the remaining sum is
+taken relative to the best document that remains. Level p is the list without its p best documents, scaled by the next
+best one: `levels[p, i] = e^{s_i − s_top[p]}`, 0 for the p best, and `sums[p]` is at least 1. A set of removed documents
+belongs to the level of the best document it leaves; any other removed document has a level value of at most 1, so the
+subtraction from `sums[p]` leaves at least 1 and loses less than log2(1 + removed) bits.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def best_documents(scores, count, top):
+    """top[:count] = the documents with the largest scores, best first; of equal scores the first."""
+    n = len(scores)
+    for place in range(count):
+        best = -1
+        for i in range(n):
+            taken = False
+            for earlier in range(place):
+                taken |= top[earlier] == i
+            if not taken and (best < 0 or scores[i] > scores[best]):
+                best = i
+        top[place] = best
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def score_levels(scores, count, top, levels, sums):
+    """Fill `top`, `levels` (count, n_docs) and `sums` (count,) for the first `count` levels; count ≤ n_docs."""
+    best_documents(scores, count, top)
+    for p in range(count):
+        shift = float(scores[top[p]])
+        level = levels[p]
+        for i in range(len(scores)):
+            level[i] = math.exp(float(scores[i]) - shift)
+        for q in range(p):
+            level[top[q]] = 0.0
+        total = 0.0
+        for i in range(len(scores)):
+            total += level[i]
+        sums[p] = total
