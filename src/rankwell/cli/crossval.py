@@ -21,7 +21,7 @@ from rankwell.cli.options import (
     SetOption,
 )
 from rankwell.cli.progress import ProgressBar, progress_bar
-from rankwell.cli.train import make_ranker
+from rankwell.cli.ranker import make_ranker
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def crossval(
     from rankwell.rankers.selection import cross_validate
 
     show_log(quiet=quiet)
-    ranker = make_ranker(name, settings or (), normalize)
+    ranker = make_ranker(name, settings or (), normalize=normalize, metric=metric, convention=convention)
     values = parse_grid(type(ranker), grid or ())
     _refuse_both(values, settings or (), normalize)
     chooser, reported, chosen_convention = parse_metric(metric), parse_metrics(metrics), get_convention(convention)

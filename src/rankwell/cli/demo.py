@@ -152,7 +152,8 @@ def _program() -> str:
     found = shutil.which("rankwell")
     if found is not None and Path(found).resolve() == called.resolve():
         return "rankwell"
-    return os.path.relpath(called)
+    relative = os.path.relpath(called)
+    return str(called.absolute()) if relative.startswith(os.pardir) else relative
 
 
 def _feature_scores(dataset: RankingDataset, feature: int, sign: float) -> np.ndarray:

@@ -38,7 +38,7 @@ def explain(error: BaseException) -> Failure | None:
 
 
 def _explain_system_error(error: OSError) -> str:
-    name = "a file" if error.filename is None else os.fspath(error.filename)
+    name = "the output" if error.filename is None else os.fspath(error.filename)
     if isinstance(name, bytes):
         name = os.fsdecode(name)
     if error.filename2 is not None:

@@ -19,20 +19,28 @@ _NAMES_SHOWN = 8
 def info(
     path: Annotated[
         Path | None,
-        typer.Argument(metavar="[PATH]", help="A data file (- is stdin) or a ranker file.", show_default=False),
+        typer.Argument(
+            metavar="[PATH|NAME]",
+            help="A data file (- is stdin), a ranker file, or the name of a ranker.",
+            show_default=False,
+        ),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Describe a data file or a ranker file; without a path, this machine's devices and the rankers there are.
+    """Describe a data file, a ranker file or a ranker's parameters; alone: this machine's devices and the rankers.
 
     Example: rankwell info train.txt
     """
-    from rankwell.cli.summaries import summarise_data, summarise_machine, summarise_ranker
+    from rankwell.cli.summaries import summarise_class, summarise_data, summarise_machine, summarise_ranker
+    from rankwell.rankers.registry import RANKERS, ranker_class
 
     if path is None:
         summary = summarise_machine()
         rows = _machine_rows(summary)
+    elif str(path) in RANKERS and not path.exists():
+        summary = summarise_class(ranker_class(str(path)))
+        rows = _class_rows(summary)
     elif is_ranker(path):
         summary = {"file": str(path), **summarise_ranker(load_ranker(path))}
         rows = _ranker_rows(summary)
@@ -88,6 +96,14 @@ def _ranker_rows(summary: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(figures, Mapping):
             rows[part] = _figures_text(figures, convention)
     return rows
+
+
+def _class_rows(summary: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "ranker": summary["ranker"],
+        "defaults": parameters_text(summary["parameters"]),
+        "": f"\n{summary['description']}",
+    }
 
 
 def _figures_text(figures: Mapping[str, Any], convention: str | None) -> str:

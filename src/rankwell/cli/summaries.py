@@ -1,11 +1,14 @@
-"""What `rankwell info` tells: the size and nature of data, what a ranker file holds, what this machine can run."""
+"""What `rankwell info` tells: of data, of a ranker file, of a ranker that can be trained, of this machine."""
 
 from __future__ import annotations
 
+import inspect
 import platform
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from rankwell.cli.settings import parameters_of
 
 if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
@@ -55,7 +58,7 @@ def summarise_ranker(ranker: Ranker) -> dict[str, Any]:
     return {
         "kind": "ranker",
         "ranker": ranker.name,
-        "parameters": ranker.get_params(deep=False),
+        "parameters": _parameters(ranker),
         "n_features": description.n_features,
         "normaliser": description.normaliser.name,
         "n_inputs": sum(len(group) for group in description.inputs),
@@ -64,6 +67,21 @@ def summarise_ranker(ranker: Ranker) -> dict[str, Any]:
         "metrics": ranker.metrics_,
         "feature_names": list(description.feature_names),
     }
+
+
+def summarise_class(ranker: type[Ranker]) -> dict[str, Any]:
+    """A ranker that can be trained: its parameters' defaults and what its class says of them."""
+    return {
+        "kind": "ranker class",
+        "ranker": ranker.name,
+        "parameters": _parameters(ranker()),
+        "description": inspect.getdoc(ranker) or "",
+    }
+
+
+def _parameters(ranker: Ranker) -> dict[str, Any]:
+    """In the constructor's order (get_params sorts by name)."""
+    return {name: getattr(ranker, name) for name in parameters_of(type(ranker))}
 
 
 def _summarise_labels(labels: np.ndarray) -> dict[str, Any]:

@@ -24,11 +24,13 @@ from rankwell.cli.options import (
 )
 from rankwell.cli.output_file import check_output
 from rankwell.cli.progress import progress_bar
-from rankwell.errors import ParameterError
+from rankwell.cli.ranker import make_ranker
 
 if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
+    from rankwell.metrics.conventions import Convention
     from rankwell.metrics.evaluation import Evaluation
+    from rankwell.metrics.metric import Metric
     from rankwell.rankers.base import Ranker
 
 
@@ -41,8 +43,23 @@ def train(
     ] = None,
     settings: SetOption = None,
     normalize: NormalizeOption = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric",
+            metavar="NAME",
+            help="What training watches on --vali (for early stopping), where the ranker does; also reported first.",
+            show_default=False,
+        ),
+    ] = None,
     metrics: MetricsOption = DEFAULT_METRICS,
     convention: ConventionOption = DEFAULT_CONVENTION,
+    init: Annotated[
+        Path | None,
+        typer.Option(
+            "--init", metavar="FILE", help="A ranker file of the same kind to go on from.", show_default=False
+        ),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -54,18 +71,13 @@ def train(
     from rankwell.metrics.names import parse_metrics
 
     show_log(quiet=quiet)
-    ranker = make_ranker(name, settings or (), normalize)
-    chosen_metrics, chosen_convention = parse_metrics(metrics), get_convention(convention)
+    ranker = make_ranker(name, settings or (), normalize=normalize, metric=metric, convention=convention)
+    chosen_metrics = parse_metrics(metrics if metric is None else f"{metric},{metrics}")
+    chosen_convention = get_convention(convention)
     check_output(out)
     parts = _read_parts(data, vali, quiet)
-    seconds = _fit(ranker, parts, quiet)
-
-    from rankwell.metrics.evaluation import evaluate
-
-    evaluations = {
-        part: evaluate(dataset, ranker.predict(dataset), metrics=chosen_metrics, convention=chosen_convention)
-        for part, dataset in parts.items()
-    }
+    seconds = _fit(ranker, parts, init, quiet)
+    evaluations = _measure(ranker, parts, chosen_metrics, chosen_convention)
     ranker.metrics_ = {
         "convention": chosen_convention.name,
         **{part: jsonable(evaluation.mean) for part, evaluation in evaluations.items()},
@@ -76,22 +88,6 @@ def train(
     else:
         _print_metrics(evaluations)
         say(f"{ranker.name} trained in {seconds:.2f} s, written to {out}", quiet=quiet)
-
-
-def make_ranker(name: str, settings: Sequence[str], normalize: str | None) -> Ranker:
-    """The ranker called `name` with its parameters from --set and --normalize, checked."""
-    from rankwell.cli.settings import parse_settings
-    from rankwell.rankers.registry import ranker_class
-
-    found = ranker_class(name)
-    parameters = parse_settings(found, settings)
-    if normalize is not None:
-        if "normalize" in parameters:
-            raise ParameterError("--normalize and --set normalize=... say the same: keep one of them.")
-        parameters |= parse_settings(found, [f"normalize={normalize}"])
-    ranker = found(**parameters)
-    ranker._check_parameters()
-    return ranker
 
 
 def _read_parts(data: Path, vali: Path | None, quiet: bool) -> dict[str, RankingDataset]:
@@ -107,12 +103,23 @@ def _read_parts(data: Path, vali: Path | None, quiet: bool) -> dict[str, Ranking
     return parts
 
 
-def _fit(ranker: Ranker, parts: Mapping[str, RankingDataset], quiet: bool) -> float:
+def _fit(ranker: Ranker, parts: Mapping[str, RankingDataset], init: Path | None, quiet: bool) -> float:
     """Train behind a progress bar; returns the seconds it took."""
     started = time.perf_counter()
     with progress_bar(f"training {ranker.name}", quiet=quiet) as bar:
-        ranker.fit(parts["train"], eval_set=parts.get("validation"), callback=bar.training_step)
+        ranker.fit(parts["train"], eval_set=parts.get("validation"), callback=bar.training_step, init_model=init)
     return time.perf_counter() - started
+
+
+def _measure(
+    ranker: Ranker, parts: Mapping[str, RankingDataset], metrics: Sequence[Metric], convention: Convention
+) -> dict[str, Evaluation]:
+    from rankwell.metrics.evaluation import evaluate
+
+    return {
+        part: evaluate(dataset, ranker.predict(dataset), metrics=metrics, convention=convention)
+        for part, dataset in parts.items()
+    }
 
 
 def _report(ranker: Ranker, out: Path, seconds: float) -> dict[str, Any]:

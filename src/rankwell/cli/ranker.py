@@ -1,0 +1,41 @@
+"""The ranker that a command line names, with its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rankwell.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankwell.rankers.base import Ranker
+
+
+def make_ranker(
+    name: str, settings: Sequence[str], *, normalize: str | None, metric: str | None, convention: str
+) -> Ranker:
+    """The ranker called `name`, untrained, its parameters checked.
+
+    `settings` are the texts of --set. What has an option of its own goes to the parameter it stands for, where the
+    ranker has that parameter: `metric` and `convention` to `eval_metric` and `eval_convention`, so that training
+    watches what the command reports.
+    """
+    from rankwell.cli.settings import parameters_of, parse_settings
+    from rankwell.rankers.registry import ranker_class
+    from rankwell.scoring.normaliser import NORMALISERS
+
+    found = ranker_class(name)
+    parameters = parse_settings(found, settings)
+    if normalize is not None:
+        if "normalize" in parameters:
+            raise ParameterError("--normalize and --set normalize=... say the same: keep one of them.")
+        parameters |= parse_settings(found, [f"normalize={normalize}"])
+    known = parameters_of(found)
+    for parameter, value in (("eval_metric", metric), ("eval_convention", convention)):
+        if parameter in known and value is not None:
+            parameters.setdefault(parameter, value)
+    ranker = found(**parameters)
+    ranker._check_parameters()
+    if ranker.normalize not in NORMALISERS:
+        raise ParameterError(f"normalize must be one of {', '.join(NORMALISERS)}, got {ranker.normalize!r}.")
+    return ranker

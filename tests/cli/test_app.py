@@ -1,0 +1,68 @@
+"""The command itself: version, help, what it imports, usage mistakes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from tests.cli.conftest import Command
+
+from rankwell.cli.options import DEFAULT_CONVENTION
+from rankwell.metrics.conventions import CONVENTIONS, DEFAULT
+from rankwell.version import __version__
+
+COMMANDS = ("train", "predict", "evaluate", "compare", "crossval", "convert", "info", "demo")
+
+
+def test_version(rankwell: Command) -> None:
+    outcome = rankwell("--version")
+    assert (outcome.exit_code, outcome.stdout) == (0, f"rankwell {__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
+def test_help_lists_every_command(rankwell: Command, arguments: tuple[str, ...]) -> None:
+    outcome = rankwell(*arguments)
+    assert outcome.exit_code == 0
+    assert all(command in outcome.stdout for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(rankwell: Command, command: str) -> None:
+    outcome = rankwell(command, "--help")
+    assert outcome.exit_code == 0
+    assert f"rankwell {command}" in outcome.stdout
+
+
+def test_help_names_the_default_convention_and_all_others(rankwell: Command) -> None:
+    assert DEFAULT.name == DEFAULT_CONVENTION
+    text = rankwell("evaluate", "--help").stdout
+    assert all(name in text for name in CONVENTIONS)
+
+
+def test_the_command_imports_nothing_heavy() -> None:
+    heavy = "numpy", "numba", "scipy", "sklearn", "pyarrow", "pandas", "safetensors"
+    code = f"import sys, rankwell.cli.app; print(*(name for name in {heavy!r} if name in sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found.split() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("trian",), "error: No such command 'trian'."),
+        (("train",), "error: Missing argument 'NAME'. See rankwell train --help.\n"),
+        (("evaluate", "a", "b", "--metric", "map"), "error: No such option: --metric"),
+        (("evaluate", "a"), "error: Missing argument 'SCORES|MODEL'. See rankwell evaluate --help.\n"),
+        (("compare", "a", "b", "c", "--seed", "x"), "error: Invalid value for '--seed'"),
+        (("train", "least-squares", "train.txt"), "error: Missing option '--out' / '-o'. See rankwell train --help.\n"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_exit_code_2(
+    rankwell: Command, arguments: tuple[str, ...], message: str
+) -> None:
+    outcome = rankwell(*arguments)
+    assert outcome.exit_code == 2
+    assert outcome.stderr.startswith(message)
+    assert outcome.stderr.count("\n") == 1
+    assert outcome.stdout == ""

@@ -1,0 +1,122 @@
+"""The command as a process: exit codes, stdout apart from stderr, pipes, interrupts, full disks; never a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RANKWELL = (sys.executable, "-m", "rankwell")
+
+
+def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*RANKWELL, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        **options,  # type: ignore[call-overload]
+    )
+
+
+def test_results_go_to_stdout_and_notes_to_stderr(files: Path) -> None:
+    done = run("train", "least-squares", "train.txt", "--vali", "vali.txt", "--out", "new.rank")
+    assert done.returncode == 0
+    assert "ndcg@10" in done.stdout
+    assert "written to" not in done.stdout
+    assert done.stderr.endswith("written to new.rank\n")
+    # Not a terminal: no colours, no bars.
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("evaluate", "absent.txt", "scores.txt"), 1),
+        (("evaluate", "test.txt", "scores.txt", "--convention", "x"), 2),
+        (("evaluate", "test.txt"), 2),
+    ],
+)
+def test_a_mistake_is_one_line_on_stderr(files: Path, arguments: tuple[str, ...], code: int) -> None:
+    done = run(*arguments)
+    assert done.returncode == code
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_mistake_is_red_in_a_terminal(files: Path) -> None:
+    done = run("info", "absent.txt", env={**os.environ, "FORCE_COLOR": "1", "TERM": "xterm"})
+    assert done.stderr.startswith("\x1b[31merror: ")
+
+
+def test_a_reader_that_leaves_early_is_no_trouble(files: Path) -> None:
+    rows = (files / "test.txt").read_text() * 2000
+    (files / "many.txt").write_text(rows)
+    command = f"{sys.executable} -m rankwell predict model.rank many.txt --out - | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_an_interrupt_is_quiet(files: Path) -> None:
+    os.mkfifo("slow.txt")
+    process = subprocess.Popen(
+        [*RANKWELL, "predict", "model.rank", "slow.txt", "--out", "out.txt"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    # Opening the pipe waits until the command reads from it.
+    with open("slow.txt", "w"):
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (stdout, stderr) == ("", "")
+    assert not (files / "out.txt").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_line(files: Path) -> None:
+    for out in ("/dev/full", "-"):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [*RANKWELL, "predict", "model.rank", "test.txt", "--out", out],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+                timeout=120,
+            )
+        assert done.returncode == 1
+        assert done.stderr.startswith("error: the disk is full")
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_device_is_written_to_and_not_replaced(files: Path) -> None:
+    assert run("predict", "model.rank", "test.txt", "--out", "/dev/null").returncode == 0
+    assert Path("/dev/null").is_char_device()
+    done = run("predict", "model.rank", "test.txt", "--out", "/dev/stdout", "--quiet")
+    assert done.stdout == (files / "scores.txt").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
+def test_what_may_not_be_read_or_written_is_one_line(files: Path) -> None:
+    (files / "secret.txt").write_text("1\n")
+    (files / "secret.txt").chmod(0)
+    assert "secret.txt may not be read or written by this user" in run("info", "secret.txt").stderr
+    (files / "locked").mkdir(mode=0o500)
+    done = run("predict", "model.rank", "test.txt", "--out", "locked/out.txt")
+    assert done.returncode == 1
+    assert "locked may not be written to" in done.stderr
+
+
+def test_scores_through_a_pipe_of_the_shell(files: Path) -> None:
+    command = f"{sys.executable} -m rankwell evaluate test.txt <(cat scores.txt) --metrics map"
+    through_pipe = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=120)
+    assert through_pipe.stdout == run("evaluate", "test.txt", "scores.txt", "--metrics", "map").stdout

@@ -1,0 +1,107 @@
+"""`rankwell train`: a ranker file, a table, and what the file remembers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.conftest import N_FEATURES, Command, make_part, write_letor
+
+import rankwell as library
+from rankwell.data.dataset import RankingDataset
+from rankwell.metrics.evaluation import evaluate
+from rankwell.rankers.least_squares import LeastSquares
+
+TRAIN = ("train", "least-squares", "train.txt", "--vali", "vali.txt", "--out", "new.rank")
+
+
+def dataset(seed: int) -> RankingDataset:
+    features, labels, qid = make_part(seed)
+    return RankingDataset(features, labels, qid=qid)
+
+
+def test_the_file_holds_the_same_ranker_as_python_would_train(rankwell: Command, files: Path) -> None:
+    outcome = rankwell(*TRAIN, "--set", "ridge=0.5", "--normalize", "none", "--metrics", "ndcg@3,map")
+    assert outcome.exit_code == 0
+    expected = LeastSquares(ridge=0.5, normalize="none").fit(dataset(1))
+    ranker = library.load(files / "new.rank")
+    assert ranker.get_params() == {"ridge": 0.5, "normalize": "none"}
+    assert np.array_equal(ranker.predict(dataset(3)), expected.predict(dataset(3)))
+
+
+def test_metrics_are_printed_with_their_convention_and_kept_in_the_file(rankwell: Command, files: Path) -> None:
+    outcome = rankwell(*TRAIN, "--metrics", "ndcg@3,map", "--convention", "letor4")
+    ranker = library.load(files / "new.rank")
+    expected = {
+        part: evaluate(dataset(seed), ranker.predict(dataset(seed)), metrics="ndcg@3,map", convention="letor4").mean
+        for part, seed in (("train", 1), ("validation", 2))
+    }
+    assert ranker.metrics_ == {"convention": "letor4", **expected}
+    lines = [line.split() for line in outcome.stdout.splitlines() if line.strip()]
+    assert lines[0] == ["metric", "convention", "train", "validation"]
+    figures = [f"{expected[part]['ndcg@3']:.4f}" for part in ("train", "validation")]
+    assert ["ndcg@3", "letor4", *figures] in lines
+    assert "written to new.rank" in outcome.stderr
+
+
+def test_without_validation_data_only_training_metrics_are_shown(rankwell: Command, files: Path) -> None:
+    outcome = rankwell("train", "least-squares", "train.txt", "--out", "new.rank")
+    assert outcome.exit_code == 0
+    assert "validation" not in outcome.stdout
+    assert set(library.load(files / "new.rank").metrics_) == {"convention", "train"}
+
+
+def test_json_is_all_there_is_on_stdout(rankwell: Command, files: Path) -> None:
+    report = json.loads(rankwell(*TRAIN, "--json", "--metrics", "mrr").stdout)
+    assert report["ranker"] == "least-squares"
+    assert report["parameters"] == {"ridge": 1e-4, "normalize": "standard"}
+    assert report["file"] == "new.rank"
+    assert report["convention"] == "burges"
+    assert report["metrics"] == {
+        part: figures for part, figures in library.load("new.rank").metrics_.items() if part != "convention"
+    }
+
+
+def test_quiet_says_nothing_on_stderr(rankwell: Command, files: Path) -> None:
+    assert rankwell(*TRAIN, "--quiet").stderr == ""
+
+
+def test_data_of_different_widths_are_brought_to_the_widest(rankwell: Command, files: Path) -> None:
+    features, labels, qid = make_part(2)
+    wider = np.column_stack([features, np.arange(len(features))])
+    write_letor(files / "vali.txt", wider, labels, qid)
+    assert rankwell(*TRAIN).exit_code == 0
+    assert library.load(files / "new.rank").n_features_in_ == N_FEATURES + 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("train", "rankbost", "train.txt", "--out", "m"), 2, "there is no ranker called 'rankbost'"),
+        ((*TRAIN, "--set", "rige=1"), 2, "least-squares has no such parameter. Did you mean ridge?"),
+        ((*TRAIN, "--set", "ridge=much"), 2, "--set ridge must be a number, got 'much'."),
+        ((*TRAIN, "--set", "ridge=-1"), 2, "ridge must be a finite number of 0 or more"),
+        ((*TRAIN, "--set", "ridge"), 2, "--set takes key=value"),
+        ((*TRAIN, "--normalize", "max"), 2, "normalize must be one of"),
+        ((*TRAIN, "--normalize", "none", "--set", "normalize=none"), 2, "say the same"),
+        ((*TRAIN, "--metrics", "gold"), 2, "metric must be one of"),
+        ((*TRAIN, "--convention", "mine"), 2, "convention must be one of"),
+        (("train", "least-squares", "absent.txt", "--out", "m"), 1, "there is no file absent.txt"),
+        (("train", "least-squares", ".", "--out", "m"), 1, "folder"),
+        (("train", "least-squares", "train.txt", "--out", "."), 1, "--out . is a folder"),
+        (("train", "least-squares", "train.txt", "--out", "train.txt/m"), 1, "is a file, not a folder"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_no_file(
+    rankwell: Command, files: Path, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    before = sorted(path.name for path in files.iterdir())
+    outcome = rankwell(*arguments)
+    assert outcome.exit_code == code
+    assert message in outcome.stderr
+    assert outcome.stderr.startswith("error: ")
+    assert outcome.stderr.count("\n") == 1
+    assert outcome.stdout == ""
+    assert sorted(path.name for path in files.iterdir()) == before
