@@ -27,14 +27,22 @@ if TYPE_CHECKING:
     from rankwell.metrics.evaluation import evaluate
     from rankwell.metrics.significance import compare
     from rankwell.rankers.base import Ranker
+    from rankwell.rankers.lambdarank import LambdaRank
     from rankwell.rankers.least_squares import LeastSquares
+    from rankwell.rankers.listmle import ListMLE
+    from rankwell.rankers.listnet import ListNet
     from rankwell.rankers.rankboost import RankBoost
+    from rankwell.rankers.ranknet import RankNet
     from rankwell.rankers.registry import load
 
 _HOME_OF = {
     "Binner": "rankwell.data.binning",
+    "LambdaRank": "rankwell.rankers.lambdarank",
     "LeastSquares": "rankwell.rankers.least_squares",
+    "ListMLE": "rankwell.rankers.listmle",
+    "ListNet": "rankwell.rankers.listnet",
     "RankBoost": "rankwell.rankers.rankboost",
+    "RankNet": "rankwell.rankers.ranknet",
     "Ranker": "rankwell.rankers.base",
     "RankingDataset": "rankwell.data.dataset",
     "compare": "rankwell.metrics.significance",
@@ -50,10 +58,14 @@ __all__ = [
     "DataError",
     "DeviceError",
     "FileFormatError",
+    "LambdaRank",
     "LeastSquares",
+    "ListMLE",
+    "ListNet",
     "NotFittedError",
     "ParameterError",
     "RankBoost",
+    "RankNet",
     "Ranker",
     "RankingDataset",
     "RankwellError",

@@ -12,6 +12,10 @@ from rankwell.scoring.ranker_file import read_ranker_file
 RANKERS = {
     "least-squares": ("rankwell.rankers.least_squares", "LeastSquares"),
     "rankboost": ("rankwell.rankers.rankboost", "RankBoost"),
+    "listnet": ("rankwell.rankers.listnet", "ListNet"),
+    "ranknet": ("rankwell.rankers.ranknet", "RankNet"),
+    "lambdarank": ("rankwell.rankers.lambdarank", "LambdaRank"),
+    "listmle": ("rankwell.rankers.listmle", "ListMLE"),
 }
 
 

@@ -1,0 +1,18 @@
+"""LambdaRank (Burges et al. 2006): RankNet's pairs, each as heavy as the NDCG that exchanging it would change."""
+
+from __future__ import annotations
+
+from rankwell.kernels.list_losses import LAMBDARANK, ListLoss, list_loss
+from rankwell.rankers.neural import NeuralRanker
+
+
+class LambdaRank(NeuralRanker):
+    """A network trained by Σ |ΔNDCG_ij|·log(1 + e^(s_j − s_i)) over the pairs y_i > y_j of each query.
+
+    Gain 2^y − 1, discount 1/log2(1 + rank), ranks by the current scores. The parameters are `NeuralRanker`'s.
+    """
+
+    name = "lambdarank"
+
+    def _list_loss(self) -> ListLoss:
+        return list_loss(LAMBDARANK)

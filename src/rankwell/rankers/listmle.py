@@ -1,0 +1,18 @@
+"""ListMLE (Xia et al. 2008): the likelihood of the one permutation that the labels give."""
+
+from __future__ import annotations
+
+from rankwell.kernels.list_losses import LISTMLE, ListLoss, list_loss
+from rankwell.rankers.neural import NeuralRanker
+
+
+class ListMLE(NeuralRanker):
+    """A network trained by −log P(s, π_y)/n, π_y the query's documents by label, equal labels in their order.
+
+    The parameters are `NeuralRanker`'s.
+    """
+
+    name = "listmle"
+
+    def _list_loss(self) -> ListLoss:
+        return list_loss(LISTMLE)

@@ -1,0 +1,320 @@
+"""NeuralRanker: what ListNet and its rivals share. A network scores documents (equation 2.5), a loss over a query's list
+says how wrong the scores are, and gradient descent follows it query by query.
+
+    s_i = out(Σ_h w_h·act(Σ_f w_hf·x_if + b_h) + b)
+
+The thesis has sigmoids in both places and no biases; here the hidden units and the output have biases, and the output
+is a sigmoid only above sigmoid hidden layers (a linear function, or rectified units, put out their sum).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import ParameterError
+from rankwell.kernels.device import choose_device
+from rankwell.kernels.fixed_point_format import (
+    METHODS,
+    MOST_ACCUMULATOR_BITS,
+    FixedPointFormat,
+    bits_of_precision,
+)
+from rankwell.kernels.list_losses import EXACT, ListLoss
+from rankwell.kernels.listnet_interface import NetworkProblem, NetworkState, network_trainer
+from rankwell.kernels.network_shape import NetworkShape, network_shape, pack_layers, unpack_layers
+from rankwell.kernels.threads import kernel_threads
+from rankwell.metrics.conventions import DEFAULT, get_convention
+from rankwell.metrics.names import parse_metric
+from rankwell.rankers.base import Ranker, TrainedModel, TrainingTask
+from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
+from rankwell.rankers.early_stopping import EarlyStopping, check_early_stopping
+from rankwell.rankers.history_plot import plot_history
+from rankwell.rankers.kernel_swap import KernelSwap, check_swap, formats_of
+from rankwell.rankers.neural_training import NetworkRun, ValidationScores, network_features
+from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
+from rankwell.solvers.first_order import FirstOrder
+
+ACTIVATIONS = {"sigmoid": "sigmoid", "relu": "relu", "tanh": "tanh", "linear": "identity"}
+OUTPUTS = ("auto", "sigmoid", "identity")
+# What does not change the model, and so is no part of a checkpoint's fingerprint.
+_WITHOUT_EFFECT = frozenset({"n_jobs", "checkpoint", "checkpoint_every", "n_epochs"})
+
+
+class NeuralRanker(Ranker):
+    """A network trained on lists; a subclass says its loss in `_list_loss`.
+
+    Parameters
+    ----------
+    hidden : tuple of int
+        Units of each hidden layer; () is a linear function.
+    activation : "sigmoid", "relu", "tanh" or "linear"
+        Of the hidden units.
+    output_activation : "auto", "sigmoid" or "identity"
+        "auto" is equation 2.5's sigmoid above sigmoid hidden layers, else the identity.
+    optimizer : "sgd" or "adam"
+    learning_rate, lr_decay : float
+        Epoch e, counted from 0, is trained with learning_rate / (1 + lr_decay·e).
+    momentum : float
+        Of "sgd".
+    weight_decay : float
+        Decoupled: every step also takes learning rate · weight_decay · w off every weight and bias.
+    dropout : float
+        The share of hidden units left out, anew for every document.
+    batch_queries : int
+        Queries a step; their gradients are averaged. 1 is the thesis's training, query by query.
+    n_epochs : int
+    shuffle : bool
+        Whether every epoch takes the queries in an order of its own.
+    precision : "float32" or "fixed4" to "fixed31"
+        The number format of back propagation (`kernels/fixed_point_format.py`); fixed point runs on the CPU.
+    fixed_point : "direct", "adaptive" or "batch"
+        How gradients are scaled into fixed point.
+    accumulator_bits : int, optional
+        Without it, 10 more than the multiplications' bits.
+    fixed_point_batches : int
+        M of "batch".
+    swap : tuple, optional
+        When to change the number format: see `rankers/kernel_swap.py`.
+    early_stopping_rounds : int, optional
+        Stop after this many epochs without a better validation figure. With a validation set the best epoch's
+        network is kept, whether training stopped early or not.
+    eval_metric, eval_convention : str
+        The validation figure.
+    checkpoint, checkpoint_every : str, int
+        A file where the run is kept every so many epochs: the same call goes on from there if it was killed, to the
+        very same model. It is deleted when the run is complete.
+    normalize : str
+        See `rankwell.scoring.normaliser`.
+    device : "auto", "cpu" or "cuda"
+        CUDA trains float32 networks of at most one hidden layer by the exact ListNet losses.
+    random_state : int
+    n_jobs : int, optional
+        Threads; the model does not depend on it.
+    """
+
+    can_continue: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        hidden: Sequence[int] = (15,),
+        activation: Literal["sigmoid", "relu", "tanh", "linear"] = "sigmoid",
+        output_activation: Literal["auto", "sigmoid", "identity"] = "auto",
+        optimizer: Literal["sgd", "adam"] = "sgd",
+        learning_rate: float = 0.01,
+        lr_decay: float = 0.0,
+        momentum: float = 0.0,
+        weight_decay: float = 0.0,
+        dropout: float = 0.0,
+        batch_queries: int = 1,
+        n_epochs: int = 300,
+        shuffle: bool = True,
+        precision: str = "float32",
+        fixed_point: Literal["direct", "adaptive", "batch"] = "batch",
+        accumulator_bits: int | None = None,
+        fixed_point_batches: int = 10,
+        swap: Any = None,
+        early_stopping_rounds: int | None = None,
+        eval_metric: str = "ndcg@10",
+        eval_convention: str = DEFAULT.name,
+        checkpoint: str | None = None,
+        checkpoint_every: int = 50,
+        normalize: str = "standard",
+        device: Literal["auto", "cpu", "cuda"] = "auto",
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.hidden = hidden
+        self.activation = activation
+        self.output_activation = output_activation
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.lr_decay = lr_decay
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.dropout = dropout
+        self.batch_queries = batch_queries
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.precision = precision
+        self.fixed_point = fixed_point
+        self.accumulator_bits = accumulator_bits
+        self.fixed_point_batches = fixed_point_batches
+        self.swap = swap
+        self.early_stopping_rounds = early_stopping_rounds
+        self.eval_metric = eval_metric
+        self.eval_convention = eval_convention
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.normalize = normalize
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _list_loss(self) -> ListLoss:
+        raise TypeError(f"{type(self).__name__} does not say its loss: it must define _list_loss.")
+
+    def _check_parameters(self) -> None:
+        if any(int(units) != units or units < 1 for units in self.hidden):
+            raise ParameterError(f"hidden must be whole numbers of units from 1 up, one a layer, got {self.hidden}.")
+        for name, allowed in (("activation", tuple(ACTIVATIONS)), ("output_activation", OUTPUTS)):
+            if getattr(self, name) not in allowed:
+                listed = ", ".join(map(repr, allowed))
+                raise ParameterError(f"{name} must be one of {listed}, got {getattr(self, name)!r}.")
+        for name in ("batch_queries", "n_epochs", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} must be 1 or more, got {getattr(self, name)}.")
+        if not 0 <= self.dropout < 1:
+            raise ParameterError(f"dropout must be at least 0 and below 1, got {self.dropout}.")
+        self._first_order().check()
+        parse_metric(self.eval_metric)
+        get_convention(self.eval_convention)
+        self._check_precision()
+
+    def _check_precision(self) -> None:
+        bits_of_precision(self.precision)
+        check_swap(self.swap, has_validation=True)
+        if self.fixed_point not in METHODS:
+            raise ParameterError(f"fixed_point must be one of {', '.join(map(repr, METHODS))}, got {self.fixed_point!r}.")
+        if self.fixed_point_batches < 1:
+            raise ParameterError(f"fixed_point_batches must be 1 or more, got {self.fixed_point_batches}.")
+        if self._is_fixed_point() and self.hidden and self.activation != "sigmoid":
+            raise ParameterError(
+                f"fixed point holds hidden outputs in [0, 1]: use activation='sigmoid', got {self.activation!r}."
+            )
+        if self._is_fixed_point() and self.dropout > 0:
+            raise ParameterError("fixed point has no dropout: use dropout=0, or precision='float32'.")
+        for precision in formats_of(self.precision, self.swap) - {"float32"}:
+            bits = bits_of_precision(precision) or 0
+            wide = self.accumulator_bits
+            if wide is not None and not bits <= wide <= MOST_ACCUMULATOR_BITS:
+                raise ParameterError(
+                    f"accumulator_bits must be from {precision}'s {bits} to {MOST_ACCUMULATOR_BITS}, got {wide}."
+                )
+
+    def _is_fixed_point(self) -> bool:
+        return formats_of(self.precision, self.swap) != {"float32"}
+
+    def _first_order(self) -> FirstOrder:
+        return FirstOrder(self.optimizer, self.learning_rate, self.lr_decay, self.momentum, self.weight_decay)
+
+    def _output(self) -> str:
+        """The output unit's activation."""
+        if self.output_activation != "auto":
+            return self.output_activation
+        return "sigmoid" if self.hidden and self.activation == "sigmoid" else "identity"
+
+    def _supported_devices(self) -> tuple[str, ...]:
+        """CUDA trains float32 networks of at most one hidden layer by the exact losses; the CPU everything."""
+        small = len(self.hidden) <= 1 and self.dropout == 0
+        return ("cpu", "cuda") if small and not self._is_fixed_point() and self._list_loss().kind == EXACT else ("cpu",)
+
+    def _train(self, task: TrainingTask) -> TrainedModel:
+        check_early_stopping(self.early_stopping_rounds, task.validation is not None)
+        check_swap(self.swap, task.validation is not None)
+        device = choose_device(self.device, self._supported_devices())
+        train = task.train
+        shape = network_shape(train.n_features, tuple(self.hidden), ACTIVATIONS[self.activation], self._output())
+        problem = self._problem(train, shape)
+        run = self._run(task, problem, self._first_state(task, shape))
+        with kernel_threads(self.n_jobs):
+            run.resume()
+            parameters = run.train(network_trainer(device, problem))
+        return TrainedModel(self._description(task, shape, parameters), state={}, history=run.history)
+
+    def _problem(self, train: RankingDataset, shape: NetworkShape) -> NetworkProblem:
+        weights = np.ones(train.n_queries) if train.query_weights is None else train.query_weights.astype(np.float64)
+        return NetworkProblem(
+            features=network_features(train),
+            labels=train.labels,
+            query_ptr=train.query_ptr,
+            query_weights=weights,
+            shape=shape,
+            loss=self._list_loss(),
+            optimizer=self._first_order().settings(),
+            batch_queries=int(self.batch_queries),
+            dropout=float(self.dropout),
+        )
+
+    def _first_state(self, task: TrainingTask, shape: NetworkShape) -> NetworkState:
+        """Random weights (uniform, ±√(6/(inputs + units))) and zero biases; or the earlier model's."""
+        random = np.random.default_rng(self.random_state)
+        if task.init_model is not None:
+            layers = [(layer.weights, layer.bias) for layer in task.init_model.description_.layers]  # type: ignore[union-attr]
+            if [len(bias) for _, bias in layers] != [*self.hidden, 1]:
+                units = [len(bias) for _, bias in layers[:-1]]
+                raise ParameterError(f"init_model has hidden={tuple(units)}, this ranker {tuple(self.hidden)}.")
+        else:
+            sizes = [shape.n_features, *self.hidden, 1]
+            layers = []
+            for inputs, units in zip(sizes[:-1], sizes[1:], strict=True):
+                bound = np.sqrt(6.0 / (inputs + units))
+                layers.append((random.uniform(-bound, bound, (units, inputs)), np.zeros(units)))
+        parameters = pack_layers(shape, layers)
+        return NetworkState(parameters, np.zeros_like(parameters), np.zeros_like(parameters))
+
+    def _run(self, task: TrainingTask, problem: NetworkProblem, state: NetworkState) -> NetworkRun:
+        validation = None
+        if task.validation is not None:
+            validation = ValidationScores(task.validation, self.eval_metric, self.eval_convention, self.n_jobs)
+        names = ["loss", "learning rate", "bits"] + ([] if validation is None else [validation.name])
+        fingerprint = "" if self.checkpoint is None else self._fingerprint(task, state)
+        largest = float(np.abs(problem.features).max(initial=0.0))
+        # The least exponent e with |x| < 2^e for every x.
+        feature_bits = int(np.floor(np.log2(largest))) + 1 if largest > 0 else 0
+        return NetworkRun(
+            n_epochs=self.n_epochs,
+            n_queries=task.train.n_queries,
+            seed=self.random_state,
+            shuffle=self.shuffle,
+            optimizer=self._first_order(),
+            swap=KernelSwap(self.precision, self.swap),
+            fixed_point=lambda precision: self._format(precision, feature_bits),
+            early_stopping=EarlyStopping(self.early_stopping_rounds),
+            validation=validation,
+            checkpoints=Checkpoints(self.checkpoint, self.checkpoint_every, fingerprint),
+            callback=task.callback,
+            history={name: [] for name in names},
+            state=state,
+            best=state.parameters.copy(),
+        )
+
+    def _format(self, precision: str, feature_bits: int) -> FixedPointFormat | None:
+        bits = bits_of_precision(precision)
+        if bits is None:
+            return None
+        wide = min(bits + 10, MOST_ACCUMULATOR_BITS) if self.accumulator_bits is None else self.accumulator_bits
+        method = METHODS.index(self.fixed_point)
+        batches = self.fixed_point_batches if self.fixed_point == "batch" else 1
+        return FixedPointFormat(bits, wide, method, batches, feature_bits)
+
+    def _fingerprint(self, task: TrainingTask, state: NetworkState) -> str:
+        decisive = {name: value for name, value in self.get_params(deep=False).items() if name not in _WITHOUT_EFFECT}
+        return run_fingerprint(decisive, task.train, task.validation, state.parameters)
+
+    def _description(self, task: TrainingTask, shape: NetworkShape, parameters: np.ndarray) -> RankerDescription:
+        layers = unpack_layers(shape, parameters)
+        activations = [ACTIVATIONS[self.activation]] * (len(layers) - 1) + [self._output()]
+        return RankerDescription(
+            feature_names=task.feature_names,
+            normaliser=task.normaliser,
+            inputs=(LinearInputs.identity(shape.n_features),),
+            layers=tuple(
+                Dense(weights, bias, activation)
+                for (weights, bias), activation in zip(layers, activations, strict=True)
+            ),
+        )
+
+    def plot_history(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw loss, learning rate and validation figure by epoch (needs the extra `plot`)."""
+        self._fitted_description()
+        figures = {name: values for name, values in self.history_.items() if name != "bits" or len(set(values)) > 1}
+        watched = next((values for name, values in figures.items() if name.startswith("validation")), None)
+        best = None if watched is None else int(np.argmax(watched)) + 1
+        return plot_history(figures, step_name="epoch", best_step=best, title=type(self).__name__, path=path)
+
