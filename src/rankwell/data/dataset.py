@@ -7,15 +7,22 @@ data; rows here may stand in another order, because a query's rows are brought t
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from rankwell.data.comments import RowComments
-from rankwell.data.frames import columns_of_frame, is_frame
+from rankwell.data.frames import columns_of_frame, is_frame, split_frame
 from rankwell.data.grouping import group_by_qid, group_by_sizes
+from rankwell.data.validation import (
+    as_comments,
+    as_feature_names,
+    as_features,
+    as_numbers,
+    as_query_numbers,
+    as_weights,
+)
 from rankwell.errors import DataError
 
 
@@ -52,7 +59,11 @@ class RankingDataset:
     query_ids : array (n_queries,)
     doc_idx : int64 array (n_docs,) or None
         The user's row behind each row here; None where the order is the same.
+    skipped_lines : int
+        The bad lines that the reader of a file left out.
     """
+
+    skipped_lines: int = 0
 
     def __init__(
         self,
@@ -63,15 +74,15 @@ class RankingDataset:
         group: Any = None,
         query_weights: Any = None,
         document_weights: Any = None,
-        comments: Sequence[str] | None = None,
+        comments: Iterable[str] | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
         if is_frame(X):
             X, names_of_frame = columns_of_frame(X)
             feature_names = names_of_frame if feature_names is None else feature_names
-        features = _as_features(X)
+        features = as_features(X)
         n_docs, n_features = features.shape
-        labels = np.zeros(n_docs) if y is None else _as_numbers("y", y, n_docs)
+        labels = np.zeros(n_docs) if y is None else as_numbers("y", y, n_docs)
         self.has_labels = y is not None
 
         if qid is not None and group is not None:
@@ -82,10 +93,8 @@ class RankingDataset:
         else:
             self.query_ptr, self.query_ids = group_by_sizes(group, n_docs)
 
-        weights = None if document_weights is None else _as_weights("document_weights", document_weights, n_docs)
-        if comments is not None and len(comments) != n_docs:
-            raise DataError(f"comments must have one text a row: {n_docs} rows, {len(comments)} comments.")
-        texts = None if comments is None else _as_comments(comments)
+        weights = None if document_weights is None else as_weights("document_weights", document_weights, n_docs)
+        texts = None if comments is None else as_comments(comments, n_docs)
         if self.doc_idx is not None:
             features, labels = features[self.doc_idx], labels[self.doc_idx]
             weights = None if weights is None else weights[self.doc_idx]
@@ -96,9 +105,9 @@ class RankingDataset:
         self.document_weights = weights
         self.comments = texts
         self.query_weights = (
-            None if query_weights is None else _as_weights("query_weights", query_weights, self.n_queries)
+            None if query_weights is None else as_weights("query_weights", query_weights, self.n_queries)
         )
-        self.feature_names = _as_feature_names(feature_names, n_features)
+        self.feature_names = as_feature_names(feature_names, n_features)
 
     @classmethod
     def from_frame(
@@ -119,15 +128,9 @@ class RankingDataset:
         features : sequence of str, optional
             The feature columns; without it, every other column.
         """
-        from rankwell.data.frames import column, split_frame
-
-        names, parts = split_frame(frame, label=label, qid=qid, features=features, comment=comment)
+        parts = split_frame(frame, label=label, qid=qid, features=features, comment=comment)
         return cls(
-            parts.features,
-            parts.labels,
-            qid=parts.qid,
-            comments=None if comment is None else [str(text) for text in column(frame, comment)],
-            feature_names=names,
+            parts.features, parts.labels, qid=parts.qid, comments=parts.comments, feature_names=parts.feature_names
         )
 
     @property
@@ -172,6 +175,8 @@ class RankingDataset:
 
     def to_user_order(self, values: np.ndarray) -> np.ndarray:
         """Bring one value a row from this dataset's order back to the order the rows came in."""
+        if len(values) != self.n_docs:
+            raise DataError(f"there must be one value a row: {self.n_docs} rows, {len(values)} values.")
         if self.doc_idx is None:
             return values
         in_user_order = np.empty_like(values)
@@ -192,15 +197,18 @@ class RankingDataset:
             changed.features = features
             changed.feature_names = self.feature_names if features.shape[1] == self.n_features else None
         if query_weights is not None:
-            changed.query_weights = _as_weights("query_weights", query_weights, self.n_queries)
+            changed.query_weights = as_weights("query_weights", query_weights, self.n_queries)
         if document_weights is not None:
-            weights = _as_weights("document_weights", document_weights, self.n_docs)
+            weights = as_weights("document_weights", document_weights, self.n_docs)
             changed.document_weights = weights if self.doc_idx is None else weights[self.doc_idx]
         return changed
 
     def subset(self, queries: Sequence[int] | np.ndarray) -> RankingDataset:
-        """A dataset of some queries, by their numbers, in the order given; its rows count as the user's rows."""
-        chosen = np.asarray(queries, dtype=np.int64)
+        """A dataset of some queries, by their numbers in the order given or by a mask.
+
+        Its rows count as the user's rows: nothing is left of the order they came in.
+        """
+        chosen = as_query_numbers(queries, self.n_queries)
         sizes = self.query_sizes[chosen]
         starts = np.repeat(self.query_ptr[:-1][chosen] - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes)
         rows = starts + np.arange(int(sizes.sum()))
@@ -215,79 +223,3 @@ class RankingDataset:
         )
         part.query_ids = self.query_ids[chosen]
         return part
-
-
-def _as_features(X: Any) -> Any:
-    """X as float32 (C order, or CSR), or an error that names the first value that cannot be one."""
-    if sparse.issparse(X):
-        features = sparse.csr_matrix(X, dtype=np.float32)
-        if not np.isfinite(features.data).all() and np.isinf(features.data).any():
-            place = int(np.flatnonzero(np.isinf(features.data))[0])
-            row = int(np.searchsorted(features.indptr, place, side="right")) - 1
-            raise _infinite_feature(X, row, int(features.indices[place]))
-        return features
-    try:
-        given = np.asarray(X)
-        if given.ndim != 2:
-            raise DataError(f"X must have two dimensions (documents, features), got shape {given.shape}.")
-        with np.errstate(over="ignore"):
-            features = np.ascontiguousarray(given, dtype=np.float32)
-    except (TypeError, ValueError) as cause:
-        if isinstance(cause, DataError):
-            raise
-        raise DataError(f"X must hold numbers: {cause}. Encode text columns as numbers, or leave them out.") from cause
-    # A sum is infinite or NaN if any value is: one fast pass that almost always settles it.
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspicious = features.size > 0 and not np.isfinite(features.sum(dtype=np.float64))
-    if suspicious:
-        infinite = np.isinf(features)
-        if infinite.any():
-            row, feature = (int(i) for i in np.argwhere(infinite)[0])
-            raise _infinite_feature(given, row, feature)
-    return features
-
-
-def _infinite_feature(X: Any, row: int, feature: int) -> DataError:
-    return DataError(
-        f"X must be finite in float32 or NaN for a missing value: row {row}, feature {feature} is {X[row, feature]}. "
-        "Clip the value, or replace it with NaN."
-    )
-
-
-def _as_numbers(name: str, values: Any, n_docs: int) -> np.ndarray:
-    try:
-        numbers = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as cause:
-        raise DataError(f"{name} must hold numbers: {cause}.") from cause
-    if numbers.shape != (n_docs,):
-        raise DataError(f"{name} must have one number a row: {n_docs} rows, got shape {numbers.shape}.")
-    if not np.isfinite(numbers).all():
-        row = int(np.flatnonzero(~np.isfinite(numbers))[0])
-        raise DataError(f"{name} must be finite: row {row} is {numbers[row]}. Leave out rows without a judgment.")
-    return numbers
-
-
-def _as_weights(name: str, values: Any, length: int) -> np.ndarray:
-    weights = np.ascontiguousarray(values, dtype=np.float64)
-    if weights.shape != (length,):
-        raise DataError(f"{name} must have shape ({length},), got {weights.shape}.")
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        place = int(np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))[0])
-        raise DataError(f"{name} must be finite and not negative: number {place} is {weights[place]}.")
-    return weights
-
-
-def _as_comments(comments: Sequence[str]) -> RowComments:
-    return comments if isinstance(comments, RowComments) else RowComments.from_strings(comments)
-
-
-def _as_feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    checked = tuple(str(name) for name in names)
-    if len(checked) != n_features:
-        raise DataError(f"feature_names must have one name a feature: {n_features} features, {len(checked)} names.")
-    if len(set(checked)) != len(checked):
-        twice = next(name for name in checked if checked.count(name) > 1)
-        raise DataError(f"feature_names must differ: {twice!r} stands there more than once.")
-    return checked

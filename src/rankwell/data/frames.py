@@ -13,14 +13,18 @@ import numpy as np
 
 from rankwell.errors import DataError
 
+_FRAME_CLASSES = {("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch")}
+
 
 @dataclass(frozen=True)
 class FrameParts:
     """A frame cut into what a dataset needs."""
 
     features: np.ndarray
+    feature_names: list[str]
     labels: np.ndarray | None
-    qid: np.ndarray | None
+    qid: np.ndarray
+    comments: list[str] | None
 
 
 def is_frame(data: Any) -> bool:
@@ -34,58 +38,98 @@ def column_names(frame: Any) -> list[str]:
 
 def column(frame: Any, name: str) -> np.ndarray:
     """One column as a NumPy array (Arrow nulls become NaN in number columns, None elsewhere)."""
-    if name not in column_names(frame):
-        raise DataError(f"there is no column {name!r}. The columns are {', '.join(column_names(frame))}.")
-    values = frame[name]
+    values = _series(frame, _place_of(frame, name))
     if _library(frame) == "pyarrow":
         return values.to_numpy(zero_copy_only=False)
     return np.asarray(values.to_numpy())
 
 
 def columns_of_frame(frame: Any, names: Sequence[str] | None = None) -> tuple[np.ndarray, list[str]]:
-    """Columns as one float32 array in C order, filled a column at a time so that no float64 copy of the frame is made."""
+    """Columns as one float32 array in C order, filled a column at a time: no float64 copy of the frame is made."""
     chosen = column_names(frame) if names is None else list(names)
     features = np.empty((_n_rows(frame), len(chosen)), dtype=np.float32)
     for place, name in enumerate(chosen):
-        values = column(frame, name)
-        try:
-            with np.errstate(over="ignore"):
-                features[:, place] = values
-        except (TypeError, ValueError) as cause:
-            raise DataError(
-                f"feature column {name!r} must hold numbers, it holds {values.dtype}: {cause}. "
-                "Encode it as numbers, or name the feature columns to use."
-            ) from cause
+        with np.errstate(over="ignore"):
+            features[:, place] = _number_column(frame, name, f"feature column {name!r}")
     return features, chosen
 
 
 def split_frame(
     frame: Any, *, label: str, qid: str, features: Sequence[str] | None, comment: str | None = None
-) -> tuple[list[str], FrameParts]:
-    """Cut a frame into features, labels (None without the column) and query ids."""
+) -> FrameParts:
+    """Cut a frame into features, labels (None without the column), query ids and comments."""
+    if not is_frame(frame):
+        raise DataError(
+            f"frame must be a pandas or Polars data frame or an Arrow table, got {type(frame).__name__}. "
+            "Pass arrays to RankingDataset itself."
+        )
     names = column_names(frame)
     apart = {label, qid} | ({comment} if comment is not None else set())
     chosen = [name for name in names if name not in apart] if features is None else list(features)
     table, _ = columns_of_frame(frame, chosen)
-    return chosen, FrameParts(
+    return FrameParts(
         features=table,
-        labels=column(frame, label) if label in names else None,
+        feature_names=chosen,
+        labels=_number_column(frame, label, f"label column {label!r}") if label in names else None,
         qid=column(frame, qid),
+        comments=None if comment is None else [_as_text(value) for value in column(frame, comment).tolist()],
     )
 
 
+def _number_column(frame: Any, name: str, what: str) -> np.ndarray:
+    """A column as numbers, missing values as NaN."""
+    values = _series(frame, _place_of(frame, name))
+    try:
+        if _library(frame) == "pandas" and not isinstance(values.dtype, np.dtype) and values.dtype.kind not in "mM":
+            return values.to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = column(frame, name)
+        if numbers.dtype.kind in "cmM":
+            raise TypeError("dates and complex numbers are none")
+        return numbers if numbers.dtype.kind in "fiub" else numbers.astype(np.float64)
+    except (TypeError, ValueError) as cause:
+        raise DataError(
+            f"{what} must hold numbers, it holds {_type_name(values)}: {cause}. "
+            "Encode it as numbers, or name the feature columns to use."
+        ) from cause
+
+
+def _as_text(value: Any) -> str:
+    """A cell of a text column; a missing one is empty."""
+    return value if isinstance(value, str) else "" if is_missing(value) else str(value)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether one cell is None, NaN, NaT or pandas' NA (which does not even compare with itself)."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def _place_of(frame: Any, name: str) -> int:
+    names = column_names(frame)
+    if names.count(name) == 1:
+        return names.index(name)
+    if name in names:
+        raise DataError(f"there are {names.count(name)} columns {name!r}. Give each column a name of its own.")
+    raise DataError(f"there is no column {name!r}. The columns are {', '.join(names)}.")
+
+
+def _series(frame: Any, place: int) -> Any:
+    """A column by its place: the names of a pandas frame need not be texts."""
+    library = _library(frame)
+    if library == "pandas":
+        return frame.iloc[:, place]
+    return frame.to_series(place) if library == "polars" else frame.column(place)
+
+
+def _type_name(values: Any) -> str:
+    return str(values.type if hasattr(values, "type") else values.dtype)
+
+
 def _library(data: Any) -> str | None:
-    library = type(data).__module__.partition(".")[0]
-    name = type(data).__name__
-    return library if (library, name) in _FRAME_CLASSES else None
-
-
-_FRAME_CLASSES = {
-    ("pandas", "DataFrame"),
-    ("polars", "DataFrame"),
-    ("pyarrow", "Table"),
-    ("pyarrow", "RecordBatch"),
-}
+    for ancestor in type(data).__mro__:
+        library = ancestor.__module__.partition(".")[0]
+        if (library, ancestor.__name__) in _FRAME_CLASSES:
+            return library
+    return None
 
 
 def _n_rows(frame: Any) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwell.data.frames import is_missing
 from rankwell.errors import DataError
 
 
@@ -19,13 +20,14 @@ def group_by_sizes(group: Any, n_docs: int) -> tuple[np.ndarray, np.ndarray]:
     if (sizes < 0).any():
         query = int(np.flatnonzero(sizes < 0)[0])
         raise DataError(f"group must hold sizes of 0 or more: query {query} has {sizes[query]}.")
-    query_ptr = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=query_ptr[1:])
-    if query_ptr[-1] != n_docs:
+    total = sum(sizes.tolist())  # Python's whole numbers do not wrap around
+    if total != n_docs:
         raise DataError(
-            f"group must add up to the number of rows: the sizes add up to {query_ptr[-1]}, X has {n_docs} rows. "
+            f"group must add up to the number of rows: the sizes add up to {total}, X has {n_docs} rows. "
             "Pass the size of each query (or qid, the query of each row)."
         )
+    query_ptr = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=query_ptr[1:])
     return query_ptr, np.arange(len(sizes))
 
 
@@ -67,7 +69,10 @@ def _number_runs(run_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     first_run: list[int] = []
     query_of_run = np.empty(len(run_ids), dtype=np.int64)
     for run, query_id in enumerate(run_ids.tolist()):
-        query = number_of_id.setdefault(query_id, len(first_run))
+        try:
+            query = number_of_id.setdefault(query_id, len(first_run))
+        except TypeError as cause:
+            raise DataError(f"qid must hold ids that can be told apart (numbers, texts, ...): {cause}.") from cause
         if query == len(first_run):
             first_run.append(run)
         query_of_run[run] = query
@@ -78,12 +83,21 @@ def _as_ids(qid: Any, n_docs: int) -> np.ndarray:
     ids = np.asarray(qid)
     if ids.ndim != 1 or len(ids) != n_docs:
         raise DataError(f"qid must have one query id a row: {n_docs} rows, got shape {ids.shape}.")
-    if np.issubdtype(ids.dtype, np.floating):
-        if not np.isfinite(ids).all():
-            row = int(np.flatnonzero(~np.isfinite(ids))[0])
-            raise DataError(f"qid must name a query in every row: row {row} is {ids[row]}.")
-    elif ids.dtype == object:
-        missing = [row for row, value in enumerate(ids.tolist()) if value is None or value != value]
-        if missing:
-            raise DataError(f"qid must name a query in every row: row {missing[0]} is {ids[missing[0]]}.")
+    if ids.dtype.kind == "f" and isinstance(qid, list | tuple) and all(isinstance(value, int) for value in qid):
+        ids = np.array(qid, dtype=object)  # whole numbers that no int64 holds; as floats two of them could be one
+    missing = _missing_rows(ids)
+    if len(missing):
+        row = int(missing[0])
+        raise DataError(f"qid must name a query in every row: row {row} is {ids[row]}.")
     return ids
+
+
+def _missing_rows(ids: np.ndarray) -> np.ndarray:
+    """Rows without a query: NaN, infinity, NaT, None, pandas' NA."""
+    if ids.dtype.kind in "fc":
+        return np.flatnonzero(~np.isfinite(ids))
+    if ids.dtype.kind in "mM":
+        return np.flatnonzero(np.isnat(ids))
+    if ids.dtype == object:
+        return np.array([row for row, value in enumerate(ids.tolist()) if is_missing(value)], dtype=np.int64)
+    return np.empty(0, dtype=np.int64)
