@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -34,16 +35,19 @@ class RowComments(Sequence[str]):
 
     def __getitem__(self, index):  # type: ignore[no-untyped-def]
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return RowComments(self.buffer, self.offsets[start : max(start, stop) + 1])
+            return self.take(np.arange(start, stop, step))
         row = range(len(self))[index]
         text = self.buffer[self.offsets[row] : self.offsets[row + 1]].tobytes()
         return text.decode("utf-8", "surrogateescape")
 
     def __iter__(self) -> Iterator[str]:
-        whole = self.buffer.tobytes()
+        whole = self.buffer.data
         ends = self.offsets.tolist()
-        for start, end in zip(ends[:-1], ends[1:], strict=True):
-            yield whole[start:end].decode("utf-8", "surrogateescape")
+        for start, end in pairwise(ends):
+            yield whole[start:end].tobytes().decode("utf-8", "surrogateescape")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str):
@@ -54,4 +58,9 @@ class RowComments(Sequence[str]):
 
     def take(self, rows: np.ndarray) -> RowComments:
         """The comments of `rows`, in that order."""
-        return RowComments.from_strings(self[int(row)] for row in rows)
+        starts, ends = self.offsets[rows], self.offsets[np.asarray(rows) + 1]
+        offsets = np.zeros(len(starts) + 1, dtype=np.int64)
+        np.cumsum(ends - starts, out=offsets[1:])
+        whole = self.buffer.data
+        texts = b"".join([whole[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])
+        return RowComments(np.frombuffer(texts, dtype=np.uint8), offsets)

@@ -1,0 +1,233 @@
+"""`read`, `write` and `convert`: data files of every format, told apart by their names or by how they begin."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rankwell.data.decompression import CODECS, STANDARD_STREAM, ByteStream, named_errors
+from rankwell.errors import DataError, ParameterError
+from rankwell.kernels.reference.letor_text import is_letor_line
+
+if TYPE_CHECKING:
+    from rankwell.data.dataset import RankingDataset
+
+SUFFIXES = {
+    ".txt": "letor",
+    ".svm": "letor",
+    ".letor": "letor",
+    ".dat": "letor",
+    ".parquet": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".csv": "csv",
+}
+FORMATS = ("letor", "parquet", "feather", "csv")
+STREAMED = ("letor", "csv")
+
+SNIFFED_BYTES = 2**16
+SNIFFED_LINES = 20
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    n_features: int | None = None,
+    on_bad_line: str = "error",
+    comments: bool = True,
+    label: str = "label",
+    qid: str | None = "qid",
+    mmap: bool = True,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> RankingDataset:
+    """Read a data file.
+
+    Parameters
+    ----------
+    path : str or path
+        LETOR / SVMlight text (.txt, .svm, .letor, .dat), CSV with a header (.csv), either of them plain or compressed
+        (.gz, .zst, .bz2); Parquet (.parquet); Feather (.feather, .arrow); or ``-`` for standard input. A name that says
+        nothing is no matter: the file is told by how it begins.
+    format : {"letor", "csv", "parquet", "feather"}, optional
+        To overrule the name.
+    n_features : int, optional
+        Text: how many features there are, where the last ones may be absent from every row; a larger feature index is
+        an error. Without it the largest index tells, up to 65,536. Other formats: how many there must be.
+    on_bad_line : {"error", "skip"}
+        What to do with a line of text or CSV that breaks the format: raise an error that says where and what, or leave
+        it out, count it in ``dataset.skipped_lines`` and log a warning.
+    comments : bool
+        Whether to keep the text behind ``#`` of each row, without blanks around it, or the column ``comment``.
+    label, qid : str
+        Parquet, Feather, CSV: the columns of labels and query ids; every other column but ``comment`` is a feature. A
+        file without the column ``label`` has no labels; with qid=None all rows are one query.
+    mmap : bool
+        Map a Feather file into memory instead of reading it. The file must not be changed while the dataset is used.
+    n_jobs : int, optional
+        The number of threads that read text; None is every core. The result does not depend on it.
+    progress : function of two numbers, optional
+        Called while text is read, with the bytes read and the bytes there are (None where that is not known).
+
+    Notes
+    -----
+    Text. Every row is ``label qid:ID index:value ... # comment``; see `rankwell.kernels.reference.letor_text` for the
+    exact format. Rows without ``qid`` are one query. Query ids are integers if all of them are written as integers are,
+    else text. Features that a row does not name are 0. Indices count from 1, or from 0 if index 0 stands in any row.
+    """
+    if on_bad_line not in ("error", "skip"):
+        raise ParameterError(f"on_bad_line must be 'error' or 'skip', got {on_bad_line!r}.")
+    with ByteStream(os.fspath(path)) as stream:
+        chosen = _check_format(format) or _format_of_name(stream.path) or _format_of_content(stream)
+        if chosen == "letor":
+            from rankwell.data.letor import read_letor
+
+            return read_letor(
+                stream,
+                n_features=n_features,
+                on_bad_line=on_bad_line,
+                comments=comments,
+                n_jobs=n_jobs,
+                progress=progress,
+            )
+        if chosen == "csv":
+            from rankwell.data.comma_separated import read_csv
+
+            dataset = read_csv(stream, label=label, qid=qid, comments=comments, on_bad_line=on_bad_line)
+        else:
+            dataset = _read_columnar(chosen, stream, mmap, label=label, qid=qid, comments=comments)
+    if n_features is not None and dataset.n_features != n_features:
+        raise DataError(f"{stream.name} has {dataset.n_features} features, not n_features={n_features}.")
+    return dataset
+
+
+def write(dataset: RankingDataset, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+    """Write a dataset to a file, whole or not at all; ``-`` is standard output.
+
+    The format follows from the name as in `read`; standard output is text if nothing else is asked for. Feather is the
+    fastest to read again: its features are mapped into memory. Feather and Parquet keep everything but queries without
+    rows; CSV and text have no place for weights, and text none for the names of features. Rows are written in the order
+    they came in.
+    """
+    name = os.fspath(path)
+    chosen = _check_format(format) or _format_of_name(name)
+    if chosen is None:
+        if name != STANDARD_STREAM:
+            raise DataError(f"{name} does not tell its format. Use one of the endings {_endings()}, or pass format=.")
+        chosen = "letor"
+    with _replaced(name) as sink:
+        if chosen == "letor":
+            from rankwell.data.letor_writer import write_letor
+
+            write_letor(dataset, sink)
+        elif chosen == "csv":
+            from rankwell.data.comma_separated import write_csv
+
+            write_csv(dataset, sink)
+        else:
+            from rankwell.data import columnar
+
+            (columnar.write_parquet if chosen == "parquet" else columnar.write_feather)(dataset, sink)
+
+
+def convert(source: str | os.PathLike[str], target: str | os.PathLike[str], **options: Any) -> RankingDataset:
+    """Read one file and write another, in the format of its name; returns the dataset.
+
+    Parameters
+    ----------
+    source, target : str or path
+        As for `read` and `write`. The usual use is ``convert("train.txt.gz", "train.feather")``: the next read maps the
+        features into memory.
+    **options
+        Those of `read`.
+    """
+    dataset = read(source, **options)
+    write(dataset, target)
+    return dataset
+
+
+def _read_columnar(kind: str, stream: ByteStream, mmap: bool, **columns: Any) -> RankingDataset:
+    import pyarrow
+
+    from rankwell.data import columnar
+
+    with named_errors(stream.name):
+        if not stream.is_plain_file:
+            source = pyarrow.BufferReader(stream.read())
+        elif kind == "feather" and mmap:
+            source = pyarrow.memory_map(stream.path)
+        else:
+            source = pyarrow.OSFile(stream.path)
+        reader = columnar.read_parquet if kind == "parquet" else columnar.read_feather
+        return reader(source, stream.name, **columns)
+
+
+def _check_format(format: str | None) -> str | None:
+    if format is not None and format not in FORMATS:
+        raise ParameterError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+    return format
+
+
+def _format_of_name(name: str) -> str | None:
+    stem, suffix = os.path.splitext(name.lower())
+    if suffix in CODECS:
+        kind = SUFFIXES.get(os.path.splitext(stem)[1])
+        return kind if kind in STREAMED else None
+    return SUFFIXES.get(suffix)
+
+
+def _format_of_content(stream: ByteStream) -> str:
+    """The format by how the stream begins."""
+    head = stream.peek(SNIFFED_BYTES)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"ARROW1"):
+        return "feather"
+    lines = head.splitlines()
+    for line in lines[:SNIFFED_LINES]:
+        if is_letor_line(line):
+            return "letor"
+    if lines and b"," in lines[0]:
+        return "csv"
+    raise DataError(
+        f"cannot tell the format of {stream.name}: its name has none of the endings {_endings()}, and it does not "
+        "begin as one of them. Rename it, or pass format=."
+    )
+
+
+def _endings() -> str:
+    return ", ".join(SUFFIXES) + " (text and CSV also with " + ", ".join(CODECS) + ")"
+
+
+@contextmanager
+def _replaced(name: str) -> Iterator[Any]:
+    """An Arrow file to write to, which takes the place of the file of that name when all has gone well."""
+    import pyarrow
+
+    codec = next((codec for suffix, (codec, _) in CODECS.items() if name.lower().endswith(suffix)), None)
+    if name == STANDARD_STREAM:
+        yield pyarrow.PythonFile(sys.stdout.buffer, mode="w")
+        sys.stdout.buffer.flush()
+        return
+    target = os.path.realpath(name)
+    # A pipe or a device cannot be replaced.
+    is_replaced = not os.path.exists(target) or os.path.isfile(target)
+    part = f"{target}.{os.getpid()}.part" if is_replaced else target
+    try:
+        with pyarrow.OSFile(part, "wb") as file:
+            if codec is None:
+                yield file
+            else:
+                with pyarrow.CompressedOutputStream(file, codec) as compressed:
+                    yield compressed
+        if is_replaced:
+            os.replace(part, target)
+    except OSError as cause:
+        raise DataError(f"cannot write {name}: {cause.strerror or cause}.") from cause
+    finally:
+        if is_replaced and os.path.exists(part):
+            os.remove(part)

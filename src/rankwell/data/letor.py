@@ -1,0 +1,268 @@
+"""LETOR / SVMlight text to a dataset, block by block on every core.
+
+The main thread reads (and decompresses) the next block while workers turn blocks into rows; a block's rows go straight
+to their place, so neither the text nor a second copy of the rows is kept. Results are taken in the order of the file:
+the first bad line is the first of the file, and nothing depends on the number of workers.
+
+Before its first block nothing is known of a file. The widest row so far says how many columns there are; a block with a
+wider one is read again when the storage has been widened. A plain file is counted first, so that its rows are allocated
+once; for a stream the storage grows by a quarter at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+
+from rankwell.data.dataset import RankingDataset
+from rankwell.data.decompression import ByteStream, named_errors
+from rankwell.data.letor_blocks import BlockReading, LineRules
+from rankwell.data.row_storage import GrowingComments, RowStorage
+from rankwell.data.text_blocks import BLOCK_BYTES, LONGEST_LINE, TextBlock, TextBlocks
+from rankwell.errors import DataError, ParameterError
+from rankwell.kernels.cpu.letor_text import LINE_FEED, count_rows
+from rankwell.kernels.reference.letor_text import LineError
+from rankwell.kernels.threads import kernel_threads
+
+logger = logging.getLogger("rankwell")
+
+# Without n_features, an index above this is taken for damage and not for a feature: rows are dense.
+MOST_FEATURES = 2**16
+# Query ids that are text are numbered downwards from here, below every integer that is taken for an id.
+FIRST_TEXT_QID = -(2**62)
+# How much the storage grows at a time where the number of rows is not known: slack that takes memory while reading.
+GROWTH = 1.25
+COUNTED_BYTES = 2**19
+
+Progress = Callable[[int, int | None], None]
+
+
+class BadLineError(DataError):
+    """A line of a file that breaks the format.
+
+    Attributes
+    ----------
+    file : str
+    line, column : int
+        Counted from 1, the column in bytes.
+    expected, found : str
+        What should have stood there, and what did.
+    """
+
+    def __init__(self, file: str, line: int, bad: LineError) -> None:
+        super().__init__(
+            f"{file}, line {line}, {bad} Correct the line, or pass on_bad_line='skip' to leave such lines out."
+        )
+        self.file, self.line, self.column = file, line, bad.column
+        self.expected, self.found = bad.expected, bad.found
+
+
+def read_letor(
+    stream: ByteStream,
+    *,
+    n_features: int | None = None,
+    on_bad_line: str = "error",
+    comments: bool = True,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    block_bytes: int = BLOCK_BYTES,
+    longest_line: int = LONGEST_LINE,
+) -> RankingDataset:
+    """Read LETOR / SVMlight text; see `rankwell.read` for the parameters and the reference parser for the format."""
+    if on_bad_line not in ("error", "skip"):
+        raise ParameterError(f"on_bad_line must be 'error' or 'skip', got {on_bad_line!r}.")
+    if n_features is not None and n_features < 1:
+        raise ParameterError(f"n_features must be at least 1, got {n_features}.")
+    reader = _LetorReader(stream, n_features, comments, on_bad_line == "skip")
+    blocks = TextBlocks(stream, reader.leave_out_long_line, block_bytes=block_bytes, longest_line=longest_line)
+    with kernel_threads(n_jobs) as n_workers, ThreadPoolExecutor(n_workers) as pool:
+        n_rows = 0
+        if stream.is_plain_file and stream.size is not None and stream.size > block_bytes:
+            n_rows = _count_rows_of_file(stream.path, stream.size, n_workers, pool)
+        reader.run(blocks, pool, n_workers, n_rows, progress)
+    return reader.dataset()
+
+
+class _LetorReader:
+    """The state of one reading: what is known of the file so far, and the blocks under way."""
+
+    def __init__(self, stream: ByteStream, n_features: int | None, keep_comments: bool, skip: bool) -> None:
+        self.stream = stream
+        self.n_features = n_features
+        self.keep_comments = keep_comments
+        self.skip_bad_lines = skip
+        self.has_qid: bool | None = None
+        self.base = 1
+        self.largest_index = -1
+        self.storage = RowStorage(0 if n_features is None else n_features)
+        self.next_row = 0
+        self.parts: list[tuple[int, int]] = []
+        self.comments = GrowingComments()
+        self.number_of_text_qid: dict[bytes, int] = {}
+        self.under_way: deque[tuple[BlockReading, Future[None]]] = deque()
+        self.n_bad_lines = 0
+        self.first_bad_line: BadLineError | None = None
+
+    def run(self, blocks: TextBlocks, pool: Executor, n_workers: int, n_rows: int, progress: Progress | None) -> None:
+        """Read all blocks; `n_rows` is how many rows the file has at most, 0 where that is not known."""
+        for block in blocks:
+            self._make_room(block, n_rows, blocks)
+            reading = self._reading(block, self.next_row)
+            self.next_row += block.n_rows
+            self.under_way.append((reading, pool.submit(reading.run)))
+            # The first rows decide whether rows carry query ids and how wide they are: nothing goes ahead of them.
+            self._take_results(blocks, leave=n_workers if self.has_qid is not None else 0)
+            if progress is not None:
+                progress(self.stream.bytes_taken(), self.stream.size)
+        self._take_results(blocks, leave=0)
+
+    def leave_out_long_line(self, line: int, longest: int) -> None:
+        """Called for a line that is too long to be read."""
+        self._note_bad_line(line, LineError(longest + 1, f"the end of the line within {longest} bytes", b"more"))
+        self.n_bad_lines += 1
+
+    def dataset(self) -> RankingDataset:
+        n_rows = self._close_gaps()
+        if n_rows == 0:
+            left_out = f" {self.n_bad_lines} bad lines were left out; {self.first_bad_line}" if self.n_bad_lines else ""
+            raise DataError(f"{self.stream.name} holds no row of the form 'label qid:ID index:value ...'.{left_out}")
+        features = self.storage.finish(n_rows)
+        dataset = RankingDataset(
+            features,
+            self.storage.labels,
+            qid=self.storage.qids if self.has_qid else None,
+            comments=self.comments.finish(),
+        )
+        if self.number_of_text_qid:
+            dataset.query_ids = self._text_of_qids(dataset.query_ids)
+        if self.n_bad_lines:
+            dataset.skipped_lines = self.n_bad_lines
+            logger.warning(
+                "%s: left out %d bad lines; the first: %s", self.stream.name, self.n_bad_lines, self.first_bad_line
+            )
+        return dataset
+
+    def _reading(self, block: TextBlock, first_row: int) -> BlockReading:
+        limit = MOST_FEATURES if self.n_features is None else self.n_features
+        rules = LineRules(limit, self.has_qid, self.keep_comments, self.skip_bad_lines)
+        return BlockReading(block, self.storage, first_row, self.base, rules)
+
+    def _make_room(self, block: TextBlock, n_rows: int, blocks: TextBlocks) -> None:
+        """See that the storage has a place for every row the block can hold."""
+        capacity = self.storage.capacity
+        if self.next_row + block.n_rows <= capacity:
+            return
+        self._take_results(blocks, leave=0)
+        self._close_gaps()
+        wanted = max(n_rows, self.next_row + block.n_rows)
+        # Room that closing gaps has won is enough if there is a fair amount of it, or gaps would be closed every time.
+        if GROWTH * wanted > capacity:
+            with self._memory_errors("Read a part of it, or convert it on a machine with more memory."):
+                self.storage.reserve(max(wanted, int(GROWTH * capacity)), self.next_row)
+
+    def _close_gaps(self) -> int:
+        """Bring all rows together: blank and bad lines were given a place too."""
+        self.next_row = self.storage.close_gaps(self.parts)
+        self.parts = [(0, self.next_row)]
+        return self.next_row
+
+    def _take_results(self, blocks: TextBlocks, leave: int) -> None:
+        """Wait for the oldest blocks under way until only `leave` are left, and take what they found."""
+        while len(self.under_way) > leave:
+            reading, future = self.under_way.popleft()
+            future.result()
+            if reading.first_bad_line is not None:
+                self._note_bad_line(*reading.first_bad_line)
+            if not reading.is_complete:
+                reading = self._read_again(reading)
+            self._take(reading)
+            blocks.release(reading.block)
+
+    def _read_again(self, reading: BlockReading) -> BlockReading:
+        """Give every feature of a block a column, and read the block a second time."""
+        for _, future in self.under_way:
+            future.result()
+        base = 0 if reading.has_zero_index else self.base
+        shift = self.base - base
+        width = max(self.storage.width + shift, reading.largest_index - base + 1)
+        if self.n_features is None:
+            remedy = "If the index is right, convert the file on a machine with more memory; else correct the line."
+            line = reading.line_of_largest_index()
+            with self._memory_errors(f"Feature index {reading.largest_index} stands in line {line}. {remedy}"):
+                self.storage.widen(width, self.next_row, shift=shift)
+        else:
+            self.storage.widen(self.n_features, self.next_row, shift=shift)
+        self.base = base
+        again = self._reading(reading.block, reading.first_row)
+        again.run()
+        return again
+
+    def _take(self, reading: BlockReading) -> None:
+        self.largest_index = max(self.largest_index, reading.largest_index)
+        if self.n_features is not None and self.largest_index - self.base >= self.n_features:
+            raise DataError(
+                f"{self.stream.name}: feature index 0 stands in the file, so its indices count from 0, and index "
+                f"{self.largest_index} is one more than n_features={self.n_features} allows. Pass a larger n_features."
+            )
+        self.n_bad_lines += reading.n_bad_lines
+        if reading.n_rows == 0:
+            return
+        self.has_qid = reading.has_qid
+        self.parts.append((reading.first_row, reading.n_rows))
+        for row, text in reading.text_qids():
+            number = self.number_of_text_qid.setdefault(text, FIRST_TEXT_QID - len(self.number_of_text_qid))
+            self.storage.qids[row] = number
+        if self.keep_comments:
+            self.comments.append(reading.block.text, reading.comment_spans[: reading.n_rows])
+
+    def _note_bad_line(self, line: int, bad: LineError) -> None:
+        error = BadLineError(self.stream.name, line, bad)
+        if not self.skip_bad_lines:
+            raise error
+        self.first_bad_line = self.first_bad_line or error
+
+    def _text_of_qids(self, numbers: np.ndarray) -> np.ndarray:
+        """Query ids as text: the text behind a number, or the integer as it was written."""
+        text_of_number = {number: text for text, number in self.number_of_text_qid.items()}
+        texts = np.empty(len(numbers), dtype=object)
+        for query, number in enumerate(numbers.tolist()):
+            text = text_of_number.get(number)
+            texts[query] = str(number) if text is None else text.decode("utf-8", "surrogateescape")
+        return texts
+
+    @contextmanager
+    def _memory_errors(self, remedy: str) -> Iterator[None]:
+        try:
+            yield
+        except DataError as cause:
+            raise DataError(f"{self.stream.name}: {cause} {remedy}") from cause
+
+
+def _count_rows_of_file(path: str, size: int, n_workers: int, pool: Executor) -> int:
+    """At most how many rows a plain file has."""
+    edges = [size * worker // n_workers for worker in range(n_workers + 1)]
+    return sum(pool.map(_count_rows_of_range, [path] * n_workers, edges[:-1], edges[1:]))
+
+
+def _count_rows_of_range(path: str, start: int, end: int) -> int:
+    """At most how many rows start in the bytes from `start` to `end` of a file."""
+    n_rows = 0
+    previous = LINE_FEED
+    buffer = bytearray(COUNTED_BYTES)
+    with named_errors(path), open(path, "rb", buffering=0) as file:
+        if start > 0:
+            file.seek(start - 1)
+            previous = file.read(1)[0]
+        while start < end:
+            n_read = file.readinto(memoryview(buffer)[: end - start])
+            if not n_read:
+                break
+            n_rows += int(count_rows(np.frombuffer(buffer, dtype=np.uint8, count=n_read), previous))
+            previous = buffer[n_read - 1]
+            start += n_read
+    return n_rows
