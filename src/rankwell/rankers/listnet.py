@@ -63,7 +63,7 @@ class ListNet(NeuralRanker):
         activation: Literal["sigmoid", "relu", "tanh", "linear"] = "sigmoid",
         output_activation: Literal["auto", "sigmoid", "identity"] = "auto",
         optimizer: Literal["sgd", "adam"] = "sgd",
-        learning_rate: float = 0.01,
+        learning_rate: float = 0.1,
         lr_decay: float = 0.0,
         momentum: float = 0.0,
         weight_decay: float = 0.0,

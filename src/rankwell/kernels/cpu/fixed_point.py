@@ -22,7 +22,7 @@ def _saturate(value, limit):
 @njit(cache=True, nogil=True, error_model="numpy")
 def quantise(value, exponent, bits):
     limit = np.int64(1) << np.int64(bits - 1)
-    scaled = math.floor(float(value) * 2.0 ** (bits - 1 - exponent) + 0.5)
+    scaled = np.floor(float(value) * 2.0 ** (bits - 1 - exponent) + 0.5)
     return np.int64(max(-float(limit), min(float(limit - 1), scaled)))
 
 
@@ -101,22 +101,29 @@ def _unscale(shape, fmt, scale_exponent, sums, used, gradient):
     """gradient += Σ_B sums[B]·2^e; the sums have units first, the parameters inputs first."""
     layers = len(shape.units)
     base = INTEGER_BITS - (fmt.bits - 1) - scale_exponent
-    for batch in range(fmt.batches):
-        if not used[batch]:
-            continue
-        row = sums[batch]
-        for place in range(layers + 1):
-            last = place == layers
-            units = 1 if last else shape.units[place]
-            inputs = shape.output_inputs if last else shape.inputs[place]
-            start = shape.output_weights if last else shape.weights[place]
-            bias = start + units * inputs
-            bias_scale = 2.0 ** (base + (layers - place) * WEIGHT_BITS - batch)
-            scale = bias_scale * 2.0 ** (fmt.feature_bits if place == 0 else 0)
-            for unit in range(units):
-                for i in range(inputs):
-                    gradient[start + i * units + unit] += np.float32(float(row[start + unit * inputs + i]) * scale)
-                gradient[bias + unit] += np.float32(float(row[bias + unit]) * bias_scale)
+    for place in range(layers + 1):
+        last = place == layers
+        units = 1 if last else shape.units[place]
+        inputs = shape.output_inputs if last else shape.inputs[place]
+        start = shape.output_weights if last else shape.weights[place]
+        bias = start + units * inputs
+        bias_scale = 2.0 ** (base + (layers - place) * WEIGHT_BITS)
+        scale = bias_scale * 2.0 ** (fmt.feature_bits if place == 0 else 0)
+        for unit in range(units):
+            for i in range(inputs):
+                total = _over_batches(sums, used, start + unit * inputs + i)
+                gradient[start + i * units + unit] += np.float32(total * scale)
+            gradient[bias + unit] += np.float32(_over_batches(sums, used, bias + unit) * bias_scale)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _over_batches(sums, used, place):
+    """Σ_B sums[B, place]/2^B"""
+    total = 0.0
+    for batch in range(len(used)):
+        if used[batch]:
+            total += float(sums[batch, place]) * 2.0**-batch
+    return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

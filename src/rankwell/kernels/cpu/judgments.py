@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from rankwell.kernels.cpu.ordering import largest_query, query_blocks, rank_documents
+from rankwell.kernels.cpu.ordering import largest_query, query_blocks, rank_by_label
 
 _LN2 = math.log(2.0)
 # A query with a label above this gets scaled gains: 2^512 leaves room for sums over any number of documents.
@@ -90,7 +90,7 @@ def _prepare_block(judgments, first, last, exponential, relevance_level):
     for query in range(first, last):
         start, end = query_ptr[query], query_ptr[query + 1]
         labels, gains, ideal_order = judgments.labels[start:end], judgments.gains[start:end], order[: end - start]
-        rank_documents(labels, end - start, False, ideal_order, spare)
+        rank_by_label(labels, ideal_order, spare)
         gains_of_query(labels, exponential, gains)
         ideal_dcg_of_query(gains, ideal_order, judgments.discounts, judgments.ideal_dcg[start:end])
         judgments.n_pairs[query] = levels_of_query(labels, ideal_order, judgments.levels[start:end])

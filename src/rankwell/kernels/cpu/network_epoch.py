@@ -1,8 +1,8 @@
 """An epoch of training on the CPU: forward, loss and backward fused per query, one optimiser step per batch of queries.
 
 With one query a batch the steps follow one another inside one compiled function, so an epoch costs no Python. With
-more, a batch's queries are dealt to SLOTS fixed slots whose gradients are added in order: the result does not depend on
-the number of threads.
+more, a batch's queries are dealt to SLOTS fixed slots, on as many threads as there are, and the slots' gradients are
+added in order: the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -96,21 +96,13 @@ def query_gradient(functions, shape, loss, fmt, step, parameters, lists, query, 
     return weight * value
 
 
-@njit(cache=True, nogil=True, error_model="numpy", parallel=True)
-def batch_gradient(functions, shape, loss, fmt, step, parameters, lists, order, work):
-    """The gradients of several queries, slot by slot, added up in slot 0; returns the sum of their losses."""
-    losses = np.zeros(SLOTS)
-    for slot in prange(SLOTS):
-        work.gradients[slot] = np.float32(0.0)
-        for place in range(slot, len(order), SLOTS):
-            losses[slot] += query_gradient(
-                functions, shape, loss, fmt, step, parameters, lists, order[place], work, slot, False
-            )
+@njit(cache=True, nogil=True, error_model="numpy")
+def slot_gradient(functions, shape, loss, fmt, step, parameters, lists, order, work, slot):
+    """The gradients of one slot's share of a batch, added up; returns the sum of its losses."""
+    work.gradients[slot] = np.float32(0.0)
     total = 0.0
-    for slot in range(SLOTS):
-        total += losses[slot]
-        if slot > 0:
-            work.gradients[0] += work.gradients[slot]
+    for place in range(slot, len(order), SLOTS):
+        total += query_gradient(functions, shape, loss, fmt, step, parameters, lists, order[place], work, slot, False)
     return total
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numba import get_num_threads
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from rankwell.kernels.cpu.first_order import first_order_step
@@ -18,9 +20,9 @@ from rankwell.kernels.cpu.network_epoch import (
     Lists,
     Step,
     Workspace,
-    batch_gradient,
     query_steps,
     score_documents,
+    slot_gradient,
 )
 from rankwell.kernels.cpu.query_backward import query_backward
 from rankwell.kernels.fixed_point_format import FixedPointFormat
@@ -111,16 +113,28 @@ class CpuNetworkTrainer:
                 )  # fmt: skip
                 state.steps += len(order)
                 return float(loss)
-            return self._batch_steps(setting, state, lists, order)
+            # Numba's own parallel loops cannot carry function values; its compiled code runs on plain threads.
+            with ThreadPoolExecutor(get_num_threads()) as pool:
+                return self._batch_steps(setting, state, lists, order, pool)
 
-    def _batch_steps(self, setting: Any, state: NetworkState, lists: Lists, order: np.ndarray) -> float:
+    def _batch_steps(
+        self, setting: Any, state: NetworkState, lists: Lists, order: np.ndarray, pool: ThreadPoolExecutor
+    ) -> float:
         """One step a batch of queries, by the mean of their gradients."""
         loss = 0.0
-        gradient = self._work.gradients[0]
+        gradients = self._work.gradients
+        gradient = gradients[0]
         rate = setting[-1].learning_rate
         for start in range(0, len(order), self._problem.batch_queries):
             batch = order[start : start + self._problem.batch_queries]
-            loss += batch_gradient(*setting, state.parameters, lists, batch, self._work)
+
+            def one_slot(slot: int, batch: np.ndarray = batch) -> float:
+                return slot_gradient(*setting, state.parameters, lists, batch, self._work, slot)  # type: ignore[no-any-return]
+
+            used = min(SLOTS, len(batch))
+            loss += sum(pool.map(one_slot, range(used)))
+            for slot in range(1, used):
+                gradient += gradients[slot]
             gradient *= np.float32(1.0 / len(batch))
             state.steps += 1
             first_order_step(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from rankwell.kernels.cpu.rankboost_documents import DocumentWeights
 from rankwell.kernels.cpu.rankboost_search import (
     GROUP,
     build_histograms,
@@ -17,7 +18,6 @@ from rankwell.kernels.cpu.rankboost_search import (
     naive_table,
 )
 from rankwell.kernels.cpu.rankboost_weights import (
-    apply_round,
     apply_weak_ranker,
     choose_exponents,
     level_ratios,
@@ -26,13 +26,7 @@ from rankwell.kernels.cpu.rankboost_weights import (
     sum_levels,
 )
 from rankwell.kernels.rankboost_interface import BoostedRounds, LevelledQueries, ScoreWeights
-from rankwell.kernels.rankboost_precision import (
-    LARGEST_R,
-    QUERY_LANES,
-    RECENTRE_ROUNDS,
-    tolerance,
-    weight_factors,
-)
+from rankwell.kernels.rankboost_precision import LARGEST_R, RECENTRE_ROUNDS, tolerance, weight_factors
 from rankwell.kernels.threads import kernel_threads
 
 # Parts of the documents that histograms are built over at the same time: enough to share out few features evenly.
@@ -115,11 +109,7 @@ class LevelBooster:
         naive: bool = False,
         n_jobs: int | None = None,
     ) -> None:
-        self.weights = weights
-        self._naive = naive
-        self._n_jobs = n_jobs
-        self._n_bins = n_bins
-        self._queries = queries
+        self._naive, self._n_jobs, self._n_bins = naive, n_jobs, n_bins
         n_parts = 1 if naive else max(1, min(_PARTS, queries.n_docs // _DOCS_PER_PART))
         self._search = (
             bins,
@@ -127,79 +117,27 @@ class LevelBooster:
             np.zeros((n_features, 256), dtype=np.int32),
             np.zeros(n_features, dtype=np.int32),
         )
-        self._levels = (queries.step, *(np.ones(queries.n_segments) for _ in range(3)))
-        self._scratch = (
-            tuple(np.zeros(queries.n_segments) for _ in range(4)),
-            np.zeros(queries.n_queries),
-            np.zeros(QUERY_LANES),
-            np.zeros(queries.n_docs, dtype=np.int32),
-        )
-
-        self._start = self._sum_weights()
-
-    def _sum_weights(self) -> tuple[int, float]:
-        queries, weights, levels = self._queries, self.weights, self._levels
-        sums, share, lanes, _ = self._scratch
-        with kernel_threads(self._n_jobs):
-            common = level_ratios(
-                queries.query_segments, queries.query_weight, weights.up_exponent, weights.down_exponent, levels[1:]
-            )
-            both = (weights.up, weights.down)
-            sum_levels(queries.segment_ptr, queries.query_segments, both, levels, float(queries.carry), sums, share)
-            return common, query_sum(share, lanes)
+        with kernel_threads(n_jobs):
+            self._documents = DocumentWeights(queries, weights)
 
     def boost(self, n_rounds: int) -> BoostedRounds:
         """See `Booster`."""
-        queries, weights = self._queries, self.weights
+        documents = self._documents
+        queries, weights = documents.queries, documents.weights
         feature, threshold, r = (np.zeros(n_rounds, dtype=np.int32) for _ in range(3))
         loss = np.zeros(n_rounds)
         plan = (weights.n_rounds, n_rounds, self._n_bins, tolerance(queries.n_docs), float(queries.carry), self._naive)
         with kernel_threads(self._n_jobs):
-            done, finished, self._start = run_rounds(
+            done, finished, documents.start = run_rounds(
                 (queries.order, queries.segment_ptr, queries.query_segments, queries.query_weight),
                 (weights.up, weights.down),
                 (weights.up_exponent, weights.down_exponent),
-                self._levels,
+                documents.levels,
                 self._search,
-                self._scratch,
+                (documents.sums, documents.share, documents.lanes, documents.pi),
                 (feature, threshold, r, loss),
                 plan,
-                self._start,
+                documents.start,
             )
         weights.n_rounds += done
         return BoostedRounds(feature[:done], threshold[:done], r[:done], loss[:done], finished)
-
-
-def initial_weights(queries: LevelledQueries) -> ScoreWeights:
-    """e^{±H} for H = 0, each times its document's weight."""
-    weights = ScoreWeights(
-        queries.document_weight.copy(),
-        queries.document_weight.copy(),
-        np.zeros(queries.n_segments, dtype=np.int32),
-        np.zeros(queries.n_segments, dtype=np.int32),
-        0,
-    )
-    choose_exponents(queries.segment_ptr, weights.up, weights.down, weights.up_exponent, weights.down_exponent)
-    return weights
-
-
-def replay_round(queries: LevelledQueries, weights: ScoreWeights, above_threshold: np.ndarray, r: int) -> None:
-    """Apply a round of an earlier run, bit for bit as that run did. above_threshold : bool (n_docs,), where h = 1"""
-    up_factor, down_factor = weight_factors(r)
-    apply_round(above_threshold, up_factor, down_factor, queries.order, weights.up, weights.down)
-    weights.n_rounds += 1
-    if weights.n_rounds % RECENTRE_ROUNDS == 0:
-        choose_exponents(queries.segment_ptr, weights.up, weights.down, weights.up_exponent, weights.down_exponent)
-
-
-def query_pair_weights(queries: LevelledQueries) -> np.ndarray:
-    """The sum of each query's initial pair weights, its own weight left out, float64 (n_queries,)."""
-    weights = initial_weights(queries)
-    ones = np.ones(queries.n_queries)
-    levels = (queries.step, *(np.ones(queries.n_segments) for _ in range(3)))
-    sums = tuple(np.zeros(queries.n_segments) for _ in range(4))
-    share = np.zeros(queries.n_queries)
-    common = level_ratios(queries.query_segments, ones, weights.up_exponent, weights.down_exponent, levels[1:])
-    both = (weights.up, weights.down)
-    sum_levels(queries.segment_ptr, queries.query_segments, both, levels, float(queries.carry), sums, share)
-    return np.ldexp(share, common)
