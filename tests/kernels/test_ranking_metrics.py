@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rankwell.kernels import metric_rules as kinds
 from rankwell.kernels.cpu.judgments import prepare_judgments, stop_probabilities
-from rankwell.kernels.cpu.ordering import rank_documents
+from rankwell.kernels.cpu.ordering import rank_by_label, rank_documents
 from rankwell.kernels.cpu.ranking_metrics import evaluate_rankings
 from rankwell.kernels.metric_rules import Judgments, MetricRules
 from rankwell.kernels.reference import ranking_metrics as reference
@@ -163,3 +163,11 @@ def test_ranking_is_stable_at_any_depth(later_first):
             order, spare = np.full(n_docs, -1), np.empty(n_docs, np.int64)
             rank_documents(scores, places, later_first, order, spare)
             np.testing.assert_array_equal(order[:places], expected[:places])
+
+
+@pytest.mark.parametrize("values", [[0, 1, 2], [0, 31], [0, 32], [0, 0.5, 1], [-1, 0, 3], [-0.0, 0.0, 5], [7]])
+def test_ranking_by_label_is_stable_whether_counted_or_sorted(values):
+    labels = np.random.default_rng(10).choice(np.array(values, dtype=float), 50)
+    order, spare = np.full(50, -1), np.empty(50, np.int64)
+    rank_by_label(labels, order, spare)
+    np.testing.assert_array_equal(order, np.argsort(-labels, kind="stable"))

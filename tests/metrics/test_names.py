@@ -66,7 +66,7 @@ def test_conventions_are_known_by_name():
     assert list(CONVENTIONS) == ["letor4", "mslr", "gbdt", "trec", "sklearn", "burges"]
     assert get_convention("letor4") is letor4
     assert DEFAULT is burges
-    with pytest.raises(ParameterError, match="one of letor4, mslr, gbdt, trec, sklearn, burges .* got 'letor'"):
+    with pytest.raises(ParameterError, match=r"one of letor4, mslr, gbdt, trec, sklearn, burges .* got 'letor'"):
         get_convention("letor")
 
 

@@ -92,7 +92,7 @@ def test_scaled_and_plain_gains_agree():
     labels = np.array([511.0, 508.5, 510.25, 0.0])
     scores = [0.1, 0.4, 0.2, 0.3]
     below = mean(labels, scores, "ndcg", "burges")
-    above = mean(labels + [2, 2, 2, 0], scores, "ndcg", "burges")
+    above = mean(labels + np.array([2, 2, 2, 0]), scores, "ndcg", "burges")
     assert above == pytest.approx(below, rel=1e-14)
 
 

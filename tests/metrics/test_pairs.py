@@ -22,9 +22,7 @@ def test_a_pair_with_equal_scores_is_not_right():
 
 def test_the_overall_figure_counts_every_pair_once():
     # Query 1: one pair, right. Query 2: three pairs, none right. Query 3: no pair.
-    evaluation = evaluate(
-        [1, 0, 0, 1, 2, 4, 4], [2, 1, 3, 2, 1, 1, 2], metrics="pairwise_accuracy", group=[2, 3, 2]
-    )
+    evaluation = evaluate([1, 0, 0, 1, 2, 4, 4], [2, 1, 3, 2, 1, 1, 2], metrics="pairwise_accuracy", group=[2, 3, 2])
     np.testing.assert_array_equal(evaluation.per_query["pairwise_accuracy"], [1.0, 0.0, np.nan])
     assert evaluation.mean["pairwise_accuracy"] == 1 / 4
 

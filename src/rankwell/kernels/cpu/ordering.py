@@ -107,11 +107,10 @@ def rank_by_label(labels, order, spare):
     """
     starts = np.zeros(_GRADES + 1, np.int64)
     for label in labels:
-        grade = np.int64(label) if 0.0 <= label < _GRADES else np.int64(-1)
-        if grade != label:
+        if not 0.0 <= label < _GRADES or np.int64(label) != label:
             rank_documents(labels, len(labels), False, order, spare)
             return
-        starts[grade] += 1
+        starts[np.int64(label)] += 1
     # From counts to the place behind each grade's last document, the highest grade first.
     for grade in range(_GRADES - 1, -1, -1):
         starts[grade] += starts[grade + 1]
