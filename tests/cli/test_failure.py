@@ -39,6 +39,20 @@ def test_mistakes_have_a_line_and_a_code(error: BaseException, line: str, code: 
     assert failure.exit_code == code
 
 
+def test_an_error_of_the_system_behind_ours_adds_its_remedy() -> None:
+    error = DataError("cannot write a.txt: No space left on device.")
+    error.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+    failure = explain(error)
+    assert failure is not None
+    assert failure.line == f"{error} Free some space or choose another path."
+
+
+def test_remedies_name_options_of_the_command_line() -> None:
+    failure = explain(DataError("Correct the line, or pass on_bad_line='skip' to leave such lines out."))
+    assert failure is not None
+    assert failure.line == "Correct the line, or pass --skip-bad-lines to leave such lines out."
+
+
 def test_anything_else_is_a_bug() -> None:
     assert explain(ValueError("?")) is None
     assert explain(KeyError("?")) is None

@@ -81,7 +81,7 @@ def test_a_truncated_ranker_file_is_refused(rankwell: Command, files: Path) -> N
         (("model.rank", "absent.txt"), "there is no file absent.txt"),
         ((".", "test.txt"), "folder"),
         (("test.txt", "test.txt"), "test.txt is not a ranker file"),
-        (("model.rank", "wide.txt"), "wide.txt"),
+        (("model.rank", "wide.txt"), "model.rank reads 4 features, wide.txt has 8: they do not belong together."),
     ],
 )
 def test_mistakes_are_one_line(rankwell: Command, files: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Command
 
 RANKWELL = (sys.executable, "-m", "rankwell")
+
+needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 
 
 def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -81,28 +84,43 @@ def test_an_interrupt_is_quiet(files: Path) -> None:
     assert not (files / "out.txt").exists()
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_one_line(files: Path) -> None:
-    for out in ("/dev/full", "-"):
-        with open("/dev/full", "w") as full:
-            done = subprocess.run(
-                [*RANKWELL, "predict", "model.rank", "test.txt", "--out", out],
-                stdout=full,
-                stderr=subprocess.PIPE,
-                text=True,
-                check=False,
-                timeout=120,
-            )
-        assert done.returncode == 1
-        assert done.stderr.startswith("error: the disk is full")
-        assert done.stderr.count("\n") == 1
+@needs_dev_full
+def test_a_full_disk_behind_stdout_is_one_line(files: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*RANKWELL, "predict", "model.rank", "test.txt", "--out", "-"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+    assert done.returncode == 1
+    assert (
+        done.stderr == "error: the disk is full, the output was not written. Free some space or choose another path.\n"
+    )
 
 
-def test_a_device_is_written_to_and_not_replaced(files: Path) -> None:
-    assert run("predict", "model.rank", "test.txt", "--out", "/dev/null").returncode == 0
+@needs_dev_full
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("predict", "model.rank", "test.txt", "--out", "/dev/full"),
+        ("convert", "test.txt", "full.svm"),
+    ],
+)
+def test_a_full_disk_is_one_line(rankwell: Command, files: Path, arguments: tuple[str, ...]) -> None:
+    (files / "full.svm").symlink_to("/dev/full")
+    outcome = rankwell(*arguments)
+    assert outcome.exit_code == 1
+    assert outcome.stderr.startswith("error: ")
+    assert "Free some space or choose another path." in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+
+
+def test_a_device_is_written_to_and_not_replaced(rankwell: Command, files: Path) -> None:
+    assert rankwell("predict", "model.rank", "test.txt", "--out", "/dev/null").exit_code == 0
     assert Path("/dev/null").is_char_device()
-    done = run("predict", "model.rank", "test.txt", "--out", "/dev/stdout", "--quiet")
-    assert done.stdout == (files / "scores.txt").read_text()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwell.cli.console import print_json, results, say
+from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import jsonable, make_table, metric_text
 from rankwell.cli.inputs import read_runs
-from rankwell.cli.options import DEFAULT_CONVENTION, ConventionOption, JsonOption, MetricsOption, QuietOption
+from rankwell.cli.options import (
+    DEFAULT_CONVENTION,
+    ConventionOption,
+    JsonOption,
+    MetricsOption,
+    QuietOption,
+    SkipOption,
+)
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -28,6 +35,7 @@ def compare(
     metrics: MetricsOption = "ndcg@10,map",
     convention: ConventionOption = DEFAULT_CONVENTION,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the randomisation test.")] = 0,
+    skip_bad_lines: SkipOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -44,8 +52,9 @@ def compare(
 
     if len(runs) < 2:
         raise ParameterError("compare needs two runs or more: the baseline first, then those to compare with it.")
+    show_log(quiet=quiet)
     chosen_metrics, chosen_convention = parse_metrics(metrics), get_convention(convention)
-    dataset, rankings = read_runs(data, runs, quiet=quiet)
+    dataset, rankings = read_runs(data, runs, skip_bad_lines=skip_bad_lines, quiet=quiet)
     evaluations = [
         evaluate(dataset, ranking.scores, metrics=chosen_metrics, convention=chosen_convention) for ranking in rankings
     ]
@@ -95,7 +104,7 @@ def _print_metric(
             _p_text(found.fisher_p),
             _p_text(found.t_p),
         )
-    results().print(table)
+    show(table)
 
 
 def _p_text(p: float) -> str:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
 # Columns of a table that is piped into a file or a program: wide enough that nothing is cut or folded.
 _WIDTH_WITHOUT_TERMINAL = 200
@@ -20,6 +20,19 @@ def results() -> Console:
 
     width = None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
     return Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+
+
+def show(result: RenderableType) -> None:
+    """Print what was asked for: a table, or text that is not broken into lines, so that it can be pasted."""
+    console = results()
+    is_text = isinstance(result, str)
+    if console.is_terminal:
+        console.print(result, soft_wrap=is_text)
+        return
+    with console.capture() as captured:
+        console.print(result, soft_wrap=is_text)
+    # Rich fills lines with blanks up to the table's width; in a file or a pipe they are noise.
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 def messages() -> Console:

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from rankwell.cli.console import say
-from rankwell.cli.options import QuietOption
+from rankwell.cli.console import say, show_log
+from rankwell.cli.inputs import read_data
+from rankwell.cli.options import QuietOption, SkipOption
 from rankwell.cli.output_file import check_output
 from rankwell.cli.progress import progress_bar
 
@@ -18,17 +19,20 @@ def convert(
     target: Annotated[
         Path, typer.Argument(metavar="DST", help="Its ending says the format: .txt, .txt.gz, .feather, .parquet, .csv.")
     ],
+    skip_bad_lines: SkipOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Write a data file in another format; a .feather file is memory-mapped when it is read.
 
     Example: rankwell convert train.txt train.feather
     """
-    from rankwell.data.files import read, write
+    from rankwell.data.files import write
 
+    show_log(quiet=quiet)
     check_output(target, option="DST")
-    with progress_bar(f"reading {source}", quiet=quiet) as bar:
-        dataset = read(source)
-        bar.describe(f"writing {target}")
-        write(target, dataset)
-    say(f"{dataset.n_docs} rows in {dataset.n_queries} queries written to {target}", quiet=quiet)
+    dataset = read_data(source, skip_bad_lines=skip_bad_lines, quiet=quiet)
+    with progress_bar(f"writing {target}", quiet=quiet):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write(dataset, target)
+    if str(target) != "-":
+        say(f"{dataset.n_docs} rows in {dataset.n_queries} queries written to {target}", quiet=quiet)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwell.cli.console import print_json, results, say, show_log
+from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import jsonable, make_table, metric_text, parameters_text
 from rankwell.cli.options import (
     DEFAULT_CONVENTION,
@@ -19,6 +19,7 @@ from rankwell.cli.options import (
     NormalizeOption,
     QuietOption,
     SetOption,
+    SkipOption,
 )
 from rankwell.cli.progress import ProgressBar, progress_bar
 from rankwell.cli.ranker import make_ranker
@@ -51,6 +52,7 @@ def crossval(
     ] = "ndcg@10",
     metrics: MetricsOption = DEFAULT_METRICS,
     convention: ConventionOption = DEFAULT_CONVENTION,
+    skip_bad_lines: SkipOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -71,7 +73,7 @@ def crossval(
     chooser, reported, chosen_convention = parse_metric(metric), parse_metrics(metrics), get_convention(convention)
     folds = find_folds(directory)
     with progress_bar("cross-validating", quiet=quiet) as bar:
-        steps = _Steps(bar, len(folds))
+        steps = _Steps(bar, len(folds), skip_bad_lines)
         outcome = cross_validate(
             ranker,
             steps.read(folds),
@@ -91,9 +93,10 @@ def crossval(
 class _Steps:
     """Counts trials over all folds for the progress bar."""
 
-    def __init__(self, bar: ProgressBar, n_folds: int) -> None:
+    def __init__(self, bar: ProgressBar, n_folds: int, skip_bad_lines: bool) -> None:
         self._bar = bar
         self._n_folds = n_folds
+        self._on_bad_line = "skip" if skip_bad_lines else "error"
         self._fold = 0
 
     def read(self, folds: Sequence[Fold]) -> Iterator[FoldData]:
@@ -101,7 +104,7 @@ class _Steps:
 
         for self._fold, fold in enumerate(folds):
             self._bar.describe(f"reading {fold.name}")
-            data = read_fold(fold)
+            data = read_fold(fold, on_bad_line=self._on_bad_line)
             self._bar.describe(f"training on {fold.name}")
             yield data
 
@@ -140,7 +143,7 @@ def _print(ranker: Ranker, outcome: CrossValidation) -> None:
         table.add_row(fold.name, parameters_text(chosen.parameters) or "-", metric_text(chosen.validation), *figures)
     table.add_section()
     table.add_row("mean", "", "", *(metric_text(outcome.mean[name]) for name in names), style="bold")
-    results().print(table)
+    show(table)
 
 
 def _report(ranker: Ranker, directory: Path, outcome: CrossValidation) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwell.cli.console import results, say, show_log
+from rankwell.cli.console import say, show, show_log
 from rankwell.cli.figures import make_table, metric_text
 from rankwell.cli.options import QuietOption
 from rankwell.cli.output_file import write_output
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from rankwell.data.dataset import RankingDataset
+    from rankwell.rankers.base import Ranker
 
 SEED = 2024
 METRICS = ("ndcg@10", "map")
@@ -29,7 +30,15 @@ CONVENTION = "burges"
 SHARES = {"train": 0.6, "vali": 0.2, "test": 0.2}
 
 # What each ranker is given here: enough to show it, little enough for seconds. Others run with their defaults.
-SETTINGS: dict[str, dict[str, Any]] = {}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "rankboost": {"n_rounds": 150},
+    "listnet": {"n_epochs": 40},
+    "ranknet": {"n_epochs": 40},
+    "lambdarank": {"n_epochs": 40},
+    "listmle": {"n_epochs": 40},
+}
+# What makes a first training short, where a ranker has the parameter.
+SHORT = {"n_rounds": 2, "n_epochs": 1}
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,7 @@ def make_parts(out: Path, quiet: bool) -> dict[str, RankingDataset]:
     for name, share in SHARES.items():
         end = start + round(share * collection.n_queries)
         path = out / f"{name}.txt"
-        write(path, collection.subset(np.sort(order[start:end])))
+        write(collection.subset(np.sort(order[start:end])), path)
         parts[name] = read(path, n_features=collection.n_features)
         say(f"    {path}: {parts[name].n_docs:,} documents in {parts[name].n_queries} queries", quiet=quiet)
         start = end
@@ -108,16 +117,12 @@ def best_single_feature(train: RankingDataset, test: RankingDataset) -> DemoRow:
 
 def train_one(name: str, parts: dict[str, RankingDataset], out: Path, quiet: bool) -> DemoRow:
     """Train a ranker, keep its file and its scores beside the data, and measure it on the test data."""
-    import numpy as np
-
     from rankwell.data.scores import format_scores
     from rankwell.rankers.registry import ranker_class
 
     ranker = ranker_class(name)(**SETTINGS.get(name, {}))
-    # A first training on a few queries compiles the kernels, so that the seconds shown are those of training.
-    few = parts["train"].subset(np.arange(10))
     with progress_bar(f"preparing {name}", quiet=quiet):
-        ranker_class(name)(**SETTINGS.get(name, {})).fit(few, eval_set=parts["vali"])
+        _compile(ranker, parts)
     started = time.perf_counter()
     with progress_bar(f"training {name}", quiet=quiet) as bar:
         ranker.fit(parts["train"], eval_set=parts["vali"], callback=bar.training_step)
@@ -128,6 +133,15 @@ def train_one(name: str, parts: dict[str, RankingDataset], out: Path, quiet: boo
     ranker.save(out / f"{name}.rank")
     write_output(out / f"{name}.scores", format_scores(scores))
     return DemoRow(name, figures, seconds)
+
+
+def _compile(ranker: Ranker, parts: dict[str, RankingDataset]) -> None:
+    """Train a copy for a moment: that compiles its kernels, so that the seconds shown are those of training."""
+    from sklearn.base import clone
+
+    first = clone(ranker)
+    first.set_params(**{name: value for name, value in SHORT.items() if name in first.get_params()})
+    first.fit(parts["train"], eval_set=parts["vali"])
 
 
 def next_commands(out: Path, rankers: list[str]) -> list[str]:
@@ -169,16 +183,15 @@ def _measure(dataset: RankingDataset, scores: np.ndarray) -> dict[str, float]:
 
 
 def _print_rows(rows: list[DemoRow], test: RankingDataset) -> None:
-    title = f"Test data, {test.n_queries} queries; metrics in the convention {CONVENTION}, seconds of training"
+    title = f"Test data, {test.n_queries} queries; convention {CONVENTION}; seconds of training, compiled before"
     table = make_table(title, ["ranking by", *(f"{name} ({CONVENTION})" for name in METRICS), "seconds"])
     for row in rows:
         seconds = "-" if row.seconds is None else f"{row.seconds:.2f}"
         table.add_row(row.name, *(metric_text(row.figures[name]) for name in METRICS), seconds)
-    results().print(table)
+    show(table)
 
 
 def _print_next_commands(out: Path, rankers: list[str]) -> None:
-    console = results()
-    console.print(f"Data, rankers and scores are in {out}. Try next:", soft_wrap=True)
+    show(f"Data, rankers and scores are in {out}. Try next:")
     for command in next_commands(out, rankers):
-        console.print(f"  {command}", soft_wrap=True)
+        show(f"  {command}")

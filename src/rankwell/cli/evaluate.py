@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankwell.cli.console import print_json, results
+from rankwell.cli.console import print_json, show, show_log
 from rankwell.cli.figures import make_table, metric_text
 from rankwell.cli.inputs import read_runs
 from rankwell.cli.options import (
@@ -18,6 +18,7 @@ from rankwell.cli.options import (
     JsonOption,
     MetricsOption,
     QuietOption,
+    SkipOption,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def evaluate(
     per_query: Annotated[
         bool, typer.Option("--per-query", help="Every query's figures, tab-separated, and their means last.")
     ] = False,
+    skip_bad_lines: SkipOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -45,8 +47,9 @@ def evaluate(
     from rankwell.metrics.evaluation import evaluate as evaluate_ranking
     from rankwell.metrics.names import parse_metrics
 
+    show_log(quiet=quiet)
     chosen_metrics, chosen_convention = parse_metrics(metrics), get_convention(convention)
-    dataset, (ranking,) = read_runs(data, [run], quiet=quiet)
+    dataset, (ranking,) = read_runs(data, [run], skip_bad_lines=skip_bad_lines, quiet=quiet)
     evaluation = evaluate_ranking(dataset, ranking.scores, metrics=chosen_metrics, convention=chosen_convention)
     if as_json:
         print_json({"data": str(data), "run": str(run), **evaluation.to_dict(per_query=per_query)})
@@ -61,7 +64,7 @@ def _print_means(evaluation: Evaluation) -> None:
     for name, mean in evaluation.mean.items():
         queries = f"{evaluation.n_counted(name)} of {evaluation.n_queries}"
         table.add_row(name, evaluation.convention.name, metric_text(mean), queries)
-    results().print(table)
+    show(table)
 
 
 def _print_queries(evaluation: Evaluation) -> None:

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from rankwell.cli.console import print_json, results
+from rankwell.cli.console import print_json, show, show_log
 from rankwell.cli.figures import jsonable, metric_text, parameters_text
 from rankwell.cli.inputs import is_ranker, load_ranker, read_data
-from rankwell.cli.options import JsonOption, QuietOption
+from rankwell.cli.options import JsonOption, QuietOption, SkipOption
 
 _NAMES_SHOWN = 8
 
@@ -25,6 +25,7 @@ def info(
             show_default=False,
         ),
     ] = None,
+    skip_bad_lines: SkipOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -35,6 +36,7 @@ def info(
     from rankwell.cli.summaries import summarise_class, summarise_data, summarise_machine, summarise_ranker
     from rankwell.rankers.registry import RANKERS, ranker_class
 
+    show_log(quiet=quiet)
     if path is None:
         summary = summarise_machine()
         rows = _machine_rows(summary)
@@ -45,7 +47,7 @@ def info(
         summary = {"file": str(path), **summarise_ranker(load_ranker(path))}
         rows = _ranker_rows(summary)
     else:
-        summary = {"file": str(path), **summarise_data(read_data(path, quiet=quiet))}
+        summary = {"file": str(path), **summarise_data(read_data(path, skip_bad_lines=skip_bad_lines, quiet=quiet))}
         rows = _data_rows(summary)
     if as_json:
         print_json(jsonable(summary))
@@ -110,7 +112,14 @@ def _figures_text(figures: Mapping[str, Any], convention: str | None) -> str:
     """Metrics with their convention; other things that were noted, as they are."""
     if convention is None:
         return parameters_text(figures)
-    return ", ".join(f"{name} {metric_text(value)}" for name, value in figures.items()) + f" (convention {convention})"
+    shown = ", ".join(f"{name} {metric_text(figures[name])}" for name in sorted(figures, key=_metric_order))
+    return f"{shown} (convention {convention})"
+
+
+def _metric_order(name: str) -> tuple[str, int]:
+    """ndcg@5 before ndcg@10."""
+    family, _, cutoff = name.partition("@")
+    return family, int(cutoff) if cutoff.isdigit() else 0
 
 
 def _spread_text(spread: Mapping[str, float], what: str) -> str:
@@ -132,4 +141,4 @@ def _print(rows: Mapping[str, str]) -> None:
     table.add_column(overflow="fold")
     for name, text in rows.items():
         table.add_row(name, text)
-    results().print(table)
+    show(table)

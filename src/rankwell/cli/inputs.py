@@ -25,41 +25,57 @@ class Run:
     scores: np.ndarray
 
 
-def read_data(path: Path, *, n_features: int | None = None, quiet: bool = False) -> RankingDataset:
-    """Read a data file (``-`` is stdin) behind a progress bar.
-
-    `n_features` widens a text file whose last features are absent from every row.
-    """
+def read_data(path: Path, *, skip_bad_lines: bool = False, quiet: bool = False) -> RankingDataset:
+    """Read a data file (``-`` is stdin) behind a progress bar."""
     from rankwell.data.files import read
 
-    with progress_bar(f"reading {path}", quiet=quiet):
-        return read(path, n_features=n_features)
+    check_readable(path)
+    with progress_bar(f"reading {path}", quiet=quiet) as bar:
+        return read(path, on_bad_line="skip" if skip_bad_lines else "error", progress=bar.bytes_read)
 
 
 def read_runs(
-    data: Path, runs: Sequence[Path], *, judged: bool = True, quiet: bool = False
+    data: Path, runs: Sequence[Path], *, skip_bad_lines: bool = False, quiet: bool = False
 ) -> tuple[RankingDataset, list[Run]]:
-    """Read a data file and the runs over it; rankers are loaded first and evaluated on the data.
-
-    `judged` demands that the data has labels.
-    """
+    """Read judged data and the runs over it; rankers are loaded and evaluated on the data."""
     if [str(data), *map(str, runs)].count("-") > 1:
         raise ParameterError("only one of the files can be stdin ('-').")
     rankers = {path: load_ranker(path) for path in runs if is_ranker(path)}
-    widths = [ranker.n_features_in_ for ranker in rankers.values()]
-    dataset = read_data(data, n_features=max(widths, default=None), quiet=quiet)
-    if judged and not dataset.has_labels:
+    dataset = read_data(data, skip_bad_lines=skip_bad_lines, quiet=quiet)
+    if not dataset.has_labels:
         raise DataError(f"{data} has no labels, so nothing can be measured on it. Give judged data.")
-    return dataset, [_run(path, rankers.get(path), dataset, quiet) for path in runs]
+    return dataset, [_run(path, rankers.get(path), data, dataset, quiet) for path in runs]
+
+
+def score(model: Path, ranker: Ranker, data: Path, dataset: RankingDataset, *, quiet: bool = False) -> np.ndarray:
+    """The scores of `ranker` (from the file `model`) for `dataset` (from `data`), in the order of the data's rows."""
+    from rankwell.data.widening import widened
+
+    wide = widened(dataset, ranker.n_features_in_)
+    if wide.n_features != ranker.n_features_in_:
+        raise DataError(
+            f"{model} reads {ranker.n_features_in_} features, {data} has {wide.n_features}: they do not belong "
+            "together. Give data with the features that the ranker was trained on."
+        )
+    with progress_bar(f"scoring {data} with {model}", quiet=quiet):
+        return ranker.predict(wide)
 
 
 def load_ranker(path: Path) -> Ranker:
     """The ranker in a file."""
     from rankwell.rankers.registry import load
 
-    # The system's own words for a file that is absent, a folder or not ours to read; load() would call it damaged.
-    path.open("rb").close()
+    check_readable(path)
     return load(path)
+
+
+def check_readable(path: Path) -> None:
+    """Raise the system's own error for a file that is absent, a folder, or not ours to read.
+
+    A pipe is only looked at: opening it would take its content from the one who reads it next.
+    """
+    if str(path) != "-" and (path.is_file() or path.is_dir() or not path.exists()):
+        path.open("rb").close()
 
 
 def is_ranker(path: Path) -> bool:
@@ -69,10 +85,9 @@ def is_ranker(path: Path) -> bool:
     return path.is_file() and is_ranker_file(path)
 
 
-def _run(path: Path, ranker: Ranker | None, dataset: RankingDataset, quiet: bool) -> Run:
+def _run(path: Path, ranker: Ranker | None, data: Path, dataset: RankingDataset, quiet: bool) -> Run:
     from rankwell.data.scores import read_scores
 
     if ranker is None:
         return Run(path, read_scores(path, n_docs=dataset.n_docs))
-    with progress_bar(f"scoring with {path}", quiet=quiet):
-        return Run(path, ranker.predict(dataset))
+    return Run(path, score(path, ranker, data, dataset, quiet=quiet))

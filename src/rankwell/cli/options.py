@@ -44,5 +44,9 @@ NormalizeOption = Annotated[
         show_default=False,
     ),
 ]
+SkipOption = Annotated[
+    bool,
+    typer.Option("--skip-bad-lines", help="Leave out lines of the data that break the format, and say how many."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else, on stdout.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress bars on stderr.")]

@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from rankwell.cli.console import say
-from rankwell.cli.inputs import load_ranker, read_data
-from rankwell.cli.options import QuietOption
+from rankwell.cli.console import say, show_log
+from rankwell.cli.inputs import load_ranker, read_data, score
+from rankwell.cli.options import QuietOption, SkipOption
 from rankwell.cli.output_file import check_output, write_output
-from rankwell.cli.progress import progress_bar
 
 
 def predict(
@@ -20,6 +19,7 @@ def predict(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="Where the scores are written; - is stdout.")
     ],
+    skip_bad_lines: SkipOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Score every row of a data file: one score a line, in the order of the rows.
@@ -30,11 +30,10 @@ def predict(
     """
     from rankwell.data.scores import format_scores
 
+    show_log(quiet=quiet)
     check_output(out)
     ranker = load_ranker(model)
-    dataset = read_data(data, n_features=ranker.n_features_in_, quiet=quiet)
-    with progress_bar(f"scoring {data}", quiet=quiet):
-        content = format_scores(ranker.predict(dataset))
-    write_output(out, content)
+    dataset = read_data(data, skip_bad_lines=skip_bad_lines, quiet=quiet)
+    write_output(out, format_scores(score(model, ranker, data, dataset, quiet=quiet)))
     if str(out) != "-":
         say(f"{dataset.n_docs} scores written to {out}", quiet=quiet)

@@ -29,6 +29,11 @@ class ProgressBar:
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, completed=done, total=total, note=note)
 
+    def bytes_read(self, done: int, total: int | None) -> None:
+        """A reader's callback: bytes done of those there are, where that is known."""
+        if total is not None:
+            self.show(done=done, total=total)
+
     def describe(self, text: str) -> None:
         """What is being done now."""
         if self._progress is not None and self._task is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwell.cli.console import print_json, results, say, show_log
+from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import jsonable, make_table, metric_text
 from rankwell.cli.inputs import read_data
 from rankwell.cli.options import (
@@ -21,6 +21,7 @@ from rankwell.cli.options import (
     NormalizeOption,
     QuietOption,
     SetOption,
+    SkipOption,
 )
 from rankwell.cli.output_file import check_output
 from rankwell.cli.progress import progress_bar
@@ -60,6 +61,7 @@ def train(
             "--init", metavar="FILE", help="A ranker file of the same kind to go on from.", show_default=False
         ),
     ] = None,
+    skip_bad_lines: SkipOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -75,7 +77,7 @@ def train(
     chosen_metrics = parse_metrics(metrics if metric is None else f"{metric},{metrics}")
     chosen_convention = get_convention(convention)
     check_output(out)
-    parts = _read_parts(data, vali, quiet)
+    parts = _read_parts(data, vali, skip_bad_lines, quiet)
     seconds = _fit(ranker, parts, init, quiet)
     evaluations = _measure(ranker, parts, chosen_metrics, chosen_convention)
     ranker.metrics_ = {
@@ -90,17 +92,15 @@ def train(
         say(f"{ranker.name} trained in {seconds:.2f} s, written to {out}", quiet=quiet)
 
 
-def _read_parts(data: Path, vali: Path | None, quiet: bool) -> dict[str, RankingDataset]:
+def _read_parts(data: Path, vali: Path | None, skip_bad_lines: bool, quiet: bool) -> dict[str, RankingDataset]:
     """Training and validation data, as wide as the wider of them."""
-    parts = {"train": read_data(data, quiet=quiet)}
-    if vali is None:
-        return parts
-    parts["validation"] = read_data(vali, quiet=quiet)
+    from rankwell.data.widening import widened
+
+    parts = {"train": read_data(data, skip_bad_lines=skip_bad_lines, quiet=quiet)}
+    if vali is not None:
+        parts["validation"] = read_data(vali, skip_bad_lines=skip_bad_lines, quiet=quiet)
     widest = max(part.n_features for part in parts.values())
-    for part, path in (("train", data), ("validation", vali)):
-        if parts[part].n_features < widest:
-            parts[part] = read_data(path, n_features=widest, quiet=quiet)
-    return parts
+    return {name: widened(part, widest) for name, part in parts.items()}
 
 
 def _fit(ranker: Ranker, parts: Mapping[str, RankingDataset], init: Path | None, quiet: bool) -> float:
@@ -140,4 +140,4 @@ def _print_metrics(evaluations: Mapping[str, Evaluation]) -> None:
     for name in first.mean:
         figures = (metric_text(evaluation.mean[name]) for evaluation in evaluations.values())
         table.add_row(name, first.convention.name, *figures)
-    results().print(table)
+    show(table)

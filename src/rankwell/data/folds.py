@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rankwell.data.dataset import RankingDataset
+from rankwell.data.widening import widened
 from rankwell.errors import DataError
 
 PARTS = {"train": ("train",), "validation": ("vali", "valid", "validation"), "test": ("test",)}
@@ -76,16 +77,13 @@ def find_folds(directory: str | os.PathLike[str]) -> list[Fold]:
     )
 
 
-def read_fold(fold: Fold) -> FoldData:
-    """Read the three parts of a fold."""
+def read_fold(fold: Fold, *, on_bad_line: str = "error") -> FoldData:
+    """Read the three parts of a fold; `on_bad_line` as in `rankwell.read`."""
     from rankwell.data.files import read
 
-    parts = {name: read(path) for name, path in fold.files()}
+    parts = {name: read(path, on_bad_line=on_bad_line) for name, path in fold.files()}
     widest = max(part.n_features for part in parts.values())
-    for name, path in fold.files():
-        if parts[name].n_features < widest:
-            parts[name] = read(path, n_features=widest)
-    return FoldData(fold.name, **parts)
+    return FoldData(fold.name, **{name: widened(part, widest) for name, part in parts.items()})
 
 
 def _fold(folder: Path) -> Fold:
