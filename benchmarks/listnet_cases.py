@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
@@ -53,8 +55,7 @@ def network_problem(
     random = np.random.default_rng(0)
     widths = [dataset.n_features, *hidden, 1]
     layers = [
-        (random.normal(size=(units, inputs)) / np.sqrt(inputs), np.zeros(units))
-        for inputs, units in zip(widths[:-1], widths[1:], strict=True)
+        (random.normal(size=(units, inputs)) / np.sqrt(inputs), np.zeros(units)) for inputs, units in pairwise(widths)
     ]
     flat = pack_layers(shape, layers)
     return problem, NetworkState(flat, np.zeros_like(flat), np.zeros_like(flat))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,7 @@ def backward(fmt, scale_exponent, hidden=(5,), n=9, n_features=4, spread=1.0, ou
     rng = np.random.default_rng(len(hidden) + n)
     shape = network_shape(n_features, hidden, "sigmoid", output)
     sizes = [n_features, *hidden, 1]
-    layers = [(rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in zip(sizes[:-1], sizes[1:], strict=True)]
+    layers = [(rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in pairwise(sizes)]
     flat = pack_layers(shape, layers)
     layers = unpack_layers(shape, flat)
     features = rng.uniform(0, 1, (n, n_features)).astype(np.float32)
@@ -36,13 +38,17 @@ def backward(fmt, scale_exponent, hidden=(5,), n=9, n_features=4, spread=1.0, ou
     chunk = 4
     for first in range(0, n, chunk):
         last = min(first + chunk, n)
-        forward(shape, flat, features[first:last], outputs[first * shape.n_hidden :], scores[first:last], 0.0, np.uint64(0))
+        forward(
+            shape, flat, features[first:last], outputs[first * shape.n_hidden :], scores[first:last], 0.0, np.uint64(0)
+        )
     quantised = np.array([[model.quantise(x, fmt.feature_bits, fmt.bits) for x in row] for row in features], np.int32)
     gradient = np.zeros(shape.n_parameters, dtype=np.float32)
     fixed_point_backward(
         shape, fmt, scale_exponent, flat, quantised, outputs, chunk, scores, slopes, probabilities, gradient
     )
-    exact = network.forward(features, [(w, b, a) for (w, b), a in zip(layers, ["sigmoid"] * len(hidden) + [output], strict=True)])
+    exact = network.forward(
+        features, [(w, b, a) for (w, b), a in zip(layers, ["sigmoid"] * len(hidden) + [output], strict=True)]
+    )
     # The model reads the very activations that the kernel read.
     hidden_outputs, column = [], 0
     for units in hidden:

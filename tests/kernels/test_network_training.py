@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -21,10 +23,17 @@ BACKENDS = [
     "cpu",
     pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(NO_CUDA is not None, reason=NO_CUDA or "")]),
 ]
-NETWORKS = [((), "identity", "identity"), ((15,), "sigmoid", "sigmoid"), ((8,), "relu", "identity"), ((3,), "tanh", "identity")]
+NETWORKS = [
+    ((), "identity", "identity"),
+    ((15,), "sigmoid", "sigmoid"),
+    ((8,), "relu", "identity"),
+    ((3,), "tanh", "identity"),
+]
 
 
-def make_problem(sizes, hidden, activation, output, *, k=1, batch=1, optimizer=None, kind=EXACT, labels=3, seed=0, dropout=0.0):
+def make_problem(
+    sizes, hidden, activation, output, *, k=1, batch=1, optimizer=None, kind=EXACT, labels=3, seed=0, dropout=0.0
+):
     rng = np.random.default_rng(seed)
     query_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     n_docs = int(query_ptr[-1])
@@ -41,7 +50,7 @@ def make_problem(sizes, hidden, activation, output, *, k=1, batch=1, optimizer=N
         dropout=dropout,
     )
     widths = [6, *hidden, 1]
-    layers = [(rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in zip(widths[:-1], widths[1:], strict=True)]
+    layers = [(rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in pairwise(widths)]
     flat = pack_layers(shape, layers)
     return problem, NetworkState(flat, np.zeros_like(flat), np.zeros_like(flat))
 

@@ -14,8 +14,8 @@ What enters back propagation (forward pass and loss stay float32), b = `bits` (t
     w           weights          e = WEIGHT_BITS
 
 Products: ds = u·slope(s) (sigmoid output only); Δw_out += ds·a; δ = (ds·w)·slope(a); Δw += δ·x; a deeper layer's δ sums
-δ·w over the layer above in an accumulator and is saturated to b bits. Accumulators have `accumulator_bits` (bw2) bits, one
-for every parameter and batch. The update is Σ_B accumulator·2^(e−b+1)/(F·2^B), in float32.
+δ·w over the layer above in an accumulator and is saturated to b bits. Accumulators have `accumulator_bits` (bw2) bits,
+one for every parameter and batch. The update is Σ_B accumulator·2^(e−b+1)/(F·2^B), in float32.
 
 | method     | F                                  | B                                                     |
 | ---------- | ---------------------------------- | ----------------------------------------------------- |
@@ -24,7 +24,7 @@ for every parameter and batch. The update is Σ_B accumulator·2^(e−b+1)/(F·2
 | `batch`    | the same                           | clip(⌊−log2 max(P_y(d), |∂L/∂s_d|)⌋, 0, M − 1)        |
 
 The thesis sorts permutations into batches by P(y, π); the collapsed loss has none, so a document is sorted by its
-probability to be in the top k (under the exact losses) or its gradient, whichever is larger: the scaled value then fits.
+probability to be in the top k (under the exact losses) or its gradient, whichever is larger: the scaled value fits.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MOST_ACCUMULATOR_BITS = 62
 
 
 class FixedPointFormat(NamedTuple):
-    """bits : bw1; accumulator_bits : bw2; method : DIRECT, ADAPTIVE or BATCH; batches : M; feature_bits : x's exponent."""
+    """bits : bw1; accumulator_bits : bw2; method : DIRECT, ADAPTIVE, BATCH; batches : M; feature_bits : of x."""
 
     bits: int
     accumulator_bits: int
@@ -59,7 +59,8 @@ def bits_of_precision(precision: str) -> int | None:
     match = re.fullmatch(r"fixed(\d+)", precision) if isinstance(precision, str) else None
     if match is None or not FEWEST_BITS <= int(match[1]) <= MOST_BITS:
         raise ParameterError(
-            f"precision must be 'float32' or 'fixedN' with {FEWEST_BITS} ≤ N ≤ {MOST_BITS} (as 'fixed8'), got {precision!r}."
+            f"precision must be 'float32' or 'fixedN' with {FEWEST_BITS} ≤ N ≤ {MOST_BITS} (as 'fixed8'), "
+            f"got {precision!r}."
         )
     return int(match[1])
 

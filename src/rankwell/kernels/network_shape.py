@@ -19,7 +19,7 @@ class NetworkShape(NamedTuple):
     """The sizes and places that kernels read; the int64 arrays have one entry a hidden layer.
 
     inputs, units : the layer's width in and out; weights, biases : where they start in the flat array; columns : how
-    many hidden units stand before the layer's. output_weights : where the output unit's weights start, its bias is last.
+    many hidden units stand before the layer's. output_weights : where the output's weights start; its bias is last.
     """
 
     n_features: int

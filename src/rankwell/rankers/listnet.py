@@ -8,6 +8,7 @@ The exact losses need no permutations (docs/algorithms/listnet.md): Top-1 and To
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 from rankwell.errors import ParameterError
@@ -142,7 +143,7 @@ class ListNet(NeuralRanker):
 
     def _check_factors(self) -> None:
         factors = tuple(self.sample_factors)
-        falling = all(earlier >= later for earlier, later in zip(factors[:-1], factors[1:], strict=True))
+        falling = all(earlier >= later for earlier, later in pairwise(factors))
         if len(factors) != self.k or not falling or not all(0 < factor <= 1 for factor in factors):
             raise ParameterError(
                 f"sample_factors must be k = {self.k} numbers in (0, 1] that do not grow, got {factors}."

@@ -1,5 +1,5 @@
-"""NeuralRanker: what ListNet and its rivals share. A network scores documents (equation 2.5), a loss over a query's list
-says how wrong the scores are, and gradient descent follows it query by query.
+"""NeuralRanker: what ListNet and its rivals share. A network scores documents (equation 2.5), a loss over a query's
+list says how wrong the scores are, and gradient descent follows it query by query.
 
     s_i = out(Σ_h w_h·act(Σ_f w_hf·x_if + b_h) + b)
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -41,6 +42,8 @@ from rankwell.solvers.first_order import FirstOrder
 
 ACTIVATIONS = {"sigmoid": "sigmoid", "relu": "relu", "tanh": "tanh", "linear": "identity"}
 OUTPUTS = ("auto", "sigmoid", "identity")
+# A hidden layer's sums stay in a thread's registers.
+MOST_CUDA_UNITS = 64
 # What does not change the model, and so is no part of a checkpoint's fingerprint.
 _WITHOUT_EFFECT = frozenset({"n_jobs", "checkpoint", "checkpoint_every", "n_epochs"})
 
@@ -91,7 +94,7 @@ class NeuralRanker(Ranker):
     normalize : str
         See `rankwell.scoring.normaliser`.
     device : "auto", "cpu" or "cuda"
-        CUDA trains float32 networks of at most one hidden layer by the exact ListNet losses.
+        CUDA trains float32 networks of at most one hidden layer of 64 units by the exact ListNet losses.
     random_state : int
     n_jobs : int, optional
         Threads; the model does not depend on it.
@@ -180,7 +183,9 @@ class NeuralRanker(Ranker):
         bits_of_precision(self.precision)
         check_swap(self.swap, has_validation=True)
         if self.fixed_point not in METHODS:
-            raise ParameterError(f"fixed_point must be one of {', '.join(map(repr, METHODS))}, got {self.fixed_point!r}.")
+            raise ParameterError(
+                f"fixed_point must be one of {', '.join(map(repr, METHODS))}, got {self.fixed_point!r}."
+            )
         if self.fixed_point_batches < 1:
             raise ParameterError(f"fixed_point_batches must be 1 or more, got {self.fixed_point_batches}.")
         if self._is_fixed_point() and self.hidden and self.activation != "sigmoid":
@@ -211,7 +216,7 @@ class NeuralRanker(Ranker):
 
     def _supported_devices(self) -> tuple[str, ...]:
         """CUDA trains float32 networks of at most one hidden layer by the exact losses; the CPU everything."""
-        small = len(self.hidden) <= 1 and self.dropout == 0
+        small = len(self.hidden) <= 1 and max(self.hidden, default=0) <= MOST_CUDA_UNITS and self.dropout == 0
         return ("cpu", "cuda") if small and not self._is_fixed_point() and self._list_loss().kind == EXACT else ("cpu",)
 
     def _train(self, task: TrainingTask) -> TrainedModel:
@@ -245,14 +250,14 @@ class NeuralRanker(Ranker):
         """Random weights (uniform, ±√(6/(inputs + units))) and zero biases; or the earlier model's."""
         random = np.random.default_rng(self.random_state)
         if task.init_model is not None:
-            layers = [(layer.weights, layer.bias) for layer in task.init_model.description_.layers]  # type: ignore[union-attr]
-            if [len(bias) for _, bias in layers] != [*self.hidden, 1]:
-                units = [len(bias) for _, bias in layers[:-1]]
-                raise ParameterError(f"init_model has hidden={tuple(units)}, this ranker {tuple(self.hidden)}.")
+            earlier = [layer for layer in task.init_model.description_.layers if isinstance(layer, Dense)]
+            layers = [(layer.weights, layer.bias) for layer in earlier]
+            hidden = tuple(len(bias) for _, bias in layers[:-1])
+            if hidden != tuple(self.hidden):
+                raise ParameterError(f"init_model has hidden={hidden}, this ranker {tuple(self.hidden)}.")
         else:
-            sizes = [shape.n_features, *self.hidden, 1]
             layers = []
-            for inputs, units in zip(sizes[:-1], sizes[1:], strict=True):
+            for inputs, units in pairwise([shape.n_features, *self.hidden, 1]):
                 bound = np.sqrt(6.0 / (inputs + units))
                 layers.append((random.uniform(-bound, bound, (units, inputs)), np.zeros(units)))
         parameters = pack_layers(shape, layers)
@@ -317,4 +322,3 @@ class NeuralRanker(Ranker):
         watched = next((values for name, values in figures.items() if name.startswith("validation")), None)
         best = None if watched is None else int(np.argmax(watched)) + 1
         return plot_history(figures, step_name="epoch", best_step=best, title=type(self).__name__, path=path)
-

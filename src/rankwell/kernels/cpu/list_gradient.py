@@ -97,7 +97,9 @@ def _stochastic(k, n_samples, distribution, factors, scores, truth, seed, double
     return stochastic_loss(places, n_samples, distribution, scores, truth[0], seed, doubles, gradient)
 
 
-def _position_aware(k, n_samples, distribution, factors, scores, truth, seed, doubles, lists, parts, gradient, parallel):
+def _position_aware(
+    k, n_samples, distribution, factors, scores, truth, seed, doubles, lists, parts, gradient, parallel
+):
     places = places_that_count(k, len(scores))
     return position_aware_loss(factors[:places], scores, truth[0], seed, doubles, gradient)
 

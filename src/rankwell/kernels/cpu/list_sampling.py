@@ -2,9 +2,9 @@
 
 Both samplers minimise −Σ_π w_π·log P(s, π) / Σ_π w_π over sampled k-tuples π of one list.
 
-`stochastic` (Algorithm 2; Luo et al. 2015) draws tuples from a distribution q: *uniform* over documents, *fixed* (P_y of the
-labels) or *adaptive* (P_s of the current scores), and weighs each by w_π = P_y(π)/q(π), so all three estimate the exact
-loss. `position-aware` (Algorithm 6) draws f_j·n documents for place j, by P_y without replacement, and takes every
+`stochastic` (Algorithm 2; Luo et al. 2015) draws tuples from a distribution q: *uniform* over documents, *fixed* (P_y
+of the labels) or *adaptive* (P_s of the current scores), and weighs each by w_π = P_y(π)/q(π), so all three estimate the
+exact loss. `position-aware` (Algorithm 6) draws f_j·n documents for place j, by P_y without replacement, and takes every
 tuple of different documents from these sets with w_π = P_y(π). Its last place costs no logarithms: the remaining sum
 before it is shared by all its documents.
 
@@ -217,7 +217,7 @@ def position_aware_loss(factors, scores, labels, seed, scratch, gradient):
     chosen[:] = 0.0
     sizes, places, candidates = np.empty(k, np.int64), np.zeros(k, np.int64), np.empty((k, n), np.int64)
     for j in range(k):
-        sizes[j] = min(max(int(math.ceil(factors[j] * n)), j + 1), n)
+        sizes[j] = min(max(math.ceil(factors[j] * n), j + 1), n)
         draw_documents(labels, 1.0, sizes[j], seed, j, keys, candidates[j])
     last, weights = candidates[k - 1], np.empty(n)
     more = True

@@ -104,8 +104,8 @@ def _layer_weights(shape, flat, place):
 def forward(shape, parameters, features, hidden, scores, rate, seed):
     """Score some documents; their hidden units' outputs stay in `hidden` for `backward`.
 
-    features : float32 (n_docs, n_features), C order; hidden : float32 (≥ n_docs · n_hidden,); scores : float32 (n_docs,)
-    rate, seed : dropout; rate is 0.0 outside of training.
+    features : float32 (n_docs, n_features), C order; hidden : float32 (≥ n_docs · n_hidden,); scores : float32
+    (n_docs,). rate, seed : dropout; rate is 0.0 outside of training.
     """
     n = features.shape[0]
     x = features

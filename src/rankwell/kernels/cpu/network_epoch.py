@@ -107,7 +107,9 @@ def slot_gradient(functions, shape, loss, fmt, step, parameters, lists, order, w
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def query_steps(functions, shape, loss, fmt, step, optimizer, steps_before, parameters, first, second, lists, order, work):
+def query_steps(
+    functions, shape, loss, fmt, step, optimizer, steps_before, parameters, first, second, lists, order, work
+):
     """One step a query, in `order`; returns the sum of their losses."""
     total = 0.0
     gradient = work.gradients[0]
@@ -116,9 +118,7 @@ def query_steps(functions, shape, loss, fmt, step, optimizer, steps_before, para
         gradient[:] = np.float32(0.0)
         large = lists.query_ptr[query + 1] - lists.query_ptr[query] >= PARALLEL_DOCS
         total += query_gradient(functions, shape, loss, fmt, step, parameters, lists, query, work, 0, large)
-        first_order_step(
-            optimizer, step.learning_rate, steps_before + place + 1, parameters, gradient, first, second
-        )
+        first_order_step(optimizer, step.learning_rate, steps_before + place + 1, parameters, gradient, first, second)
     return total
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numba import get_num_threads
-from numba.core.errors import NumbaExperimentalFeatureWarning
 
+from rankwell.kernels.cpu.first_class_functions import allow_function_values
 from rankwell.kernels.cpu.first_order import first_order_step
 from rankwell.kernels.cpu.list_gradient import list_gradient, list_scratch, list_truth
 from rankwell.kernels.cpu.network import chunk_docs
@@ -30,14 +27,6 @@ from rankwell.kernels.list_losses import EXACT
 from rankwell.kernels.listnet_interface import NetworkProblem, NetworkState
 
 _FLOAT32 = FixedPointFormat(bits=32, accumulator_bits=62, method=0, batches=1, feature_bits=0)
-
-
-@contextmanager
-def _first_class_functions() -> Iterator[None]:
-    """Numba warns once that passing compiled functions as values is young; the tests hold it to what we use."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        yield
 
 
 class CpuNetworkTrainer:
@@ -105,7 +94,7 @@ class CpuNetworkTrainer:
         )
         functions = ((list_gradient(problem.loss),) * 2, (query_backward(step.fixed),) * 2)
         setting = (functions, problem.shape, problem.loss, fmt, step)
-        with _first_class_functions():
+        with allow_function_values():
             if problem.batch_queries == 1:
                 loss = query_steps(
                     *setting, problem.optimizer, state.steps, state.parameters, state.first, state.second, lists, order,
@@ -122,6 +111,7 @@ class CpuNetworkTrainer:
     ) -> float:
         """One step a batch of queries, by the mean of their gradients."""
         loss = 0.0
+        kernel: Any = slot_gradient
         gradients = self._work.gradients
         gradient = gradients[0]
         rate = setting[-1].learning_rate
@@ -129,7 +119,7 @@ class CpuNetworkTrainer:
             batch = order[start : start + self._problem.batch_queries]
 
             def one_slot(slot: int, batch: np.ndarray = batch) -> float:
-                return slot_gradient(*setting, state.parameters, lists, batch, self._work, slot)  # type: ignore[no-any-return]
+                return float(kernel(*setting, state.parameters, lists, batch, self._work, slot))
 
             used = min(SLOTS, len(batch))
             loss += sum(pool.map(one_slot, range(used)))

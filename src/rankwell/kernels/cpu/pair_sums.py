@@ -2,8 +2,8 @@
 
     q_ab = w_ab / d_ab,   w_ab = r_a·E_b + r_b·E_a,   d_ab = S − e_a − e_b
 
-`row[a]` is Σ_b q_ab, and the loss is Σ_{a<b} w_ab·log d_ab. Each unordered pair is visited once, four rows at a time, so
-that the other document's values are loaded once for four pairs. The rows are dealt to a fixed number of parts whose
+`row[a]` is Σ_b q_ab, and the loss is Σ_{a<b} w_ab·log d_ab. Each unordered pair is visited once, four rows at a time,
+so that the other document's values are loaded once for four pairs. The rows are dealt to a fixed number of parts whose
 column sums are added in a fixed order: the result is the same on any number of threads.
 
 Divisions and logarithms are float32 vectors, and the compiler may reorder a row's sum (`reassoc`): all terms are

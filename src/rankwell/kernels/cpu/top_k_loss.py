@@ -4,7 +4,7 @@ A list's ground truth is a table `truth`, float64 (5, n_docs), made once from th
 
     MEMBERSHIP  m_i = P_y(i is in the top k)
     FIRST       P_i = P_y(i is first)
-    RATIO       r_a, EXPONENTIAL E_b   with P_y(a, b) = r_a·E_b for the first two places; both 0 for the best document y1
+    RATIO       r_a, EXPONENTIAL E_b   with P_y(a, b) = r_a·E_b for the first two places; both 0 for y1, the best one
     AFTER_BEST  c_b = P_y(y1, b) + P_y(b, y1); 0 for y1
 
 The gradient of the loss by score i is `expected_i − m_i`, where expected_i = Σ_{beginnings} P_y(beginning)·P_s(i comes
@@ -23,6 +23,8 @@ from rankwell.kernels.cpu.score_levels import score_levels
 MEMBERSHIP, FIRST, RATIO, EXPONENTIAL, AFTER_BEST = range(5)
 TRUTH_ROWS = 5
 MOST_EXACT_PLACES = 3
+# A document of this probability cannot change a float32 gradient.
+NEGLIGIBLE = 1e-30
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -97,22 +99,33 @@ def _pairs_of_best_label(truth, best_label, best, levels, sums, removed):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _without_best(truth, top, levels, sums, lists):
-    """lists[:3] = e, r, E of all documents but the best-scored one; lists[3, 0] = S, in the lists' own type."""
+    """lists[:3] = e, r, E of the documents that count in a pair; returns how many.
+
+    The best-scored document's pairs are another level's. A document whose E is negligible has no pair above that
+    probability: where every document has a label of its own, that is all but the best hundred.
+    lists[3, 0] = S and lists[4] = the documents' numbers, in the lists' own type.
+    """
     place = 0
     for i in range(levels.shape[1]):
-        if i != top[0]:
+        if i != top[0] and truth[EXPONENTIAL, i] > NEGLIGIBLE:
             lists[0, place], lists[1, place], lists[2, place] = levels[0, i], truth[RATIO, i], truth[EXPONENTIAL, i]
+            lists[4, place] = i
             place += 1
     lists[3, 0] = sums[0]
+    return place
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _third_without_best(truth, best_label, top, levels, sums, removed, expected):
-    """Pairs without the best-scored document: level 0, from their row sums in removed[:n − 1]; returns y1's log part."""
+def _third_without_best(truth, best_label, top, levels, sums, lists, count, removed, expected):
+    """Pairs without the best-scored document: level 0, from the row sums at removed[:count]; returns y1's log part."""
     n, best = len(expected), top[0]
-    for i in range(n - 1, best, -1):
-        removed[i] = removed[i - 1]
-    removed[best] = 0.0
+    place = count - 1
+    for i in range(n - 1, -1, -1):
+        if place >= 0 and lists[4, place] == i:
+            removed[i] = removed[place]
+            place -= 1
+        else:
+            removed[i] = 0.0
     loss = 0.0
     if best_label != best:
         loss = _pairs_of_best_label(truth, best_label, best, levels, sums, removed)
@@ -173,8 +186,8 @@ def top_two_loss(k, scores, truth, scratch, gradient):
 def top_three_loss(scores, truth, scratch, lists, parts, gradient, parallel):
     """The exact Top-3 loss of a list of at least two; its gradient by the scores goes to `gradient`.
 
-    lists : float32 (≥ 4, ≥ n_docs); parts : float32 (2, PARTS, ≥ n_docs), both scratch. parallel : whether the O(n²) part
-    may use all threads; the result is the same.
+    lists : float32 (≥ 5, ≥ n_docs); parts : float32 (2, PARTS, ≥ n_docs), both scratch. parallel : whether the O(n²)
+    part may use all threads; the result is the same.
     """
     n = len(scores)
     places = places_that_count(3, n)
@@ -184,13 +197,13 @@ def top_three_loss(scores, truth, scratch, lists, parts, gradient, parallel):
         levels, removed = scratch[:MOST_EXACT_PLACES, :n], scratch[MOST_EXACT_PLACES, :n]
         best_label = np.argmax(truth[FIRST])
         loss += _third_after_best(depth, truth, best_label, top, levels, sums, removed, gradient)
-        _without_best(truth, top, levels, sums, lists)
-        e, r, big = lists[0, : n - 1], lists[1, : n - 1], lists[2, : n - 1]
+        count = _without_best(truth, top, levels, sums, lists)
+        e, r, big = lists[0, :count], lists[1, :count], lists[2, :count]
         if parallel:
             loss += pair_sums_parallel(lists[3, 0], e, r, big, parts[0], parts[1], removed)
         else:
             loss += pair_sums(lists[3, 0], e, r, big, parts[0], parts[1], removed)
-        loss += _third_without_best(truth, best_label, top, levels, sums, removed, gradient)
+        loss += _third_without_best(truth, best_label, top, levels, sums, lists, count, removed, gradient)
     return loss + _against_truth(scores, truth, gradient)
 
 
@@ -201,7 +214,7 @@ def _list_truth(k, labels, truth):
     truth[:] = 0.0
     if n < 2:
         return
-    scratch, lists = np.empty((4, n)), np.empty((4, n))
+    scratch, lists = np.empty((4, n)), np.empty((5, n))
     top, sums, depth = np.empty(3, np.int64), np.empty(3), np.empty(3)
     levels, removed = scratch[:MOST_EXACT_PLACES, :n], scratch[MOST_EXACT_PLACES, :n]
     score_levels(labels, 2, top, levels, sums)
@@ -217,9 +230,9 @@ def _list_truth(k, labels, truth):
     _two_places(places, labels, truth, scratch, top, sums, depth, expected)
     if places == 3:
         _third_after_best(depth, truth, top[0], top, levels, sums, removed, expected)
-        _without_best(truth, top, levels, sums, lists)
-        row_sums(lists[3, 0], lists[0, : n - 1], lists[1, : n - 1], lists[2, : n - 1], removed)
-        _third_without_best(truth, top[0], top, levels, sums, removed, expected)
+        count = _without_best(truth, top, levels, sums, lists)
+        row_sums(lists[3, 0], lists[0, :count], lists[1, :count], lists[2, :count], removed)
+        _third_without_best(truth, top[0], top, levels, sums, lists, count, removed, expected)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", parallel=True)

@@ -17,7 +17,6 @@ from rankwell.kernels.optimizer_settings import ADAM
 TEAM = 8
 THREADS = 512
 TILE = 64
-MOST_UNITS = 64
 FEATURE_FORMATS = {"float32": 32, "float16": 16, "int8": 8}
 
 
@@ -141,7 +140,13 @@ class CudaNetworkTrainer:
         for number, start in enumerate(range(0, len(order), problem.batch_queries)):
             batch = order[start : start + problem.batch_queries]
             self.gradients(batch, memory[0], losses)
-            arguments = [self._buffers[3], *optimizer, np.int32(len(batch)), np.int64(steps_before + number + 1), *memory]
+            arguments = [
+                self._buffers[3],
+                *optimizer,
+                np.int32(len(batch)),
+                np.int64(steps_before + number + 1),
+                *memory,
+            ]
             step((warps,), (256,), tuple(arguments))
         return losses
 

@@ -1,4 +1,4 @@
-"""The integer model of fixed-point back propagation, in Python's unbounded integers: what `fixed_point_format` defines."""
+"""The integer model of fixed-point back propagation, in unbounded integers: what `fixed_point_format` defines."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def fixed_point_backward(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """∂L/∂weights and ∂L/∂bias of every layer for one query; hidden layers have sigmoids.
 
-    hidden : each hidden layer's outputs (n_docs, units); layers : weights (n_out, n_in), bias (n_out,), the output last.
+    hidden : each hidden layer's outputs (n_docs, units); layers : weights (n_out, n_in) and bias, the output last.
     """
     bits, wide = fmt.bits, fmt.accumulator_bits
     sums = [

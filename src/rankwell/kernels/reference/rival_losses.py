@@ -1,4 +1,4 @@
-"""RankNet, LambdaRank and ListMLE by their definitions, in float64. Each returns the loss and its gradient by the scores."""
+"""RankNet, LambdaRank and ListMLE by their definitions, in float64: the loss and its gradient by the scores."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The Top-k ListNet loss (equations 2.6 to 2.8) by its definition: slow, in float64, right.
 
-`enumerated_loss` sums over all n!/(n−k)! ordered k-tuples, as the equation does. `top_k_loss` uses that log P(s, π) is a
-sum over places: it sums over the tuples' beginnings only, and each remaining sum is a log-sum-exp of its own, so that no
-label and no score is too large for it. Both return the loss and its gradient by the scores.
+`enumerated_loss` sums over all n!/(n−k)! ordered k-tuples, as the equation does. `top_k_loss` uses that log P(s, π) is
+a sum over places: it sums over the tuples' beginnings only, and each remaining sum is a log-sum-exp of its own, so that
+no label and no score is too large for it. Both return the loss and its gradient by the scores.
 """
 
 from __future__ import annotations

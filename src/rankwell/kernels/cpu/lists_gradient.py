@@ -1,0 +1,42 @@
+"""A loss over many lists, without a network: scores in, losses and gradients out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from rankwell.kernels.cpu.first_class_functions import allow_function_values
+from rankwell.kernels.cpu.list_gradient import list_gradient, list_scratch
+from rankwell.kernels.cpu.random_numbers import random_bits
+from rankwell.kernels.list_losses import ListLoss
+
+
+def lists_gradient(
+    loss: ListLoss, scores: np.ndarray, truth: np.ndarray, query_ptr: np.ndarray, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """The loss of every list and ∂(its list's loss)/∂score of every document.
+
+    Parameters
+    ----------
+    scores : float32 (n_docs,); truth : from `list_gradient.list_truth`; query_ptr : int64 (n_queries + 1,)
+
+    Returns
+    -------
+    float64 (n_queries,), float64 (n_docs,)
+    """
+    scratch = list_scratch(loss, max(int(np.diff(query_ptr).max(initial=0)), 1))
+    losses, gradient = np.zeros(len(query_ptr) - 1), np.zeros(len(scores))
+    with allow_function_values():
+        _all_lists((list_gradient(loss),) * 2, loss, scores, truth, query_ptr, seed, scratch, losses, gradient)
+    return losses, gradient
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _all_lists(functions, loss, scores, truth, query_ptr, seed, scratch, losses, gradient):
+    for q in range(len(query_ptr) - 1):
+        start, end = query_ptr[q], query_ptr[q + 1]
+        if end - start >= 2:
+            losses[q] = functions[0](
+                loss.k, loss.n_samples, loss.distribution, loss.factors, scores[start:end], truth[:, start:end],
+                random_bits(seed, q, 0), scratch.doubles, scratch.lists, scratch.parts, gradient[start:end], False,
+            )  # fmt: skip
