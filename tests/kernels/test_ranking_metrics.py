@@ -111,13 +111,13 @@ def flatten(generated):
     return labels, scores, np.cumsum([0, *map(len, generated)])
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=300)
 @given(queries(9), rules_strategy([kinds.TIES_FILE_ORDER, kinds.TIES_REVERSE_FILE_ORDER]))
 def test_generated_queries(generated, rules):
     assert_like_the_reference(*flatten(generated), rules)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=150)
 @given(queries(5), rules_strategy([kinds.TIES_AVERAGE]))
 def test_generated_queries_with_averaged_ties(generated, rules):
     assert_like_the_reference(*flatten(generated), rules)
