@@ -1,7 +1,8 @@
 """The mistakes a user can make, as exceptions.
 
 Every message says what is wrong, where, what is allowed, what came, and the remedy. The command line prints a
-`RankwellError` as one line and exits with 1; anything else is a bug of ours and keeps its traceback.
+`RankwellError` as one line and exits with 1 (2 for a `ParameterError`: what was typed is not allowed); anything else is
+a bug of ours and keeps its traceback.
 """
 
 

@@ -40,6 +40,7 @@ def test_each_fold_is_tuned_on_its_validation_data(rankwell: Command, folds: Pat
     assert outcome.exit_code == 0
     report = json.loads(outcome.stdout)
     assert (report["ranker"], report["convention"], report["chosen_by"]) == ("least-squares", "letor4", "map")
+    assert report["parameters"] == {"normalize": "none"}
     assert [fold["fold"] for fold in report["folds"]] == ["Fold1", "Fold2", "Fold3"]
     for number, fold in enumerate(report["folds"], start=1):
         rankers = {

@@ -49,6 +49,7 @@ def test_a_file_without_the_last_features_is_scored_with_zeros(rankwell: Command
     narrow = rankwell("predict", "model.rank", "narrow.txt", "--out", "-")
     assert narrow.exit_code == 0
     assert narrow.stdout == zeros.stdout
+    assert narrow.stderr == "note: narrow.txt has 3 features, model.rank reads 4: the last 1 count as 0\n"
 
 
 def test_a_link_is_written_through(rankwell: Command, files: Path) -> None:
@@ -80,6 +81,7 @@ def test_a_truncated_ranker_file_is_refused(rankwell: Command, files: Path) -> N
         (("absent.rank", "test.txt"), "there is no file absent.rank"),
         (("model.rank", "absent.txt"), "there is no file absent.txt"),
         ((".", "test.txt"), "folder"),
+        (("model.rank", "model.rank"), "model.rank is a ranker file; here the data is needed."),
         (("test.txt", "test.txt"), "test.txt is not a ranker file"),
         (("model.rank", "wide.txt"), "model.rank reads 4 features, wide.txt has 8: they do not belong together."),
     ],

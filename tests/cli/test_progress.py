@@ -8,7 +8,7 @@ import time
 import pytest
 from rich.console import Console
 
-from rankwell.cli import progress
+from rankwell.cli import console, progress
 from rankwell.rankers.base import TrainingStep
 
 
@@ -34,6 +34,15 @@ def test_it_shows_steps_and_figures_in_a_terminal(monkeypatch: pytest.MonkeyPatc
     assert "training x" in screen.getvalue()
     assert "30%" in screen.getvalue()
     assert "loss 0.12346" in screen.getvalue()
+
+
+def test_what_is_said_meanwhile_goes_through_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = screen_of(monkeypatch, terminal=True, patience=0.0)
+    with progress.progress_bar("training x"):
+        time.sleep(0.1)
+        console.say("a note")
+    assert "a note" in screen.getvalue()
+    assert console.messages().file is not screen
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Optional, Union
+from typing import Any, Literal, Optional, Union
 
 import pytest
 
+from rankwell.cli.figures import value_text
 from rankwell.cli.settings import parameters_of, parse_grid, parse_settings
 from rankwell.errors import ParameterError
 from rankwell.rankers.least_squares import LeastSquares
+from rankwell.rankers.registry import RANKERS, ranker_class
 
 
 class Everything:
@@ -34,6 +36,7 @@ class Everything:
         open_=None,
         pair=(1, 2.5, "a"),
         hook: Callable[[int], int] | None = None,
+        anything: Any = None,
     ) -> None: ...
 
 
@@ -66,6 +69,9 @@ class Everything:
         ("open_=2.5", "open_", 2.5),
         ("pair=1,2.5,a", "pair", (1, 2.5, "a")),
         ("hook=none", "hook", None),
+        ("anything=gain,1e-4,fixed8", "anything", ("gain", 1e-4, "fixed8")),
+        ("anything=none", "anything", None),
+        ("anything=7", "anything", 7),
     ],
 )
 def test_text_becomes_the_annotated_type(setting: str, key: str, value: object) -> None:
@@ -140,3 +146,11 @@ def test_a_wrong_grid_says_what_is_allowed(entries: list[str], message: str) -> 
 
 def test_a_ranker_is_read_by_its_own_constructor() -> None:
     assert parameters_of(LeastSquares) == {"ridge": float, "normalize": str}
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_every_default_of_every_ranker_can_be_written_and_read_again(name: str) -> None:
+    ranker = ranker_class(name)()
+    for key in parameters_of(type(ranker)):
+        default = getattr(ranker, key)
+        assert parse_settings(type(ranker), [f"{key}={value_text(default)}"]) == {key: default}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 # Columns of a table that is piped into a file or a program: wide enough that nothing is cut or folded.
 _WIDTH_WITHOUT_TERMINAL = 200
 
+_consoles_of_bars: list[Console] = []
+
 
 def results() -> Console:
     """The console of what was asked for. Made anew each time, so that a redirected stdout is seen."""
@@ -20,6 +24,16 @@ def results() -> Console:
 
     width = None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
     return Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+
+
+@contextmanager
+def shared_with_bar(console: Console) -> Iterator[None]:
+    """`console` shows a progress bar during the block: whatever is said meanwhile goes through it."""
+    _consoles_of_bars.append(console)
+    try:
+        yield
+    finally:
+        _consoles_of_bars.remove(console)
 
 
 def show(result: RenderableType) -> None:
@@ -36,9 +50,11 @@ def show(result: RenderableType) -> None:
 
 
 def messages() -> Console:
-    """The console of notes, progress and errors: stderr."""
+    """The console of notes, progress and errors: stderr. While a bar is shown, the bar's own, which prints above it."""
     from rich.console import Console
 
+    if _consoles_of_bars:
+        return _consoles_of_bars[-1]
     return Console(file=sys.stderr, markup=False, highlight=False, emoji=False)
 
 
@@ -59,15 +75,23 @@ def print_json(content: Any) -> None:
 
 
 class _NoteHandler(logging.Handler):
-    """What the library logs (which device `auto` picked, ...) as notes."""
+    """What the library logs (which device `auto` picked, ...) as notes, each of them once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        say(record.getMessage())
+        text = record.getMessage()
+        if text not in self._said:
+            self._said.add(text)
+            say(text)
 
 
 def show_log(*, quiet: bool) -> None:
-    """Show what the library logs from now on: everything of interest, or with `quiet` only warnings."""
+    """Show what the library logs in this command: everything of interest, or with `quiet` only warnings."""
     logger = logging.getLogger("rankwell")
-    if not any(isinstance(handler, _NoteHandler) for handler in logger.handlers):
-        logger.addHandler(_NoteHandler())
+    for handler in [handler for handler in logger.handlers if isinstance(handler, _NoteHandler)]:
+        logger.removeHandler(handler)
+    logger.addHandler(_NoteHandler())
     logger.setLevel(logging.WARNING if quiet else logging.INFO)

@@ -148,10 +148,16 @@ def _print(ranker: Ranker, outcome: CrossValidation) -> None:
 
 def _report(ranker: Ranker, directory: Path, outcome: CrossValidation) -> dict[str, Any]:
     first = outcome.folds[0].selection
+    tried = first.chosen.parameters
+    fixed = {name: value for name, value in ranker.get_params(deep=False).items() if name not in tried}
     return jsonable(
         {
             "ranker": ranker.name,
-            "parameters": ranker.get_params(deep=False),
+            "parameters": {
+                name: value
+                for name, value in ranker.get_params(deep=False).items()
+                if name not in first.chosen.parameters
+            },
             "directory": str(directory),
             "convention": outcome.convention,
             "chosen_by": first.metric,

@@ -16,6 +16,14 @@ FAILED = 1
 USAGE = 2
 INTERRUPTED = 130
 
+_OPTIONS = {
+    "pass on_bad_line='skip'": "pass --skip-bad-lines",
+    "pass eval_set": "pass --vali",
+    "leave out init_model": "leave out --init",
+    "init_model": "--init",
+    "Rename it, or pass format=": "Rename it",
+    ", or pass format=": "",
+}
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -30,7 +38,7 @@ class Failure:
 def explain(error: BaseException) -> Failure | None:
     """The failure that `error` is to the user, or None where it is a bug."""
     if isinstance(error, RankwellError):
-        line = str(error).replace("pass on_bad_line='skip'", "pass --skip-bad-lines")
+        line = _in_words_of_options(str(error))
         if isinstance(error.__cause__, OSError):
             line = f"{line} {_remedy(error.__cause__)}"
         return Failure(line, USAGE if isinstance(error, ParameterError) else FAILED)
@@ -40,6 +48,13 @@ def explain(error: BaseException) -> Failure | None:
         detail = f" ({error})" if str(error) else ""
         return Failure(f"there is not enough memory for this{detail}. Use less data or a larger machine.", FAILED)
     return None
+
+
+def _in_words_of_options(message: str) -> str:
+    """The library's remedies name Python's parameters; here they have other names."""
+    for parameter, option in _OPTIONS.items():
+        message = message.replace(parameter, option)
+    return message
 
 
 def _complaint(error: OSError) -> str:

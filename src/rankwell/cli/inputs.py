@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankwell.cli.console import say
 from rankwell.cli.progress import progress_bar
 from rankwell.errors import DataError, ParameterError
 
@@ -30,6 +31,8 @@ def read_data(path: Path, *, skip_bad_lines: bool = False, quiet: bool = False) 
     from rankwell.data.files import read
 
     check_readable(path)
+    if is_ranker(path):
+        raise DataError(f"{path} is a ranker file; here the data is needed. Check the order of the files.")
     with progress_bar(f"reading {path}", quiet=quiet) as bar:
         return read(path, on_bad_line="skip" if skip_bad_lines else "error", progress=bar.bytes_read)
 
@@ -52,6 +55,11 @@ def score(model: Path, ranker: Ranker, data: Path, dataset: RankingDataset, *, q
     from rankwell.data.widening import widened
 
     wide = widened(dataset, ranker.n_features_in_)
+    if wide.n_features > dataset.n_features:
+        say(
+            f"note: {data} has {dataset.n_features} features, {model} reads {wide.n_features}: "
+            f"the last {wide.n_features - dataset.n_features} count as 0"
+        )
     if wide.n_features != ranker.n_features_in_:
         raise DataError(
             f"{model} reads {ranker.n_features_in_} features, {data} has {wide.n_features}: they do not belong "

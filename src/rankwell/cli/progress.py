@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rankwell.cli.console import messages
+from rankwell.cli.console import messages, shared_with_bar
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -68,7 +68,8 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[ProgressB
     timer.daemon = True
     timer.start()
     try:
-        yield ProgressBar(progress, task)
+        with shared_with_bar(console):
+            yield ProgressBar(progress, task)
     finally:
         timer.cancel()
         timer.join()

@@ -18,6 +18,8 @@ _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
 # Alternatives of a union are tried from the strictest to the one that takes any text.
 _STRICTNESS = (type(None), bool, int, float, Literal, tuple, str)
+# What a parameter without a type of its own may be.
+_GUESS = None | int | float | str
 
 
 class _NoMatchError(Exception):
@@ -96,7 +98,7 @@ def _parameter(ranker: type, key: str, option: str) -> Any:
 
 def _annotation_of_default(default: Any) -> Any:
     if default is None or default is inspect.Parameter.empty:
-        return None | int | float | str
+        return Any
     return type(default)
 
 
@@ -125,6 +127,8 @@ def _kind(annotation: Any) -> Any:
 
 
 def _convert(text: str, annotation: Any) -> Any:
+    if annotation is Any:
+        annotation = tuple if "," in text else _GUESS
     members = _members(annotation)
     expected = []
     for member in members:
@@ -147,7 +151,7 @@ def _convert_to_one(text: str, annotation: Any) -> Any:
         return _convert_choice(text, typing.get_args(annotation))
     if kind is tuple:
         return _convert_list(text, typing.get_args(annotation))
-    if annotation is str or annotation is Any:
+    if annotation is str:
         return text
     raise _NoMatchError("given in Python: it cannot be written on the command line")
 
@@ -184,7 +188,7 @@ def _convert_list(text: str, members: tuple[Any, ...]) -> tuple[Any, ...]:
     """Values separated by commas, all of the first member's type (tuple[int, ...], list[float]); empty is ()."""
     if not text:
         return ()
-    member = members[0] if members else int | float | str
+    member = members[0] if members else _GUESS
     try:
         return tuple(_convert(part.strip(), member) for part in text.split(","))
     except _NoMatchError as cause:
