@@ -266,3 +266,28 @@ def test_results_do_not_depend_on_the_number_of_threads():
             binning.bin_rows(features, rule_by_thresholds(table), 0, out)
             results.append([lowest.tobytes(), highest.tobytes(), table.tobytes(), numbers.tobytes(), out.tobytes()])
     assert results[0] == results[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by_width", [True, False])
+def test_every_float32_there_is(by_width):
+    """All 2³² of them, in ascending order: the bin rises by one behind each threshold, and nowhere else."""
+    rule, thresholds = rule_by_width(-1000.0, 3.5, 255)
+    if not by_width:
+        thresholds = np.sort(np.random.default_rng(0).standard_cauchy(255)).astype(np.float32)
+        thresholds[0] = -np.inf
+        rule = rule_by_thresholds(table_of(thresholds))
+    sixteen_times = tuple(part if isinstance(part, bool) else np.repeat(part, 16, axis=0) for part in rule)
+    chunk = 2**24
+    for sign in (0, 2**31):
+        for first in range(0, 2**31, chunk):
+            values = np.arange(sign + first, sign + first + chunk, dtype=np.uint64).astype(np.uint32).view(np.float32)
+            values = values[::-1].copy() if sign else values
+            bins = np.empty((chunk // 16, 16), dtype=np.uint8)
+            binning.bin_rows(values.reshape(-1, 16), sixteen_times, 0, bins)
+            missing = np.isnan(values)
+            assert not bins.ravel()[missing].any()
+            present = values[~missing]
+            rises = np.zeros(len(present) + 1, dtype=np.uint8)
+            np.add.at(rises, np.searchsorted(present, thresholds, side="right"), 1)
+            np.testing.assert_array_equal(bins.ravel()[~missing], np.cumsum(rises, dtype=np.uint8)[:-1])
