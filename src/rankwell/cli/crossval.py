@@ -153,11 +153,7 @@ def _report(ranker: Ranker, directory: Path, outcome: CrossValidation) -> dict[s
     return jsonable(
         {
             "ranker": ranker.name,
-            "parameters": {
-                name: value
-                for name, value in ranker.get_params(deep=False).items()
-                if name not in first.chosen.parameters
-            },
+            "parameters": fixed,
             "directory": str(directory),
             "convention": outcome.convention,
             "chosen_by": first.metric,
