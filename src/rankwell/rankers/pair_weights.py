@@ -25,7 +25,7 @@ PAIR_WEIGHTS = ("pairs", "queries", "difference")
 
 def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueries:
     """The queries of `dataset` that have pairs, sorted by label within each, initial pair weights summing to 1."""
-    from rankwell.kernels.cpu.rankboost import query_pair_weights
+    from rankwell.kernels.cpu.rankboost_documents import query_pair_weights
 
     query_weights = np.ones(dataset.n_queries) if dataset.query_weights is None else dataset.query_weights
     weights = np.ones(dataset.n_docs) if dataset.document_weights is None else dataset.document_weights
@@ -58,9 +58,10 @@ def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueri
         query_weight=query_weights[has_pairs],
         document_weight=weights[order],
     )
-    share = query_pair_weights(levels)
-    weight = levels.query_weight / share if pair_weight == "queries" else levels.query_weight
-    return replace(levels, query_weight=weight / np.sum(weight * share))
+    if pair_weight == "queries":
+        share = query_pair_weights(replace(levels, query_weight=np.ones(levels.n_queries)))
+        levels = replace(levels, query_weight=levels.query_weight / share)
+    return replace(levels, query_weight=levels.query_weight / query_pair_weights(levels).sum())
 
 
 def _label_steps(label: np.ndarray, query_segments: np.ndarray) -> np.ndarray:

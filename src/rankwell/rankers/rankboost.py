@@ -210,8 +210,8 @@ class RankBoost(Ranker):
 
     def _fingerprint(self, task: TrainingTask, listed: PairList | None, earlier: WeakRankers) -> str:
         # Not the number of rounds: a longer run begins as the shorter one did.
-        decisive = ("n_bins", "binning", "weak_learner", "pair_weight", "random_state", "normalize")
-        decisive += ("early_stopping_rounds", "eval_metric", "eval_convention")
+        decisive = ["n_bins", "binning", "weak_learner", "pair_weight", "random_state", "normalize"]
+        decisive += ["early_stopping_rounds", "eval_metric", "eval_convention"]
         pairs = (None,) * 3 if listed is None else (listed.lower, listed.higher, listed.weight)
         return run_fingerprint(
             {name: getattr(self, name) for name in decisive},

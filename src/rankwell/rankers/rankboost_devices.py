@@ -62,7 +62,7 @@ def make_booster(
     if device == "opencl":
         from rankwell.kernels.opencl.rankboost import OpenClBooster
 
-        return OpenClBooster(bins, *sizes, source, weights)
+        return OpenClBooster(bins, *sizes, source, weights, n_jobs=n_jobs)
     return LevelBooster(bins, *sizes, source, weights, naive=weak_learner == "m3", n_jobs=n_jobs)
 
 
@@ -70,7 +70,7 @@ def _replayed_weights(
     queries: LevelledQueries, dataset: RankingDataset, earlier: WeakRankers, n_jobs: int | None
 ) -> ScoreWeights:
     """e^{±H} after the rounds of `earlier`, every bit as the run that made them had it."""
-    from rankwell.kernels.cpu.rankboost import initial_weights, replay_round
+    from rankwell.kernels.cpu.rankboost_documents import initial_weights, replay_round
 
     with kernel_threads(n_jobs):
         weights = initial_weights(queries)
