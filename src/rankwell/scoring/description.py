@@ -41,6 +41,7 @@ __all__ = [
     "RankerDescription",
     "Sum",
     "TreeInputs",
+    "check_description",
     "default_feature_names",
 ]
 
@@ -117,7 +118,7 @@ class RankerDescription:
             )
         except (KeyError, TypeError, AttributeError) as cause:
             raise FileFormatError(f"the ranker's description is incomplete ({cause!r}).") from cause
-        _check(description)
+        check_description(description)
         return description
 
 
@@ -153,7 +154,7 @@ def _part_from_tree(
     return kind(**values)
 
 
-def _check(description: RankerDescription) -> None:
+def check_description(description: RankerDescription) -> None:
     """Refuse what the evaluator could not run safely."""
     n_features = description.n_features
     if len(set(description.feature_names)) != n_features:

@@ -18,43 +18,15 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
 from rankwell.errors import ParameterError
+from rankwell.kernels.evaluation_rules import Operation
 
 LONGEST_TEXT = 10_000
 DEEPEST_NESTING = 40
 LARGEST_STACK = 32
-
-
-class Operation(IntEnum):
-    """The stack machine's instructions; those up to FEATURE push their operand, the others replace their arguments."""
-
-    CONSTANT = 0
-    FEATURE = 1
-    ADD = 2
-    SUBTRACT = 3
-    MULTIPLY = 4
-    DIVIDE = 5
-    POWER = 6
-    NEGATE = 7
-    LESS = 8
-    LESS_EQUAL = 9
-    GREATER = 10
-    GREATER_EQUAL = 11
-    EQUAL = 12
-    NOT_EQUAL = 13
-    MINIMUM = 14
-    MAXIMUM = 15
-    ABSOLUTE = 16
-    LOG = 17
-    LOG1P = 18
-    EXP = 19
-    SQRT = 20
-    IF = 21
-    MISSING = 22
 
 
 _COMPARISONS = {

@@ -9,12 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankwell.errors import FileFormatError
-
-ACTIVATIONS = ("identity", "sigmoid", "relu", "tanh", "exp")
-
-# Sums run in this order on every device: inputs are added one after another in runs of so many, from zero, and the
-# sums of the runs likewise. A fixed order makes a score the same bits everywhere; runs let devices share the work.
-SUM_RUN = 32
+from rankwell.kernels.evaluation_rules import ACTIVATIONS
 
 
 @dataclass(frozen=True)

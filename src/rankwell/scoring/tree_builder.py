@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwell.scoring.trees import IN_CATEGORIES, VALUE, TreeInputs
+from rankwell.kernels.evaluation_rules import IN_CATEGORIES, VALUE
+from rankwell.scoring.trees import TreeInputs
 
 
 @dataclass(frozen=True)

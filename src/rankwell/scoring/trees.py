@@ -15,14 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankwell.errors import FileFormatError
-
-# Kinds of columns.
-VALUE = 0
-ZERO_IS_MISSING = 1
-IN_CATEGORIES = 2
-
-# LightGBM's bound: a value this near to zero is a zero (its kZeroThreshold, a float32 constant).
-NEARLY_ZERO = np.float32(1e-35)
+from rankwell.kernels.evaluation_rules import IN_CATEGORIES
 
 
 @dataclass(frozen=True)

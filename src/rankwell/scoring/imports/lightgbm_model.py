@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwell.errors import FileFormatError
+from rankwell.kernels.evaluation_rules import IN_CATEGORIES, NEARLY_ZERO, VALUE, ZERO_IS_MISSING
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.layers import Dense, Layer, Mean, Sum
 from rankwell.scoring.normaliser import Normaliser
 from rankwell.scoring.tree_builder import Tree, TreeBuilder, float32_not_above
-from rankwell.scoring.trees import IN_CATEGORIES, VALUE, ZERO_IS_MISSING
 
 MISSING_NONE, MISSING_ZERO, MISSING_NAN = 0, 1, 2
 
@@ -66,9 +66,9 @@ def check_header(header: Header) -> None:
 
 def add_tree(builder: TreeBuilder, splits: Sequence[Split], leaf_values: Sequence[float]) -> None:
     """Append one tree. An only leaf has no splits."""
-    thresholds = float32_not_above(np.array([0.0 if s.categories is not None else s.threshold for s in splits]))
-    if np.isnan(thresholds).any():
-        raise FileFormatError("a threshold is not a number.")
+    thresholds = _decide_zeros(
+        float32_not_above(np.array([0.0 if s.categories is not None else s.threshold for s in splits]))
+    )
     columns, missing_left, left, right = [], [], [], []
     for split, threshold in zip(splits, thresholds.tolist(), strict=True):
         if split.categories is not None:
@@ -83,6 +83,15 @@ def add_tree(builder: TreeBuilder, splits: Sequence[Split], leaf_values: Sequenc
         left.append(split.left)
         right.append(split.right)
     builder.add(Tree(columns, thresholds, missing_left, left, right, leaf_values))
+
+
+def _decide_zeros(thresholds: np.ndarray) -> np.ndarray:
+    """Thresholds that send a value within 1e-35 of zero where a zero goes, as LightGBM does: it drops such values."""
+    if np.isnan(thresholds).any():
+        raise FileFormatError("a threshold is not a number.")
+    below_all_zeros = np.nextafter(-NEARLY_ZERO, np.float32(-np.inf))
+    moved = np.where(thresholds >= 0, np.maximum(thresholds, NEARLY_ZERO), thresholds)
+    return np.where((moved < 0) & (moved >= -NEARLY_ZERO), below_all_zeros, moved)
 
 
 def describe(header: Header, builder: TreeBuilder) -> RankerDescription:

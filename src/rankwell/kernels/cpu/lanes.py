@@ -1,0 +1,96 @@
+"""Sixty-four documents side by side: the vector step that tree evaluation stands on.
+
+Written as LLVM's generic vector code, so that it becomes one AVX-512 compare and blend, two AVX2 or four NEON ones,
+without a word about the machine here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+LANES = 64
+
+# A node as one 64-bit word: threshold in bits 0-7, the slots of its left and right child, the column it tests.
+LEFT_BIT, RIGHT_BIT, COLUMN_BIT = 8, 18, 28
+_SLOT_BITS, _COLUMN_BITS = 10, 32
+_LANE_SHIFT = 6  # a row of 64 bytes: row number << 6 is its place
+
+
+@njit(cache=True, nogil=True)
+def byte_rows(n_rows):
+    """An uninitialised uint8 array (n_rows, 64) whose rows begin at cache lines."""
+    raw = np.empty(n_rows * LANES + LANES, dtype=np.uint8)
+    skip = -raw.ctypes.data % LANES
+    return raw[skip : skip + n_rows * LANES].reshape(n_rows, LANES)
+
+
+@njit(cache=True, nogil=True)
+def load_column(rows, start, n_docs, feature, values):
+    """One feature of up to 64 documents from row `start` on; the lanes behind the last one repeat it."""
+    for lane in range(n_docs):
+        values[lane] = rows[start + lane, feature]
+    for lane in range(n_docs, LANES):
+        values[lane] = values[n_docs - 1]
+
+
+@njit(cache=True, nogil=True)
+def count_below(ascending, values, counts):
+    """counts[lane] = how many of the ascending numbers are below values[lane]; none is below NaN.
+
+    values : float32 (64,); counts : uint32 (64,). Halvings outside, lanes inside: the compiler then makes the binary
+    search branchless, and the lanes' loads overlap; lane after lane it runs seven times slower.
+    """
+    for lane in range(LANES):
+        counts[lane] = np.uint32(0)
+    length = len(ascending)
+    while length > 1:
+        half = np.uint32(length >> 1)
+        shifted = ascending[half - np.uint32(1) :]
+        for lane in range(LANES):
+            counts[lane] += half * np.uint32(shifted[counts[lane]] < values[lane])
+        length -= half
+    if length == 1:
+        for lane in range(LANES):
+            counts[lane] += np.uint32(ascending[counts[lane]] < values[lane])
+
+
+@intrinsic
+def choose_child(typing_context, bins, slots, node, out):
+    """slots[out] = slots[right] where bins[column] > threshold, else slots[left], for 64 documents at once.
+
+    bins, slots : uint8 (n, 64), C order; node : uint64, the packed node; out : int64, the slot to write
+    """
+
+    def generate(context, builder, signature, arguments):
+        _, _, word, out_row = arguments
+        integer, byte = ir.IntType(64), ir.IntType(8)
+        vector = ir.VectorType(byte, LANES)
+
+        def row(argument, place):
+            data = context.make_array(signature.args[argument])(context, builder, arguments[argument]).data
+            return builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
+
+        def load(argument, place):
+            value = builder.load(row(argument, place))
+            value.align = 1
+            return value
+
+        def place_of(bit, width):
+            # Shifted so that the row number arrives multiplied by 64.
+            shifted = builder.lshr(word, ir.Constant(integer, bit - _LANE_SHIFT))
+            return builder.and_(shifted, ir.Constant(integer, ((1 << width) - 1) << _LANE_SHIFT))
+
+        undefined = ir.Constant(vector, ir.Undefined)
+        first = builder.insert_element(undefined, builder.trunc(word, byte), ir.Constant(ir.IntType(32), 0))
+        to_all = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        threshold = builder.shuffle_vector(first, undefined, to_all)
+        goes_right = builder.icmp_unsigned(">", load(0, place_of(COLUMN_BIT, _COLUMN_BITS)), threshold)
+        right, left = load(1, place_of(RIGHT_BIT, _SLOT_BITS)), load(1, place_of(LEFT_BIT, _SLOT_BITS))
+        place = builder.shl(out_row, ir.Constant(integer, _LANE_SHIFT))
+        builder.store(builder.select(goes_right, right, left), row(1, place)).align = 1
+        return context.get_dummy_value()
+
+    return types.void(bins, slots, node, out), generate

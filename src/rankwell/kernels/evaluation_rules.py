@@ -1,0 +1,52 @@
+"""The rules of model evaluation that every backend follows, as numbers that kernels can take."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+# Sums run in this order on every device: inputs are added one after another in runs of so many, from zero, and the
+# sums of the runs likewise. A fixed order makes a score the same bits everywhere; runs let devices share the work.
+SUM_RUN = 32
+
+# How a layer's sums become its outputs; a kernel gets the place in this list.
+ACTIVATIONS = ("identity", "sigmoid", "relu", "tanh", "exp")
+IDENTITY, SIGMOID, RELU, TANH, EXP = range(5)
+
+# What a tree's column is made of: the feature as it is; the same with zeros as missing values; 1 or 0 for being in a
+# set of categories.
+VALUE, ZERO_IS_MISSING, IN_CATEGORIES = range(3)
+
+# LightGBM's bound: a value this near to zero is a zero (its kZeroThreshold, a float32 constant).
+NEARLY_ZERO = np.float32(1e-35)
+
+
+class Operation(IntEnum):
+    """The instructions of expressions, for a stack machine: the first two push their operand, the others replace their
+    arguments on the stack by the result.
+    """
+
+    CONSTANT = 0
+    FEATURE = 1
+    ADD = 2
+    SUBTRACT = 3
+    MULTIPLY = 4
+    DIVIDE = 5
+    POWER = 6
+    NEGATE = 7
+    LESS = 8
+    LESS_EQUAL = 9
+    GREATER = 10
+    GREATER_EQUAL = 11
+    EQUAL = 12
+    NOT_EQUAL = 13
+    MINIMUM = 14
+    MAXIMUM = 15
+    ABSOLUTE = 16
+    LOG = 17
+    LOG1P = 18
+    EXP = 19
+    SQRT = 20
+    IF = 21
+    MISSING = 22

@@ -1,0 +1,88 @@
+"""LightGBM's JSON dump (`Booster.dump_model`): the same trees as nested objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankwell.errors import FileFormatError
+from rankwell.scoring.description import RankerDescription
+from rankwell.scoring.imports.lightgbm_model import (
+    MISSING_NAN,
+    MISSING_NONE,
+    MISSING_ZERO,
+    Header,
+    Split,
+    add_tree,
+    check_header,
+    describe,
+)
+from rankwell.scoring.tree_builder import TreeBuilder
+
+_MISSING_TYPES = {"None": MISSING_NONE, "Zero": MISSING_ZERO, "NaN": MISSING_NAN}
+
+
+def read_lightgbm_json(content: dict[str, Any]) -> RankerDescription:
+    """The model in `content`, what `dump_model` returns."""
+    header = _header(content)
+    check_header(header)
+    builder = TreeBuilder()
+    for number, tree in enumerate(content["tree_info"]):
+        try:
+            _add_tree(builder, tree["tree_structure"])
+        except (KeyError, TypeError, ValueError, IndexError) as cause:
+            raise FileFormatError(f"the LightGBM model's tree {number} is damaged ({cause!r}).") from cause
+    return describe(header, builder)
+
+
+def _header(content: dict[str, Any]) -> Header:
+    try:
+        names = tuple(str(name) for name in content["feature_names"])
+        if len(names) != int(content["max_feature_idx"]) + 1:
+            raise FileFormatError("the LightGBM model has another number of feature names than of features.")
+        return Header(
+            objective=str(content.get("objective", "")),
+            feature_names=names,
+            n_classes=int(content["num_class"]),
+            trees_per_round=int(content["num_tree_per_iteration"]),
+            average_output=bool(content.get("average_output", False)),
+        )
+    except (KeyError, TypeError, ValueError) as cause:
+        raise FileFormatError(f"the LightGBM model's header is incomplete ({cause!r}).") from cause
+
+
+def _add_tree(builder: TreeBuilder, root: dict[str, Any]) -> None:
+    """Number nodes and leaves from the root down, level by level; no recursion, trees may be deep."""
+    nodes: list[dict[str, Any]] = []
+    leaf_values: list[float] = []
+    children: list[list[int]] = []
+    waiting: list[tuple[dict[str, Any], list[int] | None]] = [(root, None)]
+    for item, siblings in waiting:
+        if "split_feature" in item:
+            number = len(nodes)
+            nodes.append(item)
+            children.append([])
+            waiting.extend((item[side], children[number]) for side in ("left_child", "right_child"))
+        else:
+            if "leaf_const" in item or "leaf_coeff" in item:
+                raise FileFormatError("the LightGBM model has linear leaves. Train it with linear_tree=false.")
+            number = -1 - len(leaf_values)
+            leaf_values.append(float(item["leaf_value"]))
+        if siblings is not None:
+            siblings.append(number)
+    splits = [_split(node, left, right) for node, (left, right) in zip(nodes, children, strict=True)]
+    add_tree(builder, splits, leaf_values)
+
+
+def _split(node: dict[str, Any], left: int, right: int) -> Split:
+    is_category = node["decision_type"] == "=="
+    if not is_category and node["decision_type"] != "<=":
+        raise ValueError(f"unknown decision_type {node['decision_type']!r}")
+    return Split(
+        feature=int(node["split_feature"]),
+        threshold=0.0 if is_category else float(node["threshold"]),
+        default_left=bool(node["default_left"]),
+        missing_type=_MISSING_TYPES[node["missing_type"]],
+        left=left,
+        right=right,
+        categories=[int(word) for word in str(node["threshold"]).split("||")] if is_category else None,
+    )

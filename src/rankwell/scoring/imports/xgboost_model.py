@@ -1,0 +1,168 @@
+"""XGBoost models (`Booster.save_model`, JSON or UBJSON: the same tree of values).
+
+XGBoost compares float32: x < threshold goes left, so the float32 just below it is the threshold here. A missing value
+goes the node's default way. A category goes right where it is in the node's set. Leaves are float32 and so are
+XGBoost's sums; the sum here is float64 and therefore differs from XGBoost's own by its rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rankwell.errors import FileFormatError
+from rankwell.kernels.evaluation_rules import IN_CATEGORIES
+from rankwell.scoring.description import RankerDescription, default_feature_names
+from rankwell.scoring.layers import Dense, Layer, Sum
+from rankwell.scoring.normaliser import Normaliser
+from rankwell.scoring.tree_builder import Tree, TreeBuilder, float32_below
+
+_IDENTITY = frozenset(
+    "rank:pairwise rank:ndcg rank:map reg:squarederror reg:linear reg:absoluteerror reg:pseudohubererror "
+    "reg:quantileerror reg:squaredlogerror binary:logitraw".split()
+)
+_SIGMOID = frozenset({"binary:logistic", "reg:logistic"})
+_EXPONENTIAL = frozenset({"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"})
+
+
+def read_xgboost(content: Mapping[str, Any]) -> RankerDescription:
+    """The model in `content`, XGBoost's schema as nested mappings and lists."""
+    try:
+        learner = content["learner"]
+        settings = learner["learner_model_param"]
+        _check_one_output(settings)
+        booster = learner["gradient_booster"]
+        trees, weights = _trees_and_weights(booster)
+        builder = TreeBuilder()
+        for number, tree in enumerate(trees):
+            _add_tree(builder, tree, weights[number], number)
+        objective = str(learner["objective"]["name"])
+        names = tuple(str(name) for name in learner.get("feature_names", ()))
+        n_features = int(settings["num_feature"])
+        if names and len(names) != n_features:
+            raise FileFormatError(f"the XGBoost model has {n_features} features, but {len(names)} names.")
+        layers = (Sum(bias=_bias(settings, objective)), *_output_layers(objective))
+        round_size = _trees_in_a_round(booster)
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as cause:
+        if isinstance(cause, FileFormatError):
+            raise
+        raise FileFormatError(f"the XGBoost model is incomplete or damaged ({cause!r}).") from cause
+    return RankerDescription(
+        feature_names=names or default_feature_names(n_features),
+        normaliser=Normaliser("none"),
+        inputs=(builder.build(round_size=round_size),),
+        layers=layers,
+    )
+
+
+def _check_one_output(settings: Mapping[str, Any]) -> None:
+    outputs = max(int(settings.get("num_class", 0)), int(settings.get("num_target", 1)))
+    if outputs > 1:
+        raise FileFormatError(
+            f"the model gives {outputs} numbers a document (num_class or num_target), a ranker gives one score. "
+            "Train it with a ranking, regression or binary objective."
+        )
+
+
+def _trees_and_weights(booster: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], list[float]]:
+    """The trees, and what each counts: 1, or its weight in a dart model."""
+    name = booster["name"]
+    if name == "dart":
+        trees = booster["gbtree"]["model"]["trees"]
+        weights = [float(weight) for weight in booster["weight_drop"]]
+        if len(weights) != len(trees):
+            raise FileFormatError(f"the dart model has {len(trees)} trees, but {len(weights)} weights.")
+        return trees, weights
+    if name != "gbtree":
+        raise FileFormatError(f"the XGBoost model's booster is {name!r}; gbtree and dart can be imported.")
+    trees = booster["model"]["trees"]
+    return trees, [1.0] * len(trees)
+
+
+def _trees_in_a_round(booster: Mapping[str, Any]) -> int:
+    model = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
+    return max(1, int(model["gbtree_model_param"].get("num_parallel_tree", 1)))
+
+
+def _add_tree(builder: TreeBuilder, tree: Mapping[str, Any], weight: float, number: int) -> None:
+    if int(tree["tree_param"].get("size_leaf_vector", 1)) > 1:
+        raise FileFormatError(f"tree {number} has leaves of several numbers, a ranker gives one score.")
+    left, right = np.asarray(tree["left_children"], np.int64), np.asarray(tree["right_children"], np.int64)
+    condition = np.asarray(tree["split_conditions"], np.float32)
+    feature = np.asarray(tree["split_indices"], np.int64)
+    default_left = np.asarray(tree["default_left"], np.int64)
+    reached = _reachable(left, right, number)
+    is_leaf = left[reached] < 0
+    # Nodes and leaves are numbered apart here, in the order the walk meets them.
+    code = np.zeros(len(left), np.int64)
+    code[reached[~is_leaf]] = np.arange(np.count_nonzero(~is_leaf))
+    code[reached[is_leaf]] = -1 - np.arange(np.count_nonzero(is_leaf))
+    nodes, leaves = reached[~is_leaf], reached[is_leaf]
+    sets = _category_sets(tree)
+    if np.isnan(condition[[node for node in nodes.tolist() if node not in sets]]).any():
+        raise FileFormatError(f"tree {number} has a threshold that is not a number.")
+    columns = [
+        builder.column(int(feature[node]), IN_CATEGORIES, sets[node])
+        if node in sets
+        else builder.column(int(feature[node]))
+        for node in nodes.tolist()
+    ]
+    thresholds = float32_below(np.where(np.isin(nodes, list(sets)), np.float32(0.5), condition[nodes]))
+    # XGBoost multiplies in float32 as well.
+    values = (np.float32(weight) * condition[leaves]).astype(np.float64)
+    builder.add(Tree(columns, thresholds, default_left[nodes] != 0, code[left[nodes]], code[right[nodes]], values))
+
+
+def _reachable(left: np.ndarray, right: np.ndarray, number: int) -> np.ndarray:
+    """The nodes of a tree from its root down, parents first; pruned nodes may lie between them in the file."""
+    order = [0]
+    for node in order:
+        if left[node] >= 0:
+            order.extend((int(left[node]), int(right[node])))
+        if len(order) > len(left):
+            raise FileFormatError(f"tree {number} runs in a circle.")
+    return np.array(order, dtype=np.int64)
+
+
+def _category_sets(tree: Mapping[str, Any]) -> dict[int, list[int]]:
+    """The categories of each categorical node."""
+    nodes = np.asarray(tree.get("categories_nodes", ()), np.int64).tolist()
+    if not nodes and np.any(np.asarray(tree.get("split_type", ()), np.int64) == 1):
+        raise FileFormatError("the model has categorical splits, but not their categories.")
+    categories = np.asarray(tree.get("categories", ()), np.int64)
+    starts = np.asarray(tree.get("categories_segments", ()), np.int64)
+    sizes = np.asarray(tree.get("categories_sizes", ()), np.int64)
+    return {
+        node: categories[start : start + size].tolist()
+        for node, start, size in zip(nodes, starts.tolist(), sizes.tolist(), strict=True)
+    }
+
+
+def _bias(settings: Mapping[str, Any], objective: str) -> float:
+    """base_score as it enters the sum: XGBoost stores it as a prediction, one number or a list of one."""
+    words = str(settings["base_score"]).strip("[]").split(",")
+    if len(words) != 1:
+        raise FileFormatError(f"the model has {len(words)} base scores, a ranker gives one score.")
+    base = float(np.float32(words[0]))
+    if objective in _SIGMOID:
+        if not 0.0 < base < 1.0:
+            raise FileFormatError(f"the model's base_score {base} is no probability.")
+        return float(np.float32(-math.log(1.0 / base - 1.0)))
+    if objective in _EXPONENTIAL:
+        return float(np.float32(math.log(base))) if base > 0 else -math.inf
+    return base
+
+
+def _output_layers(objective: str) -> tuple[Layer, ...]:
+    """What `Booster.predict` does to the sum of the trees."""
+    if objective in _IDENTITY:
+        return ()
+    if objective in _SIGMOID:
+        return (Dense(np.ones((1, 1)), np.zeros(1), "sigmoid"),)
+    if objective in _EXPONENTIAL:
+        return (Dense(np.ones((1, 1)), np.zeros(1), "exp"),)
+    known = ", ".join(sorted(_IDENTITY | _SIGMOID | _EXPONENTIAL))
+    raise FileFormatError(f"the model's objective is {objective!r}, which has no counterpart here. Known are {known}.")

@@ -1,0 +1,193 @@
+"""Trees arranged for evaluation: features as bins, nodes as packed words.
+
+A *bin column* belongs to one tested column and to up to 255 of its thresholds in a row. Its bin is how many of them lie
+below the value (0 to 255), so "value <= threshold j" is "bin <= j" on bytes. A missing value gets the bin that sends it
+where its nodes want it: one bin column does where they agree on a place among the thresholds (all left, all right, or
+as a zero would go), otherwise those that send it left and those that send it right get bin columns of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwell.scoring.trees import TreeInputs
+
+THRESHOLDS_A_BIN_COLUMN = 255
+_THRESHOLD_BITS = 8
+
+
+@dataclass(frozen=True)
+class BinColumns:
+    """How features become bins, and what each node tests.
+
+    threshold_ptr : int64 (n_columns + 1,); thresholds : float32, ascending and distinct in a column, +inf behind the last
+    bin_ptr : int64 (n_columns + 1,), the bin columns of a column
+    first_rank : int32, missing_bin : uint8 (n_bin_columns,)
+    node_column : int64, node_bin : uint8 (n_nodes,); left where bins[node_column] <= node_bin
+    """
+
+    threshold_ptr: np.ndarray
+    thresholds: np.ndarray
+    bin_ptr: np.ndarray
+    first_rank: np.ndarray
+    missing_bin: np.ndarray
+    node_column: np.ndarray
+    node_bin: np.ndarray
+
+
+@dataclass(frozen=True)
+class TreeLayout:
+    """What the CPU kernels take.
+
+    columns : (feature, kind, category_ptr, categories, threshold_ptr, thresholds, bin_ptr, first_rank, missing_bin)
+    trees : (node_ptr, nodes, leaf_value, depth, words, word_value, child_shift, child_mask). `nodes` are packed for
+        `lanes.choose_child`, last node of a tree first; `words` for walking: [column | child | bin], where the two
+        children of a tree's node k are its words 2k + 1 and 2k + 2, and a leaf's word leads to itself.
+    """
+
+    columns: tuple[np.ndarray, ...]
+    trees: tuple[np.ndarray | np.unsignedinteger, ...]
+    n_bin_columns: int
+    n_trees: int
+
+
+def lay_out(trees: TreeInputs) -> TreeLayout:
+    """Arrange `trees` for the kernels of `rankwell.kernels.cpu.tree_evaluation`."""
+    bins = bin_columns(trees)
+    child_bits = int(2 * np.diff(trees.node_ptr).max(initial=0) + 1).bit_length()
+    words, word_value = walking_words(trees, bins, child_bits)
+    return TreeLayout(
+        columns=(
+            trees.column_feature,
+            trees.column_kind,
+            trees.category_ptr,
+            trees.categories,
+            bins.threshold_ptr,
+            bins.thresholds,
+            bins.bin_ptr,
+            bins.first_rank,
+            bins.missing_bin,
+        ),
+        trees=(
+            trees.node_ptr,
+            _packed_nodes(trees, bins),
+            trees.leaf_value,
+            tree_depths(trees),
+            words,
+            word_value,
+            words.dtype.type(_THRESHOLD_BITS + child_bits),
+            words.dtype.type((1 << child_bits) - 1),
+        ),
+        n_bin_columns=len(bins.first_rank),
+        n_trees=len(trees),
+    )
+
+
+def bin_columns(trees: TreeInputs) -> BinColumns:
+    """The bin columns of `trees`, column by column."""
+    node_column, node_bin = np.zeros(len(trees.column), np.int64), np.zeros(len(trees.column), np.uint8)
+    threshold_ptr, bin_ptr, thresholds, first_rank, missing_bin = [0], [0], [], [], []
+    by_column = np.argsort(trees.column, kind="stable")
+    bounds = np.searchsorted(trees.column[by_column], np.arange(len(trees.column_feature) + 1))
+    for c in range(len(trees.column_feature)):
+        nodes = by_column[bounds[c] : bounds[c + 1]]
+        distinct, rank = np.unique(trees.threshold[nodes], return_inverse=True)
+        thresholds.append(distinct)
+        threshold_ptr.append(threshold_ptr[-1] + len(thresholds[-1]))
+        segment = rank // THRESHOLDS_A_BIN_COLUMN
+        for group, missing_rank in _missing_groups(rank, trees.missing_left[nodes]):
+            for s in np.unique(segment[group]).tolist():
+                own = nodes[group][segment[group] == s]
+                start = s * THRESHOLDS_A_BIN_COLUMN
+                node_column[own] = len(first_rank)
+                node_bin[own] = rank[group][segment[group] == s] - start
+                first_rank.append(start)
+                missing_bin.append(min(max(missing_rank - start, 0), 255))
+        bin_ptr.append(len(first_rank))
+    return BinColumns(
+        threshold_ptr=np.array(threshold_ptr, np.int64),
+        thresholds=np.concatenate([*thresholds, np.full(1, np.inf, np.float32)]),
+        bin_ptr=np.array(bin_ptr, np.int64),
+        first_rank=np.array(first_rank, np.int32),
+        missing_bin=np.array(missing_bin, np.uint8),
+        node_column=node_column,
+        node_bin=node_bin,
+    )
+
+
+def _missing_groups(rank: np.ndarray, missing_left: np.ndarray) -> list[tuple[np.ndarray, int]]:
+    """Nodes of one column in groups that agree on a rank for missing values: (which nodes, that rank)."""
+    goes_left = missing_left.astype(bool)
+    # A value of rank r goes left at the nodes whose threshold has a rank of r or more.
+    lowest_left = int(rank[goes_left].min(initial=len(rank)))
+    highest_right = int(rank[~goes_left].max(initial=-1))
+    everything = np.ones(len(rank), dtype=bool)
+    if len(rank) == 0:
+        return []
+    if highest_right < lowest_left:
+        return [(everything, highest_right + 1)]
+    return [(goes_left, 0), (~goes_left, len(rank))]
+
+
+def _packed_nodes(trees: TreeInputs, bins: BinColumns) -> np.ndarray:
+    """uint64 (n_nodes,), see `rankwell.kernels.cpu.lanes`; trees of more than 255 nodes are not evaluated this way."""
+    from rankwell.kernels.cpu.lanes import COLUMN_BIT, LEFT_BIT, RIGHT_BIT
+    from rankwell.kernels.cpu.tree_evaluation import NODE_SLOT
+
+    sizes = np.diff(trees.node_ptr)
+    size = np.repeat(sizes, sizes)
+    end = np.repeat(trees.node_ptr[1:], sizes)
+    packed = bins.node_bin.astype(np.uint64) | bins.node_column.astype(np.uint64) << np.uint64(COLUMN_BIT)
+    for child, bit in ((trees.left, LEFT_BIT), (trees.right, RIGHT_BIT)):
+        slot = np.where(child >= 0, NODE_SLOT + size - 1 - child, -1 - child)
+        packed |= (slot.astype(np.uint64) & np.uint64(1023)) << np.uint64(bit)
+    backwards = end - 1 - (np.arange(len(size)) - (end - size))
+    return packed[backwards]
+
+
+def walking_words(trees: TreeInputs, bins: BinColumns, child_bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Words to walk by, and the leaf value of each word that is a leaf: uint32 (uint64 where they do not fit)."""
+    sizes = np.diff(trees.node_ptr)
+    n_words = 2 * sizes + 1
+    tree = np.repeat(np.arange(len(trees)), sizes)
+    place = np.arange(len(tree)) - trees.node_ptr[:-1][tree]
+    first_word = np.concatenate(([0], np.cumsum(n_words)))[:-1]
+    column_bits = len(bins.first_rank).bit_length()
+    dtype = np.dtype(np.uint32 if _THRESHOLD_BITS + child_bits + column_bits <= 32 else np.uint64)
+    # Every word begins as a leaf that leads to itself: no bin is above 255.
+    local = np.arange(int(n_words.sum())) - np.repeat(first_word, n_words)
+    words = local.astype(np.uint64) << np.uint64(_THRESHOLD_BITS) | np.uint64(255)
+    word_value = np.zeros(len(words))
+    node_word = first_word[tree]  # a root's word is its tree's first; other nodes' are set by their parents
+    for child, side in ((trees.left, 1), (trees.right, 2)):
+        word = first_word[tree] + 2 * place + side
+        inner = child >= 0
+        node_word[trees.node_ptr[:-1][tree[inner]] + child[inner]] = word[inner]
+        word_value[word[~inner]] = trees.leaf_value[trees.leaf_ptr[:-1][tree[~inner]] - 1 - child[~inner]]
+    only_leaf = np.flatnonzero(sizes == 0)
+    word_value[first_word[only_leaf]] = trees.leaf_value[trees.leaf_ptr[only_leaf]]
+    words[node_word] = (
+        bins.node_bin.astype(np.uint64)
+        | (2 * place + 1).astype(np.uint64) << np.uint64(_THRESHOLD_BITS)
+        | bins.node_column.astype(np.uint64) << np.uint64(_THRESHOLD_BITS + child_bits)
+    )
+    return words.astype(dtype), word_value
+
+
+def tree_depths(trees: TreeInputs) -> np.ndarray:
+    """The number of nodes on each tree's longest path, int64 (n_trees,)."""
+    sizes = np.diff(trees.node_ptr)
+    tree = np.repeat(np.arange(len(trees)), sizes)
+    offset = trees.node_ptr[:-1][tree]
+    depth = np.zeros(len(trees), dtype=np.int64)
+    level = trees.node_ptr[:-1][sizes > 0]
+    n_levels = 0
+    while len(level):
+        n_levels += 1
+        depth[tree[level]] = n_levels
+        children = np.concatenate([trees.left[level], trees.right[level]])
+        offsets = np.concatenate([offset[level], offset[level]])
+        level = (offsets + children)[children >= 0]
+    return depth
