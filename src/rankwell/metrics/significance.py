@@ -84,6 +84,7 @@ def compare(
     metric: str | None = None,
     n_resamples: int = 100_000,
     random_state: int = 0,
+    n_jobs: int | None = None,
 ) -> Comparison:
     """Compare two rankings of the same queries.
 
@@ -97,9 +98,13 @@ def compare(
         Sign assignments drawn; where there are no more than that in all, they are counted exactly.
     random_state : int
         The same seed gives the same p-value, on any number of threads.
+    n_jobs : int, optional
+        Threads; None or -1 is every core.
     """
     if n_resamples < 1:
         raise ParameterError(f"n_resamples must be 1 or more, got {n_resamples}.")
+    if random_state < 0:
+        raise ParameterError(f"random_state must be a whole number of 0 or more, got {random_state}.")
     name = _common_metric(a, b, metric)
     of_a, of_b = _values(a, name), _values(b, name)
     if of_a.shape != of_b.shape or of_a.ndim != 1:
@@ -110,7 +115,7 @@ def compare(
     of_a, of_b = of_a[both], of_b[both]
     differences = of_a - of_b
     differences[np.abs(differences) <= _TIE] = 0.0
-    fisher_p, exact, n_used = fisher_randomisation(differences, n_resamples, random_state)
+    fisher_p, exact, n_used = fisher_randomisation(differences, n_resamples, random_state, n_jobs)
     t_statistic, t_p = paired_t(differences)
     return Comparison(
         metric=name or "",
@@ -131,7 +136,9 @@ def compare(
     )
 
 
-def fisher_randomisation(differences: np.ndarray, n_resamples: int, random_state: int) -> tuple[float, bool, int]:
+def fisher_randomisation(
+    differences: np.ndarray, n_resamples: int, random_state: int, n_jobs: int | None = None
+) -> tuple[float, bool, int]:
     """The two-sided p-value, whether it is exact, and how many sign assignments were counted.
 
     A drawn p-value is (extreme + 1) / (drawn + 1): the observed assignment is one of them, so it is never 0 (Phipson
@@ -148,7 +155,7 @@ def fisher_randomisation(differences: np.ndarray, n_resamples: int, random_state
     # Turning all signs leaves the absolute sum, so the last sign need not be turned.
     exact = len(different) <= 62 and 2 ** (len(different) - 1) <= n_resamples
     n_used = 2 ** (len(different) - 1) if exact else n_resamples
-    with kernel_threads():
+    with kernel_threads(n_jobs):
         n_extreme = int(count_extreme_sums(different, threshold, n_used, np.uint64(random_state), exact))
     return (n_extreme / n_used if exact else (n_extreme + 1) / (n_used + 1)), exact, n_used
 
