@@ -105,7 +105,8 @@ def _check_shapes(trees: TreeInputs) -> None:
         _require(array.shape == (n_nodes,) and array.dtype == np.dtype(dtype), f"the trees' {name} has a wrong shape")
     _require(trees.leaf_ptr.shape == trees.node_ptr.shape, "the trees' leaf_ptr has a wrong shape")
     _require(
-        bool((np.diff(trees.leaf_ptr) == np.diff(trees.node_ptr) + 1).all()), "a tree must have one leaf more than nodes"
+        bool((np.diff(trees.leaf_ptr) == np.diff(trees.node_ptr) + 1).all()),
+        "a tree must have one leaf more than nodes",
     )
     _require(
         trees.leaf_value.shape == (int(trees.leaf_ptr[-1]),) and trees.leaf_value.dtype == np.float64,
@@ -133,9 +134,7 @@ def _check_children(trees: TreeInputs) -> None:
     for child in (trees.left.astype(np.int64), trees.right.astype(np.int64)):
         is_node = child >= 0
         _require(bool((child[is_node] > place[is_node]).all()), "a tree's child node stands before its parent")
-        _require(
-            bool((child < n_nodes).all()) and bool((-1 - child <= n_nodes).all()), "a tree's child does not exist"
-        )
+        _require(bool((child < n_nodes).all()) and bool((-1 - child <= n_nodes).all()), "a tree's child does not exist")
         np.add.at(parents_of_nodes, (child + trees.node_ptr[:-1][tree_of_node])[is_node], 1)
         np.add.at(parents_of_leaves, (-1 - child + trees.leaf_ptr[:-1][tree_of_node])[~is_node], 1)
     _require(bool((parents_of_nodes == (place > 0)).all()), "a tree's node has no parent, or two")
