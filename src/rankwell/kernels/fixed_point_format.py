@@ -9,9 +9,10 @@ A number v in the range [−2^e, 2^e) is held as a signed integer of b bits: ⌊
 What enters back propagation (forward pass and loss stay float32), b = `bits` (the thesis's bw1):
 
     u           ∂L/∂s·F·2^B      e = INTEGER_BITS      F: the loss scale, B: the document's batch
-    a, slope    hidden outputs, a·(1 − a) as a product of integers     e = 0
-    x           features         e = the least that holds the training data's largest |x|
-    w           weights          e = WEIGHT_BITS
+    a           outputs of sigmoids       e = 0
+    slope       a·(1 − a) ≤ 1/4           e = −2: (a·(2^(b−1) − a) + 2^(b−4)) >> (b−3), saturated
+    x           features                  e = the least that holds the training data's largest |x|
+    w           a layer's weights         e = the least that holds the layer's largest |w| before the step
 
 Products: ds = u·slope(s) (sigmoid output only); Δw_out += ds·a; δ = (ds·w)·slope(a); Δw += δ·x; a deeper layer's δ sums
 δ·w over the layer above in an accumulator and is saturated to b bits. Accumulators have `accumulator_bits` (bw2) bits,
@@ -37,7 +38,7 @@ from rankwell.errors import ParameterError
 DIRECT, ADAPTIVE, BATCH = range(3)
 METHODS = ("direct", "adaptive", "batch")
 INTEGER_BITS = 13
-WEIGHT_BITS = 3
+SLOPE_BITS = -2
 FEWEST_BITS, MOST_BITS = 4, 31
 MOST_ACCUMULATOR_BITS = 62
 

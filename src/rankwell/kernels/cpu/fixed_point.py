@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from rankwell.kernels.fixed_point_format import BATCH, INTEGER_BITS, WEIGHT_BITS
+from rankwell.kernels.fixed_point_format import BATCH, INTEGER_BITS, SLOPE_BITS
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
@@ -41,8 +41,40 @@ def _add_products(delta, inputs, bits, wide_limit, sums):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _slope(output, bits):
-    half, limit = np.int64(1) << np.int64(bits - 2), np.int64(1) << np.int64(bits - 1)
-    return _multiply(output, _saturate(limit - output, limit), bits, half, limit)
+    """a·(1 − a) in the range up to 1/4"""
+    limit, half = np.int64(1) << np.int64(bits - 1), np.int64(1) << np.int64(bits - 4)
+    return _saturate((output * (limit - output) + half) >> np.int64(bits - 3), limit)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _least_exponent(values):
+    """The least e with |v| < 2^e for every v; 0 for zeros."""
+    largest = 0.0
+    for i in range(len(values)):
+        largest = max(largest, abs(float(values[i])))
+    return math.floor(math.log2(largest)) + 1 if largest > 0.0 else 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _layer(shape, place):
+    """Inputs, units and first weight of a layer; the output comes after the hidden ones."""
+    if place == len(shape.units):
+        return shape.output_inputs, 1, shape.output_weights
+    return shape.inputs[place], shape.units[place], shape.weights[place]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _quantise_weights(shape, parameters, bits, weights):
+    """The weights as integers; returns each layer's exponent."""
+    layers = len(shape.units) + 1
+    exponents = np.zeros(layers, np.int64)
+    for place in range(layers):
+        inputs, units, start = _layer(shape, place)
+        end = start + inputs * units
+        exponents[place] = _least_exponent(parameters[start:end])
+        for i in range(start, end):
+            weights[i] = quantise(parameters[i], exponents[place], bits)
+    return exponents
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -97,23 +129,22 @@ def _backward_document(shape, fmt, weights, inputs, score, value, sums, deltas):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _unscale(shape, fmt, scale_exponent, sums, used, gradient):
+def _unscale(shape, fmt, scale_exponent, exponents, sums, used, gradient):
     """gradient += Σ_B sums[B]·2^e; the sums have units first, the parameters inputs first."""
-    layers = len(shape.units)
-    base = INTEGER_BITS - (fmt.bits - 1) - scale_exponent
-    for place in range(layers + 1):
-        last = place == layers
-        units = 1 if last else shape.units[place]
-        inputs = shape.output_inputs if last else shape.inputs[place]
-        start = shape.output_weights if last else shape.weights[place]
+    exponent = INTEGER_BITS - (fmt.bits - 1) - scale_exponent
+    if shape.output_activation == 1:
+        exponent += SLOPE_BITS
+    for place in range(len(shape.units), -1, -1):
+        inputs, units, start = _layer(shape, place)
         bias = start + units * inputs
-        bias_scale = 2.0 ** (base + (layers - place) * WEIGHT_BITS)
+        bias_scale = 2.0**exponent
         scale = bias_scale * 2.0 ** (fmt.feature_bits if place == 0 else 0)
         for unit in range(units):
             for i in range(inputs):
                 total = _over_batches(sums, used, start + unit * inputs + i)
                 gradient[start + i * units + unit] += np.float32(total * scale)
             gradient[bias + unit] += np.float32(_over_batches(sums, used, bias + unit) * bias_scale)
+        exponent += exponents[place] + SLOPE_BITS
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -145,8 +176,7 @@ def fixed_point_backward(
     deltas = np.empty((2, widest), np.int64)
     inputs = np.empty(shape.n_features + shape.n_hidden, np.int64)
     weights = np.empty(shape.n_parameters, np.int64)
-    for i in range(shape.n_parameters):
-        weights[i] = quantise(parameters[i], WEIGHT_BITS, fmt.bits)
+    exponents = _quantise_weights(shape, parameters, fmt.bits, weights)
     for d in range(n):
         first = d - d % chunk
         docs = min(chunk, n - first)
@@ -161,4 +191,4 @@ def fixed_point_backward(
         used[batch] = True
         value = quantise(score_gradient[d] * 2.0 ** (scale_exponent + batch), INTEGER_BITS, fmt.bits)
         _backward_document(shape, fmt, weights, inputs, scores[d], value, sums[batch], deltas)
-    _unscale(shape, fmt, scale_exponent, sums, used, gradient)
+    _unscale(shape, fmt, scale_exponent, exponents, sums, used, gradient)

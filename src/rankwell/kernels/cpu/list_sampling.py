@@ -3,10 +3,10 @@
 Both samplers minimise −Σ_π w_π·log P(s, π) / Σ_π w_π over sampled k-tuples π of one list.
 
 `stochastic` (Algorithm 2; Luo et al. 2015) draws tuples from a distribution q: *uniform* over documents, *fixed* (P_y
-of the labels) or *adaptive* (P_s of the current scores), and weighs each by w_π = P_y(π)/q(π), so all three estimate the
-exact loss. `position-aware` (Algorithm 6) draws f_j·n documents for place j, by P_y without replacement, and takes every
-tuple of different documents from these sets with w_π = P_y(π). Its last place costs no logarithms: the remaining sum
-before it is shared by all its documents.
+of the labels) or *adaptive* (P_s of the current scores), and weighs each by w_π = P_y(π)/q(π), so that all three
+estimate the exact loss. `position-aware` (Algorithm 6) draws f_j·n documents for place j, by P_y without replacement,
+and takes every tuple of different documents from these sets with w_π = P_y(π). Its last place costs no logarithms: the
+remaining sum before it is shared by all its documents.
 
 Weights are kept relative to the largest seen so far, so that labels up to 2,000 neither overflow nor vanish.
 Scratch is float64: `scratch[:k]` levels of the scores, `[k:2k]` their removed parts, `[2k:3k]` levels of the labels,

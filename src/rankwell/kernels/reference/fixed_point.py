@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankwell.kernels.fixed_point_format import BATCH, INTEGER_BITS, WEIGHT_BITS, FixedPointFormat
+from rankwell.kernels.fixed_point_format import BATCH, INTEGER_BITS, SLOPE_BITS, FixedPointFormat
 
 
 def saturate(value: int, bits: int) -> int:
@@ -23,8 +23,14 @@ def multiply(p: int, q: int, bits: int) -> int:
 
 
 def slope(output: int, bits: int) -> int:
-    """a·(1 − a)"""
-    return multiply(output, saturate((1 << (bits - 1)) - output, bits), bits)
+    """a·(1 − a) in the range up to 1/4"""
+    return saturate((output * ((1 << (bits - 1)) - output) + (1 << (bits - 4))) >> (bits - 3), bits)
+
+
+def least_exponent(values: np.ndarray) -> int:
+    """The least e with |v| < 2^e for every v; 0 for zeros."""
+    largest = float(np.abs(values.astype(np.float32)).max(initial=0.0))
+    return math.floor(math.log2(largest)) + 1 if largest > 0 else 0
 
 
 def batch_of(probability: float, gradient: float, fmt: FixedPointFormat) -> int:
@@ -56,7 +62,8 @@ def fixed_point_backward(
         {batch: (np.zeros(w.shape, dtype=object), np.zeros(b.shape, dtype=object)) for batch in range(fmt.batches)}
         for w, b in layers
     ]
-    whole = [[[quantise(v, WEIGHT_BITS, bits) for v in row] for row in w] for w, _ in layers]
+    exponents = [least_exponent(w) for w, _ in layers]
+    whole = [[[quantise(v, e, bits) for v in row] for row in w] for (w, _), e in zip(layers, exponents, strict=True)]
 
     def add(place: int, batch: int, unit: int, delta: int, inputs: list[int]) -> None:
         weights, bias = sums[place][batch]
@@ -83,16 +90,20 @@ def fixed_point_backward(
                         total = saturate(total + multiply(value, whole[place][unit][i], bits), wide)
                     below.append(multiply(saturate(total, bits), slope(output, bits), bits))
                 delta = below
-    return [_unscaled(sums[place], place, len(layers), fmt, scale_exponent) for place in range(len(layers))]
+    gradients = []
+    exponent = INTEGER_BITS - (bits - 1) - scale_exponent + (SLOPE_BITS if sigmoid_output else 0)
+    for place in range(len(layers) - 1, -1, -1):
+        gradients.append(_unscaled(sums[place], exponent, fmt.feature_bits if place == 0 else 0))
+        exponent += exponents[place] + SLOPE_BITS
+    return gradients[::-1]
 
 
-def _unscaled(sums, place: int, n_layers: int, fmt: FixedPointFormat, scale_exponent: int):  # type: ignore[no-untyped-def]
-    depth = n_layers - 1 - place
-    bias_exponent = INTEGER_BITS + depth * WEIGHT_BITS - (fmt.bits - 1) - scale_exponent
-    weight_exponent = bias_exponent + (fmt.feature_bits if place == 0 else 0)
-    shape_w, shape_b = sums[0][0].shape, sums[0][1].shape
-    weights, bias = np.zeros(shape_w, dtype=np.float64), np.zeros(shape_b, dtype=np.float64)
+def _unscaled(
+    sums: dict[int, tuple[np.ndarray, np.ndarray]], exponent: int, input_exponent: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Σ_B sum·2^(exponent − B) of one layer's weights and biases."""
+    weights, bias = np.zeros(sums[0][0].shape), np.zeros(sums[0][1].shape)
     for batch, (w, b) in sums.items():
-        weights += w.astype(np.float64) * 2.0 ** (weight_exponent - batch)
-        bias += b.astype(np.float64) * 2.0 ** (bias_exponent - batch)
+        weights += w.astype(np.float64) * 2.0 ** (exponent + input_exponent - batch)
+        bias += b.astype(np.float64) * 2.0 ** (exponent - batch)
     return weights, bias

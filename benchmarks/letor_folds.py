@@ -1,0 +1,34 @@
+"""LETOR's five folds, put together from the parts S1 to S5 where the collections are there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.harness import Benchmark
+from rankwell.data.dataset import RankingDataset
+from rankwell.data.folds import FoldData
+
+N_FOLDS = 5
+
+
+def letor_fold(bench: Benchmark, collection: str, number: int) -> FoldData | None:
+    """Fold 1 to 5 of MQ2007 or MQ2008; None where the collection is not there.
+
+    Fold k trains on parts k, k + 1 and k + 2, validates on k + 3 and tests on k + 4, counted round from 5 to 1.
+    """
+    folder = bench.data(f"letor/{collection}")
+    if folder is None:
+        return None
+    from rankwell.data.files import read
+
+    parts = [read(folder / f"S{(number - 1 + offset) % N_FOLDS + 1}.txt.gz") for offset in range(N_FOLDS)]
+    return FoldData(f"Fold{number}", joined(parts[:3]), parts[3], parts[4])
+
+
+def joined(parts: list[RankingDataset]) -> RankingDataset:
+    """Several datasets' queries, one after another."""
+    return RankingDataset(
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+        group=np.concatenate([part.query_sizes for part in parts]),
+    )
