@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -66,8 +67,9 @@ def demo(
     parts = make_parts(out, quiet)
     say("==> ranking the test data at random and by its best single feature, to compare with", quiet=quiet)
     rows = [random_order(parts["test"]), best_single_feature(parts["train"], parts["test"])]
+    say("==> training; the first run on a machine compiles the kernels, which takes a minute or two", quiet=quiet)
     for name in RANKERS:
-        say(f"==> training {name}", quiet=quiet)
+        say(f"    {name}", quiet=quiet)
         rows.append(train_one(name, parts, out, quiet))
     _print_rows(rows, parts["test"])
     _print_next_commands(out, list(RANKERS))
@@ -147,27 +149,28 @@ def _compile(ranker: Ranker, parts: dict[str, RankingDataset]) -> None:
 def next_commands(out: Path, rankers: list[str]) -> list[str]:
     """Commands that work on what the demo wrote."""
     rankwell, first, last = _program(), rankers[0], rankers[-1]
+    folder = shlex.quote(str(out))
     return [
-        f"{rankwell} info {out}/train.txt",
-        f"{rankwell} info {out}/{last}.rank",
-        f"{rankwell} train {first} {out}/train.txt --vali {out}/vali.txt --out {out}/mine.rank --normalize none",
-        f"{rankwell} predict {out}/mine.rank {out}/test.txt --out {out}/mine.scores",
-        f"{rankwell} evaluate {out}/test.txt {out}/mine.scores --metrics ndcg@10,map --convention letor4",
-        f"{rankwell} compare {out}/test.txt {out}/mine.scores {out}/{last}.rank",
-        f"{rankwell} convert {out}/train.txt {out}/train.feather",
+        f"{rankwell} info {folder}/train.txt",
+        f"{rankwell} info {folder}/{last}.rank",
+        f"{rankwell} train {first} {folder}/train.txt --vali {folder}/vali.txt --out {folder}/mine.rank --normalize none",
+        f"{rankwell} predict {folder}/mine.rank {folder}/test.txt --out {folder}/mine.scores",
+        f"{rankwell} evaluate {folder}/test.txt {folder}/mine.scores --metrics ndcg@10,map --convention letor4",
+        f"{rankwell} compare {folder}/test.txt {folder}/mine.scores {folder}/{last}.rank",
+        f"{rankwell} convert {folder}/train.txt {folder}/train.feather",
     ]
 
 
 def _program() -> str:
-    """How this program was called, so that the commands shown work when pasted."""
+    """How to call this program from here, so that the commands shown work when pasted."""
     called = Path(sys.argv[0])
     if called.name != "rankwell":
-        return "rankwell" if shutil.which("rankwell") else f"{Path(sys.executable).name} -m rankwell"
+        return f"{shlex.quote(sys.executable)} -m rankwell"
     found = shutil.which("rankwell")
     if found is not None and Path(found).resolve() == called.resolve():
         return "rankwell"
     relative = os.path.relpath(called)
-    return str(called.absolute()) if relative.startswith(os.pardir) else relative
+    return shlex.quote(str(called.absolute()) if relative.startswith(os.pardir) else relative)
 
 
 def _feature_scores(dataset: RankingDataset, feature: int, sign: float) -> np.ndarray:
