@@ -1,0 +1,88 @@
+"""How fast is a forest evaluated: 1,000 trees of 64 leaves, 136 features, for 10,000, 1,000 and 1 documents?
+
+The same trees in every library, two threads each, 32-bit rows as they lie in memory. One document means another one at
+each call, 200 of them, so that no branch predictor learns the answer by heart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import cycle
+
+import numpy as np
+
+from benchmarks.harness import Benchmark
+from benchmarks.rivals import lightgbm_predict, onnx_runtime, treelite_predict, xgboost_predict
+from benchmarks.tree_cases import forest_ranker, grow_forest, rows_like_a_feature_set
+from rankwell.scoring.evaluation import RankerEvaluator
+from rankwell.scoring.reference_evaluation import reference_scores
+
+N_FEATURES, N_THREADS, N_SINGLE = 136, 2, 200
+RIVALS = (lightgbm_predict, xgboost_predict, onnx_runtime, treelite_predict)
+# Scores of a rival that sums in float32 may differ by so much of the largest score.
+_TOLERANCE = 1e-5
+
+Score = Callable[[np.ndarray], np.ndarray]
+
+
+def run(bench: Benchmark) -> None:
+    n_trees, n_leaves = (20, 16) if bench.quick else (1000, 64)
+    trees = grow_forest(n_trees, n_leaves, N_FEATURES)
+    description = forest_ranker(trees, N_FEATURES)
+    rows = rows_like_a_feature_set(500 if bench.quick else 10_000, N_FEATURES, seed=2)
+    evaluator = RankerEvaluator(description)
+
+    def ours(part: np.ndarray) -> np.ndarray:
+        return evaluator.score(part, n_jobs=N_THREADS)
+
+    sample = rows[:100]
+    bench.check("the same bits as the reference", bool((ours(sample) == reference_scores(description, sample)).all()))
+    bench.check("one document as in a batch", bool((ours(sample[:1]) == ours(sample)[:1]).all()))
+    rivals = _prepare_rivals(bench, trees, rows, ours(rows))
+    sizes = (500, 100, 1) if bench.quick else (10_000, 1_000, 1)
+    for n_docs in sizes:
+        _compare(bench, rows, n_docs, ours, rivals)
+
+
+def _prepare_rivals(bench: Benchmark, trees: object, rows: np.ndarray, scores: np.ndarray) -> dict[str, Score]:
+    rivals: dict[str, Score] = {}
+    for module in RIVALS:
+        if not module.IS_INSTALLED:
+            continue
+        predict = module.prepare(trees, N_FEATURES, N_THREADS)
+        difference = float(np.abs(predict(rows) - scores).max() / np.abs(scores).max())
+        bench.check(f"{module.NAME} gives the same scores", difference <= _TOLERANCE, f"difference {difference:.1e}")
+        rivals[module.NAME] = predict
+    return rivals
+
+
+def _compare(bench: Benchmark, rows: np.ndarray, n_docs: int, ours: Score, rivals: dict[str, Score]) -> None:
+    own = _seconds_a_call(bench, f"rankwell, {n_docs} documents", rows, n_docs, ours)
+    theirs = {
+        name: _seconds_a_call(bench, f"{name}, {n_docs} documents", rows, n_docs, predict)
+        for name, predict in rivals.items()
+    }
+    fastest = min(theirs, key=lambda name: theirs[name], default=None)
+    others = ", ".join(f"{name} {seconds * 1e3:.3g} ms" for name, seconds in theirs.items())
+    bench.record(
+        f"{n_docs:,} document{'s' if n_docs > 1 else ''}, two threads",
+        value=own * 1e3,
+        unit="ms",
+        target=theirs[fastest] * 1e3 if fastest else None,
+        rival=f"the fastest: {fastest}" if fastest else "the fastest",
+        rival_value=theirs[fastest] * 1e3 if fastest else None,
+        note=others,
+    )
+
+
+def _seconds_a_call(bench: Benchmark, name: str, rows: np.ndarray, n_docs: int, score: Score) -> float:
+    if n_docs > 1:
+        part = np.ascontiguousarray(rows[:n_docs])
+        return bench.time(name, lambda: score(part), repeat=3 if bench.quick else 9).minimum
+    singles = cycle([np.ascontiguousarray(rows[i : i + 1]) for i in range(N_SINGLE)])
+
+    def each_once() -> None:
+        for _ in range(N_SINGLE):
+            score(next(singles))
+
+    return bench.time(f"{name} ({N_SINGLE} calls)", each_once, repeat=3 if bench.quick else 15).minimum / N_SINGLE
