@@ -153,7 +153,7 @@ def next_commands(out: Path, rankers: list[str]) -> list[str]:
     return [
         f"{rankwell} info {folder}/train.txt",
         f"{rankwell} info {folder}/{last}.rank",
-        f"{rankwell} train {first} {folder}/train.txt --vali {folder}/vali.txt --out {folder}/mine.rank --normalize none",
+        f"{rankwell} train {first} {folder}/train.txt --vali {folder}/vali.txt --out {folder}/mine.rank --set ridge=1",
         f"{rankwell} predict {folder}/mine.rank {folder}/test.txt --out {folder}/mine.scores",
         f"{rankwell} evaluate {folder}/test.txt {folder}/mine.scores --metrics ndcg@10,map --convention letor4",
         f"{rankwell} compare {folder}/test.txt {folder}/mine.scores {folder}/{last}.rank",
