@@ -101,6 +101,13 @@ class TestSizes:
         dataset = make_ranking()
         assert (dataset.n_docs, dataset.n_queries, dataset.n_features) == (10_000, 100, 50)
 
+    def test_of_two_sizes_one_brings_the_other_along(self):
+        # 100 documents a query without a name; 173,354 / 3,726 = 46.5 at `cuda2010`.
+        assert make_ranking(n_docs=500, n_features=1).n_queries == 5
+        assert make_ranking(n_queries=7, n_features=1).n_docs == 700
+        assert make_ranking("cuda2010", n_queries=10, n_features=1).n_docs == 465
+        assert make_ranking("mq2008-list", n_docs=5000, n_features=1).query_sizes.max() <= 1_831
+
     def test_query_sizes_vary(self):
         sizes = make_ranking(n_docs=20_000, n_queries=200, n_features=1).query_sizes
         assert np.log(sizes).std() == pytest.approx(UNNAMED.size_spread, rel=0.15)
@@ -214,6 +221,8 @@ class TestMistakes:
             ({"scale": float("nan")}, "scale must be above 0, got nan"),
             ({"n_docs": 3, "n_queries": 4}, "n_docs must be at least n_queries: 3 documents for 4 queries"),
             ({"n_features": 0}, "n_features must be 1 or more, got 0"),
+            ({"n_docs": 0}, "n_docs must be 1 or more, got 0"),
+            ({"n_queries": -1}, "n_queries must be 1 or more, got -1"),
             ({"n_levels": 1}, "n_levels must be 2 or more, got 1"),
             ({"missing": 0.7}, "missing must be a share from 0 to 0.5, got 0.7"),
             ({"noise": -1}, "noise must be 0 or more, got -1"),

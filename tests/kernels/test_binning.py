@@ -55,7 +55,8 @@ def table_of(thresholds):
 def with_neighbours(thresholds):
     """The thresholds, the float32 on either side of each, and the values that are apt to go wrong."""
     at = np.asarray(thresholds, dtype=np.float32)
-    around = [at, np.nextafter(at, np.float32(-np.inf)), np.nextafter(at, np.float32(np.inf))]
+    with np.errstate(over="ignore"):  # next to the largest float32 is infinity, and it must be right there too
+        around = [at, np.nextafter(at, np.float32(-np.inf)), np.nextafter(at, np.float32(np.inf))]
     awkward = [np.nan, -np.inf, np.inf, -0.0, 0.0, SMALLEST, -SMALLEST, LARGEST, -LARGEST, 1.0, -1.0]
     return np.concatenate([*around, np.array(awkward, dtype=np.float32)])
 

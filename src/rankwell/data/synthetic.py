@@ -53,13 +53,13 @@ def make_ranking(
         The name of a collection in the papers, as ``make_ranking("far", scale=0.01)``: one of `rankwell.data.shapes`.
         Without it: 10,000 documents, 100 queries, 50 features, labels 0 to 4 shared out as in MSLR-WEB10K.
     n_docs, n_queries, n_features : int, optional
-        Take the place of the shape's own numbers.
+        Take the place of the shape's own numbers. Of `n_docs` and `n_queries`, one alone brings the other along.
     scale : float
         Multiplies the number of queries and of documents; features stay.
     n_levels : int, optional
         Labels 0 ... n_levels - 1, each half as frequent as the one below, instead of the shape's own.
     missing : float
-        The share of values that are missing (NaN), more in some features than in others.
+        The share of values that are missing (NaN), up to 0.5, more in some features than in others.
     noise : float
         Standard deviation of what cannot be learned, where that of what can be is about 1.
     skew : bool
@@ -112,21 +112,37 @@ def _shape_wanted(
         raise ParameterError(f"shape must be a name, got {name!r}. Give sizes by name too: n_docs={name!r}.")
     if not (np.isfinite(scale) and scale > 0):
         raise ParameterError(f"scale must be above 0, got {scale}.")
-    shape = UNNAMED if name is None else shape_named(name)
-    queries = max(1, round((shape.n_queries if n_queries is None else n_queries) * scale))
-    docs = max(1, round((shape.n_docs if n_docs is None else n_docs) * scale))
-    columns = shape.n_features if n_features is None else n_features
     if n_levels is not None and n_levels < 2:
         raise ParameterError(f"n_levels must be 2 or more, got {n_levels}.")
-    if columns < 1:
-        raise ParameterError(f"n_features must be 1 or more, got {columns}.")
-    longest = shape.longest if n_docs is None and n_queries is None else None
+    for given, size in (("n_docs", n_docs), ("n_queries", n_queries), ("n_features", n_features)):
+        if size is not None and size < 1:
+            raise ParameterError(f"{given} must be 1 or more, got {size}.")
+    shape = UNNAMED if name is None else shape_named(name)
+    docs, queries, longest = _resized(shape, n_docs, n_queries, scale)
     if docs < queries:
         raise ParameterError(f"n_docs must be at least n_queries: {docs} documents for {queries} queries.")
-    shares = shape.level_shares if n_levels is None else tuple(0.5**level for level in range(n_levels))
     return replace(
-        shape, n_docs=docs, n_queries=queries, n_features=columns, level_shares=shares, longest=longest, n_pairs=None
+        shape,
+        n_docs=docs,
+        n_queries=queries,
+        n_features=shape.n_features if n_features is None else n_features,
+        level_shares=shape.level_shares if n_levels is None else tuple(0.5**level for level in range(n_levels)),
+        longest=longest,
     )
+
+
+def _resized(shape: Shape, n_docs: int | None, n_queries: int | None, scale: float) -> tuple[int, int, int | None]:
+    """Documents, queries and the longest query: given one size, the other keeps the shape's documents a query."""
+    docs_a_query = shape.n_docs / shape.n_queries
+    docs: float = shape.n_docs
+    queries: float = shape.n_queries
+    if n_docs is not None:
+        docs = n_docs
+        queries = docs / docs_a_query if n_queries is None else n_queries
+    elif n_queries is not None:
+        docs, queries = n_queries * docs_a_query, n_queries
+    longest = None if n_docs is not None and n_queries is not None else shape.longest
+    return max(1, round(docs * scale)), max(1, round(queries * scale)), longest
 
 
 def _check_settings(missing: float, noise: float, random_state: int) -> None:
