@@ -25,7 +25,6 @@ from rankwell.rankers.ranknet import RankNet
 # Equation 2.5's network and a linear function; LETOR's features are scaled by query already.
 SETTINGS: tuple[dict[str, Any], ...] = (
     {"hidden": (15,), "learning_rate": 0.3},
-    {"hidden": (15,), "learning_rate": 0.1},
     {"hidden": (30,), "learning_rate": 0.3},
     {"hidden": (), "learning_rate": 0.01},
 )
@@ -91,8 +90,8 @@ def best_on_validation(cls, parameters, fold: FoldData, quick: bool):  # type: i
             **parameters,
             **setting,
             normalize="none",
-            n_epochs=3 if quick else 150,
-            early_stopping_rounds=None if quick else 30,
+            n_epochs=3 if quick else 100,
+            early_stopping_rounds=None if quick else 25,
             eval_metric="mean_ndcg",
             eval_convention="letor4",
             device="cpu",

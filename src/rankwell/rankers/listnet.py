@@ -7,7 +7,6 @@ The exact losses need no permutations (docs/algorithms/listnet.md): Top-1 and To
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -57,10 +56,10 @@ class ListNet(NeuralRanker):
         k: int = 1,
         *,
         sampling: Literal["exact", "stochastic", "position-aware"] = "exact",
-        sample_factors: Sequence[float] = (1.0, 0.1, 0.02),
+        sample_factors: tuple[float, ...] = (1.0, 0.1, 0.02),
         sample_size: int = 100,
         sample_distribution: Literal["uniform", "fixed", "adaptive"] = "fixed",
-        hidden: Sequence[int] = (15,),
+        hidden: tuple[int, ...] = (15,),
         activation: Literal["sigmoid", "relu", "tanh", "linear"] = "sigmoid",
         output_activation: Literal["auto", "sigmoid", "identity"] = "auto",
         optimizer: Literal["sgd", "adam"] = "sgd",

@@ -10,7 +10,6 @@ is a sigmoid only above sigmoid hidden layers (a linear function, or rectified u
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -105,7 +104,7 @@ class NeuralRanker(Ranker):
     def __init__(
         self,
         *,
-        hidden: Sequence[int] = (15,),
+        hidden: tuple[int, ...] = (15,),
         activation: Literal["sigmoid", "relu", "tanh", "linear"] = "sigmoid",
         output_activation: Literal["auto", "sigmoid", "identity"] = "auto",
         optimizer: Literal["sgd", "adam"] = "sgd",
