@@ -43,6 +43,13 @@ def cuda_booster(problem, weights=None, **options):
     return CudaBooster(problem.by_feature, problem.n_features, problem.n_bins, problem.queries, weights, **options)
 
 
+def eight_lane_booster(problem, weights=None):
+    """As for very many queries, where eight lanes of a warp work on each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rankwell.kernels.cuda.rankboost._lanes_per_query", lambda queries: 8)
+        return cuda_booster(problem, weights)
+
+
 def streamed_booster(problem, weights=None):
     booster = cuda_booster(problem, weights, memory=4 * problem.by_feature.shape[1])
     assert booster.streams or problem.n_features <= 4
@@ -63,6 +70,7 @@ SAME_BITS = [
     marked(opencl_booster, "opencl", "opencl"),
     marked(partial(opencl_booster, documents_on_host=True), "opencl without doubles", "opencl"),
     marked(cuda_booster, "cuda", "cuda"),
+    marked(eight_lane_booster, "cuda, eight lanes", "cuda"),
     marked(streamed_booster, "cuda, streamed", "cuda"),
 ]
 PAIRWISE = [

@@ -11,13 +11,16 @@
 // same bits as the CPU's.
 
 #ifndef GROUP
-#define GROUP 6  // features whose histograms a block holds
+#define GROUP 5  // features whose histograms a block holds
 #endif
 #ifndef COLUMNS
 #define COLUMNS 32  // copies of a histogram, one a lane, so that a warp's additions never meet in a bank
 #endif
 #ifndef THREADS
 #define THREADS 1024  // of a block of `histograms`
+#endif
+#ifndef WIDTH
+#define WIDTH 8  // lanes that work on a query: 8, or a whole warp of 32 where queries have many label levels
 #endif
 
 namespace {
@@ -103,10 +106,12 @@ __device__ __forceinline__ int warp_max(int value) {
   return value;
 }
 
-__device__ __forceinline__ int warp_sum(int value) {
-  for (int apart = 16; apart > 0; apart /= 2) value += __shfl_xor_sync(WHOLE_WARP, value, apart);
-  return value;
-}
+// The lanes of this thread's query, and of its segment of eight.
+__device__ __forceinline__ unsigned query_lanes() { return WIDTH == 32 ? WHOLE_WARP : 0xffu << (threadIdx.x & 24); }
+__device__ __forceinline__ unsigned segment_lanes() { return 0xffu << (threadIdx.x & 24); }
+__device__ __forceinline__ int first_segment(int first) { return first + (threadIdx.x & (WIDTH - 1)) / 8; }
+__device__ __forceinline__ int first_query() { return (blockIdx.x * blockDim.x + threadIdx.x) / WIDTH; }
+__device__ __forceinline__ int query_step() { return gridDim.x * blockDim.x / WIDTH; }
 
 __device__ __forceinline__ double eight_lane_sum(double value, unsigned mask) {
   value = __dadd_rn(value, __shfl_xor_sync(mask, value, 4));
@@ -120,23 +125,37 @@ __device__ __forceinline__ double eight_lane_max(double value, unsigned mask) {
   return fmax(value, __shfl_xor_sync(mask, value, 1));
 }
 
-// e^{±H} of a query's places where h = 1 times e^{±α}; A_l and B_l of its segments. Eight lanes a segment.
+// e^{±H} of a query's places where h = 1 times e^{±α}; A_l and B_l of its segments. Eight lanes a segment; a lane loads
+// four of its places before it stores any, since the compiler must assume that a store could change the next load.
 __device__ void apply_and_sum(const Queries& queries, const Weights& weights, int first, int last,
                               const unsigned char* column, int bin, double up_factor, double down_factor) {
   const int lane = threadIdx.x & 7;
-  const unsigned mask = 0xffu << (threadIdx.x & 24);
-  for (int s = first + ((threadIdx.x & 31) >> 3); s < last; s += 4) {
+  const unsigned mask = segment_lanes();
+  for (int s = first_segment(first); s < last; s += WIDTH / 8) {
+    const int end = __ldg(&queries.segment_ptr[s + 1]);
     double up_sum = 0.0, down_sum = 0.0;
-    for (int i = queries.segment_ptr[s] + lane; i < queries.segment_ptr[s + 1]; i += 8) {
-      double up = weights.up[i], down = weights.down[i];
-      if (column != nullptr && column[queries.order[i]] > bin) {
-        up = fmax(__dmul_rn(up, up_factor), SMALLEST_WEIGHT);
-        down = fmax(__dmul_rn(down, down_factor), SMALLEST_WEIGHT);
-        weights.up[i] = up;
-        weights.down[i] = down;
+    for (int start = __ldg(&queries.segment_ptr[s]) + lane; start < end; start += 32) {
+      double up[4], down[4];
+      bool is_above[4];
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int i = start + 8 * k;
+        is_above[k] = i < end && column != nullptr && __ldg(&column[__ldg(&queries.order[i])]) > bin;
+        up[k] = i < end ? weights.up[i] : 0.0;
+        down[k] = i < end ? weights.down[i] : 0.0;
       }
-      up_sum = __dadd_rn(up_sum, up);
-      down_sum = __dadd_rn(down_sum, down);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int i = start + 8 * k;
+        if (is_above[k]) {
+          up[k] = fmax(__dmul_rn(up[k], up_factor), SMALLEST_WEIGHT);
+          down[k] = fmax(__dmul_rn(down[k], down_factor), SMALLEST_WEIGHT);
+          weights.up[i] = up[k];
+          weights.down[i] = down[k];
+        }
+        up_sum = __dadd_rn(up_sum, up[k]);
+        down_sum = __dadd_rn(down_sum, down[k]);
+      }
     }
     __syncwarp(mask);
     up_sum = eight_lane_sum(up_sum, mask);
@@ -146,20 +165,21 @@ __device__ void apply_and_sum(const Queries& queries, const Weights& weights, in
       weights.down_sum[s] = down_sum;
     }
   }
-  __syncwarp();
+  __syncwarp(query_lanes());
 }
 
-// Running sums over a query's levels, in the order of `scan_levels` on the CPU; 32 levels are loaded at a time, and every
-// lane follows the recurrence over them.
+// Running sums over a query's levels, in the order of `scan_levels` on the CPU; WIDTH levels are loaded at a time, and
+// every lane of the query follows the recurrence over them.
 __device__ void scan_levels(const Queries& queries, const Weights& weights, int q, int first, int last) {
-  const int lane = threadIdx.x & 31;
+  const int lane = threadIdx.x & (WIDTH - 1);
+  const unsigned mask = query_lanes();
   double plain = 0.0, weighted = 0.0, share = 0.0;
   if (lane == 0) {
     weights.below[first] = 0.0;
     weights.above[last - 1] = 0.0;
   }
-  for (int start = first + 1; start < last; start += 32) {
-    const int s = start + lane, n = min(32, last - start);
+  for (int start = first + 1; start < last; start += WIDTH) {
+    const int s = start + lane, n = min(WIDTH, last - start);
     double ratio = 0.0, entering = 0.0, step = 0.0, down_sum = 0.0, mine = 0.0;
     if (s < last) {
       ratio = weights.down_ratio[s];
@@ -168,18 +188,18 @@ __device__ void scan_levels(const Queries& queries, const Weights& weights, int 
       down_sum = weights.down_sum[s];
     }
     for (int j = 0; j < n; ++j) {
-      const double ratio_j = __shfl_sync(WHOLE_WARP, ratio, j);
-      plain = __dadd_rn(__dmul_rn(plain, ratio_j), __shfl_sync(WHOLE_WARP, entering, j));
+      const double ratio_j = __shfl_sync(mask, ratio, j, WIDTH);
+      plain = __dadd_rn(__dmul_rn(plain, ratio_j), __shfl_sync(mask, entering, j, WIDTH));
       weighted = __dadd_rn(__dmul_rn(weighted, __dmul_rn(ratio_j, queries.carry)),
-                           __dmul_rn(__shfl_sync(WHOLE_WARP, step, j), plain));
-      share = __dadd_rn(share, __dmul_rn(__shfl_sync(WHOLE_WARP, down_sum, j), weighted));
+                           __dmul_rn(__shfl_sync(mask, step, j, WIDTH), plain));
+      share = __dadd_rn(share, __dmul_rn(__shfl_sync(mask, down_sum, j, WIDTH), weighted));
       if (lane == j) mine = weighted;
     }
     if (s < last) weights.below[s] = mine;
   }
   plain = weighted = 0.0;
-  for (int end = last - 1; end > first; end -= 32) {
-    const int s = end - lane, n = min(32, end - first);
+  for (int end = last - 1; end > first; end -= WIDTH) {
+    const int s = end - lane, n = min(WIDTH, end - first);
     double ratio = 0.0, entering = 0.0, step = 0.0, mine = 0.0;
     if (s > first) {
       ratio = weights.up_ratio[s];
@@ -187,10 +207,10 @@ __device__ void scan_levels(const Queries& queries, const Weights& weights, int 
       step = queries.step[s];
     }
     for (int j = 0; j < n; ++j) {
-      const double ratio_j = __shfl_sync(WHOLE_WARP, ratio, j);
-      plain = __dadd_rn(__dmul_rn(plain, ratio_j), __shfl_sync(WHOLE_WARP, entering, j));
+      const double ratio_j = __shfl_sync(mask, ratio, j, WIDTH);
+      plain = __dadd_rn(__dmul_rn(plain, ratio_j), __shfl_sync(mask, entering, j, WIDTH));
       weighted = __dadd_rn(__dmul_rn(weighted, __dmul_rn(ratio_j, queries.carry)),
-                           __dmul_rn(__shfl_sync(WHOLE_WARP, step, j), plain));
+                           __dmul_rn(__shfl_sync(mask, step, j, WIDTH), plain));
       if (lane == j) mine = weighted;
     }
     if (s > first) weights.above[s - 1] = mine;
@@ -212,8 +232,8 @@ __device__ int rescale(double* values, int start, int end, int lane, unsigned ma
 
 __device__ void choose_exponents(const Queries& queries, const Weights& weights, int first, int last) {
   const int lane = threadIdx.x & 7;
-  const unsigned mask = 0xffu << (threadIdx.x & 24);
-  for (int s = first + ((threadIdx.x & 31) >> 3); s < last; s += 4) {
+  const unsigned mask = segment_lanes();
+  for (int s = first_segment(first); s < last; s += WIDTH / 8) {
     const int start = queries.segment_ptr[s], end = queries.segment_ptr[s + 1];
     const int up = rescale(weights.up, start, end, lane, mask);
     const int down = rescale(weights.down, start, end, lane, mask);
@@ -222,50 +242,57 @@ __device__ void choose_exponents(const Queries& queries, const Weights& weights,
       weights.down_exponent[s] -= down;
     }
   }
-  __syncwarp();
+  __syncwarp(query_lanes());
 }
 
 // The largest power of two among the query's pair weights, put into `next_common`.
 __device__ void offer_common(const Weights& weights, int first, int last, Control* control) {
-  const int lane = threadIdx.x & 31;
+  const int lane = threadIdx.x & (WIDTH - 1);
+  const unsigned mask = query_lanes();
   int carried = weights.up_exponent[first], most = -2147483647 - 1;
-  for (int start = first + 1; start < last; start += 32) {
+  for (int start = first + 1; start < last; start += WIDTH) {
     const int s = start + lane;
     int running = s < last ? weights.up_exponent[s] : -(1 << 30);
-    for (int apart = 1; apart < 32; apart *= 2) {
-      const int other = __shfl_up_sync(WHOLE_WARP, running, apart);
+    for (int apart = 1; apart < WIDTH; apart *= 2) {
+      const int other = __shfl_up_sync(mask, running, apart, WIDTH);
       if (lane >= apart) running = max(running, other);
     }
-    int below = __shfl_up_sync(WHOLE_WARP, running, 1);
+    int below = __shfl_up_sync(mask, running, 1, WIDTH);
     below = lane == 0 ? carried : max(below, carried);
     if (s < last) most = max(most, below - weights.down_exponent[s]);
-    carried = max(carried, __shfl_sync(WHOLE_WARP, running, 31));
+    carried = max(carried, __shfl_sync(mask, running, WIDTH - 1, WIDTH));
   }
-  most = warp_max(most);
+  for (int apart = WIDTH / 2; apart > 0; apart /= 2) most = max(most, __shfl_xor_sync(mask, most, apart, WIDTH));
   if (lane == 0) atomicMax(&control->next_common, most);
 }
 
 // The factors between neighbouring levels of a query.
 __device__ void level_ratios(const Queries& queries, const Weights& weights, int q, int first, int last, int common) {
   const double weight = queries.query_weight[q];
-  for (int s = first + 1 + (threadIdx.x & 31); s < last; s += 32) {
+  for (int s = first + 1 + (threadIdx.x & (WIDTH - 1)); s < last; s += WIDTH) {
     const int up = weights.up_exponent[s], down = weights.down_exponent[s];
     const int up_below = weights.up_exponent[s - 1], down_below = weights.down_exponent[s - 1];
     weights.up_ratio[s] = ldexp(1.0, min(up_below - up, LARGEST_EXPONENT));
     weights.down_ratio[s] = ldexp(1.0, min(down_below - down, LARGEST_EXPONENT));
     weights.bridge[s] = ldexp(weight, up_below - down - common);
   }
-  __syncwarp();
+  __syncwarp(query_lanes());
 }
 
-// Z from the queries' shares: 1,024 lanes, then halves onto halves.
+// Z from the queries' shares: 1,024 lanes, four a thread of a block of 256, then halves onto halves.
 __device__ double sum_shares(const double* share, int n_queries) {
   __shared__ double lanes[QUERY_LANES];
-  for (int lane = threadIdx.x; lane < QUERY_LANES; lane += blockDim.x) {
-    double sum = 0.0;
-    for (int q = lane; q < n_queries; q += QUERY_LANES) sum = __dadd_rn(sum, __ldcg(&share[q]));
-    lanes[lane] = sum;
+  double sum[4] = {0.0, 0.0, 0.0, 0.0};
+#pragma unroll 4
+  for (int start = threadIdx.x; start < n_queries; start += QUERY_LANES) {
+#pragma unroll
+    for (int part = 0; part < 4; ++part) {
+      const int q = start + part * 256;
+      if (q < n_queries) sum[part] = __dadd_rn(sum[part], __ldcg(&share[q]));
+    }
   }
+#pragma unroll
+  for (int part = 0; part < 4; ++part) lanes[threadIdx.x + part * 256] = sum[part];
   __syncthreads();
   for (int half = QUERY_LANES / 2; half > 0; half /= 2) {
     for (int lane = threadIdx.x; lane < half; lane += blockDim.x) {
@@ -307,22 +334,25 @@ potentials(Queries queries, Weights weights, const Control* control, int* pi) {
   if (control->finished) return;
   const int lane = threadIdx.x & 7;
   const double scale = __ddiv_rn(1073741824.0, control->total);
-  const int n_warps = gridDim.x * blockDim.x / 32;
-  for (int q = (blockIdx.x * blockDim.x + threadIdx.x) / 32; q < queries.n_queries; q += n_warps) {
-    const int first = queries.query_segments[q], last = queries.query_segments[q + 1];
+  for (int q = first_query(); q < queries.n_queries; q += query_step()) {
+    const int first = __ldg(&queries.query_segments[q]), last = __ldg(&queries.query_segments[q + 1]);
     int left_over = 0;
-    for (int s = first + ((threadIdx.x & 31) >> 3); s < last; s += 4) {
-      const double below = weights.below[s], above = weights.above[s];
-      for (int i = queries.segment_ptr[s] + lane; i < queries.segment_ptr[s + 1]; i += 8) {
-        const double rise = __dsub_rn(__dmul_rn(weights.down[i], below), __dmul_rn(weights.up[i], above));
-        const int rounded = __double2int_rn(__dmul_rn(rise, scale));
-        pi[pi_place(queries.order[i])] = rounded;
+    for (int s = first_segment(first); s < last; s += WIDTH / 8) {
+      // Nothing but π is written here, so every load may run ahead of the stores.
+      const double below = __ldg(&weights.below[s]), above = __ldg(&weights.above[s]);
+      const int end = __ldg(&queries.segment_ptr[s + 1]);
+#pragma unroll 4
+      for (int i = __ldg(&queries.segment_ptr[s]) + lane; i < end; i += 8) {
+        const double rise = __dmul_rn(__ldg(&weights.down[i]), below), fall = __dmul_rn(__ldg(&weights.up[i]), above);
+        const int rounded = __double2int_rn(__dmul_rn(__dsub_rn(rise, fall), scale));
+        pi[pi_place(__ldg(&queries.order[i]))] = rounded;
         left_over += rounded;
       }
     }
-    left_over = warp_sum(left_over);
-    __syncwarp();
-    if ((threadIdx.x & 31) == 0) pi[pi_place(queries.order[queries.segment_ptr[last] - 1])] -= left_over;
+    const unsigned mask = query_lanes();
+    for (int apart = WIDTH / 2; apart > 0; apart /= 2) left_over += __shfl_xor_sync(mask, left_over, apart, WIDTH);
+    __syncwarp(mask);
+    if ((threadIdx.x & (WIDTH - 1)) == 0) pi[pi_place(queries.order[queries.segment_ptr[last] - 1])] -= left_over;
   }
 }
 
@@ -452,9 +482,8 @@ reweight(Queries queries, Weights weights, const unsigned char* bins, size_t str
   const int bin = control->bin;
   const double up_factor = control->up_factor, down_factor = control->down_factor;
   if (column == nullptr) column = bins + static_cast<size_t>(control->feature) * stride;
-  const int n_warps = gridDim.x * blockDim.x / 32;
-  for (int q = (blockIdx.x * blockDim.x + threadIdx.x) / 32; q < queries.n_queries; q += n_warps) {
-    const int first = queries.query_segments[q], last = queries.query_segments[q + 1];
+  for (int q = first_query(); q < queries.n_queries; q += query_step()) {
+    const int first = __ldg(&queries.query_segments[q]), last = __ldg(&queries.query_segments[q + 1]);
     apply_and_sum(queries, weights, first, last, column, bin, up_factor, down_factor);
     if (recentres) {
       choose_exponents(queries, weights, first, last);
@@ -474,9 +503,8 @@ __global__ void __launch_bounds__(256)
 recentre(Queries queries, Weights weights, Control* control, Record record) {
   if (control->finished || control->pending == 0) return;
   const int common = control->next_common;
-  const int n_warps = gridDim.x * blockDim.x / 32;
-  for (int q = (blockIdx.x * blockDim.x + threadIdx.x) / 32; q < queries.n_queries; q += n_warps) {
-    const int first = queries.query_segments[q], last = queries.query_segments[q + 1];
+  for (int q = first_query(); q < queries.n_queries; q += query_step()) {
+    const int first = __ldg(&queries.query_segments[q]), last = __ldg(&queries.query_segments[q + 1]);
     level_ratios(queries, weights, q, first, last, common);
     apply_and_sum(queries, weights, first, last, nullptr, 0, 1.0, 1.0);
     scan_levels(queries, weights, q, first, last);

@@ -52,7 +52,7 @@ class OpenClBooster:
     ) -> None:
         import pyopencl
 
-        self._opencl = pyopencl
+        self._opencl: Any = pyopencl
         context = opencl_context()
         has_doubles = "cl_khr_fp64" in context.devices[0].extensions
         self._on_host = not has_doubles if documents_on_host is None else documents_on_host
@@ -105,8 +105,7 @@ class OpenClBooster:
         }
         names = ("step", "up_ratio", "down_ratio", "bridge")
         self._held |= {name: self._buffer(array) for name, array in zip(names, documents.levels, strict=True)}
-        names = ("up_sum", "down_sum", "below", "above")
-        self._held |= {name: self._buffer(array) for name, array in zip(names, documents.sums, strict=True)}
+        self._held |= {"below": self._buffer(documents.sums[2]), "above": self._buffer(documents.sums[3])}
         self._total = self._buffer(np.array([documents.start[1]]))
         self._lanes = self._buffer(np.zeros(QUERY_LANES))
         self._control_host[_ROUND] = weights.n_rounds
@@ -132,22 +131,22 @@ class OpenClBooster:
         self._control_host[_RECORDED] = 0
         self._copy(self._control, self._control_host)
         places = tuple(self._held[name] for name in ("order", "segment_ptr", "query_segments"))
-        n_queries = np.int32(self._queries.n_queries)
+        n_items, n_queries = self._queries.n_queries, np.int32(self._queries.n_queries)
         both = (self._held["up"], self._held["down"])
         exponents = (self._held["up_exponent"], self._held["down_exponent"])
         levels = tuple(self._held[name] for name in ("up_ratio", "down_ratio", "bridge", "below", "above", "share"))
         fixed = (self._held["query_weight"], self._held["step"], np.float64(self._queries.carry), n_queries)
         for _ in range(n_rounds):
-            self._run("potentials", n_queries, *places, n_queries, *both, *levels[3:5], self._total, self._control,
+            self._run("potentials", n_items, *places, n_queries, *both, *levels[3:5], self._total, self._control,
                       self._pi)  # fmt: skip
             self._search()
             bins = (self._bins, np.int32(self._stride))
-            self._run("reweight", n_queries, *places, n_queries, *bins, *both, *exponents, self._control)
-            self._run("sum_levels", n_queries, *places[1:], *fixed, *both, *exponents, *levels, self._control)
+            self._run("reweight", n_items, *places, n_queries, *bins, *both, *exponents, self._control)
+            self._run("sum_levels", n_items, *places[1:], *fixed, *both, *exponents, *levels, self._control)
             self._run("lane_sums", QUERY_LANES, self._held["share"], n_queries, self._control, self._lanes)
             self._run("fold_lanes", 32, self._control, self._lanes)
-            record = (self._record, self._record_total, np.int32(_RECORD_ROUNDS))
-            self._run("total", 1, self._lanes, self._control, self._total, *record)
+            written = (self._record, self._record_total, np.int32(_RECORD_ROUNDS))
+            self._run("total", 1, self._lanes, self._control, self._total, *written)
         self._copy(self._control_host, self._control)
         done = int(self._control_host[_RECORDED])
         record, total = np.empty((4, _RECORD_ROUNDS), dtype=np.int32), np.empty(_RECORD_ROUNDS)
@@ -176,20 +175,19 @@ class OpenClBooster:
 
     def _search(self) -> None:
         """Integral histograms of π and the weak ranker they show to be best."""
-        n_features = np.int32(self._n_features)
         n_parts = max(1, self._stride // _DOCS_PER_PART)
         margin = np.int32(tolerance(self._queries.n_docs))
         self._run("histograms", self._n_features * n_parts * _GROUP_ITEMS, self._bins, self._pi,
                   np.int32(self._stride), np.int32(n_parts), self._control, self._histogram)  # fmt: skip
         found = (self._table, self._largest)
-        sizes = (n_features, np.int32(self._n_bins))
-        self._run("integrate", n_features, self._histogram, *sizes, *found, self._control)
+        sizes = (np.int32(self._n_features), np.int32(self._n_bins))
+        self._run("integrate", self._n_features, self._histogram, *sizes, *found, self._control)
         self._run("choose", 1, *found, *sizes, margin, self._control)
 
     def _run(self, name: str, n_items: int, *arguments: Any) -> None:
         """Queue a kernel over `n_items` work-items, rounded up to whole work-groups."""
-        local = min(_GROUP_ITEMS, int(n_items))
-        self._kernels[name](self._queue, (-(-int(n_items) // local) * local,), (local,), *arguments)
+        local = min(_GROUP_ITEMS, n_items)
+        self._kernels[name](self._queue, (-(-n_items // local) * local,), (local,), *arguments)
 
     def _copy(self, target: Any, source: Any, **where: int) -> None:
         self._opencl.enqueue_copy(self._queue, target, source, **where)

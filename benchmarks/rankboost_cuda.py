@@ -1,0 +1,148 @@
+"""How close does a whole RankBoost round on a GPU come to only reading the bins?
+
+At the sizes of the FPGA paper (1,196,711 documents, 646 features) and of the CUDA paper (173,354, 2,576), with skewed
+random bins made on the device. A round is everything: π, histograms, the best weak ranker, α, new weights; the time is
+that of a batch of rounds, the host's wait at its end included, divided by their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Benchmark
+from benchmarks.rankboost_cases import count_pairs, queries_of, scaled_shape
+from rankwell.data.shapes import Shape
+from rankwell.kernels.rankboost_interface import LevelledQueries
+
+ROUNDS = 96
+READS = 50
+_READ = r"""
+extern "C" __global__ void read_only(const uint4* bins, size_t n, unsigned* out) {
+  unsigned seen = 0;
+  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) {
+    const uint4 word = __ldcs(&bins[i]);
+    seen ^= word.x ^ word.y ^ word.z ^ word.w;
+  }
+  if (seen == 12345) *out = seen;
+}
+"""
+
+
+def run(bench: Benchmark) -> None:
+    check_whole_training(bench)
+    small = 0.02 if bench.quick else 1.0
+    for name, target, paper in (("far", None, "FAR2 1,923 ms"), ("cuda2010", 0.30, "CUDA 536 ms, ATI 1,328 ms")):
+        shape = scaled_shape(name, docs=small)
+        bins, queries = random_bins(shape), queries_of(shape)
+        check_histograms(bench, name, bins, queries)
+        read = bench.time(f"{name}: read the bins {READS} times", reader(bins), repeat=7)
+        reading = read.median / READS
+        seconds = time_rounds(bench, f"{name}: {ROUNDS} rounds", bins, queries)
+        limit = target if target is not None else 2.2 * reading * 1e3
+        bench.record(
+            f"{name}, a whole round",
+            value=seconds * 1e3,
+            unit="ms",
+            target=limit,
+            rival="only reading the bins",
+            rival_value=reading * 1e3,
+            paper=paper,
+            note=f"{seconds / reading:.2f} times reading; {count_pairs(queries):,} pairs",
+        )
+        if name == "far":
+            record_growth(bench, small, seconds)
+            record_streaming(bench, bins, queries)
+
+
+def random_bins(shape: Shape) -> Any:
+    """Skewed bins on the device, uint8 (n_features, n_docs rounded up to 16): half the mass in a few bins."""
+    import cupy
+
+    stride = -(-shape.n_docs // 16) * 16
+    generator = cupy.random.default_rng(0)
+    bins = cupy.empty((shape.n_features, stride), dtype=np.uint8)
+    for feature in range(shape.n_features):
+        values = generator.standard_exponential(stride, dtype=np.float32) * np.float32(2 + feature * 37 % 59)
+        bins[feature] = cupy.minimum(values, 255)
+    return bins
+
+
+def reader(bins: Any) -> Callable[[], None]:
+    """Read all bins `READS` times, as fast as the memory gives them."""
+    import cupy
+
+    kernel = cupy.RawKernel(_READ, "read_only")
+    out = cupy.zeros(1, dtype=np.uint32)
+    blocks = cupy.cuda.Device().attributes["MultiProcessorCount"] * 16
+
+    def read() -> None:
+        for _ in range(READS):
+            kernel((blocks,), (256,), (bins, np.uint64(bins.size // 16), out))
+        cupy.cuda.Device().synchronize()
+
+    return read
+
+
+def make_booster(bins: Any, queries: LevelledQueries, **options: Any) -> Any:
+    from rankwell.kernels.cpu.rankboost_documents import initial_weights
+    from rankwell.kernels.cuda.rankboost import CudaBooster
+
+    return CudaBooster(bins, len(bins), 256, queries, initial_weights(queries), **options)
+
+
+def time_rounds(bench: Benchmark, name: str, bins: Any, queries: LevelledQueries) -> float:
+    """Seconds a round, the median of several batches."""
+    booster = make_booster(bins, queries)
+    return bench.time(name, lambda: booster.boost(ROUNDS), repeat=3 if bench.quick else 7).median / ROUNDS
+
+
+def check_whole_training(bench: Benchmark) -> None:
+    """A model trained on the device has the bytes of one trained on the CPU."""
+    from rankwell import RankBoost, make_ranking
+
+    dataset = make_ranking(n_docs=20_000, n_queries=300, n_features=70, missing=0.05)
+    models = [RankBoost(n_rounds=100, device=device).fit(dataset) for device in ("cpu", "cuda")]
+    same = all(np.array_equal(models[0].state_[name], models[1].state_[name]) for name in models[0].state_)
+    bench.check("100 rounds on the device are the CPU's, bit for bit", same and len(models[0].weak_rankers_) == 100)
+
+
+def check_histograms(bench: Benchmark, name: str, bins: Any, queries: LevelledQueries) -> None:
+    """r of every threshold of some features, from the first round's π, against CuPy's own counting."""
+    import cupy
+
+    from rankwell.kernels.cpu.rankboost_documents import DocumentWeights, initial_weights
+
+    booster = make_booster(bins, queries)
+    booster.boost(1)
+    pi = cupy.asarray(DocumentWeights(queries, initial_weights(queries)).potentials())
+    table = booster._table.get()
+    for feature in (0, len(bins) // 2, len(bins) - 1):
+        column = bins[feature, : queries.n_docs].astype(np.int64)
+        histogram = cupy.bincount(column, weights=pi.astype(np.float64), minlength=256).get()
+        expected = np.cumsum(histogram[::-1])[::-1][1:]
+        bench.check(f"{name}: feature {feature}", np.array_equal(table[feature, :255], expected.astype(np.int64)))
+
+
+def record_growth(bench: Benchmark, small: float, whole: float) -> None:
+    """Linear in documents and in features, flat in pairs."""
+    for what, half in (("documents", {"docs": 0.5 * small}), ("features", {"docs": small, "features": 0.5})):
+        shape = scaled_shape("far", **half)
+        seconds = time_rounds(bench, f"far, half the {what}", random_bins(shape), queries_of(shape))
+        bench.record(f"far, half the {what}", value=seconds / whole, unit="of the whole", note="linear is 0.5")
+    shape = scaled_shape("far", docs=small)
+    usual, many = queries_of(shape), queries_of(shape, documents_per_query=465)
+    seconds = time_rounds(bench, "far, ten times the pairs", random_bins(shape), many)
+    times = count_pairs(many) / count_pairs(usual)
+    bench.record("far, more pairs", value=seconds / whole, unit="of the whole", note=f"{times:.1f} times the pairs")
+
+
+def record_streaming(bench: Benchmark, bins: Any, queries: LevelledQueries) -> None:
+    """Half of the bins on the device, half streamed through it every round."""
+    host = bins.get()
+    booster = make_booster(host, queries, memory=host.nbytes * 6 // 10)
+    seconds = bench.time("far, streamed", lambda: booster.boost(3), repeat=3).median / 3
+    share = len(booster._bins) / len(host)
+    bench.record("far, bins do not fit", value=seconds * 1e3, unit="ms", note=f"γ = {share:.2f} of them stay")
