@@ -33,5 +33,5 @@ def test_mean_ndcg_of_fold_one(fold, k):
         device="cpu",
     ).fit(train, eval_set=validation)
     found = evaluate(test, ranker.predict(test), metrics=("mean_ndcg",), convention="letor4").mean["mean_ndcg"]
-    # The published ListNet has .4585 on this fold; a constant ranking has about .27.
+    # The published ListNet has .4689 on this fold; the order of the file has .2802.
     assert found > 0.43
