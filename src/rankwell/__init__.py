@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rankwell.metrics.significance import compare
     from rankwell.rankers.base import Ranker
     from rankwell.rankers.lambdarank import LambdaRank
+    from rankwell.rankers.imported import ImportedRanker
     from rankwell.rankers.least_squares import LeastSquares
     from rankwell.rankers.listmle import ListMLE
     from rankwell.rankers.listnet import ListNet
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _HOME_OF = {
     "Binner": "rankwell.data.binning",
+    "ImportedRanker": "rankwell.rankers.imported",
     "LambdaRank": "rankwell.rankers.lambdarank",
     "LeastSquares": "rankwell.rankers.least_squares",
     "ListMLE": "rankwell.rankers.listmle",
@@ -58,6 +60,7 @@ __all__ = [
     "DataError",
     "DeviceError",
     "FileFormatError",
+    "ImportedRanker",
     "LambdaRank",
     "LeastSquares",
     "ListMLE",

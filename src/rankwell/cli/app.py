@@ -19,7 +19,9 @@ from rankwell.cli.convert import convert
 from rankwell.cli.crossval import crossval
 from rankwell.cli.demo import demo
 from rankwell.cli.evaluate import evaluate
+from rankwell.cli.explain import explain_scores
 from rankwell.cli.failure import FAILED, INTERRUPTED, explain
+from rankwell.cli.import_model import import_model
 from rankwell.cli.info import info
 from rankwell.cli.predict import predict
 from rankwell.cli.train import train
@@ -114,6 +116,8 @@ def rankwell(
 
 for _command in (train, predict, evaluate, compare, crossval, convert, info, demo):
     app.command()(_command)
+app.command("explain")(explain_scores)
+app.command("import")(import_model)
 
 
 def main() -> None:

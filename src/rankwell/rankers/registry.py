@@ -18,22 +18,31 @@ RANKERS = {
     "listmle": ("rankwell.rankers.listmle", "ListMLE"),
 }
 
+# What ranker files may hold as well, and nothing here can train.
+LOADED_ONLY = {
+    "imported": ("rankwell.rankers.imported", "ImportedRanker"),
+}
+
 
 def ranker_class(name: str) -> type[Ranker]:
     """The class of the ranker called `name`."""
     if name not in RANKERS:
         raise ParameterError(f"there is no ranker called {name!r}. The rankers are {', '.join(RANKERS)}.")
-    module, class_name = RANKERS[name]
-    found: type[Ranker] = getattr(import_module(module), class_name)
-    return found
+    return _class_at(*RANKERS[name])
 
 
 def load(path: str | os.PathLike[str]) -> Ranker:
     """The ranker stored at `path`, ready to predict. No code from the file runs."""
     content = read_ranker_file(path)
-    if content.ranker not in RANKERS:
+    known = RANKERS | LOADED_ONLY
+    if content.ranker not in known:
         raise FileFormatError(
             f"{path} holds a {content.ranker!r} ranker, which this release does not know. "
-            f"It knows {', '.join(RANKERS)}; upgrade rankwell if the file is newer."
+            f"It knows {', '.join(known)}; upgrade rankwell if the file is newer."
         )
-    return ranker_class(content.ranker).from_content(content, path)
+    return _class_at(*known[content.ranker]).from_content(content, path)
+
+
+def _class_at(module: str, class_name: str) -> type[Ranker]:
+    found: type[Ranker] = getattr(import_module(module), class_name)
+    return found

@@ -243,7 +243,7 @@ class _Parser:
 
     def _stack_size(self) -> int:
         size = largest = 0
-        arguments = {Operation.IF: 3} | {operation: count for operation, count in FUNCTIONS.values()}
+        arguments = {Operation.IF: 3} | dict(FUNCTIONS.values())
         for operation, _ in self._program:
             if operation <= Operation.FEATURE:
                 size += 1

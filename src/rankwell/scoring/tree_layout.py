@@ -22,7 +22,8 @@ _THRESHOLD_BITS = 8
 class BinColumns:
     """How features become bins, and what each node tests.
 
-    threshold_ptr : int64 (n_columns + 1,); thresholds : float32, ascending and distinct in a column, +inf behind the last
+    threshold_ptr : int64 (n_columns + 1,)
+    thresholds : float32, ascending and distinct in a column, +inf behind the last
     bin_ptr : int64 (n_columns + 1,), the bin columns of a column
     first_rank : int32, missing_bin : uint8 (n_bin_columns,)
     node_column : int64, node_bin : uint8 (n_nodes,); left where bins[node_column] <= node_bin
@@ -88,7 +89,9 @@ def lay_out(trees: TreeInputs) -> TreeLayout:
 def bin_columns(trees: TreeInputs) -> BinColumns:
     """The bin columns of `trees`, column by column."""
     node_column, node_bin = np.zeros(len(trees.column), np.int64), np.zeros(len(trees.column), np.uint8)
-    threshold_ptr, bin_ptr, thresholds, first_rank, missing_bin = [0], [0], [], [], []
+    threshold_ptr, bin_ptr, thresholds = [0], [0], []
+    first_rank: list[int] = []
+    missing_bin: list[int] = []
     by_column = np.argsort(trees.column, kind="stable")
     bounds = np.searchsorted(trees.column[by_column], np.arange(len(trees.column_feature) + 1))
     for c in range(len(trees.column_feature)):

@@ -1,4 +1,4 @@
-"""Decision trees on the CPU. Three loops, each the fastest measured for its case (see docs/algorithms/model-evaluation.md):
+"""Decision trees on the CPU. Three loops, each the fastest measured for its case (docs/algorithms/model-evaluation.md):
 
 - many documents, trees of up to 256 leaves: 64 documents side by side, every node of a tree from the leaves up; a node
   compares 64 bins with its threshold and takes 64 leaf numbers from one child or the other. No branch, no gather.
@@ -166,7 +166,7 @@ def _bin_document(row, columns, values, ranks, lengths, bins):
         ranks[c] = threshold_ptr[c]
         lengths[c] = threshold_ptr[c + 1] - threshold_ptr[c]
         longest = max(longest, lengths[c])
-    # A column that is done compares once more, with the next column's first threshold or the sentinel, and adds nothing.
+    # A column that is done compares with the next column's first threshold, or the sentinel, and adds nothing.
     while longest > 0:
         for c in range(len(feature)):
             half = (lengths[c] + np.uint32(1)) >> np.uint32(1)

@@ -22,8 +22,27 @@ from rankwell.scoring.tree_builder import Tree, TreeBuilder, float32_not_above
 MISSING_NONE, MISSING_ZERO, MISSING_NAN = 0, 1, 2
 
 _IDENTITY = frozenset(
-    "regression regression_l2 l2 mean_squared_error mse regression_l1 l1 mae mean_absolute_error huber fair quantile "
-    "mape lambdarank rank_xendcg xendcg xe_ndcg custom none".split()
+    {
+        "regression",
+        "regression_l2",
+        "l2",
+        "mean_squared_error",
+        "mse",
+        "regression_l1",
+        "l1",
+        "mae",
+        "mean_absolute_error",
+        "huber",
+        "fair",
+        "quantile",
+        "mape",
+        "lambdarank",
+        "rank_xendcg",
+        "xendcg",
+        "xe_ndcg",
+        "custom",
+        "none",
+    }
 )
 _EXPONENTIAL = frozenset({"poisson", "gamma", "tweedie"})
 _SIGMOID = frozenset({"cross_entropy", "xentropy"})

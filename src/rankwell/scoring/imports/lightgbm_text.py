@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from rankwell.errors import FileFormatError
@@ -95,5 +96,5 @@ def _category_sets(block: dict[str, str]) -> list[list[int]]:
     words = [int(word) for word in block["cat_threshold"].split()]
     return [
         [32 * i + bit for i, word in enumerate(words[start:end]) for bit in range(32) if word >> bit & 1]
-        for start, end in zip(bounds[:-1], bounds[1:], strict=True)
+        for start, end in itertools.pairwise(bounds)
     ]

@@ -32,7 +32,7 @@ def import_model(path: str | os.PathLike[str]) -> RankerDescription:
 def parse_model(content: bytes) -> RankerDescription:
     """The model in `content`, the bytes of a file."""
     head = content[:64].lstrip()
-    if head.startswith(b"tree\n") or head.startswith(b"tree\r\n"):
+    if head.startswith((b"tree\n", b"tree\r\n")):
         return read_lightgbm_text(content.decode("utf-8", errors="replace"))
     # UBJSON objects begin with { and a length's marker; JSON objects with { and a quote or white space.
     if head.startswith(b"{") and content[:2] in (b"{L", b"{l", b"{I", b"{i", b"{U", b"{#", b"{$"):

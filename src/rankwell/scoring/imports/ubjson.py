@@ -119,6 +119,6 @@ class _Reader:
         return items
 
     def _check_count(self, count: int, kind: str | None) -> None:
-        """An item takes a byte at least, except the constants of a typed array: those could be any number of nothing."""
+        """An item takes a byte at least, except the constants of a typed array: any number of those is nothing."""
         if kind in _CONSTANTS or count > len(self._content) - self.place:
             raise FileFormatError(f"the UBJSON wants {count} items at byte {self.place}, more than its bytes can hold.")

@@ -21,8 +21,18 @@ from rankwell.scoring.normaliser import Normaliser
 from rankwell.scoring.tree_builder import Tree, TreeBuilder, float32_below
 
 _IDENTITY = frozenset(
-    "rank:pairwise rank:ndcg rank:map reg:squarederror reg:linear reg:absoluteerror reg:pseudohubererror "
-    "reg:quantileerror reg:squaredlogerror binary:logitraw".split()
+    {
+        "rank:pairwise",
+        "rank:ndcg",
+        "rank:map",
+        "reg:squarederror",
+        "reg:linear",
+        "reg:absoluteerror",
+        "reg:pseudohubererror",
+        "reg:quantileerror",
+        "reg:squaredlogerror",
+        "binary:logitraw",
+    }
 )
 _SIGMOID = frozenset({"binary:logistic", "reg:logistic"})
 _EXPONENTIAL = frozenset({"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"})
