@@ -95,8 +95,8 @@ def listed_pairs(dataset: RankingDataset, pairs: Any, weights: Any = None) -> Pa
     if (query[higher] != query[lower]).any():
         first = int(np.flatnonzero(query[higher] != query[lower])[0])
         raise DataError(
-            f"a pair must be of one query: pair {first} is of queries {dataset.query_ids[query[higher[first]]]!r} and "
-            f"{dataset.query_ids[query[lower[first]]]!r}. Check that the pairs count rows as X does."
+            f"a pair must be of one query: pair {first} is of queries {dataset.query_ids[query[higher[first]]]} and "
+            f"{dataset.query_ids[query[lower[first]]]}. Check that the pairs count rows as X does."
         )
     if dataset.query_weights is not None:
         weight = weight * dataset.query_weights[query[higher]]

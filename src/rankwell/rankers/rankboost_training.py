@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
+from rankwell.errors import DataError
 from rankwell.kernels.rankboost_interface import BoostedRounds, Booster
 from rankwell.metrics.evaluator import MetricEvaluator
 from rankwell.rankers.base import Callback, TrainingStep
@@ -31,6 +32,11 @@ class ValidationScores:
         self._dataset = dataset
         self._evaluator = MetricEvaluator(dataset, metric, convention, n_jobs=n_jobs)
         self._scores = np.zeros(dataset.n_docs)
+        if np.isnan(self._evaluator.mean(self._scores)):
+            raise DataError(
+                f"no query of eval_set counts for {metric} under the convention {convention!r}: none has a relevant "
+                "document. Choose another metric or convention, or other validation data."
+            )
         for _ in earlier.staged_scores(dataset, self._scores):
             pass
 
