@@ -109,9 +109,9 @@ def lambdarank_loss(scores: Any, labels: Any, group: Any, *, reduction: Reductio
     return _apply(list_loss(LAMBDARANK), scores, labels, group, reduction, 0)
 
 
-def listmle_loss(scores: Any, labels: Any, group: Any, *, reduction: Reduction = "mean") -> Any:
-    """ListMLE's loss of each query: −log P(s, π_y)/n."""
-    return _apply(list_loss(LISTMLE), scores, labels, group, reduction, 0)
+def listmle_loss(scores: Any, labels: Any, group: Any, *, seed: int = 0, reduction: Reduction = "mean") -> Any:
+    """ListMLE's loss of each query: −log P(s, π_y)/n. Equal labels are shuffled by the seed; 0 keeps their order."""
+    return _apply(list_loss(LISTMLE), scores, labels, group, reduction, seed)
 
 
 def _apply(loss: ListLoss, scores: Any, labels: Any, group: Any, reduction: str, seed: int) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ from rankwell.kernels.reference.top_k_loss import enumerated_loss, prefix_loss, 
 RTOL, ATOL = 3e-6, 1e-6
 
 
-def run(loss, labels, scores, seed=1, parallel=False):
+def run(loss, labels, scores, seed=0, parallel=False):
     """The CPU kernel's loss and gradient; the gradient starts as NaN, so an unwritten value shows."""
     labels, scores = np.asarray(labels, dtype=np.float64), np.asarray(scores, dtype=np.float32)
     n = len(labels)
@@ -145,6 +147,15 @@ RIVALS = {
 def test_rivals_against_their_definitions(kind, labels, scores):
     scores = np.asarray(scores, dtype=np.float32)
     close(run(list_loss(kind), labels, scores), RIVALS[kind](np.asarray(labels, float), scores.astype(float)))
+
+
+def test_listmle_shuffles_equal_labels_by_the_seed():
+    labels, scores = np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.0, 1.0, 2.0, 4.0])
+    # The first place is certain; the other three come in any of six orders, each with a loss of its own.
+    orders = [(0, *rest) for rest in itertools.permutations((1, 2, 3))]
+    possible = [rival_losses.listmle_loss(-np.argsort(order).astype(float), scores)[0] for order in orders]
+    found = {round(run(list_loss(LISTMLE), labels, scores, seed)[0], 5) for seed in range(1, 200)}
+    assert found == {round(value, 5) for value in possible}
 
 
 def test_ranknet_of_one_pair_by_hand():

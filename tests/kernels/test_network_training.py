@@ -9,11 +9,10 @@ import pytest
 
 from rankwell.kernels.cpu.network import chunk_docs
 from rankwell.kernels.device import report_device
-from rankwell.kernels.list_losses import EXACT, LISTMLE, list_loss
+from rankwell.kernels.list_losses import EXACT, list_loss
 from rankwell.kernels.listnet_interface import NetworkProblem, NetworkState, network_trainer
 from rankwell.kernels.network_shape import network_shape, pack_layers, unpack_layers
 from rankwell.kernels.reference import network
-from rankwell.kernels.reference.rival_losses import listmle_loss
 from rankwell.kernels.reference.top_k_loss import top_k_loss
 from rankwell.kernels.threads import kernel_threads
 from rankwell.solvers.first_order import FirstOrder
@@ -31,9 +30,7 @@ NETWORKS = [
 ]
 
 
-def make_problem(
-    sizes, hidden, activation, output, *, k=1, batch=1, optimizer=None, kind=EXACT, labels=3, seed=0, dropout=0.0
-):
+def make_problem(sizes, hidden, activation, output, *, k=1, batch=1, optimizer=None, labels=3, seed=0, dropout=0.0):
     rng = np.random.default_rng(seed)
     query_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     n_docs = int(query_ptr[-1])
@@ -44,7 +41,7 @@ def make_problem(
         query_ptr=query_ptr,
         query_weights=rng.uniform(0.5, 2.0, len(sizes)),
         shape=shape,
-        loss=list_loss(kind, k),
+        loss=list_loss(EXACT, k),
         optimizer=(optimizer or FirstOrder()).settings(),
         batch_queries=batch,
         dropout=dropout,
@@ -67,9 +64,8 @@ def descend(problem, flat, order, rate, activation, output, batch):
         for query in queries:
             rows = slice(problem.query_ptr[query], problem.query_ptr[query + 1])
             outputs = network.forward(problem.features[rows], full)
-            loss = listmle_loss if problem.loss.kind == LISTMLE else None
             labels, scores = problem.labels[rows], outputs[-1][:, 0]
-            value, slopes = loss(labels, scores) if loss else top_k_loss(labels, scores, problem.loss.k)
+            value, slopes = top_k_loss(labels, scores, problem.loss.k)
             weight = problem.query_weights[query]
             total += weight * value
             gradients = network.backward(outputs, full, weight * slopes)
@@ -169,7 +165,7 @@ def test_the_same_run_gives_the_same_bytes(backend, batch):
 
 
 def test_several_hidden_layers():
-    problem, state = make_problem([20, 9], (7, 5, 3), "tanh", "identity", kind=LISTMLE)
+    problem, state = make_problem([20, 9], (7, 5, 3), "tanh", "identity", k=2)
     expected, _ = descend(problem, state.parameters, [0, 1], 0.05, "tanh", "identity", 1)
     network_trainer("cpu", problem).run_epoch(state, np.arange(2), 0.05, 1, None, 0)
     for (weights, bias), (expected_weights, expected_bias) in zip(

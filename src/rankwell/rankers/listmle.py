@@ -7,7 +7,9 @@ from rankwell.rankers.neural import NeuralRanker
 
 
 class ListMLE(NeuralRanker):
-    """A network trained by −log P(s, π_y)/n, π_y the query's documents by label, equal labels in their order.
+    """A network trained by −log P(s, π_y)/n, π_y the query's documents by label.
+
+    Equal labels come in an order drawn anew in every epoch: a fixed one would be learnt as if it meant something.
 
     The parameters are `NeuralRanker`'s.
     """

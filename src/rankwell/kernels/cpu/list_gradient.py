@@ -113,7 +113,7 @@ def _lambdarank(k, n_samples, distribution, factors, scores, truth, seed, double
 
 
 def _listmle(k, n_samples, distribution, factors, scores, truth, seed, doubles, lists, parts, gradient, parallel):
-    return listmle_loss(scores, truth, doubles, gradient)
+    return listmle_loss(scores, truth, seed, doubles, gradient)
 
 
 _LOSSES = {

@@ -19,6 +19,7 @@ def lists_gradient(
     Parameters
     ----------
     scores : float32 (n_docs,); truth : from `list_gradient.list_truth`; query_ptr : int64 (n_queries + 1,)
+    seed : of what is drawn; with 0 nothing is shuffled
 
     Returns
     -------
@@ -36,7 +37,8 @@ def _all_lists(functions, loss, scores, truth, query_ptr, seed, scratch, losses,
     for q in range(len(query_ptr) - 1):
         start, end = query_ptr[q], query_ptr[q + 1]
         if end - start >= 2:
+            own_seed = random_bits(seed, q, 0) if seed != 0 else np.uint64(0)
             losses[q] = functions[0](
                 loss.k, loss.n_samples, loss.distribution, loss.factors, scores[start:end], truth[:, start:end],
-                random_bits(seed, q, 0), scratch.doubles, scratch.lists, scratch.parts, gradient[start:end], False,
+                own_seed, scratch.doubles, scratch.lists, scratch.parts, gradient[start:end], False,
             )  # fmt: skip

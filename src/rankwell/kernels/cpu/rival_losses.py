@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit, prange
 
 from rankwell.kernels.cpu.elementary_functions import exp32, log32
+from rankwell.kernels.cpu.random_numbers import random_unit
 
 LEVEL, GAIN, ORDER, SHARE = range(4)
 TRUTH_ROWS = 4
@@ -102,20 +103,38 @@ def _add_logarithms(a, b):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def listmle_loss(scores, truth, scratch, gradient):
+def _order_by_label(truth, seed, order):
+    """The documents by label, equal labels shuffled by `seed`; 0 leaves them in their order."""
+    n = len(order)
+    for place in range(n):
+        order[place] = truth[ORDER, place]
+    if seed == np.uint64(0):
+        return
+    start = 0
+    for place in range(1, n + 1):
+        if place == n or truth[LEVEL, int(order[place])] != truth[LEVEL, int(order[start])]:
+            for last in range(place - 1, start, -1):
+                other = start + int(random_unit(seed, 1, last) * (last - start + 1))
+                order[last], order[other] = order[other], order[last]
+            start = place
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def listmle_loss(scores, truth, seed, scratch, gradient):
     """−log P(s, π_y)/n in O(n): remaining sums from the last place up, their inverse sums from the first place down."""
     n = len(scores)
-    log_sums = scratch[0, :n]
+    log_sums, order = scratch[0, :n], scratch[1, :n]
+    _order_by_label(truth, seed, order)
     below = -np.inf
     loss = 0.0
     for place in range(n - 1, -1, -1):
-        score = float(scores[int(truth[ORDER, place])])
+        score = float(scores[int(order[place])])
         below = _add_logarithms(below, score)
         log_sums[place] = below
         loss += below - score
     inverse = -np.inf
     for place in range(n):
-        document = int(truth[ORDER, place])
+        document = int(order[place])
         inverse = _add_logarithms(inverse, -log_sums[place])
         gradient[document] = (math.exp(float(scores[document]) + inverse) - 1.0) / n
     return loss / n
