@@ -164,6 +164,18 @@ def test_the_same_run_gives_the_same_bytes(backend, batch):
     assert state.parameters.tobytes() == again.parameters.tobytes()
 
 
+def test_a_batch_on_threads_gives_the_bytes_of_one_thread(monkeypatch):
+    problem, state = make_problem([50, 3, 17, 70, 9] * 8, (15,), "sigmoid", "sigmoid", k=3, batch=20)
+    again = state.copy()
+    order = np.arange(40)
+    network_trainer("cpu", problem).run_epoch(state, order, 0.1, 7, None, 0)
+    for module_limit in (0.0, np.inf):
+        monkeypatch.setattr("rankwell.kernels.cpu.network_trainer.SERIAL_WORK", module_limit)
+        other = again.copy()
+        network_trainer("cpu", problem).run_epoch(other, order, 0.1, 7, None, 0)
+        assert other.parameters.tobytes() == state.parameters.tobytes()
+
+
 def test_several_hidden_layers():
     problem, state = make_problem([20, 9], (7, 5, 3), "tanh", "identity", k=2)
     expected, _ = descend(problem, state.parameters, [0, 1], 0.05, "tanh", "identity", 1)

@@ -57,7 +57,7 @@ def list_scratch(loss: ListLoss, most_docs: int) -> ListScratch:
     return ListScratch(
         np.empty((max(4, scratch_rows(loss.k)), most_docs)),
         np.empty((LIST_ROWS, most_docs), dtype=np.float32),
-        np.empty((2, PARTS, most_docs if _has_pairs(loss) else 1), dtype=np.float32),
+        np.empty((2, PARTS, most_docs if has_pairs(loss) else 1), dtype=np.float32),
     )
 
 
@@ -72,10 +72,11 @@ def list_truth(loss: ListLoss, labels: np.ndarray, query_ptr: np.ndarray) -> np.
 
 def list_gradient(loss: ListLoss) -> Any:
     """The compiled loss: called for one list of at least two documents, it returns the loss and fills `gradient`."""
-    return _compiled(_exact_three if _has_pairs(loss) else _LOSSES[loss.kind])
+    return _compiled(_exact_three if has_pairs(loss) else _LOSSES[loss.kind])
 
 
-def _has_pairs(loss: ListLoss) -> bool:
+def has_pairs(loss: ListLoss) -> bool:
+    """Whether the loss is the one whose cost grows with the square of a list: exact Top-3."""
     return loss.kind == EXACT and loss.k == MOST_EXACT_PLACES
 
 

@@ -107,6 +107,13 @@ def slot_gradient(functions, shape, loss, fmt, step, parameters, lists, order, w
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def slots_gradient(functions, shape, loss, fmt, step, parameters, lists, order, work, losses):
+    """All slots of a batch on this thread; losses[slot] is the sum of its losses."""
+    for slot in range(len(losses)):
+        losses[slot] = slot_gradient(functions, shape, loss, fmt, step, parameters, lists, order, work, slot)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def query_steps(
     functions, shape, loss, fmt, step, optimizer, steps_before, parameters, first, second, lists, order, work
 ):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numba import get_num_threads
 
 from rankwell.kernels.cpu.first_class_functions import allow_function_values
 from rankwell.kernels.cpu.first_order import first_order_step
-from rankwell.kernels.cpu.list_gradient import list_gradient, list_scratch, list_truth
+from rankwell.kernels.cpu.list_gradient import has_pairs, list_gradient, list_scratch, list_truth
 from rankwell.kernels.cpu.network import chunk_docs
 from rankwell.kernels.cpu.network_epoch import (
     SLOTS,
@@ -20,12 +20,15 @@ from rankwell.kernels.cpu.network_epoch import (
     query_steps,
     score_documents,
     slot_gradient,
+    slots_gradient,
 )
 from rankwell.kernels.cpu.query_backward import query_backward
 from rankwell.kernels.fixed_point_format import FixedPointFormat
-from rankwell.kernels.list_losses import EXACT
+from rankwell.kernels.list_losses import EXACT, LAMBDARANK, RANKNET
 from rankwell.kernels.listnet_interface import NetworkProblem, NetworkState
 
+# Documents, or pairs of documents, whose gradient takes about a millisecond on one thread.
+SERIAL_WORK = 20_000.0
 _FLOAT32 = FixedPointFormat(bits=32, accumulator_bits=62, method=0, batches=1, feature_bits=0)
 
 
@@ -34,6 +37,7 @@ class CpuNetworkTrainer:
 
     def __init__(self, problem: NetworkProblem) -> None:
         self._problem = problem
+        self._linear = problem.loss.kind not in (RANKNET, LAMBDARANK) and not has_pairs(problem.loss)
         self._chunk = chunk_docs(problem.shape.inputs, problem.shape.units)
         self._truth = list_truth(problem.loss, problem.labels, problem.query_ptr)
         # The sampled losses have no P_y by document: their batches go by the gradient alone.
@@ -111,18 +115,15 @@ class CpuNetworkTrainer:
     ) -> float:
         """One step a batch of queries, by the mean of their gradients."""
         loss = 0.0
-        kernel: Any = slot_gradient
         gradients = self._work.gradients
         gradient = gradients[0]
         rate = setting[-1].learning_rate
         for start in range(0, len(order), self._problem.batch_queries):
             batch = order[start : start + self._problem.batch_queries]
-
-            def one_slot(slot: int, batch: np.ndarray = batch) -> float:
-                return float(kernel(*setting, state.parameters, lists, batch, self._work, slot))
-
-            used = min(SLOTS, len(batch))
-            loss += sum(pool.map(one_slot, range(used)))
+            losses = np.zeros(min(SLOTS, len(batch)))
+            self._slots(setting, state, lists, batch, losses, pool)
+            loss += float(losses.sum())
+            used = len(losses)
             for slot in range(1, used):
                 gradient += gradients[slot]
             gradient *= np.float32(1.0 / len(batch))
@@ -131,6 +132,23 @@ class CpuNetworkTrainer:
                 self._problem.optimizer, rate, state.steps, state.parameters, gradient, state.first, state.second
             )
         return loss
+
+    def _slots(
+        self, setting: Any, state: NetworkState, lists: Lists, batch: np.ndarray, losses: np.ndarray, pool: Any
+    ) -> None:
+        """The gradients of a batch, slot by slot; on all threads where that is more than their start costs."""
+        one, every = cast(Any, slot_gradient), cast(Any, slots_gradient)
+        sizes = lists.query_ptr[batch + 1] - lists.query_ptr[batch]
+        # Only Top-3 and the pairwise losses grow with the square of a list.
+        work = (sizes.astype(np.float64) ** (1 if self._linear else 2)).sum()
+        if work < SERIAL_WORK:
+            every(*setting, state.parameters, lists, batch, self._work, losses)
+            return
+
+        def one_slot(slot: int) -> float:
+            return float(one(*setting, state.parameters, lists, batch, self._work, slot))
+
+        losses[:] = list(pool.map(one_slot, range(len(losses))))
 
     def scores(self, state: NetworkState, features: np.ndarray) -> np.ndarray:
         return score_documents(self._problem.shape, state.parameters, features, self._chunk)
