@@ -105,3 +105,12 @@ def test_mistakes_are_one_line_and_leave_no_file(
     assert outcome.stderr.count("\n") == 1
     assert outcome.stdout == ""
     assert sorted(path.name for path in files.iterdir()) == before
+
+
+def test_a_narrower_validation_file_is_widened_with_a_note(rankwell: Command, files: Path) -> None:
+    (files / "wide.txt").write_text("1 qid:1 1:1 2:5\n0 qid:1 1:0 2:1\n")
+    (files / "narrow.txt").write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
+    outcome = rankwell("train", "least-squares", "wide.txt", "--vali", "narrow.txt", "--out", "new.rank")
+    assert outcome.exit_code == 0
+    note = "note: the validation data has 1 features, the other 2: absent ones count as 0"
+    assert note in " ".join(outcome.stderr.split())

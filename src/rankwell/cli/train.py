@@ -93,14 +93,18 @@ def train(
 
 
 def _read_parts(data: Path, vali: Path | None, skip_bad_lines: bool, quiet: bool) -> dict[str, RankingDataset]:
-    """Training and validation data, as wide as the wider of them."""
+    """Training and validation data, as wide as the wider of them; a note says where that added features."""
     from rankwell.data.widening import widened
 
     parts = {"train": read_data(data, skip_bad_lines=skip_bad_lines, quiet=quiet)}
     if vali is not None:
         parts["validation"] = read_data(vali, skip_bad_lines=skip_bad_lines, quiet=quiet)
     widest = max(part.n_features for part in parts.values())
-    return {name: widened(part, widest) for name, part in parts.items()}
+    wide = {name: widened(part, widest) for name, part in parts.items()}
+    for name, part in parts.items():
+        if wide[name] is not part:
+            say(f"note: the {name} data has {part.n_features} features, the other {widest}: absent ones count as 0")
+    return wide
 
 
 def _fit(ranker: Ranker, parts: Mapping[str, RankingDataset], init: Path | None, quiet: bool) -> float:
