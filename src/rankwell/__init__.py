@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from rankwell.metrics.evaluation import evaluate
     from rankwell.metrics.significance import compare
     from rankwell.rankers.base import Ranker
-    from rankwell.rankers.lambdarank import LambdaRank
     from rankwell.rankers.imported import ImportedRanker
+    from rankwell.rankers.lambdarank import LambdaRank
     from rankwell.rankers.least_squares import LeastSquares
     from rankwell.rankers.listmle import ListMLE
     from rankwell.rankers.listnet import ListNet
     from rankwell.rankers.rankboost import RankBoost
     from rankwell.rankers.ranknet import RankNet
+    from rankwell.rankers.ranksvm import RankSVM
     from rankwell.rankers.registry import load
 
 _HOME_OF = {
@@ -45,6 +46,7 @@ _HOME_OF = {
     "ListNet": "rankwell.rankers.listnet",
     "RankBoost": "rankwell.rankers.rankboost",
     "RankNet": "rankwell.rankers.ranknet",
+    "RankSVM": "rankwell.rankers.ranksvm",
     "Ranker": "rankwell.rankers.base",
     "RankingDataset": "rankwell.data.dataset",
     "compare": "rankwell.metrics.significance",
@@ -69,6 +71,7 @@ __all__ = [
     "ParameterError",
     "RankBoost",
     "RankNet",
+    "RankSVM",
     "Ranker",
     "RankingDataset",
     "RankwellError",

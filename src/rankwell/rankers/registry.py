@@ -15,6 +15,7 @@ RANKERS = {
     "listnet": ("rankwell.rankers.listnet", "ListNet"),
     "ranknet": ("rankwell.rankers.ranknet", "RankNet"),
     "lambdarank": ("rankwell.rankers.lambdarank", "LambdaRank"),
+    "ranksvm": ("rankwell.rankers.ranksvm", "RankSVM"),
     "listmle": ("rankwell.rankers.listmle", "ListMLE"),
 }
 

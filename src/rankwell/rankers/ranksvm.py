@@ -1,0 +1,274 @@
+"""RankSVM: a linear ranker with a large margin between documents of one query (Jin and Lin 2014; Lee and Lin 2014).
+
+    min_w  ½‖w‖² + C·Σ_{pairs} max(0, 1 − w·(x_a − x_b))²                                                  (equation 1)
+
+over the pairs of one query in which a has the higher label. The number of pairs is quadratic, the work is not: after a
+sort by score within each query, value, gradient and Hessian-vector product need one pass over the documents each
+(`rankwell.kernels.cpu.ranksvm_product`), and trust-region Newton needs few of them (`rankwell.solvers`).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import DataError, ParameterError
+from rankwell.kernels.device import choose_device
+from rankwell.kernels.ranksvm_interface import PairData
+from rankwell.kernels.ranksvm_method import METHODS
+from rankwell.metrics.conventions import DEFAULT, get_convention
+from rankwell.metrics.names import parse_metric
+from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask, validation_set
+from rankwell.rankers.early_stopping import check_early_stopping
+from rankwell.rankers.history_plot import plot_history
+from rankwell.rankers.ranksvm_training import (
+    TrainingOutcome,
+    TrainingRun,
+    Validation,
+    count_pairs,
+    make_pair_loss,
+    pair_data,
+)
+from rankwell.rankers.regularisation_path import RegularisationPath, check_Cs, default_Cs, follow_path
+from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
+from rankwell.scoring.normaliser import fit_normaliser
+
+_DEVICES = ("cpu", "cuda")
+
+
+class RankSVM(Ranker):
+    """A linear ranker with L2 (squared hinge) loss over pairs.
+
+    Parameters
+    ----------
+    C : float or "auto"
+        Weight of the loss against ½‖w‖²: the larger, the closer to the training data. "auto" follows the path of
+        `path` with its default values and keeps the best on `eval_set`.
+    tol : float
+        Stop when ‖∇f(w)‖ ≤ tol·‖∇f(0)‖ (equation 3).
+    max_iter : int
+        Outer iterations of the solver at most.
+    method : "auto", "direct" or "order-statistic"
+        How sums over pairs are found: by counting level by level, O(documents·levels), or with an order-statistic tree,
+        O(documents·log levels). Both give the same numbers; "auto" takes the cheaper one for the data (`method_`).
+    early_stopping_rounds : int, optional
+        Stop when the validation metric was not better for so many outer iterations, and keep the best weights.
+    eval_metric, eval_convention : str
+        What is measured on `eval_set` after every outer iteration, and how it is counted.
+    normalize : str
+        See `rankwell.scoring.normaliser`. The default suits features of any size and costs no copy of them: means
+        cancel in pairs, and standard deviations go into the weights. LETOR's files are normalised already; "none"
+        takes them as they are, and is what sparse features need.
+    device : "auto", "cpu" or "cuda"
+    random_state : int, optional
+        Taken, as by every ranker, and without effect: nothing here is random.
+    n_jobs : int, optional
+        Threads; None or -1 is every core. The model does not depend on it.
+
+    Attributes
+    ----------
+    weights_ : float64 array (n_features,)
+        Of the normalised features.
+    C_ : float
+        The C in use, also where it was chosen by "auto".
+    method_, device_ : str
+        What "auto" picked. Not known of a ranker from a file.
+    converged_ : bool
+        Whether the stopping rule was met.
+    path_ : RegularisationPath
+        After "auto".
+    history_ : dict
+        By outer iteration: `objective`, `relative_gradient` (‖∇f(w)‖ / ‖∇f(0)‖), `eta` (equation 15, with f(w*)
+        estimated from the last step), `products` (Hessian-vector products so far), and the validation metric.
+
+    Weights of queries multiply the loss of their pairs, weights of documents that of every pair they are in: weight 2
+    is the same as the query, or the document, twice. A missing value counts as 0 after normalisation.
+    """
+
+    name = "ranksvm"
+    can_continue = True
+
+    def __init__(
+        self,
+        C: float | Literal["auto"] = 1.0,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        method: Literal["auto", "direct", "order-statistic"] = "auto",
+        early_stopping_rounds: int | None = None,
+        eval_metric: str = "ndcg@10",
+        eval_convention: str = DEFAULT.name,
+        normalize: str = "standard",
+        device: Literal["auto", "cpu", "cuda"] = "auto",
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.method = method
+        self.early_stopping_rounds = early_stopping_rounds
+        self.eval_metric = eval_metric
+        self.eval_convention = eval_convention
+        self.normalize = normalize
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        if self.C != "auto" and not (_is_number(self.C) and math.isfinite(self.C) and self.C > 0):
+            raise ParameterError(f"C must be a finite number above 0, or 'auto', got {self.C!r}.")
+        if not (_is_number(self.tol) and 0 < self.tol < 1):
+            raise ParameterError(f"tol must be between 0 and 1, got {self.tol!r}.")
+        if not self.max_iter >= 1:
+            raise ParameterError(f"max_iter must be 1 or more, got {self.max_iter}.")
+        if self.method not in ("auto", *METHODS):
+            allowed = ", ".join(repr(name) for name in ("auto", *METHODS))
+            raise ParameterError(f"method must be one of {allowed}, got {self.method!r}.")
+        parse_metric(self.eval_metric)
+        get_convention(self.eval_convention)
+
+    def path(
+        self,
+        train: RankingDataset,
+        validation: RankingDataset,
+        Cs: Sequence[float] | None = None,
+        *,
+        callback: Callback | None = None,
+    ) -> RegularisationPath:
+        """Train with each C in growing order, each from the weights of the last, and fit this ranker to the best.
+
+        Parameters
+        ----------
+        train, validation : RankingDataset
+        Cs : sequence of float, optional
+            Without it, powers of two that suit the number of pairs (`default_Cs`).
+        callback : callable, optional
+            Called with a `TrainingStep` after each outer iteration.
+
+        Returns
+        -------
+        RegularisationPath
+            Every point, measured by `eval_metric` on `validation`. It also stays in `path_`.
+        """
+        self._check_parameters()
+        checked = validation_set(validation, None, None, train.n_features)
+        self._keep(self._train_path(self._training_task(train, checked, callback, None), Cs))
+        self.metrics_: dict[str, Any] = {}
+        return self.path_
+
+    def plot_history(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw the history by outer iteration (needs the extra `plot`); saved where a path is given.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        self._fitted_description()
+        return plot_history(self.history_, step_name="outer iteration", title="RankSVM", path=path)
+
+    @property
+    def weights_(self) -> np.ndarray:
+        layer: Any = self._fitted_description().layers[0]
+        return np.asarray(layer.weights[0])
+
+    @property
+    def C_(self) -> float:
+        self._fitted_description()
+        return float(self.state_["C"][0])
+
+    @property
+    def converged_(self) -> bool:
+        self._fitted_description()
+        return bool(self.state_["converged"][0])
+
+    def _training_task(
+        self,
+        train: RankingDataset,
+        validation: RankingDataset | None,
+        callback: Callback | None,
+        init_model: Ranker | str | os.PathLike[str] | None,
+    ) -> TrainingTask:
+        """As every ranker's; but under the normaliser `standard` both datasets stay as they are (see `pair_data`)."""
+        earlier = self._earlier_model(init_model, train)
+        normaliser = fit_normaliser(self.normalize, train) if earlier is None else earlier.description_.normaliser
+        if normaliser.name != "standard":
+            return super()._training_task(train, validation, callback, earlier)
+        return TrainingTask(train, validation, normaliser, callback or (lambda step: None), earlier)
+
+    def _train(self, task: TrainingTask) -> TrainedModel:
+        check_early_stopping(self.early_stopping_rounds, task.validation is not None)
+        if self.C == "auto":
+            return self._train_path(task, None)
+        data = pair_data(task.train, task.normaliser, self.n_jobs)
+        count_pairs(data, self.n_jobs)
+        validation = None if task.validation is None else self._validation(task, task.validation)
+        outcome = self._run(task, data, validation).train(float(self.C), _weights_of(task.init_model))
+        return self._model(task, float(self.C), outcome)
+
+    def _train_path(self, task: TrainingTask, Cs: Sequence[float] | None) -> TrainedModel:
+        data = pair_data(task.train, task.normaliser, self.n_jobs)
+        n_pairs = count_pairs(data, self.n_jobs)
+        if task.validation is None:
+            raise DataError("C='auto' chooses C on a validation set: pass eval_set, or give C a number.")
+        values = default_Cs(n_pairs) if Cs is None else check_Cs(Cs)
+        # Stopping early by the same metric would leave weights of no C in particular: the path trains to the tolerance.
+        run = self._run(task, data, None)
+        self.path_ = follow_path(
+            run,
+            self._validation(task, task.validation),
+            values,
+            convention=self.eval_convention,
+            start=_weights_of(task.init_model),
+        )
+        best = self.path_.best
+        return self._model(task, best.C, best.outcome)
+
+    def _run(self, task: TrainingTask, data: PairData, validation: Validation | None) -> TrainingRun:
+        self.device_ = choose_device(self.device, _DEVICES)
+        loss = make_pair_loss(self.device_, data, method=self.method, n_jobs=self.n_jobs)
+        self.method_ = loss.method
+        return TrainingRun(
+            loss,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=task.callback,
+            validation=validation,
+            patience=None if validation is None else self.early_stopping_rounds,
+        )
+
+    def _validation(self, task: TrainingTask, dataset: RankingDataset) -> Validation:
+        return Validation(dataset, task.normaliser, self.eval_metric, self.eval_convention, self.n_jobs)
+
+    def _model(self, task: TrainingTask, C: float, outcome: TrainingOutcome) -> TrainedModel:
+        result = outcome.result
+        if result.stopped_by in ("max_iterations", "rounding"):
+            warnings.warn(
+                f"RankSVM stopped after {result.n_iterations} iterations at a relative gradient of "
+                f"{result.relative_gradient:.2g}, above tol={self.tol:.2g}. "
+                + ("Raise max_iter or tol." if result.stopped_by == "max_iterations" else "Raise tol, or lower C."),
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        description = RankerDescription(
+            feature_names=task.feature_names,
+            normaliser=task.normaliser,
+            inputs=(LinearInputs.identity(task.train.n_features),),
+            layers=(Dense(outcome.weights[None, :], np.zeros(1)),),
+        )
+        state = {"C": np.array([C]), "converged": np.array([result.converged])}
+        return TrainedModel(description, state, outcome.history)
+
+
+def _weights_of(ranker: Ranker | None) -> np.ndarray | None:
+    return ranker.weights_ if isinstance(ranker, RankSVM) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
