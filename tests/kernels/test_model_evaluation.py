@@ -2,11 +2,6 @@
 
 import numpy as np
 import pytest
-
-from rankwell.kernels.evaluation_rules import IN_CATEGORIES, VALUE, ZERO_IS_MISSING
-from rankwell.scoring.description import Dense, ExpressionInputs, LinearInputs, LogLinearInputs, Mean, Sum
-from rankwell.scoring.evaluation import RankerEvaluator
-from rankwell.scoring.reference_evaluation import reference_scores
 from tests.scoring.random_rankers import (
     describe,
     forest,
@@ -16,6 +11,11 @@ from tests.scoring.random_rankers import (
     random_rows,
     random_trees,
 )
+
+from rankwell.kernels.evaluation_rules import IN_CATEGORIES, VALUE, ZERO_IS_MISSING
+from rankwell.scoring.description import Dense, ExpressionInputs, LinearInputs, LogLinearInputs, Mean, Sum
+from rankwell.scoring.evaluation import RankerEvaluator
+from rankwell.scoring.reference_evaluation import reference_scores
 
 ALL_KINDS = (VALUE, ZERO_IS_MISSING, IN_CATEGORIES)
 SIZES = [0, 1, 12, 13, 63, 64, 65, 130]

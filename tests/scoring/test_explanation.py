@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from tests.scoring.random_rankers import describe, forest, random_ranker, random_rows, random_trees
 
 from rankwell.scoring.description import Dense, LinearInputs, Mean, Sum
 from rankwell.scoring.evaluation import RankerEvaluator
 from rankwell.scoring.explanation import explain_score
 from rankwell.scoring.tree_builder import Tree, TreeBuilder
-from tests.scoring.random_rankers import describe, forest, random_ranker, random_rows, random_trees
 
 
 def test_a_linear_model_adds_weight_times_value():

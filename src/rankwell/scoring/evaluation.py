@@ -9,7 +9,7 @@ kind, and runs the layers over them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy import sparse
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
+from rankwell.kernels.device import choose_device
 from rankwell.kernels.evaluation_rules import ACTIVATIONS
 from rankwell.kernels.threads import kernel_threads
 from rankwell.scoring.description import RankerDescription
@@ -31,6 +32,9 @@ from rankwell.scoring.inputs import (
 from rankwell.scoring.layers import Dense, Layer, Mean, Sum
 from rankwell.scoring.tree_layout import TreeLayout, lay_out
 from rankwell.scoring.trees import TreeInputs
+
+if TYPE_CHECKING:
+    from rankwell.scoring.cuda_evaluation import CudaRankerEvaluator
 
 # Inputs held at a time, in bytes: enough blocks for every thread, little enough to stay near the caches.
 _INPUT_BYTES = 2**23
@@ -64,6 +68,15 @@ def evaluate_description(
         rows = features[start : start + _SPARSE_ROWS].toarray()
         scores[start : start + _SPARSE_ROWS] = evaluator.score(rows, n_jobs=n_jobs, n_rounds=n_rounds)
     return scores
+
+
+def make_evaluator(description: RankerDescription, device: str = "cpu") -> RankerEvaluator | CudaRankerEvaluator:
+    """`description` made ready to score on a device: "cpu", "cuda", or "auto" for CUDA where there is a device."""
+    if choose_device(device, ("cpu", "cuda")) == "cpu":
+        return RankerEvaluator(description)
+    from rankwell.scoring.cuda_evaluation import CudaRankerEvaluator
+
+    return CudaRankerEvaluator(description)
 
 
 class RankerEvaluator:
@@ -191,7 +204,7 @@ def _fill_inputs(group: InputGroup, feature_names: tuple[str, ...], first: int) 
         return _fill_tree_inputs(lay_out(group), first)
     if isinstance(group, ExpressionInputs):
         return _fill_expression_inputs(group, feature_names, first)
-    arguments = _plain_arguments(group)
+    arguments = plain_arguments(group)
 
     def fill(rows: np.ndarray, values: np.ndarray) -> None:
         from rankwell.kernels.cpu import model_evaluation
@@ -227,7 +240,7 @@ def _fill_expression_inputs(group: ExpressionInputs, feature_names: tuple[str, .
     return fill
 
 
-def _plain_arguments(group: LinearInputs | LogLinearInputs | BucketInputs) -> tuple[np.ndarray, ...]:
+def plain_arguments(group: LinearInputs | LogLinearInputs | BucketInputs) -> tuple[np.ndarray, ...]:
     """The group's arrays in the dtypes the kernels are compiled for, in the order they take them."""
     if isinstance(group, BucketInputs):
         names = {"feature": np.int32, "edge_ptr": np.int64, "edges": np.float32, "values": np.float64}

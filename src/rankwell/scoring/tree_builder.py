@@ -91,8 +91,8 @@ def _parents_first(tree: Tree) -> Tree:
         column=np.asarray(tree.column)[order].tolist(),
         threshold=np.asarray(tree.threshold)[order],
         missing_left=np.asarray(tree.missing_left)[order],
-        left=np.where(left[order] >= 0, place[left[order]], left[order]).tolist(),
-        right=np.where(right[order] >= 0, place[right[order]], right[order]).tolist(),
+        left=np.where(left[order] >= 0, place[np.maximum(left[order], 0)], left[order]).tolist(),
+        right=np.where(right[order] >= 0, place[np.maximum(right[order], 0)], right[order]).tolist(),
         leaf_value=tree.leaf_value,
     )
 

@@ -1,0 +1,96 @@
+"""How fast does the device evaluate the thesis's rankers R-S-BLG, R-M-BGD and R-L-D on 10,000 documents?
+
+Transfers included: rows from page-locked memory to the device, scores back. The thesis counts against a CPU that runs
+each query on one thread; the same against all cores stands beside it, and from how many documents on the device wins.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.harness import Benchmark
+from benchmarks.thesis_rankers import N_FEATURES, RANKERS, thesis_ranker
+from benchmarks.tree_cases import rows_like_a_feature_set
+from rankwell.scoring.cuda_evaluation import CudaRankerEvaluator
+from rankwell.scoring.evaluation import RankerEvaluator
+from rankwell.scoring.reference_evaluation import reference_scores
+
+SIZES = (1, 10, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+# What the thesis reached: one thread a query on its CPU against its GPU, harmonic mean of the three.
+THESIS_SPEEDUP = 8.8
+
+
+def run(bench: Benchmark) -> None:
+    n_docs = 500 if bench.quick else 10_000
+    rows = rows_like_a_feature_set(n_docs, N_FEATURES, seed=3)
+    speedups, speedups_all = [], []
+    for name in RANKERS:
+        against_one, against_all = _measure(bench, name, rows)
+        speedups.append(against_one)
+        speedups_all.append(against_all)
+    mean = len(speedups) / sum(1 / speedup for speedup in speedups)
+    bench.record(
+        "speed-up over one CPU thread a query, harmonic mean",
+        value=mean,
+        unit="x",
+        target=THESIS_SPEEDUP,
+        better="higher",
+        paper=THESIS_SPEEDUP,
+        note=", ".join(f"{name} {speedup:.1f}" for name, speedup in zip(RANKERS, speedups, strict=True)),
+    )
+    mean_all = len(speedups_all) / sum(1 / speedup for speedup in speedups_all)
+    bench.record("speed-up over all CPU cores, harmonic mean", value=mean_all, unit="x", better="higher")
+
+
+def _measure(bench: Benchmark, name: str, rows: np.ndarray) -> tuple[float, float]:
+    description = thesis_ranker(name, shrink=10 if bench.quick else 1)
+    cpu, device = RankerEvaluator(description), CudaRankerEvaluator(description)
+    pinned = device.pinned_rows(len(rows))
+    pinned[:] = rows
+    scores = device.score(pinned)
+    few = rows[:20]
+    bench.check(
+        f"{name}: the CPU's scores are the reference's",
+        bool(np.allclose(cpu.score(few), reference_scores(description, few), rtol=1e-12, atol=1e-12)),
+    )
+    bench.check(
+        f"{name}: the device's are the CPU's", bool(np.allclose(scores, cpu.score(rows), rtol=1e-12, atol=1e-12))
+    )
+    repeat = 5 if bench.quick else 30
+    on_device = bench.time(f"{name}, device", lambda: device.score(pinned), repeat=repeat)
+    pageable = bench.time(f"{name}, device, ordinary memory", lambda: device.score(rows), repeat=repeat)
+    resident = device.to_device(rows)
+    without = bench.time(
+        f"{name}, device, rows there already", lambda: device.score_on_device(resident).get(), repeat=repeat
+    )
+    one = bench.time(f"{name}, one CPU thread", lambda: cpu.score(rows, n_jobs=1), repeat=5)
+    every = bench.time(f"{name}, all cores", lambda: cpu.score(rows), repeat=5)
+    bench.record(
+        f"{name}, {len(rows):,} documents, transfers included",
+        value=on_device.minimum * 1e3,
+        unit="ms",
+        target=1.0,
+        note=f"median {on_device.median * 1e3:.3f} ms; from ordinary memory {pageable.minimum * 1e3:.3f}; rows on the "
+        f"device {without.minimum * 1e3:.3f}; one CPU thread {one.minimum * 1e3:.2f}, all cores "
+        f"{every.minimum * 1e3:.2f}; "
+        f"the device wins from {_crossing(cpu, device, rows, n_jobs=1)} documents on against one thread, "
+        f"{_crossing(cpu, device, rows, n_jobs=None)} against all cores",
+    )
+    return one.minimum / on_device.minimum, every.minimum / on_device.minimum
+
+
+def _crossing(cpu: RankerEvaluator, device: CudaRankerEvaluator, rows: np.ndarray, n_jobs: int | None) -> str:
+    """The smallest of `SIZES` from which on the device is faster."""
+    from benchmarks.timing import time_function
+
+    faster_from = None
+    for size in reversed([size for size in SIZES if size <= len(rows)]):
+        pinned = device.pinned_rows(size)
+        pinned[:] = rows[:size]
+        part = np.ascontiguousarray(rows[:size])
+        on_device = time_function("device", lambda pinned=pinned: device.score(pinned), repeat=5).minimum
+        on_cpu = time_function("CPU", lambda part=part: cpu.score(part, n_jobs=n_jobs), repeat=5).minimum
+        if on_device >= on_cpu:
+            break
+        faster_from = size
+    return "no number of" if faster_from is None else f"{faster_from:,}"

@@ -1,0 +1,308 @@
+// Model evaluation on the device: documents beside each other in memory, so that every read of a warp is one line.
+//
+//   transpose          rows (document after document) to columns (feature after feature)
+//   bin_columns        tested columns to bins, four bin columns a 32-bit word
+//   walk_trees         trees, a run of SUM_RUN at a time, their nodes in shared memory; leaf values, or sums of runs
+//   *_inputs           the other kinds of inputs, one input a row of blocks: no warp mixes kinds
+//   dense, sum_runs, add_runs   layers
+//
+// `stride` is the number of documents rounded up to 32: element (i, d) of any array lies at i * stride + d. Sums run in
+// the order of `evaluation_rules.py`; products and sums are never contracted, so they are the CPU's bits.
+
+#ifndef WORD
+#define WORD unsigned int  // a node to walk by: [column | child | bin]; 64 bits where the fields need them
+#endif
+
+namespace {
+
+constexpr int SUM_RUN = 32;
+constexpr int TILE = 32;
+constexpr int DENSE_DOCS = 32;   // documents a block of `dense` works on, one a lane
+constexpr int DENSE_WARPS = 8;
+constexpr int DENSE_UNITS = 8;   // units a block works on
+constexpr int DENSE_RUNS = 16;   // runs whose sums are held at a time
+constexpr int LARGEST_STACK = 32;
+
+// Kinds of a tree's column, activations and instructions, numbered as in `evaluation_rules.py`.
+enum ColumnKind { VALUE, ZERO_IS_MISSING, IN_CATEGORIES };
+enum Activation { IDENTITY, SIGMOID, RELU, TANH, EXPONENTIAL };
+enum Operation {
+  CONSTANT, FEATURE, ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER, NEGATE, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL,
+  NOT_EQUAL, MINIMUM, MAXIMUM, ABSOLUTE, LOG, LOG1P, EXP, SQRT, IF, MISSING
+};
+
+__device__ int count_below(const float* ascending, long long length, float x) {
+  int count = 0;
+  while (length > 1) {
+    const long long half = length >> 1;
+    count += ascending[count + half - 1] < x ? static_cast<int>(half) : 0;
+    length -= half;
+  }
+  return length == 1 && ascending[count] < x ? count + 1 : count;
+}
+
+__device__ float in_categories(const int* categories, long long length, float x) {
+  if (isnan(x)) return x;
+  if (!(x >= 0.0f && x < 2147483648.0f)) return 0.0f;
+  const int wanted = static_cast<int>(x);
+  for (long long i = 0; i < length; ++i) {
+    if (categories[i] == wanted) return 1.0f;
+  }
+  return 0.0f;
+}
+
+__device__ double activate(double x, int activation) {
+  switch (activation) {
+    case SIGMOID:
+      return x >= 0.0 ? 1.0 / (1.0 + exp(-x)) : exp(x) / (1.0 + exp(x));
+    case RELU:
+      return x > 0.0 ? x : 0.0;
+    case TANH:
+      return tanh(x);
+    case EXPONENTIAL:
+      return exp(x);
+    default:
+      return x;
+  }
+}
+
+__device__ double of_one(int operation, double x) {
+  switch (operation) {
+    case NEGATE: return -x;
+    case ABSOLUTE: return fabs(x);
+    case LOG: return log(x);
+    case LOG1P: return log1p(x);
+    case EXP: return exp(x);
+    case SQRT: return sqrt(x);
+    default: return isnan(x) ? 1.0 : 0.0;
+  }
+}
+
+__device__ double of_two(int operation, double x, double y) {
+  switch (operation) {
+    case ADD: return __dadd_rn(x, y);
+    case SUBTRACT: return __dsub_rn(x, y);
+    case MULTIPLY: return __dmul_rn(x, y);
+    case DIVIDE: return x / y;
+    case POWER: return pow(x, y);
+    case LESS: return x < y;
+    case LESS_EQUAL: return x <= y;
+    case GREATER: return x > y;
+    case GREATER_EQUAL: return x >= y;
+    case EQUAL: return x == y;
+    case NOT_EQUAL: return x != y;
+    default:
+      if (isnan(x) || isnan(y)) return x + y;
+      return operation == MINIMUM ? fmin(x, y) : fmax(x, y);
+  }
+}
+
+}  // namespace
+
+// grid (documents / 32, features / 32), block (32, 8)
+extern "C" __global__ void transpose(const float* rows, long long n_docs, int n_features, long long stride,
+                                     float* columns) {
+  __shared__ float tile[TILE][TILE + 1];
+  const long long first_doc = static_cast<long long>(blockIdx.x) * TILE;
+  const int first_feature = blockIdx.y * TILE;
+  for (int i = threadIdx.y; i < TILE; i += blockDim.y) {
+    const long long doc = first_doc + i;
+    const int feature = first_feature + threadIdx.x;
+    if (doc < n_docs && feature < n_features) tile[i][threadIdx.x] = rows[doc * n_features + feature];
+  }
+  __syncthreads();
+  for (int i = threadIdx.y; i < TILE; i += blockDim.y) {
+    const int feature = first_feature + i;
+    if (first_doc + threadIdx.x < n_docs && feature < n_features) {
+      columns[feature * stride + first_doc + threadIdx.x] = tile[threadIdx.x][i];
+    }
+  }
+}
+
+// grid (documents / block, tested columns)
+extern "C" __global__ void bin_columns(const float* columns, long long n_docs, long long stride, const int* feature,
+                                       const unsigned char* kind, const long long* category_ptr, const int* categories,
+                                       const long long* threshold_ptr, const float* thresholds,
+                                       const long long* bin_ptr, const int* first_rank,
+                                       const unsigned char* missing_bin, float nearly_zero, unsigned char* bins) {
+  const long long doc = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int c = blockIdx.y;
+  if (doc >= n_docs) return;
+  float x = columns[feature[c] * stride + doc];
+  if (kind[c] == ZERO_IS_MISSING && fabsf(x) <= nearly_zero) x = nanf("");
+  if (kind[c] == IN_CATEGORIES) x = in_categories(categories + category_ptr[c], category_ptr[c + 1] - category_ptr[c], x);
+  const int rank = count_below(thresholds + threshold_ptr[c], threshold_ptr[c + 1] - threshold_ptr[c], x);
+  for (long long b = bin_ptr[c]; b < bin_ptr[c + 1]; ++b) {
+    const int bin = isnan(x) ? missing_bin[b] : min(max(rank - first_rank[b], 0), 255);
+    bins[((b >> 2) * stride + doc) * 4 + (b & 3)] = static_cast<unsigned char>(bin);
+  }
+}
+
+// One document a thread, one run of trees after another. grid (documents / block, runs shared out).
+// Shared memory: the block's bins (bin words x block) where `share_bins`, then a run's words where `share_words`.
+extern "C" __global__ void walk_trees(const unsigned* bins, long long n_docs, long long stride, int n_bin_words,
+                                      const long long* word_ptr, const WORD* words, const double* word_value,
+                                      int child_shift, unsigned child_mask, int n_trees, int share_bins,
+                                      int share_words, int write_values, double* out) {
+  extern __shared__ unsigned long long shared[];
+  const long long first_doc = static_cast<long long>(blockIdx.x) * blockDim.x;
+  const long long doc = min(first_doc + threadIdx.x, n_docs - 1);
+  const bool is_real = first_doc + threadIdx.x < n_docs;
+  const unsigned* own_bins = bins + doc;
+  long long bin_stride = stride;
+  unsigned* shared_bins = reinterpret_cast<unsigned*>(shared);
+  if (share_bins) {
+    // A lane reads and writes its own column only: no barrier is needed, and no two lanes ever meet in a bank.
+    for (int b = 0; b < n_bin_words; ++b) shared_bins[b * blockDim.x + threadIdx.x] = own_bins[b * stride];
+    own_bins = shared_bins + threadIdx.x;
+    bin_stride = blockDim.x;
+  }
+  WORD* shared_words = reinterpret_cast<WORD*>(shared_bins + (share_bins ? n_bin_words * blockDim.x : 0));
+  const int n_runs = (n_trees + SUM_RUN - 1) / SUM_RUN;
+  for (int run = blockIdx.y; run < n_runs; run += gridDim.y) {
+    const int first_tree = run * SUM_RUN, end_tree = min(first_tree + SUM_RUN, n_trees);
+    const long long first_word = word_ptr[first_tree], n_words = word_ptr[end_tree] - first_word;
+    const WORD* of_run = words + first_word;
+    if (share_words) {
+      __syncthreads();
+      for (long long i = threadIdx.x; i < n_words; i += blockDim.x) shared_words[i] = of_run[i];
+      __syncthreads();
+      of_run = shared_words;
+    }
+    double sum = 0.0;
+    for (int tree = first_tree; tree < end_tree; ++tree) {
+      const long long root = word_ptr[tree] - first_word;
+      unsigned place = 0;
+      while (true) {
+        const WORD word = of_run[root + place];
+        const unsigned column = static_cast<unsigned>(word >> child_shift);
+        const unsigned bin = own_bins[(column >> 2) * bin_stride] >> (8 * (column & 3)) & 255u;
+        const unsigned next = (static_cast<unsigned>(word >> 8) & child_mask) + (bin > (word & 255u) ? 1u : 0u);
+        if (next == place) break;
+        place = next;
+      }
+      const double value = word_value[word_ptr[tree] + place];
+      if (write_values) {
+        if (is_real) out[tree * stride + doc] = value;
+      } else {
+        sum = __dadd_rn(sum, value);
+      }
+    }
+    if (!write_values && is_real) out[run * stride + doc] = sum;
+  }
+}
+
+// grid (documents / block, inputs); logarithmic: 0 for linear inputs, 1 for log-linear ones
+extern "C" __global__ void line_inputs(const float* columns, long long n_docs, long long stride, const int* feature,
+                                       const double* scale, const double* offset, const double* missing,
+                                       int logarithmic, double* out) {
+  const long long doc = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (doc >= n_docs) return;
+  const int i = blockIdx.y;
+  const double x = columns[feature[i] * stride + doc];
+  double value = missing[i];
+  if (logarithmic) {
+    if (x > -1.0) value = __dadd_rn(__dmul_rn(scale[i], log1p(x)), offset[i]);
+  } else if (!isnan(x)) {
+    value = __dadd_rn(__dmul_rn(scale[i], x), offset[i]);
+  }
+  out[i * stride + doc] = value;
+}
+
+// grid (documents / block, inputs)
+extern "C" __global__ void bucket_inputs(const float* columns, long long n_docs, long long stride, const int* feature,
+                                         const long long* edge_ptr, const float* edges, const double* values,
+                                         const double* missing, double* out) {
+  const long long doc = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (doc >= n_docs) return;
+  const int i = blockIdx.y;
+  const float x = columns[feature[i] * stride + doc];
+  const long long first = edge_ptr[i];
+  out[i * stride + doc] =
+      isnan(x) ? missing[i] : values[first + i + count_below(edges + first, edge_ptr[i + 1] - first, x)];
+}
+
+// grid (documents / block, inputs)
+extern "C" __global__ void expression_inputs(const float* columns, long long n_docs, long long stride,
+                                             const long long* program_ptr, const int* operation, const int* operand,
+                                             const long long* constant_ptr, const double* constants,
+                                             const double* missing, double* out) {
+  const long long doc = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (doc >= n_docs) return;
+  const int i = blockIdx.y;
+  double stack[LARGEST_STACK];
+  int top = -1;
+  for (long long place = program_ptr[i]; place < program_ptr[i + 1]; ++place) {
+    const int what = operation[place];
+    if (what == CONSTANT) {
+      stack[++top] = constants[constant_ptr[i] + operand[place]];
+    } else if (what == FEATURE) {
+      stack[++top] = columns[operand[place] * stride + doc];
+    } else if (what == IF) {
+      top -= 2;
+      const bool holds = stack[top] != 0.0 && !isnan(stack[top]);
+      stack[top] = holds ? stack[top + 1] : stack[top + 2];
+    } else if (what == NEGATE || what >= ABSOLUTE) {
+      stack[top] = of_one(what, stack[top]);
+    } else {
+      --top;
+      stack[top] = of_two(what, stack[top], stack[top + 1]);
+    }
+  }
+  out[i * stride + doc] = isfinite(stack[0]) ? stack[0] : missing[i];
+}
+
+// grid (documents / 32, units / 8), block (32, 8): a warp sums runs of inputs for 32 documents and 8 units, then one warp
+// a unit adds the runs in their order.
+extern "C" __global__ void dense(const double* values, long long n_docs, long long stride, int n_in, int n_out,
+                                 const double* weights, const double* bias, int activation, double* out) {
+  __shared__ double sums[DENSE_RUNS][DENSE_UNITS][DENSE_DOCS];
+  const int lane = threadIdx.x, warp = threadIdx.y;
+  const long long doc = static_cast<long long>(blockIdx.x) * DENSE_DOCS + lane;
+  const long long readable = min(doc, n_docs - 1);
+  const int first_unit = blockIdx.y * DENSE_UNITS;
+  const int n_runs = (n_in + SUM_RUN - 1) / SUM_RUN;
+  double total = 0.0;
+  for (int first_run = 0; first_run < n_runs; first_run += DENSE_RUNS) {
+    const int held = min(DENSE_RUNS, n_runs - first_run);
+    for (int run = warp; run < held; run += DENSE_WARPS) {
+      double sum[DENSE_UNITS] = {};
+      const int begin = (first_run + run) * SUM_RUN, end = min(begin + SUM_RUN, n_in);
+      for (int i = begin; i < end; ++i) {
+        const double value = values[i * stride + readable];
+#pragma unroll
+        for (int u = 0; u < DENSE_UNITS; ++u) {
+          const int unit = min(first_unit + u, n_out - 1);
+          sum[u] = __dadd_rn(sum[u], __dmul_rn(weights[static_cast<long long>(unit) * n_in + i], value));
+        }
+      }
+#pragma unroll
+      for (int u = 0; u < DENSE_UNITS; ++u) sums[run][u][lane] = sum[u];
+    }
+    __syncthreads();
+    for (int run = 0; run < held; ++run) total = __dadd_rn(total, sums[run][warp][lane]);
+    __syncthreads();
+  }
+  const int unit = first_unit + warp;
+  if (doc < n_docs && unit < n_out) out[unit * stride + doc] = activate(__dadd_rn(total, bias[unit]), activation);
+}
+
+// The sum of each run of inputs. grid (documents / block, runs)
+extern "C" __global__ void sum_runs(const double* values, long long n_docs, long long stride, int n_in, double* out) {
+  const long long doc = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (doc >= n_docs) return;
+  const int begin = blockIdx.y * SUM_RUN, end = min(begin + SUM_RUN, n_in);
+  double sum = 0.0;
+  for (int i = begin; i < end; ++i) sum = __dadd_rn(sum, values[i * stride + doc]);
+  out[blockIdx.y * stride + doc] = sum;
+}
+
+// The sums of runs, added in their order, divided by `divisor`, plus `bias`. grid (documents / block)
+extern "C" __global__ void add_runs(const double* runs, long long n_docs, long long stride, int n_runs, double divisor,
+                                    double bias, double* out) {
+  const long long doc = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (doc >= n_docs) return;
+  double total = 0.0;
+  for (int run = 0; run < n_runs; ++run) total = __dadd_rn(total, runs[run * stride + doc]);
+  out[doc] = __dadd_rn(total / divisor, bias);
+}

@@ -1,0 +1,197 @@
+"""A description evaluated on a CUDA device: the ranker stays there, rows go in once and scores come out once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rankwell.errors import DataError, ParameterError
+from rankwell.kernels.cuda import model_evaluation as kernels
+from rankwell.kernels.evaluation_rules import ACTIVATIONS, SUM_RUN
+from rankwell.scoring.description import RankerDescription
+from rankwell.scoring.evaluation import pack_programs, plain_arguments
+from rankwell.scoring.inputs import BucketInputs, ExpressionInputs, InputGroup, LogLinearInputs
+from rankwell.scoring.layers import Dense, Layer, Mean, Sum
+from rankwell.scoring.tree_layout import TreeLayout, lay_out
+from rankwell.scoring.trees import TreeInputs
+
+# (features by column, documents, values to fill) of one group of inputs.
+FillInputs = Callable[[Any, int, Any], None]
+
+
+class CudaRankerEvaluator:
+    """A description on the device, ready to score.
+
+    The same results as `RankerEvaluator`: trees, linear and bucket inputs and sums to the bit, logarithms and
+    exponentials to the last places. One evaluator serves one thread at a time.
+
+    Attributes
+    ----------
+    nbytes : int
+        Device memory that the ranker itself takes.
+    """
+
+    def __init__(self, description: RankerDescription) -> None:
+        self.n_features = description.n_features
+        self.nbytes = 0
+        self._n_inputs = description.n_inputs
+        self._first_layer = description.layers[0]
+        self._layers = [self._upload_layer(layer) for layer in description.layers]
+        self._trees: _DeviceTrees | None = None
+        self._inputs: list[tuple[int, FillInputs]] = []
+        self._round_size = 1
+        self._buffers: dict[str, Any] = {}
+        if description.n_rounds is not None:
+            trees = description.inputs[0]
+            assert isinstance(trees, TreeInputs)
+            self._round_size = trees.round_size
+            self._trees = self._upload_trees(trees)
+        else:
+            for group in description.inputs:
+                self._inputs.append((len(group), self._fill_inputs(group, description.feature_names)))
+
+    def pinned_rows(self, n_docs: int) -> np.ndarray:
+        """A float32 array (n_docs, n_features) in page-locked memory: rows written there travel faster."""
+        import cupyx
+
+        return cupyx.empty_pinned((n_docs, self.n_features), dtype=np.float32)
+
+    def score(self, rows: np.ndarray, *, n_rounds: int | None = None) -> np.ndarray:
+        """Scores of rows, float32 (n_docs, n_features) in C order: float64 (n_docs,)."""
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise DataError(f"rows must have shape (n_docs, {self.n_features}), got {rows.shape}.")
+        if len(rows) == 0:
+            return np.empty(0)
+        return self.score_on_device(self.to_device(rows), n_rounds=n_rounds).get()
+
+    def to_device(self, rows: np.ndarray) -> Any:
+        """Rows as `score_on_device` takes them, in an array that the next call uses again."""
+        rows = np.ascontiguousarray(rows, dtype=np.float32)
+        on_device = self._buffer("rows", rows.shape, np.float32)
+        on_device.set(rows)
+        return on_device
+
+    def score_on_device(self, rows: Any, *, n_rounds: int | None = None) -> Any:
+        """The same for rows that are on the device already; the scores stay there, in an array that is used again."""
+        n_docs = len(rows)
+        stride = kernels.document_stride(n_docs)
+        columns = self._buffer("columns", (self.n_features, stride), np.float32)
+        kernels.transpose(rows, n_docs, columns)
+        layers = self._layers
+        if self._trees is not None:
+            values = self._sum_trees(self._trees, columns, n_docs, n_rounds)
+            layers = layers[1:]
+        elif n_rounds is not None:
+            raise ParameterError("only a sum of trees has scores after some of its rounds; this ranker is none.")
+        else:
+            values = self._buffer("values", (self._n_inputs, stride), np.float64)
+            first = 0
+            for length, fill in self._inputs:
+                fill(columns, n_docs, values[first : first + length])
+                first += length
+        for number, layer in enumerate(layers):
+            values = layer(values, n_docs, f"layer {number}")
+        return values[0, :n_docs]
+
+    def _sum_trees(self, trees: _DeviceTrees, columns: Any, n_docs: int, n_rounds: int | None) -> Any:
+        n_trees = trees.n_trees
+        if n_rounds is not None:
+            if not 0 < n_rounds * self._round_size <= n_trees:
+                raise ParameterError(
+                    f"n_rounds must be between 1 and the model's {n_trees // self._round_size}, got {n_rounds}."
+                )
+            n_trees = n_rounds * self._round_size
+        n_runs = (n_trees + SUM_RUN - 1) // SUM_RUN
+        runs = self._buffer("runs", (n_runs, columns.shape[1]), np.float64)
+        trees.walk(columns, n_docs, n_trees, runs, write_values=False, buffer=self._buffer)
+        out = self._buffer("sum", (1, columns.shape[1]), np.float64)
+        layer = self._first_layer
+        is_mean, bias = isinstance(layer, Mean), layer.bias if isinstance(layer, Sum) else 0.0
+        kernels.add_runs(runs, n_docs, n_runs, n_trees if is_mean else 1.0, bias, out)
+        return out
+
+    def _fill_inputs(self, group: InputGroup, feature_names: tuple[str, ...]) -> FillInputs:
+        if isinstance(group, TreeInputs):
+            trees = self._upload_trees(group)
+            return lambda columns, n_docs, out: trees.walk(
+                columns, n_docs, trees.n_trees, out, write_values=True, buffer=self._buffer
+            )
+        if isinstance(group, ExpressionInputs):
+            programs, _ = pack_programs(group, feature_names)
+            arrays = self._upload((*programs, np.asarray(group.missing, np.float64)))
+            return lambda columns, n_docs, out: kernels.expression_inputs(columns, n_docs, arrays, out)
+        arrays = self._upload(plain_arguments(group))
+        if isinstance(group, BucketInputs):
+            return lambda columns, n_docs, out: kernels.bucket_inputs(columns, n_docs, arrays, out)
+        is_log = isinstance(group, LogLinearInputs)
+        return lambda columns, n_docs, out: kernels.line_inputs(columns, n_docs, arrays, out, logarithmic=is_log)
+
+    def _upload(self, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+        import cupy
+
+        uploaded = tuple(cupy.asarray(np.ascontiguousarray(array)) for array in arrays)
+        self.nbytes += sum(array.nbytes for array in uploaded)
+        return uploaded
+
+    def _upload_trees(self, trees: TreeInputs) -> _DeviceTrees:
+        layout = lay_out(trees)
+        node_ptr, _, _, _, words, word_value, child_shift, child_mask = layout.trees
+        word_ptr = 2 * np.asarray(node_ptr) + np.arange(len(trees) + 1)
+        arrays = self._upload((word_ptr, words, word_value))
+        return _DeviceTrees(layout, self._upload(layout.columns), (*arrays, child_shift, child_mask), word_ptr)
+
+    def _upload_layer(self, layer: Layer) -> Callable[[Any, int, str], Any]:
+        if isinstance(layer, Dense):
+            weights, bias = self._upload((np.asarray(layer.weights, np.float64), np.asarray(layer.bias, np.float64)))
+            activation = ACTIVATIONS.index(layer.activation)
+
+            def run_dense(values: Any, n_docs: int, name: str) -> Any:
+                out = self._buffer(name, (len(weights), values.shape[1]), np.float64)
+                kernels.dense(values, n_docs, weights, bias, activation, out)
+                return out
+
+            return run_dense
+        is_mean, shift = isinstance(layer, Mean), 0.0 if isinstance(layer, Mean) else layer.bias
+
+        def run_sum(values: Any, n_docs: int, name: str) -> Any:
+            n_runs = (len(values) + SUM_RUN - 1) // SUM_RUN
+            runs = self._buffer(f"{name} runs", (n_runs, values.shape[1]), np.float64)
+            kernels.sum_runs(values, n_docs, runs)
+            out = self._buffer(name, (1, values.shape[1]), np.float64)
+            kernels.add_runs(runs, n_docs, n_runs, len(values) if is_mean else 1.0, shift, out)
+            return out
+
+        return run_sum
+
+    def _buffer(self, name: str, shape: tuple[int, int], dtype: Any) -> Any:
+        """Device memory for one purpose, kept from call to call and grown where needed."""
+        import cupy
+
+        size = shape[0] * shape[1]
+        if name not in self._buffers or self._buffers[name].size < size:
+            self._buffers[name] = cupy.empty(size, dtype=dtype)
+        return self._buffers[name][:size].reshape(shape)
+
+
+class _DeviceTrees:
+    """Trees on the device."""
+
+    def __init__(
+        self, layout: TreeLayout, columns: tuple[Any, ...], trees: tuple[Any, ...], word_ptr: np.ndarray
+    ) -> None:
+        self.n_trees = layout.n_trees
+        self._n_bin_words = max(1, (layout.n_bin_columns + 3) // 4)
+        self._columns = columns
+        self._trees = trees
+        starts = np.arange(0, max(layout.n_trees, 1), SUM_RUN)
+        ends = np.minimum(starts + SUM_RUN, layout.n_trees)
+        self._largest_run = int((word_ptr[ends] - word_ptr[starts]).max())
+
+    def walk(
+        self, columns: Any, n_docs: int, n_trees: int, out: Any, *, write_values: bool, buffer: Callable[..., Any]
+    ) -> None:
+        bins = buffer("bins", (self._n_bin_words, columns.shape[1]), np.uint32)
+        kernels.bin_columns(columns, n_docs, self._columns, bins)
+        kernels.walk_trees(bins, n_docs, self._trees, n_trees, self._largest_run, write_values=write_values, out=out)

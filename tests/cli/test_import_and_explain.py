@@ -1,0 +1,72 @@
+"""`rankwell import` and `rankwell explain`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.conftest import Command
+
+import rankwell as library
+
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+
+
+def test_an_imported_model_predicts(rankwell: Command, files: Path) -> None:
+    outcome = rankwell("import", str(GOLDEN / "xgboost.json"), "imported.rank")
+    assert outcome.exit_code == 0
+    assert "6 trees over 4 features written to imported.rank" in outcome.stderr
+    assert rankwell("predict", "imported.rank", "test.txt", "--out", "out.txt").exit_code == 0
+    expected = library.load("imported.rank").predict(library.read("test.txt"))
+    assert np.array_equal(np.loadtxt("out.txt"), expected)
+
+
+def test_a_file_that_is_no_model_is_one_red_line(rankwell: Command, files: Path) -> None:
+    outcome = rankwell("import", "test.txt", "imported.rank")
+    assert outcome.exit_code == 1
+    assert "test.txt: this is neither a LightGBM model" in outcome.stderr
+    assert not Path("imported.rank").exists()
+
+
+@pytest.mark.parametrize("model", ["model.rank", str(GOLDEN / "version1-trees.rank")])
+def test_parts_sum_to_the_score(rankwell: Command, files: Path, model: str) -> None:
+    outcome = rankwell("explain", model, "test.txt", "--row", "3", "--json")
+    (part,) = json.loads(outcome.stdout)
+    assert part["row"] == 3
+    assert part["base"] + sum(item["contribution"] for item in part["inputs"]) == pytest.approx(part["score"])
+    assert part["feature_base"] + sum(part["features"].values()) == pytest.approx(part["score"])
+
+
+def test_a_query_comes_best_first(rankwell: Command, files: Path) -> None:
+    dataset = library.read("test.txt")
+    outcome = rankwell("explain", "model.rank", "test.txt", "--query", str(dataset.query_ids[1]), "--json")
+    explained = json.loads(outcome.stdout)
+    scores = library.load("model.rank").predict(dataset)
+    assert [item["score"] for item in explained] == pytest.approx(sorted(scores[6:12], reverse=True))
+    assert sorted(item["row"] for item in explained) == [7, 8, 9, 10, 11, 12]
+
+
+def test_the_table_names_features_and_the_score(rankwell: Command, files: Path) -> None:
+    outcome = rankwell("explain", "model.rank", "test.txt", "--row", "1", "--top", "2")
+    assert "row 1: score" in outcome.stdout
+    assert "by feature" in outcome.stdout
+    assert "2 others" in outcome.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ([], "say which documents"),
+        (["--row", "1", "--query", "1"], "say which documents"),
+        (["--row", "0"], "--row must be between 1 and 48"),
+        (["--query", "nothing"], "no such query"),
+        (["--row", "1", "--top", "0"], "--top must be 1 or more"),
+        (["--row", "1", "--rounds", "2"], "only a sum of trees"),
+    ],
+)
+def test_wrong_usage(rankwell: Command, files: Path, options: list[str], complaint: str) -> None:
+    outcome = rankwell("explain", "model.rank", "test.txt", *options)
+    assert outcome.exit_code == 2
+    assert complaint in outcome.stderr
