@@ -89,8 +89,8 @@ def _explain(
 
 
 def _show(number: int, explanation: Explanation, top: int) -> None:
-    title = f"row {number}: score {explanation.score:.6g}, by"
-    inputs = make_table(f"{title} input", ["input", "kind", "value", "adds"], left=["input", "kind"])
+    show(f"row {number}: score {explanation.score:.6g}")
+    inputs = make_table("by input", ["input", "kind", "value", "adds"], left=["input", "kind"])
     for part in sorted(explanation.inputs, key=lambda part: -abs(part.contribution))[:top]:
         inputs.add_row(_name(part), part.kind, f"{part.value:.6g}", f"{part.contribution:+.6g}")
     rest = sorted((part.contribution for part in explanation.inputs), key=abs, reverse=True)[top:]
@@ -99,7 +99,7 @@ def _show(number: int, explanation: Explanation, top: int) -> None:
     inputs.add_row("inputs of zero", "", "", f"{explanation.base:+.6g}")
     inputs.add_row("score", "", "", f"{explanation.score:+.6g}")
     show(inputs)
-    features = make_table(f"{title} feature", ["feature", "adds"], left=["feature"])
+    features = make_table("by feature", ["feature", "adds"], left=["feature"])
     by_size = sorted(explanation.features.items(), key=lambda item: -abs(item[1]))
     for name, share in by_size[:top]:
         features.add_row(name, f"{share:+.6g}")
