@@ -43,6 +43,8 @@ ACTIVATIONS = {"sigmoid": "sigmoid", "relu": "relu", "tanh": "tanh", "linear": "
 OUTPUTS = ("auto", "sigmoid", "identity")
 # A hidden layer's sums stay in a thread's registers.
 MOST_CUDA_UNITS = 64
+# A list's scores stay in a block's shared memory; a small network leaves room for more.
+MOST_CUDA_DOCS = 8192
 # What does not change the model, and so is no part of a checkpoint's fingerprint.
 _WITHOUT_EFFECT = frozenset({"n_jobs", "checkpoint", "checkpoint_every", "n_epochs"})
 
@@ -213,16 +215,21 @@ class NeuralRanker(Ranker):
             return self.output_activation
         return "sigmoid" if self.hidden and self.activation == "sigmoid" else "identity"
 
-    def _supported_devices(self) -> tuple[str, ...]:
-        """CUDA trains float32 networks of at most one hidden layer by the exact losses; the CPU everything."""
+    def _supported_devices(self, train: RankingDataset) -> tuple[str, ...]:
+        """CUDA trains float32 networks of at most one hidden layer by the exact losses; the CPU everything.
+
+        A list too long for CUDA is an error where CUDA was asked for; "auto" then takes the CPU.
+        """
+        if self.device == "auto" and train.query_sizes.max(initial=0) > MOST_CUDA_DOCS:
+            return ("cpu",)
         small = len(self.hidden) <= 1 and max(self.hidden, default=0) <= MOST_CUDA_UNITS and self.dropout == 0
         return ("cpu", "cuda") if small and not self._is_fixed_point() and self._list_loss().kind == EXACT else ("cpu",)
 
     def _train(self, task: TrainingTask) -> TrainedModel:
         check_early_stopping(self.early_stopping_rounds, task.validation is not None)
         check_swap(self.swap, task.validation is not None)
-        device = choose_device(self.device, self._supported_devices())
         train = task.train
+        device = choose_device(self.device, self._supported_devices(train))
         shape = network_shape(train.n_features, tuple(self.hidden), ACTIVATIONS[self.activation], self._output())
         problem = self._problem(train, shape)
         run = self._run(task, problem, self._first_state(task, shape))
