@@ -22,7 +22,7 @@ from rankwell.solvers.objective import Objective
 # good predictions; the region changes by factors between SIGMA_1 and SIGMA_3.
 _ETA_0, _ETA_1, _ETA_2 = 1e-4, 0.25, 0.75
 _SIGMA_1, _SIGMA_2, _SIGMA_3 = 0.25, 0.5, 4.0
-# Below this share of f a change is rounding.
+# Below this share of f a change is rounding, and says nothing of a step; the gradient still does.
 _ROUNDING = 1e-12
 
 
@@ -141,13 +141,16 @@ class _Run:
         tried = self.w + model.step
         value, gradient = self._objective.evaluate(tried)
         fall = self.value - value
-        length = sqrt(float(model.step @ (self._diagonal * model.step)))
-        self._update_radius(fall, predicted, slope, length, model.on_boundary)
+        if max(abs(fall), abs(predicted)) <= _ROUNDING * abs(self.value):
+            accepted = _norm(gradient) < self._norm
+            self.is_exhausted = not accepted
+        else:
+            accepted = fall > _ETA_0 * predicted
+            length = sqrt(float(model.step @ (self._diagonal * model.step)))
+            self._update_radius(fall, predicted, slope, length, model.on_boundary)
         self.n_iterations += 1
         self.n_products += model.n_products
         self.n_evaluations += 1
-        accepted = fall > _ETA_0 * predicted
-        self.is_exhausted = predicted <= 0 or max(abs(fall), abs(predicted)) <= _ROUNDING * abs(self.value)
         if accepted:
             self._move(tried, value, gradient)
         return NewtonStep(

@@ -5,8 +5,6 @@ The definition that the fast kernels are checked against. O(pairs) time and memo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from scipy import sparse
 
@@ -23,10 +21,8 @@ class ReferencePairLoss:
         scale = 1.0 if data.column_scale is None else data.column_scale
         self._features = features.astype(np.float64) * scale
         self.n_features = features.shape[1]
-        self._pairs = [pair for rows in _queries(data) for pair in _pairs_of_query(data, *rows)]
-        self._better = np.array([a for a, _, _ in self._pairs], dtype=np.int64)
-        self._worse = np.array([b for _, b, _ in self._pairs], dtype=np.int64)
-        self._weight = np.array([weight for _, _, weight in self._pairs])
+        pairs = [_pairs_of_query(data, query) for query in range(len(data.query_ptr) - 1)]
+        self._better, self._worse, self._weight = (np.concatenate(part) for part in zip(*pairs, strict=True))
         self._w = self._w_at_trial = np.zeros(self.n_features)
 
     def to_device(self, vector: np.ndarray) -> np.ndarray:
@@ -62,16 +58,11 @@ class ReferencePairLoss:
         return self._differences()[is_support], self._weight[is_support]
 
 
-def _queries(data: PairData) -> Iterator[tuple[int, int, float]]:
-    """First row, end and weight of each query."""
-    for query, (start, end) in enumerate(zip(data.query_ptr[:-1].tolist(), data.query_ptr[1:].tolist(), strict=True)):
-        yield start, end, 1.0 if data.query_weights is None else float(data.query_weights[query])
-
-
-def _pairs_of_query(data: PairData, start: int, end: int, query_weight: float) -> Iterator[tuple[int, int, float]]:
-    """Every (better row, worse row, weight) of one query."""
-    weights = np.ones(len(data.levels)) if data.document_weights is None else data.document_weights
-    for a in range(start, end):
-        for b in range(start, end):
-            if data.levels[a] > data.levels[b]:
-                yield a, b, query_weight * float(weights[a] * weights[b])
+def _pairs_of_query(data: PairData, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The better row, the worse row and the weight of every pair of one query."""
+    start, end = int(data.query_ptr[query]), int(data.query_ptr[query + 1])
+    levels = data.levels[start:end]
+    weights = np.ones(end - start) if data.document_weights is None else data.document_weights[start:end]
+    query_weight = 1.0 if data.query_weights is None else float(data.query_weights[query])
+    better, worse = np.nonzero(levels[:, None] > levels[None, :])
+    return start + better, start + worse, query_weight * weights[better] * weights[worse]
