@@ -18,11 +18,11 @@ from rankwell.kernels.cpu.rankboost_search import (
     naive_table,
 )
 from rankwell.kernels.cpu.rankboost_weights import (
-    apply_weak_ranker,
     choose_exponents,
     level_ratios,
     potentials,
     query_sum,
+    reweight,
     sum_levels,
 )
 from rankwell.kernels.rankboost_interface import BoostedRounds, LevelledQueries, ScoreWeights
@@ -30,7 +30,7 @@ from rankwell.kernels.rankboost_precision import LARGEST_R, RECENTRE_ROUNDS, tol
 from rankwell.kernels.threads import kernel_threads
 
 # Parts of the documents that histograms are built over at the same time: enough to share out few features evenly.
-_PARTS = 8
+_PARTS = 4
 _DOCS_PER_PART = 4096
 
 _weight_factors = njit(cache=True, nogil=True)(weight_factors)
@@ -69,12 +69,12 @@ def run_rounds(queries, weights, exponents, levels, search, scratch, record, pla
         if feature < 0:
             return t, True, (common, total)
         r = min(max(table[feature, threshold], -LARGEST_R), LARGEST_R)
-        column = bins[feature // GROUP]
-        apply_weak_ranker(column, feature % GROUP, threshold, _weight_factors(r), order, weights[0], weights[1])
+        weak_ranker = (bins[feature // GROUP], feature % GROUP, threshold)
+        reweight(weak_ranker, _weight_factors(r), queries[:3], weights, levels, carry, sums, share)
         if (first_round + t + 1) % RECENTRE_ROUNDS == 0:
             choose_exponents(segment_ptr, weights[0], weights[1], exponents[0], exponents[1])
             common = level_ratios(query_segments, query_weight, exponents[0], exponents[1], levels[1:])
-        sum_levels(segment_ptr, query_segments, weights, levels, carry, sums, share)
+            sum_levels(segment_ptr, query_segments, weights, levels, carry, sums, share)
         total = query_sum(share, lanes)
         record[0][t], record[1][t], record[2][t], record[3][t] = feature, threshold, r, np.ldexp(total, common)
         if abs(r) >= LARGEST_R:

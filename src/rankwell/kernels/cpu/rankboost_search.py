@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit, prange
 
 GROUP = 16
+FEW_FEATURES = 128  # up to so many, one thread is done before others would have been woken
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -32,22 +33,36 @@ def build_histograms(bins, pi, partial):
         partial[group, part] = histogram
 
 
+@njit(cache=True, nogil=True)
+def _integrate_feature(feature, partial, n_bins, table, largest):
+    group, lane = feature // GROUP, feature % GROUP
+    total = np.int32(0)
+    size = np.int32(0)
+    for b in range(n_bins - 2, -1, -1):
+        for part in range(partial.shape[1]):
+            total += partial[group, part, lane, b + 1]
+        table[feature, b] = total
+        size = max(size, abs(total))
+    largest[feature] = size
+
+
 @njit(cache=True, nogil=True, parallel=True)
+def _integrate_in_parallel(partial, n_bins, table, largest):
+    for feature in prange(len(table)):
+        _integrate_feature(feature, partial, n_bins, table, largest)
+
+
+@njit(cache=True, nogil=True)
 def integrate_histograms(partial, n_bins, table, largest):
     """r(f, b) = Σ_{a > b} Hist_f(a) and each feature's largest |r|.
 
     table : int32 (n_features, 256), written for b < n_bins − 1; largest : int32 (n_features,), written
     """
-    for feature in prange(len(table)):
-        group, lane = feature // GROUP, feature % GROUP
-        total = np.int32(0)
-        size = np.int32(0)
-        for b in range(n_bins - 2, -1, -1):
-            for part in range(partial.shape[1]):
-                total += partial[group, part, lane, b + 1]
-            table[feature, b] = total
-            size = max(size, abs(total))
-        largest[feature] = size
+    if len(table) > FEW_FEATURES:
+        _integrate_in_parallel(partial, n_bins, table, largest)
+        return
+    for feature in range(len(table)):
+        _integrate_feature(feature, partial, n_bins, table, largest)
 
 
 @njit(cache=True, nogil=True)

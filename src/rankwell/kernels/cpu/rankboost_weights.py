@@ -99,16 +99,6 @@ def apply_round(above_threshold, up_factor, down_factor, order, up, down):
             down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT)
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def apply_weak_ranker(column, lane, threshold, factors, order, up, down):
-    """e^{±H} where bin > threshold times e^{±α}. column : uint8 (n_docs, 16), one feature group's bins"""
-    up_factor, down_factor = factors
-    for i in prange(len(order)):
-        if column[order[i], lane] > threshold:
-            up[i] = max(up[i] * up_factor, SMALLEST_WEIGHT)
-            down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT)
-
-
 @njit(cache=True, nogil=True)
 def _rescale(values, start, end):
     """Scale values[start:end] by a power of two so that the largest is in [0.5, 1); returns the power taken out."""
@@ -151,16 +141,41 @@ def level_ratios(query_segments, query_weight, up_exponent, down_exponent, ratio
     return common
 
 
+@njit(cache=True, nogil=True)
+def _sum_query(q, segment_ptr, query_segments, weights, levels, carry, sums):
+    """A_l and B_l of a query's segments and their running sums; returns its share of Z."""
+    up, down = weights
+    first, last = query_segments[q], query_segments[q + 1]
+    for s in range(first, last):
+        sums[0][s] = lane_sum(up, segment_ptr[s], segment_ptr[s + 1])
+        sums[1][s] = lane_sum(down, segment_ptr[s], segment_ptr[s + 1])
+    return scan_levels(first, last, levels, carry, sums)
+
+
 @njit(cache=True, nogil=True, parallel=True)
 def sum_levels(segment_ptr, query_segments, weights, levels, carry, sums, share):
     """A_l and B_l of every segment, their running sums, and each query's share of Z."""
+    for q in prange(len(query_segments) - 1):
+        share[q] = _sum_query(q, segment_ptr, query_segments, weights, levels, carry, sums)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def reweight(weak_ranker, factors, places, weights, levels, carry, sums, share):
+    """e^{±H} where bin > threshold times e^{±α}, then the sums of `sum_levels`.
+
+    weak_ranker : (column uint8 (n_docs, 16) of one feature group, lane, threshold)
+    places : (order, segment_ptr, query_segments)
+    """
+    column, lane, threshold = weak_ranker
+    up_factor, down_factor = factors
+    order, segment_ptr, query_segments = places
     up, down = weights
     for q in prange(len(query_segments) - 1):
-        first, last = query_segments[q], query_segments[q + 1]
-        for s in range(first, last):
-            sums[0][s] = lane_sum(up, segment_ptr[s], segment_ptr[s + 1])
-            sums[1][s] = lane_sum(down, segment_ptr[s], segment_ptr[s + 1])
-        share[q] = scan_levels(first, last, levels, carry, sums)
+        for i in range(segment_ptr[query_segments[q]], segment_ptr[query_segments[q + 1]]):
+            if column[order[i], lane] > threshold:
+                up[i] = max(up[i] * up_factor, SMALLEST_WEIGHT)
+                down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT)
+        share[q] = _sum_query(q, segment_ptr, query_segments, weights, levels, carry, sums)
 
 
 @njit(cache=True, nogil=True, parallel=True)
