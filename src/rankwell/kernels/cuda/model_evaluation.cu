@@ -31,24 +31,33 @@ enum Operation {
   NOT_EQUAL, MINIMUM, MAXIMUM, ABSOLUTE, LOG, LOG1P, EXP, SQRT, IF, MISSING
 };
 
-__device__ int count_below(const float* ascending, long long length, float x) {
+// x as it is. CuPy compiles with -ftz=true, under which the hardware's own conversion and comparison of float32 numbers
+// take subnormal ones for 0.
+__device__ double widen(float x) {
+  const unsigned bits = __float_as_uint(x);
+  if ((bits & 0x7f800000u) != 0) return x;
+  const double size = (bits & 0x7fffffu) * 0x1p-149;
+  return bits >> 31 ? -size : size;
+}
+
+__device__ int count_below(const float* ascending, long long length, double x) {
   int count = 0;
   while (length > 1) {
     const long long half = length >> 1;
-    count += ascending[count + half - 1] < x ? static_cast<int>(half) : 0;
+    count += widen(ascending[count + half - 1]) < x ? static_cast<int>(half) : 0;
     length -= half;
   }
-  return length == 1 && ascending[count] < x ? count + 1 : count;
+  return length == 1 && widen(ascending[count]) < x ? count + 1 : count;
 }
 
-__device__ float in_categories(const int* categories, long long length, float x) {
+__device__ double in_categories(const int* categories, long long length, double x) {
   if (isnan(x)) return x;
-  if (!(x >= 0.0f && x < 2147483648.0f)) return 0.0f;
+  if (!(x >= 0.0 && x < 2147483648.0)) return 0.0;
   const int wanted = static_cast<int>(x);
   for (long long i = 0; i < length; ++i) {
-    if (categories[i] == wanted) return 1.0f;
+    if (categories[i] == wanted) return 1.0;
   }
-  return 0.0f;
+  return 0.0;
 }
 
 __device__ double activate(double x, int activation) {
@@ -128,8 +137,8 @@ extern "C" __global__ void bin_columns(const float* columns, long long n_docs, l
   const long long doc = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   const int c = blockIdx.y;
   if (doc >= n_docs) return;
-  float x = columns[feature[c] * stride + doc];
-  if (kind[c] == ZERO_IS_MISSING && fabsf(x) <= nearly_zero) x = nanf("");
+  double x = widen(columns[feature[c] * stride + doc]);
+  if (kind[c] == ZERO_IS_MISSING && fabs(x) <= nearly_zero) x = nan("");
   if (kind[c] == IN_CATEGORIES) x = in_categories(categories + category_ptr[c], category_ptr[c + 1] - category_ptr[c], x);
   const int rank = count_below(thresholds + threshold_ptr[c], threshold_ptr[c + 1] - threshold_ptr[c], x);
   for (long long b = bin_ptr[c]; b < bin_ptr[c + 1]; ++b) {
@@ -199,7 +208,7 @@ extern "C" __global__ void line_inputs(const float* columns, long long n_docs, l
   const long long doc = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (doc >= n_docs) return;
   const int i = blockIdx.y;
-  const double x = columns[feature[i] * stride + doc];
+  const double x = widen(columns[feature[i] * stride + doc]);
   double value = missing[i];
   if (logarithmic) {
     if (x > -1.0) value = __dadd_rn(__dmul_rn(scale[i], log1p(x)), offset[i]);
@@ -216,7 +225,7 @@ extern "C" __global__ void bucket_inputs(const float* columns, long long n_docs,
   const long long doc = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (doc >= n_docs) return;
   const int i = blockIdx.y;
-  const float x = columns[feature[i] * stride + doc];
+  const double x = widen(columns[feature[i] * stride + doc]);
   const long long first = edge_ptr[i];
   out[i * stride + doc] =
       isnan(x) ? missing[i] : values[first + i + count_below(edges + first, edge_ptr[i + 1] - first, x)];
@@ -237,7 +246,7 @@ extern "C" __global__ void expression_inputs(const float* columns, long long n_d
     if (what == CONSTANT) {
       stack[++top] = constants[constant_ptr[i] + operand[place]];
     } else if (what == FEATURE) {
-      stack[++top] = columns[operand[place] * stride + doc];
+      stack[++top] = widen(columns[operand[place] * stride + doc]);
     } else if (what == IF) {
       top -= 2;
       const bool holds = stack[top] != 0.0 && !isnan(stack[top]);
