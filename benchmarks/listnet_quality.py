@@ -25,8 +25,9 @@ from rankwell.rankers.ranknet import RankNet
 # Equation 2.5's network and a linear function; LETOR's features are scaled by query already.
 SETTINGS: tuple[dict[str, Any], ...] = (
     {"hidden": (15,), "learning_rate": 0.3},
-    {"hidden": (30,), "learning_rate": 0.3},
-    {"hidden": (), "learning_rate": 0.01},
+    {"hidden": (15,), "learning_rate": 1.0, "lr_decay": 0.05},
+    {"hidden": (15,), "learning_rate": 0.01, "optimizer": "adam", "batch_queries": 16},
+    {"hidden": (), "learning_rate": 0.03, "lr_decay": 0.05},
 )
 PUBLISHED = {
     ("MQ2007", "mean_ndcg"): 0.4988,
