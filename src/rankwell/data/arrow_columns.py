@@ -111,8 +111,7 @@ def names_of_features(metadata: dict[str, Any], columns: Sequence[str]) -> list[
 def as_numbers(file: str, column: str, values: Any, dtype: pyarrow.DataType) -> np.ndarray:
     """An array or chunked array of numbers or truth values as a float array; a null is NaN."""
     types = pyarrow.types
-    if types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+    values = _decoded(values)
     kind = values.type
     if types.is_decimal(kind):
         values = values.cast(pyarrow.float64(), safe=False)
@@ -128,21 +127,15 @@ def as_numbers(file: str, column: str, values: Any, dtype: pyarrow.DataType) -> 
 
 def as_ids(values: pyarrow.ChunkedArray) -> np.ndarray:
     """Query ids as an array: integers as they are, text as objects."""
-    if pyarrow.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
-    return _joined(values).to_numpy(zero_copy_only=False)
+    return _joined(_decoded(values)).to_numpy(zero_copy_only=False)
 
 
 def as_comments(file: str, values: pyarrow.ChunkedArray) -> RowComments:
     """Text or bytes, one a row, without a copy of one chunk of large strings; a null is an empty comment."""
+    values = _decoded(values)
     kind = values.type
-    if pyarrow.types.is_dictionary(kind):
-        values, kind = values.cast(kind.value_type), kind.value_type
-    if pyarrow.types.is_null(kind):
-        kind = pyarrow.large_string()
     is_bytes = pyarrow.types.is_binary(kind) or pyarrow.types.is_large_binary(kind)
-    is_text = pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind) or "view" in str(kind)
-    if not is_bytes and not is_text:
+    if not is_bytes and not is_text(kind) and not pyarrow.types.is_null(kind):
         raise DataError(
             f"{file}: column {COMMENT!r} must hold text, it holds {kind}. Rename it, or pass comments=False."
         )
@@ -153,6 +146,20 @@ def as_comments(file: str, values: pyarrow.ChunkedArray) -> RowComments:
     place = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
     buffer = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, dtype=np.uint8)
     return RowComments(buffer, place)
+
+
+def is_text(kind: pyarrow.DataType) -> bool:
+    return str(kind) in ("string", "large_string", "string_view")
+
+
+def _decoded(values: Any) -> Any:
+    """Categories (a dictionary and numbers into it) as the values they stand for; anything else as it is."""
+    if not pyarrow.types.is_dictionary(values.type):
+        return values
+    kind = pyarrow.large_string() if is_text(values.type.value_type) else values.type.value_type
+    chunks = values.chunks if isinstance(values, pyarrow.ChunkedArray) else [values]
+    decoded = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in chunks]
+    return pyarrow.chunked_array(decoded, type=kind)
 
 
 def _joined(values: Any) -> pyarrow.Array:

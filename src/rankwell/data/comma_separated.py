@@ -6,7 +6,9 @@ and column, or its row be left out.
 
 from __future__ import annotations
 
+import codecs
 import csv
+import io
 import logging
 from typing import Any
 
@@ -90,7 +92,7 @@ class _CsvReader:
     def _batches(self) -> pyarrow.csv.CSVStreamingReader:
         # One thread, so that an error can say in which row it is.
         return pyarrow.csv.open_csv(
-            self.stream,
+            _Utf8Stream(self.stream),
             read_options=pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
             parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=self._bad_row),
             convert_options=pyarrow.csv.ConvertOptions(
@@ -145,6 +147,32 @@ class _CsvReader:
                 "on_bad_line='skip' to leave such rows out."
             )
         is_bad |= is_wrong
+
+
+class _Utf8Stream(io.RawIOBase):
+    """A stream that is checked to be UTF-8 while it is read: Arrow finds out too late to say where it is not."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        super().__init__()
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._n_bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        n_read = self._stream.readinto(buffer)
+        begun_character, _ = self._decoder.getstate()
+        try:
+            self._decoder.decode(memoryview(buffer)[:n_read], final=n_read == 0)
+        except UnicodeDecodeError as cause:
+            place = self._n_bytes - len(begun_character) + cause.start
+            raise DataError(
+                f"{self._stream.name} must be UTF-8: {cause.reason} at byte {place}. Save it as UTF-8."
+            ) from cause
+        self._n_bytes += n_read
+        return n_read
 
 
 def _header(stream: ByteStream) -> list[str]:

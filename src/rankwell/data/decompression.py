@@ -35,14 +35,14 @@ class ByteStream(io.RawIOBase):
         super().__init__()
         self.path = path
         self.name = "standard input" if path == STANDARD_STREAM else path
+        self._opened: Any = None
         with named_errors(self.name):
-            self._file: Any = sys.stdin.buffer if path == STANDARD_STREAM else open(path, "rb")  # noqa: SIM115
+            self._opened = sys.stdin.buffer if path == STANDARD_STREAM else open(path, "rb")  # noqa: SIM115
             self.size = os.path.getsize(path) if os.path.isfile(path) else None
-            head = _read_fully(self._file, LONGEST_SIGNATURE)
+            head = _read_fully(self._opened, LONGEST_SIGNATURE)
             if self.size is not None:
-                self._file.seek(0)
-            else:
-                self._file = io.BufferedReader(_Rewound(head, self._file))
+                self._opened.seek(0)
+        self._file: Any = self._opened if self.size is not None else io.BufferedReader(_Rewound(head, self._opened))
         codec = self._codec(head)
         self.is_plain_file = codec is None and self.size is not None
         self._source: Any = self._file if codec is None else self._decompressed(codec)
@@ -52,8 +52,8 @@ class ByteStream(io.RawIOBase):
         return True
 
     def close(self) -> None:
-        if self.path != STANDARD_STREAM and not self.closed:
-            self._file.close()
+        if self.path != STANDARD_STREAM and self._opened is not None:
+            self._opened.close()
         super().close()
 
     def peek(self, n_bytes: int) -> bytes:

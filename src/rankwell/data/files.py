@@ -163,7 +163,13 @@ def _read_columnar(kind: str, stream: ByteStream, mmap: bool, **columns: Any) ->
         else:
             source = pyarrow.OSFile(stream.path)
         reader = columnar.read_parquet if kind == "parquet" else columnar.read_feather
-        return reader(source, stream.name, **columns)
+        try:
+            return reader(source, stream.name, **columns)
+        except (ValueError, LookupError, OverflowError, MemoryError) as cause:
+            # Names that are no UTF-8, lengths beyond all measure: Arrow does not look for every damage itself.
+            if isinstance(cause, DataError):
+                raise
+            raise DataError(f"{stream.name} is no {kind} file, or a damaged one: {cause}.") from cause
 
 
 def _check_format(format: str | None) -> str | None:

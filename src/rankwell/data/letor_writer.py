@@ -85,7 +85,7 @@ def _with_last_feature(features: Any) -> Any:
 def _as_text(numbers: np.ndarray) -> pyarrow.Array:
     """Float numbers in the fewest digits that read back as the same numbers."""
     texts = pyarrow.array(numbers).cast(pyarrow.string())
-    # Readers round to float64 first. The fewest digits of a float32 may then lie just in the middle of two: 7.038531e-26.
+    # Readers round to float64 first, where the fewest digits of a float32 may lie in the middle of two: 7.038531e-26.
     read_back = texts.cast(pyarrow.float64()).to_numpy().astype(numbers.dtype)
     is_changed = (read_back != numbers) & ~np.isnan(numbers)
     if is_changed.any():
