@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, prange, types
+from numba import prange, types
 from numba.extending import intrinsic
+
+from rankwell.kernels.cpu.compilation import kernel
 
 LANES = 16  # features of one group, and thresholds compared at once
 BLOCK = 64  # documents of one task: a cache line of bins in the feature-major layout
@@ -38,7 +40,7 @@ def _count_below(typing_context, value, address):
     return types.uint64(types.float32, types.uint64), emit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _search_block(features, table, last_of_sixteen, bins):
     """The bins of a block of documents by their thresholds. `last_of_sixteen` is every sixteenth number of `table`."""
     n_docs, n_features = features.shape
@@ -55,7 +57,7 @@ def _search_block(features, table, last_of_sixteen, bins):
             row[feature] = np.uint8(sixteen * np.uint64(LANES) + inside)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _width_bin(value, origin, scale, top):
     """The equal-width bin of one value, as a float64.
 
@@ -68,7 +70,7 @@ def _width_bin(value, origin, scale, top):
     return place if value > -np.inf else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _width_block(features, origin, scale, top, bins):
     """The bins of a block of documents, of equal width."""
     n_docs, n_features = features.shape
@@ -80,7 +82,7 @@ def _width_block(features, origin, scale, top, bins):
             row[feature] = np.uint8(np.int32(place))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bin_block(features, rule, bins):
     by_width, origin, scale, top, table, last_of_sixteen = rule
     if by_width:
@@ -89,7 +91,7 @@ def _bin_block(features, rule, bins):
         _search_block(features, table, last_of_sixteen, bins)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def bin_rows(features, rule, first_doc, out):
     """Bins as rows: ``out[first_doc + doc, feature]``.
 
@@ -107,7 +109,7 @@ def bin_rows(features, rule, first_doc, out):
         _bin_block(features[start:end], rule, out[first_doc + start : first_doc + end])
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def bin_by_feature(features, rule, first_doc, out):
     """Bins feature by feature: ``out[feature, first_doc + doc]``, as CUDA kernels read them."""
     n_docs, n_features = features.shape
@@ -121,7 +123,7 @@ def bin_by_feature(features, rule, first_doc, out):
                 row[first_doc + start + doc] = bins[doc, feature]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def bin_interleaved(features, rule, first_doc, out):
     """Bins of 16 features side by side: ``out[group, first_doc + doc, lane]``, the order that FAR streams them in."""
     n_docs = len(features)
@@ -137,7 +139,7 @@ def bin_interleaved(features, rule, first_doc, out):
                     sixteen[lane] = source[group * LANES + lane]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def feature_ranges(features, lowest, highest):
     """Lower `lowest` and raise `highest` (float32, (n_features,)) to the range of the values that are not missing."""
     n_docs, n_features = features.shape
@@ -160,7 +162,7 @@ def feature_ranges(features, lowest, highest):
             highest[feature] = max(highest[feature], highs[part, feature])
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def width_thresholds(origin, scale, top, table):
     """The thresholds behind `_width_bin`: for each bin b the largest float32 whose bin is not above b.
 

@@ -8,7 +8,8 @@ where the result is a normal number, and never a NaN for a finite argument.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from rankwell.kernels.cpu.compilation import kernel
 
 _LOG2_E = np.float32(1.4426950408889634)
 _LN2_HIGH = np.float32(0.693359375)
@@ -22,7 +23,7 @@ _HALF = np.float32(0.5)
 _SQRT_HALF_BITS = np.int32(0x3F3504F3)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(error_model="numpy", inline="always")
 def exp32(x):
     """e^x for float32 x; below −87.3 it stays at e^−87.3 (1.2e-38), above 88.3 at e^88.3."""
     x = min(max(x, _LOWEST), _HIGHEST)
@@ -40,7 +41,7 @@ def exp32(x):
     return mantissa * scale
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(error_model="numpy", inline="always")
 def log32(x):
     """ln x for a positive normal float32 x."""
     bits = np.float32(x).view(np.int32)
@@ -61,7 +62,7 @@ def log32(x):
     return (f + y) + power * _LN2_HIGH
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(error_model="numpy", inline="always")
 def sigmoid32(x):
     """1 / (1 + e^−x) for float32 x."""
     return _ONE / (_ONE + exp32(-x))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.lanes import LANES
 from rankwell.kernels.evaluation_rules import Operation
 
@@ -21,7 +22,7 @@ _LOG1P, _EXP, _SQRT = int(Operation.LOG1P), int(Operation.EXP), int(Operation.SQ
 _IF, _MISSING = int(Operation.IF), int(Operation.MISSING)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _of_one(operation, x):
     if operation == _NEGATE:
         return -x
@@ -38,7 +39,7 @@ def _of_one(operation, x):
     return 1.0 if math.isnan(x) else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _of_two(operation, x, y):
     if operation == _ADD:
         return x + y
@@ -67,7 +68,7 @@ def _of_two(operation, x, y):
     return min(x, y) if operation == _MINIMUM else max(x, y)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _run(operation, operand, constants, rows, start, n_docs, stack):
     """Run one program for up to 64 documents; the result lies in stack[0]."""
     top = -1
@@ -95,7 +96,7 @@ def _run(operation, operand, constants, rows, start, n_docs, stack):
                 stack[top, lane] = _of_two(what, stack[top, lane], stack[top + 1, lane])
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def expression_inputs(rows, programs, missing, stack_size, first_input, out):
     """out[b, first_input + i, lane] = the value of program i, or missing[i] where it is not finite.
 

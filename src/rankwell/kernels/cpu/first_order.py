@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.optimizer_settings import ADAM
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def first_order_step(settings, rate, step, parameters, gradient, first, second):
     """Move `parameters` against `gradient`.
 
@@ -30,7 +30,7 @@ def first_order_step(settings, rate, step, parameters, gradient, first, second):
             parameters[i] -= rate32 * gradient[i] + decay * parameters[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _adam(settings, rate, step, parameters, gradient, first, second, decay):
     beta1, beta2 = np.float32(settings.beta1), np.float32(settings.beta2)
     one, epsilon = np.float32(1.0), np.float32(settings.epsilon)

@@ -8,30 +8,30 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.fixed_point_format import BATCH, INTEGER_BITS, SLOPE_BITS
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(error_model="numpy", inline="always")
 def _saturate(value, limit):
     """limit = 2^(bits − 1)"""
     return max(-limit, min(limit - 1, value))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def quantise(value, exponent, bits):
     limit = np.int64(1) << np.int64(bits - 1)
     scaled = np.floor(float(value) * 2.0 ** (bits - 1 - exponent) + 0.5)
     return np.int64(max(-float(limit), min(float(limit - 1), scaled)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(error_model="numpy", inline="always")
 def _multiply(p, q, bits, half, limit):
     return _saturate((p * q + half) >> np.int64(bits - 1), limit)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _add_products(delta, inputs, bits, wide_limit, sums):
     """sums += delta·inputs, every product rounded, every sum saturated."""
     half, limit = np.int64(1) << np.int64(bits - 2), np.int64(1) << np.int64(bits - 1)
@@ -39,14 +39,14 @@ def _add_products(delta, inputs, bits, wide_limit, sums):
         sums[i] = _saturate(sums[i] + _multiply(delta, inputs[i], bits, half, limit), wide_limit)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _slope(output, bits):
     """a·(1 − a) in the range up to 1/4"""
     limit, half = np.int64(1) << np.int64(bits - 1), np.int64(1) << np.int64(bits - 4)
     return _saturate((output * (limit - output) + half) >> np.int64(bits - 3), limit)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _least_exponent(values):
     """The least e with |v| < 2^e for every v; 0 for zeros."""
     largest = 0.0
@@ -55,7 +55,7 @@ def _least_exponent(values):
     return math.floor(math.log2(largest)) + 1 if largest > 0.0 else 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _layer(shape, place):
     """Inputs, units and first weight of a layer; the output comes after the hidden ones."""
     if place == len(shape.units):
@@ -63,7 +63,7 @@ def _layer(shape, place):
     return shape.inputs[place], shape.units[place], shape.weights[place]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _quantise_weights(shape, parameters, bits, weights):
     """The weights as integers; returns each layer's exponent."""
     layers = len(shape.units) + 1
@@ -77,7 +77,7 @@ def _quantise_weights(shape, parameters, bits, weights):
     return exponents
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def batch_of(probability, gradient, fmt):
     """The document's batch B; see `fixed_point_format`."""
     if fmt.method != BATCH:
@@ -88,7 +88,7 @@ def batch_of(probability, gradient, fmt):
     return int(max(0.0, min(fmt.batches - 1.0, math.floor(-math.log2(largest)))))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _backward_document(shape, fmt, weights, inputs, score, value, sums, deltas):
     """One document: its score gradient `value` (quantised) through all layers into `sums` (units first, inputs within).
 
@@ -128,7 +128,7 @@ def _backward_document(shape, fmt, weights, inputs, score, value, sums, deltas):
         here, above = above, here
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _unscale(shape, fmt, scale_exponent, exponents, sums, used, gradient):
     """gradient += Σ_B sums[B]·2^e; the sums have units first, the parameters inputs first."""
     exponent = INTEGER_BITS - (fmt.bits - 1) - scale_exponent
@@ -147,7 +147,7 @@ def _unscale(shape, fmt, scale_exponent, exponents, sums, used, gradient):
         exponent += exponents[place] + SLOPE_BITS
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _over_batches(sums, used, place):
     """Σ_B sums[B, place]/2^B"""
     total = 0.0
@@ -157,7 +157,7 @@ def _over_batches(sums, used, place):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def fixed_point_backward(
     shape, fmt, scale_exponent, parameters, features, hidden, chunk, scores, score_gradient, probabilities, gradient
 ):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.ordering import largest_query, query_blocks, rank_by_label
 
 _LN2 = math.log(2.0)
@@ -20,7 +21,7 @@ _LARGEST_UNSCALED_GAIN = 2.0**960
 _LINEAR_SCALE = 2.0**-64
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exponential_gain(label, shift):
     """(2^label − 1) / 2^shift for label ≥ 0; exact for whole labels below 53 and shift 0."""
     if shift == 0.0:
@@ -31,7 +32,7 @@ def exponential_gain(label, shift):
     return _power_of_two(label - shift) - _power_of_two(-shift)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _power_of_two(exponent):
     if exponent < -1100.0:
         return 0.0
@@ -41,7 +42,7 @@ def _power_of_two(exponent):
     return 2.0**exponent
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gains_of_query(labels, exponential, gains):
     """The gain of each document, 0 for a negative label, all of them times one power of two where they are huge."""
     highest = 0.0
@@ -57,7 +58,7 @@ def gains_of_query(labels, exponential, gains):
             gains[doc] = labels[doc] * scale if labels[doc] > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ideal_dcg_of_query(gains, ideal_order, discounts, ideal_dcg):
     """ideal_dcg[r] = the largest DCG that r + 1 documents of the query can have."""
     total = 0.0
@@ -66,7 +67,7 @@ def ideal_dcg_of_query(gains, ideal_order, discounts, ideal_dcg):
         ideal_dcg[place] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def levels_of_query(labels, ideal_order, levels):
     """Number the query's different labels from the highest, 0, on; the number of pairs with different labels."""
     n_docs = len(labels)
@@ -82,7 +83,7 @@ def levels_of_query(labels, ideal_order, levels):
     return n_docs * (n_docs - 1) // 2 - n_equal_pairs
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _prepare_block(judgments, first, last, exponential, relevance_level):
     query_ptr = judgments.query_ptr
     room = largest_query(query_ptr, first, last)
@@ -100,7 +101,7 @@ def _prepare_block(judgments, first, last, exponential, relevance_level):
         judgments.n_relevant[query] = n_relevant
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def prepare_judgments(judgments, exponential, relevance_level):
     """Fill gains, levels, ideal DCG and counts of `judgments` from its labels, every query on its own."""
     n_queries = len(judgments.query_ptr) - 1
@@ -110,7 +111,7 @@ def prepare_judgments(judgments, exponential, relevance_level):
         _prepare_block(judgments, first, last, exponential, relevance_level)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def stop_probabilities(labels, highest_grade, stops):
     """stops = (2^label − 1) / 2^highest_grade of each document (ERR's R); 0 for a negative label."""
     n_docs = len(labels)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from rankwell.kernels.cpu.compilation import kernel
 
 LANES = 64
 
@@ -19,7 +21,7 @@ _SLOT_BITS, _COLUMN_BITS = 10, 32
 _LANE_SHIFT = 6  # a row of 64 bytes: row number << 6 is its place
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def byte_rows(n_rows):
     """An uninitialised uint8 array (n_rows, 64) whose rows begin at cache lines."""
     raw = np.empty(n_rows * LANES + LANES, dtype=np.uint8)
@@ -27,7 +29,7 @@ def byte_rows(n_rows):
     return raw[skip : skip + n_rows * LANES].reshape(n_rows, LANES)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def load_column(rows, start, n_docs, feature, values):
     """One feature of up to 64 documents from row `start` on; the lanes behind the last one repeat it."""
     for lane in range(n_docs):
@@ -36,7 +38,7 @@ def load_column(rows, start, n_docs, feature, values):
         values[lane] = values[n_docs - 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_below(ascending, values, counts):
     """counts[lane] = how many of the ascending numbers are below values[lane]; none is below NaN.
 

@@ -26,7 +26,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from rankwell.kernels.cpu.compilation import kernel
 
 TAB, LINE_FEED, CARRIAGE_RETURN, SPACE, HASH, PLUS, MINUS, DOT, ZERO, COLON = 9, 10, 13, 32, 35, 43, 45, 46, 48, 58
 LETTER_A, LETTER_D, LETTER_E, LETTER_I, LETTER_N, LETTER_Q = 97, 100, 101, 105, 110, 113
@@ -70,7 +71,7 @@ class Destination(NamedTuple):
     stamps: np.ndarray  # int32 (limit + 1,), by index: start of the last line that named it, plus 1; zeros at first
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_lines(text):
     """How many line feeds stand in uint8 `text`."""
     total = 0
@@ -79,7 +80,7 @@ def count_lines(text):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_rows(text, previous):
     """At most how many rows start in uint8 `text`, which follows the byte `previous`.
 
@@ -93,7 +94,7 @@ def count_rows(text, previous):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read_lines(text, to, report):
     """Read lines of uint8 `text` from the reported position until its end, or up to a line that is not plainly good."""
     position = report[POSITION]
@@ -110,7 +111,7 @@ def read_lines(text, to, report):
     report[POSITION] = position
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def read_line(text, position, start, to, report):
     """Read one line, whose label starts at `position`; only a line that is good to its end changes the report."""
     row = report[ROW]
@@ -138,7 +139,7 @@ def read_line(text, position, start, to, report):
     return position + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read_qid(text, position, row, to, n_text_qids):
     """The query id, if there is one: an integer if its text is just how that integer is written, else a span of text.
 
@@ -177,7 +178,7 @@ def read_qid(text, position, row, to, n_text_qids):
     return TEXT_QID, skip_blanks(text, position)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def read_features(text, position, stamp, row, to):
     """All `index:value` up to the comment or the end of the line.
 
@@ -220,7 +221,7 @@ def read_features(text, position, stamp, row, to):
     return largest, has_zero, position
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read_comment(text, position, span):
     """Note where the text behind `#` starts and ends, without blanks around it; return where the line ends."""
     end = end_of_line(text, position)
@@ -233,29 +234,29 @@ def read_comment(text, position, span):
     return end
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def is_digit(byte):
     return np.uint8(byte - ZERO) < 10
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def is_blank(byte):
     return byte == SPACE or (TAB <= byte <= CARRIAGE_RETURN and byte != LINE_FEED)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def ends_token(byte):
     return byte <= HASH and (byte in (SPACE, HASH) or TAB <= byte <= CARRIAGE_RETURN)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def skip_blanks(text, position):
     while text[position] <= SPACE and is_blank(text[position]):
         position += 1
     return position
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def end_of_line(text, position):
     """Where the line feed stands that ends the line of `position`."""
     while text[position] != LINE_FEED:
@@ -263,7 +264,7 @@ def end_of_line(text, position):
     return position
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def read_number(text, position):
     """The number that starts at `position`: the usual short form here, any other by `read_unusual_number`.
 
@@ -298,7 +299,7 @@ def read_number(text, position):
     return -value if negative else value, position
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read_unusual_number(text, position):
     """As `read_number`, for every form: with `+`, an exponent or many digits, and nan."""
     negative = text[position] == MINUS
@@ -317,7 +318,7 @@ def read_unusual_number(text, position):
     return -value if negative else value, position
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read_nan(text, position, negative):
     """`nan` in any case; its sign is kept, as Python's `float` keeps it."""
     if text[position + 1] | LOWER_CASE == LETTER_A and text[position + 2] | LOWER_CASE == LETTER_N:
@@ -325,7 +326,7 @@ def read_nan(text, position, negative):
     return 0.0, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read_digits(text, position):
     """Digits with or without a dot, as an integer of the first 19 that count and a power of ten.
 
@@ -360,7 +361,7 @@ def read_digits(text, position):
     return digits, exponent, is_cut, position
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read_exponent(text, position):
     """The power of ten behind an `e`; gives up on one of more digits than a float64 can need."""
     negative = text[position] == MINUS
@@ -397,7 +398,7 @@ def _powers_of_five() -> np.ndarray:
 POWERS_OF_FIVE = _powers_of_five()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def round_decimal(digits, exponent):
     """The float64 nearest to uint64 `digits` times ten to the `exponent`, or UNSETTLED.
 
@@ -436,7 +437,7 @@ def round_decimal(digits, exponent):
     return math.ldexp(np.float64(mantissa), power_of_two - 52)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def multiply_to_128(a, b):
     """The upper and lower half of the product of two uint64."""
     half = np.uint64(32)

@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.list_sampling import position_aware_loss, scratch_rows, stochastic_loss
 from rankwell.kernels.cpu.pair_sums import PARTS
 from rankwell.kernels.cpu.rival_losses import LIST_ROWS, lambdarank_loss, listmle_loss, ranknet_loss, rival_truth
@@ -82,7 +83,7 @@ def has_pairs(loss: ListLoss) -> bool:
 
 @cache
 def _compiled(function: Any) -> Any:
-    return njit(_SIGNATURE, cache=True, nogil=True, error_model="numpy")(function)
+    return kernel(signature=_SIGNATURE, error_model="numpy")(function)
 
 
 def _exact_two(k, n_samples, distribution, factors, scores, truth, seed, doubles, lists, parts, gradient, parallel):

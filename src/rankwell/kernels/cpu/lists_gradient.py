@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.first_class_functions import allow_function_values
 from rankwell.kernels.cpu.list_gradient import list_gradient, list_scratch
 from rankwell.kernels.cpu.random_numbers import random_bits
@@ -32,7 +32,7 @@ def lists_gradient(
     return losses, gradient
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _all_lists(functions, loss, scores, truth, query_ptr, seed, scratch, losses, gradient):
     for q in range(len(query_ptr) - 1):
         start, end = query_ptr[q], query_ptr[q + 1]

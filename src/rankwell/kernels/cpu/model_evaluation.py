@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.lanes import LANES, count_below, load_column
 from rankwell.kernels.evaluation_rules import EXP, RELU, SIGMOID, SUM_RUN, TANH
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def linear_inputs(rows, feature, scale, offset, missing, first_input, out):
     """out[b, first_input + i, lane] = scale[i] · x + offset[i], or missing[i] for NaN.
 
@@ -32,7 +33,7 @@ def linear_inputs(rows, feature, scale, offset, missing, first_input, out):
                 to[lane] = missing[i] if math.isnan(x) else scale[i] * np.float64(x) + offset[i]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def log_linear_inputs(rows, feature, scale, offset, missing, first_input, out):
     """out[b, first_input + i, lane] = scale[i] · log(x + 1) + offset[i], or missing[i] for NaN and x <= -1."""
     for block in prange(out.shape[0]):
@@ -46,7 +47,7 @@ def log_linear_inputs(rows, feature, scale, offset, missing, first_input, out):
                 to[lane] = scale[i] * math.log1p(x) + offset[i] if x > -1.0 else missing[i]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def bucket_inputs(rows, feature, edge_ptr, edges, bucket_values, missing, first_input, out):
     """out[b, first_input + i, lane] = the value of the bucket that x lies in, or missing[i] for NaN."""
     for block in prange(out.shape[0]):
@@ -61,7 +62,7 @@ def bucket_inputs(rows, feature, edge_ptr, edges, bucket_values, missing, first_
                 to[lane] = missing[i] if math.isnan(values[lane]) else of_input[buckets[lane]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _activate(x, activation):
     if activation == SIGMOID:
         # Without overflow for either sign of x.
@@ -78,7 +79,7 @@ def _activate(x, activation):
     return x
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def dense_layer(values, weights, bias, activation):
     """activation(weights · values + bias): float64 (n_blocks, n_in, 64) -> (n_blocks, n_out, 64)."""
     n_in, n_out = values.shape[1], weights.shape[0]
@@ -100,7 +101,7 @@ def dense_layer(values, weights, bias, activation):
     return out
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def sum_layer(values):
     """The sum of a document's inputs: float64 (n_blocks, n_in, 64) -> (n_blocks, 1, 64)."""
     n_in = values.shape[1]

@@ -12,8 +12,8 @@ stops its gradient, so no mask is stored.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.elementary_functions import exp32, sigmoid32
 from rankwell.kernels.cpu.random_numbers import random_unit
 
@@ -31,7 +31,7 @@ def chunk_docs(inputs: np.ndarray, units: np.ndarray) -> int:
     return max(16, min(_MOST_DOCS, _SERIAL_PRODUCT // widest))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
 def dot(a, b):
     total = _ZERO
     for i in range(len(a)):
@@ -39,14 +39,14 @@ def dot(a, b):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@kernel(error_model="numpy", fastmath={"contract"})
 def add_scaled(scale, x, y):
     """y += scale · x"""
     for i in range(len(y)):
         y[i] += scale * x[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def activate(values, activation):
     """Replace values by their activation."""
     if activation == SIGMOID:
@@ -60,7 +60,7 @@ def activate(values, activation):
             values[i] = np.float32(2.0) / (_ONE + exp32(np.float32(-2.0) * values[i])) - _ONE
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def times_slope(delta, outputs, activation, keep):
     """delta times the activation's derivative at what it put out; `keep` undoes dropout's scale."""
     if activation == SIGMOID:
@@ -76,7 +76,7 @@ def times_slope(delta, outputs, activation, keep):
             delta[i] *= _ONE - a * a
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _drop(values, units, rate, seed, column):
     keep = np.float32(1.0 - rate)
     for i in range(len(values)):
@@ -86,7 +86,7 @@ def _drop(values, units, rate, seed, column):
             values[i] /= keep
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _layer_block(shape, buffer, place, n):
     """One layer's (n_docs, units) block of a buffer that holds all layers one after another."""
     units = shape.units[place]
@@ -94,13 +94,13 @@ def _layer_block(shape, buffer, place, n):
     return buffer[start : start + n * units].reshape(n, units)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _layer_weights(shape, flat, place):
     start, inputs, units = shape.weights[place], shape.inputs[place], shape.units[place]
     return flat[start : start + inputs * units].reshape(inputs, units)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def forward(shape, parameters, features, hidden, scores, rate, seed):
     """Score some documents; their hidden units' outputs stay in `hidden` for `backward`.
 
@@ -130,7 +130,7 @@ def forward(shape, parameters, features, hidden, scores, rate, seed):
     activate(scores, shape.output_activation)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _output_gradient(shape, parameters, x, score_gradient, gradient):
     start, width = shape.output_weights, shape.output_inputs
     weights = gradient[start : start + width]
@@ -139,7 +139,7 @@ def _output_gradient(shape, parameters, x, score_gradient, gradient):
         gradient[start + width] += score_gradient[d]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _layer_gradient(shape, place, x, delta, product, gradient):
     """Add ∂L/∂weights = xᵀ·delta and ∂L/∂bias = Σ_d delta_d of one layer."""
     inputs, units = shape.inputs[place], shape.units[place]
@@ -153,7 +153,7 @@ def _layer_gradient(shape, place, x, delta, product, gradient):
             bias[u] += delta[d, u]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def backward(shape, parameters, features, hidden, scores, score_gradient, gradient, deltas, product, rate):
     """Add ∂L/∂parameters of some documents to `gradient`, from ∂L/∂score (overwritten).
 

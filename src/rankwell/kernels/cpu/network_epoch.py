@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.first_order import first_order_step
 from rankwell.kernels.cpu.network import forward
 from rankwell.kernels.cpu.random_numbers import random_bits
@@ -61,7 +62,7 @@ class Step(NamedTuple):
     scale_exponent: int
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def query_gradient(functions, shape, loss, fmt, step, parameters, lists, query, work, slot, parallel):
     """Add one query's ∂L/∂parameters, times its weight, to its slot's gradient; returns the weighted loss.
 
@@ -96,7 +97,7 @@ def query_gradient(functions, shape, loss, fmt, step, parameters, lists, query, 
     return weight * value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def slot_gradient(functions, shape, loss, fmt, step, parameters, lists, order, work, slot):
     """The gradients of one slot's share of a batch, added up; returns the sum of its losses."""
     work.gradients[slot] = np.float32(0.0)
@@ -106,14 +107,14 @@ def slot_gradient(functions, shape, loss, fmt, step, parameters, lists, order, w
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def slots_gradient(functions, shape, loss, fmt, step, parameters, lists, order, work, losses):
     """All slots of a batch on this thread; losses[slot] is the sum of its losses."""
     for slot in range(len(losses)):
         losses[slot] = slot_gradient(functions, shape, loss, fmt, step, parameters, lists, order, work, slot)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def query_steps(
     functions, shape, loss, fmt, step, optimizer, steps_before, parameters, first, second, lists, order, work
 ):
@@ -129,7 +130,7 @@ def query_steps(
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", parallel=True)
+@kernel(error_model="numpy", parallel=True)
 def score_documents(shape, parameters, features, chunk):
     """The network's scores of all documents, float32 (n_docs,)."""
     n = features.shape[0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from rankwell.kernels.cpu.compilation import kernel
 
 # Runs this short are sorted by insertion before they are merged.
 _RUN = 16
@@ -13,7 +14,7 @@ _SHALLOW = 32
 _GRADES = 32
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rank_documents(scores, depth, later_first, order, spare):
     """Fill the first places of `order` with documents, best score first.
 
@@ -36,7 +37,7 @@ def rank_documents(scores, depth, later_first, order, spare):
     _sort_descending(scores, order, spare)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pick_best(scores, depth, later_first, order):
     """The best `depth` documents by insertion: most documents fail the first comparison."""
     n_docs = len(scores)
@@ -57,7 +58,7 @@ def _pick_best(scores, depth, later_first, order):
         order[place] = doc
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sort_descending(keys, order, spare):
     """Merge sort of `order` by descending key; equal keys keep their order."""
     n_docs = len(order)
@@ -77,7 +78,7 @@ def _sort_descending(keys, order, spare):
         width *= 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _merge(keys, order, spare, start, middle, end):
     """Merge two sorted neighbours; only the left one is moved aside."""
     if middle >= end or keys[order[middle - 1]] >= keys[order[middle]]:
@@ -99,7 +100,7 @@ def _merge(keys, order, spare, start, middle, end):
         place += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rank_by_label(labels, order, spare):
     """Fill `order` with documents, the highest label first; of equal labels the earlier document.
 
@@ -120,13 +121,13 @@ def rank_by_label(labels, order, spare):
         order[starts[grade]] = doc
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def query_blocks(n_queries):
     """How many blocks of queries the parallel loops run over: a fixed partition, whatever the number of threads."""
     return np.int64(min(n_queries, 256))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def largest_query(query_ptr, first, last):
     """The most documents that one of the queries first, ..., last − 1 has."""
     largest = np.int64(0)

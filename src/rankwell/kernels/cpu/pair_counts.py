@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from rankwell.kernels.cpu.compilation import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_pairs_of_query(levels, scores, order, tree):
     """Pairs with different labels and different scores, and pairs with equal scores.
 
@@ -49,7 +50,7 @@ def count_pairs_of_query(levels, scores, order, tree):
     return n_right, n_wrong, n_equal_scores
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_up_to(tree, level):
     """How many documents of level 0, ..., `level` the tree holds."""
     count = np.int64(0)
@@ -60,7 +61,7 @@ def _count_up_to(tree, level):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_one(tree, n_levels, level):
     node = level + 1
     while node <= n_levels:

@@ -13,15 +13,16 @@ positive, so the relative error of a sum stays below 1e-6.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.elementary_functions import log32
 
 PARTS = 16
 ROWS = 4
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
 def _four_rows(total, e, r, big, first, column, row):
     """Rows first..first+3 against all later documents; returns their part of the loss."""
     n = len(e)
@@ -48,7 +49,7 @@ def _four_rows(total, e, r, big, first, column, row):
     return float(loss)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _corner(total, e, r, big, first, last, row):
     """The pairs among documents first..last−1, both row sums; returns their part of the loss."""
     loss = 0.0
@@ -62,7 +63,7 @@ def _corner(total, e, r, big, first, last, row):
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def pair_part(part, total, e, r, big, column, row):
     """One part of the rows; `column` and `row` (n_docs,) are this part's own and start at 0."""
     n = len(e)
@@ -77,7 +78,7 @@ def pair_part(part, total, e, r, big, column, row):
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _add_parts(columns, rows, n, totals):
     for a in range(n):
         totals[a] = 0.0
@@ -86,7 +87,7 @@ def _add_parts(columns, rows, n, totals):
             totals[a] += float(columns[part, a]) + float(rows[part, a])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def pair_sums(total, e, r, big, columns, rows, totals):
     """totals[a] = Σ_b q_ab, float64; returns Σ_{a<b} w_ab·log d_ab.
 
@@ -100,7 +101,7 @@ def pair_sums(total, e, r, big, columns, rows, totals):
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy", parallel=True)
+@kernel(error_model="numpy", parallel=True)
 def pair_sums_parallel(total, e, r, big, columns, rows, totals):
     """`pair_sums` on all threads, the same to the last bit."""
     n = len(e)
@@ -114,7 +115,7 @@ def pair_sums_parallel(total, e, r, big, columns, rows, totals):
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def row_sums(total, e, r, big, totals):
     """totals[a] = Σ_b q_ab in float64, without the loss: for the ground truth, which is computed once."""
     for a in range(len(e)):
@@ -122,7 +123,7 @@ def row_sums(total, e, r, big, totals):
         totals[a] += _row_sum(total - e[a], e[a + 1 :], r[a + 1 :], big[a + 1 :], r[a], big[a])
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
 def _row_sum(remaining, e, r, big, own_r, own_big):
     total = 0.0
     for b in range(len(e)):

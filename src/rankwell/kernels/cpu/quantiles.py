@@ -7,7 +7,9 @@ taken 16 at a time: a row's 16 neighbours share a cache line.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from rankwell.kernels.cpu.compilation import kernel
 
 GROUP = 16  # features gathered together
 _RADIX_BITS = 11  # three passes sort 32 bits; 2048 counters stay in the first-level cache
@@ -15,7 +17,7 @@ _DIGIT = np.uint32((1 << _RADIX_BITS) - 1)
 _SIGN = np.uint32(0x80000000)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def quantile_thresholds(features, rows, n_value_bins, table, n_thresholds):
     """Thresholds of every feature from the rows chosen.
 
@@ -46,7 +48,7 @@ def quantile_thresholds(features, rows, n_value_bins, table, n_thresholds):
             )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _gather_present(features, rows, columns):
     """Copy the values that are not missing, feature by feature; returns how many each feature has."""
     n_present = np.zeros(features.shape[1], dtype=np.int64)
@@ -60,7 +62,7 @@ def _gather_present(features, rows, columns):
     return n_present
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_floats(values, scratch):
     """Sort float32 `values` in place (no NaN): radix sort, lowest digit first, on bits made to order as the numbers do.
 
@@ -84,7 +86,7 @@ def sort_floats(values, scratch):
         keys[place] = bits ^ _SIGN if bits & _SIGN else ~bits
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_digits(keys):
     """How often each value of each of the three digits occurs, int64 (3, 2048)."""
     counts = np.zeros((3, 1 << _RADIX_BITS), dtype=np.int64)
@@ -95,7 +97,7 @@ def _count_digits(keys):
     return counts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scatter_by_digit(source, target, shift, counts):
     """One stable pass: `source` into `target` by the digit from bit `shift` on. `counts` is used up."""
     start = 0
@@ -107,7 +109,7 @@ def _scatter_by_digit(source, target, shift, counts):
         counts[digit] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_distinct(ordered, counts):
     """Bring the distinct values of `ordered` to its front, fill `counts`, and return how many there are."""
     n_distinct = 0
@@ -122,7 +124,7 @@ def _count_distinct(ordered, counts):
     return n_distinct
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cut_column(distinct, counts, n_value_bins, thresholds):
     """Fill the thresholds of one feature and return their number."""
     if len(distinct) == 0:
@@ -155,7 +157,7 @@ def _cut_column(distinct, counts, n_value_bins, thresholds):
     return n_thresholds
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find_heavy(counts, n_value_bins):
     """Values that fill a bin alone; taking them out makes the bins of the rest smaller, so look until none is left."""
     heavy = np.zeros(len(counts), dtype=np.bool_)
@@ -176,7 +178,7 @@ def _find_heavy(counts, n_value_bins):
     return heavy, light, light_bins
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _between(low, high):
     """The float32 nearest to the middle that is still below `high`."""
     middle = np.float32((np.float64(low) + np.float64(high)) / 2.0)

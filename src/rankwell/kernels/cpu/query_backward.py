@@ -6,8 +6,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit, typeof, types
+from numba import typeof, types
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.fixed_point import fixed_point_backward
 from rankwell.kernels.cpu.network import backward
 from rankwell.kernels.fixed_point_format import FixedPointFormat
@@ -38,7 +39,7 @@ _SIGNATURE = types.void(
 @cache
 def query_backward(fixed: bool) -> Any:
     """The compiled back propagation; it adds one query's ∂L/∂parameters to `gradient`."""
-    return njit(_SIGNATURE, cache=True, nogil=True, error_model="numpy")(_fixed if fixed else _float)
+    return kernel(signature=_SIGNATURE, error_model="numpy")(_fixed if fixed else _float)
 
 
 def _float(

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.metric_rules import TIES_AVERAGE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ndcg_of_query(ranked_gains, ideal_dcg, discounts, cutoff, rules):
     """DCG of the first places over the DCG of the best ranking; cutoff 0 is the whole list."""
     n_docs = len(ranked_gains)
@@ -29,7 +29,7 @@ def ndcg_of_query(ranked_gains, ideal_dcg, discounts, cutoff, rules):
     return dcg / ideal_dcg[limit - 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mean_ndcg_of_query(ranked_gains, ideal_dcg, discounts, rules):
     """The mean of NDCG@1, ..., NDCG@n over the query's own n documents (LETOR's MeanNDCG)."""
     n_docs = len(ranked_gains)
@@ -42,7 +42,7 @@ def mean_ndcg_of_query(ranked_gains, ideal_dcg, discounts, rules):
     return total / n_docs
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def average_precision_of_query(ranked_labels, tie_end, n_relevant, cutoff, rules):
     """The precision at each relevant document's place, summed, over the relevant documents.
 
@@ -64,7 +64,7 @@ def average_precision_of_query(ranked_labels, tie_end, n_relevant, cutoff, rules
     return total / min(n_relevant, limit) if rules.cut_by_reachable else total / n_relevant
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reciprocal_rank_of_query(ranked_labels, n_relevant, cutoff, rules):
     """1 / the rank of the first relevant document, 0 where none stands above the cutoff."""
     if n_relevant == 0:
@@ -75,7 +75,7 @@ def reciprocal_rank_of_query(ranked_labels, n_relevant, cutoff, rules):
     return 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_found(ranked_labels, cutoff, rules):
     n_found = 0
     for place in range(limit_of(cutoff, len(ranked_labels))):
@@ -83,7 +83,7 @@ def _count_found(ranked_labels, cutoff, rules):
     return n_found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def precision_of_query(ranked_labels, n_relevant, cutoff, rules):
     """The share of relevant documents among the first k."""
     if n_relevant == 0:
@@ -92,7 +92,7 @@ def precision_of_query(ranked_labels, n_relevant, cutoff, rules):
     return _count_found(ranked_labels, cutoff, rules) / places
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def recall_of_query(ranked_labels, n_relevant, cutoff, rules):
     """The share of the relevant documents that stand among the first k."""
     if n_relevant == 0:
@@ -100,7 +100,7 @@ def recall_of_query(ranked_labels, n_relevant, cutoff, rules):
     return _count_found(ranked_labels, cutoff, rules) / n_relevant
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def err_of_query(ranked_stops, has_gain, cutoff, rules):
     """Σ_r 1/r · P(the user stops at rank r), each document stopping them with its own probability."""
     if not has_gain:
@@ -112,13 +112,13 @@ def err_of_query(ranked_stops, has_gain, cutoff, rules):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pairwise_accuracy_of_query(n_right, n_pairs):
     """The share of pairs with different labels that have the right order; NaN without such a pair."""
     return n_right / n_pairs if n_pairs > 0 else np.nan
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def kendall_tau_of_query(n_right, n_wrong, n_pairs, n_equal_scores, n_docs):
     """Kendall's τ-b of labels and scores; NaN where all labels or all scores are equal."""
     n_different_scores = n_docs * (n_docs - 1) // 2 - n_equal_scores
@@ -127,6 +127,6 @@ def kendall_tau_of_query(n_right, n_wrong, n_pairs, n_equal_scores, n_docs):
     return (n_right - n_wrong) / math.sqrt(n_pairs) / math.sqrt(n_different_scores)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def limit_of(cutoff, n_docs):
     return n_docs if cutoff == 0 else min(cutoff, n_docs)

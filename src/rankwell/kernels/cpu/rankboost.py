@@ -7,8 +7,8 @@ one call from Python; `LevelBooster` holds the arrays in between.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.rankboost_documents import DocumentWeights
 from rankwell.kernels.cpu.rankboost_search import (
     GROUP,
@@ -33,10 +33,10 @@ from rankwell.kernels.threads import kernel_threads
 _PARTS = 4
 _DOCS_PER_PART = 4096
 
-_weight_factors = njit(cache=True, nogil=True)(weight_factors)
+_weight_factors = kernel(weight_factors)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def run_rounds(queries, weights, exponents, levels, search, scratch, record, plan, start):
     """Run rounds until `plan`'s number is done or training ends by itself.
 

@@ -8,8 +8,9 @@ to far below the 2^−30 that weak rankers are compared in.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.rankboost_search import GROUP, build_histograms, choose_weak_ranker, integrate_histograms
 from rankwell.kernels.cpu.rankboost_search import naive_table as naive_document_table
 from rankwell.kernels.cpu.rankboost_weights import query_sum
@@ -24,20 +25,20 @@ _EXTRA = _PAIR_BITS - PI_BITS
 _SMALLEST_DISTRIBUTION = 1e-300
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rounded(total):
     """A sum in units of 2^−52 as one in units of 2^−30."""
     return (total + (1 << (_EXTRA - 1))) >> _EXTRA
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def fixed_point(distribution, fixed):
     """D in units of 2^−52. distribution : float64 (n_pairs,); fixed : int64 (n_pairs,), written"""
     for p in prange(len(distribution)):
         fixed[p] = int(np.rint(distribution[p] * 2.0**_PAIR_BITS))
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def pairwise_table(bins, lower, higher, fixed, n_bins, table, largest):
     """Naive M2: r(f, b) = Σ D(x0, x1)·(h(x1) − h(x0)), every threshold looks at every pair."""
     for feature in prange(len(table)):
@@ -57,7 +58,7 @@ def pairwise_table(bins, lower, higher, fixed, n_bins, table, largest):
         largest[feature] = size
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def integral_pair_table(bins, lower, higher, fixed, n_bins, table, largest):
     """M2.2Dint: D in a 2-D histogram over (bin of x0, bin of x1), then r of every threshold from its integral."""
     for feature in prange(len(table)):
@@ -82,7 +83,7 @@ def integral_pair_table(bins, lower, higher, fixed, n_bins, table, largest):
         largest[feature] = size
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def pair_potentials(pair_ptr, lower, higher, fixed, exact, pi):
     """π(d) = Σ_d' (D(d', d) − D(d, d')) in units of 2^−30; those of a query sum to exactly 0.
 
@@ -104,7 +105,7 @@ def pair_potentials(pair_ptr, lower, higher, fixed, exact, pi):
         pi[higher[pair_ptr[q + 1] - 1]] -= left_over
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _once(pi, exact, d):
     """π of d the first time it is asked for, then 0: `exact` is not needed any more and marks it."""
     if exact[d] == np.iinfo(np.int64).min:
@@ -113,7 +114,7 @@ def _once(pi, exact, d):
     return pi[d]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def update_distribution(above_threshold, factors, pairs, distribution, share):
     """D(x0, x1)·exp(α·(h(x0) − h(x1))), not yet normalised; each query's share of the sum is written."""
     up_factor, down_factor = factors
@@ -131,7 +132,7 @@ def update_distribution(above_threshold, factors, pairs, distribution, share):
         share[q] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_pairs(segment_ptr, query_segments, pair_ptr):
     for q in range(len(query_segments) - 1):
         below = pairs = 0
@@ -142,7 +143,7 @@ def _count_pairs(segment_ptr, query_segments, pair_ptr):
         pair_ptr[q + 1] = pair_ptr[q] + pairs
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _list_pairs(queries, step, carry, document_weight, pair_ptr, pairs):
     order, segment_ptr, query_segments, query_weight = queries
     lower, higher, weight = pairs

@@ -8,13 +8,15 @@ integers, so the partition of the work cannot change them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from rankwell.kernels.cpu.compilation import kernel
 
 GROUP = 16
 FEW_FEATURES = 128  # up to so many, one thread is done before others would have been woken
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def build_histograms(bins, pi, partial):
     """Hist_f(b) = Σ_{d: bin_f(d) = b} π(d), over as many parts of the documents as `partial` has.
 
@@ -33,7 +35,7 @@ def build_histograms(bins, pi, partial):
         partial[group, part] = histogram
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _integrate_feature(feature, partial, n_bins, table, largest):
     group, lane = feature // GROUP, feature % GROUP
     total = np.int32(0)
@@ -46,13 +48,13 @@ def _integrate_feature(feature, partial, n_bins, table, largest):
     largest[feature] = size
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def _integrate_in_parallel(partial, n_bins, table, largest):
     for feature in prange(len(table)):
         _integrate_feature(feature, partial, n_bins, table, largest)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def integrate_histograms(partial, n_bins, table, largest):
     """r(f, b) = Σ_{a > b} Hist_f(a) and each feature's largest |r|.
 
@@ -65,7 +67,7 @@ def integrate_histograms(partial, n_bins, table, largest):
         _integrate_feature(feature, partial, n_bins, table, largest)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def choose_weak_ranker(table, largest, n_bins, margin):
     """The lowest feature, then bin, whose |r| is within `margin` of the largest; (−1, −1) where that helps nothing."""
     best = largest.max()
@@ -79,7 +81,7 @@ def choose_weak_ranker(table, largest, n_bins, margin):
     return -1, -1
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def naive_table(bins, pi, n_bins, table, largest):
     """What `integrate_histograms` gives, the way of the naive M3: every threshold looks at every document."""
     for feature in prange(len(table)):

@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.rankboost_precision import LARGEST_EXPONENT, PI_BITS, QUERY_LANES, SMALLEST_WEIGHT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lane_sum(values, start, end):
     """Σ values[start:end] in eight lanes; lane j takes places j, j + 8, ..."""
     a = b = c = d = e = f = g = h = 0.0
@@ -50,7 +51,7 @@ def lane_sum(values, start, end):
     return ((a + e) + (c + g)) + ((b + f) + (d + h))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def query_sum(values, lanes):
     """Σ values in 1,024 lanes, then halves onto halves. lanes : float64 (1024,), scratch"""
     lanes[:] = 0.0
@@ -65,7 +66,7 @@ def query_sum(values, lanes):
     return lanes[0]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scan_levels(first, last, levels, carry, sums):
     """One query's Σ_{l<L} A_l and Σ_{l>L} B_l for each of its segments [first, last); returns its share of Z.
 
@@ -90,7 +91,7 @@ def scan_levels(first, last, levels, carry, sums):
     return share
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def apply_round(above_threshold, up_factor, down_factor, order, up, down):
     """e^{±H} where h = 1 times e^{±α}. above_threshold : bool (n_docs,)"""
     for i in prange(len(order)):
@@ -99,7 +100,7 @@ def apply_round(above_threshold, up_factor, down_factor, order, up, down):
             down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rescale(values, start, end):
     """Scale values[start:end] by a power of two so that the largest is in [0.5, 1); returns the power taken out."""
     largest = 0.0
@@ -112,7 +113,7 @@ def _rescale(values, start, end):
     return exponent
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def choose_exponents(segment_ptr, up, down, up_exponent, down_exponent):
     """Bring the largest weight of each segment into [0.5, 1)."""
     for s in prange(len(segment_ptr) - 1):
@@ -120,7 +121,7 @@ def choose_exponents(segment_ptr, up, down, up_exponent, down_exponent):
         down_exponent[s] -= _rescale(down, segment_ptr[s], segment_ptr[s + 1])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def level_ratios(query_segments, query_weight, up_exponent, down_exponent, ratios):
     """The factors between neighbouring levels; returns the power of two that all pair weights were divided by.
 
@@ -141,7 +142,7 @@ def level_ratios(query_segments, query_weight, up_exponent, down_exponent, ratio
     return common
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_query(q, segment_ptr, query_segments, weights, levels, carry, sums):
     """A_l and B_l of a query's segments and their running sums; returns its share of Z."""
     up, down = weights
@@ -152,14 +153,14 @@ def _sum_query(q, segment_ptr, query_segments, weights, levels, carry, sums):
     return scan_levels(first, last, levels, carry, sums)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def sum_levels(segment_ptr, query_segments, weights, levels, carry, sums, share):
     """A_l and B_l of every segment, their running sums, and each query's share of Z."""
     for q in prange(len(query_segments) - 1):
         share[q] = _sum_query(q, segment_ptr, query_segments, weights, levels, carry, sums)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def reweight(weak_ranker, factors, places, weights, levels, carry, sums, share):
     """e^{±H} where bin > threshold times e^{±α}, then the sums of `sum_levels`.
 
@@ -178,7 +179,7 @@ def reweight(weak_ranker, factors, places, weights, levels, carry, sums, share):
         share[q] = _sum_query(q, segment_ptr, query_segments, weights, levels, carry, sums)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def potentials(order, segment_ptr, query_segments, weights, sums, total, pi):
     """π of every document with pairs, in units of 2^−30; those of a query sum to exactly 0. pi : int32 (n_docs,)"""
     up, down = weights

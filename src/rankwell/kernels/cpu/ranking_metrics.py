@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.ordering import largest_query, query_blocks, rank_documents
 from rankwell.kernels.cpu.pair_counts import count_pairs_of_query
 from rankwell.kernels.cpu.query_metrics import (
@@ -51,7 +52,7 @@ class RankedQuery(NamedTuple):
     n_equal_scores: int
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _metric_of_query(kind, cutoff, query, discounts, rules):
     n_docs = len(query.labels)
     if kind == NDCG:
@@ -75,7 +76,7 @@ def _metric_of_query(kind, cutoff, query, discounts, rules):
     return np.nan
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find_ties(scores, order, tie_end):
     """tie_end[place] = the place behind the last document with the same score."""
     end = len(order)
@@ -85,7 +86,7 @@ def _find_ties(scores, order, tie_end):
         tie_end[place] = end
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _average_over_ties(tie_end, ranked_gains):
     """Give documents with one score their mean gain: the expectation over their orders."""
     place = 0
@@ -96,7 +97,7 @@ def _average_over_ties(tie_end, ranked_gains):
         place = end
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _take(values, order, depth, taken):
     for place in range(depth):
         taken[place] = values[order[place]]
@@ -113,7 +114,7 @@ class Room(NamedTuple):
     stops: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rank_query(judgments, scores, number, kinds, depth, rules, room):
     """Rank one query, once for all metrics."""
     start, end = judgments.query_ptr[number], judgments.query_ptr[number + 1]
@@ -146,7 +147,7 @@ def _rank_query(judgments, scores, number, kinds, depth, rules, room):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _evaluate_block(judgments, scores, first, last, kinds, cutoffs, depth, rules, values):
     """Every metric of the queries first, ..., last − 1."""
     largest = largest_query(judgments.query_ptr, first, last)
@@ -164,7 +165,7 @@ def _evaluate_block(judgments, scores, first, last, kinds, cutoffs, depth, rules
             values[metric, number] = _metric_of_query(kinds[metric], cutoffs[metric], query, judgments.discounts, rules)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def evaluate_rankings(judgments, scores, kinds, cutoffs, depth, rules, values):
     """Every metric of every query.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.ranksvm_sums import sort_by_score
 
 _BLOCK = 2**16
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def label_levels(labels, query_ptr, levels, n_levels):
     """Fill `levels` (n_docs,) and `n_levels` (n_queries,) with the ranks within each query and their number."""
     for query in prange(query_ptr.shape[0] - 1):
@@ -26,7 +27,7 @@ def label_levels(labels, query_ptr, levels, n_levels):
         n_levels[query] = level + 1
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def count_pairs(levels, n_levels, query_ptr, query_weights, document_weights):
     """How many pairs of different levels have a weight above 0; weights of length 0 are all 1."""
     total = 0
@@ -44,7 +45,7 @@ def count_pairs(levels, n_levels, query_ptr, query_weights, document_weights):
     return total
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def has_missing(values):
     """Whether any value is NaN."""
     n_blocks = (values.shape[0] + _BLOCK - 1) // _BLOCK

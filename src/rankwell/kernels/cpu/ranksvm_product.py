@@ -24,14 +24,15 @@ and a `support` tuple describes the support pairs at one w, by place in ascendin
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.ranksvm_rows import add_curvature, add_rows, multiply_rows
 from rankwell.kernels.cpu.ranksvm_sums import find_limits, sort_by_score, sum_partners
 from rankwell.kernels.cpu.simd import TOTALS
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def hessian_vector(features, queries, support, vector, method, partial):
     """partial[chunk] = Xᵀ AᵀA X·vector over the chunk's queries: equation 13 without v, 2 and C."""
     # prange counts unsigned in parallel and signed otherwise: one type, or everything below is compiled twice.
@@ -39,7 +40,7 @@ def hessian_vector(features, queries, support, vector, method, partial):
         _hessian_vector_of_chunk(features, queries, support, vector, method, np.int64(chunk), partial[chunk])
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def loss_and_gradient(features, queries, support, vector, method, partial, losses):
     """Fill `support` at w = `vector`; partial[chunk] = half the loss's gradient, losses[chunk] = the loss.
 
@@ -49,7 +50,7 @@ def loss_and_gradient(features, queries, support, vector, method, partial, losse
         losses[chunk] = _gradient_of_chunk(features, queries, support, vector, method, np.int64(chunk), partial[chunk])
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def curvature(features, queries, support, partial):
     """partial[chunk] = the diagonal of Xᵀ AᵀA X over the chunk's queries, to a close approximation.
 
@@ -60,7 +61,7 @@ def curvature(features, queries, support, partial):
         _curvature_of_chunk(features, queries, support, np.int64(chunk), partial[chunk])
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def row_scores(features, vector, scores):
     """scores[i] = x_i·vector for every row."""
     n_docs = scores.shape[0]
@@ -69,7 +70,7 @@ def row_scores(features, vector, scores):
         multiply_rows(features, start, end, vector, scores[start:end])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hessian_vector_of_chunk(features, queries, support, vector, method, chunk, total):
     query_ptr, chunk_ptr, n_levels, _, query_weights, document_weights = queries
     order, sorted_levels, upper, lower, degree = support
@@ -89,7 +90,7 @@ def _hessian_vector_of_chunk(features, queries, support, vector, method, chunk, 
         add_rows(features, start, end, products, total)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _gradient_of_chunk(features, queries, support, vector, method, chunk, total):
     query_ptr, chunk_ptr, n_levels, levels, query_weights, document_weights = queries
     order, sorted_levels, upper, lower, degree = support
@@ -119,7 +120,7 @@ def _gradient_of_chunk(features, queries, support, vector, method, chunk, total)
     return loss
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _curvature_of_chunk(features, queries, support, chunk, diagonal):
     query_ptr, chunk_ptr, n_levels, _, query_weights, document_weights = queries
     order, _, _, _, degree = support
@@ -138,7 +139,7 @@ def _curvature_of_chunk(features, queries, support, chunk, diagonal):
         add_curvature(features, start, end, factors, diagonal, scratch)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scratch(query_ptr, n_levels, first, last):
     """Arrays for the longest query of a chunk, and one for the most levels."""
     longest = 0
@@ -150,12 +151,12 @@ def _scratch(query_ptr, n_levels, first, last):
     return products, values, above, below, np.empty(most_levels + 1), np.empty((longest + 1, TOTALS))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weights_of(document_weights, start, end):
     return document_weights[start:end] if document_weights.shape[0] > 0 else document_weights
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _gather(products, order, weights, values):
     """values[place]: the product of the row there, times the row's weight."""
     for place in range(order.shape[0]):
@@ -163,7 +164,7 @@ def _gather(products, order, weights, values):
         values[place] = products[row] * weights[row] if weights.shape[0] > 0 else products[row]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _subtract_partners(products, order, degree, above, below, weights, query_weight):
     """products becomes AᵀA·products: (β⁺ + β⁻)·x_i·v − (α⁺ + α⁻), times the weights."""
     for place in range(order.shape[0]):
@@ -172,13 +173,13 @@ def _subtract_partners(products, order, degree, above, below, weights, query_wei
         products[row] = weight * (degree[place] * products[row] - (above[place] + below[place]))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sort_levels(levels, order, sorted_levels):
     for place in range(order.shape[0]):
         sorted_levels[place] = levels[order[place]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _centre(products, order, scores):
     """scores in ascending order, less the middle one: only differences count, and small numbers keep their digits."""
     middle = products[order[order.shape[0] // 2]]
@@ -186,7 +187,7 @@ def _centre(products, order, scores):
         scores[place] = products[order[place]] - middle
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _loss_and_residuals(scores, pairs, documents, scratch, residuals):
     """One query's loss without its weight; fills `degree` and residuals[row] = (AᵀA X w − Aᵀe)·weight.
 

@@ -11,9 +11,10 @@ itself the memory would idle half of the time; so both loops ask in advance for 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.simd import add_rows_function, multiply_rows_function, prefetch
 
 _REORDERED = {"reassoc", "contract", "nsz"}
@@ -43,7 +44,7 @@ def add_curvature(features, start, end, factors, diagonal, scratch):
     raise NotImplementedError("called from compiled code only")
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _multiply_dense_rows(features, start, end, vector, products):
     n_features = features.shape[1]
     flat = features.reshape(-1)
@@ -57,7 +58,7 @@ def _multiply_dense_rows(features, start, end, vector, products):
         row += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_dense_rows(features, start, end, factors, total):
     n_features = features.shape[1]
     flat = features.reshape(-1)
@@ -71,7 +72,7 @@ def _add_dense_rows(features, start, end, factors, total):
         row += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _prefetch_ahead(flat, place, n_floats):
     """Ask for `n_floats` behind `place`, at the fixed distance. Multiplying covers (start + row)/2 while row goes from
     start to end, adding (end + row)/2: together every row, once."""
@@ -80,7 +81,7 @@ def _prefetch_ahead(flat, place, n_floats):
         prefetch(flat, offset)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_dense_curvature(features, start, end, factors, diagonal, scratch):
     scratch[:] = 0.0
     weight = 0.0
@@ -92,7 +93,7 @@ def _add_dense_curvature(features, start, end, factors, diagonal, scratch):
             diagonal[j] -= scratch[j] * scratch[j] / weight
 
 
-@njit(cache=True, nogil=True, fastmath=_REORDERED)
+@kernel(fastmath=_REORDERED)
 def _add_moments(factor, row, total, squares):
     for j in range(row.shape[0]):
         value = np.float64(row[j])
@@ -100,7 +101,7 @@ def _add_moments(factor, row, total, squares):
         squares[j] += factor * value * value
 
 
-@njit(cache=True, nogil=True, fastmath=_REORDERED)
+@kernel(fastmath=_REORDERED)
 def _multiply_csr_rows(features, start, end, vector, products):
     values, columns, row_ptr = features
     for row in range(start, end):
@@ -110,7 +111,7 @@ def _multiply_csr_rows(features, start, end, vector, products):
         products[row - start] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_csr_rows(features, start, end, factors, total):
     values, columns, row_ptr = features
     for row in range(start, end):
@@ -119,7 +120,7 @@ def _add_csr_rows(features, start, end, factors, total):
             total[np.uint64(columns[k])] += factor * np.float64(values[k])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_csr_curvature(features, start, end, factors, diagonal, scratch):
     values, columns, row_ptr = features
     for row in range(start, end):

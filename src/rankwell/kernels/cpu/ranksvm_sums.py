@@ -15,8 +15,8 @@ counted from above and from below are the same, and the Hessian stays symmetric.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.simd import TOTALS, running_totals
 
 DIRECT = 0
@@ -27,7 +27,7 @@ _INSERTION_RUN = 16
 _MEMBERSHIP = np.tril(np.ones((TOTALS, TOTALS)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_by_score(scores, order, scratch):
     """Fill `order` with the places of `scores` in ascending order, stably: insertion sort of runs, then merges."""
     n_docs = scores.shape[0]
@@ -46,7 +46,7 @@ def sort_by_score(scores, order, scratch):
         width *= 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _merge(scores, order, start, middle, end, scratch):
     if middle >= end or scores[order[middle - 1]] <= scores[order[middle]]:
         return
@@ -65,7 +65,7 @@ def _merge(scores, order, start, middle, end, scratch):
             left += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_limits(scores, upper, lower):
     """Fill `upper` and `lower` for `scores` in ascending order."""
     n_docs = scores.shape[0]
@@ -81,7 +81,7 @@ def find_limits(scores, upper, lower):
         lower[place] = limit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_partners(values, pairs, tally, totals, above, below):
     """above[place] and below[place]: the sums of `values` over the partners above and below each document.
 
@@ -104,7 +104,7 @@ def sum_partners(values, pairs, tally, totals, above, below):
         _sum_below_by_tree(values, levels, lower, n_levels, tally, below)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_by_few_levels(values, levels, upper, lower, totals, above, below):
     # totals[p, m]: the sum over places before p of level m or better. No branch depends on the data, which a sweep with
     # a running tally cannot avoid; column n_levels is always 0.
@@ -117,7 +117,7 @@ def _sum_by_few_levels(values, levels, upper, lower, totals, above, below):
         below[place] = (everything[0] - everything[level]) - (before[0] - before[level])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_above_directly(values, levels, upper, n_levels, tally, above):
     # tally[k]: the sum of the values passed so far whose level is above k.
     tally[: n_levels + 1] = 0.0
@@ -131,7 +131,7 @@ def _sum_above_directly(values, levels, upper, n_levels, tally, above):
         above[place] = tally[levels[place]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_below_directly(values, levels, lower, n_levels, tally, below):
     # tally[k]: the sum of the values passed so far, from the top, whose level is below k.
     tally[: n_levels + 1] = 0.0
@@ -145,7 +145,7 @@ def _sum_below_directly(values, levels, lower, n_levels, tally, below):
         below[place] = tally[levels[place]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_above_by_tree(values, levels, upper, n_levels, tree, above):
     # The tree counts levels from the top, so that "better than" is a prefix.
     tree[: n_levels + 1] = 0.0
@@ -157,7 +157,7 @@ def _sum_above_by_tree(values, levels, upper, n_levels, tree, above):
         above[place] = _sum_of_tree(tree, n_levels - 1 - levels[place])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_below_by_tree(values, levels, lower, n_levels, tree, below):
     tree[: n_levels + 1] = 0.0
     passed = values.shape[0]
@@ -168,7 +168,7 @@ def _sum_below_by_tree(values, levels, lower, n_levels, tree, below):
         below[place] = _sum_of_tree(tree, levels[place])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_to_tree(tree, size, position, value):
     """Fenwick's binary indexed tree over 0 ≤ position < size: add `value` at `position`."""
     node = position + 1
@@ -177,7 +177,7 @@ def _add_to_tree(tree, size, position, value):
         node += node & -node
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_of_tree(tree, position):
     """The sum over all positions before `position`."""
     total = 0.0

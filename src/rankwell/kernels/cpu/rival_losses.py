@@ -16,8 +16,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.elementary_functions import exp32, log32
 from rankwell.kernels.cpu.random_numbers import random_unit
 
@@ -29,14 +30,14 @@ _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _differences(scores, i, difference, exponentials):
     for j in range(len(scores)):
         difference[j] = scores[i] - scores[j]
         exponentials[j] = exp32(-abs(difference[j]))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
 def _row(own_level, levels, weights, difference, exponentials):
     """One document i against all: ∂L/∂s_i, and the loss of the pairs in which it is the better one.
 
@@ -57,7 +58,7 @@ def _row(own_level, levels, weights, difference, exponentials):
     return slope, loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def ranknet_loss(scores, truth, lists, gradient):
     """The mean of log(1 + e^(s_j − s_i)) over pairs y_i > y_j. lists : float32 (6, ≥ n_docs), scratch."""
     n = len(scores)
@@ -73,7 +74,7 @@ def ranknet_loss(scores, truth, lists, gradient):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def lambdarank_loss(scores, truth, lists, gradient):
     """RankNet's pairs times |ΔNDCG| of exchanging the two documents; the ranks of this moment are taken as given."""
     n = len(scores)
@@ -95,14 +96,14 @@ def lambdarank_loss(scores, truth, lists, gradient):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _add_logarithms(a, b):
     """log(e^a + e^b)"""
     higher = max(a, b)
     return higher + math.log1p(math.exp(-abs(a - b))) if higher > -np.inf else -np.inf
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _order_by_label(truth, seed, order):
     """The documents by label, equal labels shuffled by `seed`; 0 leaves them in their order."""
     n = len(order)
@@ -119,7 +120,7 @@ def _order_by_label(truth, seed, order):
             start = place
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def listmle_loss(scores, truth, seed, scratch, gradient):
     """−log P(s, π_y)/n in O(n): remaining sums from the last place up, their inverse sums from the first place down."""
     n = len(scores)
@@ -140,7 +141,7 @@ def listmle_loss(scores, truth, seed, scratch, gradient):
     return loss / n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _list_truth(labels, truth):
     n = len(labels)
     order = np.argsort(-labels, kind="mergesort")
@@ -163,7 +164,7 @@ def _list_truth(labels, truth):
         truth[SHARE, i] = 1.0 / pairs if pairs > 0 else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy", parallel=True)
+@kernel(error_model="numpy", parallel=True)
 def rival_truth(labels, query_ptr):
     """The ground truth of every list: float64 (4, n_docs)."""
     truth = np.empty((TRUTH_ROWS, len(labels)))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from rankwell.kernels.cpu.compilation import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def spread_rows(source, target, n_rows, width, stride, new_width, new_stride, shift):
     """Move rows to a layout with at least the same stride: column j goes to j + `shift`, columns without one become 0.
 
@@ -23,7 +23,7 @@ def spread_rows(source, target, n_rows, width, stride, new_width, new_stride, sh
             target[new + column] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_rows(values, start, n_rows, stride, to, width):
     """Move `n_rows` rows of `width` numbers, `stride` apart from row `start` on, to lie densely from number `to` on.
 
@@ -35,7 +35,7 @@ def gather_rows(values, start, n_rows, stride, to, width):
             values[to + row * width + column] = values[old + column]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_spans(text, spans, out):
     """Copy the bytes text[start:end] of each span (int32, shape (n, 2)) end to end into uint8 `out`."""
     place = 0

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from rankwell.kernels.cpu.compilation import kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def best_documents(scores, count, top):
     """top[:count] = the documents with the largest scores, best first; of equal scores the first."""
     n = len(scores)
@@ -29,7 +29,7 @@ def best_documents(scores, count, top):
         top[place] = best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def score_levels(scores, count, top, levels, sums):
     """Fill `top`, `levels` (count, n_docs) and `sums` (count,) for the first `count` levels; count ≤ n_docs."""
     best_documents(scores, count, top)

@@ -8,7 +8,9 @@ which thread draws them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from rankwell.kernels.cpu.compilation import kernel
 
 _BLOCK = 256
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -16,7 +18,7 @@ _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _random_bits(seed, counter):
     """SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014)."""
     bits = np.uint64(seed) + (np.uint64(counter) + np.uint64(1)) * _GOLDEN
@@ -25,7 +27,7 @@ def _random_bits(seed, counter):
     return bits ^ (bits >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _tables_of_sums(numbers):
     """tables[g, signs] = Σ of the eight numbers of group g, those whose bit is set with a minus."""
     n_groups = 8 * ((len(numbers) + 63) // 64)
@@ -37,7 +39,7 @@ def _tables_of_sums(numbers):
     return tables
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def count_extreme_sums(numbers, threshold, n_resamples, seed, enumerate_all):
     """How many of the resampled sums are at least `threshold` in absolute value.
 

@@ -15,8 +15,9 @@ that differ by 1e4; the ground truth uses the same code on the labels.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.pair_sums import pair_sums, pair_sums_parallel, row_sums
 from rankwell.kernels.cpu.score_levels import score_levels
 
@@ -27,13 +28,13 @@ MOST_EXACT_PLACES = 3
 NEGLIGIBLE = 1e-30
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def places_that_count(k, n):
     """A list's last document is no choice: Top-n equals Top-(n − 1)."""
     return max(min(k, n - 1), 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _second_place(depth, truth, top, levels, sums, removed, expected):
     """Add the second place's part; returns its log part."""
     best = top[0]
@@ -53,7 +54,7 @@ def _second_place(depth, truth, top, levels, sums, removed, expected):
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _pair_weight(truth, best_label, a, b):
     """P_y({a, b} hold the first two places)."""
     if a == best_label:
@@ -63,7 +64,7 @@ def _pair_weight(truth, best_label, a, b):
     return truth[RATIO, a] * truth[EXPONENTIAL, b] + truth[RATIO, b] * truth[EXPONENTIAL, a]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _third_after_best(depth, truth, best_label, top, levels, sums, removed, expected):
     """Pairs with the best-scored document: level 1, and level 2 for the two best; returns their log part."""
     best, second = top[0], top[1]
@@ -83,7 +84,7 @@ def _third_after_best(depth, truth, best_label, top, levels, sums, removed, expe
     return loss + weight * (np.log(sums[2]) + depth[2])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _pairs_of_best_label(truth, best_label, best, levels, sums, removed):
     """Level 0's pairs with y1, whose weights do not factorise: adds to `removed`, returns their log part."""
     loss = 0.0
@@ -97,7 +98,7 @@ def _pairs_of_best_label(truth, best_label, best, levels, sums, removed):
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _without_best(truth, top, levels, sums, lists):
     """lists[:3] = e, r, E of the documents that count in a pair; returns how many.
 
@@ -115,7 +116,7 @@ def _without_best(truth, top, levels, sums, lists):
     return place
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _third_without_best(truth, best_label, top, levels, sums, lists, count, removed, expected):
     """Pairs without the best-scored document: level 0, from the row sums at removed[:count]; returns y1's log part."""
     n, best = len(expected), top[0]
@@ -137,7 +138,7 @@ def _third_without_best(truth, best_label, top, levels, sums, lists, count, remo
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _two_places(k, scores, truth, scratch, top, sums, depth, expected):
     """The first two places' part of `expected`, and the levels for more; returns its log part.
 
@@ -156,7 +157,7 @@ def _two_places(k, scores, truth, scratch, top, sums, depth, expected):
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _against_truth(scores, truth, gradient):
     """gradient (so far `expected`) −= m; returns −Σ m·(s − max s)."""
     loss = 0.0
@@ -169,7 +170,7 @@ def _against_truth(scores, truth, gradient):
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def top_two_loss(k, scores, truth, scratch, gradient):
     """The exact Top-1 or Top-2 loss of a list of at least two; its gradient by the scores goes to `gradient`.
 
@@ -182,7 +183,7 @@ def top_two_loss(k, scores, truth, scratch, gradient):
     return loss + _against_truth(scores, truth, gradient)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def top_three_loss(scores, truth, scratch, lists, parts, gradient, parallel):
     """The exact Top-3 loss of a list of at least two; its gradient by the scores goes to `gradient`.
 
@@ -207,7 +208,7 @@ def top_three_loss(scores, truth, scratch, lists, parts, gradient, parallel):
     return loss + _against_truth(scores, truth, gradient)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _list_truth(k, labels, truth):
     """One list's ground truth; see the head of this file. The same expectation, at scores equal to the labels."""
     n = len(labels)
@@ -235,7 +236,7 @@ def _list_truth(k, labels, truth):
         _third_without_best(truth, top[0], top, levels, sums, lists, count, removed, expected)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", parallel=True)
+@kernel(error_model="numpy", parallel=True)
 def top_k_truth(k, labels, query_ptr):
     """The ground truth of every list: float64 (5, n_docs). Computed once; it depends on the labels alone."""
     truth = np.empty((TRUTH_ROWS, len(labels)))

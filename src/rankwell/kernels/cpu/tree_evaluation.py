@@ -15,8 +15,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.lanes import LANES, byte_rows, choose_child, count_below, load_column
 from rankwell.kernels.evaluation_rules import IN_CATEGORIES, NEARLY_ZERO, SUM_RUN, ZERO_IS_MISSING
 
@@ -30,7 +31,7 @@ _BYTE = np.uint32(255)
 _EIGHT = np.uint32(8)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _in_categories(categories, x):
     """1 where x, its fraction cut off, is one of the ascending categories; NaN where it is NaN."""
     if math.isnan(x) or not (np.float32(0.0) <= x < np.float32(2147483648.0)):
@@ -39,7 +40,7 @@ def _in_categories(categories, x):
     return np.float32(place < len(categories) and categories[place] == np.int32(x))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _load_tested(rows, start, n_docs, feature, kind, categories, values):
     """One tested column of up to 64 documents."""
     load_column(rows, start, n_docs, feature, values)
@@ -52,7 +53,7 @@ def _load_tested(rows, start, n_docs, feature, kind, categories, values):
             values[lane] = _in_categories(categories, values[lane])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_bins(rows, start, n_docs, columns, bins, values, ranks):
     """The bins of up to 64 documents: uint8 (n_bin_columns, 64)."""
     feature, kind, category_ptr, categories, threshold_ptr, thresholds, bin_ptr, first_rank, missing_bin = columns
@@ -67,7 +68,7 @@ def _fill_bins(rows, start, n_docs, columns, bins, values, ranks):
                 row[lane] = for_missing if math.isnan(values[lane]) else place
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _walk_level_by_level(words, child_shift, child_mask, depth, bins, places):
     """64 documents walk down one tree; places[lane] ends as the word of the lane's leaf."""
     for lane in range(LANES):
@@ -79,7 +80,7 @@ def _walk_level_by_level(words, child_shift, child_mask, depth, bins, places):
             places[lane] = ((word >> _EIGHT) & child_mask) + np.uint32(goes_right)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_trees(first_tree, end_tree, trees, bins, slots, places, sums):
     """sums[lane] += the leaf value of each tree from `first_tree` to before `end_tree`, for 64 documents."""
     node_ptr, nodes, leaf_value, depth, words, word_value, child_shift, child_mask = trees
@@ -101,7 +102,7 @@ def _add_trees(first_tree, end_tree, trees, bins, slots, places, sums):
                 sums[lane] += leaf_of_word[places[lane]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _leaf_slots(n_slots):
     """Slots for `_add_trees`: the first 256 hold the numbers of the leaves."""
     slots = byte_rows(n_slots)
@@ -110,7 +111,7 @@ def _leaf_slots(n_slots):
     return slots
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def sum_trees(rows, columns, trees, n_trees, n_bin_columns, out):
     """out[d] = the sum of the first `n_trees` trees for document d, in runs as `SUM_RUN` says.
 
@@ -133,7 +134,7 @@ def sum_trees(rows, columns, trees, n_trees, n_bin_columns, out):
             out[start + lane] = total[lane]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def tree_inputs(rows, columns, trees, n_bin_columns, first_input, out):
     """out[block, first_input + t, lane] = the value of tree t for document 64 · block + lane.
 
@@ -151,7 +152,7 @@ def tree_inputs(rows, columns, trees, n_bin_columns, first_input, out):
             _add_trees(t, t + 1, trees, bins, slots, ranks, values)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bin_document(row, columns, values, ranks, lengths, bins):
     """The bins of one document: uint8 (n_bin_columns,). Columns side by side, as documents are in `count_below`."""
     feature, kind, category_ptr, categories, threshold_ptr, thresholds, bin_ptr, first_rank, missing_bin = columns
@@ -180,7 +181,7 @@ def _bin_document(row, columns, values, ranks, lengths, bins):
             bins[b] = missing_bin[b] if is_missing else min(max(rank - np.int64(first_rank[b]), 0), 255)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _step(words, root, place, child_shift, child_mask, bins):
     """Where a document goes from the word at `place`: to a child, or nowhere from a leaf."""
     word = words[place]
@@ -188,7 +189,7 @@ def _step(words, root, place, child_shift, child_mask, bins):
     return root + np.uint32((word >> _EIGHT) & child_mask) + np.uint32(goes_right)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _walk_one(tree, node_ptr, words, child_shift, child_mask, bins):
     """The word of the leaf that a document reaches in one tree."""
     root = np.uint32(2 * node_ptr[tree] + tree)
@@ -198,7 +199,7 @@ def _walk_one(tree, node_ptr, words, child_shift, child_mask, bins):
     return place
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_run(first_tree, end_tree, node_ptr, words, word_value, child_shift, child_mask, bins):
     """The sum of some trees for one document, which walks down eight of them side by side."""
     roots, places = np.empty(_TREES_AT_ONCE, dtype=np.uint32), np.empty(_TREES_AT_ONCE, dtype=np.uint32)
@@ -226,7 +227,7 @@ def _sum_run(first_tree, end_tree, node_ptr, words, word_value, child_shift, chi
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_trees_one_by_one(rows, columns, trees, n_trees, n_bin_columns, out):
     """`sum_trees` for a few documents: the same sums in the same order, without the work for 64."""
     node_ptr, _, _, _, words, word_value, child_shift, child_mask = trees
