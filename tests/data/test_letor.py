@@ -148,8 +148,7 @@ def test_bad_lines_are_left_out_and_counted(write, caplog: pytest.LogCaptureFixt
     assert data.skipped_lines == 3
     assert data.features.tolist() == [[1, 0], [0, 2]]
     assert list(data.comments or []) == ["a", "b"]
-    assert "left out 3 bad lines" in caplog.text
-    assert "line 1, column 1" in caplog.text
+    assert "3 bad lines were left out; the first is line 1, column 1: expected a label" in caplog.text
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"# only a comment\n", b"\xef\xbb\xbf"])
@@ -257,6 +256,9 @@ def test_a_line_that_is_too_long_is_a_bad_line(write) -> None:  # type: ignore[n
     data = read_blocks(path, 64, longest_line=100, on_bad_line="skip")
     assert data.skipped_lines == 2
     assert data.features.tolist() == [[1], [3]]
+    earlier = write(b"1 1:1\n" * 8 + b"1 1:x\n" + b"9" * 300)
+    with pytest.raises(BadLineError, match="line 9, column 5"):
+        read_blocks(earlier, 64, longest_line=100, n_jobs=2)
     whole = write(b"1 1:" + b"0" * 95 + b"5\n1 1:2\n")
     assert read_blocks(whole, 64, longest_line=100).features.tolist() == [[5], [2]]
 

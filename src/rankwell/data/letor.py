@@ -52,11 +52,14 @@ class BadLineError(DataError):
         Counted from 1, the column in bytes.
     expected, found : str
         What should have stood there, and what did.
+    description : str
+        All of that but the file, in words.
     """
 
     def __init__(self, file: str, line: int, bad: LineError) -> None:
+        self.description = f"line {line}, {bad}"
         super().__init__(
-            f"{file}, line {line}, {bad} Correct the line, or pass on_bad_line='skip' to leave such lines out."
+            f"{file}, {self.description} Correct the line, or pass on_bad_line='skip' to leave such lines out."
         )
         self.file, self.line, self.column = file, line, bad.column
         self.expected, self.found = bad.expected, bad.found
@@ -74,25 +77,24 @@ def read_letor(
     longest_line: int = LONGEST_LINE,
 ) -> RankingDataset:
     """Read LETOR / SVMlight text; see `rankwell.read` for the parameters and the reference parser for the format."""
-    if on_bad_line not in ("error", "skip"):
-        raise ParameterError(f"on_bad_line must be 'error' or 'skip', got {on_bad_line!r}.")
     if n_features is not None and n_features < 1:
         raise ParameterError(f"n_features must be at least 1, got {n_features}.")
-    reader = _LetorReader(stream, n_features, comments, on_bad_line == "skip")
-    blocks = TextBlocks(stream, reader.leave_out_long_line, block_bytes=block_bytes, longest_line=longest_line)
+    blocks = TextBlocks(stream, block_bytes=block_bytes, longest_line=longest_line)
+    reader = _LetorReader(blocks, n_features, comments, on_bad_line == "skip")
     with kernel_threads(n_jobs) as n_workers, ThreadPoolExecutor(n_workers) as pool:
         n_rows = 0
         if stream.is_plain_file and stream.size is not None and stream.size > block_bytes:
             n_rows = _count_rows_of_file(stream.path, stream.size, n_workers, pool)
-        reader.run(blocks, pool, n_workers, n_rows, progress)
+        reader.run(pool, n_workers, n_rows, progress)
     return reader.dataset()
 
 
 class _LetorReader:
     """The state of one reading: what is known of the file so far, and the blocks under way."""
 
-    def __init__(self, stream: ByteStream, n_features: int | None, keep_comments: bool, skip: bool) -> None:
-        self.stream = stream
+    def __init__(self, blocks: TextBlocks, n_features: int | None, keep_comments: bool, skip: bool) -> None:
+        self.blocks = blocks
+        self.stream = blocks.stream
         self.n_features = n_features
         self.keep_comments = keep_comments
         self.skip_bad_lines = skip
@@ -108,29 +110,31 @@ class _LetorReader:
         self.n_bad_lines = 0
         self.first_bad_line: BadLineError | None = None
 
-    def run(self, blocks: TextBlocks, pool: Executor, n_workers: int, n_rows: int, progress: Progress | None) -> None:
+    def run(self, pool: Executor, n_workers: int, n_rows: int, progress: Progress | None) -> None:
         """Read all blocks; `n_rows` is how many rows the file has at most, 0 where that is not known."""
-        for block in blocks:
-            self._make_room(block, n_rows, blocks)
+        for block in self.blocks.read(self.leave_out_long_line):
+            self._make_room(block, n_rows)
             reading = self._reading(block, self.next_row)
             self.next_row += block.n_rows
             self.under_way.append((reading, pool.submit(reading.run)))
             # The first rows decide whether rows carry query ids and how wide they are: nothing goes ahead of them.
-            self._take_results(blocks, leave=n_workers if self.has_qid is not None else 0)
+            self._take_results(leave=n_workers if self.has_qid is not None else 0)
             if progress is not None:
                 progress(self.stream.bytes_taken(), self.stream.size)
-        self._take_results(blocks, leave=0)
+        self._take_results(leave=0)
 
     def leave_out_long_line(self, line: int, longest: int) -> None:
         """Called for a line that is too long to be read."""
+        self._take_results(leave=0)
         self._note_bad_line(line, LineError(longest + 1, f"the end of the line within {longest} bytes", b"more"))
         self.n_bad_lines += 1
 
     def dataset(self) -> RankingDataset:
         n_rows = self._close_gaps()
         if n_rows == 0:
-            left_out = f" {self.n_bad_lines} bad lines were left out; {self.first_bad_line}" if self.n_bad_lines else ""
-            raise DataError(f"{self.stream.name} holds no row of the form 'label qid:ID index:value ...'.{left_out}")
+            raise DataError(
+                f"{self.stream.name} holds no row of the form 'label qid:ID index:value ...'.{self._left_out()}"
+            )
         features = self.storage.finish(n_rows)
         dataset = RankingDataset(
             features,
@@ -142,22 +146,25 @@ class _LetorReader:
             dataset.query_ids = self._text_of_qids(dataset.query_ids)
         if self.n_bad_lines:
             dataset.skipped_lines = self.n_bad_lines
-            logger.warning(
-                "%s: left out %d bad lines; the first: %s", self.stream.name, self.n_bad_lines, self.first_bad_line
-            )
+            logger.warning("%s:%s", self.stream.name, self._left_out())
         return dataset
+
+    def _left_out(self) -> str:
+        if self.first_bad_line is None:
+            return ""
+        return f" {self.n_bad_lines} bad lines were left out; the first is {self.first_bad_line.description}"
 
     def _reading(self, block: TextBlock, first_row: int) -> BlockReading:
         limit = MOST_FEATURES if self.n_features is None else self.n_features
         rules = LineRules(limit, self.has_qid, self.keep_comments, self.skip_bad_lines)
         return BlockReading(block, self.storage, first_row, self.base, rules)
 
-    def _make_room(self, block: TextBlock, n_rows: int, blocks: TextBlocks) -> None:
+    def _make_room(self, block: TextBlock, n_rows: int) -> None:
         """See that the storage has a place for every row the block can hold."""
         capacity = self.storage.capacity
         if self.next_row + block.n_rows <= capacity:
             return
-        self._take_results(blocks, leave=0)
+        self._take_results(leave=0)
         self._close_gaps()
         wanted = max(n_rows, self.next_row + block.n_rows)
         # Room that closing gaps has won is enough if there is a fair amount of it, or gaps would be closed every time.
@@ -171,7 +178,7 @@ class _LetorReader:
         self.parts = [(0, self.next_row)]
         return self.next_row
 
-    def _take_results(self, blocks: TextBlocks, leave: int) -> None:
+    def _take_results(self, *, leave: int) -> None:
         """Wait for the oldest blocks under way until only `leave` are left, and take what they found."""
         while len(self.under_way) > leave:
             reading, future = self.under_way.popleft()
@@ -181,7 +188,7 @@ class _LetorReader:
             if not reading.is_complete:
                 reading = self._read_again(reading)
             self._take(reading)
-            blocks.release(reading.block)
+            self.blocks.release(reading.block)
 
     def _read_again(self, reading: BlockReading) -> BlockReading:
         """Give every feature of a block a column, and read the block a second time."""

@@ -101,7 +101,7 @@ class BlockReading:
     def text_qids(self) -> list[tuple[int, bytes]]:
         """Row and text of each query id that is no integer."""
         spans = self.qid_spans[: self.report[N_TEXT_QIDS]].tolist()
-        return [(row, bytes(self.block.buffer[start:end])) for row, start, end in spans]
+        return [(self.first_row + row, bytes(self.block.buffer[start:end])) for row, start, end in spans]
 
     def line_of_largest_index(self) -> int:
         return self._line_number(int(self.report[WIDEST_LINE]))
@@ -142,7 +142,8 @@ class BlockReading:
                 to.qids[place] = int(row.qid)
             else:
                 qid_start = self.block.buffer.index(QID, start) + len(QID)
-                self.qid_spans[self.report[N_TEXT_QIDS]] = place, qid_start, qid_start + len(row.qid)
+                span = (place - self.first_row, qid_start, qid_start + len(row.qid))
+                self.qid_spans[self.report[N_TEXT_QIDS]] = span
                 self.report[N_TEXT_QIDS] += 1
         if self.rules.keep_comments:
             # Searched from behind: the comment is the end of the line, but for blanks.

@@ -37,33 +37,28 @@ class TextBlocks:
     Parameters
     ----------
     stream : ByteStream
-    on_long_line : function of a line number and `longest_line`
-        Called for a line of more than `longest_line` bytes, which is left out. Without such a cap a damaged file
-        without line feeds would be read into memory as one line.
+    block_bytes : int
+        How long a block is, unless a line is longer.
+    longest_line : int
+        A line of more bytes is left out. Without such a cap a damaged file without line feeds would be read into memory
+        as one line.
     """
 
-    def __init__(
-        self,
-        stream: ByteStream,
-        on_long_line: Callable[[int, int], None],
-        *,
-        block_bytes: int = BLOCK_BYTES,
-        longest_line: int = LONGEST_LINE,
-    ) -> None:
-        self._stream = stream
-        self._on_long_line = on_long_line
+    def __init__(self, stream: ByteStream, *, block_bytes: int = BLOCK_BYTES, longest_line: int = LONGEST_LINE) -> None:
+        self.stream = stream
         self._buffer_bytes = min(block_bytes, longest_line + 1) + 1
         self._longest_line = longest_line
         self._free: list[bytearray] = []
         self._begun_line = b""
         self._next_line = 1
 
-    def __iter__(self) -> Iterator[TextBlock]:
-        if self._stream.peek(len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK:
-            self._stream.readinto(memoryview(bytearray(len(BYTE_ORDER_MARK))))
+    def read(self, on_long_line: Callable[[int, int], None]) -> Iterator[TextBlock]:
+        """The blocks; `on_long_line` is called with the number of a line that is left out, and the bytes allowed."""
+        if self.stream.peek(len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK:
+            self.stream.readinto(memoryview(bytearray(len(BYTE_ORDER_MARK))))
         is_last = False
         while not is_last:
-            buffer, n_bytes, is_last = self._fill()
+            buffer, n_bytes, is_last = self._fill(on_long_line)
             if n_bytes == 0:
                 continue
             text = np.frombuffer(buffer, dtype=np.uint8, count=n_bytes)
@@ -78,7 +73,7 @@ class TextBlocks:
         if len(block.buffer) == self._buffer_bytes:
             self._free.append(block.buffer)
 
-    def _fill(self) -> tuple[bytearray, int, bool]:
+    def _fill(self, on_long_line: Callable[[int, int], None]) -> tuple[bytearray, int, bool]:
         """A buffer that starts with whole lines, how many bytes they take, and whether the stream ended with them."""
         buffer = self._free.pop() if self._free else bytearray(self._buffer_bytes)
         filled = len(self._begun_line)
@@ -89,7 +84,7 @@ class TextBlocks:
         while True:
             # One byte is kept back for the line feed that the last line may lack.
             room = memoryview(buffer)[filled:-1]
-            n_read = self._stream.readinto(room)
+            n_read = self.stream.readinto(room)
             filled += n_read
             if n_read < len(room):
                 if filled > 0 and buffer[filled - 1] != LINE_FEED:
@@ -101,7 +96,7 @@ class TextBlocks:
                 self._begun_line = bytes(memoryview(buffer)[end:filled])
                 return buffer, end, False
             if filled > self._longest_line:
-                self._on_long_line(self._next_line, self._longest_line)
+                on_long_line(self._next_line, self._longest_line)
                 self._leave_out_line(buffer)
                 return buffer, 0, False
             buffer = _grown(buffer, min(2 * len(buffer), self._longest_line + 2))
@@ -109,7 +104,7 @@ class TextBlocks:
     def _leave_out_line(self, buffer: bytearray) -> None:
         """Read on behind the end of the line that is being read."""
         self._next_line += 1
-        while n_read := self._stream.readinto(memoryview(buffer)[: self._buffer_bytes]):
+        while n_read := self.stream.readinto(memoryview(buffer)[: self._buffer_bytes]):
             end = buffer.find(b"\n", 0, n_read) + 1
             if end > 0:
                 self._begun_line = bytes(memoryview(buffer)[end:n_read])

@@ -66,7 +66,7 @@ class Destination(NamedTuple):
     labels: np.ndarray  # float64, by row
     qids: np.ndarray  # int64, by row
     first_row: int  # the row of the block's first line
-    qid_spans: np.ndarray  # int32 (n_lines, 3): row, start and end of the query ids that are no integers, in order
+    qid_spans: np.ndarray  # int32 (n_lines, 3): row - first_row, start and end of each query id that is no integer
     comment_spans: np.ndarray  # int32 (n_lines, 2): start and end, by row - first_row; empty to keep no comments
     stamps: np.ndarray  # int32 (limit + 1,), by index: start of the last line that named it, plus 1; zeros at first
 
@@ -174,7 +174,7 @@ def read_qid(text, position, row, to, n_text_qids):
     if position == start:
         return NO_QID, -1
     span = to.qid_spans[n_text_qids]
-    span[0], span[1], span[2] = row, start, position
+    span[0], span[1], span[2] = row - to.first_row, start, position
     return TEXT_QID, skip_blanks(text, position)
 
 
