@@ -220,6 +220,7 @@ class PairBooster:
         finished = False
         with kernel_threads(self._n_jobs):
             while len(rounds) < n_rounds and not finished:
+                self.weigh()
                 self.search()
                 feature, threshold = choose_weak_ranker(
                     self._table, self._largest, self._n_bins, tolerance(self.pairs.n_docs)
@@ -235,22 +236,25 @@ class PairBooster:
         loss = np.array([found[3] for found in rounds])
         return BoostedRounds(feature_bin_r[:, 0], feature_bin_r[:, 1], feature_bin_r[:, 2], loss, finished)
 
+    def weigh(self) -> None:
+        """What the search reads: D in fixed point, and π where the weak learner is document-wise."""
+        pairs = self.pairs
+        fixed_point(self.distribution, self._fixed)
+        if self._weak_learner in ("m3", "m3.int"):
+            pair_potentials(pairs.pair_ptr, pairs.lower, pairs.higher, self._fixed, self._exact, self._pi)
+
     def search(self) -> None:
         """Fill the table of r, the weak learner's way."""
         pairs, found = self.pairs, (self._n_bins, self._table, self._largest)
-        fixed_point(self.distribution, self._fixed)
         if self._weak_learner == "m2":
             pairwise_table(self._bins, pairs.lower, pairs.higher, self._fixed, *found)
-            return
-        if self._weak_learner == "m2.2dint":
+        elif self._weak_learner == "m2.2dint":
             integral_pair_table(self._bins, pairs.lower, pairs.higher, self._fixed, *found)
-            return
-        pair_potentials(pairs.pair_ptr, pairs.lower, pairs.higher, self._fixed, self._exact, self._pi)
-        if self._weak_learner == "m3":
+        elif self._weak_learner == "m3":
             naive_document_table(self._bins, self._pi, *found)
-            return
-        build_histograms(self._bins, self._pi, self._partial)
-        integrate_histograms(self._partial, *found)
+        else:
+            build_histograms(self._bins, self._pi, self._partial)
+            integrate_histograms(self._partial, *found)
 
     def replay(self, above_threshold: np.ndarray, r: int) -> None:
         """Apply a round. above_threshold : bool (n_docs,), where h = 1"""

@@ -1,0 +1,114 @@
+"""How good is RankBoost on LETOR 4.0: five folds of MQ2007 and MQ2008, everything chosen on validation?
+
+The convention is `letor4`. For every fold, binning, pair weights and the number of rounds with the highest validation
+MeanNDCG are taken; the test fold is looked at once. The published RankBoost (255 thresholds a feature, rounds chosen on
+validation) reaches MeanNDCG .5003 and .4850, MAP .4662 and .4775. MQ2008 is small: 0.005 there is noise.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from benchmarks.harness import Benchmark
+from benchmarks.letor_folds import N_FOLDS, letor_fold
+from rankwell import RankBoost, evaluate, make_ranking
+from rankwell.data.folds import FoldData
+
+N_ROUNDS = 1000
+PATIENCE = 300
+SETTINGS = [
+    {"binning": binning, "pair_weight": pair_weight}
+    for binning, pair_weight in product(("width", "quantile"), ("pairs", "queries", "difference"))
+]
+METRICS = ("mean_ndcg", "map", "ndcg@10")
+PUBLISHED_MEANS = {
+    ("MQ2007", "mean_ndcg"): 0.5003,
+    ("MQ2007", "map"): 0.4662,
+    ("MQ2008", "mean_ndcg"): 0.4850,
+    ("MQ2008", "map"): 0.4775,
+}
+
+
+def run(bench: Benchmark) -> None:
+    for collection in ("MQ2007", "MQ2008"):
+        folds = [] if bench.quick else [letor_fold(bench, collection, number + 1) for number in range(N_FOLDS)]
+        found = [fold for fold in folds if fold is not None]
+        if found:
+            measure_collection(bench, collection, found)
+    if bench.quick or not bench.rows:
+        measure_collection(bench, "synthetic", [synthetic_fold()])
+
+
+def measure_collection(bench: Benchmark, collection: str, folds: list[FoldData]) -> None:
+    """Choose on validation, look at the test fold once, and set each figure beside the published one."""
+    figures: dict[str, list[float]] = {metric: [] for metric in METRICS}
+    published = published_folds(bench, collection)
+    for fold in folds:
+        ranker, validation = best_on_validation(fold, bench.quick)
+        scores = ranker.predict(fold.validation)
+        again = evaluate(fold.validation, scores, metrics=("mean_ndcg",), convention="letor4").mean["mean_ndcg"]
+        bench.check(f"{collection} {fold.name}: the model kept is the best round's", abs(again - validation) < 1e-9)
+        test = evaluate(fold.test, ranker.predict(fold.test), metrics=METRICS, convention="letor4").mean
+        chosen = f"{ranker.binning}, {ranker.pair_weight}, {len(ranker.weak_rankers_)} rounds"
+        for metric in METRICS:
+            figures[metric].append(test[metric])
+            bench.record(
+                f"{collection} {fold.name}, test {metric}",
+                value=test[metric],
+                unit="",
+                better="higher",
+                paper=published.get((fold.name, metric)),
+                note=f"{chosen}; validation MeanNDCG {validation:.4f}",
+            )
+    for metric in METRICS:
+        mean = PUBLISHED_MEANS.get((collection, metric))
+        bench.record(
+            f"{collection}, mean of {len(folds)} folds, test {metric}",
+            value=float(np.mean(figures[metric])),
+            unit="",
+            better="higher",
+            target=mean,
+            paper=mean,
+        )
+
+
+def published_folds(bench: Benchmark, collection: str) -> dict[tuple[str, str], float]:
+    """The published test figures by fold and metric, from LETOR's own table where it is there."""
+    table = bench.data(f"letor/published/RankBoost.{collection}.txt")
+    if table is None:
+        return {}
+    testing = table.read_text().split("Performance on validation set")[0]
+    figures: dict[tuple[str, str], float] = {}
+    names: list[str] = []
+    for cells in (line.split() for line in testing.splitlines()):
+        if cells[:1] == ["Folds"]:
+            names = [{"MeanNDCG": "mean_ndcg"}.get(cell, cell.lower()) for cell in cells[1:]]
+        elif cells and cells[0].startswith("Fold"):
+            figures |= {(cells[0], name): float(cell) for name, cell in zip(names, cells[1:], strict=True)}
+    return figures
+
+
+def best_on_validation(fold: FoldData, quick: bool) -> tuple[RankBoost, float]:
+    """The ranker with the highest validation MeanNDCG over all settings and rounds, and that figure."""
+    best: tuple[RankBoost, float] | None = None
+    for setting in SETTINGS[:2] if quick else SETTINGS:
+        ranker = RankBoost(
+            n_rounds=20 if quick else N_ROUNDS,
+            early_stopping_rounds=PATIENCE,
+            eval_metric="mean_ndcg",
+            eval_convention="letor4",
+            **setting,
+        ).fit(fold.train, eval_set=fold.validation)
+        value = max(ranker.history_["validation mean_ndcg"])
+        if best is None or value > best[1]:
+            best = (ranker, value)
+    assert best is not None
+    return best
+
+
+def synthetic_fold() -> FoldData:
+    dataset = make_ranking("mq2008", scale=0.2)
+    thirds = np.array_split(np.arange(dataset.n_queries), 3)
+    return FoldData("Fold1", *(dataset.subset(part) for part in thirds))
