@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.harness import Benchmark
 from benchmarks.letor_folds import N_FOLDS, letor_fold
+from benchmarks.published_tables import published_figures
 from rankwell import RankBoost, evaluate, make_ranking
 from rankwell.data.folds import FoldData
 
@@ -44,7 +45,7 @@ def run(bench: Benchmark) -> None:
 def measure_collection(bench: Benchmark, collection: str, folds: list[FoldData]) -> None:
     """Choose on validation, look at the test fold once, and set each figure beside the published one."""
     figures: dict[str, list[float]] = {metric: [] for metric in METRICS}
-    published = published_folds(bench, collection)
+    published = published_figures(bench, "RankBoost", collection)
     for fold in folds:
         ranker, validation = best_on_validation(fold, bench.quick)
         scores = ranker.predict(fold.validation)
@@ -72,22 +73,6 @@ def measure_collection(bench: Benchmark, collection: str, folds: list[FoldData])
             target=mean,
             paper=mean,
         )
-
-
-def published_folds(bench: Benchmark, collection: str) -> dict[tuple[str, str], float]:
-    """The published test figures by fold and metric, from LETOR's own table where it is there."""
-    table = bench.data(f"letor/published/RankBoost.{collection}.txt")
-    if table is None:
-        return {}
-    testing = table.read_text().split("Performance on validation set")[0]
-    figures: dict[tuple[str, str], float] = {}
-    names: list[str] = []
-    for cells in (line.split() for line in testing.splitlines()):
-        if cells[:1] == ["Folds"]:
-            names = [{"MeanNDCG": "mean_ndcg"}.get(cell, cell.lower()) for cell in cells[1:]]
-        elif cells and cells[0].startswith("Fold"):
-            figures |= {(cells[0], name): float(cell) for name, cell in zip(names, cells[1:], strict=True)}
-    return figures
 
 
 def best_on_validation(fold: FoldData, quick: bool) -> tuple[RankBoost, float]:
