@@ -43,11 +43,10 @@ def package(tmp_path):
 def call(package, step):
     """twice(0) in a new process, and whether it came from the cache."""
     (package / "kernels/cpu/callee.py").write_text(CALLEE.format(step=step))
-    code = (
-        "from rankwell.kernels.cpu.caller import twice\n"
-        "print(twice(0), sum(twice.stats.cache_hits.values()))"
+    code = "from rankwell.kernels.cpu.caller import twice\nprint(twice(0), sum(twice.stats.cache_hits.values()))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=package.parent, capture_output=True, text=True, check=True
     )
-    result = subprocess.run([sys.executable, "-c", code], cwd=package.parent, capture_output=True, text=True, check=True)
     value, hits = result.stdout.split()
     return int(value), int(hits)
 
