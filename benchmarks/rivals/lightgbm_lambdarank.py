@@ -24,8 +24,6 @@ def seconds_a_round(dataset: RankingDataset, n_rounds: int, n_threads: int) -> l
         "objective": "lambdarank",
         "num_leaves": 2,
         "max_bin": 255,
-        "min_data_in_leaf": 1,
-        "min_sum_hessian_in_leaf": 0.0,
         "num_threads": n_threads,
         "verbose": -1,
     }

@@ -9,6 +9,7 @@ import pytest
 from tests.kernels.rankboost_inputs import PROBLEMS, Problem, make_dataset
 
 from rankwell.data.dataset import RankingDataset
+from rankwell.errors import DeviceError
 from rankwell.kernels.cpu.rankboost import LevelBooster
 from rankwell.kernels.cpu.rankboost_documents import DocumentWeights, initial_weights, replay_round
 from rankwell.kernels.cpu.rankboost_pairs import PairBooster, list_pairs
@@ -149,6 +150,14 @@ def test_resumed_state_has_the_same_bits(make):
         above = problem.rows[:, whole.feature[t]] > whole.bin[t]
         replay_round(problem.queries, weights, above, int(whole.r[t]))
     np.testing.assert_array_equal(make(problem, weights).boost(20).r, whole.r[40:])
+
+
+@pytest.mark.gpu
+def test_a_device_without_room_is_an_error_that_says_how_much():
+    pytest.importorskip("cupy", reason="there is no CuPy, so no CUDA device to try")
+    problem = PROBLEMS["five levels"]
+    with pytest.raises(DeviceError, match=f"three feature columns take {3 * problem.by_feature.shape[1]} bytes, 10"):
+        cuda_booster(problem, memory=10)
 
 
 def test_potentials_are_the_references():

@@ -159,6 +159,13 @@ class TestWhenItEnds:
         found = rankwell.evaluate(validation, ranker.predict(validation), metrics=("ndcg@10",)).mean["ndcg@10"]
         assert found == pytest.approx(values[best - 1], abs=1e-12)
 
+    def test_a_run_that_ended_by_itself_leaves_no_checkpoint(self, tmp_path):
+        path = tmp_path / "run.checkpoint"
+        X = np.array([[1.0], [2.0]])
+        ranker = RankBoost(n_rounds=9, checkpoint=str(path), checkpoint_every=1).fit(X, [0, 1])
+        assert len(ranker.weak_rankers_) == 1
+        assert not path.exists()
+
     def test_callback_sees_every_round(self, collection):
         train, validation = collection
         steps = []

@@ -22,6 +22,7 @@ import numpy as np
 from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.errors import ParameterError
 from rankwell.kernels.rankboost_interface import PairList
+from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT, get_convention
 from rankwell.metrics.names import parse_metric
 from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask, as_dataset, validation_set
@@ -171,9 +172,11 @@ class RankBoost(Ranker):
         check_early_stopping(self.early_stopping_rounds, task.validation is not None)
         device = boosting_device(self.device, self.weak_learner, has_pair_list=listed is not None)
         dataset = task.train
-        source = levelled_queries(dataset, self.pair_weight) if listed is None else listed
+        with kernel_threads(self.n_jobs):
+            source = levelled_queries(dataset, self.pair_weight) if listed is None else listed
         binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(dataset, n_jobs=self.n_jobs)
-        run = self._boosting_run(task, listed, binner, rounds_per_batch(device, dataset.n_docs, dataset.n_features))
+        batch = rounds_per_batch(device, self.weak_learner, dataset.n_docs, dataset.n_features)
+        run = self._boosting_run(task, listed, binner, batch)
         rankers = run.train(
             lambda: make_booster(device, self.weak_learner, source, dataset, binner, run.earlier, self.n_jobs)
         )

@@ -82,7 +82,7 @@ class BoostingRun:
             rounds = device.boost(min(self.batch, self.n_rounds - done))
             stopped = self._take(rounds, done) or rounds.finished
             done = len(self.history["loss"])
-            if self.checkpoints.due(n_before + done):
+            if not stopped and self.checkpoints.due(n_before + done):
                 self.checkpoints.save(n_before + done, self._all().to_arrays(), self.history)
         self.checkpoints.remove()
         if self.early_stopping.patience is None:
@@ -120,9 +120,11 @@ class BoostingRun:
         return False
 
 
-def rounds_per_batch(device: str, n_docs: int, n_features: int) -> int:
+def rounds_per_batch(device: str, weak_learner: str, n_docs: int, n_features: int) -> int:
     """Rounds between two looks of the host: on the CPU about a twentieth of a second, so that progress can be seen;
     elsewhere enough that waiting for the device does not count."""
     if device != "cpu":
         return 64
+    if weak_learner != "m3.int":
+        return 1
     return int(min(64, max(1, 250_000_000 // max(1, n_docs * n_features))))
