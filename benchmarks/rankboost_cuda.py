@@ -7,11 +7,11 @@ that of a batch of rounds, the host's wait at its end included, divided by their
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from benchmarks.device_reading import reader
 from benchmarks.harness import Benchmark
 from benchmarks.rankboost_cases import count_pairs, queries_of, scaled_shape
 from rankwell.data.shapes import Shape
@@ -19,16 +19,6 @@ from rankwell.kernels.rankboost_interface import LevelledQueries
 
 ROUNDS = 96
 READS = 50
-_READ = r"""
-extern "C" __global__ void read_only(const uint4* bins, size_t n, unsigned* out) {
-  unsigned seen = 0;
-  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) {
-    const uint4 word = __ldcs(&bins[i]);
-    seen ^= word.x ^ word.y ^ word.z ^ word.w;
-  }
-  if (seen == 12345) *out = seen;
-}
-"""
 
 
 def run(bench: Benchmark) -> None:
@@ -38,7 +28,7 @@ def run(bench: Benchmark) -> None:
         shape = scaled_shape(name, docs=small)
         bins, queries = random_bins(shape), queries_of(shape)
         check_histograms(bench, name, bins, queries)
-        read = bench.time(f"{name}: read the bins {READS} times", reader(bins), repeat=7)
+        read = bench.time(f"{name}: read the bins {READS} times", reader(bins, READS), repeat=7)
         reading = read.median / READS
         seconds = time_rounds(bench, f"{name}: {ROUNDS} rounds", bins, queries)
         limit = target if target is not None else 2.2 * reading * 1e3
@@ -68,22 +58,6 @@ def random_bins(shape: Shape) -> Any:
         values = generator.standard_exponential(stride, dtype=np.float32) * np.float32(2 + feature * 37 % 59)
         bins[feature] = cupy.minimum(values, 255)
     return bins
-
-
-def reader(bins: Any) -> Callable[[], None]:
-    """Read all bins `READS` times, as fast as the memory gives them."""
-    import cupy
-
-    kernel = cupy.RawKernel(_READ, "read_only")
-    out = cupy.zeros(1, dtype=np.uint32)
-    blocks = cupy.cuda.Device().attributes["MultiProcessorCount"] * 16
-
-    def read() -> None:
-        for _ in range(READS):
-            kernel((blocks,), (256,), (bins, np.uint64(bins.size // 16), out))
-        cupy.cuda.Device().synchronize()
-
-    return read
 
 
 def make_booster(bins: Any, queries: LevelledQueries, **options: Any) -> Any:
