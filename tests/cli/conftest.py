@@ -56,6 +56,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ranker.save(folder / "model.rank")
     scores = ranker.predict(make_part(3)[0])
     (folder / "scores.txt").write_text("".join(f"{score!r}\n" for score in scores.tolist()))
+    # Compiles what most commands use, so that what the tests read on stderr does not depend on the kernels' cache.
+    CliRunner().invoke(app, ["evaluate", str(folder / "test.txt"), str(folder / "model.rank")])
     return folder
 
 

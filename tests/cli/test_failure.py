@@ -53,6 +53,7 @@ def test_an_error_of_the_system_behind_ours_adds_its_remedy() -> None:
         ("or pass on_bad_line='skip' to leave such lines out.", "or pass --skip-bad-lines to leave such lines out."),
         ("needs a validation set: pass eval_set, or not.", "needs a validation set: pass --vali, or not."),
         ("cannot go on: leave out init_model.", "cannot go on: leave out --init."),
+        ("Pass qid=, one of its columns: a, b.", "Call the column of query ids 'qid'; the file has: a, b."),
     ],
 )
 def test_remedies_name_options_of_the_command_line(message: str, line: str) -> None:

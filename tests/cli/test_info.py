@@ -71,7 +71,12 @@ def test_this_machine(rankwell: Command) -> None:
 
 @pytest.mark.parametrize(
     ("path", "message"),
-    [("absent.txt", "there is no file absent.txt"), (".", "folder"), ("bad.txt", "bad.txt, line 1")],
+    [
+        ("absent.txt", "there is no file absent.txt"),
+        ("lightgbm", "there is no file lightgbm, and no ranker of that name. The rankers are least-squares, "),
+        (".", "folder"),
+        ("bad.txt", "bad.txt, line 1"),
+    ],
 )
 def test_mistakes_are_one_line(rankwell: Command, files: Path, path: str, message: str) -> None:
     (files / "bad.txt").write_text("hello world\n")

@@ -82,7 +82,7 @@ def test_a_truncated_ranker_file_is_refused(rankwell: Command, files: Path) -> N
         (("model.rank", "absent.txt"), "there is no file absent.txt"),
         ((".", "test.txt"), "folder"),
         (("model.rank", "model.rank"), "model.rank is a ranker file; here the data is needed."),
-        (("test.txt", "test.txt"), "test.txt is not a ranker file"),
+        (("test.txt", "model.rank"), "test.txt is not a ranker file, or it was cut short. The ranker file comes first"),
         (("model.rank", "wide.txt"), "model.rank reads 4 features, wide.txt has 8: they do not belong together."),
     ],
 )

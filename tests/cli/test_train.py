@@ -88,6 +88,12 @@ def test_data_of_different_widths_are_brought_to_the_widest(rankwell: Command, f
         ((*TRAIN, "--normalize", "none", "--set", "normalize=none"), 2, "say the same"),
         ((*TRAIN, "--metrics", "gold"), 2, "metric must be one of"),
         ((*TRAIN, "--convention", "mine"), 2, "convention must be one of"),
+        (
+            ("train", "train.txt", "least-squares", "--out", "m"),
+            2,
+            "train.txt is a file, not a ranker. The ranker's name",
+        ),
+        (("train", "least-squares", "scores.txt", "--out", "m", "--quiet"), 1, "there are no features to learn from"),
         (("train", "least-squares", "absent.txt", "--out", "m"), 1, "there is no file absent.txt"),
         (("train", "least-squares", ".", "--out", "m"), 1, "folder"),
         (("train", "least-squares", "train.txt", "--out", "."), 1, "--out . is a folder"),
@@ -105,6 +111,17 @@ def test_mistakes_are_one_line_and_leave_no_file(
     assert outcome.stderr.count("\n") == 1
     assert outcome.stdout == ""
     assert sorted(path.name for path in files.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", [("train", "least-squares", "one.txt", "--out", "m"), ("evaluate", "one.txt", "s")])
+def test_rows_without_query_ids_are_one_query_and_that_is_said(
+    rankwell: Command, files: Path, command: tuple[str, ...]
+) -> None:
+    (files / "one.txt").write_text("1 1:1\n0 1:0\n0 1:3\n")
+    (files / "s").write_text("3\n2\n1\n")
+    note = "note: all 3 rows of one.txt are one query; rows of several queries need qid:ID"
+    assert note in rankwell(*command).stderr
+    assert rankwell(*command, "--quiet").stderr == ""
 
 
 def test_a_narrower_validation_file_is_widened_with_a_note(rankwell: Command, files: Path) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rankwell.cli.failure import in_words_of_options
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -82,7 +84,7 @@ class _NoteHandler(logging.Handler):
         self._said: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
+        text = in_words_of_options(record.getMessage())
         if text not in self._said:
             self._said.add(text)
             say(text)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import jsonable, make_table, metric_text, parameters_text
 from rankwell.cli.options import (
@@ -102,6 +103,7 @@ class _Steps:
     def read(self, folds: Sequence[Fold]) -> Iterator[FoldData]:
         from rankwell.data.folds import read_fold
 
+        note_compilation()
         for self._fold, fold in enumerate(folds):
             self._bar.describe(f"reading {fold.name}")
             data = read_fold(fold, on_bad_line=self._on_bad_line)

@@ -23,6 +23,8 @@ _OPTIONS = {
     "init_model": "--init",
     "Rename it, or pass format=": "Rename it",
     ", or pass format=": "",
+    "Pass label=, one of its columns": "Call the column of labels 'label'; the file has",
+    "Pass qid=, one of its columns": "Call the column of query ids 'qid'; the file has",
 }
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -38,7 +40,7 @@ class Failure:
 def explain(error: BaseException) -> Failure | None:
     """The failure that `error` is to the user, or None where it is a bug."""
     if isinstance(error, RankwellError):
-        line = _in_words_of_options(str(error))
+        line = in_words_of_options(str(error))
         if isinstance(error.__cause__, OSError):
             line = f"{line} {_remedy(error.__cause__)}"
         return Failure(line, USAGE if isinstance(error, ParameterError) else FAILED)
@@ -50,7 +52,7 @@ def explain(error: BaseException) -> Failure | None:
     return None
 
 
-def _in_words_of_options(message: str) -> str:
+def in_words_of_options(message: str) -> str:
     """The library's remedies name Python's parameters; here they have other names."""
     for parameter, option in _OPTIONS.items():
         message = message.replace(parameter, option)

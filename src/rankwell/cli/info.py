@@ -12,6 +12,7 @@ from rankwell.cli.console import print_json, show, show_log
 from rankwell.cli.figures import jsonable, metric_text, parameters_text
 from rankwell.cli.inputs import is_ranker, load_ranker, read_data
 from rankwell.cli.options import JsonOption, QuietOption, SkipOption
+from rankwell.errors import DataError
 
 _NAMES_SHOWN = 8
 
@@ -43,6 +44,8 @@ def info(
     elif str(path) in RANKERS and not path.exists():
         summary = summarise_class(ranker_class(str(path)))
         rows = _class_rows(summary)
+    elif str(path) != "-" and not path.exists() and path.name == str(path) and not path.suffix:
+        raise DataError(f"there is no file {path}, and no ranker of that name. The rankers are {', '.join(RANKERS)}.")
     elif is_ranker(path):
         summary = {"file": str(path), **summarise_ranker(load_ranker(path))}
         rows = _ranker_rows(summary)

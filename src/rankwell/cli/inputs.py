@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import say
 from rankwell.cli.progress import progress_bar
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, FileFormatError, ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +32,7 @@ def read_data(path: Path, *, skip_bad_lines: bool = False, quiet: bool = False) 
     from rankwell.data.files import read
 
     check_readable(path)
+    note_compilation()
     if is_ranker(path):
         raise DataError(f"{path} is a ranker file; here the data is needed. Check the order of the files.")
     with progress_bar(f"reading {path}", quiet=quiet) as bar:
@@ -47,7 +49,16 @@ def read_runs(
     dataset = read_data(data, skip_bad_lines=skip_bad_lines, quiet=quiet)
     if not dataset.has_labels:
         raise DataError(f"{data} has no labels, so nothing can be measured on it. Give judged data.")
+    note_one_query(data, dataset, quiet=quiet)
     return dataset, [_run(path, rankers.get(path), data, dataset, quiet) for path in runs]
+
+
+def note_one_query(path: Path, dataset: RankingDataset, *, quiet: bool = False) -> None:
+    """Say that all judged rows count as one query: in text, that is also what a file without query ids is."""
+    if dataset.n_queries == 1 and dataset.n_docs > 1:
+        say(
+            f"note: all {dataset.n_docs} rows of {path} are one query; rows of several queries need qid:ID", quiet=quiet
+        )
 
 
 def score(model: Path, ranker: Ranker, data: Path, dataset: RankingDataset, *, quiet: bool = False) -> np.ndarray:
@@ -74,6 +85,10 @@ def load_ranker(path: Path) -> Ranker:
     from rankwell.rankers.registry import load
 
     check_readable(path)
+    if path.is_file() and not is_ranker(path):
+        raise FileFormatError(
+            f"{path} is not a ranker file, or it was cut short. The ranker file comes first, then the data."
+        )
     return load(path)
 
 

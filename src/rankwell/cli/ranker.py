@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankwell.errors import ParameterError
@@ -21,9 +22,11 @@ def make_ranker(
     watches what the command reports.
     """
     from rankwell.cli.settings import parameters_of, parse_settings
-    from rankwell.rankers.registry import ranker_class
+    from rankwell.rankers.registry import RANKERS, ranker_class
     from rankwell.scoring.normaliser import NORMALISERS
 
+    if name not in RANKERS and Path(name).exists():
+        raise ParameterError(f"{name} is a file, not a ranker. The ranker's name comes first: {', '.join(RANKERS)}.")
     found = ranker_class(name)
     parameters = parse_settings(found, settings)
     if normalize is not None:

@@ -11,7 +11,7 @@ import typer
 
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import jsonable, make_table, metric_text
-from rankwell.cli.inputs import read_data
+from rankwell.cli.inputs import note_one_query, read_data
 from rankwell.cli.options import (
     DEFAULT_CONVENTION,
     DEFAULT_METRICS,
@@ -97,6 +97,7 @@ def _read_parts(data: Path, vali: Path | None, skip_bad_lines: bool, quiet: bool
     from rankwell.data.widening import widened
 
     parts = {"train": read_data(data, skip_bad_lines=skip_bad_lines, quiet=quiet)}
+    note_one_query(data, parts["train"], quiet=quiet)
     if vali is not None:
         parts["validation"] = read_data(vali, skip_bad_lines=skip_bad_lines, quiet=quiet)
     widest = max(part.n_features for part in parts.values())
