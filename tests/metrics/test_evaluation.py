@@ -123,6 +123,11 @@ def test_a_nan_score_is_refused_with_the_users_row():
         evaluate(RankingDataset(np.zeros((7, 1)), labels, qid=qid), scores)
 
 
+def test_data_and_scores_in_the_wrong_order():
+    with pytest.raises(DataError, match="got a RankingDataset: that goes first, then scores"):
+        evaluate([0.5, -1.0], RankingDataset(np.zeros((2, 1)), [1, 0]))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

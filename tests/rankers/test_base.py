@@ -7,6 +7,8 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import rankwell
 from rankwell import DataError, LeastSquares, NotFittedError, ParameterError, RankingDataset
@@ -95,6 +97,22 @@ def test_grid_search_with_groups():
     assert scores.mean() == pytest.approx(by_hand)
 
 
+def test_grid_search_over_a_pipeline():
+    X, y, qid = judged()
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), LeastSquares(normalize="none"))
+        search = GridSearchCV(pipeline, {"leastsquares__ridge": [1e-4, 1e4]}, cv=GroupKFold(3), error_score="raise")
+        search.fit(X, y, qid=qid, groups=qid)
+        assert search.score(X, y, qid=qid) == pytest.approx(LeastSquares().fit(X, y, qid=qid).score(X, y, qid=qid))
+
+
+def test_weights_of_queries_in_the_score():
+    ranker = LeastSquares().fit(*judged()[:2], qid=judged()[2])
+    X, y, qid = judged()
+    alone = ranker.score(X[qid == 3], y[qid == 3])
+    assert ranker.score(X, y, qid=qid, sample_weight=np.arange(30) == 3) == pytest.approx(alone)
+
+
 def test_columns_in_another_order_are_refused():
     X, y, qid = judged()
     ranker = LeastSquares().fit(pd.DataFrame(X, columns=["a", "b", "c", "d"]), y, qid=qid)
@@ -113,6 +131,8 @@ def test_columns_in_another_order_are_refused():
         (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, sample_weight=np.zeros(30)), "every weight is 0"),
         (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, eval_set=(X[:, :1], y), eval_qid=qid), "4 features"),
         (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, eval_set=[(X, y)] * 2), "one validation set, got 2"),
+        (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, eval_set=(X, y, qid)), "queries go into eval_qid"),
+        (lambda X, y, qid: LeastSquares().fit(X[:, :0], y, qid=qid), "no features to learn from"),
     ],
 )
 def test_mistakes_with_data_are_explained(mistake, message):

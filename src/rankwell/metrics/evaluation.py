@@ -130,6 +130,7 @@ def evaluate(
     {'mrr': 1.0, 'p@2': 0.5}
     """
     queries = _as_queries(labels_or_dataset, qid=qid, group=group, query_ptr=query_ptr)
+    _refuse_dataset(scores)
     evaluator = MetricEvaluator(
         queries, metrics, convention, max_grade=max_grade, query_weights=query_weights, n_jobs=n_jobs
     )
@@ -151,6 +152,14 @@ def _as_queries(labels_or_dataset: Any, *, qid: Any, group: Any, query_ptr: Any)
             raise DataError("a data set knows its queries: leave qid, group and query_ptr out, or pass labels instead.")
         return JudgedQueries.from_dataset(labels_or_dataset)
     return JudgedQueries.from_arrays(labels_or_dataset, qid=qid, group=group, query_ptr=query_ptr)
+
+
+def _refuse_dataset(scores: Any) -> None:
+    """Before labels are looked at: they would be the scores, and the complaint about them would lead astray."""
+    from rankwell.data.dataset import RankingDataset
+
+    if isinstance(scores, RankingDataset):
+        raise DataError("scores must be numbers, one a document, got a RankingDataset: that goes first, then scores.")
 
 
 def _number_or_none(value: float) -> float | None:

@@ -131,6 +131,8 @@ class Ranker(BaseEstimator):
             raise DataError("there are no labels to learn from: pass y.")
         if train.n_docs == 0:
             raise DataError("there are no documents to learn from: X has no rows.")
+        if train.n_features == 0:
+            raise DataError("there are no features to learn from: X has no columns. Check that this is the right data.")
         validation = validation_set(eval_set, eval_qid, eval_group, train.n_features)
         task = self._training_task(train, validation, callback, init_model)
         self._keep(self._train(task))
@@ -218,11 +220,17 @@ class Ranker(BaseEstimator):
             rankings.append(doc_idx[np.argsort(-scores[doc_idx], kind="stable")])
         return rankings
 
-    def score(self, X: Any, y: Any = None, *, qid: Any = None, group: Any = None) -> float:
-        """The mean NDCG@10 under the default convention, as scikit-learn's model selection wants it."""
+    def score(self, X: Any, y: Any = None, *, qid: Any = None, group: Any = None, sample_weight: Any = None) -> float:
+        """The mean NDCG@10 under the default convention, as scikit-learn's model selection wants it.
+
+        `sample_weight` (n_queries,) says how much each query counts. scikit-learn's Pipeline passes it even where it is
+        None, and cannot score a ranker that does not know it.
+        """
         from rankwell.metrics.evaluation import evaluate
 
         dataset = as_dataset(X, y, qid=qid, group=group)
+        if sample_weight is not None:
+            dataset = dataset.replace(query_weights=sample_weight)
         return float(evaluate(dataset, self.predict(dataset), metrics=("ndcg@10",)).mean["ndcg@10"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -302,8 +310,12 @@ def validation_set(eval_set: Any, eval_qid: Any, eval_group: Any, n_features: in
         eval_set = eval_set[0]
         eval_qid = eval_qid[0] if isinstance(eval_qid, list) and len(eval_qid) == 1 else eval_qid
         eval_group = eval_group[0] if isinstance(eval_group, list) and len(eval_group) == 1 else eval_group
-    X, y = (eval_set, None) if isinstance(eval_set, RankingDataset) else eval_set
-    dataset = as_dataset(X, y, qid=eval_qid, group=eval_group)
+    if isinstance(eval_set, RankingDataset):
+        dataset = as_dataset(eval_set, qid=eval_qid, group=eval_group)
+    elif isinstance(eval_set, tuple) and len(eval_set) == 2:
+        dataset = as_dataset(*eval_set, qid=eval_qid, group=eval_group)
+    else:
+        raise DataError("eval_set must be a RankingDataset or (X, y); its queries go into eval_qid or eval_group.")
     if dataset.n_features != n_features:
         raise DataError(f"eval_set must have the training data's {n_features} features, it has {dataset.n_features}.")
     if not dataset.has_labels:
