@@ -6,8 +6,6 @@ import gc
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow
 import pyarrow.feather
 import pyarrow.parquet
@@ -16,6 +14,9 @@ import pytest
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.files import read, write
 from rankwell.errors import DataError
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 both = pytest.mark.parametrize("suffix", ["parquet", "feather"])
 

@@ -6,13 +6,14 @@ import io
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.files import read, write
 from rankwell.errors import DataError
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 
 def read_text(folder: Path, text: str, **options: object) -> RankingDataset:

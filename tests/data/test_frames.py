@@ -4,13 +4,14 @@ import subprocess
 import sys
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
 from rankwell import DataError, RankingDataset
 from rankwell.data.frames import column, columns_of_frame, is_frame
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 COLUMNS = {
     "label": [2, 0, 1, 0],

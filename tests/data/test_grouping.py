@@ -4,8 +4,6 @@ import datetime
 import itertools
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -13,6 +11,9 @@ from hypothesis import strategies as st
 
 from rankwell import DataError
 from rankwell.data.grouping import group_by_qid, group_by_sizes
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 ids_of_any_kind = st.one_of(
     st.lists(st.integers(0, 6), max_size=60),

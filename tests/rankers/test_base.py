@@ -1,8 +1,6 @@
 """What every ranker has from its base, shown on the least-squares baseline."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -13,6 +11,9 @@ from sklearn.preprocessing import StandardScaler
 import rankwell
 from rankwell import DataError, LeastSquares, NotFittedError, ParameterError, RankingDataset
 from rankwell.rankers.registry import RANKERS, ranker_class
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 
 def judged(n_queries=30, n_features=4, seed=0):
