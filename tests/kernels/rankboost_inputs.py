@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -21,12 +22,26 @@ class Problem:
     pair_weight: str = "pairs"
     n_bins: int = N_BINS
 
-    def __post_init__(self):
-        binner = Binner(self.n_bins).fit(self.dataset)
-        object.__setattr__(self, "rows", binner.transform(self.dataset))
-        object.__setattr__(self, "interleaved", binner.transform(self.dataset, "interleaved16"))
-        object.__setattr__(self, "by_feature", binner.transform(self.dataset, "features"))
-        object.__setattr__(self, "queries", levelled_queries(self.dataset, self.pair_weight))
+    # Worked out when first asked for, so that collecting the tests compiles nothing.
+    @cached_property
+    def binner(self):
+        return Binner(self.n_bins).fit(self.dataset)
+
+    @cached_property
+    def rows(self):
+        return self.binner.transform(self.dataset)
+
+    @cached_property
+    def interleaved(self):
+        return self.binner.transform(self.dataset, "interleaved16")
+
+    @cached_property
+    def by_feature(self):
+        return self.binner.transform(self.dataset, "features")
+
+    @cached_property
+    def queries(self):
+        return levelled_queries(self.dataset, self.pair_weight)
 
     @property
     def n_features(self):
