@@ -7,32 +7,19 @@
 // worse ones at places >= lower[place]. See kernels/cpu/ranksvm_sums.py.
 //
 // Macros: COLUMN_GROUPS   groups of 4 features in a row of X, the last padded with zeros
-//         ROWS_PER_CHUNK  rows that travel into shared memory together, a power of two
-//         FUSED_THREADS, FUSED_BLOCKS  threads of a block of the fused product, and its blocks on one multiprocessor
+//         ROWS_PER_CHUNK  rows that travel into shared memory together
 //         METHOD          0: level by level, O(documents * levels); 1: a wavelet tree over levels, O(documents * log levels)
 //
 // Sums are float64 and in a fixed order: the same numbers come out of every run.
 
-#ifndef FUSED_THREADS
-#define FUSED_THREADS 256  // of a block of `hessian_vector`, at least COLUMN_GROUPS
-#endif
-#ifndef FUSED_BLOCKS
-#define FUSED_BLOCKS 2  // of these on a processor at a time
-#endif
 #ifndef COLUMN_GROUPS
 #define COLUMN_GROUPS 34
 #endif
 #ifndef ROWS_PER_CHUNK
-#define ROWS_PER_CHUNK 8
+#define ROWS_PER_CHUNK 16
 #endif
 #ifndef METHOD
 #define METHOD 0
-#endif
-#ifndef FUSED_THREADS
-#define FUSED_THREADS 256
-#endif
-#ifndef FUSED_BLOCKS
-#define FUSED_BLOCKS 2
 #endif
 
 namespace {
@@ -40,8 +27,8 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kMostWarps = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
-// Levels summed in one pass over a query: labels from 0 to 4 are the most common.
-constexpr int kLevelsPerPass = 5;
+// Levels summed in one pass over a query.
+constexpr int kLevelsPerPass = 4;
 
 // A query's documents during the sums: in shared memory if there are few, else in global memory.
 struct Workspace {
@@ -49,10 +36,10 @@ struct Workspace {
     double* values;    // n: by place, destroyed
     double* above;     // n
     double* below;     // n
-    double* sums;      // 5 (n + 1)
+    double* sums;      // 4 (n + 1)
 };
 
-// Doubles that a query of n documents needs, from an even one on: 9 n + 5, the larger of both methods'.
+// Doubles that a query of n documents needs, from an even one on: 9 n + 4, the larger of both methods'.
 __device__ Workspace workspace_at(double* base, int n) {
     return {base, base + n, base + 2 * n, base + 3 * n, base + 4 * n};
 }
@@ -86,45 +73,45 @@ __device__ Pairs pairs_of(const int* levels, const int* upper, const int* lower,
 __device__ int bits_of(int n_levels) { return n_levels <= 1 ? 0 : 32 - __clz(n_levels - 1); }
 
 // Inclusive scan of N numbers a thread over the block, in the order of threads; `carry` is added and grows by the block's
-// total. Only the first n_warps warps have numbers. `turn` alternates 0 and 1 from scan to scan: one barrier is enough.
+// total. `turn` alternates 0 and 1 from scan to scan, so that one barrier is enough.
 template <typename T, int N>
-__device__ void block_scan(T (&x)[N], T (&carry)[N], int turn, int n_warps) {
+__device__ void block_scan(T (&x)[N], T (&carry)[N], int turn) {
     __shared__ T totals[2][kMostWarps][N];
-    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-    if (warp < n_warps) {
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, n_warps = blockDim.x / kWarp;
 #pragma unroll
-        for (int step = 1; step < kWarp; step *= 2) {
+    for (int step = 1; step < kWarp; step *= 2) {
 #pragma unroll
-            for (int k = 0; k < N; ++k) {
-                const T other = __shfl_up_sync(kAllLanes, x[k], step);
-                if (lane >= step) x[k] += other;
-            }
-        }
-        if (lane == kWarp - 1) {
-#pragma unroll
-            for (int k = 0; k < N; ++k) totals[turn][warp][k] = x[k];
+        for (int k = 0; k < N; ++k) {
+            const T other = __shfl_up_sync(kAllLanes, x[k], step);
+            if (lane >= step) x[k] += other;
         }
     }
+    if (lane == kWarp - 1) {
+#pragma unroll
+        for (int k = 0; k < N; ++k) totals[turn][warp][k] = x[k];
+    }
     __syncthreads();
+    T before[N];
+#pragma unroll
+    for (int k = 0; k < N; ++k) before[k] = carry[k];
     for (int w = 0; w < n_warps; ++w) {
 #pragma unroll
         for (int k = 0; k < N; ++k) {
-            if (w == warp) x[k] += carry[k];
+            if (w == warp) before[k] = carry[k];
             carry[k] += totals[turn][w][k];
         }
     }
+#pragma unroll
+    for (int k = 0; k < N; ++k) x[k] += before[k];
 }
 
-__device__ int warps_for(int n) { return min(static_cast<int>(blockDim.x), n + kWarp - 1) / kWarp; }
-
-// The sums of values over each document's partners, handed to finish(place, above, below). Level by level: sums[j][p]
-// holds the total over places before p of the levels first + j and better.
-template <typename Finish>
-__device__ void sum_by_levels(const Pairs& pairs, const Workspace& work, Finish finish) {
+// above[place] and below[place]: sums of values over partners. Level by level: sums[j][p] holds the total over places
+// before p of the levels first + j and better.
+__device__ void sum_by_levels(const Pairs& pairs, const Workspace& work) {
     const int n = pairs.n, width = n + 1;
+    for (int place = threadIdx.x; place < n; place += blockDim.x) work.above[place] = work.below[place] = 0.0;
     int turn = 0;
     for (int first = 0; first < pairs.n_levels; first += kLevelsPerPass) {
-        const bool is_first = first == 0, is_last = first + kLevelsPerPass >= pairs.n_levels;
         double carry[kLevelsPerPass] = {};
         if (threadIdx.x < kLevelsPerPass) work.sums[threadIdx.x * width] = 0.0;
         for (int start = 0; start < n; start += blockDim.x, turn ^= 1) {
@@ -134,7 +121,7 @@ __device__ void sum_by_levels(const Pairs& pairs, const Workspace& work, Finish 
             double x[kLevelsPerPass];
 #pragma unroll
             for (int j = 0; j < kLevelsPerPass; ++j) x[j] = level >= first + j ? value : 0.0;
-            block_scan(x, carry, turn, warps_for(n - start));
+            block_scan(x, carry, turn);
             if (place < n) {
 #pragma unroll
                 for (int j = 0; j < kLevelsPerPass; ++j) work.sums[j * width + place + 1] = x[j];
@@ -144,17 +131,12 @@ __device__ void sum_by_levels(const Pairs& pairs, const Workspace& work, Finish 
         for (int place = threadIdx.x; place < n; place += blockDim.x) {
             const int level = pairs.level(place), upper = pairs.upper_at(place), lower = pairs.lower_at(place);
             const int better = level + 1 - first, same = level - first;
-            double above = is_first ? 0.0 : work.above[place];
+            if (better >= 0 && better < kLevelsPerPass) work.above[place] = work.sums[better * width + upper];
             // Worse ones are all less those of the same level or better.
-            double below = is_first ? work.sums[n] - work.sums[lower] : work.below[place];
-            if (better >= 0 && better < kLevelsPerPass) above = work.sums[better * width + upper];
+            double below = work.below[place];
+            if (first == 0) below += work.sums[n] - work.sums[lower];
             if (same >= 0 && same < kLevelsPerPass) below -= work.sums[same * width + n] - work.sums[same * width + lower];
-            if (is_last) {
-                finish(place, above, below);
-            } else {
-                work.above[place] = above;
-                work.below[place] = below;
-            }
+            work.below[place] = below;
         }
         __syncthreads();
     }
@@ -164,8 +146,7 @@ __device__ void sum_by_levels(const Pairs& pairs, const Workspace& work, Finish 
 // and those with 1. A document follows the node of its own level, positions [node, end) of the current order, of which
 // the first `inside` have places below its limit; the documents that leave its node upwards (downwards) are better
 // (worse) than it.
-template <typename Finish>
-__device__ void sum_by_bits(const Pairs& pairs, const Workspace& work, Finish finish) {
+__device__ void sum_by_bits(const Pairs& pairs, const Workspace& work) {
     const int n = pairs.n, width = n + 1;
     double* current = work.values;
     double* next = work.sums;
@@ -190,7 +171,7 @@ __device__ void sum_by_bits(const Pairs& pairs, const Workspace& work, Finish fi
             const int before = position < n ? rank[position] : 0;
             const bool is_one = position < n && rank[position + 1] > before;
             double x[2] = {is_one ? value : 0.0, is_one ? 0.0 : value};
-            block_scan(x, carry, turn, warps_for(n - start));
+            block_scan(x, carry, turn);
             if (position < n) {
                 ones[position + 1] = x[0];
                 zeros[position + 1] = x[1];
@@ -203,19 +184,12 @@ __device__ void sum_by_bits(const Pairs& pairs, const Workspace& work, Finish fi
             const int node = at.x, end = at.y;
             const int before = rank[node], before_end = rank[end];
             const int upper = rank[node + at.z] - before, lower = rank[node + at.w] - before;
-            double above = work.above[place], below = work.below[place];
             if ((pairs.level(place) >> bit) & 1) {
-                below += zeros[end] - zeros[node + at.w];
+                work.below[place] += zeros[end] - zeros[node + at.w];
                 follower[place] = make_int4(n_zeros + before, n_zeros + before_end, upper, lower);
             } else {
-                above += ones[node + at.z] - ones[node];
+                work.above[place] += ones[node + at.z] - ones[node];
                 follower[place] = make_int4(node - before, end - before_end, at.z - upper, at.w - lower);
-            }
-            if (bit == 0) {
-                finish(place, above, below);
-            } else {
-                work.above[place] = above;
-                work.below[place] = below;
             }
         }
         __syncthreads();
@@ -225,12 +199,11 @@ __device__ void sum_by_bits(const Pairs& pairs, const Workspace& work, Finish fi
     }
 }
 
-template <typename Finish>
-__device__ void sum_partners(const Pairs& pairs, const Workspace& work, Finish finish) {
-    if constexpr (METHOD == 0)
-        sum_by_levels(pairs, work, finish);
+__device__ void sum_partners(const Pairs& pairs, const Workspace& work) {
+    if (METHOD == 0)
+        sum_by_levels(pairs, work);
     else
-        sum_by_bits(pairs, work, finish);
+        sum_by_bits(pairs, work);
 }
 
 // The numbers of ones before each position that sum_by_bits needs, for each bit of the levels.
@@ -248,7 +221,7 @@ __device__ void build_ranks(const int* levels, int n, int n_levels, int* ranks, 
         for (int start = 0; start < n; start += blockDim.x, turn ^= 1) {
             const int position = start + threadIdx.x;
             int x[1] = {position < n ? (current[position] >> bit) & 1 : 0};
-            block_scan(x, carry, turn, warps_for(n - start));
+            block_scan(x, carry, turn);
             if (position < n) rank[position + 1] = x[0];
         }
         __syncthreads();
@@ -338,24 +311,29 @@ extern "C" __global__ void find_support(
         for (int place = threadIdx.x; place < n; place += blockDim.x)
             work.values[place] = document_weights ? document_weights[start + order[start + place]] : 1.0;
         __syncthreads();
+        sum_partners(pairs, work);  // beta+ and beta-
         double loss = 0.0;
-        sum_partners(pairs, work, [&](int place, double above, double below) {  // beta+ and beta-
+        for (int place = threadIdx.x; place < n; place += blockDim.x) {
             const long long row = start + order[start + place];
             const double weight = document_weights ? document_weights[row] : 1.0;
-            degree[start + place] = above + below;
-            residuals[row] = above - below;
-            loss += weight * (above - 2.0 * scores[place] * (below - above));
+            const double above = work.above[place], surplus = work.below[place] - above;
+            degree[start + place] = above + work.below[place];
+            residuals[row] = -surplus;
+            loss += weight * (above - 2.0 * scores[place] * surplus);
             work.values[place] = weight * scores[place];
-        });
-        sum_partners(pairs, work, [&](int place, double above, double below) {  // gamma+ and gamma-
+        }
+        __syncthreads();
+        sum_partners(pairs, work);  // gamma+ and gamma-
+        for (int place = threadIdx.x; place < n; place += blockDim.x) {
             const long long row = start + order[start + place];
             const double weight = document_weights ? document_weights[row] : 1.0;
-            const double spread = degree[start + place] * scores[place] - (above + below);
+            const double spread = degree[start + place] * scores[place] - (work.above[place] + work.below[place]);
             loss += weight * scores[place] * spread;
             residuals[row] = query_weight * weight * (spread + residuals[row]);
-        });
+        }
         double all[1] = {loss}, total[1] = {0.0};
-        block_scan(all, total, 0, warps_for(n));
+        __syncthreads();
+        block_scan(all, total, 0);
         if (threadIdx.x == 0) losses[query] = query_weight * total[0];
         __syncthreads();
     }
@@ -384,12 +362,14 @@ extern "C" __global__ void subtract_partners(
             work.values[place] = products[row] * (document_weights ? document_weights[row] : 1.0);
         }
         __syncthreads();
-        const double query_weight = query_weights[query];
-        sum_partners(pairs, work, [&](int place, double above, double below) {
+        sum_partners(pairs, work);
+        for (int place = threadIdx.x; place < n; place += blockDim.x) {
             const long long row = start + order[start + place];
-            const double weight = query_weight * (document_weights ? document_weights[row] : 1.0);
-            products[row] = weight * (degree[start + place] * products[row] - (above + below));
-        });
+            const double weight = query_weights[query] * (document_weights ? document_weights[row] : 1.0);
+            products[row] =
+                weight * (degree[start + place] * products[row] - (work.above[place] + work.below[place]));
+        }
+        __syncthreads();
     }
 }
 
@@ -435,68 +415,48 @@ __device__ void barrier_wait(unsigned long long* barrier, unsigned parity) {
 }
 #endif
 
-// A row's place in the ring, and how often the ring had gone round before it.
-struct RingPlace {
-    int row;
-    unsigned turn;
-};
-
-// Rows of one block's share of X go round in shared memory, by chunks. All threads keep the same books; `fill` is called
-// by all of them.
+// Chunks of rows of one block's share of X, in the order of the rows. Chunk c lies in slot c % n_slots. All threads keep
+// the same books; `fill` and `wait` are called by all of them.
 struct Ring {
     float4* rows;
-    unsigned long long* barriers;  // one a chunk
-    int n_chunks;                  // that the ring holds
-    const float4* source;          // the share's first row
-    int n_rows;                    // of the share
-    int n_filled;                  // chunks asked for so far
-    int origin;                    // a row of the share ...
-    RingPlace at_origin;           // ... and its place
-
-    __device__ int n_places() const { return n_chunks * ROWS_PER_CHUNK; }
-
-    // Later rows are counted from `row`, not before the last origin and less than a round behind it.
-    __device__ void move_origin(int row) {
-        at_origin = place_of(row);
-        origin = row;
-    }
-
-    // The place of a row from the origin on, less than a round behind it.
-    __device__ RingPlace place_of(int row) const {
-        const int place = at_origin.row + (row - origin);
-        return place < n_places() ? RingPlace{place, at_origin.turn} : RingPlace{place - n_places(), at_origin.turn + 1};
-    }
+    unsigned long long* barriers;  // one a slot
+    int n_slots;
+    const float4* source;  // the share's first row
+    int n_rows;            // of the share
+    int n_filled;          // chunks asked for so far
 
     // Ask for every chunk that has a place once the rows before `released` are not needed any more. A barrier of the
     // block must lie between the last reading of those rows and this.
     __device__ void fill(int released) {
-        const int limit = min((n_rows + ROWS_PER_CHUNK - 1) / ROWS_PER_CHUNK, released / ROWS_PER_CHUNK + n_chunks);
+        const int n_chunks = (n_rows + ROWS_PER_CHUNK - 1) / ROWS_PER_CHUNK;
+        const int limit = min(n_chunks, released / ROWS_PER_CHUNK + n_slots);
+        for (; n_filled < limit; ++n_filled) {
+            const int slot = n_filled % n_slots, first = n_filled * ROWS_PER_CHUNK;
+            const int n_groups = min(ROWS_PER_CHUNK, n_rows - first) * COLUMN_GROUPS;
+            const float4* from = source + static_cast<long long>(first) * COLUMN_GROUPS;
+            float4* to = rows + slot * kChunkGroups;
 #ifdef BULK_COPY
-        for (int chunk = n_filled + threadIdx.x; chunk < limit; chunk += blockDim.x) {
-            const int slot = chunk % n_chunks;
-            bulk_copy(slot_rows(slot), chunk_rows(chunk), chunk_groups(chunk) * sizeof(float4), barriers + slot);
-        }
+            if (threadIdx.x == 0) bulk_copy(to, from, n_groups * sizeof(float4), barriers + slot);
 #else
-        for (int chunk = n_filled; chunk < limit; ++chunk) {
-            float4* to = slot_rows(chunk % n_chunks);
-            for (int k = threadIdx.x; k < chunk_groups(chunk); k += blockDim.x) to[k] = chunk_rows(chunk)[k];
+            for (int k = threadIdx.x; k < n_groups; k += blockDim.x) to[k] = from[k];
+#endif
         }
+#ifndef BULK_COPY
         __syncthreads();
 #endif
-        n_filled = max(n_filled, limit);
     }
 
-    __device__ void wait(RingPlace place) const {
+    // The row's 4 features of a group; `wait` for its chunk first.
+    __device__ const float4* row(int number) const {
+        const int chunk = number / ROWS_PER_CHUNK;
+        return rows + (chunk % n_slots) * kChunkGroups + (number - chunk * ROWS_PER_CHUNK) * COLUMN_GROUPS;
+    }
+
+    __device__ void wait(int number) const {
 #ifdef BULK_COPY
-        barrier_wait(barriers + place.row / ROWS_PER_CHUNK, place.turn & 1);
+        const int chunk = number / ROWS_PER_CHUNK;
+        barrier_wait(barriers + chunk % n_slots, (chunk / n_slots) & 1);
 #endif
-    }
-
-    __device__ const float4* row_at(RingPlace place) const { return rows + place.row * COLUMN_GROUPS; }
-    __device__ float4* slot_rows(int slot) const { return rows + slot * kChunkGroups; }
-    __device__ const float4* chunk_rows(int chunk) const { return source + chunk * kChunkGroups; }
-    __device__ int chunk_groups(int chunk) const {
-        return min(ROWS_PER_CHUNK, n_rows - chunk * ROWS_PER_CHUNK) * COLUMN_GROUPS;
     }
 };
 
@@ -535,9 +495,8 @@ __device__ void multiply_rows(const Ring& ring, const LaneVector& vector, int fi
         const int row = base + threadIdx.x / kLanesPerRow;
         double total = 0.0;
         if (row < end) {
-            const RingPlace place = ring.place_of(row);
-            ring.wait(place);
-            const float4* x = ring.row_at(place);
+            ring.wait(row);
+            const float4* x = ring.row(row);
             double part[4] = {};
 #pragma unroll
             for (int k = 0; k < kGroupsPerLane; ++k) {
@@ -573,17 +532,10 @@ __device__ void prefetch(const void* address) {
 
 }  // namespace
 
-// What a block must know of a query before it can begin; loaded one query ahead.
-struct QueryHead {
-    long long start, scratch, ranks;
-    int n, n_levels;
-    double weight;
-};
-
 // partial[block] = Xt AtA X vector over the block's queries (equation 13 without v, 2 and C).
-// At least COLUMN_GROUPS threads. A query whose rows do not all fit into the ring streams through it; its first rows,
+// Threads: at least COLUMN_GROUPS. A query whose rows do not all fit into the ring streams through it; its first rows,
 // which are no longer there when they are added, are read again.
-extern "C" __global__ void __launch_bounds__(FUSED_THREADS, FUSED_BLOCKS) hessian_vector(
+extern "C" __global__ void __launch_bounds__(512, 1) hessian_vector(
     const float4* __restrict__ features,       // n_docs x COLUMN_GROUPS
     const double* __restrict__ vector,         // 4 COLUMN_GROUPS
     const int* __restrict__ order, const int* __restrict__ sorted_levels, const int* __restrict__ upper,
@@ -593,28 +545,28 @@ extern "C" __global__ void __launch_bounds__(FUSED_THREADS, FUSED_BLOCKS) hessia
     const long long* __restrict__ scratch_ptr, const long long* __restrict__ rank_ptr,
     const int* __restrict__ block_ptr,         // gridDim.x + 1: the queries of each block
     long long n_docs,
-    int n_chunks,                              // that the ring holds
+    int n_slots,                               // chunks in shared memory
     double* scratch,
     double* __restrict__ partial) {            // gridDim.x x 4 COLUMN_GROUPS
     extern __shared__ float4 shared_groups[];
     const int first_query = block_ptr[blockIdx.x], last_query = block_ptr[blockIdx.x + 1];
     const long long share = query_ptr[first_query];
-    double* shared = reinterpret_cast<double*>(shared_groups + n_chunks * kChunkGroups);
-    Ring ring{shared_groups,
-              reinterpret_cast<unsigned long long*>(shared),
-              n_chunks,
-              features + share * COLUMN_GROUPS,
-              static_cast<int>(query_ptr[last_query] - share),
-              0,
-              0,
-              {0, 0}};
-    shared += n_chunks + (n_chunks & 1);
+    Ring ring;
+    ring.rows = shared_groups;
+    ring.n_slots = n_slots;
+    double* shared = reinterpret_cast<double*>(shared_groups + n_slots * kChunkGroups);
+    ring.barriers = reinterpret_cast<unsigned long long*>(shared);
+    shared += n_slots + (n_slots & 1);
+    ring.source = features + share * COLUMN_GROUPS;
+    ring.n_rows = static_cast<int>(query_ptr[last_query] - share);
+    ring.n_filled = 0;
 #ifdef BULK_COPY
-    for (int k = threadIdx.x; k < n_chunks; k += blockDim.x) barrier_init(ring.barriers + k);
+    if (threadIdx.x < n_slots) barrier_init(ring.barriers + threadIdx.x);
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
 #endif
     ring.fill(0);
+
     const LaneVector own_vector(vector, shared);
     if (!kVectorInRegisters) shared += 4 * COLUMN_GROUPS;
     // Threads as rows of column groups: the thread's group, and which of every n_row_groups rows it adds.
@@ -622,26 +574,26 @@ extern "C" __global__ void __launch_bounds__(FUSED_THREADS, FUSED_BLOCKS) hessia
     const int own_group = threadIdx.x % COLUMN_GROUPS, own_row = threadIdx.x / COLUMN_GROUPS;
     double total[4] = {};
 
-    const auto load_head = [&](int query) {
-        const long long start = query_ptr[query];
-        return QueryHead{start,
-                         scratch_ptr[query],
-                         METHOD == 1 ? rank_ptr[query] : 0,
-                         static_cast<int>(query_ptr[query + 1] - start),
-                         n_levels[query],
-                         query_weights[query]};
-    };
-    QueryHead next{};
-    if (first_query < last_query) next = load_head(first_query);
     for (int query = first_query; query < last_query; ++query) {
-        const QueryHead head = next;
-        const long long start = head.start;
-        const int n = head.n, begin = static_cast<int>(start - share), end = begin + n;
-        // By place, as in `pairs`: on their way while rows are multiplied.
-        const Pairs pairs = pairs_of(sorted_levels + start, upper + start, lower + start, ranks + head.ranks, n, head.n_levels);
+        const long long start = query_ptr[query];
+        const int n = static_cast<int>(query_ptr[query + 1] - start);
+        const int begin = static_cast<int>(start - share), end = begin + n;
+        if (n_levels[query] < 2) {
+            // Chunks are waited for even if nobody reads them, or their barriers would lose count of the turns.
+            for (int row = begin; row < end;) {
+                ring.wait(row);
+                row = min(end, (row / ROWS_PER_CHUNK + 1) * ROWS_PER_CHUNK);
+                __syncthreads();
+                ring.fill(row);
+            }
+            continue;
+        }
+        const Workspace work = workspace_at(scratch_ptr[query] < 0 ? shared : scratch + scratch_ptr[query], n);
+        const Pairs pairs = pairs_of(sorted_levels + start, upper + start, lower + start,
+                                     METHOD == 1 ? ranks + rank_ptr[query] : nullptr, n, n_levels[query]);
+        // By place, as `pairs`: loaded while rows are multiplied.
         const int own_place_row = threadIdx.x < n ? order[start + threadIdx.x] : 0;
         const double own_degree = threadIdx.x < n ? degree[start + threadIdx.x] : 0.0;
-        if (query + 1 < last_query) next = load_head(query + 1);
         if (threadIdx.x % kWarp == 0) {
             // What the next query's sums read: 32 numbers of 4 bytes are a cache line of 128.
             const long long place = min(start + n + threadIdx.x, n_docs - 1);
@@ -652,46 +604,39 @@ extern "C" __global__ void __launch_bounds__(FUSED_THREADS, FUSED_BLOCKS) hessia
             prefetch(degree + place);
         }
         // Rows from `resident` on are still in the ring when they are added.
-        const int last_chunk = max(end - 1, 0) / ROWS_PER_CHUNK;
-        const int resident = min(end, max(begin, (last_chunk - n_chunks + 1) * ROWS_PER_CHUNK));
-        const Workspace work = workspace_at(head.scratch < 0 ? shared : scratch + head.scratch, n);
-        const bool has_pairs = head.n_levels > 1;
+        const int last_chunk = (end - 1) / ROWS_PER_CHUNK;
+        const int resident = max(begin, (last_chunk - n_slots + 1) * ROWS_PER_CHUNK);
         for (int row = begin; row < resident;) {
-            const int stop = min(resident, row + max(1, n_chunks / 2) * ROWS_PER_CHUNK);
+            const int stop = min(resident, row + max(1, n_slots / 2) * ROWS_PER_CHUNK);
             multiply_rows(ring, own_vector, row, stop, begin, work.products);
             row = stop;
-            ring.move_origin(row);
             __syncthreads();
             ring.fill(row);
         }
-        // Rows without pairs are waited for as well, or the barriers would lose count of the turns.
         multiply_rows(ring, own_vector, resident, end, begin, work.products);
         __syncthreads();
-        if (has_pairs) {
-            for (int place = threadIdx.x; place < n; place += blockDim.x) {
-                const int row = place == static_cast<int>(threadIdx.x) ? own_place_row : order[start + place];
-                work.values[place] = work.products[row] * (document_weights ? document_weights[start + row] : 1.0);
-            }
-            __syncthreads();
-            sum_partners(pairs, work, [&](int place, double above, double below) {
-                const bool is_own = place == static_cast<int>(threadIdx.x);
-                const int row = is_own ? own_place_row : order[start + place];
-                const double of_partners = is_own ? own_degree : degree[start + place];
-                const double weight = head.weight * (document_weights ? document_weights[start + row] : 1.0);
-                work.products[row] = weight * (of_partners * work.products[row] - (above + below));
-            });
-            if (own_row < n_row_groups) {
-#pragma unroll 4
-                for (int row = resident + own_row; row < end; row += n_row_groups)
-                    add_row(ring.row_at(ring.place_of(row))[own_group], work.products[row - begin], total);
-#pragma unroll 4
-                for (int row = begin + own_row; row < resident; row += n_row_groups)
-                    add_row(ring.source[static_cast<long long>(row) * COLUMN_GROUPS + own_group],
-                            work.products[row - begin], total);
-            }
-            __syncthreads();
+        for (int place = threadIdx.x; place < n; place += blockDim.x) {
+            const int row = place == static_cast<int>(threadIdx.x) ? own_place_row : order[start + place];
+            work.values[place] = work.products[row] * (document_weights ? document_weights[start + row] : 1.0);
         }
-        ring.move_origin(end);
+        __syncthreads();
+        sum_partners(pairs, work);
+        const double query_weight = query_weights[query];
+        for (int place = threadIdx.x; place < n; place += blockDim.x) {
+            const int row = place == static_cast<int>(threadIdx.x) ? own_place_row : order[start + place];
+            const double of_partners = place == static_cast<int>(threadIdx.x) ? own_degree : degree[start + place];
+            const double weight = query_weight * (document_weights ? document_weights[start + row] : 1.0);
+            work.products[row] = weight * (of_partners * work.products[row] - (work.above[place] + work.below[place]));
+        }
+        __syncthreads();
+        if (own_row < n_row_groups) {
+            for (int row = resident + own_row; row < end; row += n_row_groups)
+                add_row(ring.row(row)[own_group], work.products[row - begin], total);
+            for (int row = begin + own_row; row < resident; row += n_row_groups)
+                add_row(ring.source[static_cast<long long>(row) * COLUMN_GROUPS + own_group], work.products[row - begin],
+                        total);
+        }
+        __syncthreads();
         ring.fill(end);
     }
 

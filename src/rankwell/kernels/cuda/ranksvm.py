@@ -16,15 +16,10 @@ from rankwell.kernels.ranksvm_method import SumCosts, choose_method
 SUM_COSTS = SumCosts(fixed=1.0, per_level=0.25, tree_fixed=1.0, tree_per_bit=1.0)
 
 _THREADS = 256
-_FUSED_THREADS = 256
-_FUSED_BLOCKS = 2  # a processor; measured: one of 512 threads takes 1.11 ms at the mslr30k shape, two of 256 0.77 ms
-# Documents of a query whose workspace lies in shared memory: by counting, by an order-statistic tree.
-_CAPACITY = (512, 1024)
+_FUSED_THREADS = 512
 _CHUNK_BYTES = 8192
 # Shared memory that kernels have beside what is asked for at launch.
 _STATIC_BYTES = 4096
-# Shared memory that the device keeps for itself, a block.
-_RESERVED_BYTES = 1024
 _NULL = np.uint64(0)
 
 
@@ -135,7 +130,7 @@ class _Queries:
         self.document_weights = _NULL if data.document_weights is None else cupy.asarray(data.document_weights)
         # Queries of up to `capacity` documents have their workspace in shared memory, longer ones in `scratch`.
         longest = int(sizes.max(initial=1))
-        self.capacity = min(longest, _CAPACITY[self.method])
+        self.capacity = min(longest, 512 if self.method == 0 else 1024)
         needed = np.where(sizes > self.capacity, workspace_doubles(sizes), 0)
         offsets = np.concatenate(([0], np.cumsum(needed)))
         self.scratch_ptr = cupy.asarray(np.where(needed > 0, offsets[:-1], -1).astype(np.int64))
@@ -226,12 +221,12 @@ class _Queries:
 
 
 class _FusedProduct:
-    """The Hessian-vector product in one launch that reads X once: rows in a ring of chunks, `_FUSED_BLOCKS` a processor."""
+    """The Hessian-vector product in one launch that reads X once: one block a processor, rows in a ring of chunks."""
 
     def __init__(self, features: DenseFeatures, queries: _Queries, cupy: Any) -> None:
         self._features, self._queries = features, queries
         attributes = cupy.cuda.Device().attributes
-        n_blocks = int(attributes["MultiProcessorCount"]) * _FUSED_BLOCKS
+        n_blocks = int(attributes["MultiProcessorCount"])
         row_bytes = 4 * features.width
         rows_per_chunk = max(1, _CHUNK_BYTES // row_bytes)
         module = cuda_module(
@@ -239,16 +234,10 @@ class _FusedProduct:
             f"METHOD={queries.method}",
             f"COLUMN_GROUPS={features.n_groups}",
             f"ROWS_PER_CHUNK={rows_per_chunk}",
-            f"FUSED_THREADS={_FUSED_THREADS}",
-            f"FUSED_BLOCKS={_FUSED_BLOCKS}",
         )
         self._kernel = module.get_function("hessian_vector")
         own = 8 * int(workspace_doubles(queries.capacity)) + 8 * features.width + 8
-        shared = min(
-            int(attributes["MaxSharedMemoryPerBlockOptin"]),
-            int(attributes["MaxSharedMemoryPerMultiprocessor"]) // _FUSED_BLOCKS - _RESERVED_BYTES,
-        )
-        most = shared - _STATIC_BYTES
+        most = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC_BYTES
         n_chunks = -(-features.n_docs // rows_per_chunk)
         self._n_slots = max(2, min(n_chunks + 1, (most - own) // (rows_per_chunk * row_bytes + 8)))
         # At the end the ring's memory takes the totals of up to _FUSED_THREADS threads.
