@@ -91,7 +91,7 @@ def test_data_of_different_widths_are_brought_to_the_widest(rankwell: Command, f
         (
             ("train", "train.txt", "least-squares", "--out", "m"),
             2,
-            "train.txt is a file, not a ranker. The ranker's name",
+            "train.txt is a path, not a ranker. The ranker's name",
         ),
         (("train", "least-squares", "scores.txt", "--out", "m", "--quiet"), 1, "there are no features to learn from"),
         (("train", "least-squares", "absent.txt", "--out", "m"), 1, "there is no file absent.txt"),

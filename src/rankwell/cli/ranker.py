@@ -26,7 +26,7 @@ def make_ranker(
     from rankwell.scoring.normaliser import NORMALISERS
 
     if name not in RANKERS and Path(name).exists():
-        raise ParameterError(f"{name} is a file, not a ranker. The ranker's name comes first: {', '.join(RANKERS)}.")
+        raise ParameterError(f"{name} is a path, not a ranker. The ranker's name comes first: {', '.join(RANKERS)}.")
     found = ranker_class(name)
     parameters = parse_settings(found, settings)
     if normalize is not None:
