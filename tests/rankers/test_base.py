@@ -170,3 +170,14 @@ def test_public_names_exist():
     for name in rankwell.__all__:
         assert getattr(rankwell, name) is not None
     assert dir(rankwell) == rankwell.__all__
+
+
+def test_rows_without_queries_are_one_query_and_that_is_said(caplog):
+    X, y, qid = judged()
+    LeastSquares().fit(X, y)
+    assert "without qid or group all 240 rows are one query" in caplog.text
+    LeastSquares().fit(X, y, qid=qid, eval_set=(X, y))
+    assert "eval_set is one query: pass eval_qid or eval_group" in caplog.text
+    caplog.clear()
+    LeastSquares().fit(X, y, qid=qid, eval_set=(X, y), eval_qid=qid)
+    assert caplog.text == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from rankwell.scoring.description import RankerDescription, default_feature_name
 from rankwell.scoring.evaluation import evaluate_description
 from rankwell.scoring.normaliser import Normaliser, fit_normaliser
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file, write_ranker_file
+
+logger = logging.getLogger("rankwell")
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,11 @@ class Ranker(BaseEstimator):
             raise DataError("there are no documents to learn from: X has no rows.")
         if train.n_features == 0:
             raise DataError("there are no features to learn from: X has no columns. Check that this is the right data.")
+        if not isinstance(X, RankingDataset) and qid is None and group is None:
+            logger.warning("without qid or group all %d rows are one query: pass one of them.", train.n_docs)
         validation = validation_set(eval_set, eval_qid, eval_group, train.n_features)
+        if validation is not None and validation.n_queries == 1 and train.n_queries > 1:
+            logger.warning("eval_set is one query: pass eval_qid or eval_group if its rows belong to several.")
         task = self._training_task(train, validation, callback, init_model)
         self._keep(self._train(task))
         self.metrics_: dict[str, Any] = {}
