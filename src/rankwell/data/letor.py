@@ -5,8 +5,8 @@ to their place, so neither the text nor a second copy of the rows is kept. Resul
 the first bad line is the first of the file, and nothing depends on the number of workers.
 
 Before its first block nothing is known of a file. The widest row so far says how many columns there are; a block with a
-wider one is read again when the storage has been widened. A plain file is counted first, so that its rows are allocated
-once; for a stream the storage grows by a quarter at a time.
+wider one is read again when the storage has been widened. How many rows there are is guessed from the first block and
+the size of the file; where the guess was too low, or nothing tells the size, the storage grows by a quarter at a time.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from contextlib import contextmanager
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.data.decompression import ByteStream, named_errors
+from rankwell.data.decompression import ByteStream
 from rankwell.data.letor_blocks import BlockReading, LineRules
-from rankwell.data.row_storage import GrowingComments, RowStorage
+from rankwell.data.row_storage import GrowingComments, RowStorage, fits_memory
 from rankwell.data.text_blocks import BLOCK_BYTES, LONGEST_LINE, TextBlock, TextBlocks
 from rankwell.errors import DataError, ParameterError
-from rankwell.kernels.cpu.letor_text import LINE_FEED, count_rows
 from rankwell.kernels.reference.letor_text import LineError
 from rankwell.kernels.threads import kernel_threads
 
@@ -35,9 +34,11 @@ logger = logging.getLogger("rankwell")
 MOST_FEATURES = 2**16
 # Query ids that are text are numbered downwards from here, below every integer that is taken for an id.
 FIRST_TEXT_QID = -(2**62)
-# How much the storage grows at a time where the number of rows is not known: slack that takes memory while reading.
+# How much the storage grows at a time where the size of the file does not tell: it takes memory while reading.
 GROWTH = 1.25
-COUNTED_BYTES = 2**19
+# For how many times the rows that are expected room is made: rows are not all of one length, and a decompressor reads
+# ahead. What is not used takes no memory.
+SLACK = 1.25
 
 Progress = Callable[[int, int | None], None]
 
@@ -82,10 +83,7 @@ def read_letor(
     blocks = TextBlocks(stream, block_bytes=block_bytes, longest_line=longest_line)
     reader = _LetorReader(blocks, n_features, comments, on_bad_line == "skip")
     with kernel_threads(n_jobs) as n_workers, ThreadPoolExecutor(n_workers) as pool:
-        n_rows = 0
-        if stream.is_plain_file and stream.size is not None and stream.size > block_bytes:
-            n_rows = _count_rows_of_file(stream.path, stream.size, n_workers, pool)
-        reader.run(pool, n_workers, n_rows, progress)
+        reader.run(pool, n_workers, progress)
     return reader.dataset()
 
 
@@ -110,10 +108,10 @@ class _LetorReader:
         self.n_bad_lines = 0
         self.first_bad_line: BadLineError | None = None
 
-    def run(self, pool: Executor, n_workers: int, n_rows: int, progress: Progress | None) -> None:
-        """Read all blocks; `n_rows` is how many rows the file has at most, 0 where that is not known."""
+    def run(self, pool: Executor, n_workers: int, progress: Progress | None) -> None:
+        """Read all blocks."""
         for block in self.blocks.read(self.leave_out_long_line):
-            self._make_room(block, n_rows)
+            self._make_room(block)
             reading = self._reading(block, self.next_row)
             self.next_row += block.n_rows
             self.under_way.append((reading, pool.submit(reading.run)))
@@ -159,18 +157,31 @@ class _LetorReader:
         rules = LineRules(limit, self.has_qid, self.keep_comments, self.skip_bad_lines)
         return BlockReading(block, self.storage, first_row, self.base, rules)
 
-    def _make_room(self, block: TextBlock, n_rows: int) -> None:
+    def _make_room(self, block: TextBlock) -> None:
         """See that the storage has a place for every row the block can hold."""
         capacity = self.storage.capacity
         if self.next_row + block.n_rows <= capacity:
             return
         self._take_results(leave=0)
         self._close_gaps()
-        wanted = max(n_rows, self.next_row + block.n_rows)
+        needed = self.next_row + block.n_rows
         # Room that closing gaps has won is enough if there is a fair amount of it, or gaps would be closed every time.
-        if GROWTH * wanted > capacity:
-            with self._memory_errors("Read a part of it, or convert it on a machine with more memory."):
-                self.storage.reserve(max(wanted, int(GROWTH * capacity)), self.next_row)
+        if GROWTH * needed <= capacity:
+            return
+        n_rows = max(needed, int(GROWTH * capacity))
+        expected = self._expected_rows(needed)
+        # Pages of a fresh array take no memory before they are written, so it may be as long as the file seems to need.
+        if expected >= 2 * capacity and fits_memory(expected, self.storage.stride):
+            n_rows = max(needed, expected)
+        with self._memory_errors("Read a part of it, or convert it on a machine with more memory."):
+            self.storage.reserve(n_rows, self.next_row)
+
+    def _expected_rows(self, n_rows: int) -> int:
+        """How many rows the file seems to have, where `n_rows` stand in what was read of it; 0 where nothing tells."""
+        n_bytes = self.stream.bytes_taken()
+        if self.stream.size is None or n_bytes == 0:
+            return 0
+        return int(SLACK * n_rows * self.stream.size / n_bytes)
 
     def _close_gaps(self) -> int:
         """Bring all rows together: blank and bad lines were given a place too."""
@@ -248,28 +259,3 @@ class _LetorReader:
             yield
         except DataError as cause:
             raise DataError(f"{self.stream.name}: {cause} {remedy}") from cause
-
-
-def _count_rows_of_file(path: str, size: int, n_workers: int, pool: Executor) -> int:
-    """At most how many rows a plain file has."""
-    edges = [size * worker // n_workers for worker in range(n_workers + 1)]
-    return sum(pool.map(_count_rows_of_range, [path] * n_workers, edges[:-1], edges[1:]))
-
-
-def _count_rows_of_range(path: str, start: int, end: int) -> int:
-    """At most how many rows start in the bytes from `start` to `end` of a file."""
-    n_rows = 0
-    previous = LINE_FEED
-    buffer = bytearray(COUNTED_BYTES)
-    with named_errors(path), open(path, "rb", buffering=0) as file:
-        if start > 0:
-            file.seek(start - 1)
-            previous = file.read(1)[0]
-        while start < end:
-            n_read = file.readinto(memoryview(buffer)[: end - start])
-            if not n_read:
-                break
-            n_rows += int(count_rows(np.frombuffer(buffer, dtype=np.uint8, count=n_read), previous))
-            previous = buffer[n_read - 1]
-            start += n_read
-    return n_rows

@@ -42,6 +42,9 @@ class RowStorage:
         stride = self.stride
         if width > stride:
             stride = max(width, int(GROWTH_IN_WIDTH * stride))
+            if not fits_memory(self.capacity, stride):
+                # More rows were expected than came, perhaps.
+                self.capacity = n_used
             check_memory(self.capacity, stride)
         source = self.features
         n_numbers = self.capacity * stride
@@ -101,15 +104,23 @@ class GrowingComments:
         return RowComments(self._buffer, offsets)
 
 
+def fits_memory(n_rows: int, n_features: int) -> bool:
+    """Whether this machine can hold so many rows."""
+    return _needed_memory(n_rows, n_features) <= available_memory()
+
+
 def check_memory(n_rows: int, n_features: int) -> None:
     """Refuse rows that this machine cannot hold: asking the system for them may end the process."""
-    needed = n_rows * (4 * n_features + 16)
-    available = available_memory()
-    if needed > available:
+    if not fits_memory(n_rows, n_features):
         raise DataError(
-            f"{n_rows} rows of {n_features} features need {needed / 2**30:.1f} GiB as a dense array, and "
-            f"{available / 2**30:.1f} GiB are free."
+            f"{n_rows} rows of {n_features} features need {_needed_memory(n_rows, n_features) / 2**30:.1f} GiB as a "
+            f"dense array, and {available_memory() / 2**30:.1f} GiB are free."
         )
+
+
+def _needed_memory(n_rows: int, n_features: int) -> int:
+    """Bytes of features in float32, and of a label and a query id a row."""
+    return n_rows * (4 * n_features + 16)
 
 
 def available_memory() -> int:
