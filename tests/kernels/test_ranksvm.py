@@ -243,7 +243,7 @@ class TestPreparation:
 
 
 class TestChoiceOfMethod:
-    COSTS = SumCosts(fixed=4.0, per_level=1.0, tree_fixed=10.0, tree_per_bit=2.0)
+    COSTS = SumCosts(few_levels=2, few=1.0, fixed=4.0, per_level=1.0, tree_fixed=10.0, tree_per_bit=2.0)
 
     def test_the_cheaper_one_is_taken_and_named(self, caplog):
         """4 levels: 4 + 4·1 = 8 against 10 + 2·2 = 14; 64 levels: 4 + 64 = 68 against 10 + 2·6 = 22."""
@@ -253,6 +253,12 @@ class TestChoiceOfMethod:
             assert choose_method("auto", sizes, np.array([64, 64]), self.COSTS) == "order-statistic"
         assert "picked direct" in caplog.text
         assert "picked order-statistic" in caplog.text
+
+    def test_few_levels_have_a_cost_of_their_own(self):
+        """Per document: 1 against 10 + 2·1 = 12 with 2 levels, 4 + 20 = 24 against 10 + 2·log2 20 = 18.6 with 20."""
+        sizes = np.array([100, 100])
+        assert choose_method("auto", sizes, np.array([2, 20]), self.COSTS) == "direct"
+        assert choose_method("auto", np.array([100, 300]), np.array([2, 20]), self.COSTS) == "order-statistic"
 
     def test_queries_without_pairs_do_not_count(self):
         assert choose_method("auto", np.array([10, 10_000]), np.array([64, 1]), self.COSTS) == "order-statistic"

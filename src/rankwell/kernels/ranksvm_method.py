@@ -1,4 +1,4 @@
-"""Which way of summing over support pairs costs less: by a cost model whose numbers were measured."""
+"""Which way of summing over support pairs costs less, by a model of what one document costs on a kind of device."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ METHODS = ("direct", "order-statistic")
 
 @dataclass(frozen=True)
 class SumCosts:
-    """Measured costs of the sums for one document, in nanoseconds, on one kind of device.
+    """What the sums of one Hessian-vector product cost for one document, in any unit.
 
-    direct : fixed + per_level·(levels of the query)
-    order-statistic : tree_fixed + tree_per_bit·log2(levels of the query)
+    direct : `few` in a query of up to `few_levels` levels, else fixed + per_level·levels
+    order-statistic : tree_fixed + tree_per_bit·log2(levels)
     """
 
+    few_levels: int
+    few: float
     fixed: float
     per_level: float
     tree_fixed: float
@@ -35,7 +37,8 @@ def choose_method(wanted: str, query_sizes: np.ndarray, n_levels: np.ndarray, co
         return wanted
     has_pairs = n_levels > 1
     sizes, levels = query_sizes[has_pairs].astype(np.float64), n_levels[has_pairs].astype(np.float64)
-    direct = float(sizes @ (costs.fixed + costs.per_level * levels))
+    by_level = np.where(levels <= costs.few_levels, costs.few, costs.fixed + costs.per_level * levels)
+    direct = float(sizes @ by_level)
     tree = float(sizes @ (costs.tree_fixed + costs.tree_per_bit * np.log2(levels)))
     method = "direct" if direct <= tree else "order-statistic"
     most = int(n_levels.max(initial=0))

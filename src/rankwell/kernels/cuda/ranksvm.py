@@ -12,8 +12,8 @@ from rankwell.kernels.cuda.ranksvm_features import DenseFeatures, device_feature
 from rankwell.kernels.ranksvm_interface import PairData
 from rankwell.kernels.ranksvm_method import SumCosts, choose_method
 
-# Measured by benchmarks/ranksvm_cuda.py on an H200.
-SUM_COSTS = SumCosts(fixed=1.0, per_level=0.25, tree_fixed=1.0, tree_per_bit=1.0)
+# Scans over a query, as the kernels make them: one for every 4 levels, or one for every bit of a level.
+SUM_COSTS = SumCosts(few_levels=4, few=1.0, fixed=0.0, per_level=0.25, tree_fixed=0.0, tree_per_bit=1.0)
 
 _THREADS = 256
 _FUSED_THREADS = 512
