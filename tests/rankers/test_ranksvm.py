@@ -120,6 +120,21 @@ class TestWhatItLearns:
         np.testing.assert_allclose(one.weights_, two.weights_, rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(one.predict(features), two.predict(features.toarray()), rtol=1e-6, atol=1e-8)
 
+    def test_wide_sparse_features(self):
+        """As text has them: 100,000 features, of which a document has ten."""
+        generator = np.random.default_rng(5)
+        features = sparse.random(300, 100_000, 1e-4, "csr", np.float32, random_state=5)
+        labels = generator.integers(0, 3, 300)
+        ranker = RankSVM(normalize="none", device="cpu").fit(features, labels, group=[100] * 3)
+        assert ranker.converged_
+        unseen = np.asarray(features.sum(axis=0)).ravel() == 0
+        np.testing.assert_array_equal(ranker.weights_[unseen], 0.0)
+        np.testing.assert_allclose(ranker.predict(features), features @ ranker.weights_, rtol=1e-9, atol=1e-12)
+        assert (
+            rankwell.evaluate(labels, ranker.predict(features), metrics="ndcg@10", group=[100] * 3).mean["ndcg@10"]
+            > 0.9
+        )
+
     @pytest.mark.parametrize("normalize", ["query-minmax", "letor"])
     def test_normalising_by_query(self, collection, normalize):
         train, validation = collection
