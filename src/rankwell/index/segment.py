@@ -1,0 +1,190 @@
+"""A segment: the arrays of some of an index's documents, never changed once written.
+
+Vocabulary. A *term* has `lists_per_term` posting lists: one for each stream and, where there is more than one stream,
+a last one for the whole document. List number = term * lists_per_term + stream. A list is cut into *blocks* of up to
+128 postings. `ARRAYS` names every array; all are flat and little-endian.
+
+On disk every page has a checksum. `segment[name]` is an array that was checked whole, on its first use. The arrays that
+grow with the text (postings, positions, blocks, terms, stored fields) are checked by the part instead: take them with
+`unverified(name)` and call `verify_list`, `verify_rows` before the part is read. So no altered byte is ever ranked,
+and opening a segment reads none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from rankwell.errors import FileFormatError
+
+ARRAYS: Mapping[str, str] = {
+    "terms.text": "<u1",
+    "terms.offsets": "<i8",
+    "lists.first_block": "<i8",
+    "lists.doc_freq": "<i4",
+    "lists.occurrences": "<i8",
+    "blocks.last_doc": "<i4",
+    "blocks.data": "<i8",
+    "blocks.positions": "<i8",
+    "blocks.widths": "<u1",
+    "blocks.first_impact": "<i8",
+    "impacts.frequency": "<i4",
+    "impacts.length": "<i4",
+    "postings": "<u1",
+    "positions": "<u1",
+    "documents.lengths": "<i4",
+    "documents.ids.text": "<u1",
+    "documents.ids.offsets": "<i8",
+    "documents.id_hashes": "<u8",
+    "documents.id_order": "<i4",
+    "documents.statics": "<f8",
+    "stored.data": "<u1",
+    "stored.offsets": "<i8",
+    "stored.first_doc": "<i4",
+}
+
+_TERMS_REMEMBERED = 65_536
+_DOCUMENTS_CHECKED = 1
+_POSITIONS_CHECKED = 2
+
+# Checks the bytes [start, stop) of the array of that name against the checksums of their pages, once.
+Verifier = Callable[[str, int, int], None]
+
+
+class Segment:
+    """Arrays by name, what they mean, and their checking on first touch.
+
+    Parameters
+    ----------
+    arrays : every array of `ARRAYS`, with its dtype
+    meta : ``n_docs``, ``n_terms``, ``n_streams``, ``n_statics`` and ``tokens`` (a list: the indexed words of each
+        list column)
+    name : what the segment is called in its index
+    verifier : checks a range of an array's bytes; None where the arrays are in memory and nothing can be altered
+    """
+
+    def __init__(
+        self,
+        arrays: Mapping[str, np.ndarray],
+        meta: Mapping[str, Any],
+        *,
+        name: str = "memory",
+        verifier: Verifier | None = None,
+    ) -> None:
+        self.name = name
+        self.meta = dict(meta)
+        self.n_docs = int(meta["n_docs"])
+        self.n_terms = int(meta["n_terms"])
+        self.n_streams = int(meta["n_streams"])
+        self.n_statics = int(meta["n_statics"])
+        self.lists_per_term = lists_per_term(self.n_streams)
+        self.tokens = tuple(int(count) for count in meta["tokens"])
+        self._arrays = dict(arrays)
+        self._verifier = verifier
+        self._checked_lists = bytearray(self.n_terms * self.lists_per_term if verifier else 0)
+        self._term_numbers: dict[bytes, int] = {}
+
+    @classmethod
+    def in_memory(cls, arrays: Mapping[str, Any], meta: Mapping[str, Any], *, name: str = "memory") -> Segment:
+        """A segment of arrays that never were on disk (tests, and what a sink in memory collected)."""
+        absent = sorted(set(ARRAYS) - set(arrays))
+        if absent:
+            raise FileFormatError(f"a segment needs the arrays {', '.join(absent)} as well.")
+        return cls({key: np.asarray(arrays[key], dtype=ARRAYS[key]) for key in ARRAYS}, meta, name=name)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """The array `name`, checked whole on its first use."""
+        self.verify_rows(name, 0, len(self._arrays[name]))
+        return self._arrays[name]
+
+    def unverified(self, name: str) -> np.ndarray:
+        """The array `name` as it lies there: check what will be read by `verify_list` or `verify_rows` first."""
+        return self._arrays[name]
+
+    def verify_rows(self, name: str, start: int, stop: int) -> None:
+        """Check elements [start, stop) of the array `name`; raises FileFormatError where a byte was altered."""
+        if self._verifier is not None and start < stop:
+            width = self._arrays[name].itemsize
+            self._verifier(name, start * width, stop * width)
+
+    def verify_list(self, list_number: int, *, positions: bool = True) -> None:
+        """Check all that a posting list consists of, its positions too unless they will not be read."""
+        if self._verifier is None:
+            return
+        wanted = _DOCUMENTS_CHECKED | (_POSITIONS_CHECKED if positions else 0)
+        done = self._checked_lists[list_number]
+        if done & wanted == wanted:
+            return
+        if not done & _DOCUMENTS_CHECKED:
+            self._verify_documents(list_number)
+        if positions:
+            self._verify_bytes_of_blocks(list_number, "blocks.positions", "positions")
+        self._checked_lists[list_number] = done | wanted
+
+    def _verify_documents(self, list_number: int) -> None:
+        self.verify_rows("lists.first_block", list_number, list_number + 2)
+        self.verify_rows("lists.doc_freq", list_number, list_number + 1)
+        self.verify_rows("lists.occurrences", list_number, list_number + 1)
+        first, stop = self._blocks(list_number)
+        self.verify_rows("blocks.last_doc", first, stop)
+        self.verify_rows("blocks.widths", first, stop)
+        self.verify_rows("blocks.first_impact", first, stop + 1)
+        impacts = self._arrays["blocks.first_impact"]
+        self.verify_rows("impacts.frequency", int(impacts[first]), int(impacts[stop]))
+        self.verify_rows("impacts.length", int(impacts[first]), int(impacts[stop]))
+        self._verify_bytes_of_blocks(list_number, "blocks.data", "postings")
+
+    def _verify_bytes_of_blocks(self, list_number: int, starts_name: str, bytes_name: str) -> None:
+        """Blocks lie in order in `postings` and `positions`: the next block's start is where a list ends."""
+        first, stop = self._blocks(list_number)
+        if first == stop:
+            return
+        starts, n_bytes = self._arrays[starts_name], len(self._arrays[bytes_name])
+        is_last = stop == len(starts)
+        self.verify_rows(starts_name, first, stop if is_last else stop + 1)
+        self.verify_rows(bytes_name, int(starts[first]), n_bytes if is_last else int(starts[stop]))
+
+    def _blocks(self, list_number: int) -> tuple[int, int]:
+        first_block = self._arrays["lists.first_block"]
+        return int(first_block[list_number]), int(first_block[list_number + 1])
+
+    def term(self, term_number: int) -> bytes:
+        """The term of that number, as UTF-8 bytes."""
+        return self._slice("terms", term_number)
+
+    def term_number(self, term: bytes) -> int:
+        """The number of a term, -1 where no document of this segment has it. By bisection, remembered."""
+        known = self._term_numbers.get(term)
+        if known is not None:
+            return known
+        low, high = 0, self.n_terms
+        while low < high:
+            middle = (low + high) // 2
+            if self._slice("terms", middle) < term:
+                low = middle + 1
+            else:
+                high = middle
+        number = low if low < self.n_terms and self._slice("terms", low) == term else -1
+        if len(self._term_numbers) >= _TERMS_REMEMBERED:
+            self._term_numbers.clear()
+        self._term_numbers[term] = number
+        return number
+
+    def id_of(self, doc: int) -> str:
+        """The user's id of the segment's document `doc`."""
+        return self._slice("documents.ids", doc).decode()
+
+    def _slice(self, strings: str, number: int) -> bytes:
+        """String `number` of the pair of arrays `strings`.text, `strings`.offsets."""
+        self.verify_rows(f"{strings}.offsets", number, number + 2)
+        offsets = self._arrays[f"{strings}.offsets"]
+        start, stop = int(offsets[number]), int(offsets[number + 1])
+        self.verify_rows(f"{strings}.text", start, stop)
+        return self._arrays[f"{strings}.text"][start:stop].tobytes()
+
+
+def lists_per_term(n_streams: int) -> int:
+    """Posting lists of a term: one a stream, and one for the whole document where that is not the same."""
+    return 1 if n_streams == 1 else n_streams + 1
