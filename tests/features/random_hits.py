@@ -1,0 +1,111 @@
+"""Hits of made-up documents, with what the statistics of a real collection would be of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rankwell.features.hits import Hits, cell_bases
+
+FIVE_STREAMS = ("body", "anchor", "title", "url")
+
+
+def hits_of_documents(
+    documents: Sequence[dict[str, Sequence[int]]],
+    queries: Sequence[Sequence[int]],
+    *,
+    streams: Sequence[str] = FIVE_STREAMS,
+    candidates: Sequence[Sequence[int]] | None = None,
+    statics: dict[str, Sequence[float]] | None = None,
+) -> Hits:
+    """The hits of queries (words as integers) in documents (streams of such words); every document is a candidate.
+
+    A word below 0 is a gap: it has a place but is not indexed, as a stop word.
+    """
+    n_streams, n_docs = len(streams), len(documents)
+    candidates = [range(n_docs)] * len(queries) if candidates is None else candidates
+    texts = [[np.asarray(document.get(stream, ()), dtype=np.int64) for stream in streams] for document in documents]
+    terms = [list(dict.fromkeys(query)) for query in queries]
+    counts = lambda of, sizes: np.concatenate(([0], np.cumsum([of(size) for size in sizes]))).astype(np.int64)  # noqa: E731
+    chosen = [doc for docs in candidates for doc in docs]
+    cells = [
+        np.flatnonzero(text == term)
+        for query, docs in zip(terms, candidates, strict=True)
+        for doc in docs
+        for term in query
+        for text in texts[doc]
+    ]
+    query_ptr, term_ptr = counts(len, candidates), counts(len, terms)
+    statics = statics or {}
+    whole = [np.concatenate([*document, np.empty(0, np.int64)]) for document in texts]
+    columns = [[*document, together] for document, together in zip(texts, whole, strict=True)]
+    flat_terms = [term for query in terms for term in query]
+    return Hits(
+        streams=tuple(streams),
+        static_names=tuple(statics),
+        n_docs=n_docs,
+        stream_tokens=np.array([sum((d[s] >= 0).sum() for d in columns) for s in range(n_streams + 1)], np.int64),
+        query_ptr=query_ptr,
+        term_ptr=term_ptr,
+        query_frequency=np.array(
+            [list(q).count(t) for q, own in zip(queries, terms, strict=True) for t in own], np.int32
+        ),
+        word_ptr=counts(len, queries),
+        words=np.array([own.index(w) for q, own in zip(queries, terms, strict=True) for w in q], np.int32),
+        doc_freq=np.array(
+            [sum((d[s] == t).any() for d in columns) for t in flat_terms for s in range(n_streams + 1)], np.int64
+        ),
+        occurrences=np.array(
+            [sum((d[s] == t).sum() for d in columns) for t in flat_terms for s in range(n_streams + 1)], np.int64
+        ),
+        lengths=np.array([(text >= 0).sum() for doc in chosen for text in texts[doc]], np.int32),
+        distinct=np.array([len(np.unique(text[text >= 0])) for doc in chosen for text in columns[doc]], np.int32),
+        statics=np.array([column[doc] for doc in chosen for column in statics.values()], np.float32),
+        cell_base=cell_bases(query_ptr, term_ptr, n_streams),
+        cell_ptr=counts(len, cells),
+        positions=np.concatenate([*cells, np.empty(0, np.int64)]).astype(np.int32),
+    ).check()
+
+
+def random_documents(
+    rng: np.random.Generator,
+    n_docs: int,
+    *,
+    streams: Sequence[str] = FIVE_STREAMS,
+    vocabulary: int = 12,
+    longest: int = 30,
+    gaps: float = 0.1,
+) -> list[dict[str, np.ndarray]]:
+    """Documents of few words, so that queries hit often; some streams are absent and some empty."""
+    documents = []
+    for _ in range(n_docs):
+        document = {}
+        for number, stream in enumerate(streams):
+            if rng.random() < 0.15:
+                continue
+            length = int(rng.integers(0, max(2, longest // (1 + 2 * number))))
+            words = rng.integers(0, vocabulary, length)
+            document[stream] = np.where(rng.random(length) < gaps, -1, words)
+        documents.append(document)
+    return documents
+
+
+def random_hits(seed: int, *, n_docs: int = 20, longest: int = 30, streams: Sequence[str] = FIVE_STREAMS) -> Hits:
+    """A batch with the awkward queries: empty, one word, repeated words, words that no document has."""
+    rng = np.random.default_rng(seed)
+    documents = random_documents(rng, n_docs, streams=streams, longest=longest)
+    queries = [
+        rng.integers(0, 12, 4).tolist(),
+        [3],
+        [],
+        [5, 5],
+        [1, 2, 1, 2, 3],
+        [99, 4],
+        [98, 99],
+        rng.integers(0, 14, 9).tolist(),
+    ]
+    candidates = [np.sort(rng.permutation(n_docs)[: rng.integers(0, n_docs + 1)]).tolist() for _ in queries]
+    candidates[0] = list(range(n_docs))
+    statics = {"rank": rng.normal(size=n_docs).tolist(), "age": [float("nan")] * n_docs}
+    return hits_of_documents(documents, queries, streams=streams, candidates=candidates, statics=statics)
