@@ -43,7 +43,7 @@ def test_a_batch_knows_its_sizes():
         ({"lengths": np.zeros(3, np.int32)}, "lengths must have 8 numbers, got 3"),
         ({"lengths": np.full(8, -1, np.int32)}, "lengths must not be negative"),
         ({"words": np.array([0, 1, 1], np.int32)}, "words must be numbers of the query's own terms"),
-        ({"positions": np.array([1, 1, 0, 0, 0], np.int32)}, "positions must be 0 or more and ascend"),
+        ({"positions": np.array([1, 1, 0, 0, 0, 0, 0], np.int32)}, "positions must be 0 or more and ascend"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(change, message):
