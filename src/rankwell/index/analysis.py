@@ -1,0 +1,127 @@
+"""From text to terms: words, folding, stop words, stems; recorded in an index so that queries are cut the same way."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+from rankwell.errors import FileFormatError, ParameterError
+from rankwell.index.stop_words import STOP_WORDS
+from rankwell.kernels.character_kinds import JOINERS
+from rankwell.kernels.reference.words import find_words
+
+# The rule of `kernels.character_kinds` and of `fold`. An index made by another rule would be searched wrongly.
+WORD_RULE = "unicode-1"
+LONGEST_WORD = 255
+
+_WITHOUT_JOINERS = dict.fromkeys(map(ord, JOINERS))
+
+
+class Analysis:
+    """How text becomes terms.
+
+    Parameters
+    ----------
+    stemmer : str or None
+        The name of a Snowball algorithm of PyStemmer ("english", "german", ...); None leaves words as they are.
+    stop_words : str, iterable of str or None
+        Words that are not indexed: a list by its name ("english"), or the words. They still count in positions.
+    """
+
+    def __init__(self, stemmer: str | None = None, stop_words: str | Iterable[str] | None = None) -> None:
+        self.stemmer = stemmer
+        self.stop_words = _stop_words(stop_words)
+        self._stop = frozenset(fold(word) for word in self.stop_words)
+        self._stemmer = None if stemmer is None else _load_stemmer(stemmer)
+
+    def term_of(self, word: bytes) -> bytes | None:
+        """The term of a word as it stands in a text (UTF-8), or None for a stop word."""
+        folded = fold(word.decode("utf-8"))
+        if folded in self._stop:
+            return None
+        if self._stemmer is not None:
+            folded = self._stemmer.stemWord(folded) or folded
+        return folded.encode("utf-8")
+
+    def cut(self, text: str) -> list[tuple[bytes, int]]:
+        """The terms of a text, each with its position: the number of words before it, stop words counted."""
+        terms = []
+        for position, word in enumerate(word.encode("utf-8", "replace") for word in find_words(text)):
+            term = self.term_of(word) if len(word) <= LONGEST_WORD else None
+            if term is not None:
+                terms.append((term, position))
+        return terms
+
+    def to_json(self) -> dict[str, Any]:
+        """What an index records, as a dictionary of JSON values."""
+        return {
+            "words": WORD_RULE,
+            "unicode": unicodedata.unidata_version,
+            "stemmer": self.stemmer,
+            "stop_words": list(self.stop_words),
+        }
+
+    @classmethod
+    def from_json(cls, recorded: dict[str, Any]) -> Analysis:
+        """The analysis that `to_json` recorded."""
+        rule = recorded.get("words")
+        if rule != WORD_RULE:
+            raise FileFormatError(
+                f"the index cuts words by the rule {rule!r}, and this release knows {WORD_RULE!r} only. Open it with "
+                f"the release that built it, or build it again."
+            )
+        return cls(stemmer=recorded.get("stemmer"), stop_words=tuple(recorded.get("stop_words") or ()))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Analysis):
+            return NotImplemented
+        return (self.stemmer, self.stop_words) == (other.stemmer, other.stop_words)
+
+    def __hash__(self) -> int:
+        return hash((self.stemmer, self.stop_words))
+
+    def __repr__(self) -> str:
+        return f"Analysis(stemmer={self.stemmer!r}, stop_words={self.stop_words!r})"
+
+
+def fold(word: str) -> str:
+    """A word without what does not matter: case, width, ligatures, how accents are composed, and joiners.
+
+    ``NFKC(casefold(NFKC(word)))``, as Unicode's caseless matching, with the joiners left out.
+    """
+    if word.isascii():
+        return word.lower()
+    folded = unicodedata.normalize("NFKC", word).casefold()
+    return unicodedata.normalize("NFKC", folded).translate(_WITHOUT_JOINERS)
+
+
+def _stop_words(given: str | Iterable[str] | None) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        if given not in STOP_WORDS:
+            raise ParameterError(
+                f"stop_words must be one of {', '.join(map(repr, STOP_WORDS))}, the words themselves or None, "
+                f"got {given!r}."
+            )
+        return STOP_WORDS[given]
+    words = tuple(given)
+    for word in words:
+        if not isinstance(word, str):
+            raise ParameterError(f"stop_words must be words, got {word!r} of type {type(word).__name__}.")
+    return tuple(sorted(set(words)))
+
+
+def _load_stemmer(name: str) -> Any:
+    try:
+        import Stemmer
+    except ImportError as cause:
+        raise ParameterError(
+            f"stemmer={name!r} needs PyStemmer, which is not installed. Install it (pip install PyStemmer), or pass "
+            f"stemmer=None."
+        ) from cause
+    if name not in Stemmer.algorithms():
+        raise ParameterError(f"stemmer must be None or one of {', '.join(Stemmer.algorithms())}, got {name!r}.")
+    # Each word is stemmed once: a cache would only take memory.
+    return Stemmer.Stemmer(name, 0)

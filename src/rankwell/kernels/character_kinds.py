@@ -1,0 +1,67 @@
+"""What each Unicode character does to words: the rule that the kernel, its reference and queries share.
+
+A letter or digit (categories L and N) belongs to a word together with the letters and digits beside it. A character of
+Han, Hiragana or Katakana, which are written without spaces, is a word of its own. A combining mark (category M), and a
+character that only joins (soft hyphen, zero-width joiners, word joiner), belongs to the word before it and starts none.
+Everything else parts words.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+
+import numpy as np
+
+SEPARATOR, LETTER, ALONE, MARK = 0, 1, 2, 3
+
+# No letter lies behind these planes; what does is a separator, but for the variation selectors of plane 14.
+N_KINDS = 0x34000
+VARIATION_SELECTORS = range(0xE0100, 0xE01F0)
+
+JOINERS = frozenset("\u00ad\u034f\u200c\u200d\u2060\ufeff")
+HALF_WIDTH_MARKS = frozenset("\uff9e\uff9f")
+SCRIPTS_WITHOUT_SPACES = (
+    range(0x3005, 0x3008),
+    range(0x3021, 0x302A),
+    range(0x3031, 0x3036),
+    range(0x3038, 0x3100),
+    range(0x31F0, 0x3200),
+    range(0x3400, 0xA000),
+    range(0xF900, 0xFB00),
+    range(0xFF66, 0xFF9E),
+    range(0x1AFF0, 0x1B170),
+    range(0x20000, 0x40000),
+)
+
+
+def kind_of(character: str) -> int:
+    """`LETTER`, `ALONE`, `MARK` or `SEPARATOR`."""
+    category = unicodedata.category(character)[0]
+    if category == "M" or character in JOINERS or character in HALF_WIDTH_MARKS:
+        return MARK
+    if category not in "LN":
+        return SEPARATOR
+    code = ord(character)
+    return ALONE if any(code in script for script in SCRIPTS_WITHOUT_SPACES) else LETTER
+
+
+@cache
+def kind_table() -> np.ndarray:
+    """The kind of every character before `N_KINDS`, uint8 (N_KINDS,)."""
+    table = np.fromiter((kind_of_category(chr(code)) for code in range(N_KINDS)), dtype=np.uint8, count=N_KINDS)
+    for script in SCRIPTS_WITHOUT_SPACES:
+        part = table[script.start : script.stop]
+        part[part == LETTER] = ALONE
+    for character in JOINERS | HALF_WIDTH_MARKS:
+        table[ord(character)] = MARK
+    table.flags.writeable = False
+    return table
+
+
+def kind_of_category(character: str) -> int:
+    """The kind as far as the general category tells it."""
+    return _KIND_OF_CATEGORY.get(unicodedata.category(character)[0], SEPARATOR)
+
+
+_KIND_OF_CATEGORY = {"L": LETTER, "N": LETTER, "M": MARK}
