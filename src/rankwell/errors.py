@@ -19,7 +19,11 @@ class ParameterError(RankwellError, ValueError):
 
 
 class FileFormatError(RankwellError, ValueError):
-    """A ranker file is damaged, altered, or of a version this release cannot read."""
+    """A file of Rankwell (a ranker, an index) is damaged, altered, or of a version this release cannot read."""
+
+
+class IndexLockedError(RankwellError, RuntimeError):
+    """An index was opened for writing while another writer was at work on it."""
 
 
 class DeviceError(RankwellError, RuntimeError):

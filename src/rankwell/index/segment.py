@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from rankwell.errors import FileFormatError
-
 ARRAYS: Mapping[str, str] = {
     "terms.text": "<u1",
     "terms.offsets": "<i8",
@@ -35,6 +33,7 @@ ARRAYS: Mapping[str, str] = {
     "postings": "<u1",
     "positions": "<u1",
     "documents.lengths": "<i4",
+    "documents.distinct": "<i4",
     "documents.ids.text": "<u1",
     "documents.ids.offsets": "<i8",
     "documents.id_hashes": "<u8",
@@ -63,6 +62,7 @@ class Segment:
         list column)
     name : what the segment is called in its index
     verifier : checks a range of an array's bytes; None where the arrays are in memory and nothing can be altered
+    release : gives back the memory of mapped files
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class Segment:
         *,
         name: str = "memory",
         verifier: Verifier | None = None,
+        release: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
         self.meta = dict(meta)
@@ -83,16 +84,16 @@ class Segment:
         self.tokens = tuple(int(count) for count in meta["tokens"])
         self._arrays = dict(arrays)
         self._verifier = verifier
+        self._release = release
         self._checked_lists = bytearray(self.n_terms * self.lists_per_term if verifier else 0)
         self._term_numbers: dict[bytes, int] = {}
 
     @classmethod
     def in_memory(cls, arrays: Mapping[str, Any], meta: Mapping[str, Any], *, name: str = "memory") -> Segment:
-        """A segment of arrays that never were on disk (tests, and what a sink in memory collected)."""
-        absent = sorted(set(ARRAYS) - set(arrays))
-        if absent:
-            raise FileFormatError(f"a segment needs the arrays {', '.join(absent)} as well.")
-        return cls({key: np.asarray(arrays[key], dtype=ARRAYS[key]) for key in ARRAYS}, meta, name=name)
+        """A segment of arrays that never were on disk (tests, and what a sink collected); those not given are empty."""
+        return cls(
+            {key: np.asarray(arrays.get(key, ()), dtype=dtype) for key, dtype in ARRAYS.items()}, meta, name=name
+        )
 
     def __getitem__(self, name: str) -> np.ndarray:
         """The array `name`, checked whole on its first use."""
@@ -122,6 +123,11 @@ class Segment:
         if positions:
             self._verify_bytes_of_blocks(list_number, "blocks.positions", "positions")
         self._checked_lists[list_number] = done | wanted
+
+    def release(self) -> None:
+        """Give back the memory that mapped files take (a merge reads whole segments once); they stay readable."""
+        if self._release is not None:
+            self._release()
 
     def _verify_documents(self, list_number: int) -> None:
         self.verify_rows("lists.first_block", list_number, list_number + 2)

@@ -38,6 +38,5 @@ class MemorySink:
         """What was collected."""
         if self._meta is None:
             raise RuntimeError("finish() has not been called on this sink.")
-        empty = {name: np.empty(0, dtype=dtype) for name, dtype in ARRAYS.items()}
-        arrays = {name: np.concatenate([empty[name], *pieces]) for name, pieces in self._pieces.items()}
+        arrays = {name: np.concatenate(pieces) for name, pieces in self._pieces.items() if pieces}
         return Segment.in_memory(arrays, self._meta)

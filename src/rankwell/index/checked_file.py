@@ -1,0 +1,141 @@
+"""Files that are written once and checked page by page when they are first read.
+
+A page is 64 KiB and has a CRC-32. The checksums of a file live elsewhere (in the segment's table, which a digest in the
+manifest covers), so a page that was altered, moved or taken from another file does not match. Reading one posting list
+of a large index checks its few pages and no more; a page is checked once for each opening.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rankwell.errors import FileFormatError
+from rankwell.index.storage import Storage
+
+PAGE_BYTES = 65_536
+_BUFFER_BYTES = 16 * PAGE_BYTES
+
+
+@dataclass(frozen=True)
+class PageChecksums:
+    """The size of a file in bytes, and the CRC-32 of each of its pages (uint32)."""
+
+    n_bytes: int
+    checksums: np.ndarray
+
+
+def n_pages(n_bytes: int) -> int:
+    """Pages of a file of that size; the last one may be shorter."""
+    return -(-n_bytes // PAGE_BYTES)
+
+
+class CheckedFileWriter:
+    """Writes one new file and sums its pages on the way."""
+
+    def __init__(self, storage: Storage, path: Path) -> None:
+        self._storage = storage
+        self._file = storage.create(path)
+        self._buffer = bytearray()
+        self._checksums: list[int] = []
+        self.n_bytes = 0
+
+    def append(self, content: bytes | memoryview) -> None:
+        """Add to the end of the file."""
+        rest = memoryview(content).cast("B")
+        self.n_bytes += rest.nbytes
+        while rest.nbytes:
+            taken = min(rest.nbytes, _BUFFER_BYTES - len(self._buffer))
+            self._buffer += rest[:taken]
+            rest = rest[taken:]
+            if len(self._buffer) == _BUFFER_BYTES:
+                self._write_buffer()
+
+    def finish(self) -> PageChecksums:
+        """Write what is left, force it to disk and close."""
+        try:
+            self._write_buffer()
+            self._storage.sync(self._file)
+        finally:
+            self._storage.close(self._file)
+        return PageChecksums(self.n_bytes, np.array(self._checksums, dtype="<u4"))
+
+    def abandon(self) -> None:
+        """Close without caring for the content."""
+        self._storage.close(self._file)
+
+    def _write_buffer(self) -> None:
+        """Every write but the last is of whole pages, so that pages need no checksum that continues."""
+        with memoryview(self._buffer) as content:
+            for start in range(0, len(content), PAGE_BYTES):
+                self._checksums.append(zlib.crc32(content[start : start + PAGE_BYTES]))
+            if content.nbytes:
+                self._storage.append(self._file, content)
+        self._buffer.clear()
+
+
+class CheckedFile:
+    """A file mapped into memory, with the checksums its pages must have.
+
+    Raises FileNotFoundError where the file is gone, FileFormatError where its size is not what was written.
+    """
+
+    def __init__(self, path: Path, pages: PageChecksums) -> None:
+        self.path = path
+        self._pages = pages
+        self._checked = np.zeros(n_pages(pages.n_bytes), dtype=bool)
+        self._n_unchecked = len(self._checked)
+        self._mapping = _map(path, pages.n_bytes)
+        self.content = np.frombuffer(self._mapping, dtype=np.uint8) if self._mapping else np.empty(0, dtype=np.uint8)
+
+    def verify(self, start: int, stop: int) -> None:
+        """Check the pages of bytes [start, stop) that have not been checked before."""
+        if self._n_unchecked == 0:
+            return
+        first, last = start // PAGE_BYTES, n_pages(stop)
+        for page in np.flatnonzero(~self._checked[first:last]) + first:
+            self._verify_page(int(page))
+        # Counted, not counted down: two threads may check one page at the same time.
+        self._n_unchecked = len(self._checked) - int(np.count_nonzero(self._checked))
+
+    def damaged_pages(self) -> list[int]:
+        """Check every page again; the numbers of those that are not what was written."""
+        return [page for page in range(len(self._checked)) if not self._matches(page)]
+
+    def release(self) -> None:
+        """Give back the memory that the mapping uses; what is read later is read from disk again."""
+        if self._mapping:
+            self._mapping.madvise(mmap.MADV_DONTNEED)
+
+    def _verify_page(self, page: int) -> None:
+        if not self._matches(page):
+            start = page * PAGE_BYTES
+            stop = min(start + PAGE_BYTES, self._pages.n_bytes)
+            raise FileFormatError(
+                f"{self.path} was altered after it was written: its bytes {start:,} to {stop:,} do not match their "
+                f"checksum. Restore the file from a copy, or build the index again."
+            )
+        self._checked[page] = True
+
+    def _matches(self, page: int) -> bool:
+        content = self.content[page * PAGE_BYTES : (page + 1) * PAGE_BYTES]
+        return zlib.crc32(content.data) == int(self._pages.checksums[page])
+
+
+def _map(path: Path, n_bytes: int) -> mmap.mmap | None:
+    """The file's bytes, read-only; None for an empty file, which cannot be mapped."""
+    with open(path, "rb") as stream:
+        found = os.fstat(stream.fileno()).st_size
+        if found != n_bytes:
+            raise FileFormatError(
+                f"{path} has {found:,} bytes, {n_bytes:,} were written: it was cut, or replaced. "
+                f"Restore the file from a copy, or build the index again."
+            )
+        if n_bytes == 0:
+            return None
+        return mmap.mmap(stream.fileno(), n_bytes, access=mmap.ACCESS_READ)

@@ -1,0 +1,117 @@
+"""The manifest: which files are the index. To replace it is to commit.
+
+One line (format, version, digest of the rest), then JSON. It is written beside its place, forced to disk and renamed,
+so that a reader finds the old one or the new one; every file it names was forced to disk before.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rankwell.errors import DataError, FileFormatError
+from rankwell.index.deletions import Deletions
+from rankwell.index.digest import digest_of
+from rankwell.index.storage import Storage, write_file
+
+FORMAT = "rankwell-index"
+VERSION = 1
+MANIFEST_NAME = "manifest"
+TEMPORARY_NAME = "manifest.new"
+
+_HEADER = re.compile(rb"rankwell-index ([1-9][0-9]{0,8}) ([0-9a-f]{64})")
+
+
+@dataclass(frozen=True)
+class SegmentEntry:
+    """A segment as the manifest names it.
+
+    name : its files are called NAME.table, NAME.arrays, ...
+    n_docs : documents, deleted ones included
+    digest : of its table
+    deletions : the file that says which documents are deleted, or None
+    """
+
+    name: str
+    n_docs: int
+    digest: str
+    deletions: Deletions | None = None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One generation of an index.
+
+    generation : counts commits, from 1
+    next_segment : the number of the next segment; names are never used again
+    schema, analysis : as their classes record themselves
+    segments : in the order their documents were added
+    """
+
+    generation: int
+    next_segment: int
+    schema: dict[str, Any]
+    analysis: dict[str, Any]
+    segments: tuple[SegmentEntry, ...]
+
+    def files_named(self) -> set[str]:
+        """The names of files of deletions; a segment's own files are known by its name."""
+        return {entry.deletions.file for entry in self.segments if entry.deletions is not None}
+
+
+def write_manifest(storage: Storage, folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a new generation and put it in the old one's place. Not durable before `sync_folder`."""
+    body = json.dumps(asdict(manifest), indent=1, allow_nan=False).encode()
+    write_file(storage, folder / TEMPORARY_NAME, f"{FORMAT} {VERSION} {digest_of(body)}\n".encode() + body)
+    storage.rename(folder / TEMPORARY_NAME, folder / MANIFEST_NAME)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of the index in `folder`, checked."""
+    path = folder / MANIFEST_NAME
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as cause:
+        raise DataError(_no_index(folder)) from cause
+    except NotADirectoryError as cause:
+        raise DataError(f"{folder} is a file; an index is a folder. Give the folder that --out named.") from cause
+    header, _, body = content.partition(b"\n")
+    matched = _HEADER.fullmatch(header)
+    if matched is None:
+        raise FileFormatError(f"{path} is not the manifest of an index, or it was altered. {_REMEDY}")
+    version = int(matched[1])
+    if version != VERSION:
+        raise FileFormatError(
+            f"{folder} is an index of format version {version}, this release reads version {VERSION}. Open it with the "
+            f"release that wrote it, or build it again with this one."
+        )
+    if digest_of(body) != matched[2].decode():
+        raise FileFormatError(f"{path} was altered or cut after it was written: its digest does not match. {_REMEDY}")
+    return _parse(path, body)
+
+
+_REMEDY = "Restore the folder from a copy, or build the index again."
+
+
+def _no_index(folder: Path) -> str:
+    if not folder.exists():
+        return f"there is no index {folder}: no such folder. Check the path, or build it with rankwell index build."
+    return (
+        f"{folder} is not an index: it has no file {MANIFEST_NAME!r}. Check the path; a build that was stopped before "
+        f"it had finished leaves none: build it again."
+    )
+
+
+def _parse(path: Path, body: bytes) -> Manifest:
+    try:
+        fields = json.loads(body)
+        segments = tuple(
+            SegmentEntry(**(entry | {"deletions": Deletions(**entry["deletions"]) if entry["deletions"] else None}))
+            for entry in fields.pop("segments")
+        )
+        return Manifest(segments=segments, **fields)
+    except (AttributeError, KeyError, TypeError, ValueError) as cause:
+        raise FileFormatError(f"{path} is unreadable ({cause!r}). {_REMEDY}") from cause

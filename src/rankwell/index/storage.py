@@ -1,0 +1,82 @@
+"""Every change that an index makes to its folder, one method an operation.
+
+An index is only as safe as the order of its writes, so they all go through this small class: tests put another in its
+place that fails, runs out of space or loses what was not forced to disk, at any one operation.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+
+class StorageFile:
+    """A new file that is being written."""
+
+    def __init__(self, path: Path, stream: io.FileIO) -> None:
+        self.path = path
+        self.stream = stream
+
+
+class Storage:
+    """The operating system's files."""
+
+    def make_folder(self, folder: Path) -> None:
+        """Make `folder`, and those it lies in, where they are not there."""
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def create(self, path: Path) -> StorageFile:
+        """A new, empty file; it is an error where `path` exists: files of an index are written once."""
+        return StorageFile(path, open(path, "xb", buffering=0))
+
+    def append(self, file: StorageFile, content: bytes | memoryview) -> None:
+        """Write `content` behind what the file has."""
+        rest = memoryview(content)
+        try:
+            while rest.nbytes:
+                rest = rest[file.stream.write(rest) or 0 :]
+        except OSError as error:
+            # The operating system does not say which file it was; the user should know.
+            raise OSError(error.errno, error.strerror, str(file.path)) from error
+
+    def sync(self, file: StorageFile) -> None:
+        """Force the file's content to disk."""
+        try:
+            os.fsync(file.stream.fileno())
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(file.path)) from error
+
+    def close(self, file: StorageFile) -> None:
+        """Nothing more is written."""
+        file.stream.close()
+
+    def rename(self, source: Path, target: Path) -> None:
+        """`source` takes the place of `target`, at once."""
+        os.replace(source, target)
+
+    def remove(self, path: Path) -> None:
+        """The name goes away; who has the file open keeps it."""
+        path.unlink(missing_ok=True)
+
+    def sync_folder(self, folder: Path) -> None:
+        """Force the folder's names to disk: files created, renamed and removed in it."""
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def list_folder(self, folder: Path) -> list[str]:
+        """The names in `folder`, sorted."""
+        return sorted(os.listdir(folder))
+
+
+def write_file(storage: Storage, path: Path, content: bytes) -> None:
+    """A new file with `content`, forced to disk. Its name is not, before `sync_folder`."""
+    file = storage.create(path)
+    try:
+        storage.append(file, content)
+        storage.sync(file)
+    finally:
+        storage.close(file)
