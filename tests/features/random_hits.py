@@ -21,8 +21,9 @@ def hits_of_documents(
 ) -> Hits:
     """The hits of queries (words as integers) in documents (streams of such words); every document is a candidate.
 
-    A word below 0 is a gap: it has a place but is not indexed, as a stop word.
+    A word below 0 is a gap, in documents and queries: it has a place but is not indexed, as a stop word.
     """
+    asked, queries = queries, [[word for word in query if word >= 0] for query in queries]
     n_streams, n_docs = len(streams), len(documents)
     candidates = [range(n_docs)] * len(queries) if candidates is None else candidates
     texts = [[np.asarray(document.get(stream, ()), dtype=np.int64) for stream in streams] for document in documents]
@@ -52,6 +53,9 @@ def hits_of_documents(
             [list(q).count(t) for q, own in zip(queries, terms, strict=True) for t in own], np.int32
         ),
         word_ptr=counts(len, queries),
+        word_places=np.concatenate([np.flatnonzero(np.asarray(q) >= 0) for q in asked] or [np.empty(0)]).astype(
+            np.int32
+        ),
         words=np.array([own.index(w) for q, own in zip(queries, terms, strict=True) for w in q], np.int32),
         doc_freq=np.array(
             [sum((d[s] == t).any() for d in columns) for t in flat_terms for s in range(n_streams + 1)], np.int64
@@ -100,7 +104,7 @@ def random_hits(seed: int, *, n_docs: int = 20, longest: int = 30, streams: Sequ
         [3],
         [],
         [5, 5],
-        [1, 2, 1, 2, 3],
+        [1, 2, 1, -1, 2, 3],
         [99, 4],
         [98, 99],
         rng.integers(0, 14, 9).tolist(),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwell.errors import DataError
+from rankwell.kernels.feature_rules import HitArrays
 
 WHOLE = "whole"
 """The name of the whole document among the streams."""
@@ -29,6 +30,7 @@ class Hits:
     term_ptr : int64 (Q + 1,), distinct terms of each query, in the order of their first occurrence
     query_frequency : int32 (T,), how often a term stands in its query
     word_ptr : int64 (Q + 1,); words : int32 (W,), the query's words in order, as numbers of its own terms
+    word_places : int32 (W,), ascending: where they stand in the query; a stop word leaves a gap, as in a document
     doc_freq, occurrences : int64 (T · (S + 1),), term-major: documents with the term, and how often it stands in them
     lengths : int32 (N · S,), candidate-major: words of a candidate's stream
     distinct : int32 (N · (S + 1),), candidate-major: how many different terms are among them
@@ -48,6 +50,7 @@ class Hits:
     query_frequency: np.ndarray
     word_ptr: np.ndarray
     words: np.ndarray
+    word_places: np.ndarray
     doc_freq: np.ndarray
     occurrences: np.ndarray
     lengths: np.ndarray
@@ -77,6 +80,10 @@ class Hits:
     def n_hits(self) -> int:
         return len(self.positions)
 
+    def for_kernels(self) -> HitArrays:
+        """The arrays as kernels take them."""
+        return HitArrays(**{name: getattr(self, name) for name in HitArrays._fields})
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Every array by its name, in the order of the fields."""
         return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
@@ -101,6 +108,7 @@ class Hits:
 _DTYPES = {
     "query_frequency": np.int32,
     "words": np.int32,
+    "word_places": np.int32,
     "lengths": np.int32,
     "distinct": np.int32,
     "positions": np.int32,
@@ -147,6 +155,7 @@ def _check_shapes(hits: Hits) -> None:
         "stream_tokens": columns,
         "query_frequency": hits.n_terms,
         "words": int(hits.word_ptr[-1]),
+        "word_places": int(hits.word_ptr[-1]),
         "doc_freq": hits.n_terms * columns,
         "occurrences": hits.n_terms * columns,
         "lengths": hits.n_candidates * hits.n_streams,
@@ -167,10 +176,15 @@ def _check_values(hits: Hits) -> None:
     n_terms_of_words = np.repeat(np.diff(hits.term_ptr), np.diff(hits.word_ptr))
     if (hits.words >= n_terms_of_words).any():
         raise DataError("hits: words must be numbers of the query's own terms.")
-    if hits.n_hits == 0:
-        return
-    rises = np.diff(hits.positions) > 0
-    starts = hits.cell_ptr[1:-1]
-    rises[starts[(starts > 0) & (starts < hits.n_hits)] - 1] = True
-    if hits.positions.min() < 0 or not rises.all():
+    if not _ascend(hits.word_places, hits.word_ptr):
+        raise DataError("hits: word_places must be 0 or more and ascend within a query.")
+    if not _ascend(hits.positions, hits.cell_ptr):
         raise DataError("hits: positions must be 0 or more and ascend within a cell.")
+
+
+def _ascend(values: np.ndarray, pointer: np.ndarray) -> bool:
+    """Whether values are 0 or more and rise strictly within each of the stretches that `pointer` cuts."""
+    rises = np.diff(values) > 0
+    starts = pointer[1:-1]
+    rises[starts[(starts > 0) & (starts < len(values))] - 1] = True
+    return bool(rises.all()) and values.min(initial=0) >= 0
