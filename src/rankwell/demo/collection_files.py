@@ -1,0 +1,46 @@
+"""The files of a collection: documents as JSON lines, queries as tab-separated text, judgements as TREC writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rankwell.demo.known_items import KnownItem
+
+DOCUMENTS = "documents.jsonl"
+
+
+def write_documents(documents: Iterable[dict[str, Any]], folder: Path) -> Path:
+    """Write one document a line; returns the file."""
+    path = folder / DOCUMENTS
+    path.write_text("".join(f"{json.dumps(document, ensure_ascii=False)}\n" for document in documents), "utf-8")
+    return path
+
+
+def write_queries(
+    part: str, known_items: Sequence[KnownItem], numbers: Sequence[int], folder: Path
+) -> tuple[Path, Path]:
+    """Write the queries of a part and their judgements.
+
+    Parameters
+    ----------
+    part : str
+        Beginning of the files' names: `train` gives ``train.queries.tsv`` and ``train.qrels``.
+    known_items : sequence of KnownItem
+    numbers : sequence of int
+        Which of them belong to the part; a query's id is its number, counted from 1.
+
+    Returns
+    -------
+    queries, judgements : Path
+        Lines ``id <tab> query`` and ``id 0 document grade``.
+    """
+    queries, judgements = folder / f"{part}.queries.tsv", folder / f"{part}.qrels"
+    queries.write_text("".join(f"{number + 1}\t{known_items[number].query}\n" for number in numbers), "utf-8")
+    lines = (
+        f"{number + 1} 0 {name} {grade}\n" for number in numbers for name, grade in known_items[number].grades.items()
+    )
+    judgements.write_text("".join(lines), "utf-8")
+    return queries, judgements
