@@ -96,3 +96,11 @@ def test_mistakes_are_one_line(rankwell: Command, files: Path, arguments: tuple[
     assert outcome.stderr.startswith("error: ")
     assert outcome.stderr.count("\n") == 1
     assert not (files / "out.txt").exists()
+
+
+def test_the_first_rounds_alone(rankwell: Command, files: Path) -> None:
+    rankwell("train", "rankboost", "train.txt", "--out", "boosted.rank", "--set", "n_rounds=5")
+    rankwell("train", "rankboost", "train.txt", "--out", "short.rank", "--set", "n_rounds=2")
+    first = rankwell("predict", "boosted.rank", "test.txt", "--out", "-", "--rounds", "2")
+    short = rankwell("predict", "short.rank", "test.txt", "--out", "-")
+    assert first.stdout == short.stdout != ""

@@ -181,3 +181,21 @@ def test_rows_without_queries_are_one_query_and_that_is_said(caplog):
     caplog.clear()
     LeastSquares().fit(X, y, qid=qid, eval_set=(X, y), eval_qid=qid)
     assert caplog.text == ""
+
+
+def test_a_folder_is_no_ranker_file(tmp_path):
+    X, y, qid = judged()
+    ranker = LeastSquares().fit(X, y, qid=qid)
+    with pytest.raises(DataError, match="is a folder. Give the name of a file in it"):
+        ranker.save(tmp_path)
+    with pytest.raises(rankwell.FileFormatError, match="is a folder, not a ranker file"):
+        rankwell.load(tmp_path)
+
+
+def test_only_a_sum_of_rounds_has_first_rounds():
+    X, y, qid = judged()
+    ranker = LeastSquares().fit(X, y, qid=qid)
+    with pytest.raises(ParameterError, match="only a sum of trees has scores after some of its rounds"):
+        ranker.predict(X, n_rounds=1)
+    with pytest.raises(ParameterError, match="device must be one of"):
+        ranker.predict(X, device="tpu")

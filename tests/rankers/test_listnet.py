@@ -195,7 +195,7 @@ def test_plot_of_the_history(tmp_path):
         ({"activation": "step"}, "activation must be one of"),
         ({"output_activation": "step"}, "output_activation must be one of"),
         ({"learning_rate": -1.0}, "learning_rate must be a finite number above 0"),
-        ({"dropout": 1.0}, "dropout must be at least 0 and below 1"),
+        ({"dropout": 1.0}, "dropout must be a finite number at least 0 and below 1"),
         ({"batch_queries": 0}, "batch_queries must be 1 or more"),
         ({"n_epochs": 0}, "n_epochs must be 1 or more"),
         ({"precision": "float16"}, "precision must be 'float32' or 'fixedN'"),

@@ -61,7 +61,16 @@ def note_one_query(path: Path, dataset: RankingDataset, *, quiet: bool = False) 
         )
 
 
-def score(model: Path, ranker: Ranker, data: Path, dataset: RankingDataset, *, quiet: bool = False) -> np.ndarray:
+def score(
+    model: Path,
+    ranker: Ranker,
+    data: Path,
+    dataset: RankingDataset,
+    *,
+    n_rounds: int | None = None,
+    device: str = "cpu",
+    quiet: bool = False,
+) -> np.ndarray:
     """The scores of `ranker` (from the file `model`) for `dataset` (from `data`), in the order of the data's rows."""
     from rankwell.data.widening import widened
 
@@ -77,7 +86,7 @@ def score(model: Path, ranker: Ranker, data: Path, dataset: RankingDataset, *, q
             "together. Give data with the features that the ranker was trained on."
         )
     with progress_bar(f"scoring {data} with {model}", quiet=quiet):
-        return ranker.predict(wide)
+        return ranker.predict(wide, n_rounds=n_rounds, device=device)
 
 
 def load_ranker(path: Path) -> Ranker:

@@ -19,6 +19,16 @@ def predict(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="Where the scores are written; - is stdout.")
     ],
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds",
+            metavar="N",
+            help="Score by the first N rounds alone (RankBoost, LightGBM and XGBoost models).",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[str, typer.Option("--device", metavar="NAME", help="Where to score: cpu, cuda or auto.")] = "cpu",
     skip_bad_lines: SkipOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -34,6 +44,7 @@ def predict(
     check_output(out)
     ranker = load_ranker(model)
     dataset = read_data(data, skip_bad_lines=skip_bad_lines, quiet=quiet)
-    write_output(out, format_scores(score(model, ranker, data, dataset, quiet=quiet)))
+    scores = score(model, ranker, data, dataset, n_rounds=rounds, device=device, quiet=quiet)
+    write_output(out, format_scores(scores))
     if str(out) != "-":
         say(f"{dataset.n_docs} scores written to {out}", quiet=quiet)

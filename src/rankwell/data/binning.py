@@ -18,6 +18,7 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, NotFittedError, ParameterError
 from rankwell.kernels.threads import kernel_threads
+from rankwell.parameters import check_choice, is_whole_number
 
 STRATEGIES = ("width", "quantile")
 LAYOUTS = ("rows", "features", "interleaved16")
@@ -57,12 +58,11 @@ class Binner:
         subsample: int | None = 200_000,
         random_state: int = 0,
     ) -> None:
-        if not 2 <= n_bins <= MOST_BINS:
+        if not is_whole_number(n_bins) or not 2 <= n_bins <= MOST_BINS:
             raise ParameterError(
-                f"n_bins must be from 2 to {MOST_BINS}, the missing values' bin included, got {n_bins}."
+                f"n_bins must be from 2 to {MOST_BINS}, the missing values' bin included, got {n_bins!r}."
             )
-        if strategy not in STRATEGIES:
-            raise ParameterError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}, got {strategy!r}.")
+        check_choice("strategy", strategy, STRATEGIES)
         if subsample is not None and subsample < 1:
             raise ParameterError(f"subsample must be a number of rows, 1 or more, or None for all, got {subsample}.")
         self.n_bins = n_bins
@@ -100,8 +100,7 @@ class Binner:
             "interleaved16": (n_features / 16 rounded up, n_docs, 16), feature ``16 * group + lane`` at
             ``[group, doc, lane]``. What is rounded up is bin 0.
         """
-        if layout not in LAYOUTS:
-            raise ParameterError(f"layout must be one of {', '.join(map(repr, LAYOUTS))}, got {layout!r}.")
+        check_choice("layout", layout, LAYOUTS)
         features = _features_of(data)
         table = self._fitted_table()
         if features.shape[1] != len(table):

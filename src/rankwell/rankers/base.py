@@ -188,7 +188,9 @@ class Ranker(BaseEstimator):
         self.history_ = model.history
         self.n_features_in_ = model.description.n_features
 
-    def predict(self, X: Any, *, qid: Any = None, group: Any = None) -> np.ndarray:
+    def predict(
+        self, X: Any, *, qid: Any = None, group: Any = None, n_rounds: int | None = None, device: str = "cpu"
+    ) -> np.ndarray:
         """Score every row; the larger, the better. Scores compare within a query.
 
         Parameters
@@ -196,6 +198,10 @@ class Ranker(BaseEstimator):
         X : RankingDataset; or array, sparse matrix, frame of shape (n_docs, n_features)
         qid, group : array, optional
             Needed where the normaliser works by query.
+        n_rounds : int, optional
+            Score by the first so many rounds alone, where the model is a sum of rounds (boosting).
+        device : "cpu", "cuda" or "auto"
+            Where rows are scored; the model may have been trained anywhere.
 
         Returns
         -------
@@ -209,7 +215,7 @@ class Ranker(BaseEstimator):
                 f"this ranker was trained with normalize={description.normaliser.name!r}, which works by query: "
                 "pass qid (the query of each row) or group (rows in each query)."
             )
-        return dataset.to_user_order(evaluate_description(description, dataset))
+        return dataset.to_user_order(evaluate_description(description, dataset, n_rounds=n_rounds, device=device))
 
     def rank(self, X: Any, *, qid: Any = None, group: Any = None) -> list[np.ndarray]:
         """The documents of each query, best first; equal scores keep their order.

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError
+from rankwell.parameters import check_number
 from rankwell.rankers.base import Ranker, TrainedModel, TrainingStep, TrainingTask
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
 
@@ -35,8 +36,7 @@ class LeastSquares(Ranker):
         self.normalize = normalize
 
     def _check_parameters(self) -> None:
-        if not (np.isfinite(self.ridge) and self.ridge >= 0):
-            raise ParameterError(f"ridge must be a finite number of 0 or more, got {self.ridge}.")
+        check_number("ridge", self.ridge, least=0)
 
     def _train(self, task: TrainingTask) -> TrainedModel:
         gram, moment, count = _normal_equations(task.train)

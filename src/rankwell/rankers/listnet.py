@@ -21,6 +21,7 @@ from rankwell.kernels.list_losses import (
     list_loss,
 )
 from rankwell.metrics.conventions import DEFAULT
+from rankwell.parameters import check_choice, check_whole_number
 from rankwell.rankers.neural import NeuralRanker
 
 SAMPLINGS = {"exact": EXACT, "stochastic": STOCHASTIC, "position-aware": POSITION_AWARE}
@@ -121,21 +122,15 @@ class ListNet(NeuralRanker):
         self.sample_distribution = sample_distribution
 
     def _check_parameters(self) -> None:
-        if self.k < 1:
-            raise ParameterError(f"k must be 1 or more, got {self.k}.")
-        if self.sampling not in SAMPLINGS:
-            allowed = ", ".join(map(repr, SAMPLINGS))
-            raise ParameterError(f"sampling must be one of {allowed}, got {self.sampling!r}.")
+        check_whole_number("k", self.k, least=1)
+        check_choice("sampling", self.sampling, SAMPLINGS)
         if self.sampling == "exact" and self.k > MOST_EXACT_PLACES:
             raise ParameterError(
                 f"the exact loss goes up to k = {MOST_EXACT_PLACES}, got {self.k}. "
                 "Use sampling='stochastic' or 'position-aware'."
             )
-        if self.sample_size < 1:
-            raise ParameterError(f"sample_size must be 1 or more, got {self.sample_size}.")
-        if self.sample_distribution not in DISTRIBUTIONS:
-            allowed = ", ".join(map(repr, DISTRIBUTIONS))
-            raise ParameterError(f"sample_distribution must be one of {allowed}, got {self.sample_distribution!r}.")
+        check_whole_number("sample_size", self.sample_size, least=1)
+        check_choice("sample_distribution", self.sample_distribution, DISTRIBUTIONS)
         if self.sampling == "position-aware":
             self._check_factors()
         super()._check_parameters()

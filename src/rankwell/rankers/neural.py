@@ -30,6 +30,7 @@ from rankwell.kernels.network_shape import NetworkShape, network_shape, pack_lay
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT, get_convention
 from rankwell.metrics.names import parse_metric
+from rankwell.parameters import check_choice, check_number, check_whole_number, is_whole_number
 from rankwell.rankers.base import Ranker, TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
 from rankwell.rankers.early_stopping import EarlyStopping, check_early_stopping
@@ -164,17 +165,17 @@ class NeuralRanker(Ranker):
         raise TypeError(f"{type(self).__name__} does not say its loss: it must define _list_loss.")
 
     def _check_parameters(self) -> None:
-        if any(int(units) != units or units < 1 for units in self.hidden):
-            raise ParameterError(f"hidden must be whole numbers of units from 1 up, one a layer, got {self.hidden}.")
-        for name, allowed in (("activation", tuple(ACTIVATIONS)), ("output_activation", OUTPUTS)):
-            if getattr(self, name) not in allowed:
-                listed = ", ".join(map(repr, allowed))
-                raise ParameterError(f"{name} must be one of {listed}, got {getattr(self, name)!r}.")
-        for name in ("batch_queries", "n_epochs", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} must be 1 or more, got {getattr(self, name)}.")
-        if not 0 <= self.dropout < 1:
-            raise ParameterError(f"dropout must be at least 0 and below 1, got {self.dropout}.")
+        layers = self.hidden if isinstance(self.hidden, tuple | list) else (None,)
+        if not all(is_whole_number(units) and units >= 1 for units in layers):
+            raise ParameterError(
+                f"hidden must be whole numbers of units from 1 up, one a layer, as in (15,), got {self.hidden!r}."
+            )
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("output_activation", self.output_activation, OUTPUTS)
+        for name in ("batch_queries", "n_epochs", "checkpoint_every", "fixed_point_batches"):
+            check_whole_number(name, getattr(self, name), least=1)
+        check_whole_number("random_state", self.random_state, least=0)
+        check_number("dropout", self.dropout, least=0, below=1)
         self._first_order().check()
         parse_metric(self.eval_metric)
         get_convention(self.eval_convention)
@@ -183,12 +184,7 @@ class NeuralRanker(Ranker):
     def _check_precision(self) -> None:
         bits_of_precision(self.precision)
         check_swap(self.swap, has_validation=True)
-        if self.fixed_point not in METHODS:
-            raise ParameterError(
-                f"fixed_point must be one of {', '.join(map(repr, METHODS))}, got {self.fixed_point!r}."
-            )
-        if self.fixed_point_batches < 1:
-            raise ParameterError(f"fixed_point_batches must be 1 or more, got {self.fixed_point_batches}.")
+        check_choice("fixed_point", self.fixed_point, METHODS)
         if self._is_fixed_point() and self.hidden and self.activation != "sigmoid":
             raise ParameterError(
                 f"fixed point holds hidden outputs in [0, 1]: use activation='sigmoid', got {self.activation!r}."

@@ -20,11 +20,11 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
-from rankwell.errors import ParameterError
 from rankwell.kernels.rankboost_interface import PairList
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT, get_convention
 from rankwell.metrics.names import parse_metric
+from rankwell.parameters import check_choice, check_whole_number
 from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask, as_dataset, validation_set
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
 from rankwell.rankers.early_stopping import EarlyStopping, check_early_stopping
@@ -119,15 +119,13 @@ class RankBoost(Ranker):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        if self.n_rounds < 1:
-            raise ParameterError(f"n_rounds must be 1 or more, got {self.n_rounds}.")
-        if not 2 <= self.n_bins <= MOST_BINS:
-            raise ParameterError(f"n_bins must be from 2 to {MOST_BINS}, got {self.n_bins}.")
-        if self.checkpoint_every < 1:
-            raise ParameterError(f"checkpoint_every must be 1 or more, got {self.checkpoint_every}.")
-        _check_choice("binning", self.binning, STRATEGIES)
-        _check_choice("weak_learner", self.weak_learner, WEAK_LEARNERS)
-        _check_choice("pair_weight", self.pair_weight, PAIR_WEIGHTS)
+        check_whole_number("n_rounds", self.n_rounds, least=1)
+        check_whole_number("n_bins", self.n_bins, least=2, most=MOST_BINS)
+        check_whole_number("checkpoint_every", self.checkpoint_every, least=1)
+        check_whole_number("random_state", self.random_state, least=0)
+        check_choice("binning", self.binning, STRATEGIES)
+        check_choice("weak_learner", self.weak_learner, WEAK_LEARNERS)
+        check_choice("pair_weight", self.pair_weight, PAIR_WEIGHTS)
         parse_metric(self.eval_metric)
         get_convention(self.eval_convention)
 
@@ -232,16 +230,17 @@ class RankBoost(Ranker):
     def feature_importances_(self) -> np.ndarray:
         return self.weak_rankers_.importance(self._fitted_description().n_features)
 
-    def predict(self, X: Any, *, qid: Any = None, group: Any = None, n_rounds: int | None = None) -> np.ndarray:
+    def predict(
+        self, X: Any, *, qid: Any = None, group: Any = None, n_rounds: int | None = None, device: str = "cpu"
+    ) -> np.ndarray:
         """Score every row, as `Ranker.predict` does; with `n_rounds`, by the first so many rounds alone."""
         if n_rounds is None:
-            return super().predict(X, qid=qid, group=group)
-        if n_rounds < 0:
-            raise ParameterError(f"n_rounds must be 0 or more, got {n_rounds}.")
+            return super().predict(X, qid=qid, group=group, device=device)
+        check_whole_number("n_rounds", n_rounds, least=0)
         whole = self._fitted_description()
         first = RankBoost(normalize=self.normalize)
         first.description_ = _description(self.weak_rankers_.first(n_rounds), whole.feature_names, whole.normaliser)
-        return first.predict(X, qid=qid, group=group)
+        return first.predict(X, qid=qid, group=group, device=device)
 
     def staged_predict(self, X: Any, *, qid: Any = None, group: Any = None) -> Iterator[np.ndarray]:
         """The scores after each round, from the first to the last.
@@ -276,8 +275,3 @@ class RankBoost(Ranker):
 
 def _description(rankers: WeakRankers, feature_names: tuple[str, ...], normaliser: Normaliser) -> RankerDescription:
     return RankerDescription(feature_names, normaliser, inputs=(rankers.inputs(),), layers=(Sum(),))
-
-
-def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")

@@ -25,6 +25,7 @@ from rankwell.kernels.ranksvm_interface import PairData
 from rankwell.kernels.ranksvm_method import METHODS
 from rankwell.metrics.conventions import DEFAULT, get_convention
 from rankwell.metrics.names import parse_metric
+from rankwell.parameters import check_choice, check_whole_number, is_number
 from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask, validation_set
 from rankwell.rankers.early_stopping import check_early_stopping
 from rankwell.rankers.history_plot import plot_history
@@ -122,15 +123,12 @@ class RankSVM(Ranker):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        if self.C != "auto" and not (_is_number(self.C) and math.isfinite(self.C) and self.C > 0):
+        if self.C != "auto" and not (is_number(self.C) and math.isfinite(self.C) and self.C > 0):
             raise ParameterError(f"C must be a finite number above 0, or 'auto', got {self.C!r}.")
-        if not (_is_number(self.tol) and 0 < self.tol < 1):
+        if not (is_number(self.tol) and 0 < self.tol < 1):
             raise ParameterError(f"tol must be between 0 and 1, got {self.tol!r}.")
-        if not self.max_iter >= 1:
-            raise ParameterError(f"max_iter must be 1 or more, got {self.max_iter}.")
-        if self.method not in ("auto", *METHODS):
-            allowed = ", ".join(repr(name) for name in ("auto", *METHODS))
-            raise ParameterError(f"method must be one of {allowed}, got {self.method!r}.")
+        check_whole_number("max_iter", self.max_iter, least=1)
+        check_choice("method", self.method, ("auto", *METHODS))
         parse_metric(self.eval_metric)
         get_convention(self.eval_convention)
 
@@ -268,7 +266,3 @@ class RankSVM(Ranker):
 
 def _weights_of(ranker: Ranker | None) -> np.ndarray | None:
     return ranker.weights_ if isinstance(ranker, RankSVM) else None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -9,6 +9,7 @@ kind, and runs the layers over them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -53,6 +54,7 @@ def evaluate_description(
     *,
     n_jobs: int | None = None,
     n_rounds: int | None = None,
+    device: str = "cpu",
 ) -> np.ndarray:
     """Score every row of `dataset`, in the dataset's order; with `n_rounds`, by the first rounds of boosting alone.
 
@@ -60,15 +62,18 @@ def evaluate_description(
     -------
     float64 array (n_docs,)
     """
-    evaluator = prepared(description)
     features = description.normaliser.apply(dataset)
+    score: Callable[[np.ndarray], np.ndarray]
+    if choose_device(device, ("cpu", "cuda")) == "cpu":
+        score = partial(prepared(description).score, n_jobs=n_jobs, n_rounds=n_rounds)
+    else:
+        score = partial(make_evaluator(description, "cuda").score, n_rounds=n_rounds)
     if not sparse.issparse(features):
-        return evaluator.score(features, n_jobs=n_jobs, n_rounds=n_rounds)
+        return score(features)
     scores = np.empty(dataset.n_docs)
     at_a_time = max(1, min(_SPARSE_ROWS, _SPARSE_NUMBERS // max(1, dataset.n_features)))
     for start in range(0, dataset.n_docs, at_a_time):
-        rows = features[start : start + at_a_time].toarray()
-        scores[start : start + at_a_time] = evaluator.score(rows, n_jobs=n_jobs, n_rounds=n_rounds)
+        scores[start : start + at_a_time] = score(features[start : start + at_a_time].toarray())
     return scores
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwell.errors import FileFormatError
+from rankwell.errors import DataError, FileFormatError
 from rankwell.scoring.description import RankerDescription
 
 FORMAT = "rankwell-ranker"
@@ -116,6 +116,8 @@ def is_ranker_file(path: str | os.PathLike[str]) -> bool:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write `content` beside `path`, force it to disk and rename it: `path` holds the old or the new, never a mix."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder. Give the name of a file in it.")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
@@ -132,13 +134,13 @@ def replace_file(path: Path, content: bytes) -> None:
 def _open(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     from safetensors import SafetensorError, safe_open
 
+    if os.path.isdir(path):
+        raise FileFormatError(f"{path} is a folder, not a ranker file.")
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
             return dict(file.metadata() or {}), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError as cause:
         raise FileFormatError(f"there is no file {path}.") from cause
-    except IsADirectoryError as cause:
-        raise FileFormatError(f"{path} is a folder, not a ranker file.") from cause
     except (SafetensorError, OSError, ValueError) as cause:
         raise FileFormatError(f"{path} is not a ranker file, or it was cut short ({cause}).") from cause
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from rankwell.errors import ParameterError
 from rankwell.kernels.optimizer_settings import ADAM, SGD, OptimizerSettings
+from rankwell.parameters import check_choice, check_number
 
 OPTIMIZERS = ("sgd", "adam")
 
@@ -34,17 +33,11 @@ class FirstOrder:
 
     def check(self) -> None:
         """Raise ParameterError for a setting outside what is allowed."""
-        if self.optimizer not in OPTIMIZERS:
-            allowed = ", ".join(map(repr, OPTIMIZERS))
-            raise ParameterError(f"optimizer must be one of {allowed}, got {self.optimizer!r}.")
-        if not (np.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise ParameterError(f"learning_rate must be a finite number above 0, got {self.learning_rate}.")
-        for name in ("lr_decay", "weight_decay"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0):
-                raise ParameterError(f"{name} must be a finite number of 0 or more, got {value}.")
-        if not 0 <= self.momentum < 1:
-            raise ParameterError(f"momentum must be at least 0 and below 1, got {self.momentum}.")
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_number("learning_rate", self.learning_rate, above=0)
+        check_number("lr_decay", self.lr_decay, least=0)
+        check_number("weight_decay", self.weight_decay, least=0)
+        check_number("momentum", self.momentum, least=0, below=1)
         if self.momentum > 0 and self.optimizer != "sgd":
             raise ParameterError("momentum is for optimizer='sgd'; Adam has its own (beta1). Leave it at 0.")
 
