@@ -186,7 +186,7 @@ def test_rows_without_queries_are_one_query_and_that_is_said(caplog):
 def test_a_folder_is_no_ranker_file(tmp_path):
     X, y, qid = judged()
     ranker = LeastSquares().fit(X, y, qid=qid)
-    with pytest.raises(DataError, match="is a folder. Give the name of a file in it"):
+    with pytest.raises(DataError, match=r"is a folder. Give the name of a file in it"):
         ranker.save(tmp_path)
     with pytest.raises(rankwell.FileFormatError, match="is a folder, not a ranker file"):
         rankwell.load(tmp_path)
