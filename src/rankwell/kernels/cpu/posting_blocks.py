@@ -1,0 +1,170 @@
+"""Reading posting lists: blocks of up to 128 postings, each value found without decoding the rest.
+
+A block holds its documents as differences from its base (the document after the previous block's last one), then its
+frequencies less one; widths are 1, 2 or 4 bytes a value, the same through a block, so that value j lies at a place
+known in advance. `rankwell.kernels.reference.postings` is the slow definition.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
+
+from rankwell.kernels.cpu.compilation import kernel
+
+BLOCK = 128
+
+
+class PostingArrays(NamedTuple):
+    """A segment's arrays that posting lists consist of; the names in a segment are beside them."""
+
+    first_block: np.ndarray  # int64, lists.first_block
+    doc_freq: np.ndarray  # int32, lists.doc_freq
+    last_doc: np.ndarray  # int32, blocks.last_doc
+    data: np.ndarray  # int64, blocks.data
+    widths: np.ndarray  # uint8, blocks.widths
+    postings: np.ndarray  # uint8, postings
+    first_impact: np.ndarray  # int64, blocks.first_impact
+    impact_frequency: np.ndarray  # int32, impacts.frequency
+    impact_length: np.ndarray  # int32, impacts.length
+
+
+def _loader(bits: int) -> Any:
+    """A compiled ``f(bytes, place)``: the little-endian number of `bits` bits that begins at a byte, as uint32."""
+
+    def load(typing_context: Any, values: Any, place: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer())
+            value = builder.load(pointer, align=1)
+            return value if bits == 32 else builder.zext(value, ir.IntType(32))
+
+        return types.uint32(values, types.intp), generate
+
+    return intrinsic(load)
+
+
+# A block begins at any byte, which NumPy's views cannot express; the processor does not mind.
+_load16, _load32 = _loader(16), _loader(32)
+
+
+@kernel
+def load_value(values, place, code, j):
+    """Value `j` of a run of equally wide values that begins at byte `place`; code 0, 1, 2 is 1, 2, 4 bytes."""
+    if code == 0:
+        return np.int64(values[place + j])
+    if code == 1:
+        return np.int64(_load16(values, place + 2 * j))
+    return np.int64(_load32(values, place + 4 * j))
+
+
+@kernel
+def load_values(values, place, code, add, count, out):
+    """out[j] = value j + add, for j < count; out : int32"""
+    shift = np.int32(add)
+    if code == 0:
+        for j in range(count):
+            out[j] = np.int32(values[place + j]) + shift
+    elif code == 1:
+        for j in range(count):
+            out[j] = np.int32(_load16(values, place + 2 * j)) + shift
+    else:
+        for j in range(count):
+            out[j] = np.int32(_load32(values, place + 4 * j)) + shift
+
+
+@kernel
+def block_size(arrays, list_number, block):
+    """How many postings a block of a list holds: 128, or what is left for the last one."""
+    return min(BLOCK, np.int64(arrays.doc_freq[list_number]) - BLOCK * (block - arrays.first_block[list_number]))
+
+
+@kernel
+def block_base(arrays, list_number, block):
+    """The document that a block's differences count from."""
+    return np.int64(0) if block == arrays.first_block[list_number] else np.int64(arrays.last_doc[block - 1]) + 1
+
+
+@kernel
+def block_documents(arrays, list_number, block, out):
+    """Write a block's documents, ascending, to out (int32, 128 or more); returns how many."""
+    count = block_size(arrays, list_number, block)
+    base = block_base(arrays, list_number, block)
+    load_values(arrays.postings, arrays.data[block], arrays.widths[block] & 3, base, count, out)
+    return count
+
+
+@kernel
+def block_frequencies(arrays, block, count, out):
+    """Write a block's `count` frequencies to out (int32, 128 or more)."""
+    code = arrays.widths[block] & 3
+    place = arrays.data[block] + (count << code)
+    load_values(arrays.postings, place, arrays.widths[block] >> 2 & 3, 1, count, out)
+
+
+@kernel
+def frequency_in_block(arrays, block, count, j):
+    """The frequency of posting `j` of a block with `count` postings."""
+    place = arrays.data[block] + (count << (arrays.widths[block] & 3))
+    return load_value(arrays.postings, place, arrays.widths[block] >> 2 & 3, j) + 1
+
+
+@kernel
+def find_in_block(arrays, list_number, block, doc):
+    """The place of a document in a block, or -1; the block's last document must be `doc` or a later one."""
+    base = block_base(arrays, list_number, block)
+    wanted = doc - base
+    if wanted < 0:
+        return np.int64(-1)
+    code, place = arrays.widths[block] & 3, arrays.data[block]
+    low, high = np.int64(0), block_size(arrays, list_number, block) - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if load_value(arrays.postings, place, code, middle) < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if load_value(arrays.postings, place, code, low) == wanted else np.int64(-1)
+
+
+@kernel
+def seek_block(last_doc, block, stop, doc):
+    """The first block in [block, stop) whose last document is `doc` or a later one; `stop` where there is none.
+
+    By doubling steps, then halving: a few steps where the document is near.
+    """
+    if block >= stop or last_doc[block] >= doc:
+        return block
+    step = np.int64(1)
+    while block + step < stop and last_doc[block + step] < doc:
+        block += step
+        step += step
+    low, high = block + 1, min(block + step, stop)
+    while low < high:
+        middle = (low + high) >> 1
+        if last_doc[middle] < doc:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def block_positions(block_starts, positions, widths, block, frequencies, j, out):
+    """Write the positions of posting `j` of a block, ascending, to out (int32, long enough); returns how many.
+
+    block_starts, positions : a segment's ``blocks.positions`` and ``positions``; frequencies : of the whole block
+    """
+    before = np.int64(0)
+    for i in range(j):
+        before += frequencies[i]
+    code = widths[block] >> 4 & 3
+    count = np.int64(frequencies[j])
+    load_values(positions, block_starts[block] + (before << code), code, 0, count, out)
+    for i in range(1, count):
+        out[i] += out[i - 1]
+    return count
