@@ -43,6 +43,8 @@ def run(bench: Benchmark) -> None:
 
 
 def _measure(bench: Benchmark, name: str, rows: np.ndarray) -> tuple[float, float]:
+    import cupy
+
     description = thesis_ranker(name, shrink=10 if bench.quick else 1)
     cpu, device = RankerEvaluator(description), CudaRankerEvaluator(description)
     pinned = device.pinned_rows(len(rows))
@@ -59,7 +61,7 @@ def _measure(bench: Benchmark, name: str, rows: np.ndarray) -> tuple[float, floa
     repeat = 5 if bench.quick else 30
     on_device = bench.time(f"{name}, device", lambda: device.score(pinned), repeat=repeat)
     pageable = bench.time(f"{name}, device, ordinary memory", lambda: device.score(rows), repeat=repeat)
-    resident = device.to_device(rows)
+    resident = cupy.asarray(rows)
     without = bench.time(
         f"{name}, device, rows there already", lambda: device.score_on_device(resident).get(), repeat=repeat
     )

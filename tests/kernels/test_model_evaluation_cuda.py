@@ -82,6 +82,43 @@ def test_lines_and_dense_layers(kind, activation):
     np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_docs", [511, 512, 513, 1100])
+@pytest.mark.parametrize(("n_inputs", "n_units"), [(1, 16), (32, 63), (33, 64), (95, 65), (700, 130)])
+def test_wide_layers_are_the_same_bits(n_docs, n_inputs, n_units):
+    rng = np.random.default_rng([n_docs, n_units])
+    rows = random_rows(rng, n_docs, 6)
+    layers = [
+        Dense(rng.normal(size=(n_units, n_inputs)), rng.normal(size=n_units), "relu"),
+        Dense(rng.normal(size=(1, n_units)), np.zeros(1)),
+    ]
+    description = describe(6, [random_buckets(rng, n_inputs, 6)], layers)
+    np.testing.assert_array_equal(on_device(description).score(rows), RankerEvaluator(description).score(rows))
+
+
+def test_calls_of_changing_sizes_and_rounds():
+    """Each of these is asked for often enough to be recorded and replayed, and buffers grow in between."""
+    rng = np.random.default_rng(8)
+    description, rows = forest(random_trees(rng, 100, 4, kinds=ALL_KINDS), 4), random_rows(rng, 3000, 4)
+    evaluator, expected = on_device(description), RankerEvaluator(description)
+    for n_docs, n_rounds in [(70, None)] * 4 + [(3000, 40)] * 4 + [(65, None), (96, None), (70, 33)] * 3 + [(1, None)]:
+        start = int(rng.integers(len(rows) - n_docs + 1))
+        part = rows[start : start + n_docs]
+        np.testing.assert_array_equal(
+            evaluator.score(part, n_rounds=n_rounds), expected.score(part, n_rounds=n_rounds), f"{n_docs} {n_rounds}"
+        )
+
+
+def test_rows_on_the_device():
+    import cupy
+
+    rng = np.random.default_rng(9)
+    description, rows = random_ranker(rng), random_rows(rng, 300, 7)
+    evaluator = on_device(description)
+    for n_docs in (300, 300, 300, 17, 300):
+        scores = evaluator.score_on_device(cupy.asarray(rows[:n_docs]))
+        np.testing.assert_array_equal(scores.get(), evaluator.score(rows[:n_docs]))
+
+
 @pytest.mark.parametrize("n_docs", SIZES)
 def test_all_kinds_of_inputs_at_once(n_docs):
     rng = np.random.default_rng(n_docs)

@@ -9,6 +9,8 @@ import numpy as np
 
 from rankwell.errors import DataError, ParameterError
 from rankwell.kernels.cuda import model_evaluation as kernels
+from rankwell.kernels.cuda.buffers import Buffers, copy_to_host
+from rankwell.kernels.cuda.graph import LaunchGraphs, size_class
 from rankwell.kernels.evaluation_rules import ACTIVATIONS, SUM_RUN
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.evaluation import pack_programs, plain_arguments
@@ -42,7 +44,8 @@ class CudaRankerEvaluator:
         self._trees: _DeviceTrees | None = None
         self._inputs: list[tuple[int, FillInputs]] = []
         self._round_size = 1
-        self._buffers: dict[str, Any] = {}
+        self._buffers = Buffers()
+        self._graphs = LaunchGraphs()
         if description.n_rounds is not None:
             trees = description.inputs[0]
             assert isinstance(trees, TreeInputs)
@@ -64,29 +67,57 @@ class CudaRankerEvaluator:
             raise DataError(f"rows must have shape (n_docs, {self.n_features}), got {rows.shape}.")
         if len(rows) == 0:
             return np.empty(0)
-        return self.score_on_device(self.to_device(rows), n_rounds=n_rounds).get()
+        self._check_rounds(n_rounds)
+        n_docs, size = len(rows), size_class(len(rows))
+        with self._graphs.stream as stream:
+            on_device = self._buffers.device("rows", (size, self.n_features), np.float32)
+            scores = self._buffers.pinned("scores", (size,), np.float64)
 
-    def to_device(self, rows: np.ndarray) -> Any:
-        """Rows as `score_on_device` takes them, in an array that the next call uses again."""
-        rows = np.ascontiguousarray(rows, dtype=np.float32)
-        on_device = self._buffer("rows", rows.shape, np.float32)
-        on_device.set(rows)
-        return on_device
+            def launch() -> None:
+                copy_to_host(self._launch_rows(on_device, n_rounds), scores)
+
+            on_device[:n_docs].set(np.ascontiguousarray(rows, dtype=np.float32), stream=stream)
+            self._graphs.run(("to the host", size, n_rounds, self.generation), launch)
+            stream.synchronize()
+        return scores[:n_docs].copy()
 
     def score_on_device(self, rows: Any, *, n_rounds: int | None = None) -> Any:
-        """The same for rows that are on the device already; the scores stay there, in an array that is used again."""
-        n_docs = len(rows)
-        stride = kernels.document_stride(n_docs)
-        columns = self._buffer("columns", (self.n_features, stride), np.float32)
-        kernels.transpose(rows, n_docs, columns)
+        """The same for a CuPy array of rows: the scores stay on the device, in an array that is used again."""
+        import cupy
+
+        self._check_rounds(n_rounds)
+        n_docs, size = len(rows), size_class(len(rows))
+        callers = cupy.cuda.get_current_stream()
+        with self._graphs.stream as stream:
+            stream.wait_event(callers.record())
+            on_device = self._buffers.device("rows", (size, self.n_features), np.float32)
+            on_device[:n_docs] = rows
+            scores = self._buffers.device("scores", (size,), np.float64)
+
+            def launch() -> None:
+                scores[:] = self._launch_rows(on_device, n_rounds)
+
+            self._graphs.run(("on the device", size, n_rounds, self.generation), launch)
+            callers.wait_event(stream.record())
+        return scores[:n_docs]
+
+    @property
+    def generation(self) -> int:
+        """What `launch` does may be recorded and replayed as long as this stays the same."""
+        return self._buffers.generation
+
+    def launch(self, columns: Any, n_docs: int, *, n_rounds: int | None = None) -> Any:
+        """Launch the evaluation of columns on the current stream; the scores, float64 (n_docs,), stay on the device.
+
+        columns : float32 (n_features, stride), on the device; stride is n_docs rounded up to 32
+        """
+        self._check_rounds(n_rounds)
         layers = self._layers
         if self._trees is not None:
             values = self._sum_trees(self._trees, columns, n_docs, n_rounds)
             layers = layers[1:]
-        elif n_rounds is not None:
-            raise ParameterError("only a sum of trees has scores after some of its rounds; this ranker is none.")
         else:
-            values = self._buffer("values", (self._n_inputs, stride), np.float64)
+            values = self._buffers.device("values", (self._n_inputs, columns.shape[1]), np.float64)
             first = 0
             for length, fill in self._inputs:
                 fill(columns, n_docs, values[first : first + length])
@@ -95,18 +126,27 @@ class CudaRankerEvaluator:
             values = layer(values, n_docs, f"layer {number}")
         return values[0, :n_docs]
 
+    def _launch_rows(self, rows: Any, n_rounds: int | None) -> Any:
+        """Whole size classes are evaluated: what lies behind the rows asked for is evaluated and never looked at."""
+        columns = self._buffers.device("columns", (self.n_features, len(rows)), np.float32)
+        kernels.transpose(rows, len(rows), columns)
+        return self.launch(columns, len(rows), n_rounds=n_rounds)
+
+    def _check_rounds(self, n_rounds: int | None) -> None:
+        if n_rounds is None:
+            return
+        if self._trees is None:
+            raise ParameterError("only a sum of trees has scores after some of its rounds; this ranker is none.")
+        if not 0 < n_rounds * self._round_size <= self._trees.n_trees:
+            most = self._trees.n_trees // self._round_size
+            raise ParameterError(f"n_rounds must be between 1 and the model's {most}, got {n_rounds}.")
+
     def _sum_trees(self, trees: _DeviceTrees, columns: Any, n_docs: int, n_rounds: int | None) -> Any:
-        n_trees = trees.n_trees
-        if n_rounds is not None:
-            if not 0 < n_rounds * self._round_size <= n_trees:
-                raise ParameterError(
-                    f"n_rounds must be between 1 and the model's {n_trees // self._round_size}, got {n_rounds}."
-                )
-            n_trees = n_rounds * self._round_size
+        n_trees = trees.n_trees if n_rounds is None else n_rounds * self._round_size
         n_runs = (n_trees + SUM_RUN - 1) // SUM_RUN
-        runs = self._buffer("runs", (n_runs, columns.shape[1]), np.float64)
-        trees.walk(columns, n_docs, n_trees, runs, write_values=False, buffer=self._buffer)
-        out = self._buffer("sum", (1, columns.shape[1]), np.float64)
+        runs = self._buffers.device("runs", (n_runs, columns.shape[1]), np.float64)
+        trees.walk(columns, n_docs, n_trees, runs, write_values=False, buffers=self._buffers)
+        out = self._buffers.device("sum", (1, columns.shape[1]), np.float64)
         layer = self._first_layer
         is_mean, bias = isinstance(layer, Mean), layer.bias if isinstance(layer, Sum) else 0.0
         kernels.add_runs(runs, n_docs, n_runs, n_trees if is_mean else 1.0, bias, out)
@@ -116,7 +156,7 @@ class CudaRankerEvaluator:
         if isinstance(group, TreeInputs):
             trees = self._upload_trees(group)
             return lambda columns, n_docs, out: trees.walk(
-                columns, n_docs, trees.n_trees, out, write_values=True, buffer=self._buffer
+                columns, n_docs, trees.n_trees, out, write_values=True, buffers=self._buffers
             )
         if isinstance(group, ExpressionInputs):
             programs, _ = pack_programs(group, feature_names)
@@ -144,11 +184,13 @@ class CudaRankerEvaluator:
 
     def _upload_layer(self, layer: Layer) -> Callable[[Any, int, str], Any]:
         if isinstance(layer, Dense):
-            weights, bias = self._upload((np.asarray(layer.weights, np.float64), np.asarray(layer.bias, np.float64)))
+            units = -len(layer.weights) % kernels.DENSE_UNITS
+            padded = np.pad(np.asarray(layer.weights, np.float64).T, ((0, 0), (0, units)))
+            weights, bias = self._upload((padded, np.asarray(layer.bias, np.float64)))
             activation = ACTIVATIONS.index(layer.activation)
 
             def run_dense(values: Any, n_docs: int, name: str) -> Any:
-                out = self._buffer(name, (len(weights), values.shape[1]), np.float64)
+                out = self._buffers.device(name, (len(bias), values.shape[1]), np.float64)
                 kernels.dense(values, n_docs, weights, bias, activation, out)
                 return out
 
@@ -157,22 +199,13 @@ class CudaRankerEvaluator:
 
         def run_sum(values: Any, n_docs: int, name: str) -> Any:
             n_runs = (len(values) + SUM_RUN - 1) // SUM_RUN
-            runs = self._buffer(f"{name} runs", (n_runs, values.shape[1]), np.float64)
+            runs = self._buffers.device(f"{name} runs", (n_runs, values.shape[1]), np.float64)
             kernels.sum_runs(values, n_docs, runs)
-            out = self._buffer(name, (1, values.shape[1]), np.float64)
+            out = self._buffers.device(name, (1, values.shape[1]), np.float64)
             kernels.add_runs(runs, n_docs, n_runs, len(values) if is_mean else 1.0, shift, out)
             return out
 
         return run_sum
-
-    def _buffer(self, name: str, shape: tuple[int, int], dtype: Any) -> Any:
-        """Device memory for one purpose, kept from call to call and grown where needed."""
-        import cupy
-
-        size = shape[0] * shape[1]
-        if name not in self._buffers or self._buffers[name].size < size:
-            self._buffers[name] = cupy.empty(size, dtype=dtype)
-        return self._buffers[name][:size].reshape(shape)
 
 
 class _DeviceTrees:
@@ -189,9 +222,7 @@ class _DeviceTrees:
         ends = np.minimum(starts + SUM_RUN, layout.n_trees)
         self._largest_run = int((word_ptr[ends] - word_ptr[starts]).max())
 
-    def walk(
-        self, columns: Any, n_docs: int, n_trees: int, out: Any, *, write_values: bool, buffer: Callable[..., Any]
-    ) -> None:
-        bins = buffer("bins", (self._n_bin_words, columns.shape[1]), np.uint32)
+    def walk(self, columns: Any, n_docs: int, n_trees: int, out: Any, *, write_values: bool, buffers: Buffers) -> None:
+        bins = buffers.device("bins", (self._n_bin_words, columns.shape[1]), np.uint32)
         kernels.bin_columns(columns, n_docs, self._columns, bins)
         kernels.walk_trees(bins, n_docs, self._trees, n_trees, self._largest_run, write_values=write_values, out=out)

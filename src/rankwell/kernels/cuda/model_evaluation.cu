@@ -4,13 +4,16 @@
 //   bin_columns        tested columns to bins, four bin columns a 32-bit word
 //   walk_trees         trees, a run of SUM_RUN at a time, their nodes in shared memory; leaf values, or sums of runs
 //   *_inputs           the other kinds of inputs, one input a row of blocks: no warp mixes kinds
-//   dense, sum_runs, add_runs   layers
+//   dense, dense_tiles, sum_runs, add_runs   layers
 //
 // `stride` is the number of documents rounded up to 32: element (i, d) of any array lies at i * stride + d. Sums run in
 // the order of `evaluation_rules.py`; products and sums are never contracted, so they are the CPU's bits.
 
 #ifndef WORD
 #define WORD unsigned int  // a node to walk by: [column | child | bin]; 64 bits where the fields need them
+#endif
+#ifndef TREES_AT_ONCE
+#define TREES_AT_ONCE 2  // trees that a thread walks side by side: one waits for memory while the other computes
 #endif
 
 namespace {
@@ -21,6 +24,8 @@ constexpr int DENSE_DOCS = 32;   // documents a block of `dense` works on, one a
 constexpr int DENSE_WARPS = 8;
 constexpr int DENSE_UNITS = 8;   // units a block works on
 constexpr int DENSE_RUNS = 16;   // runs whose sums are held at a time
+constexpr int TILE_UNITS = DENSE_WARPS * DENSE_UNITS;
+constexpr unsigned LEAF = 255u;  // the bin of a word that is a leaf; a node's is below
 constexpr int LARGEST_STACK = 32;
 
 // Kinds of a tree's column, activations and instructions, numbered as in `evaluation_rules.py`.
@@ -179,22 +184,38 @@ extern "C" __global__ void walk_trees(const unsigned* bins, long long n_docs, lo
       of_run = shared_words;
     }
     double sum = 0.0;
-    for (int tree = first_tree; tree < end_tree; ++tree) {
-      const long long root = word_ptr[tree] - first_word;
-      unsigned place = 0;
-      while (true) {
-        const WORD word = of_run[root + place];
-        const unsigned column = static_cast<unsigned>(word >> child_shift);
-        const unsigned bin = own_bins[(column >> 2) * bin_stride] >> (8 * (column & 3)) & 255u;
-        const unsigned next = (static_cast<unsigned>(word >> 8) & child_mask) + (bin > (word & 255u) ? 1u : 0u);
-        if (next == place) break;
-        place = next;
+    for (int tree = first_tree; tree < end_tree; tree += TREES_AT_ONCE) {
+      const WORD* of_tree[TREES_AT_ONCE];
+      WORD word[TREES_AT_ONCE];
+      unsigned place[TREES_AT_ONCE] = {};
+      unsigned leaves = LEAF;
+#pragma unroll
+      for (int t = 0; t < TREES_AT_ONCE; ++t) {
+        of_tree[t] = of_run + (word_ptr[min(tree + t, end_tree - 1)] - first_word);
+        word[t] = *of_tree[t];
+        leaves &= word[t];
       }
-      const double value = word_value[word_ptr[tree] + place];
-      if (write_values) {
-        if (is_real) out[tree * stride + doc] = value;
-      } else {
-        sum = __dadd_rn(sum, value);
+      // A leaf's word leads to itself, so a tree that is done waits there for the others.
+      while (leaves != LEAF) {
+        leaves = LEAF;
+#pragma unroll
+        for (int t = 0; t < TREES_AT_ONCE; ++t) {
+          const unsigned column = static_cast<unsigned>(word[t] >> child_shift);
+          const unsigned bin = own_bins[(column >> 2) * bin_stride] >> (8 * (column & 3)) & 255u;
+          place[t] = (static_cast<unsigned>(word[t] >> 8) & child_mask) + (bin > (word[t] & LEAF) ? 1u : 0u);
+          word[t] = of_tree[t][place[t]];
+          leaves &= word[t];
+        }
+      }
+#pragma unroll
+      for (int t = 0; t < TREES_AT_ONCE; ++t) {
+        if (tree + t >= end_tree) break;
+        const double value = word_value[word_ptr[tree + t] + place[t]];
+        if (write_values) {
+          if (is_real) out[(tree + t) * stride + doc] = value;
+        } else {
+          sum = __dadd_rn(sum, value);
+        }
       }
     }
     if (!write_values && is_real) out[run * stride + doc] = sum;
@@ -261,10 +282,14 @@ extern "C" __global__ void expression_inputs(const float* columns, long long n_d
   out[i * stride + doc] = isfinite(stack[0]) ? stack[0] : missing[i];
 }
 
-// grid (documents / 32, units / 8), block (32, 8): a warp sums runs of inputs for 32 documents and 8 units, then one warp
-// a unit adds the runs in their order.
+// Dense layers: `weights` lies as (inputs, padded units), units padded to 8 with zeros, so that a warp's 8 weights of one
+// input are one read for all its lanes. Both kernels keep the order of sums; which one is faster depends on the sizes.
+
+// Few units or few documents. grid (documents / 32, units / 8), block (32, 8): a warp sums runs of inputs for 32 documents
+// and 8 units, then one warp a unit adds the runs in their order.
 extern "C" __global__ void dense(const double* values, long long n_docs, long long stride, int n_in, int n_out,
-                                 const double* weights, const double* bias, int activation, double* out) {
+                                 int n_padded, const double* weights, const double* bias, int activation,
+                                 double* out) {
   __shared__ double sums[DENSE_RUNS][DENSE_UNITS][DENSE_DOCS];
   const int lane = threadIdx.x, warp = threadIdx.y;
   const long long doc = static_cast<long long>(blockIdx.x) * DENSE_DOCS + lane;
@@ -279,11 +304,9 @@ extern "C" __global__ void dense(const double* values, long long n_docs, long lo
       const int begin = (first_run + run) * SUM_RUN, end = min(begin + SUM_RUN, n_in);
       for (int i = begin; i < end; ++i) {
         const double value = values[i * stride + readable];
+        const double* of_input = weights + static_cast<long long>(i) * n_padded + first_unit;
 #pragma unroll
-        for (int u = 0; u < DENSE_UNITS; ++u) {
-          const int unit = min(first_unit + u, n_out - 1);
-          sum[u] = __dadd_rn(sum[u], __dmul_rn(weights[static_cast<long long>(unit) * n_in + i], value));
-        }
+        for (int u = 0; u < DENSE_UNITS; ++u) sum[u] = __dadd_rn(sum[u], __dmul_rn(of_input[u], value));
       }
 #pragma unroll
       for (int u = 0; u < DENSE_UNITS; ++u) sums[run][u][lane] = sum[u];
@@ -294,6 +317,44 @@ extern "C" __global__ void dense(const double* values, long long n_docs, long lo
   }
   const int unit = first_unit + warp;
   if (doc < n_docs && unit < n_out) out[unit * stride + doc] = activate(__dadd_rn(total, bias[unit]), activation);
+}
+
+// Many units and documents. grid (documents / 32, units / 64), block (32, 8): a warp sums 8 units of 32 documents, run
+// after run; a run's weights of the block's 64 units lie in shared memory. Float64 arithmetic is what bounds it.
+extern "C" __global__ void dense_tiles(const double* values, long long n_docs, long long stride, int n_in, int n_out,
+                                       int n_padded, const double* weights, const double* bias, int activation,
+                                       double* out) {
+  __shared__ __align__(16) double tile[SUM_RUN][TILE_UNITS];
+  const int lane = threadIdx.x, warp = threadIdx.y;
+  const long long doc = static_cast<long long>(blockIdx.x) * DENSE_DOCS + lane;
+  const double* of_doc = values + min(doc, n_docs - 1);
+  const int first_tile_unit = blockIdx.y * TILE_UNITS;
+  double total[DENSE_UNITS] = {};
+  for (int first = 0; first < n_in; first += SUM_RUN) {
+    const int held = min(SUM_RUN, n_in - first);
+    __syncthreads();
+    for (int k = warp * 32 + lane; k < held * TILE_UNITS; k += DENSE_WARPS * 32) {
+      const int i = k / TILE_UNITS, unit = first_tile_unit + k % TILE_UNITS;
+      tile[i][k % TILE_UNITS] = unit < n_padded ? weights[static_cast<long long>(first + i) * n_padded + unit] : 0.0;
+    }
+    __syncthreads();
+    double sum[DENSE_UNITS] = {};
+#pragma unroll 8
+    for (int i = 0; i < held; ++i) {
+      const double value = of_doc[(first + i) * stride];
+#pragma unroll
+      for (int u = 0; u < DENSE_UNITS; ++u) {
+        sum[u] = __dadd_rn(sum[u], __dmul_rn(tile[i][warp * DENSE_UNITS + u], value));
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < DENSE_UNITS; ++u) total[u] = __dadd_rn(total[u], sum[u]);
+  }
+#pragma unroll
+  for (int u = 0; u < DENSE_UNITS; ++u) {
+    const int unit = first_tile_unit + warp * DENSE_UNITS + u;
+    if (doc < n_docs && unit < n_out) out[unit * stride + doc] = activate(__dadd_rn(total[u], bias[unit]), activation);
+  }
 }
 
 // The sum of each run of inputs. grid (documents / block, runs)

@@ -6,6 +6,7 @@ documents rounded up to 32. The caller owns every array.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,15 @@ from rankwell.kernels.evaluation_rules import NEARLY_ZERO, SUM_RUN
 
 _THREADS = 256
 _TILE = 32
-_DENSE_UNITS = 8
+DENSE_UNITS = 8
+_TILE_UNITS = 64
+# From so many units and documents on, `dense_tiles` is faster than `dense`: fewer would leave its blocks idle.
+_MANY_UNITS, _MANY_DOCUMENTS = 16, 512
 # Shared memory that a block of `walk_trees` may hold in bins and in words: two or more blocks still fit a processor.
 _MOST_SHARED_BINS = 64 * 1024
 _MOST_SHARED_WORDS = 48 * 1024
-# Blocks of `walk_trees` to aim at: several for each processor of a large device.
-_BLOCKS = 1056
+# Blocks of `walk_trees` that run on a processor at the same time: more of them would wait for a turn of their own.
+_BLOCKS_A_PROCESSOR = 4
 # What CUDA allows in a grid's second direction.
 _MOST_BLOCKS_DOWN = 65535
 
@@ -60,7 +64,7 @@ def walk_trees(
     share_bins, share_words = shared_bins <= _MOST_SHARED_BINS, shared_words <= _MOST_SHARED_WORDS
     n_runs = (n_trees + SUM_RUN - 1) // SUM_RUN
     documents = _blocks(n_docs, _THREADS)
-    grid = (documents, max(1, min(n_runs, _blocks(_BLOCKS, documents))))
+    grid = (documents, max(1, min(n_runs, _BLOCKS_A_PROCESSOR * _processors() // documents)))
     arguments = (
         bins,
         _long(n_docs),
@@ -101,20 +105,26 @@ def expression_inputs(columns: Any, n_docs: int, arrays: tuple[Any, ...], out: A
 
 
 def dense(values: Any, n_docs: int, weights: Any, bias: Any, activation: int, out: Any) -> None:
-    """activation(weights · values + bias): (n_in, stride) to (n_out, stride)."""
-    n_out, n_in = weights.shape
+    """activation(weightsᵀ · values + bias): (n_in, stride) to (n_out, stride).
+
+    weights : (n_in, n_out), the columns padded with zeros to a multiple of `DENSE_UNITS`; bias : (n_out,)
+    """
+    (n_in, n_padded), n_out = weights.shape, len(bias)
     arguments = (
         values,
         _long(n_docs),
         _long(values.shape[1]),
         np.int32(n_in),
         np.int32(n_out),
+        np.int32(n_padded),
         weights,
         bias,
         np.int32(activation),
         out,
     )
-    _launch("dense", (_blocks(n_docs, 32), _blocks(n_out, _DENSE_UNITS)), (32, 8), arguments)
+    is_large = n_out >= _MANY_UNITS and n_docs >= _MANY_DOCUMENTS
+    name, units = ("dense_tiles", _TILE_UNITS) if is_large else ("dense", DENSE_UNITS)
+    _launch(name, (_blocks(n_docs, 32), _blocks(n_out, units)), (32, 8), arguments)
 
 
 def sum_runs(values: Any, n_docs: int, out: Any) -> None:
@@ -152,10 +162,22 @@ def _launch(
             f"the ranker has {grid[1]} inputs or columns of one kind, a CUDA device takes {_MOST_BLOCKS_DOWN}. "
             "Evaluate it with device='cpu'."
         )
-    kernel = cuda_module("model_evaluation", *definitions).get_function(name)
+    kernel = _kernel(name, *definitions)
     if shared > 48 * 1024:
         kernel.max_dynamic_shared_size_bytes = shared
     kernel(grid, block, arguments, shared_mem=shared)
+
+
+@cache
+def _kernel(name: str, *definitions: str) -> Any:
+    return cuda_module("model_evaluation", *definitions).get_function(name)
+
+
+@cache
+def _processors() -> int:
+    import cupy
+
+    return int(cupy.cuda.Device().attributes["MultiProcessorCount"])
 
 
 def _blocks(count: int, size: int) -> int:
