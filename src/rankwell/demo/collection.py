@@ -69,7 +69,7 @@ def _document(definition: Definition, text: list[str], anchors: list[str], uses:
         "id": definition.name,
         "title": _title(definition),
         "url": definition.name.replace(".", "/"),
-        "body": " ".join([*_call(definition), *text]),
+        "body": "\n".join([*_call(definition), *text]),
         "anchor": "\n".join(anchors[:_MOST_ANCHORS]),
         "docstring_words": len(words(" ".join(text))),
         "mentions": len(anchors),

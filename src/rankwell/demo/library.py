@@ -24,7 +24,7 @@ _LEFT_OUT = {
     *("lib2to3", "pydoc_data", "site-packages", "dist-packages", "test", "tests", "this", "turtledemo"),
 }
 # Public by their names only: users write the other name, or the name of a module that exports theirs.
-_OTHER_NAME = {"posixpath": "os.path"}
+_OTHER_NAME = {"posixpath": "os.path", "_collections_abc": "collections.abc"}
 _PRIVATE = {"genericpath", "ntpath", "nturl2path", "posix", "sre_compile", "sre_constants", "sre_parse"}
 # Fewer than this is an installation without sources, not a library.
 _FEWEST = 1000
@@ -52,10 +52,12 @@ def read_library(folder: Path | None = None, compiled: Iterable[str] = HARMLESS)
     Nothing is imported but the modules in `compiled`; files that are not Python of this version are passed over.
     """
     folder = Path(sysconfig.get_paths()["stdlib"]) if folder is None else folder
-    sources = {source.name: source for source in _read_sources(folder)}
+    sources: dict[str, ModuleSource] = {}
+    for source in _read_sources(folder):
+        sources.setdefault(source.name, source)
     for name in compiled:
         sources.setdefault(name, ModuleSource(name, compiled_definitions(name)))
-    aliases = dict(_aliases(sources))
+    aliases = _aliases(sources)
     definitions: dict[str, Definition] = {}
     for definition in _named_definitions(sources, aliases):
         definitions.setdefault(definition.name, definition)
@@ -88,8 +90,14 @@ def _is_private(module: str) -> bool:
     return module in _PRIVATE or not is_public(module)
 
 
-def _aliases(sources: dict[str, ModuleSource]) -> Iterator[tuple[str, str]]:
-    """Pairs of the name where something is defined and the name under which its users know it."""
+def _aliases(sources: dict[str, ModuleSource]) -> dict[str, str]:
+    """The name under which users know something, by the name where it is defined.
+
+    Many modules import a name for their own use: that counts only where `__all__` does not leave it out, and less than
+    an import of everything.
+    """
+    by_name: dict[str, str] = {}
+    by_star: dict[str, str] = {}
     for exporter in sorted(sources.values(), key=lambda source: source.name):
         if _is_private(exporter.name):
             continue
@@ -97,12 +105,13 @@ def _aliases(sources: dict[str, ModuleSource]) -> Iterator[tuple[str, str]]:
             source = sources.get(origin)
             if source is None or not (_is_private(origin) or origin.startswith(f"{exporter.name}.")):
                 continue
-            star = source.star()
-            for definition in source.definitions:
+            for definition in source.members():
                 first = definition.local_name.partition(".")[0]
-                starred = name == "*" and is_public(first) and (star is None or first in star)
-                if definition.kind != "module" and (starred or (name == first == new_name)):
-                    yield definition.name, f"{exporter.name}.{definition.local_name}"
+                if name == "*" and source.is_exported(first):
+                    by_star[definition.name] = f"{exporter.name}.{definition.local_name}"
+                elif name == first == new_name and exporter.is_exported(first):
+                    by_name[definition.name] = f"{exporter.name}.{definition.local_name}"
+    return by_name | by_star
 
 
 def _named_definitions(sources: dict[str, ModuleSource], aliases: dict[str, str]) -> Iterator[Definition]:

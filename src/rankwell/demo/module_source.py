@@ -35,9 +35,13 @@ class ModuleSource:
     listed: tuple[str, ...] | None = None
     uses: Counter[str] = field(default_factory=Counter)
 
-    def star(self) -> set[str] | None:
-        """The names that `from module import *` takes; None for all public ones."""
-        return None if self.listed is None else set(self.listed)
+    def members(self) -> list[Definition]:
+        """The definitions but for the module itself."""
+        return [definition for definition in self.definitions if definition.kind != "module"]
+
+    def is_exported(self, name: str) -> bool:
+        """Whether `__all__` lists a name; where it does not say, whether the name is public."""
+        return is_public(name) if self.listed is None else name in self.listed
 
 
 def parse_module(text: bytes, name: str, is_package: bool) -> ModuleSource:
