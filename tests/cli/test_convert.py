@@ -70,3 +70,22 @@ def test_mistakes_are_one_line(rankwell: Command, files: Path, arguments: tuple[
     assert outcome.stderr.startswith("error: ")
     assert outcome.stderr.count("\n") == 1
     assert sorted(path.name for path in files.iterdir()) == before
+
+
+def test_other_names_of_the_label_and_query_columns(rankwell: Command, files: Path) -> None:
+    rankwell("convert", "train.txt", "train.csv")
+    header, _, rows = (files / "train.csv").read_text().partition("\n")
+    assert header.split(",")[:2] == ['"label"', '"qid"']
+    renamed = ",".join(["grade", "query", *header.split(",")[2:]])
+    (files / "other.csv").write_text(f"{renamed}\n{rows}")
+    columns = ("--label", "grade", "--qid", "query")
+    expected = rankwell("evaluate", "train.csv", "model.rank").stdout
+    assert rankwell("evaluate", "other.csv", "model.rank", *columns).stdout == expected != ""
+    trained = rankwell("train", "least-squares", "other.csv", "--out", "other.rank", *columns)
+    assert trained.exit_code == 0
+    plain = rankwell("train", "least-squares", "train.csv", "--out", "plain.rank")
+    assert plain.exit_code == 0
+    np.testing.assert_array_equal(
+        library.load("other.rank").description_.layers[0].weights,
+        library.load("plain.rank").description_.layers[0].weights,
+    )

@@ -10,12 +10,14 @@ import typer
 
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import jsonable, make_table, metric_text
-from rankwell.cli.inputs import read_runs
+from rankwell.cli.inputs import Reading, read_runs
 from rankwell.cli.options import (
     DEFAULT_CONVENTION,
     ConventionOption,
     JsonOption,
+    LabelOption,
     MetricsOption,
+    QidOption,
     QuietOption,
     SkipOption,
 )
@@ -35,6 +37,8 @@ def compare(
     metrics: MetricsOption = "ndcg@10,map",
     convention: ConventionOption = DEFAULT_CONVENTION,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the randomisation test.")] = 0,
+    label: LabelOption = "label",
+    qid: QidOption = "qid",
     skip_bad_lines: SkipOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -54,7 +58,7 @@ def compare(
         raise ParameterError("compare needs two runs or more: the baseline first, then those to compare with it.")
     show_log(quiet=quiet)
     chosen_metrics, chosen_convention = parse_metrics(metrics), get_convention(convention)
-    dataset, rankings = read_runs(data, runs, skip_bad_lines=skip_bad_lines, quiet=quiet)
+    dataset, rankings = read_runs(data, runs, Reading(skip_bad_lines, label, qid), quiet=quiet)
     evaluations = [
         evaluate(dataset, ranking.scores, metrics=chosen_metrics, convention=chosen_convention) for ranking in rankings
     ]

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from rankwell.cli.console import say, show_log
-from rankwell.cli.inputs import read_data
-from rankwell.cli.options import QuietOption, SkipOption
+from rankwell.cli.inputs import Reading, read_data
+from rankwell.cli.options import LabelOption, QidOption, QuietOption, SkipOption
 from rankwell.cli.output_file import check_output
 from rankwell.cli.progress import progress_bar
 
@@ -19,6 +19,8 @@ def convert(
     target: Annotated[
         Path, typer.Argument(metavar="DST", help="Its ending says the format: .txt, .txt.gz, .feather, .parquet, .csv.")
     ],
+    label: LabelOption = "label",
+    qid: QidOption = "qid",
     skip_bad_lines: SkipOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -30,7 +32,7 @@ def convert(
 
     show_log(quiet=quiet)
     check_output(target, option="DST")
-    dataset = read_data(source, skip_bad_lines=skip_bad_lines, quiet=quiet)
+    dataset = read_data(source, Reading(skip_bad_lines, label, qid), quiet=quiet)
     with progress_bar(f"writing {target}", quiet=quiet):
         target.parent.mkdir(parents=True, exist_ok=True)
         write(dataset, target)

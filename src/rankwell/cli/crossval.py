@@ -11,13 +11,16 @@ import typer
 from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import jsonable, make_table, metric_text, parameters_text
+from rankwell.cli.inputs import Reading
 from rankwell.cli.options import (
     DEFAULT_CONVENTION,
     DEFAULT_METRICS,
     ConventionOption,
     JsonOption,
+    LabelOption,
     MetricsOption,
     NormalizeOption,
+    QidOption,
     QuietOption,
     SetOption,
     SkipOption,
@@ -53,6 +56,8 @@ def crossval(
     ] = "ndcg@10",
     metrics: MetricsOption = DEFAULT_METRICS,
     convention: ConventionOption = DEFAULT_CONVENTION,
+    label: LabelOption = "label",
+    qid: QidOption = "qid",
     skip_bad_lines: SkipOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -74,7 +79,7 @@ def crossval(
     chooser, reported, chosen_convention = parse_metric(metric), parse_metrics(metrics), get_convention(convention)
     folds = find_folds(directory)
     with progress_bar("cross-validating", quiet=quiet) as bar:
-        steps = _Steps(bar, len(folds), skip_bad_lines)
+        steps = _Steps(bar, len(folds), Reading(skip_bad_lines, label, qid))
         outcome = cross_validate(
             ranker,
             steps.read(folds),
@@ -94,10 +99,10 @@ def crossval(
 class _Steps:
     """Counts trials over all folds for the progress bar."""
 
-    def __init__(self, bar: ProgressBar, n_folds: int, skip_bad_lines: bool) -> None:
+    def __init__(self, bar: ProgressBar, n_folds: int, reading: Reading) -> None:
         self._bar = bar
         self._n_folds = n_folds
-        self._on_bad_line = "skip" if skip_bad_lines else "error"
+        self._reading = reading
         self._fold = 0
 
     def read(self, folds: Sequence[Fold]) -> Iterator[FoldData]:
@@ -106,7 +111,8 @@ class _Steps:
         note_compilation()
         for self._fold, fold in enumerate(folds):
             self._bar.describe(f"reading {fold.name}")
-            data = read_fold(fold, on_bad_line=self._on_bad_line)
+            reading = self._reading
+            data = read_fold(fold, on_bad_line=reading.on_bad_line, label=reading.label, qid=reading.qid)
             self._bar.describe(f"training on {fold.name}")
             yield data
 

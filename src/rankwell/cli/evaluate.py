@@ -10,13 +10,15 @@ import typer
 
 from rankwell.cli.console import print_json, show, show_log
 from rankwell.cli.figures import make_table, metric_text
-from rankwell.cli.inputs import read_runs
+from rankwell.cli.inputs import Reading, read_runs
 from rankwell.cli.options import (
     DEFAULT_CONVENTION,
     DEFAULT_METRICS,
     ConventionOption,
     JsonOption,
+    LabelOption,
     MetricsOption,
+    QidOption,
     QuietOption,
     SkipOption,
 )
@@ -35,6 +37,8 @@ def evaluate(
     per_query: Annotated[
         bool, typer.Option("--per-query", help="Every query's figures, tab-separated, and their means last.")
     ] = False,
+    label: LabelOption = "label",
+    qid: QidOption = "qid",
     skip_bad_lines: SkipOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -49,7 +53,7 @@ def evaluate(
 
     show_log(quiet=quiet)
     chosen_metrics, chosen_convention = parse_metrics(metrics), get_convention(convention)
-    dataset, (ranking,) = read_runs(data, [run], skip_bad_lines=skip_bad_lines, quiet=quiet)
+    dataset, (ranking,) = read_runs(data, [run], Reading(skip_bad_lines, label, qid), quiet=quiet)
     evaluation = evaluate_ranking(dataset, ranking.scores, metrics=chosen_metrics, convention=chosen_convention)
     if as_json:
         print_json({"data": str(data), "run": str(run), **evaluation.to_dict(per_query=per_query)})

@@ -10,8 +10,8 @@ import typer
 
 from rankwell.cli.console import print_json, show, show_log
 from rankwell.cli.figures import jsonable, make_table
-from rankwell.cli.inputs import load_ranker, read_data
-from rankwell.cli.options import JsonOption, QuietOption
+from rankwell.cli.inputs import Reading, load_ranker, read_data
+from rankwell.cli.options import JsonOption, LabelOption, QidOption, QuietOption
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ def explain_scores(
     n_rounds: Annotated[
         int | None, typer.Option("--rounds", metavar="N", help="The score after the first N rounds of boosting.")
     ] = None,
+    label: LabelOption = "label",
+    qid: QidOption = "qid",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -45,7 +47,7 @@ def explain_scores(
     if top < 1:
         raise ParameterError(f"--top must be 1 or more, got {top}.")
     ranker = load_ranker(model)
-    dataset = widened(read_data(data, quiet=quiet), ranker.n_features_in_)
+    dataset = widened(read_data(data, Reading(label=label, qid=qid), quiet=quiet), ranker.n_features_in_)
     ranker.predict(dataset)  # refuses data that does not fit the ranker
     explained = _explain(ranker.description_, dataset, _rows(dataset, row, query), n_rounds)
     if as_json:

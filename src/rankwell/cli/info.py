@@ -10,8 +10,8 @@ import typer
 
 from rankwell.cli.console import print_json, show, show_log
 from rankwell.cli.figures import jsonable, metric_text, parameters_text
-from rankwell.cli.inputs import is_ranker, load_ranker, read_data
-from rankwell.cli.options import JsonOption, QuietOption, SkipOption
+from rankwell.cli.inputs import Reading, is_ranker, load_ranker, read_data
+from rankwell.cli.options import JsonOption, LabelOption, QidOption, QuietOption, SkipOption
 from rankwell.errors import DataError
 
 _NAMES_SHOWN = 8
@@ -26,6 +26,8 @@ def info(
             show_default=False,
         ),
     ] = None,
+    label: LabelOption = "label",
+    qid: QidOption = "qid",
     skip_bad_lines: SkipOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -50,7 +52,8 @@ def info(
         summary = {"file": str(path), **summarise_ranker(load_ranker(path))}
         rows = _ranker_rows(summary)
     else:
-        summary = {"file": str(path), **summarise_data(read_data(path, skip_bad_lines=skip_bad_lines, quiet=quiet))}
+        dataset = read_data(path, Reading(skip_bad_lines, label, qid), quiet=quiet)
+        summary = {"file": str(path), **summarise_data(dataset)}
         rows = _data_rows(summary)
     if as_json:
         print_json(jsonable(summary))

@@ -27,7 +27,20 @@ class Run:
     scores: np.ndarray
 
 
-def read_data(path: Path, *, skip_bad_lines: bool = False, quiet: bool = False) -> RankingDataset:
+@dataclass(frozen=True)
+class Reading:
+    """How data files are read: what becomes of bad lines, and the columns of labels and query ids."""
+
+    skip_bad_lines: bool = False
+    label: str = "label"
+    qid: str = "qid"
+
+    @property
+    def on_bad_line(self) -> str:
+        return "skip" if self.skip_bad_lines else "error"
+
+
+def read_data(path: Path, reading: Reading, *, quiet: bool = False) -> RankingDataset:
     """Read a data file (``-`` is stdin) behind a progress bar."""
     from rankwell.data.files import read
 
@@ -36,17 +49,19 @@ def read_data(path: Path, *, skip_bad_lines: bool = False, quiet: bool = False) 
     if is_ranker(path):
         raise DataError(f"{path} is a ranker file; here the data is needed. Check the order of the files.")
     with progress_bar(f"reading {path}", quiet=quiet) as bar:
-        return read(path, on_bad_line="skip" if skip_bad_lines else "error", progress=bar.bytes_read)
+        return read(
+            path, on_bad_line=reading.on_bad_line, label=reading.label, qid=reading.qid, progress=bar.bytes_read
+        )
 
 
 def read_runs(
-    data: Path, runs: Sequence[Path], *, skip_bad_lines: bool = False, quiet: bool = False
+    data: Path, runs: Sequence[Path], reading: Reading, *, quiet: bool = False
 ) -> tuple[RankingDataset, list[Run]]:
     """Read judged data and the runs over it; rankers are loaded and evaluated on the data."""
     if [str(data), *map(str, runs)].count("-") > 1:
         raise ParameterError("only one of the files can be stdin ('-').")
     rankers = {path: load_ranker(path) for path in runs if is_ranker(path)}
-    dataset = read_data(data, skip_bad_lines=skip_bad_lines, quiet=quiet)
+    dataset = read_data(data, reading, quiet=quiet)
     if not dataset.has_labels:
         raise DataError(f"{data} has no labels, so nothing can be measured on it. Give judged data.")
     note_one_query(data, dataset, quiet=quiet)

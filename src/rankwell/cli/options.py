@@ -48,5 +48,11 @@ SkipOption = Annotated[
     bool,
     typer.Option("--skip-bad-lines", help="Leave out lines of the data that break the format, and say how many."),
 ]
+LabelOption = Annotated[
+    str, typer.Option("--label", metavar="COLUMN", help="The column of labels in CSV, Parquet or Feather data.")
+]
+QidOption = Annotated[
+    str, typer.Option("--qid", metavar="COLUMN", help="The column of query ids in CSV, Parquet or Feather data.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else, on stdout.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress bars on stderr.")]

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from rankwell.cli.console import say, show_log
-from rankwell.cli.inputs import load_ranker, read_data, score
-from rankwell.cli.options import QuietOption, SkipOption
+from rankwell.cli.inputs import Reading, load_ranker, read_data, score
+from rankwell.cli.options import LabelOption, QidOption, QuietOption, SkipOption
 from rankwell.cli.output_file import check_output, write_output
 
 
@@ -29,6 +29,8 @@ def predict(
         ),
     ] = None,
     device: Annotated[str, typer.Option("--device", metavar="NAME", help="Where to score: cpu, cuda or auto.")] = "cpu",
+    label: LabelOption = "label",
+    qid: QidOption = "qid",
     skip_bad_lines: SkipOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -43,7 +45,7 @@ def predict(
     show_log(quiet=quiet)
     check_output(out)
     ranker = load_ranker(model)
-    dataset = read_data(data, skip_bad_lines=skip_bad_lines, quiet=quiet)
+    dataset = read_data(data, Reading(skip_bad_lines, label, qid), quiet=quiet)
     scores = score(model, ranker, data, dataset, n_rounds=rounds, device=device, quiet=quiet)
     write_output(out, format_scores(scores))
     if str(out) != "-":

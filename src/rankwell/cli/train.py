@@ -11,14 +11,16 @@ import typer
 
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import jsonable, make_table, metric_text
-from rankwell.cli.inputs import note_one_query, read_data
+from rankwell.cli.inputs import Reading, note_one_query, read_data
 from rankwell.cli.options import (
     DEFAULT_CONVENTION,
     DEFAULT_METRICS,
     ConventionOption,
     JsonOption,
+    LabelOption,
     MetricsOption,
     NormalizeOption,
+    QidOption,
     QuietOption,
     SetOption,
     SkipOption,
@@ -61,6 +63,8 @@ def train(
             "--init", metavar="FILE", help="A ranker file of the same kind to go on from.", show_default=False
         ),
     ] = None,
+    label: LabelOption = "label",
+    qid: QidOption = "qid",
     skip_bad_lines: SkipOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -77,7 +81,7 @@ def train(
     chosen_metrics = parse_metrics(metrics if metric is None else f"{metric},{metrics}")
     chosen_convention = get_convention(convention)
     check_output(out)
-    parts = _read_parts(data, vali, skip_bad_lines, quiet)
+    parts = _read_parts(data, vali, Reading(skip_bad_lines, label, qid), quiet)
     seconds = _fit(ranker, parts, init, quiet)
     evaluations = _measure(ranker, parts, chosen_metrics, chosen_convention)
     ranker.metrics_ = {
@@ -92,14 +96,14 @@ def train(
         say(f"{ranker.name} trained in {seconds:.2f} s, written to {out}", quiet=quiet)
 
 
-def _read_parts(data: Path, vali: Path | None, skip_bad_lines: bool, quiet: bool) -> dict[str, RankingDataset]:
+def _read_parts(data: Path, vali: Path | None, reading: Reading, quiet: bool) -> dict[str, RankingDataset]:
     """Training and validation data, as wide as the wider of them; a note says where that added features."""
     from rankwell.data.widening import widened
 
-    parts = {"train": read_data(data, skip_bad_lines=skip_bad_lines, quiet=quiet)}
+    parts = {"train": read_data(data, reading, quiet=quiet)}
     note_one_query(data, parts["train"], quiet=quiet)
     if vali is not None:
-        parts["validation"] = read_data(vali, skip_bad_lines=skip_bad_lines, quiet=quiet)
+        parts["validation"] = read_data(vali, reading, quiet=quiet)
     widest = max(part.n_features for part in parts.values())
     wide = {name: widened(part, widest) for name, part in parts.items()}
     for name, part in parts.items():

@@ -77,11 +77,11 @@ def find_folds(directory: str | os.PathLike[str]) -> list[Fold]:
     )
 
 
-def read_fold(fold: Fold, *, on_bad_line: str = "error") -> FoldData:
-    """Read the three parts of a fold; `on_bad_line` as in `rankwell.read`."""
+def read_fold(fold: Fold, *, on_bad_line: str = "error", label: str = "label", qid: str = "qid") -> FoldData:
+    """Read the three parts of a fold; options as in `rankwell.read`."""
     from rankwell.data.files import read
 
-    parts = {name: read(path, on_bad_line=on_bad_line) for name, path in fold.files()}
+    parts = {name: read(path, on_bad_line=on_bad_line, label=label, qid=qid) for name, path in fold.files()}
     widest = max(part.n_features for part in parts.values())
     return FoldData(fold.name, **{name: widened(part, widest) for name, part in parts.items()})
 
