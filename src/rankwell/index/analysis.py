@@ -6,14 +6,14 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.index.stop_words import STOP_WORDS
-from rankwell.kernels.character_kinds import JOINERS
-from rankwell.kernels.reference.words import find_words
+from rankwell.kernels.character_kinds import JOINERS, kind_table
 
 # The rule of `kernels.character_kinds` and of `fold`. An index made by another rule would be searched wrongly.
 WORD_RULE = "unicode-1"
-LONGEST_WORD = 255
 
 _WITHOUT_JOINERS = dict.fromkeys(map(ord, JOINERS))
 
@@ -46,9 +46,15 @@ class Analysis:
 
     def cut(self, text: str) -> list[tuple[bytes, int]]:
         """The terms of a text, each with its position: the number of words before it, stop words counted."""
+        from rankwell.kernels.cpu.term_table import LONGEST_WORD
+        from rankwell.kernels.cpu.words import find_words
+
+        data = text.encode("utf-8", "replace")
+        spans = np.empty(((len(data) + 1) // 2, 2), dtype=np.int64)
+        n_words = find_words(np.frombuffer(data, dtype=np.uint8), kind_table(), spans)
         terms = []
-        for position, word in enumerate(word.encode("utf-8", "replace") for word in find_words(text)):
-            term = self.term_of(word) if len(word) <= LONGEST_WORD else None
+        for position, (start, stop) in enumerate(spans[:n_words].tolist()):
+            term = self.term_of(data[start:stop]) if stop - start <= LONGEST_WORD else None
             if term is not None:
                 terms.append((term, position))
         return terms

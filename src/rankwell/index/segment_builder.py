@@ -1,29 +1,40 @@
-"""Documents to a segment's arrays."""
+"""Documents to a segment.
+
+Two things happen at the same time: the caller's thread makes documents (reading, JSON, compression of stored fields) and
+a worker cuts the text of the batch before into words. What a segment holds depends on the documents and their order
+alone, not on the number of threads nor on how the documents were handed over.
+"""
 
 from __future__ import annotations
 
+from array import array
+from collections import deque
 from collections.abc import Iterable
-from typing import Any, Protocol
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
-from rankwell.errors import DataError
+from rankwell.errors import DataError, ParameterError
 from rankwell.index.analysis import Analysis
 from rankwell.index.document import Document, Place
+from rankwell.index.document_ids import encode_ids
+from rankwell.index.inline_executor import InlineExecutor
 from rankwell.index.schema import Schema
-from rankwell.kernels.reference.postings import build_postings, lists_per_term
+from rankwell.index.segment import ARRAYS, lists_per_term
+from rankwell.index.segment_encoding import invert, write_postings
+from rankwell.index.segment_sink import SegmentSink
+from rankwell.index.stored_fields import StoredFields
+from rankwell.index.word_table import NumberedText, TermTable, WordTable
+from rankwell.kernels.cpu.inversion import Tokens
+from rankwell.kernels.threads import available_cores
 
-MEMORY_BYTES = 256 * 2**20
-
-
-class Sink(Protocol):
-    """Where a segment's arrays go: a file each on disk, or memory."""
-
-    def append(self, name: str, values: np.ndarray) -> None:
-        """Add values to the end of an array; arrays may be filled in any interleaving."""
-
-    def finish(self, meta: dict[str, Any]) -> None:
-        """Called once, after the last append."""
+MEMORY_BYTES = 128 * 2**20
+# Text is cut into words so many bytes at a time, and so many batches may wait for it.
+BATCH_BYTES = 2**21
+BATCHES_AHEAD = 2
+# What a byte of text in a batch, a token, a word with its term and a document take, in bytes.
+TEXT_COST, TOKEN_COST, WORD_COST, DOCUMENT_COST = 4, 12, 350, 400
 
 
 class SegmentBuilder:
@@ -36,115 +47,180 @@ class SegmentBuilder:
     analysis : Analysis
     memory_bytes : int
         About how much memory the builder may take; `is_full` says when it is used up.
+    n_jobs : int or None
+        Threads; None or -1 is every core. The segment is the same whatever it is.
     """
 
-    def __init__(self, schema: Schema, analysis: Analysis, memory_bytes: int = MEMORY_BYTES) -> None:
+    def __init__(
+        self, schema: Schema, analysis: Analysis, memory_bytes: int = MEMORY_BYTES, *, n_jobs: int | None = None
+    ) -> None:
+        if memory_bytes < 1:
+            raise ParameterError(f"memory_bytes must be at least 1, got {memory_bytes}.")
         self.schema = schema
         self.analysis = analysis
         self.memory_bytes = memory_bytes
-        self._documents: list[Document] = []
+        self._n_workers = available_cores() if n_jobs in (None, -1) else max(1, int(n_jobs or 1))
+        self._words = WordTable()
+        self._terms = TermTable(analysis)
+        self._batch = _Batch()
+        self._under_way: deque[tuple[_Batch, Future[NumberedText]]] = deque()
+        self._waiting_bytes = 0
+        self._tokens: list[Tokens] = []
+        self._n_tokens = 0
         self._places: dict[str, Place] = {}
-        self._n_bytes = 0
+        self._statics = _Statics()
+        self._stored = StoredFields()
+        self._cutter = self._executor(1)
 
     @property
     def n_docs(self) -> int:
-        return len(self._documents)
+        return len(self._places)
 
     @property
     def is_full(self) -> bool:
-        return 4 * self._n_bytes > self.memory_bytes
+        """Whether the memory is used up: the segment should be written now."""
+        used = TEXT_COST * (self._batch.n_bytes + self._waiting_bytes) + TOKEN_COST * self._n_tokens
+        used += WORD_COST * self._terms.n_words + DOCUMENT_COST * self.n_docs + self._stored.n_bytes
+        return used > self.memory_bytes
+
+    def place_of(self, document_id: str) -> Place | None:
+        """Where the document of that id came from, or None where there is none."""
+        return self._places.get(document_id)
 
     def add(self, documents: Iterable[Document]) -> None:
-        """Take in documents; they get the next document numbers in their order."""
-        for document in documents:
-            first = self._places.setdefault(document.id, document.place)
-            if first is not document.place:
-                raise DataError(
-                    f"{document.place}: id {document.id!r} is there already, at {first}. Ids must be unique: leave one "
-                    f"of the two out, or give it another id."
-                )
-            for name in document.texts:
-                self.schema.stream_number(name, document.place)
-            for name in document.numbers:
-                self.schema.static_number(name, document.place)
-            self._documents.append(document)
-            self._n_bytes += sum(map(len, document.texts.values()))
+        """Take in documents; they get the next document numbers in their order.
 
-    def write(self, sink: Sink) -> dict[str, Any]:
-        """Write the segment's arrays and return its meta data."""
-        streams, statics = self.schema.streams, self.schema.statics
-        words = [[self.analysis.cut(document.texts.get(name, "")) for name in streams] for document in self._documents]
-        arrays = build_postings(words, len(streams))
-        arrays |= encode_ids([document.id.encode("utf-8") for document in self._documents])
-        values = [document.numbers.get(name, np.nan) for document in self._documents for name in statics]
-        arrays["documents.statics"] = np.array(values, dtype="<f8")
-        arrays |= encode_stored([document.stored for document in self._documents])
-        for name, array in arrays.items():
-            sink.append(name, array)
-        lengths = arrays["documents.lengths"].reshape(self.n_docs, lists_per_term(len(streams)))
+        The first bad one raises a DataError; those before it have been taken in.
+        """
+        for document in documents:
+            self._add(document)
+            if self._batch.n_bytes >= BATCH_BYTES:
+                self._send_batch()
+
+    def write(self, sink: SegmentSink) -> dict[str, Any]:
+        """Write the segment and return its meta data; the builder is empty of words afterwards."""
+        self._send_batch()
+        self._take_results(leave=0)
+        self._cutter.shutdown()
+        n_docs, n_streams, n_statics = self.n_docs, self.schema.n_streams, self.schema.n_statics
+        for name, dtype in ARRAYS.items():
+            sink.append(name, np.empty(0, dtype=dtype))
+        for name, values in encode_ids([one.encode("utf-8") for one in self._places]).items():
+            sink.append(name, values)
+        sink.append("documents.statics", self._statics.table(n_docs, n_statics))
+        for name, values in self._stored.finish().items():
+            sink.append(name, values)
+        terms, term_of_word = self._terms.in_order()
+        _append_terms(sink, terms)
+        with self._executor(self._n_workers) as pool:
+            inverted = invert(self._tokens, term_of_word, len(terms), n_streams, n_docs, pool)
+            self._tokens.clear()
+            sink.append("documents.lengths", inverted.lengths)
+            write_postings(inverted, sink, pool, self._n_workers)
+        tokens = inverted.lengths.reshape(n_docs, lists_per_term(n_streams)).sum(axis=0, dtype=np.int64)
         meta = {
-            "n_docs": self.n_docs,
-            "n_terms": len(arrays["terms.offsets"]) - 1,
-            "n_streams": len(streams),
-            "n_statics": len(statics),
-            "tokens": lengths.sum(axis=0, dtype=np.int64).tolist(),
+            "n_docs": n_docs,
+            "n_terms": len(terms),
+            "n_streams": n_streams,
+            "n_statics": n_statics,
+            "tokens": tokens.tolist(),
         }
         sink.finish(meta)
         return meta
 
+    def _add(self, document: Document) -> None:
+        first = self._places.get(document.id)
+        if first is not None:
+            raise DataError(
+                f"{document.place}: id {document.id!r} is there already, at {first}. Ids must be unique: leave one of "
+                f"the two out, or give it another id."
+            )
+        # Names first: what they may raise must leave nothing behind.
+        streams = [self.schema.stream_number(name, document.place) for name in document.texts]
+        statics = [self.schema.static_number(name, document.place) for name in document.numbers]
+        doc = len(self._places)
+        for stream, text in zip(streams, document.texts.values(), strict=True):
+            self._batch.add(text, doc, stream)
+        if statics:
+            self._statics.add(doc, statics, document.numbers.values())
+        self._stored.add(document.stored)
+        self._places[document.id] = document.place
 
-def hash_id(document_id: bytes) -> int:
-    """A 64-bit hash of an id: FNV-1a, then the last step of MurmurHash3, which spreads it over all bits."""
-    mask = 2**64 - 1
-    value = 0xCBF29CE484222325
-    for byte in document_id:
-        value = (value ^ byte) * 0x100000001B3 & mask
-    value = (value ^ value >> 33) * 0xFF51AFD7ED558CCD & mask
-    value = (value ^ value >> 33) * 0xC4CEB9FE1A85EC53 & mask
-    return value ^ value >> 33
+    def _send_batch(self) -> None:
+        batch, self._batch = self._batch, _Batch()
+        if not batch.parts:
+            return
+        self._waiting_bytes += batch.n_bytes
+        self._under_way.append((batch, self._cutter.submit(self._words.number, *batch.fields())))
+        batch.parts.clear()
+        self._take_results(leave=BATCHES_AHEAD)
 
+    def _take_results(self, *, leave: int) -> None:
+        """Take what the worker found, in the order of the batches, until only `leave` are under way.
 
-def encode_ids(ids: list[bytes]) -> dict[str, np.ndarray]:
-    """The arrays of the documents' ids."""
-    hashes = np.array([hash_id(document_id) for document_id in ids], dtype="<u8")
-    order = np.argsort(hashes, kind="stable")
-    return {
-        "documents.ids.text": np.frombuffer(b"".join(ids), dtype="<u1"),
-        "documents.ids.offsets": np.concatenate(([0], np.cumsum([len(one) for one in ids]))).astype("<i8"),
-        "documents.id_hashes": hashes[order],
-        "documents.id_order": order.astype("<i4"),
-    }
+        Always so many and never "those that are ready": `is_full` must not depend on who is faster.
+        """
+        while len(self._under_way) > leave:
+            batch, future = self._under_way.popleft()
+            numbered = future.result()
+            self._terms.add(numbered.new_text, numbered.new_offsets)
+            self._tokens.append(Tokens(numbered.tokens, numbered.token_ptr, *batch.owners()))
+            self._n_tokens += len(numbered.tokens)
+            self._waiting_bytes -= batch.n_bytes
 
-
-def encode_stored(stored: list[bytes]) -> dict[str, np.ndarray]:
-    """The arrays of the stored fields: blocks of documents' JSON lines."""
-    import pyarrow
-
-    codec = pyarrow.Codec("zstd", compression_level=1)
-    data, offsets, first_docs, doc = [], [0], [0], 0
-    while doc < len(stored):
-        block: list[bytes] = []
-        while doc < len(stored) and sum(map(len, block)) < STORED_BLOCK_BYTES:
-            block.append(stored[doc])
-            doc += 1
-        text = b"".join(line + b"\n" for line in block)
-        data.append(len(text).to_bytes(4, "little") + codec.compress(text, asbytes=True))
-        offsets.append(offsets[-1] + len(data[-1]))
-        first_docs.append(doc)
-    return {
-        "stored.data": np.frombuffer(b"".join(data), dtype="<u1"),
-        "stored.offsets": np.array(offsets, dtype="<i8"),
-        "stored.first_doc": np.array(first_docs, dtype="<i4"),
-    }
-
-
-STORED_BLOCK_BYTES = 16 * 1024
+    def _executor(self, n_threads: int) -> Executor:
+        if self._n_workers == 1:
+            return InlineExecutor()
+        return ThreadPoolExecutor(n_threads, thread_name_prefix="rankwell-index")
 
 
-def decode_stored(block: np.ndarray) -> list[bytes]:
-    """The JSON lines of one block of ``stored.data``."""
-    import pyarrow
+class _Batch:
+    """Fields on their way to be cut into words."""
 
-    data = block.tobytes()
-    text: bytes = pyarrow.Codec("zstd").decompress(data[4:], int.from_bytes(data[:4], "little"), asbytes=True)
-    return text.split(b"\n")[:-1]
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.n_bytes = 0
+        self._docs, self._streams = array("i"), array("i")
+
+    def add(self, text: str, doc: int, stream: int) -> None:
+        # Half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark: it parts words, as it would have.
+        part = text.encode("utf-8", "replace")
+        self.parts.append(part)
+        self.n_bytes += len(part)
+        self._docs.append(doc)
+        self._streams.append(stream)
+
+    def fields(self) -> tuple[np.ndarray, np.ndarray]:
+        """The text, uint8, and where its fields start and end, int64 (n_fields + 1,)."""
+        field_ptr = np.zeros(len(self.parts) + 1, dtype=np.int64)
+        np.cumsum([len(part) for part in self.parts], out=field_ptr[1:])
+        return np.frombuffer(b"".join(self.parts), dtype=np.uint8), field_ptr
+
+    def owners(self) -> tuple[np.ndarray, np.ndarray]:
+        """The document and the stream of each field, int32."""
+        return np.array(self._docs, dtype=np.int32), np.array(self._streams, dtype=np.int32)
+
+
+class _Statics:
+    """The static numbers of documents: document, number of the static, value."""
+
+    def __init__(self) -> None:
+        self._docs, self._statics, self._values = array("i"), array("i"), array("d")
+
+    def add(self, doc: int, statics: list[int], values: Iterable[float]) -> None:
+        self._docs.extend([doc] * len(statics))
+        self._statics.extend(statics)
+        self._values.extend(values)
+
+    def table(self, n_docs: int, n_statics: int) -> np.ndarray:
+        """One row a document, flat; NaN where a value is missing."""
+        table = np.full((n_docs, n_statics), np.nan)
+        table[np.array(self._docs, dtype=np.int64), np.array(self._statics, dtype=np.int64)] = self._values
+        return table.ravel()
+
+
+def _append_terms(sink: SegmentSink, terms: list[bytes]) -> None:
+    sink.append("terms.text", np.frombuffer(b"".join(terms), dtype=np.uint8))
+    offsets = np.zeros(len(terms) + 1, dtype=np.int64)
+    np.cumsum([len(term) for term in terms], out=offsets[1:])
+    sink.append("terms.offsets", offsets)

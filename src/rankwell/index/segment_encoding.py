@@ -1,0 +1,176 @@
+"""Words in the order of the documents to a segment's posting lists, on every core."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwell.index.segment import lists_per_term
+from rankwell.index.segment_sink import SegmentSink
+from rankwell.kernels.cpu.inversion import Tokens, count_occurrences, place_occurrences
+from rankwell.kernels.cpu.posting_encoding import (
+    COUNTS_SIZE,
+    N_BLOCKS,
+    N_IMPACTS,
+    N_POSITION_BYTES,
+    N_POSTING_BYTES,
+    Blocks,
+    Lists,
+    encode_terms,
+)
+from rankwell.kernels.reference.postings import BLOCK
+
+# How many occurrences are encoded at a time: a few megabytes of buffers.
+PIECE = 2**18
+# Tokens are sorted in so many parts side by side; more would take more memory for counts.
+PARTS = 2
+
+
+class Inverted(NamedTuple):
+    """The occurrences of each term in each stream, and what was counted on the way."""
+
+    occurrences: np.ndarray  # int64, document << 32 | position, by list
+    starts: np.ndarray  # int64 (n_terms * n_streams + 1,)
+    lengths: np.ndarray  # int32 (n_docs * lists_per_term,)
+    n_streams: int
+    n_terms: int
+
+
+def invert(
+    batches: Sequence[Tokens], term_of_word: np.ndarray, n_terms: int, n_streams: int, n_docs: int, pool: Executor
+) -> Inverted:
+    """Sort the occurrences of all words by term and stream.
+
+    The parts are runs of whole batches, and a batch holds whole documents: the result does not depend on the parts.
+    """
+    n_lists = lists_per_term(n_streams)
+    lengths = np.zeros(n_docs * n_lists, dtype=np.int32)
+    parts = [list(part) for part in np.array_split(np.arange(len(batches)), PARTS)]
+    counts = np.zeros((PARTS, n_terms * n_streams), dtype=np.int64)
+
+    def count(part: int) -> None:
+        for batch in parts[part]:
+            count_occurrences(batches[batch], term_of_word, n_streams, counts[part], lengths, n_lists)
+
+    list(pool.map(count, range(PARTS)))
+    starts = np.concatenate(([0], np.cumsum(counts.sum(axis=0)))).astype(np.int64)
+    occurrences = np.empty(int(starts[-1]), dtype=np.int64)
+    places = np.cumsum(np.concatenate((starts[None, :-1], counts[:-1])), axis=0)
+
+    def place(part: int) -> None:
+        for batch in parts[part]:
+            place_occurrences(batches[batch], term_of_word, n_streams, places[part], occurrences)
+
+    list(pool.map(place, range(PARTS)))
+    return Inverted(occurrences, starts, lengths, n_streams, n_terms)
+
+
+def write_postings(inverted: Inverted, sink: SegmentSink, pool: Executor, n_workers: int) -> None:
+    """Encode all lists and append them to the sink."""
+    n_lists = lists_per_term(inverted.n_streams)
+    appender = PostingAppender(sink)
+
+    def encode(terms: tuple[int, int]) -> tuple[Blocks, Lists]:
+        first, last = terms
+        lists = new_lists((last - first) * n_lists)
+        bounds = inverted.starts[first * inverted.n_streams : last * inverted.n_streams + 1 : inverted.n_streams]
+        largest, total = int(np.diff(bounds).max()), int(bounds[-1] - bounds[0])
+        blocks = new_blocks(total if n_lists == 1 else 2 * total, total, len(lists.doc_freq))
+        docs, frequencies = (np.empty(2 * largest, dtype=np.int32) for _ in range(2))
+        gaps = np.empty(largest, dtype=np.int32)
+        encode_terms(
+            *(inverted.occurrences, inverted.starts, first, last, inverted.n_streams, inverted.lengths, n_lists),
+            *(docs, frequencies, gaps, blocks, lists),
+        )
+        return blocks, lists
+
+    for blocks, lists in in_order(encode, _pieces(inverted), pool, n_workers):
+        appender.append_blocks(blocks)
+        appender.append_lists(lists)
+    appender.finish()
+
+
+class PostingAppender:
+    """Appends encoded pieces to a sink, their offsets counted on from the pieces before."""
+
+    def __init__(self, sink: SegmentSink) -> None:
+        self.sink = sink
+        self._written = np.zeros(COUNTS_SIZE, dtype=np.int64)
+        self._first_block = 0
+        sink.append("blocks.first_impact", np.zeros(1, dtype=np.int64))
+
+    def append_blocks(self, blocks: Blocks) -> None:
+        """Append the blocks that `blocks` holds."""
+        counts, before = blocks.counts, self._written
+        n_blocks, n_impacts = int(counts[N_BLOCKS]), int(counts[N_IMPACTS])
+        append = self.sink.append
+        append("blocks.last_doc", blocks.last_doc[:n_blocks])
+        append("blocks.data", blocks.data[:n_blocks] + before[N_POSTING_BYTES])
+        append("blocks.positions", blocks.positions_start[:n_blocks] + before[N_POSITION_BYTES])
+        append("blocks.widths", blocks.widths[:n_blocks])
+        append("blocks.first_impact", blocks.impact_end[:n_blocks] + before[N_IMPACTS])
+        append("impacts.frequency", blocks.frequency[:n_impacts])
+        append("impacts.length", blocks.length[:n_impacts])
+        append("postings", blocks.postings[: counts[N_POSTING_BYTES]])
+        append("positions", blocks.positions[: counts[N_POSITION_BYTES]])
+        self._written = before + counts
+
+    def append_lists(self, lists: Lists) -> None:
+        """Append the next lists, whose blocks were or will be appended in the same order."""
+        ends = self._first_block + np.cumsum(lists.n_blocks)
+        self.sink.append("lists.first_block", ends - lists.n_blocks)
+        self.sink.append("lists.doc_freq", lists.doc_freq)
+        self.sink.append("lists.occurrences", lists.occurrences)
+        self._first_block = int(ends[-1]) if len(ends) else self._first_block
+
+    def finish(self) -> None:
+        self.sink.append("lists.first_block", np.array([self._first_block], dtype=np.int64))
+
+
+def new_blocks(n_postings: int, n_positions: int, n_lists: int) -> Blocks:
+    """Room for the blocks of at most so many postings and positions in so many lists, whatever their widths."""
+    n_blocks = n_postings // BLOCK + n_lists
+    return Blocks(
+        counts=np.zeros(COUNTS_SIZE, dtype=np.int64),
+        last_doc=np.empty(n_blocks, dtype=np.int32),
+        data=np.empty(n_blocks, dtype=np.int64),
+        positions_start=np.empty(n_blocks, dtype=np.int64),
+        widths=np.empty(n_blocks, dtype=np.uint8),
+        impact_end=np.empty(n_blocks, dtype=np.int64),
+        frequency=np.empty(n_postings, dtype=np.int32),
+        length=np.empty(n_postings, dtype=np.int32),
+        postings=np.empty(8 * n_postings, dtype=np.uint8),
+        positions=np.empty(4 * n_positions, dtype=np.uint8),
+    )
+
+
+def new_lists(n_lists: int) -> Lists:
+    return Lists(
+        np.zeros(n_lists, dtype=np.int64), np.zeros(n_lists, dtype=np.int32), np.zeros(n_lists, dtype=np.int64)
+    )
+
+
+def in_order(function: Callable[[Any], Any], items: Iterator[Any], pool: Executor, ahead: int) -> Iterator[Any]:
+    """`function` of each item in turn, with up to `ahead` of them under way."""
+    under_way: deque[Future[Any]] = deque()
+    for item in items:
+        under_way.append(pool.submit(function, item))
+        if len(under_way) > ahead:
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()
+
+
+def _pieces(inverted: Inverted) -> Iterator[tuple[int, int]]:
+    """Runs of terms with at most `PIECE` occurrences, or one term that has more."""
+    bounds = inverted.starts[:: inverted.n_streams] if inverted.n_streams else inverted.starts
+    first = 0
+    while first < inverted.n_terms:
+        last = int(np.searchsorted(bounds, bounds[first] + PIECE, side="right")) - 1
+        last = max(last, first + 1)
+        yield first, last
+        first = last

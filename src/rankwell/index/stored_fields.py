@@ -1,0 +1,88 @@
+"""The documents' original fields: lines of JSON, some documents together in one compressed block.
+
+A block is the number of its bytes before compression (4 bytes, little-endian), then zstd; decompressed, it is one line
+of JSON a document, each ended by a line feed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwell.errors import FileFormatError
+
+BLOCK_BYTES = 32 * 1024
+LEVEL = 1
+
+
+class StoredFields:
+    """Collects documents' lines into blocks, and gives the ``stored`` arrays away piece by piece."""
+
+    def __init__(self) -> None:
+        import pyarrow
+
+        self._codec = pyarrow.Codec("zstd", compression_level=LEVEL)
+        self._lines: list[bytes] = []
+        self._line_bytes = 0
+        self._blocks: list[bytes] = []
+        self._offsets, self._end = [0], 0
+        self._first_docs, self._n_docs = [0], 0
+
+    @property
+    def n_bytes(self) -> int:
+        """How much of it is in memory."""
+        return self._line_bytes + sum(map(len, self._blocks))
+
+    def add(self, line: bytes) -> None:
+        """Take in the next document's line of JSON, without a line feed."""
+        self._lines.append(line)
+        self._line_bytes += len(line)
+        if self._line_bytes >= BLOCK_BYTES:
+            self._close_block()
+
+    def add_block(self, block: bytes, n_docs: int) -> None:
+        """Take in the next `n_docs` documents as a block that exists already."""
+        self._close_block()
+        self._append(block, n_docs)
+
+    def take(self) -> dict[str, np.ndarray]:
+        """What there is of the arrays and was not taken yet, but for a block that is not full."""
+        pieces = {
+            "stored.data": np.frombuffer(b"".join(self._blocks), dtype=np.uint8),
+            "stored.offsets": np.array(self._offsets, dtype=np.int64),
+            "stored.first_doc": np.array(self._first_docs, dtype=np.int32),
+        }
+        self._blocks, self._offsets, self._first_docs = [], [], []
+        return pieces
+
+    def finish(self) -> dict[str, np.ndarray]:
+        """The last pieces."""
+        self._close_block()
+        return self.take()
+
+    def _close_block(self) -> None:
+        if self._lines:
+            text = b"\n".join([*self._lines, b""])
+            block = len(text).to_bytes(4, "little") + self._codec.compress(text, asbytes=True)
+            n_docs = len(self._lines)
+            self._lines, self._line_bytes = [], 0
+            self._append(block, n_docs)
+
+    def _append(self, block: bytes, n_docs: int) -> None:
+        self._blocks.append(block)
+        self._end += len(block)
+        self._n_docs += n_docs
+        self._offsets.append(self._end)
+        self._first_docs.append(self._n_docs)
+
+
+def decode_stored(block: np.ndarray) -> list[bytes]:
+    """The lines of JSON of one block of ``stored.data``, uint8."""
+    import pyarrow
+
+    data = block.tobytes()
+    n_bytes = int.from_bytes(data[:4], "little")
+    try:
+        text: bytes = pyarrow.Codec("zstd").decompress(data[4:], n_bytes, asbytes=True)
+    except (OSError, pyarrow.ArrowException) as cause:
+        raise FileFormatError("a block of stored fields is damaged. Restore the index, or build it again.") from cause
+    return text.split(b"\n")[:-1]

@@ -1,0 +1,64 @@
+"""From words in the order of the documents to words in the order of the terms: a counting sort.
+
+Tokens are word numbers, field after field; a field is one stream of one document, and a token's position is its number
+in the field. An *occurrence* is document << 32 | position. Sorting is stable, so the occurrences of a term in a stream
+end up in ascending order, whatever the parts that were sorted side by side.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwell.kernels.cpu.compilation import kernel
+
+
+class Tokens(NamedTuple):
+    """The words of some fields."""
+
+    words: np.ndarray  # int32: word numbers, negative for words that have none
+    field_ptr: np.ndarray  # int64 (n_fields + 1,)
+    doc_of_field: np.ndarray  # int32
+    stream_of_field: np.ndarray  # int32
+
+
+@kernel
+def count_occurrences(tokens, term_of_word, n_streams, counts, lengths, n_lists):
+    """Add the occurrences of each term in each stream to `counts`, and the indexed words to `lengths`.
+
+    term_of_word : int32, negative for words that are not indexed
+    counts : int64 (n_terms * n_streams,)
+    lengths : int32 (n_docs * n_lists,); its last column is the whole document
+    """
+    for field in range(len(tokens.doc_of_field)):
+        stream = tokens.stream_of_field[field]
+        length = 0
+        for place in range(tokens.field_ptr[field], tokens.field_ptr[field + 1]):
+            word = tokens.words[place]
+            if word >= 0 and term_of_word[word] >= 0:
+                counts[np.int64(term_of_word[word]) * n_streams + stream] += 1
+                length += 1
+        row = np.int64(tokens.doc_of_field[field]) * n_lists
+        lengths[row + stream] += length
+        if n_lists > 1:
+            lengths[row + n_lists - 1] += length
+
+
+@kernel
+def place_occurrences(tokens, term_of_word, n_streams, next_place, occurrences):
+    """Put every occurrence to its term and stream.
+
+    next_place : int64 (n_terms * n_streams,): where the next occurrence of a list goes; moved on
+    occurrences : int64
+    """
+    for field in range(len(tokens.doc_of_field)):
+        stream = tokens.stream_of_field[field]
+        doc = np.int64(tokens.doc_of_field[field]) << 32
+        start = tokens.field_ptr[field]
+        for place in range(start, tokens.field_ptr[field + 1]):
+            word = tokens.words[place]
+            if word >= 0 and term_of_word[word] >= 0:
+                list_number = np.int64(term_of_word[word]) * n_streams + stream
+                occurrences[next_place[list_number]] = doc | (place - start)
+                next_place[list_number] += 1
