@@ -128,5 +128,5 @@ def test_the_installed_library_gives_enough_and_the_same_again(installed: Librar
     assert len({known.item for known in first.known_items}) == 600
     # No sentence of any document says all the words of a sentence that made a query.
     remaining = [set(meaningful_words(part)) for document in first.documents for part in document["body"].split("\n")]
-    for known in first.known_items[:100]:
+    for known in first.known_items[:10]:
         assert not any(set(meaningful_words(known.sentence)) <= said for said in remaining)
