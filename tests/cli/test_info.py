@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.cli.conftest import N_FEATURES, N_QUERIES, QUERY_SIZE, Command, make_part
 
-from rankwell.rankers.registry import RANKERS
+from rankwell.rankers.registry import RANKERS, load
 
 
 def test_a_data_file(rankwell: Command, files: Path) -> None:
@@ -85,3 +85,14 @@ def test_mistakes_are_one_line(rankwell: Command, files: Path, path: str, messag
     assert message in outcome.stderr
     assert outcome.stderr.count("\n") == 1
     assert outcome.stdout == ""
+
+
+def test_the_best_step_on_validation_data(rankwell: Command, files: Path) -> None:
+    arguments = ("train", "rankboost", "train.txt", "--vali", "vali.txt", "--out", "b.rank", "--set", "n_rounds=6")
+    assert rankwell(*arguments).exit_code == 0
+    best = json.loads(rankwell("info", "b.rank", "--json").stdout)["best_step"]
+    figures = load("b.rank").history_[best["figure"]]
+    assert best["figure"] == "validation ndcg@10"
+    assert best["value"] == max(figures) == figures[best["step"] - 1]
+    assert f"{best['step']} (validation ndcg@10 {best['value']:.4f})" in rankwell("info", "b.rank").stdout
+    assert json.loads(rankwell("info", "model.rank", "--json").stdout)["best_step"] is None

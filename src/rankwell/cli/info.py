@@ -99,6 +99,9 @@ def _ranker_rows(summary: Mapping[str, Any]) -> dict[str, str]:
         "model": f"{summary['n_inputs']:,} inputs, layers: {', '.join(summary['layers'])}",
         "training steps": f"{summary['training_steps']:,}",
     }
+    best = summary["best_step"]
+    if best is not None:
+        rows["best step"] = f"{best['step']:,} ({best['figure']} {metric_text(best['value'])})"
     convention = summary["metrics"].get("convention")
     for part, figures in summary["metrics"].items():
         if isinstance(figures, Mapping):

@@ -64,9 +64,19 @@ def summarise_ranker(ranker: Ranker) -> dict[str, Any]:
         "n_inputs": sum(len(group) for group in description.inputs),
         "layers": [layer.kind for layer in description.layers],
         "training_steps": max((len(values) for values in ranker.history_.values()), default=0),
+        "best_step": _best_step(ranker),
         "metrics": ranker.metrics_,
         "feature_names": list(description.feature_names),
     }
+
+
+def _best_step(ranker: Ranker) -> dict[str, Any] | None:
+    """The training step that was best on the validation set, where one was watched."""
+    for name, values in ranker.history_.items():
+        if name.startswith("validation") and values:
+            step = int(np.argmax(values))
+            return {"step": step + 1, "figure": name, "value": float(values[step])}
+    return None
 
 
 def summarise_class(ranker: type[Ranker]) -> dict[str, Any]:
