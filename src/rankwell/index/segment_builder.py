@@ -1,7 +1,7 @@
 """Documents to a segment.
 
-Two things happen at the same time: the caller's thread makes documents (reading, JSON, compression of stored fields) and
-a worker cuts the text of the batch before into words. What a segment holds depends on the documents and their order
+Two things happen at the same time: the caller's thread makes documents (reading, JSON, compression of stored fields)
+and a worker cuts the text of the batch before into words. What a segment holds depends on the documents and their order
 alone, not on the number of threads nor on how the documents were handed over.
 """
 
@@ -82,6 +82,11 @@ class SegmentBuilder:
         used = TEXT_COST * (self._batch.n_bytes + self._waiting_bytes) + TOKEN_COST * self._n_tokens
         used += WORD_COST * self._terms.n_words + DOCUMENT_COST * self.n_docs + self._stored.n_bytes
         return used > self.memory_bytes
+
+    @property
+    def places(self) -> Iterable[Place]:
+        """Where the documents came from, in their order."""
+        return self._places.values()
 
     def place_of(self, document_id: str) -> Place | None:
         """Where the document of that id came from, or None where there is none."""
