@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -93,6 +94,21 @@ def random_documents(
             document[stream] = np.where(rng.random(length) < gaps, -1, words)
         documents.append(document)
     return documents
+
+
+def scattered_hits(seed: int) -> Hits:
+    """Hits drawn cell by cell, so that different terms stand at the same place."""
+    rng = np.random.default_rng(seed)
+    documents = random_documents(rng, 12, longest=40)
+    hits = hits_of_documents(documents, [[1, 2, 3], [4, 5], [6], [1, 2, 1, 3]])
+    cells = [np.sort(rng.permutation(8)[: rng.integers(0, 5)]) for _ in range(len(hits.cell_ptr) - 1)]
+    return replace(
+        hits,
+        cell_ptr=np.concatenate(([0], np.cumsum([len(cell) for cell in cells]))).astype(np.int64),
+        positions=np.concatenate(cells).astype(np.int32),
+        lengths=np.maximum(hits.lengths, 8),
+        distinct=np.maximum(hits.distinct, 8),
+    ).check()
 
 
 def random_hits(seed: int, *, n_docs: int = 20, longest: int = 30, streams: Sequence[str] = FIVE_STREAMS) -> Hits:

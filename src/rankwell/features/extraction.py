@@ -1,0 +1,57 @@
+"""Feature extraction: hits in, rows of float32 out. Training and serving both come here.
+
+Missing values, one rule: a stream that a document lacks is an empty stream and has an empty stream's values; a static
+that a document lacks is NaN; an expression that is not a number, or too large for float32, is NaN.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwell.features.feature_set import ExpressionLevel, FeatureSet
+from rankwell.features.hits import Hits
+from rankwell.kernels.device import choose_device
+from rankwell.kernels.threads import kernel_threads
+
+
+def extract(hits: Hits, feature_set: FeatureSet, *, device: str = "cpu", n_jobs: int | None = None) -> np.ndarray:
+    """The features of every candidate.
+
+    Parameters
+    ----------
+    device : {"cpu", "auto"}
+    n_jobs : int, optional
+        Threads; None is every core. The result does not depend on it.
+
+    Returns
+    -------
+    float32 array (n_candidates, n_features), C order
+
+    Raises
+    ------
+    DataError
+        That names the features which need a stream or a static that the index lacks.
+    """
+    from rankwell.kernels.cpu.feature_extraction import extract_features
+
+    choose_device(device, ("cpu",))
+    columns = feature_set.columns(hits.streams, hits.static_names)
+    rows = np.empty((hits.n_candidates, len(feature_set)), np.float32)
+    with kernel_threads(n_jobs):
+        extract_features(tuple(hits.for_kernels()), hits.n_docs, tuple(columns), rows)
+        for level in feature_set.expressions:
+            _fill_expressions(rows, level)
+    return rows
+
+
+def _fill_expressions(rows: np.ndarray, level: ExpressionLevel) -> None:
+    """Fill the columns of expressions that read only columns already filled."""
+    from rankwell.kernels.cpu.expression_evaluation import expression_inputs
+    from rankwell.kernels.cpu.lanes import LANES
+
+    n_expressions = len(level.columns)
+    values = np.empty(((len(rows) + LANES - 1) // LANES, n_expressions, LANES))
+    expression_inputs(rows, level.programs, np.full(n_expressions, np.nan), level.stack_size, 0, values)
+    by_row = values.transpose(0, 2, 1).reshape(-1, n_expressions)[: len(rows)]
+    by_row[np.abs(by_row) > np.finfo(np.float32).max] = np.nan
+    rows[:, level.columns] = by_row
