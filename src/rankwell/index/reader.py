@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from rankwell.errors import DataError, FileFormatError
+from rankwell.index.deletions import read_deletions
+from rankwell.index.manifest import Manifest, SegmentEntry, read_manifest
+from rankwell.index.segment import Segment
+from rankwell.index.segment_files import SegmentFiles
 
 if TYPE_CHECKING:
     from rankwell.index.analysis import Analysis
     from rankwell.index.schema import Schema
-    from rankwell.index.segment import Segment
 
 
 class Index:
-    """A snapshot of an index.
+    """A snapshot of an index: `Index.open(path)`.
 
     Documents are numbered through the segments: number = the segment's base + the number in the segment. Deleted
-    documents keep their number until a merge drops them.
+    documents keep their number until a merge drops them. A writer may add, delete and merge meanwhile; this snapshot
+    stays as it is, `reopen` gives the newest.
 
     Parameters
     ----------
@@ -25,6 +34,12 @@ class Index:
     live : for each segment uint8 [n_docs], 1 = live; None where nothing is deleted
     schema, analysis : the names of streams and statics, and how text is cut into words
     generation : counts commits
+
+    Attributes
+    ----------
+    bases : int64 [n_segments + 1], the number of each segment's first document
+    n_docs : live documents
+    path : the folder, None where the segments are in memory
     """
 
     def __init__(
@@ -41,6 +56,8 @@ class Index:
         self.schema = schema
         self.analysis = analysis
         self.generation = generation
+        self.path: Path | None = None
+        self._manifest: Manifest | None = None
         sizes = [segment.n_docs for segment in self.segments]
         self.bases = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
         self.n_docs = sum(
@@ -48,7 +65,104 @@ class Index:
             for segment, alive in zip(self.segments, self.live, strict=True)
         )
 
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Index:
+        """The newest generation of the index in the folder `path`.
+
+        Raises DataError where there is no index, FileFormatError where it was altered or is of another version.
+        """
+        return _open(Path(path), {})
+
+    def reopen(self) -> Index:
+        """The newest generation; this one where nothing was committed since. Segments in both are shared."""
+        if self.path is None or self._manifest is None:
+            return self
+        if read_manifest(self.path) == self._manifest:
+            return self
+        entries = zip(self._manifest.segments, self.segments, strict=True)
+        return _open(self.path, {entry.digest: segment for entry, segment in entries})
+
     def id_of(self, doc: int) -> str:
         """The user's id of document `doc`."""
+        segment, local = self._locate(doc)
+        return segment.id_of(local)
+
+    def find(self, document_id: str) -> int:
+        """The number of the live document with that id, -1 where there is none."""
+        from rankwell.index.document_ids import hash_id
+
+        wanted = document_id.encode("utf-8", "surrogatepass")
+        hashed = hash_id(wanted)
+        for number in reversed(range(len(self.segments))):
+            local = self.segments[number].find(wanted, hashed)
+            live = self.live[number]
+            if local >= 0 and (live is None or live[local]):
+                return int(self.bases[number]) + local
+        return -1
+
+    def stored(self, doc: int) -> dict[str, Any]:
+        """The fields of document `doc` as they were given."""
+        from rankwell.index.stored_fields import decode_stored
+
+        segment, local = self._locate(doc)
+        first_docs = segment["stored.first_doc"]
+        block = int(np.searchsorted(first_docs, local, side="right")) - 1
+        segment.verify_rows("stored.offsets", block, block + 2)
+        start, stop = (int(offset) for offset in segment.unverified("stored.offsets")[block : block + 2])
+        segment.verify_rows("stored.data", start, stop)
+        lines = decode_stored(segment.unverified("stored.data")[start:stop])
+        fields: dict[str, Any] = json.loads(lines[local - int(first_docs[block])])
+        return fields
+
+    def _locate(self, doc: int) -> tuple[Segment, int]:
+        if not 0 <= doc < self.bases[-1]:
+            raise DataError(f"there is no document number {doc}: the index has numbers 0 to {int(self.bases[-1]) - 1}.")
         number = int(np.searchsorted(self.bases, doc, side="right")) - 1
-        return self.segments[number].id_of(doc - int(self.bases[number]))
+        return self.segments[number], doc - int(self.bases[number])
+
+
+def _open(folder: Path, known: dict[str, Segment]) -> Index:
+    """Open what the manifest names. A file may be gone because a writer has committed since: then read it again."""
+    manifest = read_manifest(folder)
+    while True:
+        try:
+            return _index_of(folder, manifest, known)
+        except FileNotFoundError as cause:
+            newer = read_manifest(folder)
+            if newer == manifest:
+                raise FileFormatError(
+                    f"{cause.filename} is missing: the manifest of {folder} names it. Restore the file from a copy, or "
+                    f"build the index again."
+                ) from cause
+            manifest = newer
+
+
+def _index_of(folder: Path, manifest: Manifest, known: dict[str, Segment]) -> Index:
+    from rankwell.index.analysis import Analysis
+    from rankwell.index.schema import Schema
+
+    segments, live = [], []
+    for entry in manifest.segments:
+        segments.append(known.get(entry.digest) or open_segment(folder, entry))
+        live.append(None if entry.deletions is None else read_deletions(folder, entry.deletions, entry.n_docs))
+    index = Index(
+        segments,
+        live,
+        Schema.from_json(manifest.schema),
+        Analysis.from_json(manifest.analysis),
+        generation=manifest.generation,
+    )
+    index.path = folder
+    index._manifest = manifest
+    return index
+
+
+def open_segment(folder: Path, entry: SegmentEntry) -> Segment:
+    """The segment of an entry of the manifest, its table checked."""
+    segment = SegmentFiles(folder, entry.name, entry.digest).segment()
+    if segment.n_docs != entry.n_docs:
+        raise FileFormatError(
+            f"{folder / entry.name}.table has {segment.n_docs} documents, the manifest says {entry.n_docs}. "
+            f"Build the index again."
+        )
+    return segment

@@ -182,6 +182,17 @@ class Segment:
         """The user's id of the segment's document `doc`."""
         return self._slice("documents.ids", doc).decode()
 
+    def find(self, document_id: bytes, hashed: int) -> int:
+        """The document with that id (UTF-8) and hash, deleted or not; -1 where there is none."""
+        hashes, order = self["documents.id_hashes"], self["documents.id_order"]
+        place = int(np.searchsorted(hashes, np.uint64(hashed)))
+        while place < len(hashes) and int(hashes[place]) == hashed:
+            doc = int(order[place])
+            if self._slice("documents.ids", doc) == document_id:
+                return doc
+            place += 1
+        return -1
+
     def _slice(self, strings: str, number: int) -> bytes:
         """String `number` of the pair of arrays `strings`.text, `strings`.offsets."""
         self.verify_rows(f"{strings}.offsets", number, number + 2)

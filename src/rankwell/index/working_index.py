@@ -1,0 +1,172 @@
+"""What a writer holds of an index: the last commit, the segments of the next one, and how one becomes the other."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rankwell.errors import FileFormatError, ParameterError, RankwellError
+from rankwell.index.analysis import Analysis
+from rankwell.index.deletions import read_deletions
+from rankwell.index.manifest import MANIFEST_NAME, Manifest, SegmentEntry, read_manifest, write_manifest
+from rankwell.index.reader import open_segment
+from rankwell.index.remains import remove_unnamed, segment_name, unused_number
+from rankwell.index.schema import Schema
+from rankwell.index.segment_files import SegmentFilesSink
+from rankwell.index.segment_sink import SegmentSink
+from rankwell.index.storage import Storage
+from rankwell.index.working_segment import WorkingSegment
+
+# Live documents and all documents of each segment -> the run [start, stop) to merge next, or None.
+MergeChoice = Callable[[list[int], list[int]], tuple[int, int] | None]
+
+
+class WorkingIndex:
+    """The next generation of an index while it is made. The caller holds the writer's lock.
+
+    Attributes
+    ----------
+    manifest : the last commit, None before the first
+    schema, analysis : of the next commit
+    segments : of the next commit, in order
+    """
+
+    manifest: Manifest | None
+    schema: Schema
+    analysis: Analysis
+    segments: list[WorkingSegment]
+
+    def __init__(
+        self, folder: Path, storage: Storage, schema: Schema, analysis: Analysis | None, *, overwrite: bool
+    ) -> None:
+        self.folder = folder
+        self.storage = storage
+        self._given_schema = schema
+        self._given_analysis = analysis
+        self._overwrite = overwrite
+        self.load()
+
+    def load(self) -> None:
+        """Go back to the last commit, and remove what stopped writers have left."""
+        names = self.storage.list_folder(self.folder)
+        self._next_segment = unused_number(names)
+        self.manifest = None
+        if MANIFEST_NAME in names:
+            try:
+                self.manifest = read_manifest(self.folder)
+            except FileFormatError:
+                if not self._overwrite:
+                    raise
+        if self.manifest is not None or MANIFEST_NAME not in names:
+            # A crash may have come between the renaming of this manifest and its way to the disk: until it is safe
+            # there, the files of the one before it must stay.
+            self.storage.sync_folder(self.folder)
+            remove_unnamed(self.storage, self.folder, self.manifest)
+        self._begin(None if self._overwrite else self.manifest)
+
+    def _begin(self, manifest: Manifest | None) -> None:
+        """The next generation starts as `manifest`, or empty."""
+        if manifest is None:
+            self.schema = self._given_schema.copy()
+            self.analysis = self._given_analysis or Analysis()
+            self.segments = []
+            return
+        self._next_segment = manifest.next_segment
+        self.analysis = Analysis.from_json(manifest.analysis)
+        if self._given_analysis is not None and self._given_analysis != self.analysis:
+            raise ParameterError(
+                f"{self.folder} was built with {self.analysis!r}, got {self._given_analysis!r}. All documents of an "
+                f"index are cut into words the same way: leave analysis out, or build the index again."
+            )
+        self.schema = Schema.from_json(manifest.schema)
+        for name in self._given_schema.streams:
+            self.schema.stream_number(name)
+        for name in self._given_schema.statics:
+            self.schema.static_number(name)
+        self.segments = [self._open(entry) for entry in manifest.segments]
+
+    def _open(self, entry: SegmentEntry) -> WorkingSegment:
+        try:
+            live = None if entry.deletions is None else read_deletions(self.folder, entry.deletions, entry.n_docs)
+            return WorkingSegment(entry, open_segment(self.folder, entry), live)
+        except FileNotFoundError as cause:
+            raise FileFormatError(
+                f"{cause.filename} is missing: the manifest of {self.folder} names it. Restore the file from a copy, "
+                f"or build the index again."
+            ) from cause
+
+    @property
+    def generation(self) -> int:
+        return 0 if self.manifest is None else self.manifest.generation
+
+    def write_segment(self, write: Callable[[SegmentSink], dict[str, Any]]) -> WorkingSegment:
+        """A new segment on disk, its arrays made by `write`. It is not among `segments` yet."""
+        name = segment_name(self._next_segment)
+        self._next_segment += 1
+        sink = SegmentFilesSink(self.storage, self.folder, name)
+        try:
+            meta = write(sink)
+        except BaseException:
+            sink.abandon()
+            raise
+        entry = SegmentEntry(name, int(meta["n_docs"]), sink.digest)
+        return WorkingSegment(entry, open_segment(self.folder, entry), None, is_new=True)
+
+    def publish(self) -> None:
+        """Commit: the next generation becomes the last one. Nothing happens where they do not differ."""
+        generation = self.generation + 1
+        for one in self.segments:
+            one.write_deletions(self.storage, self.folder, generation)
+        manifest = Manifest(
+            generation=generation,
+            next_segment=self._next_segment,
+            schema=self.schema.to_json(),
+            analysis=self.analysis.to_json(),
+            segments=tuple(one.entry for one in self.segments),
+        )
+        if self.manifest is not None and manifest == replace(
+            self.manifest, generation=generation, next_segment=self._next_segment
+        ):
+            return
+        # The names of the new files must be safe before the manifest that speaks of them can be.
+        self.storage.sync_folder(self.folder)
+        write_manifest(self.storage, self.folder, manifest)
+        self.storage.sync_folder(self.folder)
+        self.manifest = manifest
+        self._overwrite = False
+        for one in self.segments:
+            one.committed()
+        # The commit stands; what cannot be removed now is left to the next writer and does no harm.
+        with contextlib.suppress(OSError):
+            remove_unnamed(self.storage, self.folder, manifest)
+
+    def merge_while(self, choose: MergeChoice) -> None:
+        """Merge one run of segments after the other, each with a commit of its own, until none is chosen."""
+        while (
+            run := choose([one.n_live for one in self.segments], [one.entry.n_docs for one in self.segments])
+        ) is not None:
+            self._merge(*run)
+            self.publish()
+
+    def _merge(self, start: int, stop: int) -> None:
+        from rankwell.index.merging import merge_segments
+
+        run = self.segments[start:stop]
+        merged = []
+        if any(one.n_live for one in run):
+            merged.append(
+                self.write_segment(
+                    lambda sink: merge_segments([one.segment for one in run], [one.live for one in run], sink)
+                )
+            )
+        self.segments[start:stop] = merged
+
+    def abandon(self) -> None:
+        """Drop the next generation; its files go now, or with the next writer where that fails."""
+        self.segments = []
+        with contextlib.suppress(OSError, RankwellError):
+            self.load()
+            self.segments = []

@@ -1,0 +1,264 @@
+"""Changing an index: documents added and deleted, made visible all at once by a commit.
+
+A commit writes new files only, forces them to disk, and then replaces the manifest: whoever opens the index finds the
+generation before or the one after. Files that no manifest names any more are removed last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rankwell.errors import DataError, ParameterError, RankwellError
+from rankwell.index.analysis import Analysis
+from rankwell.index.document import Document, Place, document_of
+from rankwell.index.document_ids import hash_id
+from rankwell.index.lock import WriterLock
+from rankwell.index.manifest import MANIFEST_NAME
+from rankwell.index.merge_policy import MOST_SEGMENTS, cheapest_run, choose_merge
+from rankwell.index.remains import foreign_names, places_name
+from rankwell.index.schema import Schema
+from rankwell.index.segment_builder import MEMORY_BYTES, SegmentBuilder
+from rankwell.index.storage import Storage, write_file
+from rankwell.index.working_index import MergeChoice, WorkingIndex
+from rankwell.index.working_segment import WorkingSegment, common_documents
+
+# An endless iterator of documents is taken in part by part.
+_BATCH_DOCUMENTS = 1024
+_BATCH_CHARACTERS = 2**22
+
+
+class IndexWriter:
+    """The one writer of an index.
+
+    What is added and deleted becomes visible by `commit`, and not at all without: leaving a ``with`` block, or closing
+    the writer, drops what was not committed. After an error the writer takes no more work before `rollback`.
+
+    Parameters
+    ----------
+    path : the index's folder; a new index is made where there is none
+    schema : streams and statics known from the start; documents add those they bring
+    analysis : how text is cut into words. An index keeps the one it was made with.
+    on_duplicate : "replace" or "error"
+        What becomes of a document whose id the index has: it takes the old one's place at the next commit, or it is a
+        DataError. The same id twice between two commits is always a DataError, unless the first was deleted.
+    overwrite : start from nothing; what the index holds stays readable until the first commit
+    memory_bytes : about how much memory documents take before they are written out as a segment
+    max_segments : commits merge neighbouring segments until at most so many are left
+    storage : the file operations
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        schema: Schema | None = None,
+        analysis: Analysis | None = None,
+        on_duplicate: str = "replace",
+        overwrite: bool = False,
+        memory_bytes: int = MEMORY_BYTES,
+        max_segments: int = MOST_SEGMENTS,
+        storage: Storage | None = None,
+    ) -> None:
+        if on_duplicate not in ("replace", "error"):
+            raise ParameterError(f"on_duplicate must be 'replace' or 'error', got {on_duplicate!r}.")
+        self.path = Path(path)
+        self._on_duplicate = on_duplicate
+        self._memory_bytes = memory_bytes
+        self._max_segments = _checked_count(max_segments)
+        self._storage = storage or Storage()
+        self._builder: SegmentBuilder | None = None
+        self._failure: BaseException | None = None
+        _make_folder(self._storage, self.path)
+        self._lock: WriterLock | None = WriterLock(self.path)
+        try:
+            self._index = WorkingIndex(self.path, self._storage, schema or Schema(), analysis, overwrite=overwrite)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    @property
+    def generation(self) -> int:
+        """The last commit's number; 0 where there was none."""
+        return self._index.generation
+
+    @property
+    def n_docs(self) -> int:
+        """Live documents, those not committed yet included. (Those that will be replaced count until then.)"""
+        return sum(one.n_live for one in self._index.segments) + (self._builder.n_docs if self._builder else 0)
+
+    def add(self, documents: Iterable[Document | Mapping[str, Any]]) -> None:
+        """Add documents: `Document`s, or dictionaries with an ``id``, texts and numbers."""
+        if isinstance(documents, Mapping | Document):
+            raise ParameterError("add takes several documents: pass a list, with this one in it.")
+        with self._guarded():
+            for batch in _batches(documents):
+                self._builder = self._builder or SegmentBuilder(
+                    self._index.schema, self._index.analysis, self._memory_bytes
+                )
+                self._builder.add(batch)
+                if self._builder.is_full:
+                    self._flush()
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Delete the documents with these ids, those not committed yet included; returns how many there were."""
+        if isinstance(ids, str):
+            raise ParameterError("delete takes several ids: pass a list, with this one in it.")
+        with self._guarded():
+            self._flush()
+            return sum(self._delete(document_id.encode("utf-8", "surrogatepass")) for document_id in ids)
+
+    def commit(self) -> int:
+        """Make everything visible, and safe against a crash; returns the generation.
+
+        Where there are too many segments some are merged afterwards; should that fail, the commit stands.
+        """
+        return self._commit(lambda live, sizes: choose_merge(live, sizes, self._max_segments))
+
+    def merge(self, max_segments: int = 1) -> int:
+        """Commit, then merge until at most `max_segments` are left and none has deletions; returns the generation."""
+        most = _checked_count(max_segments)
+
+        def choose(live: Sequence[int], sizes: Sequence[int]) -> tuple[int, int] | None:
+            if len(live) > most:
+                return (0, len(live)) if most == 1 else cheapest_run(live)
+            with_deletions = (number for number in range(len(live)) if live[number] < sizes[number])
+            return next(((number, number + 1) for number in with_deletions), None)
+
+        return self._commit(choose)
+
+    def rollback(self) -> None:
+        """Drop what was not committed and go on from the last commit."""
+        self._require_open()
+        self._builder = None
+        self._index.load()
+        self._failure = None
+
+    def close(self) -> None:
+        """Drop what was not committed and let the next writer in."""
+        if self._lock is not None:
+            self._builder = None
+            self._index.abandon()
+            self._lock.release()
+            self._lock = None
+
+    def __enter__(self) -> IndexWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _commit(self, choose: MergeChoice) -> int:
+        with self._guarded():
+            self._flush(is_last=True)
+            self._index.publish()
+            try:
+                self._index.merge_while(choose)
+            except OSError as cause:
+                raise RankwellError(
+                    f"generation {self.generation} of {self.path} is committed, but its segments could not be merged: "
+                    f"{cause}."
+                ) from cause
+        return self.generation
+
+    def _flush(self, *, is_last: bool = False) -> None:
+        """Write the documents collected so far as a segment, not visible yet; older ones with their ids give way."""
+        builder, self._builder = self._builder, None
+        if builder is None or builder.n_docs == 0:
+            return
+        places = [str(place) for place in builder.places]
+        new = self._index.write_segment(builder.write)
+        for older in self._index.segments:
+            for old_doc, new_doc in common_documents(older.segment, new.segment):
+                if older.is_live(old_doc):
+                    self._replace(older, old_doc, places[new_doc])
+        if not is_last:
+            # Places of documents are needed for a message only, so they wait on disk and not in memory.
+            write_file(self._storage, self.path / places_name(new.entry.name), "\n".join(places).encode())
+        self._index.segments.append(new)
+
+    def _replace(self, older: WorkingSegment, old_doc: int, place: str) -> None:
+        document_id = older.segment.id_of(old_doc)
+        if older.is_new:
+            first = (self.path / places_name(older.entry.name)).read_text().split("\n")[old_doc]
+            raise DataError(
+                f"{place}: id {document_id!r} is there already, at {first}. Ids must be unique: leave one of the two "
+                f"out, or give it another id."
+            )
+        if self._on_duplicate == "error":
+            raise DataError(
+                f"{place}: the index {self.path} has a document with id {document_id!r}. Give it another id, delete "
+                f"the old one first, or pass on_duplicate='replace'."
+            )
+        older.delete(old_doc)
+
+    def _delete(self, document_id: bytes) -> bool:
+        hashed = hash_id(document_id)
+        for one in self._index.segments:
+            doc = one.segment.find(document_id, hashed)
+            if doc >= 0 and one.is_live(doc):
+                one.delete(doc)
+                return True
+        return False
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """After an error nobody knows how far the work had come: nothing of it may be committed."""
+        self._require_open()
+        if self._failure is not None:
+            raise RankwellError(
+                f"an error interrupted this writer before ({self._failure}). Call rollback() to go on from generation "
+                f"{self.generation}; what was not committed is dropped."
+            ) from self._failure
+        try:
+            yield
+        except BaseException as failure:
+            self._failure = failure
+            raise
+
+    def _require_open(self) -> None:
+        if self._lock is None:
+            raise RankwellError(f"this writer of {self.path} is closed. Make a new IndexWriter.")
+
+
+def _checked_count(max_segments: int) -> int:
+    if max_segments < 1:
+        raise ParameterError(f"max_segments must be 1 or more, got {max_segments}.")
+    return max_segments
+
+
+def _make_folder(storage: Storage, folder: Path) -> None:
+    """Make the index's folder; one that holds other things than an index is refused."""
+    if folder.is_dir():
+        names = storage.list_folder(folder)
+        others = [] if MANIFEST_NAME in names else foreign_names(names)
+        if others:
+            raise DataError(
+                f"{folder} is not an index and not empty: it has {others[0]!r}. Choose a folder that is empty or new."
+            )
+    elif folder.exists():
+        raise DataError(f"{folder} is a file; an index is a folder. Choose another path.")
+    else:
+        storage.make_folder(folder)
+        storage.sync_folder(folder.parent)
+
+
+def _batches(documents: Iterable[Document | Mapping[str, Any]]) -> Iterator[list[Document]]:
+    """Documents, dictionaries made into such, a few at a time."""
+    batch: list[Document] = []
+    n_characters = 0
+    for number, one in enumerate(documents, start=1):
+        document = one if isinstance(one, Document) else document_of(one, Place(f"document {number} of those added"))
+        batch.append(document)
+        n_characters += sum(map(len, document.texts.values()))
+        if len(batch) == _BATCH_DOCUMENTS or n_characters >= _BATCH_CHARACTERS:
+            yield batch
+            batch, n_characters = [], 0
+    if batch:
+        yield batch
