@@ -103,6 +103,10 @@ class CheckedFile:
         # Counted, not counted down: two threads may check one page at the same time.
         self._n_unchecked = len(self._checked) - int(np.count_nonzero(self._checked))
 
+    @property
+    def n_pages(self) -> int:
+        return len(self._checked)
+
     def damaged_pages(self) -> list[int]:
         """Check every page again; the numbers of those that are not what was written."""
         return [page for page in range(len(self._checked)) if not self._matches(page)]

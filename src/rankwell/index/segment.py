@@ -82,7 +82,7 @@ class Segment:
         self.n_statics = int(meta["n_statics"])
         self.lists_per_term = lists_per_term(self.n_streams)
         self.tokens = tuple(int(count) for count in meta["tokens"])
-        self._arrays = dict(arrays)
+        self._arrays = {key: _read_only(array) for key, array in arrays.items()}
         self._verifier = verifier
         self._release = release
         self._checked_lists = bytearray(self.n_terms * self.lists_per_term if verifier else 0)
@@ -200,6 +200,13 @@ class Segment:
         start, stop = int(offsets[number]), int(offsets[number + 1])
         self.verify_rows(f"{strings}.text", start, stop)
         return self._arrays[f"{strings}.text"][start:stop].tobytes()
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """Mapped arrays cannot be written to, nor can those in memory: kernels are compiled once for both."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def lists_per_term(n_streams: int) -> int:

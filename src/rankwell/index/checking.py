@@ -1,0 +1,120 @@
+"""`check`: every byte of an index against its checksum, then everything that its arrays promise each other."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from rankwell.errors import RankwellError
+from rankwell.index.deletions import read_deletions
+from rankwell.index.manifest import Manifest, SegmentEntry, read_manifest
+from rankwell.index.remains import unnamed_files
+from rankwell.index.segment import Segment
+from rankwell.index.segment_checking import segment_problems
+from rankwell.index.segment_files import SegmentFiles
+from rankwell.index.storage import Storage
+from rankwell.index.working_segment import common_documents
+
+
+@dataclass
+class CheckReport:
+    """What a check has found.
+
+    problems : a line for each fault; none where the index is sound
+    remains : files that belong to no generation (a writer is at work, or was stopped); they do no harm
+    generation : of the index, 0 where its manifest is unreadable
+    n_segments, n_bytes : how much was looked at
+    """
+
+    problems: list[str] = field(default_factory=list)
+    remains: list[str] = field(default_factory=list)
+    generation: int = 0
+    n_segments: int = 0
+    n_bytes: int = 0
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.problems
+
+
+def check_index(path: str | os.PathLike[str]) -> CheckReport:
+    """Verify everything: every page of every file, every order, count and hash, ids unique among live documents.
+
+    Where a writer commits meanwhile and removes files, the newer generation is checked instead.
+    """
+    folder = Path(path)
+    while True:
+        try:
+            manifest = read_manifest(folder)
+        except RankwellError as error:
+            return CheckReport(problems=[str(error)])
+        report = _check_generation(folder, manifest)
+        if report.is_sound or _is_current(folder, manifest):
+            return report
+
+
+def _is_current(folder: Path, manifest: Manifest) -> bool:
+    try:
+        return read_manifest(folder) == manifest
+    except RankwellError:
+        return False
+
+
+def _check_generation(folder: Path, manifest: Manifest) -> CheckReport:
+    report = CheckReport(generation=manifest.generation)
+    report.remains = unnamed_files(Storage().list_folder(folder), manifest)
+    sound: list[tuple[Segment, np.ndarray | None]] = []
+    for entry in manifest.segments:
+        report.n_segments += 1
+        try:
+            files = SegmentFiles(folder, entry.name, entry.digest)
+            live = None if entry.deletions is None else read_deletions(folder, entry.deletions, entry.n_docs)
+        except FileNotFoundError as error:
+            report.problems.append(f"{error.filename} is missing, the manifest names it.")
+            continue
+        except RankwellError as error:
+            report.problems.append(str(error))
+            continue
+        report.n_bytes += files.n_bytes
+        problems = _damaged_pages(files) or _segment_problems(files.segment(), entry, manifest)
+        report.problems += problems
+        if not problems:
+            sound.append((files.segment(), live))
+    report.problems += _ids_twice(sound)
+    return report
+
+
+def _damaged_pages(files: SegmentFiles) -> list[str]:
+    return [
+        f"{file.path} was altered after it was written: page {page:,} of {file.n_pages:,} does not match its checksum."
+        for file in files.files.values()
+        for page in file.damaged_pages()
+    ]
+
+
+def _segment_problems(segment: Segment, entry: SegmentEntry, manifest: Manifest) -> list[str]:
+    problems = segment_problems(segment)
+    if segment.n_docs != entry.n_docs:
+        problems.append(f"{entry.name}: it has {segment.n_docs:,} documents, the manifest says {entry.n_docs:,}.")
+    for kind, count in (("streams", segment.n_streams), ("statics", segment.n_statics)):
+        if count > len(manifest.schema[kind]):
+            problems.append(f"{entry.name}: it has {count} {kind}, the schema {len(manifest.schema[kind])}.")
+    return problems
+
+
+def _ids_twice(segments: list[tuple[Segment, np.ndarray | None]]) -> list[str]:
+    """Ids that are live in two segments."""
+    problems = []
+    for number, (newer, newer_live) in enumerate(segments):
+        for older, older_live in segments[:number]:
+            for old_doc, new_doc in common_documents(older, newer):
+                if _is_live(older_live, old_doc) and _is_live(newer_live, new_doc):
+                    problems.append(f"{newer.name} and {older.name} both have a document {newer.id_of(new_doc)!r}.")
+    return problems
+
+
+def _is_live(live: np.ndarray | None, doc: int) -> bool:
+    return live is None or bool(live[doc])
