@@ -87,7 +87,7 @@ def test_queries_with_names_and_rows_in_any_order_come_back(tmp_path: Path, name
     assert_same(read(tmp_path / name), dataset)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", ["data.txt", "data.txt.gz", *TABLES])
 def test_names_of_features_come_back(tmp_path: Path, name: str) -> None:
     names = tuple(f"bm25 of field {number}, é" for number in range(len(AWKWARD)))
     write(make_dataset(feature_names=names), tmp_path / name)

@@ -76,8 +76,9 @@ def read(
     Notes
     -----
     Text. Every row is ``label qid:ID index:value ... # comment``; see `rankwell.kernels.reference.letor_text` for the
-    exact format. Rows without ``qid`` are one query. Query ids are integers if all of them are written as integers are,
-    else text. Features that a row does not name are 0. Indices count from 1, or from 0 if index 0 stands in any row.
+    exact format. A comment in the first line may name the features (`rankwell.data.letor_header`). Rows without ``qid``
+    are one query. Query ids are integers if all of them are written as integers are, else text. Features that a row does
+    not name are 0. Indices count from 1, or from 0 if index 0 stands in any row.
     """
     if on_bad_line not in ("error", "skip"):
         raise ParameterError(f"on_bad_line must be 'error' or 'skip', got {on_bad_line!r}.")
@@ -110,8 +111,8 @@ def write(dataset: RankingDataset, path: str | os.PathLike[str], *, format: str 
 
     The format follows from the name as in `read`; standard output is text if nothing else is asked for. Feather is the
     fastest to read again: its features are mapped into memory. Feather and Parquet keep everything but queries without
-    rows; CSV and text have no place for weights, and text none for the names of features. Rows are written in the order
-    they came in.
+    rows; CSV and text have no place for weights, and text keeps the names of features in a comment in its first line.
+    Rows are written in the order they came in.
     """
     name = os.fspath(path)
     chosen = _check_format(format) or _format_of_name(name)

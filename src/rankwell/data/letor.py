@@ -22,6 +22,7 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.decompression import ByteStream
 from rankwell.data.letor_blocks import BlockReading, LineRules
+from rankwell.data.letor_header import peek_feature_names
 from rankwell.data.row_storage import GrowingComments, RowStorage, fits_memory
 from rankwell.data.text_blocks import BLOCK_BYTES, LONGEST_LINE, TextBlock, TextBlocks
 from rankwell.errors import DataError, ParameterError
@@ -80,11 +81,16 @@ def read_letor(
     """Read LETOR / SVMlight text; see `rankwell.read` for the parameters and the reference parser for the format."""
     if n_features is not None and n_features < 1:
         raise ParameterError(f"n_features must be at least 1, got {n_features}.")
+    names = peek_feature_names(stream)
+    if names is not None and n_features not in (None, len(names)):
+        raise DataError(f"{stream.name} names {len(names)} features, not n_features={n_features}.")
     blocks = TextBlocks(stream, block_bytes=block_bytes, longest_line=longest_line)
-    reader = _LetorReader(blocks, n_features, comments, on_bad_line == "skip")
+    reader = _LetorReader(blocks, n_features if names is None else len(names), comments, on_bad_line == "skip")
     with kernel_threads(n_jobs) as n_workers, ThreadPoolExecutor(n_workers) as pool:
         reader.run(pool, n_workers, progress)
-    return reader.dataset()
+    dataset = reader.dataset()
+    dataset.feature_names = names
+    return dataset
 
 
 class _LetorReader:

@@ -12,6 +12,7 @@ from scipy import sparse
 from rankwell.data.arrow_columns import user_order
 from rankwell.data.comments import RowComments
 from rankwell.data.dataset import RankingDataset
+from rankwell.data.letor_header import header_line
 from rankwell.errors import DataError
 from rankwell.kernels.reference.letor_text import BLANKS
 
@@ -23,9 +24,11 @@ def write_letor(dataset: RankingDataset, sink: Any) -> None:
     """Write text to an Arrow file, rows in the user's order.
 
     Every number is written in the fewest digits that read back as the same float32; of a NaN the sign is not kept. A
-    dense dataset names every feature in every row, a sparse one those that it holds. Names of features and weights have
-    no place in this format.
+    dense dataset names every feature in every row, a sparse one those that it holds. Names of features go into a
+    comment in the first line (`letor_header`); weights have no place in this format.
     """
+    if dataset.feature_names is not None:
+        sink.write(header_line(dataset.feature_names))
     order = user_order(dataset)
     rows = np.arange(dataset.n_docs) if order is None else order
     query_of_rows = dataset.query_of_rows()
