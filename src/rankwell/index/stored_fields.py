@@ -24,13 +24,14 @@ class StoredFields:
         self._lines: list[bytes] = []
         self._line_bytes = 0
         self._blocks: list[bytes] = []
+        self._block_bytes = 0
         self._offsets, self._end = [0], 0
         self._first_docs, self._n_docs = [0], 0
 
     @property
     def n_bytes(self) -> int:
         """How much of it is in memory."""
-        return self._line_bytes + sum(map(len, self._blocks))
+        return self._line_bytes + self._block_bytes
 
     def add(self, line: bytes) -> None:
         """Take in the next document's line of JSON, without a line feed."""
@@ -46,12 +47,13 @@ class StoredFields:
 
     def take(self) -> dict[str, np.ndarray]:
         """What there is of the arrays and was not taken yet, but for a block that is not full."""
-        pieces = {
+        pieces: dict[str, np.ndarray] = {
             "stored.data": np.frombuffer(b"".join(self._blocks), dtype=np.uint8),
             "stored.offsets": np.array(self._offsets, dtype=np.int64),
             "stored.first_doc": np.array(self._first_docs, dtype=np.int32),
         }
         self._blocks, self._offsets, self._first_docs = [], [], []
+        self._block_bytes = 0
         return pieces
 
     def finish(self) -> dict[str, np.ndarray]:
@@ -69,6 +71,7 @@ class StoredFields:
 
     def _append(self, block: bytes, n_docs: int) -> None:
         self._blocks.append(block)
+        self._block_bytes += len(block)
         self._end += len(block)
         self._n_docs += n_docs
         self._offsets.append(self._end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -81,7 +82,7 @@ class TermTable:
     def add(self, text: bytes, offsets: list[int]) -> None:
         """Take in the next words, text[offsets[i] : offsets[i + 1]]."""
         term_of, numbers = self.analysis.term_of, self.numbers
-        for start, stop in zip(offsets, offsets[1:], strict=False):
+        for start, stop in pairwise(offsets):
             term = term_of(text[start:stop])
             self._term_of_word.append(NOT_INDEXED if term is None else numbers.setdefault(term, len(numbers)))
 

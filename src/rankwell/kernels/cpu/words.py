@@ -46,7 +46,7 @@ def next_word(text, place, end, kinds):
             place += 1
         else:
             kind, behind = character_at(text, place, end, kinds)
-            if kind == LETTER or kind == ALONE:
+            if kind in (LETTER, ALONE):
                 start = place
                 first_kind = kind
                 place = behind

@@ -1,0 +1,263 @@
+"""The terms and posting lists of several segments, joined through windows of fixed size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from rankwell.index.document_merging import DocumentMerge, rows
+from rankwell.index.segment import Segment, lists_per_term
+from rankwell.index.segment_encoding import PostingAppender, new_blocks, new_lists
+from rankwell.index.segment_sink import SegmentSink
+from rankwell.kernels.cpu.posting_encoding import N_BLOCKS, Lists
+from rankwell.kernels.cpu.posting_merging import (
+    DONE,
+    NEEDS_BLOCK,
+    NEEDS_GAPS,
+    NEXT_BLOCK,
+    SEGMENT,
+    STATE_SIZE,
+    Documents,
+    Pending,
+    SourceLists,
+    Windows,
+    align_terms,
+    merge_lists,
+)
+from rankwell.kernels.reference.postings import BLOCK
+
+TERMS_AT_A_TIME = 4096
+WINDOW_BLOCKS = 512
+WINDOW_BYTES = WINDOW_BLOCKS * BLOCK * 8  # of postings: 4 bytes for a document, 4 for a frequency at most
+OUTPUT_POSTINGS = 2**18
+# Mapped files count as memory of this process once they are read: given back after so many windows.
+WINDOWS_BEFORE_RELEASE = 32
+
+
+class ListMerge:
+    """Joins the lists of some segments, term by term.
+
+    Parameters
+    ----------
+    documents : DocumentMerge
+        The documents' new numbers and lengths.
+    n_streams : int
+        Of the output.
+    """
+
+    def __init__(self, segments: Sequence[Segment], documents: DocumentMerge, n_streams: int) -> None:
+        self.segments = segments
+        self.n_streams = n_streams
+        self.n_columns = lists_per_term(n_streams)
+        self._documents = _documents_of(documents)
+        self._windows = BlockWindows(segments)
+        self._pending = _pending(16 * BLOCK)
+        self._blocks = new_blocks(OUTPUT_POSTINGS, OUTPUT_POSTINGS, 0)
+        self._columns = np.array([self._columns_of(segment) for segment in segments], dtype=np.int64)
+
+    def write(self, sink: SegmentSink) -> int:
+        """Append all terms and lists to the sink; returns how many terms there are."""
+        appender = PostingAppender(sink)
+        sink.append("terms.offsets", np.zeros(1, dtype=np.int64))
+        n_terms = end = 0
+        for text, offsets, sources in self._term_groups():
+            lists = new_lists(len(sources.term) * self.n_columns)
+            self._merge(sources, lists, appender)
+            # A term whose documents are all deleted is gone: its lists are empty and have no block.
+            kept = lists.doc_freq.reshape(-1, self.n_columns).any(axis=1)
+            sizes = np.diff(offsets)
+            ends = end + np.cumsum(sizes[kept])
+            sink.append("terms.text", text[np.repeat(kept, sizes)])
+            sink.append("terms.offsets", ends)
+            appender.append_lists(Lists(*(column.reshape(-1, self.n_columns)[kept].ravel() for column in lists)))
+            n_terms += len(ends)
+            end = int(ends[-1]) if len(ends) else end
+        appender.append_blocks(self._blocks)
+        appender.finish()
+        return n_terms
+
+    def _merge(self, sources: SourceLists, lists: Lists, appender: PostingAppender) -> None:
+        """Join the lists of one group of terms."""
+        state = np.zeros(STATE_SIZE, dtype=np.int64)
+        state[NEXT_BLOCK] = -1
+        while True:
+            windows = self._windows.windows
+            reason = merge_lists(
+                *(windows, sources, self._documents, self.n_streams, self._pending, self._blocks, lists, state)
+            )
+            if reason == DONE:
+                return
+            if reason == NEEDS_BLOCK:
+                self._windows.load(int(state[SEGMENT]), int(state[NEXT_BLOCK]))
+            elif reason == NEEDS_GAPS:
+                self._pending = _more_gaps(self._pending)
+            else:
+                self._make_room(appender)
+
+    def _make_room(self, appender: PostingAppender) -> None:
+        """Append what was encoded; if there was nothing, one block needs more room for its positions."""
+        if self._blocks.counts[N_BLOCKS] == 0:
+            self._blocks = new_blocks(OUTPUT_POSTINGS, 2 * len(self._blocks.positions) // 4, 0)
+        appender.append_blocks(self._blocks)
+        self._blocks.counts[:] = 0
+
+    def _term_groups(self) -> Iterator[tuple[np.ndarray, np.ndarray, SourceLists]]:
+        """Runs of terms in their order: text, offsets and where each segment has their lists."""
+        starts = [0] * len(self.segments)
+        while any(start < segment.n_terms for start, segment in zip(starts, self.segments, strict=True)):
+            stops = [
+                min(start + TERMS_AT_A_TIME, segment.n_terms)
+                for start, segment in zip(starts, self.segments, strict=True)
+            ]
+            text, offsets, sources = self._align(starts, stops)
+            starts = [start + int(taken) for start, taken in zip(starts, self._cursors, strict=True)]
+            yield text, offsets, sources
+
+    def _align(self, starts: list[int], stops: list[int]) -> tuple[np.ndarray, np.ndarray, SourceLists]:
+        """Merge the terms [start, stop) of each segment as far as that is possible without those behind."""
+        texts, offsets, window_ptr, n_bytes = [], [], [0], 0
+        for segment, start, stop in zip(self.segments, starts, stops, strict=True):
+            of_segment = rows(segment, "terms.offsets", start, stop + 1)
+            texts.append(rows(segment, "terms.text", int(of_segment[0]), int(of_segment[-1])))
+            offsets.append(of_segment - of_segment[0] + n_bytes)
+            n_bytes += len(texts[-1])
+            window_ptr.append(window_ptr[-1] + len(of_segment))
+        text, all_offsets = np.concatenate(texts), np.concatenate(offsets)
+        has_more = np.array([stop < one.n_terms for stop, one in zip(stops, self.segments, strict=True)], np.uint8)
+        room = sum(stops) - sum(starts)
+        terms, source = np.empty((room, len(starts)), dtype=np.int64), np.empty(room, dtype=np.int64)
+        self._cursors = np.zeros(len(starts), dtype=np.int64)
+        n_terms = align_terms(
+            *(text, all_offsets, np.array(window_ptr, dtype=np.int64), has_more, self._cursors, terms, source)
+        )
+        source = source[:n_terms]
+        merged_text, merged_offsets = _gather(text, all_offsets[source], all_offsets[source + 1])
+        return merged_text, merged_offsets, self._source_lists(terms[:n_terms], starts)
+
+    def _source_lists(self, terms: np.ndarray, starts: list[int]) -> SourceLists:
+        doc_freq, first_block, list_starts, n_lists = [], [], [], 0
+        for segment, start, taken in zip(self.segments, starts, self._cursors.tolist(), strict=True):
+            first, last = start * segment.lists_per_term, (start + taken) * segment.lists_per_term
+            doc_freq.append(rows(segment, "lists.doc_freq", first, last))
+            first_block.append(rows(segment, "lists.first_block", first, last + 1))
+            list_starts.append(n_lists)
+            n_lists += last - first
+        return SourceLists(
+            term=terms,
+            column=self._columns,
+            n_columns=np.array([segment.lists_per_term for segment in self.segments], dtype=np.int64),
+            start=np.array(list_starts, dtype=np.int64),
+            doc_freq=np.concatenate(doc_freq),
+            first_block=np.concatenate(first_block),
+        )
+
+    def _columns_of(self, segment: Segment) -> list[int]:
+        """The segment's list for each list of the output, -1 for streams it does not know."""
+        columns = [stream if stream < segment.n_streams else -1 for stream in range(self.n_columns)]
+        columns[-1] = segment.lists_per_term - 1
+        return columns
+
+
+class BlockWindows:
+    """A run of blocks of each segment, in memory."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self.segments = segments
+        self._n_loaded = 0
+        self._allocate(WINDOW_BYTES)
+
+    def load(self, number: int, block: int) -> None:
+        """Make the window of segment `number` hold `block`, the one before it, and some behind."""
+        segment = self.segments[number]
+        n_blocks = len(segment.unverified("blocks.last_doc"))
+        first = max(block - 1, 0)
+        last = min(first + WINDOW_BLOCKS, n_blocks)
+        data = _starts(segment, "blocks.data", "postings", first, last)
+        positions = _starts(segment, "blocks.positions", "positions", first, last)
+        needed = int(positions[block + 1 - first] - positions[0])
+        if needed > self._position_room:
+            self._allocate(2 * needed)
+        last = first + int(np.searchsorted(positions, positions[0] + self._position_room, side="right")) - 1
+        n_loaded = last - first
+        windows, place = self.windows, number * WINDOW_BLOCKS
+        target = slice(place, place + n_loaded)
+        windows.first[number], windows.last[number] = first, last
+        windows.last_doc[target] = rows(segment, "blocks.last_doc", first, last)
+        windows.widths[target] = rows(segment, "blocks.widths", first, last)
+        bytes_place, positions_place = number * WINDOW_BYTES, number * self._position_room
+        windows.data[target] = data[:n_loaded] - data[0] + bytes_place
+        windows.positions_start[target] = positions[:n_loaded] - positions[0] + positions_place
+        windows.positions_stop[target] = positions[1 : n_loaded + 1] - positions[0] + positions_place
+        _copy(segment, "postings", int(data[0]), int(data[n_loaded]), windows.postings, bytes_place)
+        _copy(segment, "positions", int(positions[0]), int(positions[n_loaded]), windows.positions, positions_place)
+        self._n_loaded += 1
+        if self._n_loaded % WINDOWS_BEFORE_RELEASE == 0:
+            for one in self.segments:
+                one.release()
+
+    def _allocate(self, position_room: int) -> None:
+        """Empty windows, with so many bytes for the positions of each segment."""
+        self._position_room = position_room
+        n_segments = len(self.segments)
+        n_blocks = n_segments * WINDOW_BLOCKS
+        self.windows = Windows(
+            first=np.zeros(n_segments, dtype=np.int64),
+            last=np.zeros(n_segments, dtype=np.int64),
+            place=np.arange(n_segments, dtype=np.int64) * WINDOW_BLOCKS,
+            last_doc=np.empty(n_blocks, dtype=np.int32),
+            data=np.empty(n_blocks, dtype=np.int64),
+            positions_start=np.empty(n_blocks, dtype=np.int64),
+            positions_stop=np.empty(n_blocks, dtype=np.int64),
+            widths=np.empty(n_blocks, dtype=np.uint8),
+            postings=np.empty(n_segments * WINDOW_BYTES, dtype=np.uint8),
+            positions=np.empty(n_segments * position_room, dtype=np.uint8),
+        )
+
+
+def _documents_of(merge: DocumentMerge) -> Documents:
+    bases, new_numbers, n_mapped = list(merge.bases), [np.empty(0, dtype=np.int32)], 0
+    for number, alive in enumerate(merge.live):
+        if alive is not None:
+            bases[number] = n_mapped
+            new_numbers.append(merge.new_numbers(number))
+            n_mapped += len(new_numbers[-1])
+    return Documents(
+        base=np.array(bases, dtype=np.int64),
+        is_mapped=np.array([alive is not None for alive in merge.live], dtype=np.uint8),
+        new_number=np.concatenate(new_numbers),
+        lengths=merge.lengths,
+    )
+
+
+def _pending(n_gaps: int) -> Pending:
+    return Pending(
+        np.empty(2 * BLOCK, dtype=np.int32), np.empty(2 * BLOCK, dtype=np.int32), np.empty(n_gaps, dtype=np.int32)
+    )
+
+
+def _more_gaps(pending: Pending) -> Pending:
+    larger = np.empty(2 * len(pending.gaps), dtype=np.int32)
+    larger[: len(pending.gaps)] = pending.gaps
+    return pending._replace(gaps=larger)
+
+
+def _starts(segment: Segment, name: str, bytes_name: str, first: int, last: int) -> np.ndarray:
+    """Where blocks [first, last) start in their bytes, and where the last one ends, int64."""
+    starts = segment.unverified(name)
+    if last < len(starts):
+        return rows(segment, name, first, last + 1)
+    return np.append(rows(segment, name, first, last), len(segment.unverified(bytes_name)))
+
+
+def _copy(segment: Segment, name: str, start: int, stop: int, target: np.ndarray, place: int) -> None:
+    target[place : place + stop - start] = rows(segment, name, start, stop)
+
+
+def _gather(text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The strings text[starts[i] : stops[i]] one behind another, and their offsets."""
+    sizes = stops - starts
+    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+    return text[places], offsets

@@ -1,0 +1,43 @@
+"""Several segments to one, as if their live documents had been added one after another.
+
+Everything is read from its first to its last byte in parts, so the memory it takes does not grow with the text: it is a
+few megabytes a segment, and for each document its lengths (4 bytes a list) and, in segments with deletions, its new
+number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rankwell.index.document_merging import DocumentMerge
+from rankwell.index.list_merging import ListMerge
+from rankwell.index.segment import ARRAYS, Segment, lists_per_term
+from rankwell.index.segment_sink import SegmentSink
+
+
+def merge_segments(segments: Sequence[Segment], live: Sequence[np.ndarray | None], sink: SegmentSink) -> dict[str, Any]:
+    """Write the live documents of some segments as one segment, and return its meta data.
+
+    Parameters
+    ----------
+    segments : in the order of their documents
+    live : for each segment uint8 [n_docs], 1 for a live document; None where nothing is deleted
+    """
+    for name, dtype in ARRAYS.items():
+        sink.append(name, np.empty(0, dtype=dtype))
+    n_streams = max((segment.n_streams for segment in segments), default=0)
+    documents = DocumentMerge(segments, live, lists_per_term(n_streams))
+    documents.write(sink)
+    n_terms = ListMerge(segments, documents, n_streams).write(sink)
+    meta = {
+        "n_docs": documents.n_docs,
+        "n_terms": n_terms,
+        "n_streams": n_streams,
+        "n_statics": documents.n_statics,
+        "tokens": documents.tokens(),
+    }
+    sink.finish(meta)
+    return meta
