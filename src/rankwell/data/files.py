@@ -77,8 +77,8 @@ def read(
     -----
     Text. Every row is ``label qid:ID index:value ... # comment``; see `rankwell.kernels.reference.letor_text` for the
     exact format. A comment in the first line may name the features (`rankwell.data.letor_header`). Rows without ``qid``
-    are one query. Query ids are integers if all of them are written as integers are, else text. Features that a row does
-    not name are 0. Indices count from 1, or from 0 if index 0 stands in any row.
+    are one query. Query ids are integers if all of them are written as integers are, else text. Features that a row
+    does not name are 0. Indices count from 1, or from 0 if index 0 stands in any row.
     """
     if on_bad_line not in ("error", "skip"):
         raise ParameterError(f"on_bad_line must be 'error' or 'skip', got {on_bad_line!r}.")
