@@ -13,6 +13,7 @@ from rankwell.errors import (
     DataError,
     DeviceError,
     FileFormatError,
+    IndexLockedError,
     NotFittedError,
     ParameterError,
     RankwellError,
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
     from rankwell.data.files import read, write
     from rankwell.data.synthetic import make_ranking
+    from rankwell.index.reader import Index
+    from rankwell.index.writer import IndexWriter
     from rankwell.metrics.evaluation import evaluate
     from rankwell.metrics.significance import compare
     from rankwell.rankers.base import Ranker
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
 _HOME_OF = {
     "Binner": "rankwell.data.binning",
     "ImportedRanker": "rankwell.rankers.imported",
+    "Index": "rankwell.index.reader",
+    "IndexWriter": "rankwell.index.writer",
     "LambdaRank": "rankwell.rankers.lambdarank",
     "LeastSquares": "rankwell.rankers.least_squares",
     "ListMLE": "rankwell.rankers.listmle",
@@ -63,6 +68,9 @@ __all__ = [
     "DeviceError",
     "FileFormatError",
     "ImportedRanker",
+    "Index",
+    "IndexLockedError",
+    "IndexWriter",
     "LambdaRank",
     "LeastSquares",
     "ListMLE",

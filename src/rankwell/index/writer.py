@@ -29,7 +29,7 @@ from rankwell.index.working_segment import WorkingSegment, common_documents
 
 # An endless iterator of documents is taken in part by part.
 _BATCH_DOCUMENTS = 1024
-_BATCH_CHARACTERS = 2**22
+_BATCH_CHARACTERS = 2**20
 
 
 class IndexWriter:

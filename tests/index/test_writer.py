@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.index.fragile_storage import CountingStorage
+from tests.index.model import content_of, expected_content
+
+from rankwell import DataError, FileFormatError, IndexLockedError, ParameterError, RankwellError
+from rankwell.index.analysis import Analysis
+from rankwell.index.checking import check_index
+from rankwell.index.reader import Index
+from rankwell.index.schema import Schema
+from rankwell.index.writer import IndexWriter
+
+CAT = {"id": "cat", "title": "The cat", "body": "a cat sat on the mat", "year": 1990}
+DOG = {"id": "dog", "title": "The dog", "body": "the dog ate the cat"}
+COW = {"id": "cow", "body": "cow", "weight": 612.5}
+
+
+def ids(path: Path) -> set[str]:
+    index = Index.open(path)
+    return set(content_of(index))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "index"
+
+
+def test_what_was_added_is_read_back(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT, DOG])
+        assert writer.commit() == 1
+        writer.add([COW])
+        assert writer.commit() == 2
+    index = Index.open(path)
+    assert content_of(index) == expected_content([CAT, DOG, COW])
+    assert (index.n_docs, index.generation) == (3, 2)
+    assert index.schema == Schema(["title", "body"], ["year", "weight"])
+    assert [index.find(name) for name in ("cat", "dog", "cow", "cats")] == [0, 1, 2, -1]
+    assert index.stored(1) == DOG
+    assert check_index(path).problems == []
+
+
+def test_nothing_is_visible_before_a_commit_and_nothing_stays_without_one(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT])
+        writer.commit()
+        writer.add([DOG])
+        writer.delete(["cat"])
+        assert writer.n_docs == 1
+        assert ids(path) == {"cat"}
+    assert ids(path) == {"cat"}
+    with IndexWriter(path) as writer:
+        assert (writer.n_docs, writer.generation) == (1, 1)
+    assert check_index(path).remains == []
+
+
+def test_a_commit_without_a_change_is_no_generation(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        assert writer.commit() == 1
+        assert writer.commit() == 1
+        writer.delete(["nobody"])
+        assert writer.commit() == 1
+    assert Index.open(path).n_docs == 0
+
+
+def test_the_same_documents_give_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        with IndexWriter(tmp_path / name) as writer:
+            writer.add([CAT, DOG, COW])
+            writer.delete(["dog"])
+            writer.commit()
+    files = sorted(file.name for file in (tmp_path / "one").iterdir())
+    assert files == sorted(file.name for file in (tmp_path / "two").iterdir())
+    for file in set(files) - {"writer.lock"}:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_delete_counts_and_reaches_documents_not_committed(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT, DOG])
+        writer.commit()
+        writer.add([COW])
+        assert writer.delete(["cow", "cat", "nobody", "cat"]) == 2
+        writer.add([COW | {"body": "another cow"}])
+        writer.commit()
+    assert content_of(Index.open(path)) == expected_content([DOG, COW | {"body": "another cow"}])
+
+
+def test_an_id_that_the_index_has_replaces_the_old_document(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT, DOG, COW])
+        writer.commit()
+        writer.add([CAT | {"body": "nine lives"}])
+        assert Index.open(path).stored(Index.open(path).find("cat")) == CAT
+        writer.commit()
+    index = Index.open(path)
+    assert content_of(index) == expected_content([DOG, COW, CAT | {"body": "nine lives"}])
+    assert index.stored(index.find("cat"))["body"] == "nine lives"
+
+
+def test_or_is_an_error_that_names_the_id(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT])
+        writer.commit()
+    with IndexWriter(path, on_duplicate="error") as writer:
+        writer.add([DOG, CAT])
+        with pytest.raises(DataError, match=r"document 2 of those added: .* has a document with id 'cat'"):
+            writer.commit()
+    assert ids(path) == {"cat"}
+
+
+@pytest.mark.parametrize("is_flushed", [False, True])
+def test_an_id_twice_between_commits_is_an_error_that_names_both_places(path: Path, is_flushed: bool) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([COW, CAT])
+        if is_flushed:
+            writer.delete([])
+        message = r"document 3 of those added: id 'cat' .* at document 2 of those added"
+        with pytest.raises(DataError, match=message):  # noqa: PT012 -- found when they come, or when they are written
+            writer.add([DOG, DOG | {"id": "dogs"}, CAT])
+            writer.commit()
+        with pytest.raises(RankwellError, match=r"interrupted this writer.*rollback"):
+            writer.commit()
+        writer.rollback()
+        writer.add([DOG])
+        writer.commit()
+    assert ids(path) == {"dog"}
+
+
+def test_what_a_broken_document_interrupts_can_be_rolled_back(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT])
+        writer.commit()
+        with pytest.raises(DataError, match="'id' is missing"):
+            writer.add([{"id": "colour", "colour": "red"}, {"body": "no id"}])
+        writer.rollback()
+        writer.add([DOG])
+        writer.commit()
+    index = Index.open(path)
+    assert set(content_of(index)) == {"cat", "dog"}
+    assert "colour" not in index.schema.streams
+
+
+def test_one_writer_at_a_time_and_readers_do_not_wait(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT])
+        writer.commit()
+        with pytest.raises(IndexLockedError, match=r"another writer \(process \d+\) is at work"):
+            IndexWriter(path)
+        assert Index.open(path).n_docs == 1
+    with IndexWriter(path) as writer:
+        writer.close()
+        with pytest.raises(RankwellError, match="closed"):
+            writer.add([DOG])
+
+
+def test_a_reader_keeps_its_generation(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT, DOG])
+        writer.commit()
+        old = Index.open(path)
+        assert old.reopen() is old
+        writer.add([COW])
+        writer.delete(["cat"])
+        writer.commit()
+        middle = old.reopen()
+        writer.merge()
+    assert content_of(old) == expected_content([CAT, DOG])
+    assert content_of(middle) == expected_content([DOG, COW])
+    assert middle.segments[0] is old.segments[0]
+    new = middle.reopen()
+    assert content_of(new) == expected_content([DOG, COW])
+    assert len(new.segments) == 1
+    assert new.live == (None,)
+
+
+def test_merges_keep_order_and_drop_deleted_documents(path: Path) -> None:
+    documents = [{"id": f"d{number}", "body": f"word{number % 7} common"} for number in range(60)]
+    with IndexWriter(path, max_segments=3) as writer:
+        for start in range(0, 60, 5):
+            writer.add(documents[start : start + 5])
+            writer.delete([f"d{start}"])
+            writer.commit()
+            assert len(Index.open(path).segments) <= 3
+        writer.merge()
+    index = Index.open(path)
+    kept = [one["id"] for number, one in enumerate(documents) if number % 5]
+    assert [index.id_of(doc) for doc in range(int(index.bases[-1]))] == kept
+    report = check_index(path)
+    assert (report.problems, report.remains, report.n_segments) == ([], [], 1)
+
+
+def test_deleting_everything_leaves_an_empty_index_that_takes_documents(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT, DOG])
+        writer.commit()
+        assert writer.delete(["cat", "dog"]) == 2
+        writer.commit()
+        assert Index.open(path).segments == ()
+        writer.merge()
+        writer.add([COW])
+        writer.commit()
+    assert ids(path) == {"cow"}
+
+
+def test_a_segment_of_which_most_is_deleted_is_rewritten(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT, DOG, COW])
+        writer.commit()
+        writer.delete(["cat"])
+        writer.commit()
+        assert Index.open(path).live[0].tolist() == [0, 1, 1]
+        writer.delete(["dog"])
+        writer.commit()
+    assert Index.open(path).live == (None,)
+    assert content_of(Index.open(path)) == expected_content([COW])
+
+
+def test_overwriting_keeps_the_old_index_until_the_commit(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT])
+        writer.commit()
+    with IndexWriter(path, overwrite=True, analysis=Analysis(stop_words=["the"])) as writer:
+        assert writer.n_docs == 0
+        writer.add([DOG])
+        assert ids(path) == {"cat"}
+        assert writer.commit() == 2
+        writer.add([COW])
+        writer.rollback()
+        assert writer.n_docs == 1
+    index = Index.open(path)
+    assert content_of(index) == expected_content([DOG], Analysis(stop_words=["the"]))
+    assert check_index(path).remains == []
+
+
+def test_a_damaged_index_can_be_overwritten_but_not_added_to(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT])
+        writer.commit()
+    (path / "manifest").write_bytes(b"rankwell-index 1 nonsense")
+    with pytest.raises(FileFormatError, match="not the manifest"):
+        IndexWriter(path)
+    with IndexWriter(path, overwrite=True) as writer:
+        assert (path / "segment-00000001.table").exists()
+        writer.add([DOG])
+        writer.commit()
+    assert ids(path) == {"dog"}
+    assert check_index(path).remains == []
+
+
+def test_the_analysis_of_an_index_stays(path: Path) -> None:
+    with IndexWriter(path, analysis=Analysis(stop_words=["the"])) as writer:
+        writer.add([CAT])
+        writer.commit()
+    with IndexWriter(path, schema=Schema(["url"])) as writer:
+        writer.add([DOG])
+        writer.commit()
+    index = Index.open(path)
+    assert index.analysis == Analysis(stop_words=["the"])
+    assert index.schema.streams == ["title", "body", "url"]
+    with pytest.raises(ParameterError, match="cut into words the same way"):
+        IndexWriter(path, analysis=Analysis())
+
+
+def test_folders_that_are_not_an_index_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "diary.txt").write_text("mine")
+    with pytest.raises(DataError, match=r"not an index and not empty: it has 'diary.txt'"):
+        IndexWriter(tmp_path / "notes", overwrite=True)
+    assert [file.name for file in (tmp_path / "notes").iterdir()] == ["diary.txt"]
+    with pytest.raises(DataError, match="is a file; an index is a folder"):
+        IndexWriter(tmp_path / "notes" / "diary.txt")
+
+
+def test_files_of_others_inside_an_index_are_left_alone(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([CAT])
+        writer.commit()
+    (path / "README").write_text("mine")
+    (path / "segment-00000099.postings").write_bytes(b"left by a stopped build")
+    with IndexWriter(path) as writer:
+        writer.add([DOG])
+        writer.commit()
+    assert (path / "README").exists()
+    assert not (path / "segment-00000099.postings").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"on_duplicate": "skip"}, "'replace' or 'error', got 'skip'"), ({"max_segments": 0}, "1 or more, got 0")],
+)
+def test_wrong_parameters(path: Path, settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        IndexWriter(path, **settings)
+    assert not path.exists()
+
+
+def test_one_document_or_id_instead_of_a_list(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        with pytest.raises(ParameterError, match="pass a list"):
+            writer.add(CAT)
+        with pytest.raises(ParameterError, match="pass a list"):
+            writer.delete("cat")
+        with pytest.raises(ParameterError, match="1 or more"):
+            writer.merge(max_segments=0)
+        writer.add([CAT])
+        writer.commit()
+
+
+def test_a_full_builder_is_written_out_before_the_commit(path: Path) -> None:
+    long = " ".join(f"w{number}" for number in range(400_000))
+    storage = CountingStorage()
+    with IndexWriter(path, memory_bytes=2**25, storage=storage) as writer:
+        writer.add({"id": f"d{number}", "body": f"{long} {number}x"} for number in range(6))
+        assert "create segment-00000001.table" in storage.log
+        writer.commit()
+    index = Index.open(path)
+    assert index.n_docs == 6
+    assert len(index.segments) >= 2
+    assert check_index(path).problems == []
