@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -51,7 +51,12 @@ class Document:
 
 
 def document_of(
-    fields: Mapping[str, Any], place: Place, *, id_field: str = "id", stored: bytes | None = None
+    fields: Mapping[str, Any],
+    place: Place,
+    *,
+    id_field: str = "id",
+    ignored: Collection[str] = (),
+    stored: bytes | None = None,
 ) -> Document:
     """The document that a dictionary of fields describes.
 
@@ -59,6 +64,8 @@ def document_of(
 
     Parameters
     ----------
+    ignored : collection of str
+        Fields that are neither indexed nor checked.
     stored : bytes or None
         The fields as one line of JSON, where the caller has it already.
     """
@@ -68,6 +75,8 @@ def document_of(
     for name, value in fields.items():
         if name == id_field:
             document_id = checked_id(value, name, place)
+        elif name in ignored:
+            continue
         elif type(value) is str:
             texts[name] = value
         elif value is not None:
