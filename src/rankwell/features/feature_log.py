@@ -1,0 +1,217 @@
+"""The feature log: what a ranker saw of the queries it served, to be trained on as it is.
+
+    file    := "RWFLOG1\\n" header record*
+    header  := frame of JSON {"features": [names], "fingerprint": digits}
+    record  := frame of payload
+    frame   := length u32, CRC-32 of the content u32, CRC-32 of the eight bytes before u32, content
+    payload := [bytes of the query's id, bytes of the documents' ids, n_docs] u32, query's id, [bytes of each id] u32,
+               ids, float32 (n_docs, n_features)
+
+All numbers are little-endian. A record is appended by one write under a lock, so several processes may share a log.
+What a crash left of a last record is cut off by the next writer and passed over by readers; other damage is an error.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import numpy as np
+
+from rankwell.errors import DataError, FileFormatError
+from rankwell.features.feature_set import FeatureSet
+
+_MAGIC = b"RWFLOG1\n"
+_PREFIX = struct.Struct("<III")
+_SIZES = struct.Struct("<III")
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedQuery:
+    """One served query: ids of its documents, and float32 (n_docs, n_features) as the ranker saw them."""
+
+    query_id: str
+    document_ids: tuple[str, ...]
+    features: np.ndarray
+
+
+class FeatureLog:
+    """A log to append to; made where there is none.
+
+    Parameters
+    ----------
+    path : str or path
+    feature_set : FeatureSet
+        What the rows are; a log holds rows of one set.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], feature_set: FeatureSet) -> None:
+        self.path = os.fspath(path)
+        self.feature_set = feature_set
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            self._prepare()
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def append(self, query_id: str, document_ids: Sequence[str], features: np.ndarray) -> None:
+        """Add one served query.
+
+        features : float32 array (n_docs, n_features), the very rows that were scored
+        """
+        expected = (len(document_ids), len(self.feature_set))
+        if features.dtype != np.float32 or features.shape != expected:
+            raise DataError(f"a log takes float32 rows of shape {expected}, got {features.dtype} of {features.shape}.")
+        ids = [document_id.encode() for document_id in document_ids]
+        name, text = query_id.encode(), b"".join(ids)
+        payload = b"".join(
+            (
+                _SIZES.pack(len(name), len(text), len(ids)),
+                name,
+                np.array([len(one) for one in ids], "<u4").tobytes(),
+                text,
+                np.ascontiguousarray(features, "<f4").tobytes(),
+            )
+        )
+        with _Locked(self._file):
+            self._write(_framed(payload))
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _prepare(self) -> None:
+        """Write the header of a new log; check that of an old one, and cut off half a record."""
+        with _Locked(self._file):
+            if os.fstat(self._file).st_size == 0:
+                header = {"features": list(self.feature_set.names), "fingerprint": self.feature_set.fingerprint}
+                self._write(_MAGIC + _framed(json.dumps(header).encode()))
+                return
+            with open(self.path, "rb") as file:
+                feature_set = _read_header(file, self.path)
+                if feature_set.fingerprint != self.feature_set.fingerprint:
+                    raise DataError(
+                        f"{self.path} holds rows of the feature set {feature_set.fingerprint}, not of "
+                        f"{self.feature_set.fingerprint}. Start another log."
+                    )
+                whole = file.tell()
+                for _, length in _frames(file, self.path):
+                    whole = file.seek(length, os.SEEK_CUR)
+            if whole < os.fstat(self._file).st_size:
+                os.ftruncate(self._file, whole)
+
+    def _write(self, content: bytes) -> None:
+        """Write all of it or nothing, also where the disk is full in the middle."""
+        before = os.fstat(self._file).st_size
+        try:
+            written = 0
+            while written < len(content):
+                written += os.write(self._file, content[written:])
+        except OSError as cause:
+            os.ftruncate(self._file, before)
+            raise DataError(f"cannot write {self.path}: {cause.strerror}. Free some space or log elsewhere.") from cause
+
+
+class FeatureLogReader:
+    """The content of a log: its feature set, and the served queries in the order they were logged."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        try:
+            with open(self.path, "rb") as file:
+                self.feature_set = _read_header(file, self.path)
+                self._start = file.tell()
+        except OSError as cause:
+            raise DataError(f"cannot read {self.path}: {cause.strerror}.") from cause
+
+    def __iter__(self) -> Iterator[LoggedQuery]:
+        with open(self.path, "rb") as file:
+            file.seek(self._start)
+            for number, (checksum, length) in enumerate(_frames(file, self.path), start=1):
+                payload = file.read(length)
+                if zlib.crc32(payload) != checksum:
+                    raise _damaged(self.path, f"record {number} was altered")
+                yield self._parse(payload, number)
+
+    def _parse(self, payload: bytes, number: int) -> LoggedQuery:
+        try:
+            name_bytes, id_bytes, n_docs = _SIZES.unpack_from(payload)
+            place = _SIZES.size + name_bytes
+            lengths = np.frombuffer(payload, "<u4", n_docs, place)
+            ends = place + 4 * n_docs + np.cumsum(lengths, dtype=np.int64)
+            ids = [payload[end - length : end].decode() for end, length in zip(ends, lengths, strict=True)]
+            start = place + 4 * n_docs + id_bytes
+            features = np.frombuffer(payload, "<f4", offset=start).reshape(n_docs, len(self.feature_set))
+        except (ValueError, struct.error) as cause:
+            raise _damaged(self.path, f"record {number} makes no sense") from cause
+        name = payload[_SIZES.size : place].decode()
+        return LoggedQuery(name, tuple(ids), features.astype(np.float32))
+
+
+class _Locked:
+    """The file, to oneself."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def __exit__(self, *raised: object) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
+
+def _framed(content: bytes) -> bytes:
+    length, checksum = len(content), zlib.crc32(content)
+    return _PREFIX.pack(length, checksum, zlib.crc32(struct.pack("<II", length, checksum))) + content
+
+
+def _frames(file: BinaryIO, path: str) -> Iterator[tuple[int, int]]:
+    """Checksum and length of each whole frame from here on; the file stands at its content, and must leave it read."""
+    size = os.fstat(file.fileno()).st_size
+    while True:
+        start = file.tell()
+        prefix = file.read(_PREFIX.size)
+        if len(prefix) < _PREFIX.size:
+            return
+        length, checksum, own = _PREFIX.unpack(prefix)
+        if zlib.crc32(prefix[:8]) != own:
+            raise _damaged(path, f"byte {start} does not begin a record")
+        if file.tell() + length > size:
+            return
+        yield checksum, length
+
+
+def _read_header(file: BinaryIO, path: str) -> FeatureSet:
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise FileFormatError(f"{path} is no feature log, or of another version.")
+    checksum, length = next(_frames(file, path), (0, -1))
+    content = file.read(length) if length >= 0 else b""
+    if length < 0 or zlib.crc32(content) != checksum:
+        raise _damaged(path, "its header is not whole")
+    header = json.loads(content)
+    feature_set = FeatureSet(header["features"])
+    if feature_set.fingerprint != header["fingerprint"]:
+        raise FileFormatError(
+            f"{path} was logged by a release whose formulas differ: features computed now are not comparable with it."
+        )
+    return feature_set
+
+
+def _damaged(path: str, how: str) -> FileFormatError:
+    return FileFormatError(f"{path} is damaged: {how}. Nothing behind it can be trusted; use a copy, or start anew.")
