@@ -9,21 +9,22 @@ from typing import Any, NoReturn
 from rankwell.data.decompression import ByteStream
 from rankwell.errors import DataError
 from rankwell.index.corpus_options import CorpusOptions
-from rankwell.index.document import Document, document_of, shown
-from rankwell.index.text_lines import Line, read_lines
+from rankwell.index.document import Document, Place, document_of, shown
+from rankwell.index.text_lines import read_lines
 
 
 def read_json_lines(
     stream: ByteStream, name: str, options: CorpusOptions, on_bad: Callable[[DataError], None]
 ) -> Iterator[list[Document]]:
     """The documents of a stream of JSON lines; a document keeps its line as it is."""
-    ignored = frozenset(options.ignored)
+    ignored, encoding = frozenset(options.ignored), options.encoding_of_lines()
     for lines in read_lines(stream, options, on_bad):
         documents = []
         for line in lines:
             try:
-                fields = parse_object(line)
-                stored = line.text.strip().encode("utf-8")
+                text = line.text(encoding)
+                fields = parse_object(text, line.place)
+                stored = text.strip().encode("utf-8")
                 documents.append(
                     document_of(fields, line.place, id_field=options.id_field, ignored=ignored, stored=stored)
                 )
@@ -32,19 +33,19 @@ def read_json_lines(
         yield documents
 
 
-def parse_object(line: Line) -> dict[str, Any]:
+def parse_object(text: str, place: Place) -> dict[str, Any]:
     """The JSON object of a line; of a name that stands in it twice the last value counts."""
     try:
-        value = _decode(line.text)
+        value = _decode(text)
     except json.JSONDecodeError as cause:
         raise DataError(
-            f"{line.place}, column {cause.colno}: not JSON ({cause.msg[:1].lower()}{cause.msg[1:]}), at "
-            f'{shown(line.text[cause.pos : cause.pos + 30])}. Each line must be one object: {{"id": ..., ...}}.'
+            f"{place}, column {cause.colno}: not JSON ({cause.msg[:1].lower()}{cause.msg[1:]}), at "
+            f'{shown(text[cause.pos : cause.pos + 30])}. Each line must be one object: {{"id": ..., ...}}.'
         ) from cause
     except (ValueError, RecursionError) as cause:
-        raise DataError(f"{line.place}: {cause}. Correct the line.") from cause
+        raise DataError(f"{place}: {cause}. Correct the line.") from cause
     if type(value) is not dict:
-        raise DataError(f'{line.place}: each line must be one object, {{"id": ..., ...}}, got {shown(value)}.')
+        raise DataError(f'{place}: each line must be one object, {{"id": ..., ...}}, got {shown(value)}.')
     return value
 
 

@@ -17,22 +17,26 @@ def read_tab_separated(
 ) -> Iterator[list[Document]]:
     """The documents of a TSV stream; its first line names the columns, unless the options do."""
     columns: list[str] | None = None
-    ignored = frozenset(options.ignored)
+    ignored, encoding = frozenset(options.ignored), options.encoding_of_lines()
     if options.columns is not None:
         columns = _checked_columns(list(options.columns), Place("columns"), options)
     for lines in read_lines(stream, options, on_bad):
         documents = []
         for line in lines:
-            values = line.text.rstrip("\r").split("\t")
             if columns is None:
-                columns = _checked_columns(values, line.place, options)
+                columns = _checked_columns(_values(line, encoding), line.place, options)
                 continue
             try:
+                values = _values(line, encoding)
                 fields = _fields(columns, values, line, options)
                 documents.append(document_of(fields, line.place, id_field=options.id_field, ignored=ignored))
             except DataError as error:
                 on_bad(error)
         yield documents
+
+
+def _values(line: Line, encoding: str) -> list[str]:
+    return line.text(encoding).rstrip("\r").split("\t")
 
 
 def _checked_columns(names: list[str], place: Place, options: CorpusOptions) -> list[str]:

@@ -18,15 +18,21 @@ class Line(NamedTuple):
     """One line that is not blank, without its end."""
 
     place: Place
-    text: str
+    data: bytes
+
+    def text(self, encoding: str) -> str:
+        """The line decoded; a DataError where it is not in the encoding."""
+        try:
+            return str(self.data, encoding)
+        except UnicodeDecodeError as cause:
+            raise not_encoded(self.place, cause) from cause
 
 
 def read_lines(stream: ByteStream, options: CorpusOptions, on_bad: Callable[[DataError], None]) -> Iterator[list[Line]]:
     """The lines of a stream, a block at a time; blank ones are passed over.
 
-    `on_bad` is called for a line that is not in the encoding, or too long.
+    `on_bad` is called for a line that is too long.
     """
-    encoding = options.encoding_of_lines()
     refuse_wide(stream.peek(2), stream.name)
     blocks = TextBlocks(stream, longest_line=options.longest_document)
 
@@ -34,17 +40,13 @@ def read_lines(stream: ByteStream, options: CorpusOptions, on_bad: Callable[[Dat
         on_bad(too_long(Place(stream.name, line), longest))
 
     for block in blocks.read(on_long_line):
-        lines = []
         data = bytes(memoryview(block.buffer)[: block.n_bytes])
         blocks.release(block)
-        for number, line in enumerate(data.split(b"\n"), block.first_line):
-            if line and not line.isspace():
-                place = Place(stream.name, number)
-                try:
-                    lines.append(Line(place, str(line, encoding)))
-                except UnicodeDecodeError as cause:
-                    on_bad(not_encoded(place, cause))
-        yield lines
+        yield [
+            Line(Place(stream.name, number), line)
+            for number, line in enumerate(data.split(b"\n"), block.first_line)
+            if line and not line.isspace()
+        ]
 
 
 def refuse_wide(head: bytes, name: str) -> None:

@@ -62,10 +62,11 @@ def build_postings(documents: Sequence[Words], n_streams: int) -> dict[str, np.n
                 of_term[-1].append((doc, sum(map(len, streams.values())), []))
     if n_streams > 1:
         lengths[:, -1] = lengths[:, :-1].sum(axis=1)
-    return _encode(lists, lengths)
+    return encode_lists(lists, lengths)
 
 
-def _encode(lists: dict[bytes, list[list[Posting]]], lengths: np.ndarray) -> dict[str, np.ndarray]:
+def encode_lists(lists: dict[bytes, list[list[Posting]]], lengths: np.ndarray) -> dict[str, np.ndarray]:
+    """The arrays of terms given by their lists of postings; lengths : (n_docs, lists of a term)."""
     terms = sorted(lists)
     columns: dict[str, list[int]] = {name: [] for name in DTYPES}
     columns["terms.text"] = list(b"".join(terms))

@@ -1,0 +1,107 @@
+"""Analysis: text to terms, and what an index records of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankwell.errors import FileFormatError, ParameterError
+from rankwell.index.analysis import Analysis, fold
+from rankwell.kernels.cpu.term_table import LONGEST_WORD
+from rankwell.kernels.reference.words import find_words
+
+
+def test_terms_have_the_number_of_words_before_them():
+    assert Analysis().cut("The cat, the DOG") == [(b"the", 0), (b"cat", 1), (b"the", 2), (b"dog", 3)]
+
+
+def test_stop_words_leave_a_gap():
+    assert Analysis(stop_words="english").cut("The cat and the dog") == [(b"cat", 1), (b"dog", 4)]
+    assert Analysis(stop_words=["CAT"]).cut("The cat and") == [(b"the", 0), (b"and", 2)]
+
+
+def test_stems():
+    pytest.importorskip("Stemmer")
+    assert Analysis("english").cut("Searching searches") == [(b"search", 0), (b"search", 1)]
+    assert Analysis("german").cut("Häuser") == Analysis("german").cut("Haus")
+
+
+def test_stop_words_are_left_out_before_stemming():
+    pytest.importorskip("Stemmer")
+    assert Analysis("english", stop_words=["being"]).cut("being beings") == [(b"be", 1)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("STRASSE", "straße"),
+        ("cafe\u0301", "CAFÉ"),
+        ("ＡＢＣ１", "abc1"),
+        ("ﬁnd", "FIND"),
+        ("co\u00adoperate", "cooperate"),
+        ("ΣΊΣΥΦΟΣ", "σίσυφος"),
+        ("ｶﾞ", "ガ"),
+    ],
+)
+def test_words_that_fold_to_the_same_term(one, other):
+    assert Analysis().cut(one) == Analysis().cut(other)
+
+
+def test_words_that_stay_apart():
+    assert Analysis().cut("resume") != Analysis().cut("résumé")
+
+
+@given(st.text(max_size=20))
+def test_lower_case_of_ascii_does_not_matter_to_folding(word):
+    """The kernel's table knows words by their bytes with ASCII in lower case."""
+    lowered = word.encode("utf-8", "replace").lower().decode()
+    assert fold(lowered) == fold(word.encode("utf-8", "replace").decode())
+
+
+@given(st.text(max_size=60))
+def test_cut_is_words_folded(text):
+    words = find_words(text.encode("utf-8", "replace").decode())
+    assert Analysis().cut(text) == [(fold(word).encode(), position) for position, word in enumerate(words)]
+
+
+def test_words_that_are_too_long_leave_a_gap():
+    text = f"a {'x' * LONGEST_WORD} {'y' * (LONGEST_WORD + 1)} b"
+    assert Analysis().cut(text) == [(b"a", 0), (b"x" * LONGEST_WORD, 1), (b"b", 3)]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\x00\x01", "\ud800", "…—!"])
+def test_text_without_words(text):
+    assert Analysis().cut(text) == []
+
+
+def test_recorded_and_read_again():
+    analysis = Analysis(stop_words="english")
+    recorded = json.loads(json.dumps(analysis.to_json()))
+    assert Analysis.from_json(recorded) == analysis
+    assert recorded["stop_words"][:3] == ["a", "an", "and"]
+
+
+def test_a_rule_this_release_does_not_know():
+    with pytest.raises(FileFormatError, match=r"rule 'unicode-9'.*build it again"):
+        Analysis.from_json({**Analysis().to_json(), "words": "unicode-9"})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stop_words": "klingon"}, "stop_words must be one of 'english'.*got 'klingon'"),
+        ({"stop_words": [1]}, "stop_words must be words, got 1"),
+    ],
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(ParameterError, match=message):
+        Analysis(**options)
+
+
+def test_an_unknown_stemmer():
+    pytest.importorskip("Stemmer")
+    with pytest.raises(ParameterError, match=r"stemmer must be None or one of arabic, .*got 'klingon'"):
+        Analysis("klingon")

@@ -1,0 +1,156 @@
+"""The segment builder: its arrays against the slow definition, on any number of threads."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from tests.index.segments import assert_same, build, documents_of, random_rows, stored_lines
+
+from rankwell.errors import DataError, ParameterError
+from rankwell.index import segment_builder, segment_encoding, word_table
+from rankwell.index.analysis import Analysis
+from rankwell.index.document import Place, document_of
+from rankwell.index.document_ids import hash_id
+from rankwell.index.schema import Schema
+from rankwell.index.segment_builder import SegmentBuilder
+from rankwell.index.segment_sink import MemorySink
+from rankwell.kernels.reference.postings import BLOCK, build_postings
+
+
+def check_against_definition(rows, analysis=None):
+    analysis = analysis or Analysis()
+    schema = Schema()
+    segment = build(documents_of(rows), schema, analysis)
+    words = [[analysis.cut(str(row.get(name, ""))) for name in schema.streams] for row in rows]
+    for name, wanted in build_postings(words, schema.n_streams).items():
+        assert np.array_equal(segment[name], wanted), name
+    return segment
+
+
+@pytest.mark.parametrize("n_docs", [0, 1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 700])
+def test_arrays_are_those_of_the_definition(n_docs):
+    segment = check_against_definition(random_rows(np.random.default_rng(n_docs), n_docs))
+    assert segment.n_docs == n_docs
+
+
+def test_one_stream_has_one_list_a_term():
+    segment = check_against_definition([{"id": 1, "body": "b a b"}, {"id": 2, "body": ""}])
+    assert segment.lists_per_term == 1
+    assert segment.tokens == (3,)
+    assert [segment.term(number) for number in range(segment.n_terms)] == [b"a", b"b"]
+
+
+def test_documents_without_any_text():
+    segment = check_against_definition([{"id": 1, "year": 3}, {"id": 2}])
+    assert (segment.n_streams, segment.n_terms, segment.tokens) == (0, 0, (0,))
+    assert segment["documents.statics"].tolist()[0] == 3
+    assert np.isnan(segment["documents.statics"][1])
+
+
+def test_stop_words_count_in_positions_but_not_in_lengths():
+    segment = check_against_definition([{"id": 1, "body": "the cat and the dog"}], Analysis(stop_words="english"))
+    assert segment.tokens == (2,)
+    assert segment["positions"].tolist() == [1, 4]
+
+
+def test_a_huge_frequency_and_a_long_word():
+    segment = check_against_definition([{"id": 1, "body": "x " * 70_000 + "y" * 300 + " z"}])
+    assert segment["lists.occurrences"].tolist() == [70_000, 1]
+    # The word of 300 letters is not indexed and keeps its place.
+    assert segment["positions"][-4:].view("<u4").tolist() == [70_001]
+
+
+def test_control_characters_and_half_surrogates_part_words():
+    segment = check_against_definition([{"id": 1, "body": "a\x00b\ud800c\x1bd"}])
+    assert segment.tokens == (4,)
+
+
+def test_ids_statics_and_stored_fields():
+    rows = [{"id": f"d{n}", "title": f"word {n}", "rank": n, **({"extra": 0.5} if n == 3 else {})} for n in range(50)]
+    segment = build(documents_of(rows))
+    assert [segment.id_of(doc) for doc in range(50)] == [row["id"] for row in rows]
+    assert segment["documents.id_hashes"].tolist() == sorted(hash_id(f"d{n}".encode()) for n in range(50))
+    assert [hash_id(segment.id_of(doc).encode()) for doc in segment["documents.id_order"]] == segment[
+        "documents.id_hashes"
+    ].tolist()
+    statics = segment["documents.statics"].reshape(50, 2)
+    assert statics[:, 0].tolist() == list(range(50))
+    assert np.flatnonzero(~np.isnan(statics[:, 1])).tolist() == [3]
+    assert [json.loads(line) for line in stored_lines(segment)] == rows
+
+
+def test_the_hash_of_an_id_stays_what_it_is():
+    """It is kept in files. FNV-1a of nothing is its offset basis, of "a" af63dc4c8601ec8c; then MurmurHash3's mix."""
+
+    def mix(value: int) -> int:
+        value = (value ^ value >> 33) * 0xFF51AFD7ED558CCD % 2**64
+        value = (value ^ value >> 33) * 0xC4CEB9FE1A85EC53 % 2**64
+        return value ^ value >> 33
+
+    assert hash_id(b"") == mix(0xCBF29CE484222325)
+    assert hash_id(b"a") == mix(0xAF63DC4C8601EC8C)
+
+
+def test_threads_batches_and_pieces_change_nothing(monkeypatch):
+    documents = documents_of(random_rows(np.random.default_rng(1), 500))
+    expected = build(documents)
+    monkeypatch.setattr(segment_builder, "BATCH_BYTES", 1000)
+    monkeypatch.setattr(segment_encoding, "PIECE", 100)
+    monkeypatch.setattr(word_table, "FIRST_CAPACITY", 4)
+    assert_same(build(documents, n_jobs=1), expected)
+    assert_same(build(documents, n_jobs=3), expected)
+
+
+def test_how_documents_are_handed_over_changes_nothing(monkeypatch):
+    monkeypatch.setattr(segment_builder, "BATCH_BYTES", 1000)
+    documents = documents_of(random_rows(np.random.default_rng(1), 300))
+    builder = SegmentBuilder(Schema(), Analysis())
+    for document in documents:
+        builder.add([document])
+    sink = MemorySink()
+    builder.write(sink)
+    assert_same(sink.segment(), build(documents))
+
+
+def test_full_after_the_same_document_on_any_number_of_threads(monkeypatch):
+    monkeypatch.setattr(segment_builder, "BATCH_BYTES", 1000)
+    documents = documents_of(random_rows(np.random.default_rng(1), 300))
+
+    def first_full(n_jobs: int) -> int:
+        builder = SegmentBuilder(Schema(), Analysis(), 100_000, n_jobs=n_jobs)
+        for number, document in enumerate(documents):
+            if builder.is_full:
+                return number
+            builder.add([document])
+        return len(documents)
+
+    assert 0 < first_full(1) < 300
+    assert len({first_full(n_jobs) for n_jobs in (1, 2, 2, 3)}) == 1
+
+
+def test_an_id_twice_names_both_places():
+    builder = SegmentBuilder(Schema(), Analysis())
+    builder.add([document_of({"id": "a"}, Place("one.jsonl", 3))])
+    with pytest.raises(DataError, match=r"two.jsonl, line 9: id 'a' is there already, at one.jsonl, line 3"):
+        builder.add([document_of({"id": "a"}, Place("two.jsonl", 9))])
+
+
+def test_a_refused_document_leaves_nothing_behind():
+    builder = SegmentBuilder(Schema(["title"], ["year"]), Analysis())
+    builder.add(documents_of([{"id": "a", "title": "one"}]))
+    with pytest.raises(DataError, match="field 'year' holds a text"):
+        builder.add(documents_of([{"id": "b", "title": "two", "year": "x"}]))
+    builder.add(documents_of([{"id": "c", "title": "three"}]))
+    sink = MemorySink()
+    builder.write(sink)
+    segment = sink.segment()
+    assert [segment.term(number) for number in range(segment.n_terms)] == [b"one", b"three"]
+    assert [place.line for place in builder.places] == [1, 1]
+    assert segment["documents.lengths"].tolist() == [1, 1]
+
+
+def test_memory_must_be_positive():
+    with pytest.raises(ParameterError, match="memory_bytes must be at least 1, got 0"):
+        SegmentBuilder(Schema(), Analysis(), 0)
