@@ -140,11 +140,13 @@ class IndexWriter:
 
     def close(self) -> None:
         """Drop what was not committed and let the next writer in."""
-        if self._lock is not None:
-            self._builder = None
+        if self._lock is None:
+            return
+        lock, self._lock, self._builder = self._lock, None, None
+        try:
             self._index.abandon()
-            self._lock.release()
-            self._lock = None
+        finally:
+            lock.release()
 
     def __enter__(self) -> IndexWriter:
         return self
