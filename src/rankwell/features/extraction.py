@@ -19,7 +19,7 @@ def extract(hits: Hits, feature_set: FeatureSet, *, device: str = "cpu", n_jobs:
 
     Parameters
     ----------
-    device : {"cpu", "auto"}
+    device : {"cpu", "cuda", "auto"}
     n_jobs : int, optional
         Threads; None is every core. The result does not depend on it.
 
@@ -34,7 +34,10 @@ def extract(hits: Hits, feature_set: FeatureSet, *, device: str = "cpu", n_jobs:
     """
     from rankwell.kernels.cpu.feature_extraction import extract_features
 
-    choose_device(device, ("cpu",))
+    if choose_device(device, ("cpu", "cuda")) == "cuda":
+        from rankwell.features.cuda_extraction import extract_on_cuda
+
+        return extract_on_cuda(hits, feature_set)
     columns = feature_set.columns(hits.streams, hits.static_names)
     rows = np.empty((hits.n_candidates, len(feature_set)), np.float32)
     with kernel_threads(n_jobs):

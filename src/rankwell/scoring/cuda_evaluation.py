@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwell.errors import DataError, ParameterError
 from rankwell.kernels.cuda import model_evaluation as kernels
+from rankwell.kernels.cuda import normalisation
 from rankwell.kernels.cuda.buffers import Buffers, copy_to_host
 from rankwell.kernels.cuda.graph import LaunchGraphs, size_class
 from rankwell.kernels.evaluation_rules import ACTIVATIONS, SUM_RUN
@@ -33,14 +34,19 @@ class CudaRankerEvaluator:
     ----------
     nbytes : int
         Device memory that the ranker itself takes.
+    feature_names : tuple of str
     """
 
     def __init__(self, description: RankerDescription) -> None:
+        self.feature_names = description.feature_names
         self.n_features = description.n_features
         self.nbytes = 0
         self._n_inputs = description.n_inputs
         self._first_layer = description.layers[0]
         self._layers = [self._upload_layer(layer) for layer in description.layers]
+        self._normaliser = description.normaliser.name
+        of_normaliser = description.normaliser.arrays
+        self._normaliser_arrays = self._upload(tuple(of_normaliser[name] for name in sorted(of_normaliser)))
         self._trees: _DeviceTrees | None = None
         self._inputs: list[tuple[int, FillInputs]] = []
         self._round_size = 1
@@ -106,8 +112,19 @@ class CudaRankerEvaluator:
         """What `launch` does may be recorded and replayed as long as this stays the same."""
         return self._buffers.generation
 
+    def normalise(self, columns: Any, n_docs: int, query_ptr: Any, n_queries: Any, most_queries: int) -> None:
+        """Launch the ranker's normaliser over columns of features as they were extracted.
+
+        query_ptr : int64, on the device; n_queries : int64 (1,), on the device, at most `most_queries`
+        """
+        if self._normaliser == "standard":
+            normalisation.standardise(columns, n_docs, *self._normaliser_arrays)
+        elif self._normaliser != "none":
+            fill_missing = self._normaliser == "letor"
+            normalisation.scale_queries(columns, query_ptr, n_queries, most_queries, fill_missing=fill_missing)
+
     def launch(self, columns: Any, n_docs: int, *, n_rounds: int | None = None) -> Any:
-        """Launch the evaluation of columns on the current stream; the scores, float64 (n_docs,), stay on the device.
+        """Launch the evaluation of normalised columns on the current stream; the scores, float64 (n_docs,), stay there.
 
         columns : float32 (n_features, stride), on the device; stride is n_docs rounded up to 32
         """

@@ -24,7 +24,9 @@ constexpr int DENSE_DOCS = 32;   // documents a block of `dense` works on, one a
 constexpr int DENSE_WARPS = 8;
 constexpr int DENSE_UNITS = 8;   // units a block works on
 constexpr int DENSE_RUNS = 16;   // runs whose sums are held at a time
-constexpr int TILE_UNITS = DENSE_WARPS * DENSE_UNITS;
+constexpr int TILE_WARPS = 2;    // a block of `dense_tiles`
+constexpr int TILE_UNITS = TILE_WARPS * DENSE_UNITS;
+constexpr int LANE_DOCS = 2;     // documents a lane of `dense_tiles` works on: one read of a weight serves them all
 constexpr unsigned LEAF = 255u;  // the bin of a word that is a leaf; a node's is below
 constexpr int LARGEST_STACK = 32;
 
@@ -153,47 +155,42 @@ extern "C" __global__ void bin_columns(const float* columns, long long n_docs, l
 }
 
 // One document a thread, one run of trees after another. grid (documents / block, runs shared out).
-// Shared memory: the block's bins (bin words x block) where `share_bins`, then a run's words where `share_words`.
-extern "C" __global__ void walk_trees(const unsigned* bins, long long n_docs, long long stride, int n_bin_words,
-                                      const long long* word_ptr, const WORD* words, const double* word_value,
-                                      int child_shift, unsigned child_mask, int n_trees, int share_bins,
-                                      int share_words, int write_values, double* out) {
+// Shared memory: the block's bins (bin words x block) where SHARE_BINS, then a run's words where SHARE_WORDS.
+template <bool SHARE_BINS, bool SHARE_WORDS>
+__device__ void walk_runs(const unsigned* bins, long long n_docs, long long stride, int n_bin_words,
+                          const long long* word_ptr, const WORD* words, const double* word_value, int child_shift,
+                          unsigned child_mask, int n_trees, int write_values, double* out) {
   extern __shared__ unsigned long long shared[];
   const long long first_doc = static_cast<long long>(blockIdx.x) * blockDim.x;
   const long long doc = min(first_doc + threadIdx.x, n_docs - 1);
   const bool is_real = first_doc + threadIdx.x < n_docs;
-  const unsigned* own_bins = bins + doc;
-  long long bin_stride = stride;
   unsigned* shared_bins = reinterpret_cast<unsigned*>(shared);
-  if (share_bins) {
+  if (SHARE_BINS) {
     // A lane reads and writes its own column only: no barrier is needed, and no two lanes ever meet in a bank.
-    for (int b = 0; b < n_bin_words; ++b) shared_bins[b * blockDim.x + threadIdx.x] = own_bins[b * stride];
-    own_bins = shared_bins + threadIdx.x;
-    bin_stride = blockDim.x;
+    for (int b = 0; b < n_bin_words; ++b) shared_bins[b * blockDim.x + threadIdx.x] = bins[b * stride + doc];
   }
-  WORD* shared_words = reinterpret_cast<WORD*>(shared_bins + (share_bins ? n_bin_words * blockDim.x : 0));
+  WORD* shared_words = reinterpret_cast<WORD*>(shared_bins + (SHARE_BINS ? n_bin_words * blockDim.x : 0));
   const int n_runs = (n_trees + SUM_RUN - 1) / SUM_RUN;
   for (int run = blockIdx.y; run < n_runs; run += gridDim.y) {
     const int first_tree = run * SUM_RUN, end_tree = min(first_tree + SUM_RUN, n_trees);
-    const long long first_word = word_ptr[first_tree], n_words = word_ptr[end_tree] - first_word;
-    const WORD* of_run = words + first_word;
-    if (share_words) {
+    const long long first_word = word_ptr[first_tree];
+    if (SHARE_WORDS) {
+      const int n_words = static_cast<int>(word_ptr[end_tree] - first_word);
       __syncthreads();
-      for (long long i = threadIdx.x; i < n_words; i += blockDim.x) shared_words[i] = of_run[i];
+      for (int i = threadIdx.x; i < n_words; i += blockDim.x) shared_words[i] = words[first_word + i];
       __syncthreads();
-      of_run = shared_words;
     }
     double sum = 0.0;
     for (int tree = first_tree; tree < end_tree; tree += TREES_AT_ONCE) {
-      const WORD* of_tree[TREES_AT_ONCE];
-      WORD word[TREES_AT_ONCE];
+      unsigned root[TREES_AT_ONCE];  // in words behind the run's first
       unsigned place[TREES_AT_ONCE] = {};
+      WORD word[TREES_AT_ONCE];
       unsigned leaves = LEAF;
 #pragma unroll
       for (int t = 0; t < TREES_AT_ONCE; ++t) {
-        of_tree[t] = of_run + (word_ptr[min(tree + t, end_tree - 1)] - first_word);
-        word[t] = *of_tree[t];
-        leaves &= word[t];
+        root[t] = static_cast<unsigned>(word_ptr[min(tree + t, end_tree - 1)] - first_word);
+        word[t] = SHARE_WORDS ? shared_words[root[t]] : words[first_word + root[t]];
+        leaves &= static_cast<unsigned>(word[t]);
       }
       // A leaf's word leads to itself, so a tree that is done waits there for the others.
       while (leaves != LEAF) {
@@ -201,16 +198,18 @@ extern "C" __global__ void walk_trees(const unsigned* bins, long long n_docs, lo
 #pragma unroll
         for (int t = 0; t < TREES_AT_ONCE; ++t) {
           const unsigned column = static_cast<unsigned>(word[t] >> child_shift);
-          const unsigned bin = own_bins[(column >> 2) * bin_stride] >> (8 * (column & 3)) & 255u;
+          const unsigned four = SHARE_BINS ? shared_bins[(column >> 2) * blockDim.x + threadIdx.x]
+                                           : bins[(column >> 2) * stride + doc];
+          const unsigned bin = four >> (8 * (column & 3)) & 255u;
           place[t] = (static_cast<unsigned>(word[t] >> 8) & child_mask) + (bin > (word[t] & LEAF) ? 1u : 0u);
-          word[t] = of_tree[t][place[t]];
-          leaves &= word[t];
+          word[t] = SHARE_WORDS ? shared_words[root[t] + place[t]] : words[first_word + root[t] + place[t]];
+          leaves &= static_cast<unsigned>(word[t]);
         }
       }
 #pragma unroll
       for (int t = 0; t < TREES_AT_ONCE; ++t) {
         if (tree + t >= end_tree) break;
-        const double value = word_value[word_ptr[tree + t] + place[t]];
+        const double value = word_value[first_word + root[t] + place[t]];
         if (write_values) {
           if (is_real) out[(tree + t) * stride + doc] = value;
         } else {
@@ -220,6 +219,26 @@ extern "C" __global__ void walk_trees(const unsigned* bins, long long n_docs, lo
     }
     if (!write_values && is_real) out[run * stride + doc] = sum;
   }
+}
+
+extern "C" __global__ void walk_trees(const unsigned* bins, long long n_docs, long long stride, int n_bin_words,
+                                      const long long* word_ptr, const WORD* words, const double* word_value,
+                                      int child_shift, unsigned child_mask, int n_trees, int share_bins,
+                                      int share_words, int write_values, double* out) {
+  // Which memory is meant is known where the loops are compiled: an address that may be either costs twice as much.
+#define WALK(SHARE_BINS, SHARE_WORDS)                                                                                \
+  walk_runs<SHARE_BINS, SHARE_WORDS>(bins, n_docs, stride, n_bin_words, word_ptr, words, word_value, child_shift, \
+                                     child_mask, n_trees, write_values, out)
+  if (share_bins && share_words) {
+    WALK(true, true);
+  } else if (share_bins) {
+    WALK(true, false);
+  } else if (share_words) {
+    WALK(false, true);
+  } else {
+    WALK(false, false);
+  }
+#undef WALK
 }
 
 // grid (documents / block, inputs); logarithmic: 0 for linear inputs, 1 for log-linear ones
@@ -319,41 +338,56 @@ extern "C" __global__ void dense(const double* values, long long n_docs, long lo
   if (doc < n_docs && unit < n_out) out[unit * stride + doc] = activate(__dadd_rn(total, bias[unit]), activation);
 }
 
-// Many units and documents. grid (documents / 32, units / 64), block (32, 8): a warp sums 8 units of 32 documents, run
-// after run; a run's weights of the block's 64 units lie in shared memory. Float64 arithmetic is what bounds it.
+// Many units and documents. grid (documents / 64, units / 16), block (32, 2): a warp sums 8 units of 64 documents, run
+// after run; a run's weights of the block's 16 units lie in shared memory. What bounds it is what a processor can read
+// from shared memory: 8 + LANE_DOCS numbers for 8 · LANE_DOCS products.
 extern "C" __global__ void dense_tiles(const double* values, long long n_docs, long long stride, int n_in, int n_out,
                                        int n_padded, const double* weights, const double* bias, int activation,
                                        double* out) {
   __shared__ __align__(16) double tile[SUM_RUN][TILE_UNITS];
   const int lane = threadIdx.x, warp = threadIdx.y;
-  const long long doc = static_cast<long long>(blockIdx.x) * DENSE_DOCS + lane;
-  const double* of_doc = values + min(doc, n_docs - 1);
   const int first_tile_unit = blockIdx.y * TILE_UNITS;
-  double total[DENSE_UNITS] = {};
+  long long doc[LANE_DOCS], readable[LANE_DOCS];
+#pragma unroll
+  for (int d = 0; d < LANE_DOCS; ++d) {
+    doc[d] = (static_cast<long long>(blockIdx.x) * LANE_DOCS + d) * 32 + lane;
+    readable[d] = min(doc[d], n_docs - 1);
+  }
+  double total[LANE_DOCS][DENSE_UNITS] = {};
   for (int first = 0; first < n_in; first += SUM_RUN) {
     const int held = min(SUM_RUN, n_in - first);
     __syncthreads();
-    for (int k = warp * 32 + lane; k < held * TILE_UNITS; k += DENSE_WARPS * 32) {
+    for (int k = warp * 32 + lane; k < held * TILE_UNITS; k += TILE_WARPS * 32) {
       const int i = k / TILE_UNITS, unit = first_tile_unit + k % TILE_UNITS;
       tile[i][k % TILE_UNITS] = unit < n_padded ? weights[static_cast<long long>(first + i) * n_padded + unit] : 0.0;
     }
     __syncthreads();
-    double sum[DENSE_UNITS] = {};
+    double sum[LANE_DOCS][DENSE_UNITS] = {};
 #pragma unroll 8
     for (int i = 0; i < held; ++i) {
-      const double value = of_doc[(first + i) * stride];
 #pragma unroll
-      for (int u = 0; u < DENSE_UNITS; ++u) {
-        sum[u] = __dadd_rn(sum[u], __dmul_rn(tile[i][warp * DENSE_UNITS + u], value));
+      for (int d = 0; d < LANE_DOCS; ++d) {
+        const double value = values[(first + i) * stride + readable[d]];
+#pragma unroll
+        for (int u = 0; u < DENSE_UNITS; ++u) {
+          sum[d][u] = __dadd_rn(sum[d][u], __dmul_rn(tile[i][warp * DENSE_UNITS + u], value));
+        }
       }
     }
 #pragma unroll
-    for (int u = 0; u < DENSE_UNITS; ++u) total[u] = __dadd_rn(total[u], sum[u]);
+    for (int d = 0; d < LANE_DOCS; ++d) {
+#pragma unroll
+      for (int u = 0; u < DENSE_UNITS; ++u) total[d][u] = __dadd_rn(total[d][u], sum[d][u]);
+    }
   }
 #pragma unroll
-  for (int u = 0; u < DENSE_UNITS; ++u) {
-    const int unit = first_tile_unit + warp * DENSE_UNITS + u;
-    if (doc < n_docs && unit < n_out) out[unit * stride + doc] = activate(__dadd_rn(total[u], bias[unit]), activation);
+  for (int d = 0; d < LANE_DOCS; ++d) {
+#pragma unroll
+    for (int u = 0; u < DENSE_UNITS; ++u) {
+      const int unit = first_tile_unit + warp * DENSE_UNITS + u;
+      if (doc[d] >= n_docs || unit >= n_out) continue;
+      out[unit * stride + doc[d]] = activate(__dadd_rn(total[d][u], bias[unit]), activation);
+    }
   }
 }
 

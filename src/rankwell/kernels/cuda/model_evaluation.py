@@ -18,9 +18,10 @@ from rankwell.kernels.evaluation_rules import NEARLY_ZERO, SUM_RUN
 _THREADS = 256
 _TILE = 32
 DENSE_UNITS = 8
-_TILE_UNITS = 64
-# From so many units and documents on, `dense_tiles` is faster than `dense`: fewer would leave its blocks idle.
-_MANY_UNITS, _MANY_DOCUMENTS = 16, 512
+# What a block of `dense_tiles` works on, and how many sums are enough blocks of it for a large device: below that,
+# `dense` is faster.
+_TILE_DOCUMENTS, _TILE_UNITS = 64, 16
+_MANY_SUMS = 2**17
 # Shared memory that a block of `walk_trees` may hold in bins and in words: two or more blocks still fit a processor.
 _MOST_SHARED_BINS = 64 * 1024
 _MOST_SHARED_WORDS = 48 * 1024
@@ -122,9 +123,11 @@ def dense(values: Any, n_docs: int, weights: Any, bias: Any, activation: int, ou
         np.int32(activation),
         out,
     )
-    is_large = n_out >= _MANY_UNITS and n_docs >= _MANY_DOCUMENTS
-    name, units = ("dense_tiles", _TILE_UNITS) if is_large else ("dense", DENSE_UNITS)
-    _launch(name, (_blocks(n_docs, 32), _blocks(n_out, units)), (32, 8), arguments)
+    if n_out >= _TILE_UNITS and n_docs * n_out >= _MANY_SUMS:
+        grid = (_blocks(n_docs, _TILE_DOCUMENTS), _blocks(n_out, _TILE_UNITS))
+        _launch("dense_tiles", grid, (32, 2), arguments)
+    else:
+        _launch("dense", (_blocks(n_docs, 32), _blocks(n_out, DENSE_UNITS)), (32, 8), arguments)
 
 
 def sum_runs(values: Any, n_docs: int, out: Any) -> None:

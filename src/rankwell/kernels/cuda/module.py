@@ -14,7 +14,7 @@ COMPILE_OPTIONS = ("-std=c++17", "--extra-device-vectorization")
 
 
 @cache
-def cuda_module(name: str, *definitions: str) -> Any:
+def cuda_module(name: str, *definitions: str, fuse: bool = True) -> Any:
     """The compiled module of `name`.cu, a `cupy.RawModule`.
 
     Parameters
@@ -23,9 +23,14 @@ def cuda_module(name: str, *definitions: str) -> Any:
         The file's name without its ending.
     definitions : str
         Macros to define, as ``"N_BINS=256"``: one module is compiled for each set of them.
+    fuse : bool
+        Whether a product and a sum may become one instruction that rounds once. Where the bits must be those of the
+        CPU, they may not.
     """
     import cupy
 
     source = files("rankwell.kernels.cuda").joinpath(f"{name}.cu").read_text(encoding="utf-8")
-    options = (*COMPILE_OPTIONS, *(f"-D{definition}" for definition in definitions))
-    return cupy.RawModule(code=source, options=options)
+    options = [*COMPILE_OPTIONS, *(f"-D{definition}" for definition in definitions)]
+    if not fuse:
+        options.append("-fmad=false")
+    return cupy.RawModule(code=source, options=tuple(options))

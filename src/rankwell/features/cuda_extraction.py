@@ -1,0 +1,169 @@
+"""Feature extraction on a CUDA device: hits of a batch of queries go in as one block, features or scores come out.
+
+Where scores are wanted, features stay on the device: extraction, expressions, normaliser and model evaluation are
+launched one behind the other (recorded once, then replayed), with one copy to the device and one back.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from rankwell.errors import DataError
+from rankwell.features.feature_set import ExpressionLevel, FeatureSet
+from rankwell.features.hits import Hits
+from rankwell.kernels.cuda import feature_extraction as kernels
+from rankwell.kernels.cuda import model_evaluation
+from rankwell.kernels.cuda.buffers import Buffers, copy_to_host
+from rankwell.kernels.cuda.graph import LaunchGraphs, size_class
+from rankwell.kernels.feature_rules import FeatureColumns
+from rankwell.scoring.cuda_evaluation import CudaRankerEvaluator
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def extract_on_cuda(hits: Hits, feature_set: FeatureSet) -> np.ndarray:
+    """`CudaFeatureExtractor.extract`, with extractors of the last feature sets kept; any number of threads may ask."""
+    with _ONE_AT_A_TIME:
+        return _extractor(feature_set).extract(hits)
+
+
+@lru_cache(maxsize=8)
+def _extractor(feature_set: FeatureSet) -> CudaFeatureExtractor:
+    return CudaFeatureExtractor(feature_set)
+
+
+class CudaFeatureExtractor:
+    """A feature set made ready for the device.
+
+    The same features as `rankwell.features.extraction.extract`: to the bit, except that logarithms of language models
+    and functions in expressions may differ in the last place of float64. One extractor serves one thread at a time.
+    """
+
+    def __init__(self, feature_set: FeatureSet) -> None:
+        self.feature_set = feature_set
+        self._buffers = Buffers()
+        self._graphs = LaunchGraphs()
+        self._columns: dict[tuple[tuple[str, ...], tuple[str, ...]], FeatureColumns] = {}
+        self._expressions = [_upload_level(level) for level in feature_set.expressions]
+
+    def extract(self, hits: Hits) -> np.ndarray:
+        """The features of every candidate: float32 (n_candidates, n_features), in page-locked memory."""
+        import cupyx
+
+        rows = cupyx.empty_pinned((hits.n_candidates, len(self.feature_set)), dtype=np.float32)
+        if rows.size == 0:
+            return rows
+        with self._graphs.stream as stream:
+            batch = self._send(hits)
+            on_device = self._buffers.device("rows", (batch.size, len(self.feature_set)), np.float32)
+
+            def launch() -> None:
+                model_evaluation.transpose(self._launch(batch), len(self.feature_set), on_device)
+
+            self._graphs.run(("extract", *self._key(batch)), launch)
+            copy_to_host(on_device[: hits.n_candidates], rows)
+            stream.synchronize()
+        return rows
+
+    def score(self, hits: Hits, evaluator: CudaRankerEvaluator, *, n_rounds: int | None = None) -> np.ndarray:
+        """The scores that a ranker of these features gives every candidate: float64 (n_candidates,)."""
+        if evaluator.feature_names != self.feature_set.names:
+            raise DataError(
+                f"the ranker's {len(evaluator.feature_names)} features are not the {len(self.feature_set)} of this "
+                "feature set in their order. Make the set of the ranker's names: FeatureSet(feature_names)."
+            )
+        if hits.n_candidates == 0:
+            return np.empty(0)
+        with self._graphs.stream as stream:
+            batch = self._send(hits)
+            scores = self._buffers.pinned("scores", (batch.size,), np.float64)
+
+            def launch() -> None:
+                columns = self._launch(batch)
+                evaluator.normalise(columns, batch.size, batch.query_ptr, batch.n_queries, batch.most_queries)
+                copy_to_host(evaluator.launch(columns, batch.size, n_rounds=n_rounds), scores)
+
+            self._graphs.run(("score", evaluator.generation, n_rounds, *self._key(batch)), launch)
+            stream.synchronize()
+        return scores[: hits.n_candidates].copy()
+
+    def _send(self, hits: Hits) -> _Batch:
+        """Start the copy of a batch to the device."""
+        from rankwell.kernels.cpu.feature_extraction import weigh_terms
+
+        arrays = hits.for_kernels()
+        columns = self._columns_for(hits)
+        packed = kernels.pack(
+            arrays,
+            weigh_terms(tuple(arrays), hits.n_docs),
+            lambda n_bytes: self._buffers.pinned("hits", (n_bytes,), np.uint8),
+        )
+        on_device = self._buffers.device("hits", packed.shape, np.uint8)
+        on_device.set(packed, stream=self._graphs.stream)
+        scratch, n_cells = None, int(arrays.cell_base[-1])
+        if np.diff(arrays.term_ptr).max(initial=0) > kernels.FEW_TERMS:
+            places = self._buffers.device("merge places", (3 * n_cells,), np.uint32)
+            scratch = places, self._buffers.device("merge sums", (n_cells,), np.float64)
+        schema = hits.streams, hits.static_names
+        return _Batch(on_device, schema, columns, scratch, size_class(hits.n_candidates), size_class(hits.n_queries))
+
+    def _launch(self, batch: _Batch) -> Any:
+        """Launch extraction on the current stream: columns of features, float32 (n_features, size)."""
+        columns = self._buffers.device("features", (len(self.feature_set), batch.size), np.float32)
+        kernels.extract_features(batch.packed, batch.size, batch.columns, batch.scratch, columns)
+        for to, programs in self._expressions:
+            values = self._buffers.device("expressions", (len(to), batch.size), np.float64)
+            model_evaluation.expression_inputs(columns, batch.size, programs, values)
+            kernels.store_expressions(values, batch.size, to, columns)
+        return columns
+
+    def _key(self, batch: _Batch) -> tuple[Any, ...]:
+        """What a recording of `_launch` depends on: addresses and sizes."""
+        return batch.schema, batch.size, batch.most_queries, batch.scratch is not None, self._buffers.generation
+
+    def _columns_for(self, hits: Hits) -> FeatureColumns:
+        import cupy
+
+        key = hits.streams, hits.static_names
+        if key not in self._columns:
+            columns = self.feature_set.columns(*key)
+            self._columns[key] = FeatureColumns(*(cupy.asarray(np.ascontiguousarray(array)) for array in columns))
+        return self._columns[key]
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A batch of hits on its way to the device.
+
+    packed : uint8, what `kernels.pack` made; schema : its streams and statics
+    size : candidates, and most_queries : queries, rounded up to a class
+    """
+
+    packed: Any
+    schema: tuple[tuple[str, ...], tuple[str, ...]]
+    columns: FeatureColumns
+    scratch: tuple[Any, Any] | None
+    size: int
+    most_queries: int
+
+    @property
+    def n_queries(self) -> Any:
+        return self.packed[8:16].view(np.int64)
+
+    @property
+    def query_ptr(self) -> Any:
+        return self.packed[kernels.HEADER_BYTES : kernels.HEADER_BYTES + 8].view(np.int64)
+
+
+def _upload_level(level: ExpressionLevel) -> tuple[Any, tuple[Any, ...]]:
+    """The columns that a level of expressions fills, and the arguments of their kernel."""
+    import cupy
+
+    missing = np.full(len(level.columns), np.nan)
+    programs = tuple(cupy.asarray(np.ascontiguousarray(array)) for array in (*level.programs, missing))
+    return cupy.asarray(level.columns), programs

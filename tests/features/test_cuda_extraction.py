@@ -1,0 +1,136 @@
+"""Extraction on a CUDA device against the CPU's, and scores of hits without features in between."""
+
+import numpy as np
+import pytest
+from tests.features.random_hits import FIVE_STREAMS, hits_of_documents, random_documents, random_hits, scattered_hits
+from tests.scoring.random_rankers import random_trees
+
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import DataError
+from rankwell.features.cuda_extraction import CudaFeatureExtractor
+from rankwell.features.extraction import extract
+from rankwell.features.feature_set import FeatureSet, make_feature_set
+from rankwell.kernels.device import report_device
+from rankwell.scoring.cuda_evaluation import CudaRankerEvaluator
+from rankwell.scoring.description import LinearInputs, RankerDescription, Sum
+from rankwell.scoring.evaluation import RankerEvaluator
+from rankwell.scoring.normaliser import NORMALISERS, Normaliser
+from rankwell.scoring.ranker_cache import RankerCache
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not report_device("cuda").usable, reason=report_device("cuda").description),
+]
+
+STATICS = ("rank", "age")
+FULL = make_feature_set("full", FIVE_STREAMS, STATICS)
+MSLR = make_feature_set("mslr", FIVE_STREAMS)
+
+
+def assert_same_as_the_cpu(extractor, hits):
+    rows, expected = extractor.extract(hits), extract(hits, extractor.feature_set)
+    assert rows.dtype == np.float32
+    assert rows.shape == expected.shape
+    has_log = np.array([name.startswith("lm_") for name in extractor.feature_set.names])
+    np.testing.assert_array_equal(rows[:, ~has_log], expected[:, ~has_log])
+    # Logarithms may differ in the last place of float64: their sums, rounded, in the last place of float32.
+    np.testing.assert_array_max_ulp(rows[:, has_log], expected[:, has_log], maxulp=1)
+
+
+def trees_over(feature_set, seed, normaliser="none"):
+    rng = np.random.default_rng(seed)
+    n_features = len(feature_set)
+    arrays = {}
+    if normaliser == "standard":
+        arrays = {"mean": rng.normal(size=n_features), "scale": rng.uniform(0.5, 2.0, n_features)}
+    trees = random_trees(rng, 60, n_features)
+    lines = LinearInputs(np.arange(5, dtype=np.int32), rng.normal(size=5), rng.normal(size=5), np.zeros(5))
+    return RankerDescription(feature_set.names, Normaliser(normaliser, arrays), (trees, lines), (Sum(0.5),))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_awkward_queries(seed):
+    assert_same_as_the_cpu(CudaFeatureExtractor(FULL), random_hits(seed, n_docs=11 * seed))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_terms_that_share_places(seed):
+    assert_same_as_the_cpu(CudaFeatureExtractor(make_feature_set("full", FIVE_STREAMS)), scattered_hits(seed))
+
+
+@pytest.mark.parametrize("n_docs", [1, 31, 32, 33, 127, 128, 129, 300])
+def test_around_a_block(n_docs):
+    documents = random_documents(np.random.default_rng(n_docs), n_docs)
+    assert_same_as_the_cpu(CudaFeatureExtractor(MSLR), hits_of_documents(documents, [[1, 2, 3, 4]]))
+
+
+def test_many_terms_and_long_documents():
+    rng = np.random.default_rng(0)
+    documents = random_documents(rng, 3, streams=("body",), longest=4000, vocabulary=40)
+    queries = [rng.integers(0, 50, 30).tolist(), list(range(70)), [1, 2]]
+    hits = hits_of_documents(documents, queries, streams=("body",))
+    assert_same_as_the_cpu(CudaFeatureExtractor(make_feature_set("full", ("body",))), hits)
+
+
+def test_expressions_of_features():
+    names = ["tf_sum.body", "static.rank", "ratio = tf_sum.body / (static.rank - 1)", "root = sqrt(ratio) - 2"]
+    feature_set = FeatureSet([*names, "far = 1e38 * root"])
+    assert_same_as_the_cpu(CudaFeatureExtractor(feature_set), random_hits(3, n_docs=40))
+
+
+def test_batches_of_changing_sizes_and_schemas():
+    """Each is asked for often enough to be recorded and replayed, and buffers grow in between."""
+    feature_set = FeatureSet(["bm25.body", "lm_dirichlet.body", "window_matched.body"])
+    extractor = CudaFeatureExtractor(feature_set)
+    batches = [random_hits(seed, n_docs=n_docs) for seed, n_docs in enumerate((5, 50, 6))]
+    batches.append(random_hits(9, n_docs=20, streams=("title", "body")))
+    for hits in [*batches[:1] * 4, *batches * 4]:
+        assert_same_as_the_cpu(extractor, hits)
+
+
+@pytest.mark.parametrize("normaliser", NORMALISERS)
+def test_scores_are_those_of_the_cpu(normaliser):
+    feature_set = FeatureSet([name for name in FULL.names if not name.startswith("lm_")])
+    description = trees_over(feature_set, 1, normaliser)
+    extractor, evaluator = CudaFeatureExtractor(feature_set), CudaRankerEvaluator(description)
+    for seed, n_docs in ((0, 30), (1, 30), (2, 30), (3, 7), (4, 90), (5, 30)):
+        hits = random_hits(seed, n_docs=n_docs)
+        rows = normalised(extract(hits, feature_set), hits, description)
+        np.testing.assert_array_equal(extractor.score(hits, evaluator), RankerEvaluator(description).score(rows))
+
+
+def normalised(rows, hits, description):
+    if description.normaliser.name == "none" or len(rows) == 0:
+        return rows
+    sizes = np.diff(hits.query_ptr)
+    dataset = RankingDataset(rows, group=sizes[sizes > 0])
+    return description.normaliser.apply(dataset)
+
+
+def test_rankers_from_the_cache():
+    hits = random_hits(1, n_docs=40)
+    rankers = {name: trees_over(MSLR, seed) for seed, name in enumerate("abc")}
+    size = CudaRankerEvaluator(rankers["a"]).nbytes
+    cache = RankerCache(int(2.5 * size), CudaRankerEvaluator)
+    extractor, rows = CudaFeatureExtractor(MSLR), extract(hits, MSLR)
+    for name in "abcabcaabbcc":
+        scores = extractor.score(hits, cache.get(name, lambda name=name: rankers[name]))
+        np.testing.assert_allclose(scores, RankerEvaluator(rankers[name]).score(rows), rtol=1e-6)
+    assert cache.nbytes <= 2.5 * size
+
+
+def test_a_ranker_of_other_features_is_refused():
+    evaluator = CudaRankerEvaluator(trees_over(FULL, 1))
+    with pytest.raises(DataError, match="the ranker's 216 features are not the 125 of this feature set"):
+        CudaFeatureExtractor(MSLR).score(random_hits(1), evaluator)
+
+
+def test_asked_for_by_device():
+    hits = random_hits(2, n_docs=25)
+    np.testing.assert_array_max_ulp(extract(hits, MSLR, device="cuda"), extract(hits, MSLR), maxulp=1)
+
+
+def test_no_candidates():
+    hits = hits_of_documents([{"body": [1, 2]}], [[1], []], candidates=[[], []])
+    assert CudaFeatureExtractor(MSLR).extract(hits).shape == (0, 125)
+    assert CudaFeatureExtractor(MSLR).score(hits, CudaRankerEvaluator(trees_over(MSLR, 1))).shape == (0,)
