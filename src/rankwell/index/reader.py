@@ -18,7 +18,9 @@ from rankwell.index.segment_files import SegmentFiles
 
 if TYPE_CHECKING:
     from rankwell.index.analysis import Analysis
+    from rankwell.index.query import Query
     from rankwell.index.schema import Schema
+    from rankwell.index.selection import SearchResult
 
 
 class Index:
@@ -81,6 +83,12 @@ class Index:
             return self
         entries = zip(self._manifest.segments, self.segments, strict=True)
         return _open(self.path, {entry.digest: segment for entry, segment in entries})
+
+    def search(self, query: str | Query, **options: Any) -> SearchResult:
+        """The best documents for a query; the options are those of `rankwell.index.selection.search`."""
+        from rankwell.index.selection import search
+
+        return search(self, query, **options)
 
     def id_of(self, doc: int) -> str:
         """The user's id of document `doc`."""

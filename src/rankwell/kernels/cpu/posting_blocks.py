@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 from rankwell.kernels.cpu.compilation import kernel
 
 BLOCK = 128
+_LANES = 16
 
 
 class PostingArrays(NamedTuple):
@@ -62,19 +63,56 @@ def load_value(values, place, code, j):
     return np.int64(_load32(values, place + 4 * j))
 
 
+def _block_loader(bits: int) -> Any:
+    """A compiled ``f(bytes, place, add, out)``: out[j] = the j-th number of `bits` bits + add, for all 128 of a block.
+
+    Written as vectors: the compiler makes a third of the speed of the same loop.
+    """
+
+    def load(typing_context: Any, values: Any, place: Any, add: Any, out: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+            source, target = (
+                context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 3)
+            )
+            number, place_type = ir.IntType(32), ir.IntType(64)
+            wide, narrow = ir.VectorType(number, _LANES), ir.VectorType(ir.IntType(bits), _LANES)
+            undefined = ir.Constant(wide, ir.Undefined)
+            first = builder.insert_element(undefined, arguments[2], number(0))
+            shift = builder.shuffle_vector(first, undefined, ir.Constant(wide, [0] * _LANES))
+            for start in range(0, BLOCK, _LANES):
+                byte = builder.add(arguments[1], place_type(start * bits // 8))
+                value = builder.load(builder.bitcast(builder.gep(source, [byte]), narrow.as_pointer()), align=1)
+                value = builder.add(value if bits == 32 else builder.zext(value, wide), shift)
+                lanes = builder.bitcast(builder.gep(target, [place_type(start)]), wide.as_pointer())
+                builder.store(value, lanes, align=4)
+            return context.get_dummy_value()
+
+        return types.none(values, types.intp, types.uint32, out), generate
+
+    return intrinsic(load)
+
+
+_load_block8, _load_block16, _load_block32 = _block_loader(8), _block_loader(16), _block_loader(32)
+
+
 @kernel
 def load_values(values, place, code, add, count, out):
-    """out[j] = value j + add, for j < count; out : int32"""
-    shift = np.int32(add)
-    if code == 0:
-        for j in range(count):
-            out[j] = np.int32(values[place + j]) + shift
+    """out[j] = value j + add, for j < count; out : uint32 or int32"""
+    for j in range(count):
+        out[j] = load_value(values, place, code, j) + add
+
+
+@kernel
+def load_block(values, place, code, add, count, out):
+    """The same for count <= 128 and out of 128 or more, where what lies behind `count` becomes anything."""
+    if place + (BLOCK << code) > len(values):
+        load_values(values, place, code, add, count, out)
+    elif code == 0:
+        _load_block8(values, place, np.uint32(add), out)
     elif code == 1:
-        for j in range(count):
-            out[j] = np.int32(_load16(values, place + 2 * j)) + shift
+        _load_block16(values, place, np.uint32(add), out)
     else:
-        for j in range(count):
-            out[j] = np.int32(_load32(values, place + 4 * j)) + shift
+        _load_block32(values, place, np.uint32(add), out)
 
 
 @kernel
@@ -91,19 +129,19 @@ def block_base(arrays, list_number, block):
 
 @kernel
 def block_documents(arrays, list_number, block, out):
-    """Write a block's documents, ascending, to out (int32, 128 or more); returns how many."""
+    """Write a block's documents, ascending, to out (uint32 or int32, 128 or more); returns how many."""
     count = block_size(arrays, list_number, block)
     base = block_base(arrays, list_number, block)
-    load_values(arrays.postings, arrays.data[block], arrays.widths[block] & 3, base, count, out)
+    load_block(arrays.postings, arrays.data[block], arrays.widths[block] & 3, base, count, out)
     return count
 
 
 @kernel
 def block_frequencies(arrays, block, count, out):
-    """Write a block's `count` frequencies to out (int32, 128 or more)."""
+    """Write a block's `count` frequencies to out (uint32 or int32, 128 or more)."""
     code = arrays.widths[block] & 3
     place = arrays.data[block] + (count << code)
-    load_values(arrays.postings, place, arrays.widths[block] >> 2 & 3, 1, count, out)
+    load_block(arrays.postings, place, arrays.widths[block] >> 2 & 3, 1, count, out)
 
 
 @kernel

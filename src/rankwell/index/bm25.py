@@ -1,0 +1,135 @@
+"""The models that select documents: BM25 over one stream or the whole document, BM25F over streams.
+
+    BM25    score = Σ_t q_t · idf_t · f·(k1 + 1) / (f + k1·(1 − b + b·length/average))
+    BM25F   score = Σ_t q_t · idf_t · x·(k1 + 1) / (x + k1),   x = Σ_s weight_s · f_s / (1 − b_s + b_s·length_s/average_s)
+
+q is how often the query has the term, f how often the document (or its stream) has it, idf = ln(1 + (N − n + ½)/(n + ½))
+with n of the N live documents having the term: in the stream that BM25 reads, in the whole document otherwise. BM25F sums
+the streams before it saturates; over a single stream of weight 1 it is BM25.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rankwell.errors import ParameterError
+from rankwell.index.schema import Schema
+
+WHOLE = -1
+
+
+class ModelColumns(NamedTuple):
+    """A model in the numbers of an index.
+
+    k1 : float
+    columns : numbers of the streams that are read; (WHOLE,) for the whole document
+    b : one for each column
+    weights : one for each column; () for BM25
+    """
+
+    k1: float
+    columns: tuple[int, ...]
+    b: tuple[float, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def counted(self) -> int:
+        """The column whose document frequencies count."""
+        return WHOLE if self.weights else self.columns[0]
+
+
+@dataclass(frozen=True)
+class BM25:
+    """BM25 over the whole document, or over one stream.
+
+    Parameters
+    ----------
+    k1 : float, 0 or more
+        How slowly occurrences saturate; 0 counts them as present or absent.
+    b : float, 0 to 1
+        How much long documents are held against them.
+    stream : str or None
+        None is the whole document: all streams as one text.
+    """
+
+    k1: float = 1.2
+    b: float = 0.75
+    stream: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_k1(self.k1)
+        _check_b(self.b, "b")
+
+    def columns(self, schema: Schema) -> ModelColumns:
+        column = WHOLE if self.stream is None else _stream_number(self.stream, schema)
+        return ModelColumns(float(self.k1), (column,), (float(self.b),), ())
+
+
+@dataclass(frozen=True)
+class BM25F:
+    """BM25F over streams.
+
+    Parameters
+    ----------
+    weights : mapping of stream to float above 0
+        Streams that are not named are not read. None: every stream, with weight 1.
+    k1 : float, 0 or more
+    b : float, or mapping of stream to float, 0 to 1
+        For streams that a mapping does not name it is 0.75.
+    """
+
+    weights: Mapping[str, float] | None = None
+    k1: float = 1.2
+    b: float | Mapping[str, float] = 0.75
+
+    def __post_init__(self) -> None:
+        _check_k1(self.k1)
+        for stream, weight in (self.weights or {}).items():
+            if not 1e-9 <= weight <= 1e9:
+                raise ParameterError(f"the weight of stream {stream!r} must be between 1e-9 and 1e9, got {weight}.")
+        if self.weights is not None and not self.weights:
+            raise ParameterError("weights must name a stream or more, got none. Leave it out to read every stream.")
+        if isinstance(self.b, Mapping):
+            for stream, b in self.b.items():
+                _check_b(b, f"b of stream {stream!r}")
+        else:
+            _check_b(self.b, "b")
+
+    def columns(self, schema: Schema) -> ModelColumns:
+        weights = dict.fromkeys(schema.streams, 1.0) if self.weights is None else self.weights
+        by_stream = self.b if isinstance(self.b, Mapping) else dict.fromkeys(weights, self.b)
+        for stream in by_stream:
+            _stream_number(stream, schema)
+        # In the order of the schema, so that the same model sums in the same order however it was written.
+        streams = sorted(weights, key=lambda stream: _stream_number(stream, schema))
+        return ModelColumns(
+            float(self.k1),
+            tuple(_stream_number(stream, schema) for stream in streams),
+            tuple(float(by_stream.get(stream, 0.75)) for stream in streams),
+            tuple(float(weights[stream]) for stream in streams),
+        )
+
+
+def idf(n_docs: int, doc_freq: int) -> float:
+    """ln(1 + (N − n + ½)/(n + ½)): above 0 for every term."""
+    return math.log(1.0 + (n_docs - doc_freq + 0.5) / (doc_freq + 0.5))
+
+
+def _check_k1(k1: float) -> None:
+    if not 0.0 <= k1 <= 1e6:
+        raise ParameterError(f"k1 must be between 0 and 1e6, got {k1}.")
+
+
+def _check_b(b: float, name: str) -> None:
+    if not 0.0 <= b <= 1.0:
+        raise ParameterError(f"{name} must be between 0 and 1, got {b}.")
+
+
+def _stream_number(stream: str, schema: Schema) -> int:
+    if stream not in schema.streams:
+        known = ", ".join(map(repr, schema.streams)) or "none"
+        raise ParameterError(f"the index has no stream {stream!r}. Its streams are: {known}.")
+    return schema.streams.index(stream)

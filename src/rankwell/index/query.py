@@ -1,0 +1,186 @@
+"""What a user asks for: words, "phrases", +required and -excluded ones, cut as the documents were.
+
+The rules. Clauses are separated by white space. ``"…"`` is a phrase: its words must stand in this order and distance in one
+stream. ``+`` before a word means that a document must have it, ``-`` before a word or phrase that it must not; both count
+only at the beginning of a clause, elsewhere they separate words as other punctuation does. A phrase is required with
+and without ``+``. A clause of several words behind an operator (``-e-mail``) is a phrase. A quote that is not closed
+reaches to the end. Control characters and whatever else is not part of a word separate words. Stop words are not
+indexed, so they are ignored, but keep their place in a phrase. What is excluded wins over what is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from rankwell.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankwell.index.analysis import Analysis
+
+MOST_TERMS = 1024
+
+# An operator, a phrase or a word with what clings to it; or a run of plain words, which is cut in one go.
+_CLAUSE = re.compile(
+    r"""(?:(?<!\S)(?P<operator>[+-]+))?"(?P<phrase>[^"]*)"?
+      | (?<!\S)(?P<sign>[+-]+)(?P<word>[^\s"]+)
+      | (?P<plain>(?:(?!(?<!\S)[+-])[^"])+)
+      | .""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Phrase(NamedTuple):
+    """Terms, and the place of each counted from the first; stop words leave gaps."""
+
+    terms: tuple[bytes, ...]
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query, cut into terms.
+
+    Attributes
+    ----------
+    terms : tuple of bytes
+        Different terms in the order they first stand in, excluded ones not among them.
+    frequencies : tuple of int
+        How often each of `terms` is asked for.
+    words, places : tuple of int
+        The words in order, as numbers of `terms`, and where each stands; stop words leave gaps.
+    phrases : tuple of Phrase
+        Of two terms or more; a document must have each of them.
+    required : tuple of bytes
+        Terms that a document must have, those of phrases included.
+    excluded : tuple of bytes; excluded_phrases : tuple of Phrase
+        What a document must not have.
+    is_shortened : bool
+        Whether the query went on after `MOST_TERMS` different terms; what came then was ignored.
+    """
+
+    terms: tuple[bytes, ...]
+    frequencies: tuple[int, ...]
+    words: tuple[int, ...]
+    places: tuple[int, ...]
+    phrases: tuple[Phrase, ...] = ()
+    required: tuple[bytes, ...] = ()
+    excluded: tuple[bytes, ...] = ()
+    excluded_phrases: tuple[Phrase, ...] = ()
+    is_shortened: bool = False
+
+
+def parse_query(text: str, analysis: Analysis) -> Query:
+    """Cut a query by the rules of this module; words are cut as `analysis` cuts documents.
+
+    A query keeps its first `MOST_TERMS` different terms: the clause that brings one more, and all after it, is ignored
+    (of plain words, only from that word on), and `is_shortened` says so.
+    """
+    if not isinstance(text, str):
+        raise ParameterError(f"a query must be a text, got {text!r} of type {type(text).__name__}.")
+    if '"' not in text and "+" not in text and "-" not in text:
+        builder = _Builder()
+        builder.add_words(analysis.cut(text))
+        return builder.query()
+    return _parse_clauses(text, analysis)
+
+
+def _parse_clauses(text: str, analysis: Analysis) -> Query:
+    builder = _Builder()
+    for operator, clause, is_plain in _clauses(text):
+        words = analysis.cut(clause)
+        if is_plain:
+            builder.add_words(words)
+        elif words and "-" in operator:
+            builder.exclude(words)
+        elif words:
+            builder.require(words)
+        if builder.is_full:
+            break
+    return builder.query()
+
+
+def _clauses(text: str) -> Iterator[tuple[str, str, bool]]:
+    """(operator, text, whether it is plain words) of each clause."""
+    for match in _CLAUSE.finditer(text):
+        if match["plain"] is not None:
+            yield "", match["plain"], True
+        elif match["phrase"] is not None:
+            yield match["operator"] or "", match["phrase"], False
+        elif match["word"] is not None:
+            yield match["sign"], match["word"], False
+
+
+@dataclass
+class _Builder:
+    """A query while its clauses are read."""
+
+    numbers: dict[bytes, int] = field(default_factory=dict)
+    frequencies: list[int] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    next_place: int = 0
+    phrases: list[Phrase] = field(default_factory=list)
+    required: dict[bytes, None] = field(default_factory=dict)
+    excluded: dict[bytes, None] = field(default_factory=dict)
+    excluded_phrases: list[Phrase] = field(default_factory=list)
+    is_full: bool = False
+
+    def add_words(self, words: list[tuple[bytes, int]]) -> None:
+        numbers, start = self.numbers, self.next_place
+        for term, place in words:
+            number = numbers.get(term)
+            if number is None:
+                number = len(numbers)
+                if number == MOST_TERMS:
+                    self.is_full = True
+                    return
+                numbers[term] = number
+                self.frequencies.append(0)
+            self.frequencies[number] += 1
+            self.words.append(number)
+            self.places.append(start + place)
+            self.next_place = start + place + 1
+
+    def require(self, words: list[tuple[bytes, int]]) -> None:
+        if self._too_many(words):
+            return
+        self.add_words(words)
+        self.required.update((term, None) for term, _ in words)
+        if len(words) > 1:
+            self.phrases.append(_phrase(words))
+
+    def exclude(self, words: list[tuple[bytes, int]]) -> None:
+        if self._too_many(words):
+            return
+        if len(words) == 1:
+            self.excluded[words[0][0]] = None
+        else:
+            self.excluded_phrases.append(_phrase(words))
+
+    def _too_many(self, words: list[tuple[bytes, int]]) -> bool:
+        """Whether a clause, which is taken whole or not at all, brings more terms than there may be."""
+        known = self.numbers.keys() | self.excluded.keys()
+        new = {term for term, _ in words} - known
+        self.is_full = len(known) + len(new) > MOST_TERMS
+        return self.is_full
+
+    def query(self) -> Query:
+        return Query(
+            tuple(self.numbers),
+            tuple(self.frequencies),
+            tuple(self.words),
+            tuple(self.places),
+            tuple(self.phrases),
+            tuple(self.required),
+            tuple(self.excluded),
+            tuple(self.excluded_phrases),
+            self.is_full,
+        )
+
+
+def _phrase(words: list[tuple[bytes, int]]) -> Phrase:
+    first = words[0][1]
+    return Phrase(tuple(term for term, _ in words), tuple(place - first for _, place in words))

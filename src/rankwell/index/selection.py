@@ -1,0 +1,255 @@
+"""Search: the best documents of an index for a query."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from rankwell.errors import ParameterError
+from rankwell.index.bm25 import BM25, BM25F, ModelColumns, idf
+from rankwell.index.document_filter import allowed_documents
+from rankwell.index.posting_arrays import posting_arrays, segment_column
+from rankwell.index.query import Query, parse_query
+from rankwell.index.segment import Segment
+from rankwell.index.statistics import Statistics
+
+if TYPE_CHECKING:
+    from rankwell.index.reader import Index
+
+Match = Literal["any", "all"]
+_TERMS_REMEMBERED = 65_536
+_MODELS_REMEMBERED = 16
+_selectors: WeakKeyDictionary[Index, dict[ModelColumns, Selector]] = WeakKeyDictionary()
+_EVERYTHING = np.empty(0, np.uint8)
+_EVERYTHING.flags.writeable = False
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """The documents found, best first; equal scores by document number.
+
+    docs : int64 (n,), document numbers; scores : float64 (n,); query : as it was cut
+    """
+
+    docs: np.ndarray
+    scores: np.ndarray
+    query: Query
+    _index: Index = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The user's ids of the documents."""
+        return [self._index.id_of(doc) for doc in self.docs.tolist()]
+
+
+def search(
+    index: Index,
+    query: str | Query,
+    *,
+    k: int = 10,
+    model: BM25 | BM25F | None = None,
+    match: Match = "any",
+    prune: bool = True,
+) -> SearchResult:
+    """The best k documents of an index for a query.
+
+    Parameters
+    ----------
+    query : str or Query
+        A text is cut by `parse_query`: words, "phrases", +required and -excluded ones.
+    k : int
+        How many documents at most.
+    model : BM25 or BM25F
+        Without it BM25 over the whole document with k1 = 1.2 and b = 0.75.
+    match : "any" or "all"
+        Whether a document must have one of the words or all of them.
+    prune : bool
+        Skip what cannot be among the best k. The result is the same without, to the last bit; it only takes longer.
+    """
+    if match not in ("any", "all"):
+        raise ParameterError(f"match must be 'any' or 'all', got {match!r}.")
+    try:
+        k = operator.index(k)
+    except TypeError as cause:
+        raise ParameterError(f"k must be a whole number, got {k!r}.") from cause
+    if k < 1:
+        raise ParameterError(f"k must be 1 or more, got {k}.")
+    parsed = query if isinstance(query, Query) else parse_query(query, index.analysis)
+    docs, scores = Selector.of(index, model or BM25()).select(parsed, min(k, max(index.n_docs, 1)), match, prune)
+    return SearchResult(docs, scores, parsed, index)
+
+
+class _Term(NamedTuple):
+    """A term of the index: its idf · (k1 + 1), and in each segment its lists and the one that drives it if required."""
+
+    weight: float
+    lists: tuple[tuple[int, ...], ...]
+    drivers: tuple[int, ...]
+
+
+class Selector:
+    """An index made ready to be searched by one model: `Selector.of(index, model)` remembers it.
+
+    It keeps a norm for each document (8 bytes for each stream the model reads) and, of the lists that queries have
+    used, the bounds of their blocks.
+    """
+
+    def __init__(self, index: Index, model: ModelColumns) -> None:
+        self.index, self.model = index, model
+        self.statistics = Statistics.of(index)
+        self._parts = [_SegmentPart(segment, self.statistics, model) for segment in index.segments]
+        self._live = [None if live is None else _read_only(live) for live in index.live]
+        self._terms: dict[bytes, _Term | None] = {}
+        self._column_weights = np.array(model.weights, np.float64)
+
+    @classmethod
+    def of(cls, index: Index, model: BM25 | BM25F) -> Selector:
+        columns = model.columns(index.schema)
+        of_index = _selectors.get(index)
+        if of_index is None:
+            of_index = _selectors[index] = {}
+        known = of_index.get(columns)
+        if known is None:
+            if len(of_index) >= _MODELS_REMEMBERED:
+                of_index.clear()
+            known = of_index[columns] = cls(index, columns)
+        return known
+
+    def select(self, query: Query, k: int, match: Match, prune: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The best k documents of a query, and their scores."""
+        from rankwell.kernels.cpu.selection import select
+        from rankwell.kernels.cpu.selection_best import BestArrays, capacity_of, sort_best
+
+        asked = self._asked_terms(query, match)
+        capacity = capacity_of(k)
+        best = BestArrays(np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity), k)
+        size, threshold = 0, 0.0
+        for number, part in enumerate(self._parts):
+            prepared = self._prepare(number, query, asked)
+            if prepared is not None:
+                arrays, driver = prepared
+                base = int(self.index.bases[number])
+                size, threshold = select(
+                    part.arrays, part.scoring, arrays, self.model.k1, driver, prune, best, size, threshold, base
+                )
+        scores, docs = sort_best(best, size)
+        return docs, scores
+
+    def _asked_terms(self, query: Query, match: Match) -> list[tuple[float, bytes, _Term, bool]]:
+        """(−weight, term, what is known of it, whether it is required), by falling weight; none where nothing can match."""
+        required = set(query.terms if match == "all" else query.required)
+        asked = []
+        for term, frequency in zip(query.terms, query.frequencies, strict=True):
+            known = self._term(term)
+            if known is not None:
+                asked.append((-frequency * known.weight, term, known, term in required))
+            elif term in required:
+                return []
+        asked.sort(key=operator.itemgetter(0, 1))
+        return asked
+
+    def _term(self, term: bytes) -> _Term | None:
+        """What is known of a term; None where no live document has it."""
+        if term in self._terms:
+            return self._terms[term]
+        doc_freq = int(self.statistics.term(term).doc_freq[self.model.counted])
+        known = None
+        if doc_freq > 0:
+            lists, drivers = zip(*(part.lists_of(term) for part in self._parts), strict=True)
+            known = _Term(idf(self.statistics.n_docs, doc_freq) * (self.model.k1 + 1.0), lists, drivers)
+        if len(self._terms) >= _TERMS_REMEMBERED:
+            self._terms.clear()
+        self._terms[term] = known
+        return known
+
+    def _prepare(self, number: int, query: Query, asked: Sequence[tuple[float, bytes, _Term, bool]]) -> Any:
+        """The kernel's QueryArrays for a segment, and the list that drives it (-1: none); None where nothing matches."""
+        from rankwell.kernels.cpu.selection import QueryArrays
+
+        here = [entry for entry in asked if entry[2].drivers[number] >= 0]
+        if not here or any(must for _, _, known, must in asked if known.drivers[number] < 0):
+            return None
+        part, driver = self._parts[number], -1
+        drivers = [known.drivers[number] for _, _, known, must in here if must]
+        if drivers:
+            driver = min(drivers, key=part.arrays.doc_freq.__getitem__)
+        numbers = np.array([known.lists[number] for _, _, known, _ in here], np.int64).reshape(-1)
+        weights = np.array([-negative for negative, _, _, _ in here], np.float64)
+        required = np.array([must for _, _, _, must in here], np.uint8)
+        allowed = allowed_documents(part.segment, self._live[number], query, self.model)
+        arrays = QueryArrays(
+            numbers, weights, required, self._column_weights, _EVERYTHING if allowed is None else allowed
+        )
+        return arrays, driver
+
+
+class _SegmentPart:
+    """A segment made ready: its arrays, and what the model keeps for it."""
+
+    def __init__(self, segment: Segment, statistics: Statistics, model: ModelColumns) -> None:
+        from rankwell.kernels.cpu.selection_parts import ScoringArrays, length_norms
+
+        self.segment, self.model = segment, model
+        self.arrays = posting_arrays(segment)
+        self._averages = [statistics.average_length(column) for column in model.columns]
+        norms = np.zeros((len(model.columns), segment.n_docs))
+        for row, (column, b, average) in enumerate(zip(model.columns, model.b, self._averages, strict=True)):
+            own = segment_column(segment, column)
+            if own is not None:
+                length_norms(
+                    segment["documents.lengths"], own, segment.lists_per_term, bool(model.weights), model.k1, b,
+                    average, norms[row],
+                )  # fmt: skip
+        self.scoring = ScoringArrays(norms, np.zeros(len(self.arrays.last_doc)), np.zeros(len(self.arrays.doc_freq)))
+
+    def lists_of(self, term: bytes) -> tuple[tuple[int, ...], int]:
+        """The numbers of a term's lists, one a column of the model, checked and bounded; and the one that drives it.
+
+        -1 is a list that is not there, or is empty.
+        """
+        segment, model = self.segment, self.model
+        number = segment.term_number(term)
+        if number < 0:
+            return (-1,) * len(model.columns), -1
+        first = number * segment.lists_per_term
+        lists = tuple(self._checked(first, row, column) for row, column in enumerate(model.columns))
+        if not model.weights:
+            return lists, lists[0]
+        if max(lists) < 0:
+            return lists, -1
+        whole = first + segment.lists_per_term - 1
+        segment.verify_list(whole, positions=False)
+        return lists, whole
+
+    def _checked(self, first: int, row: int, column: int) -> int:
+        from rankwell.kernels.cpu.selection_parts import bound_list
+
+        own = segment_column(self.segment, column)
+        if own is None:
+            return -1
+        number = first + own
+        self.segment.verify_list(number, positions=False)
+        if self.arrays.doc_freq[number] == 0:
+            return -1
+        if self.scoring.list_bounds[number] == 0.0:
+            bound_list(
+                self.arrays, number, bool(self.model.weights), self.model.k1, self.model.b[row], self._averages[row],
+                self.scoring.block_bounds, self.scoring.list_bounds,
+            )  # fmt: skip
+        return number
+
+
+def _read_only(live: np.ndarray) -> np.ndarray:
+    """Kernels are compiled for arrays that are not written to."""
+    view = live.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,100 @@
+"""What is counted over the live documents of an index: documents, words, and how many documents have a term.
+
+Deleted documents do not count, so an index ranks after deletions as one that never had them. Segments without deletions
+answer from their arrays; in the others a term's lists are counted when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from rankwell.index.posting_arrays import posting_arrays
+from rankwell.index.segment import Segment
+
+if TYPE_CHECKING:
+    from rankwell.index.reader import Index
+
+_TERMS_REMEMBERED = 65_536
+_of_index: WeakKeyDictionary[Index, Statistics] = WeakKeyDictionary()
+
+
+class TermStatistics(NamedTuple):
+    """Of one term: int64 (S + 1,) each, one number a stream and a last one for the whole document."""
+
+    doc_freq: np.ndarray
+    occurrences: np.ndarray
+
+
+class Statistics:
+    """Counts over the live documents; `Statistics.of(index)` remembers them for as long as the index lives."""
+
+    def __init__(self, index: Index) -> None:
+        self._segments, self._live = index.segments, index.live
+        self.n_docs = index.n_docs
+        self.n_streams = len(index.schema.streams)
+        self._terms: dict[bytes, TermStatistics] = {}
+
+    @classmethod
+    def of(cls, index: Index) -> Statistics:
+        known = _of_index.get(index)
+        if known is None:
+            known = _of_index[index] = cls(index)
+        return known
+
+    @cached_property
+    def tokens(self) -> np.ndarray:
+        """int64 (S + 1,): the indexed words of each stream, and of the whole documents."""
+        total = np.zeros(self.n_streams + 1, np.int64)
+        for segment, live in zip(self._segments, self._live, strict=True):
+            if live is None:
+                own = np.array(segment.tokens, np.int64)
+            else:
+                lengths = segment["documents.lengths"].reshape(segment.n_docs, segment.lists_per_term)
+                own = lengths[live != 0].sum(axis=0, dtype=np.int64)
+            total[: segment.n_streams] += own[: segment.n_streams]
+            total[-1] += own[-1]
+        return total
+
+    def average_length(self, column: int) -> float:
+        """Words a live document has on average in a stream (by number) or, with -1, as a whole; 1 where there are none."""
+        tokens = int(self.tokens[column])
+        return tokens / self.n_docs if tokens else 1.0
+
+    def term(self, term: bytes) -> TermStatistics:
+        """How many live documents have a term, and how often."""
+        known = self._terms.get(term)
+        if known is None:
+            known = self._count(term)
+            if len(self._terms) >= _TERMS_REMEMBERED:
+                self._terms.clear()
+            self._terms[term] = known
+        return known
+
+    def _count(self, term: bytes) -> TermStatistics:
+        counts = np.zeros((2, self.n_streams + 1), np.int64)
+        for segment, live in zip(self._segments, self._live, strict=True):
+            number = segment.term_number(term)
+            if number >= 0:
+                for column in range(segment.lists_per_term):
+                    pair = _count_list(segment, live, number * segment.lists_per_term + column)
+                    if column < segment.n_streams:
+                        counts[:, column] += pair
+                    if column == segment.lists_per_term - 1:
+                        counts[:, -1] += pair
+        return TermStatistics(counts[0], counts[1])
+
+
+def _count_list(segment: Segment, live: np.ndarray | None, list_number: int) -> tuple[int, int]:
+    """Live documents and occurrences of a list."""
+    segment.verify_list(list_number, positions=False)
+    if live is None:
+        doc_freq = segment.unverified("lists.doc_freq")[list_number]
+        return int(doc_freq), int(segment.unverified("lists.occurrences")[list_number])
+    from rankwell.kernels.cpu.selection_filters import count_live
+
+    doc_freq, occurrences = count_live(posting_arrays(segment), list_number, live)
+    return int(doc_freq), int(occurrences)
