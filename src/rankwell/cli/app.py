@@ -22,6 +22,7 @@ from rankwell.cli.evaluate import evaluate
 from rankwell.cli.explain import explain_scores
 from rankwell.cli.failure import FAILED, INTERRUPTED, explain
 from rankwell.cli.import_model import import_model
+from rankwell.cli.index import index_app
 from rankwell.cli.info import info
 from rankwell.cli.predict import predict
 from rankwell.cli.train import train
@@ -118,6 +119,7 @@ for _command in (train, predict, evaluate, compare, crossval, convert, info, dem
     app.command()(_command)
 app.command("explain")(explain_scores)
 app.command("import")(import_model)
+app.add_typer(index_app)
 
 
 def main() -> None:

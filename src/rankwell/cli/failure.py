@@ -19,6 +19,13 @@ INTERRUPTED = 130
 _OPTIONS = {
     "pass on_bad_line='skip'": "pass --skip-bad-lines",
     "pass eval_set": "pass --vali",
+    "pass on_duplicate='replace'": "pass --on-duplicate replace",
+    "with id_field": "with --id-field",
+    "on_bad_document='skip'": "--skip-bad-documents",
+    "pass format='jsonl' or 'tsv'": "pass --format jsonl or --format tsv",
+    "Pass format= to": "Pass --format to",
+    "; or pass format= (": "; or pass --format (",
+    "or pass columns=": "or pass --columns",
     "leave out init_model": "leave out --init",
     "init_model": "--init",
     "Rename it, or pass format=": "Rename it",

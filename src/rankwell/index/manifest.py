@@ -74,10 +74,10 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST_NAME
     try:
         content = path.read_bytes()
-    except FileNotFoundError as cause:
-        raise DataError(_no_index(folder)) from cause
-    except NotADirectoryError as cause:
-        raise DataError(f"{folder} is a file; an index is a folder. Give the folder that --out named.") from cause
+    except FileNotFoundError:
+        raise DataError(_no_index(folder)) from None
+    except NotADirectoryError:
+        raise DataError(f"{folder} is a file; an index is a folder. Give the folder that --out named.") from None
     header, _, body = content.partition(b"\n")
     matched = _HEADER.fullmatch(header)
     if matched is None:

@@ -1,0 +1,111 @@
+"""The options of commands that read documents, and what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankwell.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from rankwell.index.document import Document
+    from rankwell.index.writer import IndexWriter
+
+CorpusArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="CORPUS...",
+        help="Files of JSON lines (.jsonl) or tab-separated columns (.tsv), text, Markdown or HTML files, folders of "
+        "such, all of them plain, .gz or .zst; - is stdin.",
+        show_default=False,
+    ),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="What all files hold: jsonl, tsv, text, markdown or html. Without it their names tell.",
+        show_default=False,
+    ),
+]
+IdFieldOption = Annotated[str, typer.Option("--id-field", metavar="NAME", help="The field that holds the id.")]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="NAMES",
+        help="The names of a TSV file's columns, with commas between, where its first line does not name them.",
+        show_default=False,
+    ),
+]
+StaticsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--statics", metavar="NAMES", help="Columns of a TSV file that hold numbers, not text.", show_default=False
+    ),
+]
+IgnoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ignore", metavar="NAMES", help="Fields that are left out, with commas between.", show_default=False
+    ),
+]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option("--encoding", metavar="NAME", help="The encoding of the text; UTF-8 without it.", show_default=False),
+]
+SkipDocumentsOption = Annotated[
+    bool, typer.Option("--skip-bad-documents", help="Leave out documents that cannot be read, and say how many.")
+]
+
+
+def read_documents(
+    corpus: list[Path],
+    *,
+    format: str | None,
+    id_field: str,
+    columns: str | None,
+    statics: str | None,
+    ignore: str | None,
+    encoding: str | None,
+    skip_bad_documents: bool,
+) -> Iterator[list[Document]]:
+    """The corpus in batches. The first is read at once, so that a wrong path is told before anything is made."""
+    from rankwell.index.corpus import read_corpus
+    from rankwell.index.corpus_options import CorpusOptions
+
+    options = CorpusOptions(
+        format=format,
+        id_field=id_field,
+        columns=None if columns is None else names_of(columns),
+        statics=names_of(statics),
+        ignored=names_of(ignore),
+        encoding=encoding,
+        on_bad_document="skip" if skip_bad_documents else "error",
+    )
+    batches = iter(read_corpus(corpus, options))
+    first = next(batches, [])
+    return chain([first], batches)
+
+
+def names_of(text: str | None) -> tuple[str, ...]:
+    """Names with commas between."""
+    return () if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def add_all(writer: IndexWriter, batches: Iterable[list[Document]], *, quiet: bool) -> int:
+    """Add and commit; returns how many documents came."""
+    n_docs = 0
+    with progress_bar("indexing", quiet=quiet) as bar:
+        for batch in batches:
+            writer.add(batch)
+            n_docs += len(batch)
+            bar.describe(f"indexing: {n_docs:,} documents")
+        bar.describe(f"writing {n_docs:,} documents")
+        writer.commit()
+    return n_docs

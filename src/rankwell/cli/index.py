@@ -1,0 +1,300 @@
+"""`rankwell index`: build an index of documents, add to it, delete from it, merge, describe and check it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankwell.cli.console import print_json, say, show, show_log
+from rankwell.cli.corpus import (
+    ColumnsOption,
+    CorpusArgument,
+    EncodingOption,
+    FormatOption,
+    IdFieldOption,
+    IgnoreOption,
+    SkipDocumentsOption,
+    StaticsOption,
+    add_all,
+    names_of,
+    read_documents,
+)
+from rankwell.cli.options import JsonOption, QuietOption
+from rankwell.errors import DataError
+
+index_app = typer.Typer(
+    name="index", no_args_is_help=True, help="Build an index of documents, change it, describe it and check it."
+)
+
+IndexArgument = Annotated[Path, typer.Argument(metavar="INDEX", help="The index's folder.", show_default=False)]
+MemoryOption = Annotated[
+    int, typer.Option("--memory", metavar="MB", min=64, help="About how much memory to use before writing to disk.")
+]
+DuplicateOption = Annotated[
+    str,
+    typer.Option(
+        "--on-duplicate", metavar="RULE", help="replace or error: what to do with an id that the index has already."
+    ),
+]
+
+
+@index_app.command()
+def build(
+    corpus: CorpusArgument,
+    out: Annotated[Path, typer.Option("--out", metavar="INDEX", help="The index's folder.", show_default=False)],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the index that is there, once the new one is complete.")
+    ] = False,
+    stemmer: Annotated[
+        str | None,
+        typer.Option("--stemmer", metavar="LANGUAGE", help="Cut words to their stems: english, german, ..."),
+    ] = None,
+    stop_words: Annotated[
+        str | None,
+        typer.Option("--stop-words", metavar="LIST", help="english, or words with commas between: not indexed."),
+    ] = None,
+    streams: Annotated[
+        str | None,
+        typer.Option("--streams", metavar="NAMES", help="Fields of text that get the first numbers, in this order."),
+    ] = None,
+    format: FormatOption = None,
+    id_field: IdFieldOption = "id",
+    columns: ColumnsOption = None,
+    statics: StaticsOption = None,
+    ignore: IgnoreOption = None,
+    encoding: EncodingOption = None,
+    skip_bad_documents: SkipDocumentsOption = False,
+    memory: MemoryOption = 128,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Index documents.
+
+    Example: rankwell index build docs.jsonl --out docs.idx --stemmer english --stop-words english
+    """
+    from rankwell.index.analysis import Analysis
+    from rankwell.index.manifest import MANIFEST_NAME
+    from rankwell.index.schema import Schema
+    from rankwell.index.writer import IndexWriter
+
+    show_log(quiet=quiet)
+    if (out / MANIFEST_NAME).exists() and not overwrite:
+        raise DataError(
+            f"{out} is an index already. Pass --overwrite to replace it, or add to it with rankwell index add."
+        )
+    words = stop_words if stop_words is None or "," not in stop_words else names_of(stop_words)
+    analysis = Analysis(stemmer=stemmer, stop_words=words)
+    schema = Schema(names_of(streams), names_of(statics))
+    batches = read_documents(
+        corpus,
+        format=format,
+        id_field=id_field,
+        columns=columns,
+        statics=statics,
+        ignore=ignore,
+        encoding=encoding,
+        skip_bad_documents=skip_bad_documents,
+    )
+    with IndexWriter(out, schema=schema, analysis=analysis, overwrite=overwrite, memory_bytes=memory * 2**20) as writer:
+        add_all(writer, batches, quiet=quiet)
+    _describe(out, as_json=as_json)
+
+
+@index_app.command()
+def add(
+    index: IndexArgument,
+    corpus: CorpusArgument,
+    on_duplicate: DuplicateOption = "replace",
+    format: FormatOption = None,
+    id_field: IdFieldOption = "id",
+    columns: ColumnsOption = None,
+    statics: StaticsOption = None,
+    ignore: IgnoreOption = None,
+    encoding: EncodingOption = None,
+    skip_bad_documents: SkipDocumentsOption = False,
+    memory: MemoryOption = 128,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Add documents to an index; those with an id that it has take the old ones' places.
+
+    Example: rankwell index add docs.idx more.jsonl
+    """
+    from rankwell.index.manifest import read_manifest
+    from rankwell.index.writer import IndexWriter
+
+    show_log(quiet=quiet)
+    read_manifest(index)
+    batches = read_documents(
+        corpus,
+        format=format,
+        id_field=id_field,
+        columns=columns,
+        statics=statics,
+        ignore=ignore,
+        encoding=encoding,
+        skip_bad_documents=skip_bad_documents,
+    )
+    with IndexWriter(index, on_duplicate=on_duplicate, memory_bytes=memory * 2**20) as writer:
+        add_all(writer, batches, quiet=quiet)
+    _describe(index, as_json=as_json)
+
+
+@index_app.command()
+def delete(
+    index: IndexArgument,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.", show_default=False)
+    ] = None,
+    ids_from: Annotated[
+        Path | None,
+        typer.Option("--ids-from", metavar="FILE", help="A file with an id a line; - is stdin.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Delete documents by their ids.
+
+    Example: rankwell index delete docs.idx d17 d18
+    """
+    from rankwell.index.manifest import read_manifest
+    from rankwell.index.writer import IndexWriter
+
+    read_manifest(index)
+    wanted = [*(ids or []), *_lines(ids_from)]
+    if not wanted:
+        raise DataError("there are no ids to delete. Name them behind the index, or in a file with --ids-from.")
+    with IndexWriter(index) as writer:
+        n_deleted = writer.delete(wanted)
+        writer.commit()
+    if n_deleted < len(wanted):
+        say(f"{len(wanted) - n_deleted:,} of {len(wanted):,} ids are not in the index.", quiet=quiet)
+    _describe(index, as_json=as_json)
+
+
+@index_app.command()
+def merge(
+    index: IndexArgument,
+    max_segments: Annotated[
+        int, typer.Option("--max-segments", metavar="N", min=1, help="How many segments may be left.")
+    ] = 1,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Merge the segments of an index: searches get faster, and deleted documents leave the disk.
+
+    Example: rankwell index merge docs.idx
+    """
+    from rankwell.cli.progress import progress_bar
+    from rankwell.index.manifest import read_manifest
+    from rankwell.index.writer import IndexWriter
+
+    read_manifest(index)
+    with IndexWriter(index) as writer, progress_bar("merging", quiet=quiet):
+        writer.merge(max_segments)
+    _describe(index, as_json=as_json)
+
+
+@index_app.command()
+def info(index: IndexArgument, as_json: JsonOption = False) -> None:
+    """Describe an index: documents, streams, words, segments.
+
+    Example: rankwell index info docs.idx
+    """
+    _describe(index, as_json=as_json)
+
+
+@index_app.command()
+def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Verify every byte of an index and everything its parts promise each other; exit code 1 where something is wrong.
+
+    Example: rankwell index check docs.idx
+    """
+    from rankwell.cli.progress import progress_bar
+    from rankwell.index.checking import check_index
+    from rankwell.index.manifest import read_manifest
+
+    if not index.is_dir():
+        read_manifest(index)
+    with progress_bar("checking", quiet=quiet):
+        report = check_index(index)
+    if as_json:
+        print_json({"sound": report.is_sound, **vars(report)})
+    else:
+        for problem in report.problems:
+            show(problem)
+        if report.remains:
+            say(f"{len(report.remains)} files belong to no generation; the next writer removes them.", quiet=quiet)
+        if report.is_sound:
+            show(f"sound: generation {report.generation}, {report.n_segments} segments, {report.n_bytes:,} bytes")
+    if not report.is_sound:
+        raise typer.Exit(1)
+
+
+def _lines(path: Path | None) -> list[str]:
+    """The lines of a file that are not empty."""
+    if path is None:
+        return []
+    text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line]
+
+
+def _describe(path: Path, *, as_json: bool) -> None:
+    summary = _summary(path)
+    if as_json:
+        print_json(summary)
+        return
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in _rows(summary).items():
+        table.add_row(name, text)
+    show(table)
+
+
+def _summary(path: Path) -> dict[str, Any]:
+    from rankwell.index.reader import Index
+
+    index = Index.open(path)
+    n_numbers = int(index.bases[-1])
+    return {
+        "index": str(path),
+        "generation": index.generation,
+        "n_docs": index.n_docs,
+        "n_deleted": n_numbers - index.n_docs,
+        "streams": list(index.schema.streams),
+        "statics": list(index.schema.statics),
+        "analysis": index.analysis.to_json(),
+        "n_bytes": sum(file.stat().st_size for file in path.iterdir()),
+        "segments": [
+            {"name": one.name, "n_docs": one.n_docs, "n_terms": one.n_terms, "n_words": one.tokens[-1]}
+            for one in index.segments
+        ],
+    }
+
+
+def _rows(summary: Mapping[str, Any]) -> dict[str, str]:
+    analysis, segments = summary["analysis"], summary["segments"]
+    deleted = f" ({summary['n_deleted']:,} deleted ones wait for a merge)" if summary["n_deleted"] else ""
+    return {
+        "index": summary["index"],
+        "documents": f"{summary['n_docs']:,}{deleted}",
+        "words": f"{sum(one['n_words'] for one in segments):,}",
+        "streams": ", ".join(summary["streams"]) or "none",
+        "statics": ", ".join(summary["statics"]) or "none",
+        "stemmer": analysis["stemmer"] or "none",
+        "stop words": f"{len(analysis['stop_words']):,}",
+        "segments": f"{len(segments)}{_sizes([one['n_docs'] for one in segments])}",
+        "bytes": f"{summary['n_bytes']:,}",
+        "generation": f"{summary['generation']:,}",
+    }
+
+
+def _sizes(sizes: list[int]) -> str:
+    return f" of {', '.join(f'{size:,}' for size in sizes)} documents" if sizes else ""

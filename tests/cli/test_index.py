@@ -1,0 +1,142 @@
+"""`rankwell index`: build, add, delete, merge, info, check."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Command
+
+from rankwell.index.reader import Index
+
+DOCUMENTS = [
+    {"id": "cat", "title": "The cat", "body": "cats sat on the mat", "year": 1990},
+    {"id": "dog", "title": "The dog", "body": "the dog ate the cat"},
+    {"id": "cow", "body": "a cow", "year": 2001},
+]
+
+
+def write_lines(path: Path, *documents: dict[str, object]) -> None:
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in documents))
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with docs.jsonl."""
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "docs.jsonl", *DOCUMENTS)
+    return tmp_path
+
+
+@pytest.fixture
+def built(corpus: Path, rankwell: Command) -> Path:
+    assert rankwell("index", "build", "docs.jsonl", "--out", "docs.idx", "--stop-words", "english").exit_code == 0
+    return corpus / "docs.idx"
+
+
+def test_build_and_info(built: Path, rankwell: Command) -> None:
+    report = json.loads(rankwell("index", "info", "docs.idx", "--json").stdout)
+    assert (report["n_docs"], report["n_deleted"], report["generation"]) == (3, 0, 1)
+    assert (report["streams"], report["statics"]) == (["title", "body"], ["year"])
+    # cat | cats sat mat | dog | dog ate cat | cow: the, on and a are stop words.
+    assert [(one["n_docs"], one["n_words"]) for one in report["segments"]] == [(3, 9)]
+    lines = [line.split(maxsplit=1) for line in rankwell("index", "info", "docs.idx").stdout.splitlines()]
+    text = {name: value.strip() for name, value in lines}
+    assert text["documents"] == "3"
+    assert text["streams"] == "title, body"
+    assert text["segments"] == "1 of 3 documents"
+
+
+def test_build_refuses_an_index_unless_told_to_overwrite_it(built: Path, rankwell: Command) -> None:
+    write_lines(built.parent / "other.jsonl", {"id": "ox", "body": "an ox"})
+    refused = rankwell("index", "build", "other.jsonl", "--out", "docs.idx")
+    assert refused.exit_code == 1
+    assert "docs.idx is an index already. Pass --overwrite" in refused.stderr
+    assert Index.open(built).n_docs == 3
+    assert rankwell("index", "build", "other.jsonl", "--out", "docs.idx", "--overwrite").exit_code == 0
+    assert [Index.open(built).id_of(doc) for doc in range(Index.open(built).n_docs)] == ["ox"]
+
+
+def test_a_broken_corpus_leaves_the_index_as_it_was(built: Path, rankwell: Command) -> None:
+    (built.parent / "bad.jsonl").write_text('{"id": "ox", "body": "an ox"}\n{"id": "elk", "bo\n')
+    for arguments in (["add", "docs.idx", "bad.jsonl"], ["build", "bad.jsonl", "--out", "docs.idx", "--overwrite"]):
+        outcome = rankwell("index", *arguments)
+        assert outcome.exit_code == 1
+        assert "bad.jsonl, line 2" in outcome.stderr
+        assert "--skip-bad-documents" in outcome.stderr
+        assert Index.open(built).n_docs == 3
+        assert Index.open(built).generation == 1
+    assert rankwell("index", "build", "bad.jsonl", "--out", "new.idx").exit_code == 1
+    assert not (built.parent / "new.idx").exists()
+    assert rankwell("index", "add", "docs.idx", "bad.jsonl", "--skip-bad-documents").exit_code == 0
+    assert Index.open(built).n_docs == 4
+
+
+def test_add_replaces_or_refuses(built: Path, rankwell: Command) -> None:
+    write_lines(built.parent / "more.jsonl", {"id": "cat", "body": "nine lives"}, {"id": "ox", "body": "an ox"})
+    refused = rankwell("index", "add", "docs.idx", "more.jsonl", "--on-duplicate", "error")
+    assert refused.exit_code == 1
+    assert "more.jsonl, line 1: the index docs.idx has a document with id 'cat'" in refused.stderr
+    assert "pass --on-duplicate replace" in refused.stderr
+    assert rankwell("index", "add", "docs.idx", "more.jsonl", "--on-duplicate", "maybe").exit_code == 2
+    report = json.loads(rankwell("index", "add", "docs.idx", "more.jsonl", "--json").stdout)
+    assert (report["n_docs"], report["generation"]) == (4, 2)
+    index = Index.open(built)
+    assert index.stored(index.find("cat")) == {"id": "cat", "body": "nine lives"}
+
+
+def test_the_same_id_twice_names_both_places(corpus: Path, rankwell: Command) -> None:
+    write_lines(corpus / "twice.jsonl", *DOCUMENTS, DOCUMENTS[1])
+    outcome = rankwell("index", "build", "twice.jsonl", "--out", "docs.idx")
+    assert outcome.exit_code == 1
+    assert "twice.jsonl, line 4: id 'dog' is there already, at twice.jsonl, line 2" in outcome.stderr
+
+
+def test_delete(built: Path, rankwell: Command) -> None:
+    outcome = rankwell("index", "delete", "docs.idx", "cat", "nobody", "--json")
+    assert json.loads(outcome.stdout)["n_docs"] == 2
+    assert outcome.stderr.strip() == "1 of 2 ids are not in the index."
+    (built.parent / "ids.txt").write_text("dog\n\n")
+    assert rankwell("index", "delete", "docs.idx", "--ids-from", "ids.txt").exit_code == 0
+    assert Index.open(built).n_docs == 1
+    assert Index.open(built).find("cow") >= 0
+    assert "no ids to delete" in rankwell("index", "delete", "docs.idx").stderr
+
+
+def test_merge(built: Path, rankwell: Command) -> None:
+    write_lines(built.parent / "more.jsonl", {"id": "ox", "body": "an ox"})
+    rankwell("index", "add", "docs.idx", "more.jsonl")
+    rankwell("index", "delete", "docs.idx", "cat")
+    assert len(Index.open(built).segments) == 2
+    report = json.loads(rankwell("index", "merge", "docs.idx", "--json").stdout)
+    assert [(one["n_docs"]) for one in report["segments"]] == [3]
+    assert report["n_deleted"] == 0
+
+
+def test_check(built: Path, rankwell: Command) -> None:
+    sound = rankwell("index", "check", "docs.idx")
+    assert sound.exit_code == 0
+    assert sound.stdout.startswith("sound: generation 1, 1 segments, ")
+    assert json.loads(rankwell("index", "check", "docs.idx", "--json").stdout)["sound"] is True
+    file = built / "segment-00000001.arrays"
+    content = bytearray(file.read_bytes())
+    content[100] ^= 1
+    file.write_bytes(content)
+    broken = rankwell("index", "check", "docs.idx")
+    assert broken.exit_code == 1
+    assert "segment-00000001.arrays was altered after it was written: page 0 of 1" in broken.stdout
+    report = json.loads(rankwell("index", "check", "docs.idx", "--json").stdout)
+    assert report["sound"] is False
+    assert len(report["problems"]) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["info"], ["check"], ["merge"], ["delete", "a"], ["add", "docs.jsonl"]], ids=lambda one: one[0]
+)
+def test_what_is_no_index(corpus: Path, rankwell: Command, arguments: list[str]) -> None:
+    command, *rest = arguments
+    outcome = rankwell("index", command, "nothing.idx", *rest)
+    assert outcome.exit_code == 1
+    assert "there is no index nothing.idx" in outcome.stderr
+    assert not (corpus / "nothing.idx").exists()
