@@ -25,7 +25,8 @@ def encode(lists: dict[bytes, list[Postings]], lengths: np.ndarray) -> dict[str,
         for postings in lists[term]
     ]
     starts = np.concatenate(([0], np.cumsum([len(one) for one in flat]))).astype(np.int64)
-    inverted = Inverted(np.concatenate(flat), starts, lengths.ravel().astype(np.int32), n_streams, len(terms))
+    counted = lengths.ravel().astype(np.int32)
+    inverted = Inverted(np.concatenate(flat), starts, counted, np.zeros_like(counted), n_streams, len(terms))
     sink = MemorySink()
     write_postings(inverted, sink, InlineExecutor(), 1)
     sink.finish({"n_docs": len(lengths), "n_terms": len(terms), "n_streams": n_streams, "n_statics": 0, "tokens": []})

@@ -38,7 +38,7 @@ class DocumentMerge:
         self.n_docs = self.bases.pop()
         self.n_statics = max((segment.n_statics for segment in segments), default=0)
         self.n_columns = n_columns
-        self.lengths = self._lengths()
+        self.lengths = self._by_column("documents.lengths")
 
     def new_numbers(self, number: int) -> np.ndarray:
         """For each document of segment `number` its new number, -1 for a deleted one, int32."""
@@ -56,6 +56,7 @@ class DocumentMerge:
     def write(self, sink: SegmentSink) -> None:
         """Append every array of the documents."""
         sink.append("documents.lengths", self.lengths)
+        sink.append("documents.distinct", self._by_column("documents.distinct"))
         self._write_ids(sink)
         self._write_hashes(sink)
         for number, start, stop in self._parts():
@@ -75,19 +76,22 @@ class DocumentMerge:
         alive = self.live[number]
         return slice(None) if alive is None else alive[start:stop]
 
-    def _lengths(self) -> np.ndarray:
-        """Streams that a segment does not know are empty there; the whole document stays the last column."""
-        lengths = np.zeros((self.n_docs, self.n_columns), dtype=np.int32)
+    def _by_column(self, name: str) -> np.ndarray:
+        """An array that has a number for each list column of a document, int32 (n_docs * n_columns,).
+
+        Streams that a segment does not know are empty there; the whole document stays the last column.
+        """
+        merged = np.zeros((self.n_docs, self.n_columns), dtype=np.int32)
         row = 0
         for number, start, stop in self._parts():
             segment = self.segments[number]
             width = segment.lists_per_term
-            part = rows(segment, "documents.lengths", start * width, stop * width).reshape(-1, width)
+            part = rows(segment, name, start * width, stop * width).reshape(-1, width)
             part = part[self._alive(number, start, stop)]
-            lengths[row : row + len(part), : segment.n_streams] = part[:, : segment.n_streams]
-            lengths[row : row + len(part), -1] = part[:, -1]
+            merged[row : row + len(part), : segment.n_streams] = part[:, : segment.n_streams]
+            merged[row : row + len(part), -1] = part[:, -1]
             row += len(part)
-        return lengths.ravel()
+        return merged.ravel()
 
     def _statics(self, number: int, start: int, stop: int) -> np.ndarray:
         width = self.segments[number].n_statics

@@ -121,6 +121,7 @@ class SegmentBuilder:
             inverted = invert(self._tokens, term_of_word, len(terms), n_streams, n_docs, pool)
             self._tokens.clear()
             sink.append("documents.lengths", inverted.lengths)
+            sink.append("documents.distinct", inverted.distinct)
             write_postings(inverted, sink, pool, self._n_workers)
         tokens = inverted.lengths.reshape(n_docs, lists_per_term(n_streams)).sum(axis=0, dtype=np.int64)
         meta = {

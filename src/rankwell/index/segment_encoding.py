@@ -36,6 +36,7 @@ class Inverted(NamedTuple):
     occurrences: np.ndarray  # int64, document << 32 | position, by list
     starts: np.ndarray  # int64 (n_terms * n_streams + 1,)
     lengths: np.ndarray  # int32 (n_docs * lists_per_term,)
+    distinct: np.ndarray  # int32 (n_docs * lists_per_term,)
     n_streams: int
     n_terms: int
 
@@ -48,13 +49,16 @@ def invert(
     The parts are runs of whole batches, and a batch holds whole documents: the result does not depend on the parts.
     """
     n_lists = lists_per_term(n_streams)
-    lengths = np.zeros(n_docs * n_lists, dtype=np.int32)
+    lengths, distinct = (np.zeros(n_docs * n_lists, dtype=np.int32) for _ in range(2))
     parts = [list(part) for part in np.array_split(np.arange(len(batches)), PARTS)]
     counts = np.zeros((PARTS, n_terms * n_streams), dtype=np.int64)
 
     def count(part: int) -> None:
+        last_seen = np.full(n_terms, -1, dtype=np.int64)
         for batch in parts[part]:
-            count_occurrences(batches[batch], term_of_word, n_streams, counts[part], lengths, n_lists)
+            count_occurrences(
+                batches[batch], term_of_word, n_streams, counts[part], last_seen, lengths, distinct, n_lists
+            )
 
     list(pool.map(count, range(PARTS)))
     starts = np.concatenate(([0], np.cumsum(counts.sum(axis=0)))).astype(np.int64)
@@ -66,7 +70,7 @@ def invert(
             place_occurrences(batches[batch], term_of_word, n_streams, places[part], occurrences)
 
     list(pool.map(place, range(PARTS)))
-    return Inverted(occurrences, starts, lengths, n_streams, n_terms)
+    return Inverted(occurrences, starts, lengths, distinct, n_streams, n_terms)
 
 
 def write_postings(inverted: Inverted, sink: SegmentSink, pool: Executor, n_workers: int) -> None:

@@ -24,25 +24,34 @@ class Tokens(NamedTuple):
 
 
 @kernel
-def count_occurrences(tokens, term_of_word, n_streams, counts, lengths, n_lists):
-    """Add the occurrences of each term in each stream to `counts`, and the indexed words to `lengths`.
+def count_occurrences(tokens, term_of_word, n_streams, counts, last_seen, lengths, distinct, n_lists):
+    """Add the occurrences of each term in each stream to `counts`, and the indexed words to `lengths` and `distinct`.
 
     term_of_word : int32, negative for words that are not indexed
     counts : int64 (n_terms * n_streams,)
-    lengths : int32 (n_docs * n_lists,); its last column is the whole document
+    last_seen : int64 (n_terms,), document * n_streams + stream where a term was seen last, -1 where it was not; kept
+        from batch to batch, whose documents ascend
+    lengths, distinct : int32 (n_docs * n_lists,), words and different terms; the last column is the whole document
     """
     for field in range(len(tokens.doc_of_field)):
         stream = tokens.stream_of_field[field]
-        length = 0
+        doc = np.int64(tokens.doc_of_field[field])
+        here = doc * n_streams + stream
+        length, new_in_stream, new_in_document = 0, 0, 0
         for place in range(tokens.field_ptr[field], tokens.field_ptr[field + 1]):
             word = tokens.words[place]
             if word >= 0 and term_of_word[word] >= 0:
-                counts[np.int64(term_of_word[word]) * n_streams + stream] += 1
+                term = np.int64(term_of_word[word])
+                counts[term * n_streams + stream] += 1
                 length += 1
-        row = np.int64(tokens.doc_of_field[field]) * n_lists
-        lengths[row + stream] += length
+                new_in_stream += last_seen[term] != here
+                new_in_document += last_seen[term] < doc * n_streams
+                last_seen[term] = here
+        lengths[doc * n_lists + stream] += length
+        distinct[doc * n_lists + stream] += new_in_stream
         if n_lists > 1:
-            lengths[row + n_lists - 1] += length
+            lengths[doc * n_lists + n_lists - 1] += length
+            distinct[doc * n_lists + n_lists - 1] += new_in_document
 
 
 @kernel

@@ -35,6 +35,7 @@ DTYPES = {
     "postings": "<u1",
     "positions": "<u1",
     "documents.lengths": "<i4",
+    "documents.distinct": "<i4",
 }
 
 
@@ -68,6 +69,7 @@ def build_postings(documents: Sequence[Words], n_streams: int) -> dict[str, np.n
 def encode_lists(lists: dict[bytes, list[list[Posting]]], lengths: np.ndarray) -> dict[str, np.ndarray]:
     """The arrays of terms given by their lists of postings; lengths : (n_docs, lists of a term)."""
     terms = sorted(lists)
+    distinct = np.zeros_like(lengths)
     columns: dict[str, list[int]] = {name: [] for name in DTYPES}
     columns["terms.text"] = list(b"".join(terms))
     columns["terms.offsets"] = [0, *np.cumsum([len(term) for term in terms]).tolist()]
@@ -77,11 +79,14 @@ def encode_lists(lists: dict[bytes, list[list[Posting]]], lengths: np.ndarray) -
             columns["lists.first_block"].append(len(columns["blocks.last_doc"]))
             columns["lists.doc_freq"].append(len(postings))
             columns["lists.occurrences"].append(sum(frequency for _, frequency, _ in postings))
+            for doc, _, _ in postings:
+                distinct[doc, column] += 1
             base = 0
             for start in range(0, len(postings), BLOCK):
                 base = _encode_block(columns, postings[start : start + BLOCK], base, lengths[:, column])
     columns["lists.first_block"].append(len(columns["blocks.last_doc"]))
     columns["documents.lengths"] = lengths.ravel().tolist()
+    columns["documents.distinct"] = distinct.ravel().tolist()
     return {name: np.array(values, dtype=DTYPES[name]) for name, values in columns.items()}
 
 
