@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -49,3 +50,22 @@ def content_of(index: Index) -> Content:
                 assert document_id not in content
                 content[document_id] = (index.stored(int(index.bases[number]) + doc), words[doc], numbers)
     return content
+
+
+def expected_ranking(content: Content, words: list[str], k1: float = 1.2, b: float = 0.75) -> list[tuple[str, float]]:
+    """(id, BM25 score over the whole document) of every document with one of `words`, best first, then in order."""
+    bags = {
+        key: [term for stream in words_of.values() for term in stream.values()]
+        for key, (_, words_of, _) in content.items()
+    }
+    average = sum(map(len, bags.values())) / len(bags) if bags else 1.0
+    scores: dict[str, float] = {}
+    for word in dict.fromkeys(words):
+        having = [key for key, bag in bags.items() if word.encode() in bag]
+        idf = math.log(1 + (len(bags) - len(having) + 0.5) / (len(having) + 0.5))
+        for key in having:
+            f = bags[key].count(word.encode())
+            norm = k1 * (1 - b + b * len(bags[key]) / average)
+            scores[key] = scores.get(key, 0.0) + words.count(word) * idf * f * (k1 + 1) / (f + norm)
+    order = {key: place for place, key in enumerate(content)}
+    return sorted(scores.items(), key=lambda item: (-round(item[1], 9), order[item[0]]))

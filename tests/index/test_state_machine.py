@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 from tests.index.fragile_storage import Crash, CrashingStorage
-from tests.index.model import Content, content_of, expected_content
+from tests.index.model import Content, content_of, expected_content, expected_ranking
 
 from rankwell import DataError
 from rankwell.index.checking import check_index
@@ -151,6 +151,14 @@ class IndexMachine(RuleBasedStateMachine):
         assert (doc >= 0) == (document_id in self.committed)
         if doc >= 0:
             assert index.stored(doc) == self.committed[document_id]
+
+    @rule(words=st.lists(st.sampled_from(["ant", "bee", "cat", "dog", "gnu"]), min_size=1, max_size=4))
+    def search(self, words: list[str]) -> None:
+        """Deleted and replaced documents count nowhere: not among the results, not in the statistics."""
+        result = Index.open(self.path).search(" ".join(words), k=20)
+        expected = expected_ranking(self._expected(self.committed), words)
+        assert result.ids == [key for key, _ in expected]
+        assert result.scores.tolist() == pytest.approx([score for _, score in expected])
 
     @precondition(lambda self: len(self.committed) > 0)
     @rule()

@@ -18,9 +18,10 @@ from rankwell.index.segment_files import SegmentFiles
 
 if TYPE_CHECKING:
     from rankwell.index.analysis import Analysis
+    from rankwell.index.bm25 import BM25, BM25F
     from rankwell.index.query import Query
     from rankwell.index.schema import Schema
-    from rankwell.index.selection import SearchResult
+    from rankwell.index.selection import Match, SearchResult
 
 
 class Index:
@@ -84,11 +85,19 @@ class Index:
         entries = zip(self._manifest.segments, self.segments, strict=True)
         return _open(self.path, {entry.digest: segment for entry, segment in entries})
 
-    def search(self, query: str | Query, **options: Any) -> SearchResult:
-        """The best documents for a query; the options are those of `rankwell.index.selection.search`."""
+    def search(
+        self,
+        query: str | Query,
+        *,
+        k: int = 10,
+        model: BM25 | BM25F | None = None,
+        match: Match = "any",
+        prune: bool = True,
+    ) -> SearchResult:
+        """The best k documents for a query: see `rankwell.index.selection.search`."""
         from rankwell.index.selection import search
 
-        return search(self, query, **options)
+        return search(self, query, k=k, model=model, match=match, prune=prune)
 
     def id_of(self, doc: int) -> str:
         """The user's id of document `doc`."""
