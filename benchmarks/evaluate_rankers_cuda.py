@@ -96,8 +96,8 @@ def _crossing(cpu: RankerEvaluator, device: CudaRankerEvaluator, rows: np.ndarra
         pinned = device.pinned_rows(size)
         pinned[:] = rows[:size]
         part = np.ascontiguousarray(rows[:size])
-        on_device = time_function("device", lambda pinned=pinned: device.score(pinned), repeat=5).minimum
-        on_cpu = time_function("CPU", lambda part=part: cpu.score(part, n_jobs=n_jobs), repeat=5).minimum
+        on_device = time_function("device", lambda pinned=pinned: device.score(pinned), repeat=3, warmup=3).minimum
+        on_cpu = time_function("CPU", lambda part=part: cpu.score(part, n_jobs=n_jobs), repeat=3).minimum
         if on_device >= on_cpu:
             break
         faster_from = size

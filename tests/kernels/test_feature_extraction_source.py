@@ -15,7 +15,6 @@ from tests.features.random_hits import FIVE_STREAMS, hits_of_documents, random_d
 import rankwell
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import make_feature_set
-from rankwell.kernels.cpu.copying import copy_converted
 from rankwell.kernels.cpu.feature_extraction import weigh_terms
 from rankwell.kernels.cuda.feature_extraction import pack
 from rankwell.kernels.feature_rules import FeatureColumns
@@ -105,11 +104,3 @@ def test_some_features_and_other_parameters(library):
     hits = random_hits(77)
     assert_same_as_the_cpu(library, hits, make_feature_set("full", FIVE_STREAMS, ("rank", "age"), parameters))
     assert_same_as_the_cpu(library, hits, make_feature_set("mslr", FIVE_STREAMS))
-
-
-@pytest.mark.parametrize("length", [0, 1, 2**15, 2**15 + 1, 3 * 2**15 + 7])
-def test_copies_on_every_core(length):
-    source = np.arange(length, dtype=np.int64) * 40_000
-    out = np.zeros(length + 1, np.uint32)
-    copy_converted(source, out[:length])
-    np.testing.assert_array_equal(out, [*source, 0])

@@ -16,7 +16,6 @@ import numpy as np
 from rankwell.errors import DataError
 from rankwell.kernels.cuda.module import cuda_module
 from rankwell.kernels.feature_rules import FeatureColumns, HitArrays
-from rankwell.kernels.threads import kernel_threads
 
 # Queries of more terms need scratch memory, as `FEW_TERMS` in the source.
 FEW_TERMS = 8
@@ -39,8 +38,6 @@ _FROM_HITS: dict[str, Any] = {
     "positions": np.int32,
 }
 _MOST_HITS = 2**32 - 1
-# From so many numbers on, every core copies a part of an array.
-_MANY_NUMBERS = 2**17
 
 
 def pack(hits: HitArrays, weights: Sequence[np.ndarray], room: Callable[[int], np.ndarray]) -> np.ndarray:
@@ -70,18 +67,8 @@ def pack(hits: HitArrays, weights: Sequence[np.ndarray], room: Callable[[int], n
     header = (int(hits.query_ptr[-1]), len(hits.query_ptr) - 1, *starts)
     packed[: 8 * len(header)].view(np.int64)[:] = header
     for (array, dtype), start in zip(parts, starts, strict=True):
-        _copy(array, packed[start : start + len(array) * dtype.itemsize].view(dtype))
+        np.copyto(packed[start : start + len(array) * dtype.itemsize].view(dtype), array, casting="unsafe")
     return packed
-
-
-def _copy(array: np.ndarray, to: np.ndarray) -> None:
-    if len(array) < _MANY_NUMBERS:
-        np.copyto(to, array, casting="unsafe")
-        return
-    from rankwell.kernels.cpu.copying import copy_converted
-
-    with kernel_threads(None):
-        copy_converted(array, to)
 
 
 def extract_features(

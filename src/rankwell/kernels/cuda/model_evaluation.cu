@@ -24,9 +24,8 @@ constexpr int DENSE_DOCS = 32;   // documents a block of `dense` works on, one a
 constexpr int DENSE_WARPS = 8;
 constexpr int DENSE_UNITS = 8;   // units a block works on
 constexpr int DENSE_RUNS = 16;   // runs whose sums are held at a time
-constexpr int TILE_GROUPS = 2;   // a block of `dense_tiles`: so many groups of DENSE_UNITS units,
-constexpr int TILE_RUNS = 2;     // and so many runs at a time
-constexpr int TILE_UNITS = TILE_GROUPS * DENSE_UNITS;
+constexpr int TILE_WARPS = 2;    // a block of `dense_tiles`
+constexpr int TILE_UNITS = TILE_WARPS * DENSE_UNITS;
 constexpr int LANE_DOCS = 2;     // documents a lane of `dense_tiles` works on: one read of a weight serves them all
 constexpr unsigned LEAF = 255u;  // the bin of a word that is a leaf; a node's is below
 constexpr int LARGEST_STACK = 32;
@@ -339,16 +338,14 @@ extern "C" __global__ void dense(const double* values, long long n_docs, long lo
   if (doc < n_docs && unit < n_out) out[unit * stride + doc] = activate(__dadd_rn(total, bias[unit]), activation);
 }
 
-// Many units and documents. grid (documents / 64, units / 16), block (32, 4): a warp sums 8 units of 64 documents over every
-// second run; the first two warps hold the totals and add the runs in their order. The weights of two runs and 16 units
-// lie in shared memory. A processor reads 8 + LANE_DOCS numbers for 8 · LANE_DOCS products: with one document a lane,
-// these reads and not the arithmetic would bound it.
-extern "C" __global__ void __launch_bounds__(32 * TILE_GROUPS * TILE_RUNS, 5)
-    dense_tiles(const double* values, long long n_docs, long long stride, int n_in, int n_out, int n_padded,
-                const double* weights, const double* bias, int activation, double* out) {
-  __shared__ __align__(16) double tile[TILE_RUNS * SUM_RUN][TILE_UNITS];
-  __shared__ double handed[TILE_GROUPS][LANE_DOCS][DENSE_UNITS][32];
-  const int lane = threadIdx.x, group = threadIdx.y % TILE_GROUPS, own_run = threadIdx.y / TILE_GROUPS;
+// Many units and documents. grid (documents / 64, units / 16), block (32, 2): a warp sums 8 units of 64 documents, run
+// after run; a run's weights of the block's 16 units lie in shared memory. What bounds it is what a processor can read
+// from shared memory: 8 + LANE_DOCS numbers for 8 · LANE_DOCS products.
+extern "C" __global__ void dense_tiles(const double* values, long long n_docs, long long stride, int n_in, int n_out,
+                                       int n_padded, const double* weights, const double* bias, int activation,
+                                       double* out) {
+  __shared__ __align__(16) double tile[SUM_RUN][TILE_UNITS];
+  const int lane = threadIdx.x, warp = threadIdx.y;
   const int first_tile_unit = blockIdx.y * TILE_UNITS;
   long long doc[LANE_DOCS], readable[LANE_DOCS];
 #pragma unroll
@@ -357,52 +354,37 @@ extern "C" __global__ void __launch_bounds__(32 * TILE_GROUPS * TILE_RUNS, 5)
     readable[d] = min(doc[d], n_docs - 1);
   }
   double total[LANE_DOCS][DENSE_UNITS] = {};
-  for (int first = 0; first < n_in; first += TILE_RUNS * SUM_RUN) {
-    const int held = min(TILE_RUNS * SUM_RUN, n_in - first);
+  for (int first = 0; first < n_in; first += SUM_RUN) {
+    const int held = min(SUM_RUN, n_in - first);
     __syncthreads();
-    for (int k = threadIdx.y * 32 + lane; k < held * TILE_UNITS; k += TILE_GROUPS * TILE_RUNS * 32) {
+    for (int k = warp * 32 + lane; k < held * TILE_UNITS; k += TILE_WARPS * 32) {
       const int i = k / TILE_UNITS, unit = first_tile_unit + k % TILE_UNITS;
       tile[i][k % TILE_UNITS] = unit < n_padded ? weights[static_cast<long long>(first + i) * n_padded + unit] : 0.0;
     }
     __syncthreads();
     double sum[LANE_DOCS][DENSE_UNITS] = {};
-    const int end = min((own_run + 1) * SUM_RUN, held);
-#pragma unroll 4
-    for (int i = own_run * SUM_RUN; i < end; ++i) {
+#pragma unroll 8
+    for (int i = 0; i < held; ++i) {
 #pragma unroll
       for (int d = 0; d < LANE_DOCS; ++d) {
         const double value = values[(first + i) * stride + readable[d]];
 #pragma unroll
         for (int u = 0; u < DENSE_UNITS; ++u) {
-          sum[d][u] = __dadd_rn(sum[d][u], __dmul_rn(tile[i][group * DENSE_UNITS + u], value));
+          sum[d][u] = __dadd_rn(sum[d][u], __dmul_rn(tile[i][warp * DENSE_UNITS + u], value));
         }
       }
     }
-    if (own_run == 1) {
 #pragma unroll
-      for (int d = 0; d < LANE_DOCS; ++d) {
+    for (int d = 0; d < LANE_DOCS; ++d) {
 #pragma unroll
-        for (int u = 0; u < DENSE_UNITS; ++u) handed[group][d][u][lane] = sum[d][u];
-      }
-    }
-    __syncthreads();
-    if (own_run == 0) {
-#pragma unroll
-      for (int d = 0; d < LANE_DOCS; ++d) {
-#pragma unroll
-        for (int u = 0; u < DENSE_UNITS; ++u) {
-          total[d][u] = __dadd_rn(total[d][u], sum[d][u]);
-          if (held > SUM_RUN) total[d][u] = __dadd_rn(total[d][u], handed[group][d][u][lane]);
-        }
-      }
+      for (int u = 0; u < DENSE_UNITS; ++u) total[d][u] = __dadd_rn(total[d][u], sum[d][u]);
     }
   }
-  if (own_run > 0) return;
 #pragma unroll
   for (int d = 0; d < LANE_DOCS; ++d) {
 #pragma unroll
     for (int u = 0; u < DENSE_UNITS; ++u) {
-      const int unit = first_tile_unit + group * DENSE_UNITS + u;
+      const int unit = first_tile_unit + warp * DENSE_UNITS + u;
       if (doc[d] >= n_docs || unit >= n_out) continue;
       out[unit * stride + doc[d]] = activate(__dadd_rn(total[d][u], bias[unit]), activation);
     }

@@ -125,7 +125,7 @@ def dense(values: Any, n_docs: int, weights: Any, bias: Any, activation: int, ou
     )
     if n_out >= _TILE_UNITS and n_docs * n_out >= _MANY_SUMS:
         grid = (_blocks(n_docs, _TILE_DOCUMENTS), _blocks(n_out, _TILE_UNITS))
-        _launch("dense_tiles", grid, (32, 4), arguments)
+        _launch("dense_tiles", grid, (32, 2), arguments)
     else:
         _launch("dense", (_blocks(n_docs, 32), _blocks(n_out, DENSE_UNITS)), (32, 8), arguments)
 
