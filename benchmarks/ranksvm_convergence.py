@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Benchmark
+from benchmarks.machine import describe_machine
 from benchmarks.ranksvm_cases import collection, ranker
 from rankwell import RankingDataset
 from rankwell.kernels.device import report_device
@@ -44,7 +45,8 @@ def descend(
         f"`{shape}` shape on {device}: to a relative gradient of 1e-5",
         value=seconds[-1],
         unit="s",
-        note=f"{len(seconds)} outer iterations, eta {eta[-1]:.1e}",
+        note="eta after each outer iteration: "
+        + ", ".join(f"{e:.0e} ({s:.3f} s)" for s, e in zip(seconds, eta, strict=True)),
     )
     return seconds, eta
 
@@ -59,8 +61,13 @@ def draw(lines: list[tuple[Any, ...]], bench: Benchmark) -> None:
     for shape, axis in zip(SHAPES, axes, strict=True):
         for name, device, seconds, eta in lines:
             if name == shape:
-                axis.plot(seconds, np.maximum(eta, 1e-16), marker="o", label=device)
+                axis.plot(seconds, np.maximum(eta, 1e-16), marker="o", label=label(device))
         axis.set(title=f"`{shape}` shape", xlabel="seconds of training", ylabel="η (equation 15)", yscale="log")
         axis.legend()
     figure.savefig(bench.figure("convergence"), dpi=120)
     pyplot.close(figure)
+
+
+def label(device: str) -> str:
+    machine = describe_machine()
+    return machine.gpu.name if device == "cuda" and machine.gpu is not None else f"CPU, {machine.cores} cores"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.kernels.ranksvm_cases import CASES, points_of
+from tests.kernels.ranksvm_cases import CASES, points_of, random_data
 from tests.kernels.test_ranksvm import magnitude
 
 from rankwell import RankSVM, make_ranking
@@ -37,6 +37,32 @@ def test_every_pass_is_the_sum_over_all_pairs(case, method, fused):
         product = loss.to_host(loss.hessian_vector(loss.to_device(v)))
         assert (np.abs(product - reference.hessian_vector(v)) <= 1e-11 * magnitude(data, v)).all()
         assert (loss.to_host(loss.curvature()) >= 0).all()
+
+
+# Each multiprocessor gets several queries: more rows than its shared memory holds, in an order in which long and short
+# ones meet.
+LONG_QUERIES = {
+    "136 features": lambda: random_data([700, 37, 2, 360, 345, 400, 1, 130] * 100, 136, 5),
+    "46 features": lambda: random_data([1300, 37, 990, 1, 0, 700, 256] * 60, 46, 40),
+    "more features than registers hold": lambda: random_data([90, 37, 0, 130, 64] * 100, 301, 3),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("case", LONG_QUERIES)
+def test_rows_that_go_round_the_ring_count_as_those_read_twice(case, method):
+    from rankwell.kernels.cuda.ranksvm import CudaPairLoss
+
+    data = LONG_QUERIES[case]()
+    w, v = np.random.default_rng(1).normal(scale=0.05, size=(2, data.features.shape[1]))
+    products = []
+    for fused in (True, True, False):
+        loss = CudaPairLoss(data, method=method, fused=fused)
+        loss.loss_and_gradient(loss.to_device(w))
+        loss.accept()
+        products.append(loss.to_host(loss.hessian_vector(loss.to_device(v))))
+    np.testing.assert_array_equal(products[0], products[1])
+    assert (np.abs(products[0] - products[2]) <= 1e-11 * magnitude(data, v)).all()
 
 
 @pytest.mark.parametrize("shape", ["mq2008", "mq2008-list"])

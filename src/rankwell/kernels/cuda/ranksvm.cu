@@ -1,5 +1,6 @@
-// RankSVM: sums over support pairs, and the Hessian-vector product that reads X once. One block works on one query at a
-// time, one thread on one document: the paper's P-SWX, with scans in place of each thread's loop over its partners.
+// RankSVM: sums over support pairs, and the Hessian-vector product that reads X once. A team of threads (a block, or some
+// warps of one) works on one query at a time, one thread on one document: the paper's P-SWX, with scans in place of each
+// thread's loop over its partners.
 //
 // Vocabulary. Documents of a query stand in ascending order of score; `place` counts them in that order. A pair of a
 // better document a and a worse one b is a support pair if s_a - s_b < 1, a comparison that rounds the same seen from
@@ -8,6 +9,7 @@
 //
 // Macros: COLUMN_GROUPS   groups of 4 features in a row of X, the last padded with zeros
 //         ROWS_PER_CHUNK  rows that travel into shared memory together
+//         MULTIPLY_WARPS, SUM_WARPS, ADD_WARPS  warps of a block of the fused product that have these tasks
 //         METHOD          0: level by level, O(documents * levels); 1: a wavelet tree over levels, O(documents * log levels)
 //
 // Sums are float64 and in a fixed order: the same numbers come out of every run.
@@ -16,7 +18,12 @@
 #define COLUMN_GROUPS 34
 #endif
 #ifndef ROWS_PER_CHUNK
-#define ROWS_PER_CHUNK 16
+#define ROWS_PER_CHUNK 8
+#endif
+#ifndef MULTIPLY_WARPS
+#define MULTIPLY_WARPS 7
+#define SUM_WARPS 4
+#define ADD_WARPS 8
 #endif
 #ifndef METHOD
 #define METHOD 0
@@ -27,57 +34,106 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kMostWarps = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
-// Levels summed in one pass over a query.
-constexpr int kLevelsPerPass = 4;
+// Levels summed in one pass over a query: labels from 0 to 4 are the most common ones.
+constexpr int kLevelsPerPass = 5;
 
-// A query's documents during the sums: in shared memory if there are few, else in global memory.
-struct Workspace {
-    double* products;  // n: by row
-    double* values;    // n: by place, destroyed
-    double* above;     // n
-    double* below;     // n
-    double* sums;      // 4 (n + 1)
+// Threads that work on one query together: whole warps of a block, with a barrier of their own.
+struct Team {
+    int thread;  // 0 ... size - 1
+    int size;
+    int barrier;
+
+    // Not the aligned form: lanes of a warp may come one after the other.
+    __device__ void sync() const { asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(size) : "memory"); }
 };
 
-// Doubles that a query of n documents needs, from an even one on: 9 n + 4, the larger of both methods'.
-__device__ Workspace workspace_at(double* base, int n) {
-    return {base, base + n, base + 2 * n, base + 3 * n, base + 4 * n};
-}
+__device__ Team whole_block() { return {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x), 0}; }
 
-// What a document's place has of its own; loaded early, because global memory is far.
-struct Place {
+// The document at a place of a query.
+struct __align__(16) Place {
+    int row;  // from the query's first
     int level, upper, lower;
 };
 
-// The support pairs of one query, in global memory.
-struct Pairs {
-    const int* levels;
-    const int* upper;
-    const int* lower;
-    const int* ranks;  // METHOD 1: for each bit of a level, from the highest, n + 1 numbers of ones before a position
-    int n, n_levels;
-    Place own;  // of place threadIdx.x
+// What a thread holds in registers of its first places, team.thread, + team.size, ...: loaded early, because global memory
+// is far.
+constexpr int kOwnPlaces = 2;
 
-    __device__ int level(int place) const { return place == static_cast<int>(threadIdx.x) ? own.level : levels[place]; }
-    __device__ int upper_at(int place) const { return place == static_cast<int>(threadIdx.x) ? own.upper : upper[place]; }
-    __device__ int lower_at(int place) const { return place == static_cast<int>(threadIdx.x) ? own.lower : lower[place]; }
+struct OwnPlaces {
+    Place documents[kOwnPlaces];
+    double degree[kOwnPlaces];
+
+    __device__ void load(const Team& team, const Place* places, const double* degrees, int n) {
+#pragma unroll
+        for (int k = 0; k < kOwnPlaces; ++k) {
+            const int place = team.thread + k * team.size;
+            if (place < n) {
+                documents[k] = places[place];
+                degree[k] = degrees[place];
+            }
+        }
+    }
 };
 
-__device__ Pairs pairs_of(const int* levels, const int* upper, const int* lower, const int* ranks, int n, int n_levels) {
-    Pairs pairs{levels, upper, lower, ranks, n, n_levels, {0, 0, 0}};
-    const int place = threadIdx.x;
-    if (place < n) pairs.own = {levels[place], upper[place], lower[place]};
-    return pairs;
+// The support pairs of one query.
+struct Pairs {
+    const Place* places;
+    const double* degrees;  // by place: partners' weight
+    const int* ranks;  // METHOD 1: for each bit of a level, from the highest, n + 1 numbers of ones before a position
+    int n, n_levels;
+    OwnPlaces own;
+
+    // `place` is one of the thread's.
+    __device__ Place at(const Team& team, int place) const {
+        Place document = own.documents[0];
+#pragma unroll
+        for (int k = 1; k < kOwnPlaces; ++k)
+            if (place == team.thread + k * team.size) document = own.documents[k];
+        if (place >= team.thread + kOwnPlaces * team.size) document = places[place];
+        return document;
+    }
+
+    __device__ double degree(const Team& team, int place) const {
+        double degree = own.degree[0];
+#pragma unroll
+        for (int k = 1; k < kOwnPlaces; ++k)
+            if (place == team.thread + k * team.size) degree = own.degree[k];
+        if (place >= team.thread + kOwnPlaces * team.size) degree = degrees[place];
+        return degree;
+    }
+};
+
+// Room for the sums of one query: in shared memory if it has few documents, else in global memory.
+struct Workspace {
+    double* sums;                      // METHOD 0: 5 (n + 1)
+    double *current, *next;            // METHOD 1: n each
+    double *ones, *zeros;              // METHOD 1: n + 1 each
+    int4* follower;                    // METHOD 1: n
+    double *above, *below, *products;  // n each; METHOD 0: the first two only if there are more levels than in one pass
+};
+
+// From an even double on: 9 n + 6 in all, the larger of both methods'.
+__device__ Workspace workspace_at(double* base, int n) {
+    double* rest = base + (METHOD == 0 ? 5 * n + 5 : 6 * n + 2);
+    return {base,
+            base,
+            base + n,
+            base + 2 * n,
+            base + 3 * n + 1,
+            reinterpret_cast<int4*>(base + 4 * n + 2),
+            rest,
+            rest + n,
+            rest + 2 * n};
 }
 
 __device__ int bits_of(int n_levels) { return n_levels <= 1 ? 0 : 32 - __clz(n_levels - 1); }
 
-// Inclusive scan of N numbers a thread over the block, in the order of threads; `carry` is added and grows by the block's
-// total. `turn` alternates 0 and 1 from scan to scan, so that one barrier is enough.
+// Inclusive scan of N numbers a thread over the team, in the order of threads; `carry` is added and grows by the team's
+// total. `turn` alternates 0 and 1 from scan to scan, so that one barrier is enough. One team of a block may scan.
 template <typename T, int N>
-__device__ void block_scan(T (&x)[N], T (&carry)[N], int turn) {
+__device__ void team_scan(const Team& team, T (&x)[N], T (&carry)[N], int turn) {
     __shared__ T totals[2][kMostWarps][N];
-    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, n_warps = blockDim.x / kWarp;
+    const int lane = team.thread % kWarp, warp = team.thread / kWarp, n_warps = team.size / kWarp;
 #pragma unroll
     for (int step = 1; step < kWarp; step *= 2) {
 #pragma unroll
@@ -90,7 +146,7 @@ __device__ void block_scan(T (&x)[N], T (&carry)[N], int turn) {
 #pragma unroll
         for (int k = 0; k < N; ++k) totals[turn][warp][k] = x[k];
     }
-    __syncthreads();
+    team.sync();
     T before[N];
 #pragma unroll
     for (int k = 0; k < N; ++k) before[k] = carry[k];
@@ -105,40 +161,49 @@ __device__ void block_scan(T (&x)[N], T (&carry)[N], int turn) {
     for (int k = 0; k < N; ++k) x[k] += before[k];
 }
 
-// above[place] and below[place]: sums of values over partners. Level by level: sums[j][p] holds the total over places
-// before p of the levels first + j and better.
-__device__ void sum_by_levels(const Pairs& pairs, const Workspace& work) {
+// finish(place, document, above, below) for each document: the sums of value(place, document) over its partners.
+// Level by level: sums[j][p] holds the total over places before p of the levels first + j and better.
+template <typename Value, typename Finish>
+__device__ void sum_by_levels(const Team& team, const Pairs& pairs, const Workspace& work, Value value, Finish finish) {
     const int n = pairs.n, width = n + 1;
-    for (int place = threadIdx.x; place < n; place += blockDim.x) work.above[place] = work.below[place] = 0.0;
     int turn = 0;
     for (int first = 0; first < pairs.n_levels; first += kLevelsPerPass) {
+        const bool is_first = first == 0, is_last = first + kLevelsPerPass >= pairs.n_levels;
         double carry[kLevelsPerPass] = {};
-        if (threadIdx.x < kLevelsPerPass) work.sums[threadIdx.x * width] = 0.0;
-        for (int start = 0; start < n; start += blockDim.x, turn ^= 1) {
-            const int place = start + threadIdx.x;
-            const double value = place < n ? work.values[place] : 0.0;
-            const int level = place < n ? pairs.level(place) : -1;
-            double x[kLevelsPerPass];
+        if (!is_first) team.sync();
+        if (team.thread < kLevelsPerPass) work.sums[team.thread * width] = 0.0;
+        for (int start = 0; start < n; start += team.size, turn ^= 1) {
+            const int place = start + team.thread;
+            double x[kLevelsPerPass] = {};
+            if (place < n) {
+                const Place own = pairs.at(team, place);
+                const double own_value = value(place, own);
 #pragma unroll
-            for (int j = 0; j < kLevelsPerPass; ++j) x[j] = level >= first + j ? value : 0.0;
-            block_scan(x, carry, turn);
+                for (int j = 0; j < kLevelsPerPass; ++j) x[j] = own.level >= first + j ? own_value : 0.0;
+            }
+            team_scan(team, x, carry, turn);
             if (place < n) {
 #pragma unroll
                 for (int j = 0; j < kLevelsPerPass; ++j) work.sums[j * width + place + 1] = x[j];
             }
         }
-        __syncthreads();
-        for (int place = threadIdx.x; place < n; place += blockDim.x) {
-            const int level = pairs.level(place), upper = pairs.upper_at(place), lower = pairs.lower_at(place);
-            const int better = level + 1 - first, same = level - first;
-            if (better >= 0 && better < kLevelsPerPass) work.above[place] = work.sums[better * width + upper];
+        team.sync();
+        for (int place = team.thread; place < n; place += team.size) {
+            const Place own = pairs.at(team, place);
+            const int better = own.level + 1 - first, same = own.level - first;
+            double above = is_first ? 0.0 : work.above[place];
             // Worse ones are all less those of the same level or better.
-            double below = work.below[place];
-            if (first == 0) below += work.sums[n] - work.sums[lower];
-            if (same >= 0 && same < kLevelsPerPass) below -= work.sums[same * width + n] - work.sums[same * width + lower];
-            work.below[place] = below;
+            double below = is_first ? work.sums[n] - work.sums[own.lower] : work.below[place];
+            if (better >= 0 && better < kLevelsPerPass) above = work.sums[better * width + own.upper];
+            if (same >= 0 && same < kLevelsPerPass)
+                below -= work.sums[same * width + n] - work.sums[same * width + own.lower];
+            if (is_last) {
+                finish(place, own, above, below);
+            } else {
+                work.above[place] = above;
+                work.below[place] = below;
+            }
         }
-        __syncthreads();
     }
 }
 
@@ -146,17 +211,14 @@ __device__ void sum_by_levels(const Pairs& pairs, const Workspace& work) {
 // and those with 1. A document follows the node of its own level, positions [node, end) of the current order, of which
 // the first `inside` have places below its limit; the documents that leave its node upwards (downwards) are better
 // (worse) than it.
-__device__ void sum_by_bits(const Pairs& pairs, const Workspace& work) {
+template <typename Value, typename Finish>
+__device__ void sum_by_bits(const Team& team, const Pairs& pairs, Workspace work, Value value, Finish finish) {
     const int n = pairs.n, width = n + 1;
-    double* current = work.values;
-    double* next = work.sums;
-    double* ones = work.sums + n;
-    double* zeros = ones + width;
-    // 7 n + 2 doubles lie before it: one more where n is odd, for 16 bytes of alignment.
-    int4* follower = reinterpret_cast<int4*>(zeros + width + (n & 1));
-    for (int place = threadIdx.x; place < n; place += blockDim.x) {
+    for (int place = team.thread; place < n; place += team.size) {
+        const Place own = pairs.at(team, place);
+        work.current[place] = value(place, own);
         work.above[place] = work.below[place] = 0.0;
-        follower[place] = make_int4(0, n, pairs.upper_at(place), pairs.lower_at(place));
+        work.follower[place] = make_int4(0, n, own.upper, own.lower);
     }
     int turn = 0;
     const int n_bits = bits_of(pairs.n_levels);
@@ -164,81 +226,87 @@ __device__ void sum_by_bits(const Pairs& pairs, const Workspace& work) {
         const int* rank = pairs.ranks + static_cast<long long>(n_bits - 1 - bit) * width;
         const int n_zeros = n - rank[n];
         double carry[2] = {};
-        if (threadIdx.x == 0) ones[0] = zeros[0] = 0.0;
-        for (int start = 0; start < n; start += blockDim.x, turn ^= 1) {
-            const int position = start + threadIdx.x;
-            const double value = position < n ? current[position] : 0.0;
+        if (team.thread == 0) work.ones[0] = work.zeros[0] = 0.0;
+        for (int start = 0; start < n; start += team.size, turn ^= 1) {
+            const int position = start + team.thread;
+            const double own_value = position < n ? work.current[position] : 0.0;
             const int before = position < n ? rank[position] : 0;
             const bool is_one = position < n && rank[position + 1] > before;
-            double x[2] = {is_one ? value : 0.0, is_one ? 0.0 : value};
-            block_scan(x, carry, turn);
+            double x[2] = {is_one ? own_value : 0.0, is_one ? 0.0 : own_value};
+            team_scan(team, x, carry, turn);
             if (position < n) {
-                ones[position + 1] = x[0];
-                zeros[position + 1] = x[1];
-                next[is_one ? n_zeros + before : position - before] = value;
+                work.ones[position + 1] = x[0];
+                work.zeros[position + 1] = x[1];
+                work.next[is_one ? n_zeros + before : position - before] = own_value;
             }
         }
-        __syncthreads();
-        for (int place = threadIdx.x; place < n; place += blockDim.x) {
-            const int4 at = follower[place];
+        team.sync();
+        for (int place = team.thread; place < n; place += team.size) {
+            const Place own = pairs.at(team, place);
+            const int4 at = work.follower[place];
             const int node = at.x, end = at.y;
             const int before = rank[node], before_end = rank[end];
             const int upper = rank[node + at.z] - before, lower = rank[node + at.w] - before;
-            if ((pairs.level(place) >> bit) & 1) {
-                work.below[place] += zeros[end] - zeros[node + at.w];
-                follower[place] = make_int4(n_zeros + before, n_zeros + before_end, upper, lower);
+            if ((own.level >> bit) & 1) {
+                work.below[place] += work.zeros[end] - work.zeros[node + at.w];
+                work.follower[place] = make_int4(n_zeros + before, n_zeros + before_end, upper, lower);
             } else {
-                work.above[place] += ones[node + at.z] - ones[node];
-                follower[place] = make_int4(node - before, end - before_end, at.z - upper, at.w - lower);
+                work.above[place] += work.ones[node + at.z] - work.ones[node];
+                work.follower[place] = make_int4(node - before, end - before_end, at.z - upper, at.w - lower);
             }
+            if (bit == 0) finish(place, own, work.above[place], work.below[place]);
         }
-        __syncthreads();
-        double* swapped = current;
-        current = next;
-        next = swapped;
+        team.sync();
+        double* swapped = work.current;
+        work.current = work.next;
+        work.next = swapped;
     }
 }
 
-__device__ void sum_partners(const Pairs& pairs, const Workspace& work) {
+// A thread is asked for the values of its own places, and finishes them. A barrier of the team must lie between one call
+// and the next.
+template <typename Value, typename Finish>
+__device__ void sum_partners(const Team& team, const Pairs& pairs, const Workspace& work, Value value, Finish finish) {
     if (METHOD == 0)
-        sum_by_levels(pairs, work);
+        sum_by_levels(team, pairs, work, value, finish);
     else
-        sum_by_bits(pairs, work);
+        sum_by_bits(team, pairs, work, value, finish);
 }
 
 // The numbers of ones before each position that sum_by_bits needs, for each bit of the levels.
-__device__ void build_ranks(const int* levels, int n, int n_levels, int* ranks, const Workspace& work) {
-    int* current = reinterpret_cast<int*>(work.values);
-    int* next = reinterpret_cast<int*>(work.above);
-    for (int place = threadIdx.x; place < n; place += blockDim.x) current[place] = levels[place];
-    __syncthreads();
+__device__ void build_ranks(const Team& team, const Place* places, int n, int n_levels, int* ranks,
+                            const Workspace& work) {
+    int* current = reinterpret_cast<int*>(work.current);
+    int* next = reinterpret_cast<int*>(work.next);
+    for (int place = team.thread; place < n; place += team.size) current[place] = places[place].level;
+    team.sync();
     int turn = 0;
     const int n_bits = bits_of(n_levels);
     for (int bit = n_bits - 1; bit >= 0; --bit) {
         int* rank = ranks + static_cast<long long>(n_bits - 1 - bit) * (n + 1);
         int carry[1] = {};
-        if (threadIdx.x == 0) rank[0] = 0;
-        for (int start = 0; start < n; start += blockDim.x, turn ^= 1) {
-            const int position = start + threadIdx.x;
+        if (team.thread == 0) rank[0] = 0;
+        for (int start = 0; start < n; start += team.size, turn ^= 1) {
+            const int position = start + team.thread;
             int x[1] = {position < n ? (current[position] >> bit) & 1 : 0};
-            block_scan(x, carry, turn);
+            team_scan(team, x, carry, turn);
             if (position < n) rank[position + 1] = x[0];
         }
-        __syncthreads();
+        team.sync();
         const int n_zeros = n - carry[0];
-        for (int position = threadIdx.x; position < n; position += blockDim.x) {
+        for (int position = team.thread; position < n; position += team.size) {
             const int level = current[position], before = rank[position];
             next[(level >> bit) & 1 ? n_zeros + before : position - before] = level;
         }
-        __syncthreads();
+        team.sync();
         int* swapped = current;
         current = next;
         next = swapped;
     }
 }
 
-// The limits of each place, by bisection of the scores in ascending order.
-__device__ void find_limits(const double* scores, int n, int place, int* upper, int* lower) {
+// The limits of a place, by bisection of the scores in ascending order.
+__device__ void find_limits(const double* scores, int n, int place, Place& document) {
     const double score = scores[place];
     int low = 0, high = n;
     while (low < high) {
@@ -248,7 +316,7 @@ __device__ void find_limits(const double* scores, int n, int place, int* upper, 
         else
             high = middle;
     }
-    *upper = low;
+    document.upper = low;
     low = 0;
     high = place;
     while (low < high) {
@@ -258,7 +326,7 @@ __device__ void find_limits(const double* scores, int n, int place, int* upper, 
         else
             low = middle + 1;
     }
-    *lower = low;
+    document.lower = low;
 }
 
 }  // namespace
@@ -276,209 +344,280 @@ extern "C" __global__ void find_support(
     const long long* __restrict__ scratch_ptr,    // n_queries: where a query's workspace lies in scratch, or -1: shared
     const long long* __restrict__ rank_ptr,       // n_queries: where its ranks lie (METHOD 1)
     int n_queries,
-    int* sorted_levels, int* upper, int* lower,   // n_docs, out
-    double* degree,                               // n_docs, out: partners' weight
+    Place* places,                                // n_docs, out
+    double* degree,                               // n_docs, out, by place: partners' weight
     int* ranks,                                   // out (METHOD 1)
     double* residuals,                            // n_docs, out
     double* losses,                               // n_queries, out
     double* scratch) {
     extern __shared__ double shared[];
+    const Team team = whole_block();
     for (int query = blockIdx.x; query < n_queries; query += gridDim.x) {
         const long long start = query_ptr[query];
         const int n = static_cast<int>(query_ptr[query + 1] - start);
         if (n_levels[query] < 2) {
-            for (int row = threadIdx.x; row < n; row += blockDim.x) residuals[start + row] = 0.0;
-            if (threadIdx.x == 0) losses[query] = 0.0;
+            for (int row = team.thread; row < n; row += team.size) residuals[start + row] = 0.0;
+            if (team.thread == 0) losses[query] = 0.0;
             continue;
         }
         const Workspace work = workspace_at(scratch_ptr[query] < 0 ? shared : scratch + scratch_ptr[query], n);
         double* scores = work.products;
         const double middle = products[start + order[start + n / 2]];
-        for (int place = threadIdx.x; place < n; place += blockDim.x) {
-            const long long row = start + order[start + place];
-            scores[place] = products[row] - middle;
-            sorted_levels[start + place] = levels[row];
+        for (int place = team.thread; place < n; place += team.size)
+            scores[place] = products[start + order[start + place]] - middle;
+        team.sync();
+        for (int place = team.thread; place < n; place += team.size) {
+            Place document{order[start + place], levels[start + order[start + place]], 0, 0};
+            find_limits(scores, n, place, document);
+            places[start + place] = document;
         }
-        __syncthreads();
-        for (int place = threadIdx.x; place < n; place += blockDim.x)
-            find_limits(scores, n, place, upper + start + place, lower + start + place);
         int* own_ranks = METHOD == 1 ? ranks + rank_ptr[query] : nullptr;
-        if (METHOD == 1) build_ranks(sorted_levels + start, n, n_levels[query], own_ranks, work);
-        __syncthreads();
-        const Pairs pairs =
-            pairs_of(sorted_levels + start, upper + start, lower + start, own_ranks, n, n_levels[query]);
+        if (METHOD == 1) build_ranks(team, places + start, n, n_levels[query], own_ranks, work);
+        Pairs pairs{places + start, degree + start, own_ranks, n, n_levels[query], {}};
+        pairs.own.load(team, pairs.places, pairs.degrees, n);
         const double query_weight = query_weights[query];
-        for (int place = threadIdx.x; place < n; place += blockDim.x)
-            work.values[place] = document_weights ? document_weights[start + order[start + place]] : 1.0;
-        __syncthreads();
-        sum_partners(pairs, work);  // beta+ and beta-
+        const auto weight = [&](int row) { return document_weights ? document_weights[start + row] : 1.0; };
         double loss = 0.0;
-        for (int place = threadIdx.x; place < n; place += blockDim.x) {
-            const long long row = start + order[start + place];
-            const double weight = document_weights ? document_weights[row] : 1.0;
-            const double above = work.above[place], surplus = work.below[place] - above;
-            degree[start + place] = above + work.below[place];
-            residuals[row] = -surplus;
-            loss += weight * (above - 2.0 * scores[place] * surplus);
-            work.values[place] = weight * scores[place];
-        }
-        __syncthreads();
-        sum_partners(pairs, work);  // gamma+ and gamma-
-        for (int place = threadIdx.x; place < n; place += blockDim.x) {
-            const long long row = start + order[start + place];
-            const double weight = document_weights ? document_weights[row] : 1.0;
-            const double spread = degree[start + place] * scores[place] - (work.above[place] + work.below[place]);
-            loss += weight * scores[place] * spread;
-            residuals[row] = query_weight * weight * (spread + residuals[row]);
-        }
+        sum_partners(
+            team, pairs, work, [&](int, const Place& own) { return weight(own.row); },
+            [&](int place, const Place& own, double above, double below) {  // beta+ and beta-
+                degree[start + place] = above + below;
+                residuals[start + own.row] = above - below;
+                loss += weight(own.row) * (above - 2.0 * scores[place] * (below - above));
+            });
+        team.sync();
+        sum_partners(
+            team, pairs, work, [&](int place, const Place& own) { return weight(own.row) * scores[place]; },
+            [&](int place, const Place& own, double above, double below) {  // gamma+ and gamma-
+                const double spread = degree[start + place] * scores[place] - (above + below);
+                loss += weight(own.row) * scores[place] * spread;
+                double& residual = residuals[start + own.row];
+                residual = query_weight * weight(own.row) * (spread + residual);
+            });
         double all[1] = {loss}, total[1] = {0.0};
-        __syncthreads();
-        block_scan(all, total, 0);
-        if (threadIdx.x == 0) losses[query] = query_weight * total[0];
-        __syncthreads();
+        team.sync();
+        team_scan(team, all, total, 0);
+        if (team.thread == 0) losses[query] = query_weight * total[0];
+        team.sync();
     }
 }
 
 // Products X v, by row, become AtA X v times the weights, in place: the sums of a product that is not fused.
 extern "C" __global__ void subtract_partners(
-    double* products, const int* __restrict__ order, const int* __restrict__ sorted_levels,
-    const int* __restrict__ upper, const int* __restrict__ lower, const double* __restrict__ degree,
+    double* products, const Place* __restrict__ places, const double* __restrict__ degree,
     const int* __restrict__ ranks, const long long* __restrict__ query_ptr, const int* __restrict__ n_levels,
     const double* __restrict__ query_weights, const double* __restrict__ document_weights,
     const long long* __restrict__ scratch_ptr, const long long* __restrict__ rank_ptr, int n_queries, double* scratch) {
     extern __shared__ double shared[];
+    const Team team = whole_block();
     for (int query = blockIdx.x; query < n_queries; query += gridDim.x) {
         const long long start = query_ptr[query];
         const int n = static_cast<int>(query_ptr[query + 1] - start);
         if (n_levels[query] < 2) {
-            for (int row = threadIdx.x; row < n; row += blockDim.x) products[start + row] = 0.0;
+            for (int row = team.thread; row < n; row += team.size) products[start + row] = 0.0;
             continue;
         }
         const Workspace work = workspace_at(scratch_ptr[query] < 0 ? shared : scratch + scratch_ptr[query], n);
-        const Pairs pairs = pairs_of(sorted_levels + start, upper + start, lower + start,
-                                     METHOD == 1 ? ranks + rank_ptr[query] : nullptr, n, n_levels[query]);
-        for (int place = threadIdx.x; place < n; place += blockDim.x) {
-            const long long row = start + order[start + place];
-            work.values[place] = products[row] * (document_weights ? document_weights[row] : 1.0);
-        }
-        __syncthreads();
-        sum_partners(pairs, work);
-        for (int place = threadIdx.x; place < n; place += blockDim.x) {
-            const long long row = start + order[start + place];
-            const double weight = query_weights[query] * (document_weights ? document_weights[row] : 1.0);
-            products[row] =
-                weight * (degree[start + place] * products[row] - (work.above[place] + work.below[place]));
-        }
-        __syncthreads();
+        const int* own_ranks = METHOD == 1 ? ranks + rank_ptr[query] : nullptr;
+        Pairs pairs{places + start, degree + start, own_ranks, n, n_levels[query], {}};
+        pairs.own.load(team, pairs.places, pairs.degrees, n);
+        const auto weight = [&](int row) { return document_weights ? document_weights[start + row] : 1.0; };
+        sum_partners(
+            team, pairs, work,
+            [&](int, const Place& own) { return products[start + own.row] * weight(own.row); },
+            [&](int place, const Place& own, double above, double below) {
+                double& product = products[start + own.row];
+                product =
+                    query_weights[query] * weight(own.row) * (pairs.degree(team, place) * product - (above + below));
+            });
+        team.sync();
     }
 }
 
 // ---- The fused product: X travels once through a ring of chunks in shared memory. ----
+//
+// A block takes its queries one after the other. Its warps are a pipeline, each with one task:
+//
+//   fill      copies a query's rows into the ring; a chunk holds rows of one query
+//   multiply  rows times the vector
+//   sum       the sums over partners, and from them what each row counts: its factor
+//   add       rows times their factors to the block's total; then the chunk's slot is free
+//
+// So memory is read all the time, while queries that are there are multiplied, summed and added. Of a query that does
+// not fit into the ring, the chunks before the last n_slots ones leave once they are multiplied; their rows are read a
+// second time, to be added.
+//
+// Bulk copies and barriers that count their bytes need compute capability 9.0.
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 namespace {
+
+constexpr int kAddThreads = ADD_WARPS * kWarp;
+constexpr int kFirstMultiplyWarp = ADD_WARPS, kFirstSumWarp = kFirstMultiplyWarp + MULTIPLY_WARPS;
+constexpr int kFillWarp = kFirstSumWarp + SUM_WARPS;
+constexpr int kSumBarrier = 1, kAddBarrier = 2;
 
 constexpr int kLanesPerRow = 8;
 constexpr int kGroupsPerLane = (COLUMN_GROUPS + kLanesPerRow - 1) / kLanesPerRow;
 // A lane always multiplies by the same numbers of the vector: in registers, as long as there are enough.
 constexpr bool kVectorInRegisters = kGroupsPerLane <= 5;
-constexpr long long kChunkGroups = static_cast<long long>(ROWS_PER_CHUNK) * COLUMN_GROUPS;
+constexpr int kChunkGroups = ROWS_PER_CHUNK * COLUMN_GROUPS;
+// Rows that are added at a time, each by COLUMN_GROUPS threads, and how often before slots are freed.
+constexpr int kRowGroups = kAddThreads < COLUMN_GROUPS ? 1 : kAddThreads / COLUMN_GROUPS;
+constexpr int kRowsPerThread = 4;
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define BULK_COPY 1
-#endif
+// x 2^-896 in float64, exactly: the bits of x at their places in a double, the exponent's bias left as it is. A
+// conversion would be one instruction, of which a processor finishes 16 in a cycle; of these three it finishes 64.
+__device__ double widened(float x) {
+    const int bits = __float_as_int(x);
+    return __hiloint2double((bits >> 3) & 0x8fffffff, bits << 29);
+}
 
-#ifdef BULK_COPY
+// What makes up for it: on what `widened` numbers are multiplied by, and on their sums. In two parts, so that neither
+// vectors up to 2^383 overflow nor products down to 2^-766 lose digits.
+constexpr double kRaised = 0x1p640, kRestored = 0x1p256;
+
 __device__ unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-__device__ void barrier_init(unsigned long long* barrier) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+// A query with pairs, as the host describes it.
+struct Query {
+    long long start;    // its first row
+    long long scratch;  // where its workspace and products lie in global memory, or -1: in shared memory
+    long long ranks;    // where its ranks lie (METHOD 1)
+    double weight;
+    int n, n_levels;
+
+    __device__ int n_chunks() const { return (n + ROWS_PER_CHUNK - 1) / ROWS_PER_CHUNK; }
+};
+
+__device__ void arrive(unsigned long long* barrier, int count = 1) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
 
-__device__ void bulk_copy(void* to, const void* from, unsigned bytes, unsigned long long* barrier) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
-                 : "memory");
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     shared_address(to)),
-                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(barrier))
-                 : "memory");
-}
-
-__device__ void barrier_wait(unsigned long long* barrier, unsigned parity) {
+// Wait for phase `turn` of a barrier.
+__device__ void wait(unsigned long long* barrier, unsigned turn) {
     asm volatile(
         "{\n .reg .pred done;\n"
         "again:\n mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n @!done bra again;\n}\n" ::"r"(
             shared_address(barrier)),
-        "r"(parity)
+        "r"(turn & 1)
         : "memory");
 }
-#endif
 
-// Chunks of rows of one block's share of X, in the order of the rows. Chunk c lies in slot c % n_slots. All threads keep
-// the same books; `fill` and `wait` are called by all of them.
-struct Ring {
-    float4* rows;
-    unsigned long long* barriers;  // one a slot
-    int n_slots;
-    const float4* source;  // the share's first row
-    int n_rows;            // of the share
-    int n_filled;          // chunks asked for so far
+// A place in something that goes round, and how often it went round before.
+struct Turning {
+    int place;
+    unsigned turn;
 
-    // Ask for every chunk that has a place once the rows before `released` are not needed any more. A barrier of the
-    // block must lie between the last reading of those rows and this.
-    __device__ void fill(int released) {
-        const int n_chunks = (n_rows + ROWS_PER_CHUNK - 1) / ROWS_PER_CHUNK;
-        const int limit = min(n_chunks, released / ROWS_PER_CHUNK + n_slots);
-        for (; n_filled < limit; ++n_filled) {
-            const int slot = n_filled % n_slots, first = n_filled * ROWS_PER_CHUNK;
-            const int n_groups = min(ROWS_PER_CHUNK, n_rows - first) * COLUMN_GROUPS;
-            const float4* from = source + static_cast<long long>(first) * COLUMN_GROUPS;
-            float4* to = rows + slot * kChunkGroups;
-#ifdef BULK_COPY
-            if (threadIdx.x == 0) bulk_copy(to, from, n_groups * sizeof(float4), barriers + slot);
-#else
-            for (int k = threadIdx.x; k < n_groups; k += blockDim.x) to[k] = from[k];
-#endif
+    __device__ Turning after(int n, int size) const {
+        Turning next{place + n, turn};
+        while (next.place >= size) {
+            next.place -= size;
+            ++next.turn;
         }
-#ifndef BULK_COPY
-        __syncthreads();
-#endif
-    }
-
-    // The row's 4 features of a group; `wait` for its chunk first.
-    __device__ const float4* row(int number) const {
-        const int chunk = number / ROWS_PER_CHUNK;
-        return rows + (chunk % n_slots) * kChunkGroups + (number - chunk * ROWS_PER_CHUNK) * COLUMN_GROUPS;
-    }
-
-    __device__ void wait(int number) const {
-#ifdef BULK_COPY
-        const int chunk = number / ROWS_PER_CHUNK;
-        barrier_wait(barriers + chunk % n_slots, (chunk / n_slots) & 1);
-#endif
+        return next;
     }
 };
+
+// What warps of a block share. A chunk lies in a slot, a product (later a factor) in the ring of factors. A barrier of a
+// slot completes once for each chunk, one of a query once for each query that has its turn there; there are more of
+// the latter than queries that any two warps can be apart. Who waits for a phase has waited for the one before: a
+// barrier tells only odd ones from even ones.
+struct Pipeline {
+    float4* rows;                                // n_slots chunks
+    unsigned long long *filled, *freed;          // n_slots each
+    unsigned long long *multiplied, *summed;     // n_turns each
+    double* factors;                             // n_factors
+    int n_slots, n_factors;
+    const Query* queries;
+    int first_query, last_query;
+
+    __device__ int n_turns() const { return n_slots + 2 * MULTIPLY_WARPS; }
+
+    __device__ void init() const {
+        for (int k = threadIdx.x; k < 2 * (n_slots + n_turns()); k += blockDim.x) {
+            unsigned long long* barrier = filled + k;
+            const int arrivals = barrier < freed ? 1 : barrier < multiplied ? ADD_WARPS : barrier < summed ? MULTIPLY_WARPS : 1;
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
+                         : "memory");
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+
+    // Chunks of a query that do not stay in the ring until they are added.
+    __device__ int n_passing(const Query& query) const { return max(0, query.n_chunks() - n_slots); }
+};
+
+// Where a query's parts lie: its first chunk, its barriers, its factors.
+struct Position {
+    Turning slot, turn, factor;
+};
+
+// visit(query, the next one, position) for each of the block's queries; the last one is its own next.
+template <typename Visit>
+__device__ void for_each_query(const Pipeline& pipeline, Visit visit) {
+    if (pipeline.first_query == pipeline.last_query) return;
+    Position at{};
+    Query ahead = pipeline.queries[pipeline.first_query];
+    for (int number = pipeline.first_query; number < pipeline.last_query; ++number) {
+        const Query query = ahead;
+        ahead = pipeline.queries[min(number + 1, pipeline.last_query - 1)];
+        visit(query, ahead, at);
+        at.slot = at.slot.after(query.n_chunks(), pipeline.n_slots);
+        at.turn = at.turn.after(1, pipeline.n_turns());
+        if (query.scratch < 0) at.factor = at.factor.after(query.n, pipeline.n_factors);
+    }
+}
+
+// Products, later factors, of a query's rows.
+struct Factors {
+    double* base;
+    int first, end;
+
+    __device__ double& operator[](int row) const { return base[first + row < end ? first + row : first + row - end]; }
+};
+
+__device__ Factors factors_of(const Pipeline& pipeline, const Query& query, const Position& at, double* scratch) {
+    if (query.scratch >= 0) return {workspace_at(scratch + query.scratch, query.n).products, 0, 0x7fffffff};
+    return {pipeline.factors, at.factor.place, pipeline.n_factors};
+}
+
+__device__ void fill(const Pipeline& pipeline, const float4* features) {
+    for_each_query(pipeline, [&](const Query& query, const Query&, const Position& at) {
+        const float4* from = features + query.start * COLUMN_GROUPS;
+        Turning slot = at.slot;
+        for (int left = query.n; left > 0; left -= ROWS_PER_CHUNK, from += kChunkGroups) {
+            const unsigned bytes = min(left, ROWS_PER_CHUNK) * COLUMN_GROUPS * sizeof(float4);
+            const unsigned filled = shared_address(pipeline.filled + slot.place);
+            wait(pipeline.freed + slot.place, slot.turn - 1);
+            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(filled), "r"(bytes) : "memory");
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                             shared_address(pipeline.rows + slot.place * kChunkGroups)),
+                         "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(filled)
+                         : "memory");
+            slot = slot.after(1, pipeline.n_slots);
+        }
+    });
+}
 
 // The lane's part of the vector that rows are multiplied by.
 struct LaneVector {
     double own[kVectorInRegisters ? kGroupsPerLane : 1][4];
-    const double* shared;
+    const double* shared;  // kRaised times the vector, where it is not in registers
 
-    __device__ LaneVector(const double* vector, double* room) : shared(room) {
-        if (kVectorInRegisters) {
-            const int lane = threadIdx.x % kLanesPerRow;
+    __device__ LaneVector(const double* vector, const double* shared) : shared(shared) {
+        if (!kVectorInRegisters) return;
+        const int lane = threadIdx.x % kLanesPerRow;
 #pragma unroll
-            for (int k = 0; k < (kVectorInRegisters ? kGroupsPerLane : 1); ++k) {
+        for (int k = 0; k < (kVectorInRegisters ? kGroupsPerLane : 1); ++k) {
 #pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    const int group = lane + k * kLanesPerRow;
-                    own[k][j] = group < COLUMN_GROUPS ? vector[4 * group + j] : 0.0;
-                }
+            for (int j = 0; j < 4; ++j) {
+                const int group = lane + k * kLanesPerRow;
+                own[k][j] = group < COLUMN_GROUPS ? kRaised * vector[4 * group + j] : 0.0;
             }
-        } else {
-            for (int j = threadIdx.x; j < 4 * COLUMN_GROUPS; j += blockDim.x) room[j] = vector[j];
-            __syncthreads();
         }
     }
 
@@ -487,169 +626,219 @@ struct LaneVector {
     }
 };
 
-// x . vector of the rows first <= row < end, eight lanes a row; products[row - origin].
-__device__ void multiply_rows(const Ring& ring, const LaneVector& vector, int first, int end, int origin,
-                              double* products) {
-    const int lane = threadIdx.x % kLanesPerRow, n_together = blockDim.x / kLanesPerRow;
-    for (int base = first; base < end; base += n_together) {
-        const int row = base + threadIdx.x / kLanesPerRow;
-        double total = 0.0;
-        if (row < end) {
-            ring.wait(row);
-            const float4* x = ring.row(row);
-            double part[4] = {};
+// x . vector of a chunk's rows by one warp, eight lanes a row.
+__device__ void multiply_chunk(const float4* rows, int n_rows, const LaneVector& vector, const Factors& products,
+                               int first_row) {
+    const int lane = threadIdx.x % kLanesPerRow;
+    for (int base = 0; base < n_rows; base += kWarp / kLanesPerRow) {
+        const int row = base + threadIdx.x % kWarp / kLanesPerRow;
+        const float4* x = rows + min(row, n_rows - 1) * COLUMN_GROUPS;
+        double part[4] = {};
 #pragma unroll
-            for (int k = 0; k < kGroupsPerLane; ++k) {
-                const int group = lane + k * kLanesPerRow;
-                if (group < COLUMN_GROUPS) {
-                    const float4 value = x[group];
-                    part[0] += static_cast<double>(value.x) * vector.at(k, group, 0);
-                    part[1] += static_cast<double>(value.y) * vector.at(k, group, 1);
-                    part[2] += static_cast<double>(value.z) * vector.at(k, group, 2);
-                    part[3] += static_cast<double>(value.w) * vector.at(k, group, 3);
-                }
+        for (int k = 0; k < kGroupsPerLane; ++k) {
+            const int group = lane + k * kLanesPerRow;
+            if (group < COLUMN_GROUPS) {
+                const float4 value = x[group];
+                part[0] += widened(value.x) * vector.at(k, group, 0);
+                part[1] += widened(value.y) * vector.at(k, group, 1);
+                part[2] += widened(value.z) * vector.at(k, group, 2);
+                part[3] += widened(value.w) * vector.at(k, group, 3);
             }
-            total = (part[0] + part[1]) + (part[2] + part[3]);
         }
+        double total = (part[0] + part[1]) + (part[2] + part[3]);
 #pragma unroll
         for (int step = 1; step < kLanesPerRow; step *= 2) total += __shfl_xor_sync(kAllLanes, total, step);
-        if (row < end && lane == 0) products[row - origin] = total;
+        if (row < n_rows && lane == 0) products[first_row + row] = kRestored * total;
     }
 }
 
-__device__ void add_row(const float4 value, double factor, double (&total)[4]) {
-    total[0] += factor * static_cast<double>(value.x);
-    total[1] += factor * static_cast<double>(value.y);
-    total[2] += factor * static_cast<double>(value.z);
-    total[3] += factor * static_cast<double>(value.w);
+// Slots warp, + MULTIPLY_WARPS, ... are multiplied by that warp: how many chunks from `slot` on come before its next one.
+__device__ int chunks_until(int warp, const Turning& slot, int n_slots) {
+    const int n_before = (warp + MULTIPLY_WARPS - slot.place % MULTIPLY_WARPS) % MULTIPLY_WARPS;
+    return slot.place + n_before < n_slots ? n_before : n_slots - slot.place + warp;
 }
 
-__device__ void prefetch(const void* address) {
-#ifdef BULK_COPY
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
-#endif
+__device__ void multiply(const Pipeline& pipeline, const double* vector, const double* shared_vector, double* scratch) {
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp - kFirstMultiplyWarp, n_slots = pipeline.n_slots;
+    const LaneVector own_vector(vector, shared_vector);
+    for_each_query(pipeline, [&](const Query& query, const Query&, const Position& at) {
+        const Factors products = factors_of(pipeline, query, at, scratch);
+        const int n_passing = pipeline.n_passing(query), n_chunks = query.n_chunks();
+        int chunk = chunks_until(warp, at.slot, n_slots);
+        Turning slot = at.slot.after(chunk, n_slots);
+        while (chunk < n_chunks) {
+            const int row = chunk * ROWS_PER_CHUNK;
+            wait(pipeline.filled + slot.place, slot.turn);
+            multiply_chunk(pipeline.rows + slot.place * kChunkGroups, min(ROWS_PER_CHUNK, query.n - row), own_vector,
+                           products, row);
+            __syncwarp();
+            if (chunk < n_passing && lane == 0) arrive(pipeline.freed + slot.place, ADD_WARPS);
+            const Turning behind = slot.after(1, n_slots);
+            const int step = chunks_until(warp, behind, n_slots);
+            slot = behind.after(step, n_slots);
+            chunk += 1 + step;
+        }
+        __syncwarp();
+        if (lane == 0) arrive(pipeline.multiplied + at.turn.place);
+    });
+}
+
+// What the sums need of documents, by place.
+struct Documents {
+    const Place* places;
+    const double* degree;
+    const int* ranks;
+    const double* weights;  // by row; null if all are 1
+};
+
+__device__ void sum(const Pipeline& pipeline, const Documents& documents, double* shared, double* scratch) {
+    const Team team{static_cast<int>(threadIdx.x) - kFirstSumWarp * kWarp, SUM_WARPS * kWarp, kSumBarrier};
+    OwnPlaces ahead;
+    const auto load_ahead = [&](const Query& query) {
+        ahead.load(team, documents.places + query.start, documents.degree + query.start, query.n);
+    };
+    if (pipeline.first_query < pipeline.last_query) load_ahead(pipeline.queries[pipeline.first_query]);
+    for_each_query(pipeline, [&](const Query& query, const Query& next, const Position& at) {
+        const Pairs pairs{documents.places + query.start, documents.degree + query.start, documents.ranks + query.ranks,
+                          query.n, query.n_levels, ahead};
+        load_ahead(next);
+        const Workspace work = workspace_at(query.scratch >= 0 ? scratch + query.scratch : shared, query.n);
+        const Factors factors = factors_of(pipeline, query, at, scratch);
+        const auto weight = [&](int row) { return documents.weights ? documents.weights[query.start + row] : 1.0; };
+        wait(pipeline.multiplied + at.turn.place, at.turn.turn);
+        sum_partners(
+            team, pairs, work,
+            [&](int, const Place& document) { return factors[document.row] * weight(document.row); },
+            [&](int place, const Place& document, double above, double below) {
+                double& factor = factors[document.row];
+                const double difference = pairs.degree(team, place) * factor - (above + below);
+                factor = kRaised * (query.weight * weight(document.row) * difference);
+            });
+        team.sync();
+        if (team.thread == 0) arrive(pipeline.summed + at.turn.place);
+    });
+}
+
+// The sum of rows times their factors, of one group of 4 columns and every kRowGroups-th row.
+struct ColumnSum {
+    int row, group;
+    double total[4];
+
+    __device__ bool is_active() const { return row < kRowGroups; }
+
+    __device__ void add(const float4 x, double factor) {
+        total[0] += factor * widened(x.x);
+        total[1] += factor * widened(x.y);
+        total[2] += factor * widened(x.z);
+        total[3] += factor * widened(x.w);
+    }
+};
+
+// Add the rows of a query that are in the ring, from `slot` on, and free each slot as soon as possible.
+__device__ void add_resident(const Pipeline& pipeline, const Turning& slot, const Factors& factors, int first_row,
+                             int n_rows, ColumnSum& sum) {
+    const int lane = threadIdx.x % kWarp, n_chunks = (n_rows + ROWS_PER_CHUNK - 1) / ROWS_PER_CHUNK;
+    const int ring_row = slot.place * ROWS_PER_CHUNK, ring_rows = pipeline.n_slots * ROWS_PER_CHUNK;
+    int n_freed = 0;
+    for (int base = 0; base < n_rows; base += kRowsPerThread * kRowGroups) {
+        float4 x[kRowsPerThread];
+        double factor[kRowsPerThread];
+#pragma unroll
+        for (int k = 0; k < kRowsPerThread; ++k) {
+            const int row = base + k * kRowGroups + sum.row, known = min(row, n_rows - 1);
+            const int place = ring_row + known < ring_rows ? ring_row + known : ring_row + known - ring_rows;
+            x[k] = pipeline.rows[place * COLUMN_GROUPS + sum.group];
+            factor[k] = row < n_rows && sum.is_active() ? factors[first_row + known] : 0.0;
+        }
+#pragma unroll
+        for (int k = 0; k < kRowsPerThread; ++k) sum.add(x[k], factor[k]);
+        const int n_done = base + kRowsPerThread * kRowGroups;
+        const int n_chunks_done = n_done < n_rows ? n_done / ROWS_PER_CHUNK : n_chunks;
+        __syncwarp();
+        for (int k = n_freed + lane; k < n_chunks_done; k += kWarp)
+            arrive(pipeline.freed + slot.after(k, pipeline.n_slots).place);
+        n_freed = n_chunks_done;
+    }
+}
+
+__device__ ColumnSum add(const Pipeline& pipeline, const float4* features, double* scratch) {
+    const int thread = threadIdx.x;
+    ColumnSum sum{thread / COLUMN_GROUPS, thread % COLUMN_GROUPS, {}};
+    for_each_query(pipeline, [&](const Query& query, const Query&, const Position& at) {
+        const Factors factors = factors_of(pipeline, query, at, scratch);
+        const int n_passing = pipeline.n_passing(query), n_passed = n_passing * ROWS_PER_CHUNK;
+        wait(pipeline.summed + at.turn.place, at.turn.turn);
+        add_resident(pipeline, at.slot.after(n_passing, pipeline.n_slots), factors, n_passed, query.n - n_passed, sum);
+        if (sum.is_active()) {
+#pragma unroll 4
+            for (int row = sum.row; row < n_passed; row += kRowGroups)
+                sum.add(features[(query.start + row) * COLUMN_GROUPS + sum.group], factors[row]);
+        }
+        __syncwarp();
+    });
+    return sum;
+}
+
+// The block's total, from its threads' sums.
+__device__ void write_total(const ColumnSum& sum, double* room, double* partial) {
+    const Team team{static_cast<int>(threadIdx.x), kAddThreads, kAddBarrier};
+    team.sync();  // the ring is empty now: its memory takes the sums
+    if (sum.is_active()) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) room[(sum.row * COLUMN_GROUPS + sum.group) * 4 + j] = sum.total[j];
+    }
+    team.sync();
+    for (int column = team.thread; column < 4 * COLUMN_GROUPS; column += team.size) {
+        double total = 0.0;
+        for (int row = 0; row < kRowGroups; ++row) total += room[row * COLUMN_GROUPS * 4 + column];
+        partial[static_cast<long long>(blockIdx.x) * COLUMN_GROUPS * 4 + column] = kRestored * total;
+    }
 }
 
 }  // namespace
 
 // partial[block] = Xt AtA X vector over the block's queries (equation 13 without v, 2 and C).
-// Threads: at least COLUMN_GROUPS. A query whose rows do not all fit into the ring streams through it; its first rows,
-// which are no longer there when they are added, are read again.
-extern "C" __global__ void __launch_bounds__(512, 1) hessian_vector(
-    const float4* __restrict__ features,       // n_docs x COLUMN_GROUPS
-    const double* __restrict__ vector,         // 4 COLUMN_GROUPS
-    const int* __restrict__ order, const int* __restrict__ sorted_levels, const int* __restrict__ upper,
-    const int* __restrict__ lower, const double* __restrict__ degree, const int* __restrict__ ranks,
-    const long long* __restrict__ query_ptr, const int* __restrict__ n_levels,
-    const double* __restrict__ query_weights, const double* __restrict__ document_weights,
-    const long long* __restrict__ scratch_ptr, const long long* __restrict__ rank_ptr,
-    const int* __restrict__ block_ptr,         // gridDim.x + 1: the queries of each block
-    long long n_docs,
-    int n_slots,                               // chunks in shared memory
+// Threads: 32 (ADD_WARPS + MULTIPLY_WARPS + SUM_WARPS + 1); 32 ADD_WARPS >= COLUMN_GROUPS, n_slots >= MULTIPLY_WARPS.
+extern "C" __global__ void __launch_bounds__(kWarp*(kFillWarp + 1), 1) hessian_vector(
+    const float4* __restrict__ features,          // n_docs x COLUMN_GROUPS
+    const double* __restrict__ vector,            // 4 COLUMN_GROUPS
+    const Place* __restrict__ places,             // n_docs
+    const double* __restrict__ degree,            // n_docs
+    const int* __restrict__ ranks,
+    const double* __restrict__ document_weights,  // n_docs, or null if all are 1
+    const Query* __restrict__ queries,            // those with pairs
+    const int* __restrict__ block_ptr,            // gridDim.x + 1: the queries of each block
+    int n_slots,                                  // chunks in shared memory
+    int n_factors,                                // rows whose factors are in shared memory
     double* scratch,
-    double* __restrict__ partial) {            // gridDim.x x 4 COLUMN_GROUPS
+    double* __restrict__ partial) {               // gridDim.x x 4 COLUMN_GROUPS
     extern __shared__ float4 shared_groups[];
-    const int first_query = block_ptr[blockIdx.x], last_query = block_ptr[blockIdx.x + 1];
-    const long long share = query_ptr[first_query];
-    Ring ring;
-    ring.rows = shared_groups;
-    ring.n_slots = n_slots;
-    double* shared = reinterpret_cast<double*>(shared_groups + n_slots * kChunkGroups);
-    ring.barriers = reinterpret_cast<unsigned long long*>(shared);
-    shared += n_slots + (n_slots & 1);
-    ring.source = features + share * COLUMN_GROUPS;
-    ring.n_rows = static_cast<int>(query_ptr[last_query] - share);
-    ring.n_filled = 0;
-#ifdef BULK_COPY
-    if (threadIdx.x < n_slots) barrier_init(ring.barriers + threadIdx.x);
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    __syncthreads();
-#endif
-    ring.fill(0);
-
-    const LaneVector own_vector(vector, shared);
-    if (!kVectorInRegisters) shared += 4 * COLUMN_GROUPS;
-    // Threads as rows of column groups: the thread's group, and which of every n_row_groups rows it adds.
-    const int n_row_groups = blockDim.x / COLUMN_GROUPS;
-    const int own_group = threadIdx.x % COLUMN_GROUPS, own_row = threadIdx.x / COLUMN_GROUPS;
-    double total[4] = {};
-
-    for (int query = first_query; query < last_query; ++query) {
-        const long long start = query_ptr[query];
-        const int n = static_cast<int>(query_ptr[query + 1] - start);
-        const int begin = static_cast<int>(start - share), end = begin + n;
-        if (n_levels[query] < 2) {
-            // Chunks are waited for even if nobody reads them, or their barriers would lose count of the turns.
-            for (int row = begin; row < end;) {
-                ring.wait(row);
-                row = min(end, (row / ROWS_PER_CHUNK + 1) * ROWS_PER_CHUNK);
-                __syncthreads();
-                ring.fill(row);
-            }
-            continue;
-        }
-        const Workspace work = workspace_at(scratch_ptr[query] < 0 ? shared : scratch + scratch_ptr[query], n);
-        const Pairs pairs = pairs_of(sorted_levels + start, upper + start, lower + start,
-                                     METHOD == 1 ? ranks + rank_ptr[query] : nullptr, n, n_levels[query]);
-        // By place, as `pairs`: loaded while rows are multiplied.
-        const int own_place_row = threadIdx.x < n ? order[start + threadIdx.x] : 0;
-        const double own_degree = threadIdx.x < n ? degree[start + threadIdx.x] : 0.0;
-        if (threadIdx.x % kWarp == 0) {
-            // What the next query's sums read: 32 numbers of 4 bytes are a cache line of 128.
-            const long long place = min(start + n + threadIdx.x, n_docs - 1);
-            prefetch(order + place);
-            prefetch(sorted_levels + place);
-            prefetch(upper + place);
-            prefetch(lower + place);
-            prefetch(degree + place);
-        }
-        // Rows from `resident` on are still in the ring when they are added.
-        const int last_chunk = (end - 1) / ROWS_PER_CHUNK;
-        const int resident = max(begin, (last_chunk - n_slots + 1) * ROWS_PER_CHUNK);
-        for (int row = begin; row < resident;) {
-            const int stop = min(resident, row + max(1, n_slots / 2) * ROWS_PER_CHUNK);
-            multiply_rows(ring, own_vector, row, stop, begin, work.products);
-            row = stop;
-            __syncthreads();
-            ring.fill(row);
-        }
-        multiply_rows(ring, own_vector, resident, end, begin, work.products);
-        __syncthreads();
-        for (int place = threadIdx.x; place < n; place += blockDim.x) {
-            const int row = place == static_cast<int>(threadIdx.x) ? own_place_row : order[start + place];
-            work.values[place] = work.products[row] * (document_weights ? document_weights[start + row] : 1.0);
-        }
-        __syncthreads();
-        sum_partners(pairs, work);
-        const double query_weight = query_weights[query];
-        for (int place = threadIdx.x; place < n; place += blockDim.x) {
-            const int row = place == static_cast<int>(threadIdx.x) ? own_place_row : order[start + place];
-            const double of_partners = place == static_cast<int>(threadIdx.x) ? own_degree : degree[start + place];
-            const double weight = query_weight * (document_weights ? document_weights[start + row] : 1.0);
-            work.products[row] = weight * (of_partners * work.products[row] - (work.above[place] + work.below[place]));
-        }
-        __syncthreads();
-        if (own_row < n_row_groups) {
-            for (int row = resident + own_row; row < end; row += n_row_groups)
-                add_row(ring.row(row)[own_group], work.products[row - begin], total);
-            for (int row = begin + own_row; row < resident; row += n_row_groups)
-                add_row(ring.source[static_cast<long long>(row) * COLUMN_GROUPS + own_group], work.products[row - begin],
-                        total);
-        }
-        __syncthreads();
-        ring.fill(end);
+    const int n_turns = n_slots + 2 * MULTIPLY_WARPS;
+    auto* filled = reinterpret_cast<unsigned long long*>(shared_groups + n_slots * kChunkGroups);
+    auto *freed = filled + n_slots, *multiplied = freed + n_slots, *summed = multiplied + n_turns;
+    double* factors = reinterpret_cast<double*>(summed + n_turns);
+    double* shared_vector = factors + n_factors + (n_factors & 1);  // the workspace is at a multiple of 16 bytes
+    double* workspace = shared_vector + (kVectorInRegisters ? 0 : 4 * COLUMN_GROUPS);
+    if (!kVectorInRegisters) {
+        for (int j = threadIdx.x; j < 4 * COLUMN_GROUPS; j += blockDim.x) shared_vector[j] = kRaised * vector[j];
     }
-
-    // The ring is empty now: its memory takes the row groups' totals.
-    double* totals = reinterpret_cast<double*>(shared_groups);
-    if (own_row < n_row_groups) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) totals[(own_row * COLUMN_GROUPS + own_group) * 4 + j] = total[j];
-    }
+    const Pipeline pipeline{shared_groups, filled,    freed,   multiplied,            summed,
+                            factors,       n_slots,   n_factors, queries,             block_ptr[blockIdx.x],
+                            block_ptr[blockIdx.x + 1]};
+    pipeline.init();
     __syncthreads();
-    for (int column = threadIdx.x; column < 4 * COLUMN_GROUPS; column += blockDim.x) {
-        double sum = 0.0;
-        for (int row = 0; row < n_row_groups; ++row) sum += totals[row * COLUMN_GROUPS * 4 + column];
-        partial[static_cast<long long>(blockIdx.x) * COLUMN_GROUPS * 4 + column] = sum;
+
+    const int warp = threadIdx.x / kWarp;
+    if (warp < kFirstMultiplyWarp) {
+        const ColumnSum total = add(pipeline, features, scratch);
+        write_total(total, reinterpret_cast<double*>(shared_groups), partial);
+    } else if (warp < kFirstSumWarp) {
+        multiply(pipeline, vector, shared_vector, scratch);
+    } else if (warp < kFillWarp) {
+        sum(pipeline, {places, degree, ranks, document_weights}, workspace, scratch);
+    } else if (threadIdx.x % kWarp == 0) {
+        fill(pipeline, features);
     }
 }
+
+#endif

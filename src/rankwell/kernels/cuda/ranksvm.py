@@ -12,14 +12,18 @@ from rankwell.kernels.cuda.ranksvm_features import DenseFeatures, device_feature
 from rankwell.kernels.ranksvm_interface import PairData
 from rankwell.kernels.ranksvm_method import SumCosts, choose_method
 
-# Scans over a query, as the kernels make them: one for every 4 levels, or one for every bit of a level.
-SUM_COSTS = SumCosts(few_levels=4, few=1.0, fixed=0.0, per_level=0.25, tree_fixed=0.0, tree_per_bit=1.0)
+# Scans over a query, as the kernels make them: one for every 5 levels, or one for every bit of a level.
+SUM_COSTS = SumCosts(few_levels=5, few=1.0, fixed=0.0, per_level=0.2, tree_fixed=0.0, tree_per_bit=1.0)
 
 _THREADS = 256
-_FUSED_THREADS = 512
-_CHUNK_BYTES = 8192
+# Warps of the fused product's pipeline; one more fills the ring. 20 in all leave a thread 96 registers.
+_MULTIPLY_WARPS, _SUM_WARPS, _ADD_WARPS = 7, 4, 8
+_CHUNK_BYTES = 4608
+_LEVELS_PER_PASS = 5
 # Shared memory that kernels have beside what is asked for at launch.
-_STATIC_BYTES = 4096
+_STATIC_BYTES = 3072
+# A row of a query whose sums are in global memory takes the fused product about as long as so many others.
+_ROWS_PER_LONG_ROW = 3
 _NULL = np.uint64(0)
 
 
@@ -43,10 +47,11 @@ class CudaPairLoss:
         self._scale = cupy.ones(self.n_features) if data.column_scale is None else cupy.asarray(data.column_scale)
         self._queries = _Queries(data, self.method, cupy)
         self._support, self._support_at_trial = (_Support(data, self._queries, cupy) for _ in range(2))
+        self._order = cupy.zeros(len(data.levels), dtype=np.int32)
         self._products, self._factors = cupy.empty(len(data.levels)), cupy.empty(len(data.levels))
         self._losses = cupy.empty(len(sizes))
         self._fused = None
-        if fused and isinstance(self._features, DenseFeatures) and self._features.n_groups <= _FUSED_THREADS:
+        if fused and isinstance(self._features, DenseFeatures) and _can_fuse(self._features, cupy):
             self._fused = _FusedProduct(self._features, self._queries, cupy)
 
     def to_device(self, vector: np.ndarray) -> Any:
@@ -58,8 +63,8 @@ class CudaPairLoss:
     def loss_and_gradient(self, w: Any) -> tuple[float, Any]:
         queries, support = self._queries, self._support_at_trial
         self._features.products(self._padded(w * self._scale), self._products)
-        queries.sort(self._products, support.order)
-        queries.find_support(self._products, support, self._factors, self._losses)
+        queries.sort(self._products, self._order)
+        queries.find_support(self._products, self._order, support, self._factors, self._losses)
         gradient = self._unpadded(self._features.sum_rows(self._factors))
         return float(self._losses.sum()), 2.0 * self._scale * gradient
 
@@ -98,22 +103,19 @@ class CudaPairLoss:
 class _Support:
     """The support pairs at one w, by place in ascending order of score: see `ranksvm.cu`."""
 
-    order: Any
-    sorted_levels: Any
-    upper: Any
-    lower: Any
+    places: Any
     degree: Any
     ranks: Any
 
     def __init__(self, data: PairData, queries: _Queries, cupy: Any) -> None:
         n_docs = len(data.levels)
         # Zeros, because queries without pairs are never filled in.
-        self.order, self.sorted_levels, self.upper, self.lower = (cupy.zeros(n_docs, dtype=np.int32) for _ in range(4))
+        self.places = cupy.zeros((n_docs, 4), dtype=np.int32)
         self.degree = cupy.zeros(n_docs)
         self.ranks = cupy.empty(queries.n_ranks, dtype=np.int32)
 
     def arrays(self) -> tuple[Any, ...]:
-        return self.order, self.sorted_levels, self.upper, self.lower, self.degree, self.ranks
+        return self.places, self.degree, self.ranks
 
 
 class _Queries:
@@ -124,21 +126,24 @@ class _Queries:
         self.method = 0 if method == "direct" else 1
         self.n_queries = len(sizes)
         self.host_query_ptr = data.query_ptr
+        self.host_n_levels = data.n_levels
         self.query_ptr = cupy.asarray(data.query_ptr)
         self.levels, self.n_levels = cupy.asarray(data.levels), cupy.asarray(data.n_levels)
-        self.query_weights = cupy.ones(len(sizes)) if data.query_weights is None else cupy.asarray(data.query_weights)
+        self.host_query_weights = np.ones(len(sizes)) if data.query_weights is None else data.query_weights
+        self.query_weights = cupy.asarray(self.host_query_weights)
         self.document_weights = _NULL if data.document_weights is None else cupy.asarray(data.document_weights)
         # Queries of up to `capacity` documents have their workspace in shared memory, longer ones in `scratch`.
-        longest = int(sizes.max(initial=1))
-        self.capacity = min(longest, 512 if self.method == 0 else 1024)
+        self.capacity = min(int(sizes.max(initial=1)), 512 if self.method == 0 else 1024)
         needed = np.where(sizes > self.capacity, workspace_doubles(sizes), 0)
         offsets = np.concatenate(([0], np.cumsum(needed)))
-        self.scratch_ptr = cupy.asarray(np.where(needed > 0, offsets[:-1], -1).astype(np.int64))
+        self.host_scratch_ptr = np.where(needed > 0, offsets[:-1], -1).astype(np.int64)
+        self.scratch_ptr = cupy.asarray(self.host_scratch_ptr)
         self.scratch = cupy.empty(max(int(offsets[-1]), 1))
         bits = np.ceil(np.log2(np.maximum(data.n_levels, 1))).astype(np.int64)
         rank_offsets = np.concatenate(([0], np.cumsum(bits * (sizes + 1)))) * self.method
         self.n_ranks = int(rank_offsets[-1])
-        self.rank_ptr = cupy.asarray(rank_offsets[:-1].astype(np.int64))
+        self.host_rank_ptr = rank_offsets[:-1].astype(np.int64)
+        self.rank_ptr = cupy.asarray(self.host_rank_ptr)
         self._module = cuda_module("ranksvm", f"METHOD={self.method}")
         processors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
         self._grid = (max(1, min(self.n_queries, 16 * processors)),)
@@ -159,11 +164,11 @@ class _Queries:
             ),
         )
 
-    def find_support(self, products: Any, support: _Support, residuals: Any, losses: Any) -> None:
+    def find_support(self, products: Any, order: Any, support: _Support, residuals: Any, losses: Any) -> None:
         self._launch(
             "find_support",
             products,
-            support.order,
+            order,
             self.levels,
             self.query_ptr,
             self.n_levels,
@@ -172,11 +177,7 @@ class _Queries:
             self.scratch_ptr,
             self.rank_ptr,
             np.int32(self.n_queries),
-            support.sorted_levels,
-            support.upper,
-            support.lower,
-            support.degree,
-            support.ranks,
+            *support.arrays(),
             residuals,
             losses,
             self.scratch,
@@ -184,7 +185,17 @@ class _Queries:
 
     def subtract_partners(self, products: Any, support: _Support) -> None:
         self._launch(
-            "subtract_partners", products, *support.arrays(), *self.arrays(), np.int32(self.n_queries), self.scratch
+            "subtract_partners",
+            products,
+            *support.arrays(),
+            self.query_ptr,
+            self.n_levels,
+            self.query_weights,
+            self.document_weights,
+            self.scratch_ptr,
+            self.rank_ptr,
+            np.int32(self.n_queries),
+            self.scratch,
         )
 
     def curvature_factors(self, support: _Support, factors: Any) -> None:
@@ -192,7 +203,7 @@ class _Queries:
             self._grid,
             (_THREADS,),
             (
-                support.order,
+                support.places,
                 support.degree,
                 self.query_ptr,
                 self.n_levels,
@@ -201,17 +212,6 @@ class _Queries:
                 np.int32(self.n_queries),
                 factors,
             ),
-        )
-
-    def arrays(self) -> tuple[Any, ...]:
-        """The arrays that every product takes, in the kernels' order."""
-        return (
-            self.query_ptr,
-            self.n_levels,
-            self.query_weights,
-            self.document_weights,
-            self.scratch_ptr,
-            self.rank_ptr,
         )
 
     def _launch(self, name: str, *arguments: Any) -> None:
@@ -227,39 +227,41 @@ class _FusedProduct:
         self._features, self._queries = features, queries
         attributes = cupy.cuda.Device().attributes
         n_blocks = int(attributes["MultiProcessorCount"])
-        row_bytes = 4 * features.width
-        rows_per_chunk = max(1, _CHUNK_BYTES // row_bytes)
+        rows_per_chunk = max(1, _CHUNK_BYTES // (4 * features.width))
         module = cuda_module(
             "ranksvm",
             f"METHOD={queries.method}",
             f"COLUMN_GROUPS={features.n_groups}",
             f"ROWS_PER_CHUNK={rows_per_chunk}",
+            f"MULTIPLY_WARPS={_MULTIPLY_WARPS}",
+            f"SUM_WARPS={_SUM_WARPS}",
+            f"ADD_WARPS={_ADD_WARPS}",
         )
         self._kernel = module.get_function("hessian_vector")
-        own = 8 * int(workspace_doubles(queries.capacity)) + 8 * features.width + 8
         most = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC_BYTES
-        n_chunks = -(-features.n_docs // rows_per_chunk)
-        self._n_slots = max(2, min(n_chunks + 1, (most - own) // (rows_per_chunk * row_bytes + 8)))
-        # At the end the ring's memory takes the totals of up to _FUSED_THREADS threads.
-        ring = max(self._n_slots * rows_per_chunk * row_bytes, 32 * _FUSED_THREADS)
-        self._shared = ring + 8 * (self._n_slots + 1) + own
+        self._n_slots, self._n_factors, self._shared = _divide_memory(features, queries, rows_per_chunk, most)
         self._kernel.max_dynamic_shared_size_bytes = self._shared
-        self._block_ptr = cupy.asarray(share_queries(queries.host_query_ptr, n_blocks))
+        with_pairs = queries.host_n_levels > 1
+        records = _describe_queries(queries)[with_pairs]
+        costs = np.where(records["scratch"] >= 0, _ROWS_PER_LONG_ROW, 1) * records["n"]
+        self._records = cupy.asarray(records.view(np.int64))
+        self._block_ptr = cupy.asarray(share_queries(np.concatenate(([0], np.cumsum(costs))), n_blocks))
         self._partial = cupy.empty((n_blocks, features.width))
 
     def multiply(self, vector: Any, support: _Support) -> Any:
         """Xᵀ AᵀA X·vector, cupy float64 (width,)."""
         self._kernel(
             (len(self._partial),),
-            (_FUSED_THREADS,),
+            (32 * (_MULTIPLY_WARPS + _SUM_WARPS + _ADD_WARPS + 1),),
             (
                 self._features.rows,
                 vector,
                 *support.arrays(),
-                *self._queries.arrays(),
+                self._queries.document_weights,
+                self._records,
                 self._block_ptr,
-                np.int64(self._features.n_docs),
                 np.int32(self._n_slots),
+                np.int32(self._n_factors),
                 self._queries.scratch,
                 self._partial,
             ),
@@ -268,6 +270,47 @@ class _FusedProduct:
         return self._partial.sum(axis=0)
 
 
+def _can_fuse(features: DenseFeatures, cupy: Any) -> bool:
+    """Bulk copies need compute capability 9.0, and a row as many threads as it has groups of 4 features."""
+    return features.n_groups <= 32 * _ADD_WARPS and int(cupy.cuda.Device().compute_capability) >= 90
+
+
+def _describe_queries(queries: _Queries) -> np.ndarray:
+    """`Query` of `ranksvm.cu` for every query."""
+    fields = ("start", "i8"), ("scratch", "i8"), ("ranks", "i8"), ("weight", "f8"), ("n", "i4"), ("n_levels", "i4")
+    records = np.zeros(queries.n_queries, dtype=list(fields))
+    records["start"] = queries.host_query_ptr[:-1]
+    records["scratch"] = queries.host_scratch_ptr
+    records["ranks"] = queries.host_rank_ptr
+    records["weight"] = queries.host_query_weights
+    records["n"] = np.diff(queries.host_query_ptr)
+    records["n_levels"] = queries.host_n_levels
+    return records
+
+
+def _divide_memory(features: DenseFeatures, queries: _Queries, rows_per_chunk: int, most: int) -> tuple[int, int, int]:
+    """Slots of the ring, rows whose factors have a place, and bytes in all: shared memory of `hessian_vector`.
+
+    Factors of a query are needed until it is added, while the ring fills with rows behind it. So there is room for a
+    query of `capacity` documents, and for as many rows again as are in the ring or in a longer query that passes
+    through it.
+    """
+    capacity = queries.capacity
+    workspace = 8 * capacity + 2
+    if queries.method == 0:
+        passes = -(-int(queries.host_n_levels.max(initial=1)) // _LEVELS_PER_PASS)
+        workspace = 5 * (capacity + 1) + (2 * capacity if passes > 1 else 0)
+    # The workspace, the vector, barriers of queries, and a number for alignment.
+    own = 8 * (workspace + features.width + 4 * _MULTIPLY_WARPS + 1)
+    # A slot: rows of X, barriers of the chunk and of a query.
+    slot = rows_per_chunk * 4 * features.width + 4 * 8
+    n_slots = min((most - own - 16 * capacity) // slot, (most - own - 8 * capacity) // (slot + 8 * rows_per_chunk))
+    n_slots = max(_MULTIPLY_WARPS, n_slots)
+    n_factors = capacity + max(capacity, n_slots * rows_per_chunk)
+    # At the end the ring's memory takes the totals of the threads that add.
+    return n_slots, n_factors, max(n_slots * slot, 32 * 32 * _ADD_WARPS) + 8 * n_factors + own
+
+
 def workspace_doubles(n_docs: Any) -> Any:
     """The size of a query's workspace, an even number: see `workspace_at` in `ranksvm.cu`."""
-    return 9 * n_docs + 4 + (n_docs & 1)
+    return 9 * n_docs + 6 + (n_docs & 1)

@@ -70,7 +70,8 @@ extern "C" __global__ void add_rows(const float4* __restrict__ features, const d
 }
 
 // factors[row] = what the row's square counts in the diagonal: its partners' weight times its own.
-extern "C" __global__ void curvature_factors(const int* __restrict__ order, const double* __restrict__ degree,
+// `places` are those of ranksvm.cu, of which each one's first number is its row.
+extern "C" __global__ void curvature_factors(const int4* __restrict__ places, const double* __restrict__ degree,
                                              const long long* __restrict__ query_ptr, const int* __restrict__ n_levels,
                                              const double* __restrict__ query_weights,
                                              const double* __restrict__ document_weights, int n_queries,
@@ -79,7 +80,7 @@ extern "C" __global__ void curvature_factors(const int* __restrict__ order, cons
         const long long start = query_ptr[query], end = query_ptr[query + 1];
         const bool has_pairs = n_levels[query] > 1;
         for (long long place = start + threadIdx.x; place < end; place += blockDim.x) {
-            const long long row = has_pairs ? start + order[place] : place;
+            const long long row = has_pairs ? start + places[place].x : place;
             const double weight = query_weights[query] * (document_weights ? document_weights[row] : 1.0);
             factors[row] = has_pairs ? weight * degree[place] : 0.0;
         }

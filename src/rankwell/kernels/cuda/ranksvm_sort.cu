@@ -76,7 +76,7 @@ extern "C" __global__ void sort_queries(
     const double* __restrict__ products,        // n_docs
     const long long* __restrict__ query_ptr,    // n_queries + 1
     const int* __restrict__ n_levels,           // n_queries; queries with one level need no order
-    const long long* __restrict__ scratch_ptr,  // n_queries: 9 n + 4 doubles for a query longer than CAPACITY
+    const long long* __restrict__ scratch_ptr,  // n_queries: 9 n + 6 doubles for a query longer than CAPACITY
     int n_queries,
     double* scratch,
     int* order) {  // n_docs, out: the row behind each place, from the query's first
