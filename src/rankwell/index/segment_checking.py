@@ -148,6 +148,10 @@ def _wrong_totals(segment: Segment, total: np.ndarray, distinct: np.ndarray) -> 
     if tuple(by_column.sum(axis=0).tolist()) != segment.tokens:
         yield f"tokens are noted as {segment.tokens}, the posting lists have {tuple(by_column.sum(axis=0).tolist())}"
     if segment.n_streams > 1:
+        differs = np.flatnonzero(by_column[:, :-1].sum(axis=1) != by_column[:, -1])
+        if len(differs):
+            doc, whole, streams = int(differs[0]), by_column[differs[0], -1], by_column[differs[0], :-1].sum()
+            yield f"document {doc:,} has {whole:,} words as a whole, its streams have {streams:,}"
         occurrences = segment["lists.occurrences"].reshape(segment.n_terms, segment.lists_per_term)
         documents = segment["lists.doc_freq"].reshape(segment.n_terms, segment.lists_per_term).astype(np.int64)
         streams, whole = documents[:, :-1], documents[:, -1]
