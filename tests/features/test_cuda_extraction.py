@@ -1,5 +1,7 @@
 """Extraction on a CUDA device against the CPU's, and scores of hits without features in between."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from tests.features.random_hits import FIVE_STREAMS, hits_of_documents, random_documents, random_hits, scattered_hits
@@ -117,6 +119,18 @@ def test_rankers_from_the_cache():
         scores = extractor.score(hits, cache.get(name, lambda name=name: rankers[name]))
         np.testing.assert_allclose(scores, RankerEvaluator(rankers[name]).score(rows), rtol=1e-6)
     assert cache.nbytes <= 2.5 * size
+
+
+def test_threads_share_a_ranker():
+    evaluator = CudaRankerEvaluator(trees_over(MSLR, 4))
+    extractors = [CudaFeatureExtractor(MSLR), CudaFeatureExtractor(MSLR)]
+    batches = [random_hits(seed, n_docs=20 + 30 * seed) for seed in range(4)]
+    expected = [extractors[0].score(hits, evaluator) for hits in batches]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            found = pool.map(lambda i: extractors[i % 2].score(batches[i], evaluator), range(4))
+            for scores, alone in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(scores, alone)
 
 
 def test_a_ranker_of_other_features_is_refused():

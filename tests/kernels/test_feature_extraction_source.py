@@ -13,6 +13,7 @@ import pytest
 from tests.features.random_hits import FIVE_STREAMS, hits_of_documents, random_documents, random_hits, scattered_hits
 
 import rankwell
+from rankwell.errors import DataError
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import make_feature_set
 from rankwell.kernels.cpu.feature_extraction import weigh_terms
@@ -104,3 +105,9 @@ def test_some_features_and_other_parameters(library):
     hits = random_hits(77)
     assert_same_as_the_cpu(library, hits, make_feature_set("full", FIVE_STREAMS, ("rank", "age"), parameters))
     assert_same_as_the_cpu(library, hits, make_feature_set("mslr", FIVE_STREAMS))
+
+
+def test_a_batch_too_large_for_a_device_is_refused():
+    arrays = random_hits(1).for_kernels()._replace(query_ptr=np.array([0, 2**20 + 1]))
+    with pytest.raises(DataError, match="may have 1048576 candidates and 4294967295 hits, got 1048577 and"):
+        pack(arrays, [], lambda n_bytes: np.empty(n_bytes, np.uint8))

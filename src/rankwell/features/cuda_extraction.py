@@ -23,13 +23,10 @@ from rankwell.kernels.cuda.graph import LaunchGraphs, size_class
 from rankwell.kernels.feature_rules import FeatureColumns
 from rankwell.scoring.cuda_evaluation import CudaRankerEvaluator
 
-_ONE_AT_A_TIME = threading.Lock()
-
 
 def extract_on_cuda(hits: Hits, feature_set: FeatureSet) -> np.ndarray:
-    """`CudaFeatureExtractor.extract`, with extractors of the last feature sets kept; any number of threads may ask."""
-    with _ONE_AT_A_TIME:
-        return _extractor(feature_set).extract(hits)
+    """`CudaFeatureExtractor.extract`, with the extractors of the last feature sets kept."""
+    return _extractor(feature_set).extract(hits)
 
 
 @lru_cache(maxsize=8)
@@ -41,13 +38,15 @@ class CudaFeatureExtractor:
     """A feature set made ready for the device.
 
     The same features as `rankwell.features.extraction.extract`: to the bit, except that logarithms of language models
-    and functions in expressions may differ in the last place of float64. One extractor serves one thread at a time.
+    and functions in expressions may differ in the last place of float64. Any number of threads may ask: it serves one
+    at a time.
     """
 
     def __init__(self, feature_set: FeatureSet) -> None:
         self.feature_set = feature_set
         self._buffers = Buffers()
         self._graphs = LaunchGraphs()
+        self._lock = threading.Lock()
         self._columns: dict[tuple[tuple[str, ...], tuple[str, ...]], FeatureColumns] = {}
         self._expressions = [_upload_level(level) for level in feature_set.expressions]
 
@@ -58,7 +57,7 @@ class CudaFeatureExtractor:
         rows = cupyx.empty_pinned((hits.n_candidates, len(self.feature_set)), dtype=np.float32)
         if rows.size == 0:
             return rows
-        with self._graphs.stream as stream:
+        with self._lock, self._graphs.stream as stream:
             batch = self._send(hits)
             on_device = self._buffers.device("rows", (batch.size, len(self.feature_set)), np.float32)
 
@@ -79,7 +78,7 @@ class CudaFeatureExtractor:
             )
         if hits.n_candidates == 0:
             return np.empty(0)
-        with self._graphs.stream as stream:
+        with self._lock, evaluator.lock, self._graphs.stream as stream:
             batch = self._send(hits)
             scores = self._buffers.pinned("scores", (batch.size,), np.float64)
 
@@ -90,7 +89,7 @@ class CudaFeatureExtractor:
 
             self._graphs.run(("score", evaluator.generation, n_rounds, *self._key(batch)), launch)
             stream.synchronize()
-        return scores[: hits.n_candidates].copy()
+            return scores[: hits.n_candidates].copy()
 
     def _send(self, hits: Hits) -> _Batch:
         """Start the copy of a batch to the device."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -28,17 +29,20 @@ class CudaRankerEvaluator:
     """A description on the device, ready to score.
 
     The same results as `RankerEvaluator`: trees, linear and bucket inputs and sums to the bit, logarithms and
-    exponentials to the last places. One evaluator serves one thread at a time.
+    exponentials to the last places. Any number of threads may call `score`: it serves one at a time.
 
     Attributes
     ----------
     nbytes : int
         Device memory that the ranker itself takes.
     feature_names : tuple of str
+    lock : threading.Lock
+        Held by `score`; to be held around `normalise` and `launch`, and until what they launched is done.
     """
 
     def __init__(self, description: RankerDescription) -> None:
         self.feature_names = description.feature_names
+        self.lock = threading.Lock()
         self.n_features = description.n_features
         self.nbytes = 0
         self._n_inputs = description.n_inputs
@@ -75,7 +79,7 @@ class CudaRankerEvaluator:
             return np.empty(0)
         self._check_rounds(n_rounds)
         n_docs, size = len(rows), size_class(len(rows))
-        with self._graphs.stream as stream:
+        with self.lock, self._graphs.stream as stream:
             on_device = self._buffers.device("rows", (size, self.n_features), np.float32)
             scores = self._buffers.pinned("scores", (size,), np.float64)
 
@@ -85,10 +89,13 @@ class CudaRankerEvaluator:
             on_device[:n_docs].set(np.ascontiguousarray(rows, dtype=np.float32), stream=stream)
             self._graphs.run(("to the host", size, n_rounds, self.generation), launch)
             stream.synchronize()
-        return scores[:n_docs].copy()
+            return scores[:n_docs].copy()
 
     def score_on_device(self, rows: Any, *, n_rounds: int | None = None) -> Any:
-        """The same for a CuPy array of rows: the scores stay on the device, in an array that is used again."""
+        """The same for a CuPy array of rows: the scores stay on the device, in an array that is used again.
+
+        One thread at a time, and its scores must have been used before the next call.
+        """
         import cupy
 
         self._check_rounds(n_rounds)

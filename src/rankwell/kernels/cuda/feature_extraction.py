@@ -37,7 +37,7 @@ _FROM_HITS: dict[str, Any] = {
     "cell_ptr": np.uint32,
     "positions": np.int32,
 }
-_MOST_HITS = 2**32 - 1
+_MOST_CANDIDATES, _MOST_HITS = 2**20, 2**32 - 1
 
 
 def pack(hits: HitArrays, weights: Sequence[np.ndarray], room: Callable[[int], np.ndarray]) -> np.ndarray:
@@ -53,9 +53,11 @@ def pack(hits: HitArrays, weights: Sequence[np.ndarray], room: Callable[[int], n
     -------
     uint8 (n_bytes,), what `room` gave
     """
-    if len(hits.positions) > _MOST_HITS:
+    n_candidates, n_hits = int(hits.query_ptr[-1]), len(hits.positions)
+    if n_candidates > _MOST_CANDIDATES or n_hits > _MOST_HITS:
         raise DataError(
-            f"a batch for a CUDA device may have {_MOST_HITS} hits, got {len(hits.positions)}: pass fewer queries."
+            f"a batch for a CUDA device may have {_MOST_CANDIDATES} candidates and {_MOST_HITS} hits, got "
+            f"{n_candidates} and {n_hits}: pass fewer queries at a time."
         )
     parts = [(getattr(hits, name), np.dtype(dtype)) for name, dtype in _FROM_HITS.items()]
     parts += [(array, np.dtype(np.float64)) for array in weights]
@@ -64,7 +66,7 @@ def pack(hits: HitArrays, weights: Sequence[np.ndarray], room: Callable[[int], n
         starts.append(end)
         end += -(-len(array) * dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
     packed = room(end)
-    header = (int(hits.query_ptr[-1]), len(hits.query_ptr) - 1, *starts)
+    header = (n_candidates, len(hits.query_ptr) - 1, *starts)
     packed[: 8 * len(header)].view(np.int64)[:] = header
     for (array, dtype), start in zip(parts, starts, strict=True):
         np.copyto(packed[start : start + len(array) * dtype.itemsize].view(dtype), array, casting="unsafe")
