@@ -53,7 +53,7 @@ def _loader(bits: int) -> Any:
 _load16, _load32 = _loader(16), _loader(32)
 
 
-@kernel
+@kernel(forceinline=True)
 def load_value(values, place, code, j):
     """Value `j` of a run of equally wide values that begins at byte `place`; code 0, 1, 2 is 1, 2, 4 bytes."""
     if code == 0:
@@ -95,14 +95,14 @@ def _block_loader(bits: int) -> Any:
 _load_block8, _load_block16, _load_block32 = _block_loader(8), _block_loader(16), _block_loader(32)
 
 
-@kernel
+@kernel(forceinline=True)
 def load_values(values, place, code, add, count, out):
     """out[j] = value j + add, for j < count; out : uint32 or int32"""
     for j in range(count):
         out[j] = load_value(values, place, code, j) + add
 
 
-@kernel
+@kernel(forceinline=True)
 def load_block(values, place, code, add, count, out):
     """The same for count <= 128 and out of 128 or more, where what lies behind `count` becomes anything."""
     if place + (BLOCK << code) > len(values):
@@ -115,19 +115,19 @@ def load_block(values, place, code, add, count, out):
         _load_block32(values, place, np.uint32(add), out)
 
 
-@kernel
+@kernel(forceinline=True)
 def block_size(arrays, list_number, block):
     """How many postings a block of a list holds: 128, or what is left for the last one."""
     return min(BLOCK, np.int64(arrays.doc_freq[list_number]) - BLOCK * (block - arrays.first_block[list_number]))
 
 
-@kernel
+@kernel(forceinline=True)
 def block_base(arrays, list_number, block):
     """The document that a block's differences count from."""
     return np.int64(0) if block == arrays.first_block[list_number] else np.int64(arrays.last_doc[block - 1]) + 1
 
 
-@kernel
+@kernel(forceinline=True)
 def block_documents(arrays, list_number, block, out):
     """Write a block's documents, ascending, to out (uint32 or int32, 128 or more); returns how many."""
     count = block_size(arrays, list_number, block)
@@ -136,7 +136,7 @@ def block_documents(arrays, list_number, block, out):
     return count
 
 
-@kernel
+@kernel(forceinline=True)
 def block_frequencies(arrays, block, count, out):
     """Write a block's `count` frequencies to out (uint32 or int32, 128 or more)."""
     code = arrays.widths[block] & 3
@@ -144,14 +144,14 @@ def block_frequencies(arrays, block, count, out):
     load_block(arrays.postings, place, arrays.widths[block] >> 2 & 3, 1, count, out)
 
 
-@kernel
+@kernel(forceinline=True)
 def frequency_in_block(arrays, block, count, j):
     """The frequency of posting `j` of a block with `count` postings."""
     place = arrays.data[block] + (count << (arrays.widths[block] & 3))
     return load_value(arrays.postings, place, arrays.widths[block] >> 2 & 3, j) + 1
 
 
-@kernel
+@kernel(forceinline=True)
 def find_in_block(arrays, list_number, block, doc):
     """The place of a document in a block, or -1; the block's last document must be `doc` or a later one."""
     base = block_base(arrays, list_number, block)
@@ -169,7 +169,7 @@ def find_in_block(arrays, list_number, block, doc):
     return low if load_value(arrays.postings, place, code, low) == wanted else np.int64(-1)
 
 
-@kernel
+@kernel(forceinline=True)
 def seek_block(last_doc, block, stop, doc):
     """The first block in [block, stop) whose last document is `doc` or a later one; `stop` where there is none.
 
@@ -191,7 +191,7 @@ def seek_block(last_doc, block, stop, doc):
     return low
 
 
-@kernel
+@kernel(forceinline=True)
 def block_positions(block_starts, positions, widths, block, frequencies, j, out):
     """Write the positions of posting `j` of a block, ascending, to out (int32, long enough); returns how many.
 

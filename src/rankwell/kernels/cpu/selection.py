@@ -20,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.posting_blocks import block_base, block_documents
+from rankwell.kernels.cpu.posting_blocks import BLOCK, block_base, block_documents
 from rankwell.kernels.cpu.selection_best import count_above, finish, offer, open_best
+from rankwell.kernels.cpu.selection_lanes import LANES, lanes_above, lowest_bit
 from rankwell.kernels.cpu.selection_lists import (
     CHUNK,
     WINDOW,
@@ -77,7 +78,7 @@ class WindowArrays(NamedTuple):
     slots: np.ndarray
 
 
-@kernel
+@kernel(forceinline=True)
 def _open_window(n_terms):
     chunks = WINDOW // CHUNK
     return WindowArrays(
@@ -94,7 +95,7 @@ def _open_window(n_terms):
     )
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", forceinline=True)
 def _bound_terms(arrays, scoring, query, k1, lists, window, start, stop):
     """Set the bounds of every term in the window; returns what a document can reach, -1 where none can qualify."""
     n_columns, fielded = scoring.norms.shape[0], len(query.column_weights) > 0
@@ -114,7 +115,7 @@ def _bound_terms(arrays, scoring, query, k1, lists, window, start, stop):
     return total
 
 
-@kernel
+@kernel(forceinline=True)
 def _essential_terms(window, threshold, prune):
     """How many terms make candidates; the others together stay below the threshold. Fills `window.rest`."""
     n_terms = len(window.bounds)
@@ -127,26 +128,32 @@ def _essential_terms(window, threshold, prune):
     return essential
 
 
-@kernel
+@kernel(forceinline=True)
 def _scan_list(arrays, scoring, query, lists, window, term, start, stop, cut):
     """Candidates from the only term that makes any: its postings above `cut`, in place; returns how many."""
     n, weight = 0, query.weights[term]
     block, end = lists.cursor[term], lists.stop[term]
     documents, parts = lists.documents[term], lists.parts[term]
-    anyone = len(query.allowed) == 0
+    anyone, least = len(query.allowed) == 0, max(cut, 0.0)
     while block < end and block_base(arrays, lists.numbers[term], block) < stop:
         if weight * scoring.block_bounds[block] > cut:
             count = decode(arrays, scoring.norms[0], False, lists, term, block)
-            for j in range(count):
-                doc, total = documents[j], weight * parts[j]
-                if total > cut and start <= doc and doc < stop and (anyone or query.allowed[doc]):
-                    window.candidates[n], window.reached[n] = doc, total
-                    n += 1
+            for j in range(BLOCK):
+                window.shares[j] = weight * parts[j] if j < count else 0.0
+            for low in range(0, BLOCK, LANES):
+                above = lanes_above(window.shares, low, least)
+                while above:
+                    j = low + lowest_bit(above)
+                    above &= above - np.uint64(1)
+                    doc = np.int64(documents[j])
+                    if start <= doc and doc < stop and (anyone or query.allowed[doc]):
+                        window.candidates[n], window.reached[n] = doc, window.shares[j]
+                        n += 1
         block += 1
     return n
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", forceinline=True)
 def _add_streams(arrays, scoring, query, k1, lists, window, term, start, stop):
     """Add BM25F's share of a term to the totals: its streams are summed first, then saturated."""
     n_columns = scoring.norms.shape[0]
@@ -165,29 +172,27 @@ def _add_streams(arrays, scoring, query, k1, lists, window, term, start, stop):
                     window.stream_totals[i] = 0.0
 
 
-@kernel
+@kernel(forceinline=True)
 def _gather_candidates(query, window, start, cut):
     """Candidates from the totals: those above `cut`; clears the totals, returns how many."""
-    n, anyone = 0, len(query.allowed) == 0
-    bits, least = window.totals.view(np.int64), np.array([max(cut, 0.0)]).view(np.int64)[0]
+    n, anyone, least = 0, len(query.allowed) == 0, max(cut, 0.0)
     for chunk in range(len(window.touched)):
         if window.touched[chunk]:
             window.touched[chunk] = 0
             low = chunk * CHUNK
-            # Positive float64 compare as integers do, and a maximum of integers becomes vectors.
-            most = np.int64(0)
-            for i in range(CHUNK):
-                most = max(most, bits[low + i])
-            if most > least:
-                for i in range(low, low + CHUNK):
-                    if bits[i] > least and (anyone or query.allowed[start + i]):
-                        window.candidates[n], window.reached[n] = start + i, window.totals[i]
-                        n += 1
-            window.totals[low : low + CHUNK] = 0.0
+            above = lanes_above(window.totals, low, least)
+            while above:
+                place = low + lowest_bit(above)
+                above &= above - np.uint64(1)
+                if anyone or query.allowed[start + place]:
+                    window.candidates[n], window.reached[n] = start + place, window.totals[place]
+                    n += 1
+            for i in range(np.uint64(low), np.uint64(low + CHUNK)):
+                window.totals[i] = 0.0
     return n
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", forceinline=True)
 def _make_candidates(arrays, scoring, query, k1, lists, window, start, stop, total, essential, threshold, prune):
     """Candidates of a window from the first `essential` terms; returns how many."""
     n_terms, fielded = len(query.weights), len(query.column_weights) > 0
@@ -213,7 +218,7 @@ def _make_candidates(arrays, scoring, query, k1, lists, window, start, stop, tot
     return _gather_candidates(query, window, start, cut)
 
 
-@kernel
+@kernel(forceinline=True)
 def _make_required(arrays, driver, query, window, start, stop):
     """Candidates from a required term's list: its documents in the window; returns how many.
 
@@ -223,9 +228,9 @@ def _make_required(arrays, driver, query, window, start, stop):
     while block < driver.stop[0] and block_base(arrays, driver.numbers[0], block) < stop:
         if arrays.last_doc[block] >= start:
             if driver.decoded[0] != block:
-                driver.count[0] = block_documents(arrays, driver.numbers[0], block, driver.documents[0])
+                driver.size[0] = block_documents(arrays, driver.numbers[0], block, driver.documents[0])
                 driver.decoded[0] = block
-            for j in range(driver.count[0]):
+            for j in range(driver.size[0]):
                 doc = driver.documents[0, j]
                 if start <= doc and doc < stop and (anyone or query.allowed[doc]):
                     window.candidates[n], window.reached[n] = doc, 0.0
@@ -236,7 +241,7 @@ def _make_required(arrays, driver, query, window, start, stop):
     return n
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", forceinline=True)
 def _look_up_term(arrays, scoring, query, k1, lists, window, term, n, start, threshold):
     """Add a term's share to the candidates and drop those that cannot make it; returns how many are left."""
     n_columns, fielded = scoring.norms.shape[0], len(query.column_weights) > 0
@@ -264,7 +269,7 @@ def _look_up_term(arrays, scoring, query, k1, lists, window, term, n, start, thr
     return kept
 
 
-@kernel
+@kernel(forceinline=True)
 def _search_windows(arrays, scoring, query, k1, driver_number, step, prune, best, size, threshold, doc_base):
     """Search every `step`-th window; returns the number of documents in `best` and the threshold."""
     n_terms, n_docs = len(query.weights), scoring.norms.shape[1]
@@ -290,7 +295,7 @@ def _search_windows(arrays, scoring, query, k1, driver_number, step, prune, best
     return size, threshold
 
 
-@kernel
+@kernel(forceinline=True)
 def _guess_threshold(arrays, scoring, query, k1, driver_number, k):
     """A score that the k-th best document very likely beats: the r-th best of every SAMPLED-th window, 0 for none.
 
@@ -303,7 +308,7 @@ def _guess_threshold(arrays, scoring, query, k1, driver_number, k):
     return finish(best, size, threshold)[1] if size >= r else 0.0
 
 
-@kernel
+@kernel(forceinline=True)
 def select(arrays, scoring, query, k1, driver_number, prune, best, size, threshold, doc_base):
     """Offer the documents of a segment to `best`, in ascending order.
 

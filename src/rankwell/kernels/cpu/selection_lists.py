@@ -24,7 +24,7 @@ from rankwell.kernels.cpu.selection_parts import block_parts, posting_part
 
 WINDOW = 4096
 _CHUNK_BITS = np.uint64(6)
-CHUNK = 1 << int(_CHUNK_BITS)  # documents of a window that are looked at, or not, together
+CHUNK = 64  # documents of a window that are looked at, or not, together
 # A list whose blocks span more documents than this on average is bounded by its postings in a window, not its blocks.
 SPARSE = 2048
 # From this many candidates in a block on, its documents are decoded; fewer are looked up one by one.
@@ -37,7 +37,7 @@ class ListCursors(NamedTuple):
     numbers : int64, the list's number in the segment, -1 where the segment has none
     cursor, stop : int64, the first block that reaches into the window, and the block after the list's last
     sparse : bool
-    decoded, count : int64, the block that lies decoded in `documents` and `parts` (-1: none), and its postings
+    decoded, size : int64, the block that lies decoded in `documents` and `parts` (-1: none), and its postings
     place : int64, the first of them that is not before the window (lists that are `sparse`)
     documents : uint32 (n, 128); parts : float64 (n, 128)
     frequencies : uint32 (128,), scratch
@@ -48,14 +48,14 @@ class ListCursors(NamedTuple):
     stop: np.ndarray
     sparse: np.ndarray
     decoded: np.ndarray
-    count: np.ndarray
+    size: np.ndarray
     place: np.ndarray
     documents: np.ndarray
     parts: np.ndarray
     frequencies: np.ndarray
 
 
-@kernel
+@kernel(forceinline=True)
 def open_lists(arrays, numbers, n_docs):
     """Cursors at the beginning of lists; numbers : int64 (n,), the lists' numbers."""
     n = len(numbers)
@@ -78,19 +78,19 @@ def open_lists(arrays, numbers, n_docs):
     )
 
 
-@kernel
+@kernel(forceinline=True)
 def decode(arrays, norms, fielded, lists, i, block):
     """See that `block` lies decoded for list i; returns how many postings it has."""
     if lists.decoded[i] != block:
-        lists.count[i] = block_parts(
+        lists.size[i] = block_parts(
             arrays, lists.numbers[i], block, norms, fielded, lists.documents[i], lists.frequencies, lists.parts[i]
         )
         lists.decoded[i] = block
         lists.place[i] = 0
-    return lists.count[i]
+    return lists.size[i]
 
 
-@kernel
+@kernel(forceinline=True)
 def bound_in_window(arrays, norms, bounds, fielded, lists, i, start, stop):
     """Move list i's cursor to the window of documents [start, stop); returns its largest part there at most.
 
@@ -116,7 +116,7 @@ def bound_in_window(arrays, norms, bounds, fielded, lists, i, start, stop):
     return bound
 
 
-@kernel
+@kernel(forceinline=True)
 def _bound_of_postings(arrays, norms, fielded, lists, i, start, stop):
     """The largest part of the postings in the window of the cursor's block."""
     count = decode(arrays, norms, fielded, lists, i, lists.cursor[i])
@@ -132,7 +132,7 @@ def _bound_of_postings(arrays, norms, fielded, lists, i, start, stop):
     return bound
 
 
-@kernel
+@kernel(forceinline=True)
 def add_list(arrays, norms, bounds, fielded, lists, i, start, stop, factor, least, totals, touched):
     """totals[d − start] += factor · part for every posting in the window, except in blocks whose largest part is
     `least` or less; touched[chunk] = 1 for each chunk of documents that was added to.
@@ -142,29 +142,26 @@ def add_list(arrays, norms, bounds, fielded, lists, i, start, stop, factor, leas
     first = np.uint32(start)
     while block < end and block_base(arrays, lists.numbers[i], block) < stop:
         if bounds[block] > least:
-            count = decode(arrays, norms, fielded, lists, i, block)
-            low, high = 0, count
-            if block == lists.cursor[i]:
-                low = _count_before(documents, count, start)
-            if arrays.last_doc[block] >= stop:
-                high = _count_before(documents, count, stop)
-            for j in range(low, high):
-                place = documents[j] - first
-                totals[place] += factor * parts[j]
-                touched[place >> _CHUNK_BITS] = 1
+            count = np.uint64(decode(arrays, norms, fielded, lists, i, block))
+            # Unsigned, as the documents are: no test for counting from the end.
+            low = np.uint64(lists.place[i]) if lists.sparse[i] else np.uint64(0)
+            if block_base(arrays, lists.numbers[i], block) >= start and arrays.last_doc[block] < stop:
+                for j in range(count):
+                    place = documents[j] - first
+                    totals[place] += factor * parts[j]
+                    touched[place >> _CHUNK_BITS] = 1
+            else:
+                for j in range(low, count):
+                    place = documents[j] - first  # far above WINDOW for a document before the window
+                    if place < np.uint64(WINDOW):
+                        totals[place] += factor * parts[j]
+                        touched[place >> _CHUNK_BITS] = 1
+                    elif documents[j] >= stop:
+                        break
         block += 1
 
 
-@kernel
-def _count_before(documents, count, doc):
-    """How many of the first `count` documents are before `doc`."""
-    before, limit = 0, np.uint32(doc)
-    for j in range(count):
-        before += documents[j] < limit
-    return before
-
-
-@kernel
+@kernel(forceinline=True)
 def look_up_list(arrays, norms, bounds, fielded, lists, i, start, candidates, n, factor, reached, least, slots, shares):
     """shares[c] += factor · part for each candidate that list i has, unless reached[c] + factor · bound is `least` or
     less, with the bound of the block where it would be.
@@ -200,7 +197,7 @@ def look_up_list(arrays, norms, bounds, fielded, lists, i, start, candidates, n,
         c = run
 
 
-@kernel
+@kernel(forceinline=True)
 def _mark_places(arrays, lists, i, block, count, start, slots):
     """slots[d − start] = the place in its block of each posting in the window; other slots keep what they had."""
     documents = lists.documents[i]

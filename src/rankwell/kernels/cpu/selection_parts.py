@@ -31,7 +31,7 @@ class ScoringArrays(NamedTuple):
     list_bounds: np.ndarray
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", forceinline=True)
 def length_norm(length, fielded, k1, b, average):
     """The norm of a document with that many words in the list's column."""
     relative = (1.0 - b) + b * (np.float64(length) / average)
@@ -40,14 +40,14 @@ def length_norm(length, fielded, k1, b, average):
     return k1 * relative
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", forceinline=True)
 def length_norms(lengths, column, n_columns, fielded, k1, b, average, out):
     """out[d] = the norm of document d; lengths : int32 (n_docs · n_columns,), document-major"""
     for doc in range(len(out)):
         out[doc] = length_norm(lengths[doc * n_columns + column], fielded, k1, b, average)
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", forceinline=True)
 def posting_part(frequency, norm, fielded):
     """The part of one posting."""
     if fielded:
@@ -55,13 +55,13 @@ def posting_part(frequency, norm, fielded):
     return 1.0 / (1.0 + norm * (1.0 / np.float64(frequency)))
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", forceinline=True)
 def saturated(x, k1):
     """BM25F's share of w: 1 / (1 + k1/x), which is x / (k1 + x)."""
     return 1.0 / (1.0 + k1 / x)
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", forceinline=True)
 def block_parts(arrays, list_number, block, norms, fielded, documents, frequencies, parts):
     """Write a block's documents (uint32), frequencies (uint32) and parts (float64); returns how many.
 
@@ -81,7 +81,7 @@ def block_parts(arrays, list_number, block, norms, fielded, documents, frequenci
     return count
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", forceinline=True)
 def bound_list(arrays, list_number, fielded, k1, b, average, block_bounds, list_bounds):
     """Find the largest part of every block of a list, and of the list, from the blocks' impacts."""
     largest = 0.0

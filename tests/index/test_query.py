@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from rankwell import ParameterError
+from rankwell.index.analysis import Analysis
+from rankwell.index.query import MOST_TERMS, Phrase, Query, parse_query
+
+PLAIN = Analysis()
+
+
+def test_words_in_order_with_their_frequencies() -> None:
+    query = parse_query("Oil prices, oil!", PLAIN)
+    assert query == Query(terms=(b"oil", b"prices"), frequencies=(2, 1), words=(0, 1, 0), places=(0, 1, 2))
+
+
+def test_operators_and_phrases() -> None:
+    query = parse_query('oil +"crude oil" -gas -"natural gas" +price', PLAIN)
+    assert query.terms == (b"oil", b"crude", b"price")
+    assert query.frequencies == (2, 1, 1)
+    assert query.words == (0, 1, 0, 2)
+    assert query.phrases == (Phrase((b"crude", b"oil"), (0, 1)),)
+    assert query.required == (b"crude", b"oil", b"price")
+    assert query.excluded == (b"gas",)
+    assert query.excluded_phrases == (Phrase((b"natural", b"gas"), (0, 1)),)
+
+
+@pytest.mark.parametrize(
+    ("text", "terms", "required", "excluded"),
+    [
+        ("state-of-the-art", (b"state", b"of", b"the", b"art"), (), ()),  # a minus inside a word is punctuation
+        ("a - b + c", (b"a", b"b", b"c"), (), ()),  # operators that stand alone, too
+        ("c++ -", (b"c",), (), ()),
+        ("--a ++b", (b"b",), (b"b",), (b"a",)),
+        ('"one"', (b"one",), (b"one",), ()),  # a phrase of one word
+        ('"" +"" -""', (), (), ()),
+        ("a\x00b\x07\x1b[31mc\x7fd", (b"a", b"b", b"31mc", b"d"), (), ()),  # control characters separate words
+        ("", (), (), ()),
+        ("!!! ... \t\n", (), (), ()),
+    ],
+)
+def test_rules(text: str, terms: tuple, required: tuple, excluded: tuple) -> None:
+    query = parse_query(text, PLAIN)
+    assert (query.terms, query.required, query.excluded) == (terms, required, excluded)
+    assert not query.phrases
+
+
+def test_a_quote_that_is_not_closed_reaches_to_the_end() -> None:
+    assert parse_query('a "b c', PLAIN).phrases == (Phrase((b"b", b"c"), (0, 1)),)
+
+
+def test_several_words_behind_an_operator_are_a_phrase() -> None:
+    query = parse_query("-e-mail +x-ray", PLAIN)
+    assert query.excluded_phrases == (Phrase((b"e", b"mail"), (0, 1)),)
+    assert query.phrases == (Phrase((b"x", b"ray"), (0, 1)),)
+
+
+def test_stop_words_leave_gaps() -> None:
+    query = parse_query('bank "ministry of the interior" +the -of', Analysis(stop_words="english"))
+    assert query.phrases == (Phrase((b"ministry", b"interior"), (0, 3)),)
+    assert query.places == (0, 1, 4)
+    assert not query.excluded
+    assert parse_query("the bank of england", Analysis(stop_words="english")).places == (1, 3)
+
+
+def test_a_query_keeps_its_first_terms() -> None:
+    words = [f"w{n}" for n in range(10_000)]
+    start = time.perf_counter()
+    query = parse_query(" ".join(words), PLAIN)
+    clauses = parse_query(" ".join(f"+{word}" for word in words), PLAIN)
+    assert time.perf_counter() - start < 5
+    assert query.terms == clauses.terms == tuple(word.encode() for word in words[:MOST_TERMS])
+    assert query.is_shortened
+    assert clauses.is_shortened
+    assert not parse_query(" ".join(words[:MOST_TERMS]), PLAIN).is_shortened
+    # Repeated words are no new terms; a phrase is taken whole or not at all.
+    assert not parse_query(" ".join(words[:5] * 2_000), PLAIN).is_shortened
+    cut = parse_query(" ".join(words[: MOST_TERMS - 1]) + ' "w0 new1 new2" -w1', PLAIN)
+    assert cut.is_shortened
+    assert not cut.phrases
+    assert not cut.excluded
+    assert len(cut.terms) == MOST_TERMS - 1
+
+
+def test_a_query_is_a_text() -> None:
+    with pytest.raises(ParameterError, match=r"a query must be a text, got b'oil' of type bytes"):
+        parse_query(b"oil", PLAIN)  # type: ignore[arg-type]

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tests.index.searching import expected, make_index, pairs
+
+from rankwell import ParameterError
+from rankwell.index.analysis import Analysis
+from rankwell.index.bm25 import BM25, BM25F
+from rankwell.index.query import MOST_TERMS
+from rankwell.index.reader import Index
+
+WORDS = st.sampled_from([*"abcde", "rare"])
+TEXT = st.lists(WORDS, max_size=9).map(" ".join)
+DOCUMENT = st.fixed_dictionaries({}, optional={"title": TEXT, "body": TEXT})
+CLAUSE = st.one_of(
+    WORDS,
+    WORDS,
+    WORDS.map("+{}".format),
+    WORDS.map("-{}".format),
+    st.lists(WORDS, min_size=1, max_size=3).map(lambda words: f'"{" ".join(words)}"'),
+    st.lists(WORDS, min_size=2, max_size=3).map(lambda words: f'-"{" ".join(words)}"'),
+    st.just("absent"),
+)
+MODELS = [
+    BM25(),
+    BM25(k1=0.0),
+    BM25(k1=3.0, b=1.0),
+    BM25(stream="title"),
+    BM25(stream="body", b=0.0),
+    BM25F(),
+    BM25F({"title": 3.5, "body": 0.5}, k1=0.9, b={"title": 0.2}),
+    BM25F({"body": 2.0}, b=1.0),
+]
+
+
+@settings(max_examples=100)
+@given(
+    documents=st.lists(DOCUMENT, min_size=1, max_size=12),
+    copies=st.sampled_from([1, 2, 11, 33, 65]),
+    query=st.lists(CLAUSE, max_size=5).map(" ".join),
+    k=st.sampled_from([1, 2, 10, 100, 1000]),
+    model=st.sampled_from(MODELS),
+    match=st.sampled_from(["any", "any", "all"]),
+    seed=st.integers(0, 2**32 - 1),
+)
+@example([{"body": "a b"}, {"body": "a"}], 65, "a b", 10, BM25(), "any", 0)
+@example([{"title": "a"}], 1, "a a", 1, BM25(), "any", 0)
+def test_search_is_the_reference_to_the_last_bit(documents, copies, query, k, model, match, seed) -> None:
+    """Copies make ties and lists around the edges of blocks; deletions and segments by chance."""
+    random = np.random.default_rng(seed)
+    documents = documents * copies
+    cuts = np.flatnonzero(random.random(len(documents)) < random.choice([0.0, 2 / len(documents)])).tolist()
+    deleted = np.flatnonzero(random.random(len(documents)) < random.choice([0.0, 0.0, 0.1, 0.9])).tolist()
+    index = make_index(documents, cuts=[cut for cut in cuts if cut], deleted=deleted, streams=["title", "body"])
+    wanted = expected(index, documents, query, k=k, model=model, match=match, deleted=deleted)
+    assert pairs(index.search(query, k=k, model=model, match=match)) == wanted
+    assert pairs(index.search(query, k=k, model=model, match=match, prune=False)) == wanted
+
+
+@pytest.fixture(scope="module")
+def large() -> Index:
+    """250,000 short documents, most of them alike, so that windows are sampled and skipped and scores tie."""
+    random = np.random.default_rng(5)
+    words = np.minimum(random.zipf(1.2, 1_000_000), 3000)
+    ends = np.cumsum(random.integers(0, 7, 250_000))
+    text = [f"w{word}" for word in words.tolist()]
+    documents = [
+        {"title": text[end % 9999], "body": " ".join(text[start:end])}
+        for start, end in zip([0, *ends.tolist()], ends.tolist(), strict=False)
+    ]
+    return make_index(documents, cuts=[230_000], streams=["title", "body"])
+
+
+@pytest.mark.parametrize("model", [BM25(), BM25F({"title": 2.0, "body": 1.0}), BM25(stream="title")])
+@pytest.mark.parametrize("match", ["any", "all"])
+@pytest.mark.parametrize("k", [1, 10, 1000, 300_000])
+def test_pruning_changes_nothing_in_a_large_index(large: Index, model: BM25 | BM25F, match: str, k: int) -> None:
+    random = np.random.default_rng(k)
+    for n_words in (1, 2, 3, 5, 8):
+        # Common words and rare ones mixed.
+        words = np.minimum(random.zipf(1.15, n_words), 3000)
+        query = " ".join(f"w{word}" for word in words.tolist())
+        pruned = large.search(query, k=k, model=model, match=match)
+        whole = large.search(query, k=k, model=model, match=match, prune=False)
+        assert pairs(pruned) == pairs(whole)
+        assert (np.diff(pruned.scores) <= 0).all()
+        ties = np.flatnonzero(np.diff(pruned.scores) == 0)
+        assert (pruned.docs[ties] < pruned.docs[ties + 1]).all()
+
+
+def test_a_wrong_guess_of_the_threshold_costs_nothing() -> None:
+    """All good documents lie in the windows that are sampled, so the sample promises more than there is."""
+    documents = [{"body": "x"}] * 200_000
+    for start in range(0, 200_000, 16 * 4096):
+        documents[start : start + 30] = [{"body": "x y"}] * 30
+    index = make_index(documents)
+    for k in (100, 130, 500):
+        assert pairs(index.search("x y", k=k)) == pairs(index.search("x y", k=k, prune=False))
+
+
+def test_bm25_by_hand() -> None:
+    """Lengths 2 and 4, average 3; both have a: idf = ln(1 + 0.5/2.5); b is in one: ln(1 + 1.5/1.5) = ln 2."""
+    index = make_index([{"body": "a b"}, {"body": "a a a c"}])
+    result = index.search("b a", model=BM25(k1=1.0, b=0.5))
+    first = math.log(2) * 2 / (1 + (0.5 + 0.5 * 2 / 3)) + math.log(1.2) * 2 / (1 + (0.5 + 0.5 * 2 / 3))
+    second = math.log(1.2) * 3 * 2 / (3 + (0.5 + 0.5 * 4 / 3))
+    assert result.ids == ["d0", "d1"]
+    np.testing.assert_allclose(result.scores, [first, second], rtol=1e-14)
+
+
+def test_bm25f_sums_streams_before_it_saturates() -> None:
+    """x = 2·1 + 1·2 = 4 with b = 0, so the share is idf · 4·2/(4 + 1), not the sum of two saturated ones."""
+    index = make_index([{"title": "a", "body": "a a"}, {"title": "b", "body": "b"}])
+    result = index.search("a", model=BM25F({"title": 2.0, "body": 1.0}, k1=1.0, b=0.0))
+    np.testing.assert_allclose(result.scores, [math.log(2) * 4 * 2 / 5], rtol=1e-14)
+
+
+def test_bm25f_of_one_stream_is_bm25() -> None:
+    documents = [{"body": text} for text in ("a b b", "b c", "a a c d")]
+    index = make_index(documents)
+    one, other = index.search("a b", model=BM25(k1=1.4, b=0.3)), index.search("a b", model=BM25F(k1=1.4, b=0.3))
+    assert one.docs.tolist() == other.docs.tolist()
+    np.testing.assert_allclose(one.scores, other.scores, rtol=1e-14)
+
+
+def test_deleted_documents_do_not_count() -> None:
+    documents = [{"body": text} for text in ("a b", "a", "c a a", "b b b b b b", "a c")]
+    kept = [0, 1, 4]
+    after = make_index(documents, deleted=[2, 3], cuts=[2])
+    fresh = make_index([documents[doc] for doc in kept])
+    for query in ("a", "a b", "c -b"):
+        result = fresh.search(query)
+        assert pairs(after.search(query)) == [
+            (kept[doc], score) for doc, score in zip(result.docs.tolist(), result.scores.tolist(), strict=True)
+        ]
+
+
+def test_phrases_respect_the_gaps_of_stop_words() -> None:
+    documents = [{"body": "bank of england"}, {"body": "bank england"}, {"body": "england bank of the"}]
+    index = make_index(documents, analysis=Analysis(stop_words="english"))
+    assert index.search('"bank of england"').ids == ["d0"]
+    assert index.search('"bank the england"').ids == ["d0"]  # any stop word leaves the same gap
+    assert index.search('"bank england"').ids == ["d1"]
+    assert sorted(index.search("bank england").ids) == ["d0", "d1", "d2"]
+
+
+def test_a_phrase_stands_in_one_stream() -> None:
+    index = make_index([{"title": "a", "body": "b"}, {"title": "c", "body": "a b"}, {"title": "a b"}])
+    assert sorted(index.search('"a b"').ids) == ["d1", "d2"]
+    assert index.search('"a b"', model=BM25(stream="title")).ids == ["d2"]
+    assert index.search('"a b"', model=BM25F({"body": 1.0})).ids == ["d1"]
+    assert index.search('a -"a b"').ids == ["d0"]
+
+
+def test_nothing_to_find() -> None:
+    index = make_index([{"body": "a"}, {"body": "b"}])
+    for query in ("", "zzz", "-a", "+zzz a", "a -a", '"a b"', "..."):
+        result = index.search(query)
+        assert len(result) == 0
+        assert result.ids == []
+    assert len(make_index([]).search("a")) == 0
+    assert len(make_index([{"body": "a"}], deleted=[0]).search("a")) == 0
+
+
+def test_a_very_long_query() -> None:
+    index = make_index([{"body": "w5 w3"}, {"body": "w9999"}, {"body": "w7 w7 w1023"}])
+    result = index.search(" ".join(f"w{n}" for n in range(10_000)))
+    assert result.query.is_shortened
+    assert len(result.query.terms) == MOST_TERMS
+    assert sorted(result.ids) == ["d0", "d2"]
+
+
+def test_segments_that_lack_a_stream() -> None:
+    """The stream 'title' came with the second segment."""
+    index = make_index([{"body": "a"}, {"body": "a b"}, {"body": "a", "title": "a"}], cuts=[2])
+    assert index.segments[0].n_streams == 1
+    documents = [{"body": "a"}, {"body": "a b"}, {"body": "a", "title": "a"}]
+    for model in (BM25(), BM25(stream="title"), BM25F({"title": 2.0, "body": 1.0})):
+        assert pairs(index.search("a b", model=model)) == expected(index, documents, "a b", model=model)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"k": 0}, "k must be 1 or more, got 0"),
+        ({"k": 1.5}, "k must be a whole number, got 1.5"),
+        ({"match": "some"}, "match must be 'any' or 'all', got 'some'"),
+        ({"model": BM25(stream="author")}, "the index has no stream 'author'. Its streams are: 'body'"),
+        ({"model": BM25F({"author": 1.0})}, "the index has no stream 'author'"),
+        ({"model": BM25F(b={"author": 1.0})}, "the index has no stream 'author'"),
+    ],
+)
+def test_wrong_arguments(arguments: dict, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        make_index([{"body": "a"}]).search("a", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: BM25(k1=-1), "k1 must be between 0 and 1e6, got -1"),
+        (lambda: BM25(b=math.nan), "b must be between 0 and 1, got nan"),
+        (lambda: BM25F({"body": 0.0}), "the weight of stream 'body' must be between 1e-9 and 1e9, got 0.0"),
+        (lambda: BM25F({}), "weights must name a stream or more"),
+        (lambda: BM25F(b={"body": 2}), "b of stream 'body' must be between 0 and 1, got 2"),
+    ],
+)
+def test_wrong_models(make, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        make()
