@@ -21,6 +21,7 @@ from rankwell.cli.demo import demo
 from rankwell.cli.evaluate import evaluate
 from rankwell.cli.explain import explain_scores
 from rankwell.cli.failure import FAILED, INTERRUPTED, explain
+from rankwell.cli.features import features
 from rankwell.cli.import_model import import_model
 from rankwell.cli.index import index_app
 from rankwell.cli.info import info
@@ -118,6 +119,7 @@ def rankwell(
 for _command in (train, predict, evaluate, compare, crossval, convert, info, demo):
     app.command()(_command)
 app.command("explain")(explain_scores)
+app.command("features")(features)
 app.command("import")(import_model)
 app.add_typer(index_app)
 

@@ -1,0 +1,162 @@
+"""`rankwell features`: training data from an index, or from what was logged while serving."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankwell.cli.console import say, show_log
+from rankwell.cli.inputs import check_readable
+from rankwell.cli.options import QuietOption
+from rankwell.cli.output_file import check_output
+from rankwell.cli.progress import progress_bar
+from rankwell.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankwell.features.feature_set import FeatureSet
+    from rankwell.features.training_data import JudgedFeatures
+    from rankwell.index.reader import Index
+
+
+def features(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="IDX QUERIES QRELS",
+            help="An index, a TSV file of queries (id, tab, text) and judgments in TREC's form; with --from-log, the "
+            "judgments alone.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The data: .txt, .parquet, .feather, .csv; - is stdout.")
+    ],
+    name: Annotated[str, typer.Option("--features", metavar="SET", help="The feature set: mslr or full.")] = "full",
+    more: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--add",
+            metavar="FEATURE",
+            help="One more feature, as an expression: 'fresh = bm25.title / (1 + static.age)'. Can be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter",
+            metavar="KEY=VALUE",
+            help="k1, b, mu, lambda, delta or weight, for one stream as in b.title=0.4. Can be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    candidates: Annotated[
+        str,
+        typer.Option(
+            "--candidates",
+            metavar="WHICH",
+            help="judged+top, judged or top. Measure rankings on top alone: serving does not know what was judged.",
+        ),
+    ] = "judged+top",
+    top: Annotated[int, typer.Option("--top", metavar="N", help="How many candidates the first pass gives.")] = 100,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            "--from-log", metavar="LOG", help="Take features as they were served, from a log.", show_default=False
+        ),
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Write features of judged queries as training data.
+
+    Candidates without a judgment have label 0; comments are document ids, and the features keep their names.
+
+    Example: rankwell features IDX queries.tsv qrels.txt --out train.txt
+    """
+    from rankwell.data.files import write
+
+    show_log(quiet=quiet)
+    check_output(out)
+    wanted = 3 if log is None else 1
+    if len(sources) != wanted:
+        needed = "IDX QUERIES QRELS" if log is None else "QRELS, with --from-log,"
+        raise ParameterError(f"{needed} must be {wanted} path{'s' if wanted > 1 else ''}, got {len(sources)}.")
+    for path in sources[-2:] if log is None else [*sources, log]:
+        check_readable(path)
+    if log is None:
+        judged = _extracted(sources, name, more or (), parameters or (), candidates, top, quiet)
+    else:
+        judged = _logged(log, sources[0])
+    with progress_bar(f"writing {out}", quiet=quiet):
+        write(judged.dataset, out)
+    _report(judged, out, quiet)
+
+
+def _extracted(
+    sources: Sequence[Path],
+    name: str,
+    more: Sequence[str],
+    parameters: Sequence[str],
+    candidates: str,
+    top: int,
+    quiet: bool,
+) -> JudgedFeatures:
+    from rankwell.features.qrels import read_qrels
+    from rankwell.features.queries import read_queries
+    from rankwell.features.training_data import judged_features
+    from rankwell.index.reader import Index
+
+    folder, queries, qrels = sources
+    index = Index.open(folder)
+    feature_set = _feature_set(index, name, more, parameters)
+    with progress_bar(f"extracting {len(feature_set)} features", quiet=quiet) as bar:
+        return judged_features(
+            index,
+            read_queries(queries),
+            read_qrels(qrels),
+            feature_set,
+            source=candidates,
+            n_candidates=top,
+            progress=lambda done, total: bar.show(done=done, total=total),
+        )
+
+
+def _feature_set(index: Index, name: str, more: Sequence[str], parameters: Sequence[str]) -> FeatureSet:
+    from rankwell.features.feature_set import FeatureSet, make_feature_set
+
+    chosen = {}
+    for parameter in parameters:
+        key, _, value = parameter.partition("=")
+        try:
+            chosen[key] = float(value)
+        except ValueError:
+            raise ParameterError(
+                f"--parameter must be KEY=VALUE with a number, as in k1=0.9, got {parameter!r}."
+            ) from None
+    feature_set = make_feature_set(name, index.schema.streams, index.schema.statics, chosen)
+    return FeatureSet([*feature_set.names, *more]) if more else feature_set
+
+
+def _logged(log: Path, qrels: Path) -> JudgedFeatures:
+    from rankwell.features.feature_log import FeatureLogReader
+    from rankwell.features.qrels import read_qrels
+    from rankwell.features.training_data import logged_features
+
+    return logged_features(FeatureLogReader(log), read_qrels(qrels))
+
+
+def _report(judged: JudgedFeatures, out: Path, quiet: bool) -> None:
+    dataset = judged.dataset
+    for number, what in (
+        (judged.absent_documents, "judged documents are not there and were left out"),
+        (judged.unjudged_queries, "queries have no judgments and were left out"),
+        (judged.unasked_queries, "judged queries were not asked and were left out"),
+    ):
+        if number:
+            say(f"note: {number} {what}", quiet=quiet)
+    if str(out) != "-":
+        size = f"{dataset.n_docs} rows of {dataset.n_features} features in {dataset.n_queries} queries"
+        say(f"{size} written to {out}", quiet=quiet)

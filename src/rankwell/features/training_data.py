@@ -1,0 +1,146 @@
+"""Training data for the learn half: features of candidates with their judgments, extracted now or once logged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import DataError, ParameterError
+from rankwell.features.collection import collect_hits
+from rankwell.features.extraction import extract
+from rankwell.features.feature_log import FeatureLogReader
+from rankwell.features.feature_set import FeatureSet
+from rankwell.features.qrels import Qrels
+from rankwell.features.queries import QueryText
+from rankwell.index.bm25 import BM25, BM25F
+from rankwell.index.query import Query, parse_query
+from rankwell.index.reader import Index
+from rankwell.index.selection import search
+
+SOURCES = ("judged+top", "judged", "top")
+# Queries whose hits are held at the same time.
+_BATCH = 32
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedFeatures:
+    """A dataset, its document ids as comments, and what could not come into it.
+
+    absent_documents : judged documents that the index (or the log) lacks
+    unjudged_queries : queries without judgments, left out
+    unasked_queries : judged queries that nobody asked, left out
+    """
+
+    dataset: RankingDataset
+    absent_documents: int
+    unjudged_queries: int
+    unasked_queries: int
+
+
+def judged_features(
+    index: Index,
+    queries: Sequence[QueryText],
+    qrels: Qrels,
+    feature_set: FeatureSet,
+    *,
+    source: str = "judged+top",
+    n_candidates: int = 100,
+    model: BM25 | BM25F | None = None,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> JudgedFeatures:
+    """The features of judged queries' candidates; a candidate without a judgment has label 0.
+
+    A query's rows stand in the order of the index's documents, which tells nothing of their relevance.
+
+    Parameters
+    ----------
+    source : {"judged+top", "judged", "top"}
+        Which documents are candidates: those judged, the first pass's best, or both. Only "top" gives data on which a
+        ranking can be measured as it would be served: a ranker never sees which documents were judged.
+    n_candidates : int
+        How many the first pass gives.
+    model : what the first pass ranks by; BM25 over the whole document if nothing is said
+    progress : called with the number of queries done and of all
+    """
+    if source not in SOURCES:
+        raise ParameterError(f"source must be one of {', '.join(SOURCES)}, got {source!r}.")
+    if n_candidates < 1:
+        raise ParameterError(f"n_candidates must be at least 1, got {n_candidates}.")
+    feature_set.columns(tuple(index.schema.streams), tuple(index.schema.statics))
+    asked = [query for query in queries if query.id in qrels]
+    rows = _Rows(feature_set)
+    absent = 0
+    for start in range(0, len(asked), _BATCH):
+        batch = asked[start : start + _BATCH]
+        parsed = [parse_query(query.text, index.analysis) for query in batch]
+        documents = []
+        for query, own in zip(batch, parsed, strict=True):
+            judged = np.array([index.find(name) for name in qrels[query.id]], np.int64)
+            absent += int((judged < 0).sum())
+            documents.append(_candidates(index, own, judged[judged >= 0], source, n_candidates, model))
+        features = extract(collect_hits(index, parsed, documents, n_jobs=n_jobs), feature_set, n_jobs=n_jobs)
+        ids = [[index.id_of(doc) for doc in docs.tolist()] for docs in documents]
+        rows.add(batch, ids, features, qrels)
+        if progress is not None:
+            progress(start + len(batch), len(asked))
+    known = {query.id for query in queries}
+    return JudgedFeatures(rows.dataset(), absent, len(queries) - len(asked), sum(name not in known for name in qrels))
+
+
+def logged_features(log: FeatureLogReader, qrels: Qrels) -> JudgedFeatures:
+    """What a ranker saw of judged queries, as it was logged; of a query that was logged again, the last time."""
+    last = {logged.query_id: logged for logged in log}
+    rows = _Rows(log.feature_set)
+    absent = 0
+    for logged in last.values():
+        if logged.query_id in qrels:
+            absent += len(set(qrels[logged.query_id]) - set(logged.document_ids))
+            rows.add([QueryText(logged.query_id, "")], [list(logged.document_ids)], logged.features, qrels)
+    asked = sum(name in qrels for name in last)
+    return JudgedFeatures(rows.dataset(), absent, len(last) - asked, len(qrels) - asked)
+
+
+def _candidates(
+    index: Index, query: Query, judged: np.ndarray, source: str, n_candidates: int, model: BM25 | BM25F | None
+) -> np.ndarray:
+    if source == "judged":
+        return np.unique(judged)
+    best = search(index, query, k=n_candidates, model=model).docs
+    return np.unique(best if source == "top" else np.concatenate((judged, best)))
+
+
+@dataclass(eq=False)
+class _Rows:
+    """Rows as they come, query by query."""
+
+    feature_set: FeatureSet
+    query_ids: list[str] = field(default_factory=list)
+    labels: list[float] = field(default_factory=list)
+    document_ids: list[str] = field(default_factory=list)
+    features: list[np.ndarray] = field(default_factory=list)
+
+    def add(self, queries: Sequence[QueryText], ids: Sequence[list[str]], features: np.ndarray, qrels: Qrels) -> None:
+        for query, own in zip(queries, ids, strict=True):
+            self.query_ids += [query.id] * len(own)
+            self.labels += [qrels[query.id].get(name, 0.0) for name in own]
+            self.document_ids += own
+        self.features.append(features)
+
+    def dataset(self) -> RankingDataset:
+        if not self.labels:
+            raise DataError(
+                "no candidate of a judged query was found. Check that queries and judgments have the same ids."
+            )
+        ids = np.array(self.query_ids)
+        numbers = all(name.isascii() and name.isdigit() and str(int(name)) == name for name in set(self.query_ids))
+        return RankingDataset(
+            np.concatenate(self.features),
+            self.labels,
+            qid=ids.astype(np.int64) if numbers else ids,
+            comments=self.document_ids,
+            feature_names=self.feature_set.names,
+        )

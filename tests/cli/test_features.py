@@ -1,0 +1,123 @@
+"""`rankwell features`: from an index, and from a log."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rankwell.data.files import read
+from rankwell.features.feature_log import FeatureLog
+from rankwell.features.ranked_search import RankedSearch
+from rankwell.index.analysis import Analysis
+from rankwell.index.reader import Index
+from rankwell.index.writer import IndexWriter
+from rankwell.rankers.registry import load
+
+ANIMALS = [
+    {"id": "a", "title": "the red fox", "body": "a fox is red and quick", "age": 3},
+    {"id": "b", "title": "lazy dogs", "body": "dogs sleep and the fox does not", "age": 4},
+    {"id": "c", "title": "birds", "body": "red birds sing"},
+    {"id": "d", "body": "nothing of note"},
+]
+
+
+@pytest.fixture
+def collection(tmp_path):
+    folder = tmp_path / "index"
+    with IndexWriter(folder, analysis=Analysis()) as writer:
+        writer.add(ANIMALS)
+        writer.commit()
+    (tmp_path / "queries.tsv").write_text("1\tred fox\n2\tdogs\n3\tbirds\n")
+    (tmp_path / "qrels.txt").write_text("1 0 a 2\n1 0 d 0\n2 0 b 1\n2 0 zebra 1\n9 0 a 1\n")
+    return [str(folder), str(tmp_path / "queries.tsv"), str(tmp_path / "qrels.txt")]
+
+
+def run(rankwell, *arguments):
+    result = rankwell("features", *arguments)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+@pytest.mark.parametrize("name", ["train.txt", "train.parquet"])
+def test_training_data_with_names(rankwell, collection, tmp_path, name):
+    out = tmp_path / name
+    result = run(rankwell, *collection, "--out", str(out), "--top", "2", "--add", "fresh = bm25.title / static.age")
+    data = read(out)
+    assert data.query_ids.tolist() == [1, 2]
+    # Of query 1, a and d are judged, and the first pass finds a and b or c.
+    assert list(data.comments)[:2] == ["a", "b"] or list(data.comments)[:2] == ["a", "c"]
+    assert data.labels[0] == 2
+    assert data.feature_names[0] == "covered_terms.body"
+    assert data.feature_names[-1] == "fresh = bm25.title / static.age"
+    age = data.feature_names.index("static.age")
+    assert np.isnan(data.features[list(data.comments).index("d"), age])
+    assert "1 judged documents are not there" in result.stderr
+    assert "1 queries have no judgments" in result.stderr
+    assert "1 judged queries were not asked" in result.stderr
+
+
+def test_parameters_are_in_the_names(rankwell, collection, tmp_path):
+    out = tmp_path / "train.txt"
+    run(
+        rankwell,
+        *collection,
+        "--out",
+        str(out),
+        "--features",
+        "mslr",
+        "--parameter",
+        "k1=0.9",
+        "--parameter",
+        "b.title=0.5",
+    )
+    names = read(out).feature_names
+    assert len(names) == 75
+    assert "bm25.title(b=0.5;k1=0.9)" in names
+    assert json.loads(out.read_text().splitlines()[0].removeprefix("# features: ")) == list(names)
+
+
+def test_a_ranker_knows_its_features_from_the_data(rankwell, collection, tmp_path):
+    out, model = tmp_path / "train.txt", tmp_path / "model.rank"
+    run(rankwell, *collection, "--out", str(out), "--features", "mslr")
+    trained = rankwell("train", "least-squares", str(out), "--out", str(model))
+    assert trained.exit_code == 0, trained.stderr
+    assert load(model).description_.feature_names == read(out).feature_names
+    assert RankedSearch(Index.open(collection[0]), model).search("red fox").ids[0] == "a"
+
+
+def test_from_a_log(rankwell, collection, tmp_path):
+    out, model, again = tmp_path / "train.txt", tmp_path / "model.rank", tmp_path / "again.txt"
+    run(rankwell, *collection, "--out", str(out), "--features", "mslr", "--candidates", "top")
+    rankwell("train", "least-squares", str(out), "--out", str(model))
+    index, ranker = Index.open(collection[0]), load(model)
+    searcher = RankedSearch(index, ranker)
+    with FeatureLog(tmp_path / "served.log", searcher.feature_set) as log:
+        for query_id, text in (("1", "red fox"), ("2", "dogs")):
+            RankedSearch(index, ranker, log=log).search(text, query_id=query_id)
+    run(rankwell, collection[2], "--from-log", str(tmp_path / "served.log"), "--out", str(again))
+    first, second = read(out), read(again)
+    assert second.feature_names == first.feature_names
+    rows = [list(second.comments).index(name) for name in list(first.comments)[: first.query_ptr[1]]]
+    np.testing.assert_array_equal(second.features[rows], first.features[: first.query_ptr[1]])
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        (["--features", "letor"], 2, "a feature set is one of mslr, full, got 'letor'"),
+        (["--parameter", "k1=high"], 2, "--parameter must be KEY=VALUE"),
+        (["--add", "x = bm25.abstract"], 2, "there is no feature of this name"),
+        (["--add", "bm25.abstract"], 1, "the index lacks what 1 features need: bm25.abstract"),
+        (["--candidates", "all"], 2, "judged+top"),
+    ],
+)
+def test_mistakes_are_one_line(rankwell, collection, tmp_path, change, code, message):
+    result = rankwell("features", *collection, "--out", str(tmp_path / "train.txt"), *change)
+    assert result.exit_code == code
+    assert message in result.stderr
+    assert not (tmp_path / "train.txt").exists()
+
+
+def test_the_number_of_files_is_checked(rankwell, collection, tmp_path):
+    result = rankwell("features", collection[0], "--out", str(tmp_path / "train.txt"))
+    assert (result.exit_code, "IDX QUERIES QRELS must be 3 paths, got 1" in result.stderr) == (2, True)
