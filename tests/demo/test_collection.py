@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rankwell.demo.collection import Collection, make_collection
-from rankwell.demo.collection_files import write_documents, write_queries
+from rankwell.demo.collection_files import part_files, write_documents, write_queries
 from rankwell.demo.definitions import Definition
 from rankwell.demo.known_items import fit_definitions
 from rankwell.demo.library import Library
@@ -112,11 +112,12 @@ def test_titles_part_the_words_of_a_name(name: str, title: str) -> None:
 def test_files(collection: Collection, tmp_path: Path) -> None:
     documents = write_documents(collection.documents, tmp_path)
     assert [json.loads(line) for line in documents.read_text("utf-8").splitlines()] == collection.documents
-    queries, judgements = write_queries("train", collection.known_items, [2, 0], tmp_path)
+    write_queries("train", collection.known_items, [2, 0], tmp_path)
+    queries, judgments = part_files("train", tmp_path)
     drawn = collection.known_items
     assert queries.name == "train.queries.tsv"
     assert queries.read_text() == f"3\t{drawn[2].query}\n1\t{drawn[0].query}\n"
-    lines = judgements.read_text().splitlines()
+    lines = judgments.read_text().splitlines()
     assert lines[0] == f"3 0 {drawn[2].item} 2"
     assert len(lines) == len(drawn[2].grades) + len(drawn[0].grades)
 

@@ -1,4 +1,4 @@
-"""The collection: the library's documentation as documents, queries with judgements, and the files that hold them."""
+"""The collection: the library's documentation as documents, queries with judgments, and the files that hold them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a collection: documents as JSON lines, queries as tab-separated text, judgements as TREC writes them."""
+"""The files of a collection: documents as JSON lines, queries as tab-separated text, judgments as TREC writes them."""
 
 from __future__ import annotations
 
@@ -19,28 +19,23 @@ def write_documents(documents: Iterable[dict[str, Any]], folder: Path) -> Path:
     return path
 
 
-def write_queries(
-    part: str, known_items: Sequence[KnownItem], numbers: Sequence[int], folder: Path
-) -> tuple[Path, Path]:
-    """Write the queries of a part and their judgements.
+def part_files(part: str, folder: Path) -> tuple[Path, Path]:
+    """The files of a part's queries and of their judgments."""
+    return folder / f"{part}.queries.tsv", folder / f"{part}.qrels"
+
+
+def write_queries(part: str, known_items: Sequence[KnownItem], numbers: Sequence[int], folder: Path) -> None:
+    """Write the queries of a part, lines ``id <tab> query``, and their judgments, lines ``id 0 document grade``.
 
     Parameters
     ----------
-    part : str
-        Beginning of the files' names: `train` gives ``train.queries.tsv`` and ``train.qrels``.
     known_items : sequence of KnownItem
     numbers : sequence of int
         Which of them belong to the part; a query's id is its number, counted from 1.
-
-    Returns
-    -------
-    queries, judgements : Path
-        Lines ``id <tab> query`` and ``id 0 document grade``.
     """
-    queries, judgements = folder / f"{part}.queries.tsv", folder / f"{part}.qrels"
+    queries, judgments = part_files(part, folder)
     queries.write_text("".join(f"{number + 1}\t{known_items[number].query}\n" for number in numbers), "utf-8")
     lines = (
         f"{number + 1} 0 {name} {grade}\n" for number in numbers for name, grade in known_items[number].grades.items()
     )
-    judgements.write_text("".join(lines), "utf-8")
-    return queries, judgements
+    judgments.write_text("".join(lines), "utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from rankwell.metrics.evaluation import Evaluation, evaluate
 def evaluate_candidates(
     candidates: RankingDataset,
     scores: np.ndarray,
-    missed: Sequence[Sequence[int]],
+    missed: Mapping[int, Sequence[float]],
     *,
     depth: int,
     metrics: Sequence[str],
@@ -32,12 +32,14 @@ def evaluate_candidates(
         At most `depth` rows a query.
     scores : float array (n_docs,)
         In the order of its rows.
-    missed : for each query the grades of its judged documents that are not among the candidates
+    missed : for each query, by its id, the grades of its judged documents that are not among the candidates
+        Queries that have no candidates at all stand here too.
     """
+    rows_of = dict(zip(candidates.query_ids.tolist(), candidates.queries(), strict=True))
     labels: list[np.ndarray] = []
     filled: list[np.ndarray] = []
-    for query, grades in enumerate(missed):
-        rows = slice(candidates.query_ptr[query], candidates.query_ptr[query + 1])
+    for query, grades in missed.items():
+        rows = rows_of.get(query, slice(0, 0))
         n_empty = depth - (rows.stop - rows.start)
         labels.append(np.concatenate([candidates.labels[rows], np.zeros(n_empty), np.asarray(grades, dtype=float)]))
         filled.append(np.concatenate([scores[rows], np.full(n_empty + len(grades), -np.inf)]))
