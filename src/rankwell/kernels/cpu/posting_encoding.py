@@ -113,7 +113,13 @@ def encode_block(blocks, docs, frequencies, start, stop, base, gaps, gap_start, 
     for i in range(start, stop):
         largest_frequency = max(largest_frequency, frequencies[i])
         length = lengths[np.int64(docs[i]) * n_lists + column]
-        n_impacts = add_impact(blocks.frequency, blocks.length, first_impact, n_impacts, frequencies[i], length)
+        # Most pairs are beaten by the first one, and a call takes longer than to see that.
+        if (
+            n_impacts == first_impact
+            or frequencies[i] > blocks.frequency[first_impact]
+            or length < blocks.length[first_impact]
+        ):
+            n_impacts = add_impact(blocks.frequency, blocks.length, first_impact, n_impacts, frequencies[i], length)
     largest_gap = 0
     for i in range(gap_start, gap_stop):
         largest_gap = max(largest_gap, gaps[i])
