@@ -174,15 +174,20 @@ class IndexWriter:
         builder, self._builder = self._builder, None
         if builder is None or builder.n_docs == 0:
             return
-        places = [str(place) for place in builder.places]
         new = self._index.write_segment(builder.write)
-        for older in self._index.segments:
-            for old_doc, new_doc in common_documents(older.segment, new.segment):
-                if older.is_live(old_doc):
-                    self._replace(older, old_doc, places[new_doc])
-        if not is_last:
-            # Places of documents are needed for a message only, so they wait on disk and not in memory.
-            write_file(self._storage, self.path / places_name(new.entry.name), "\n".join(places).encode())
+        replaced = [
+            (older, old_doc, new_doc)
+            for older in self._index.segments
+            for old_doc, new_doc in common_documents(older.segment, new.segment)
+            if older.is_live(old_doc)
+        ]
+        if replaced or not is_last:
+            places = [str(place) for place in builder.places]
+            for older, old_doc, new_doc in replaced:
+                self._replace(older, old_doc, places[new_doc])
+            if not is_last:
+                # Places of documents are needed for a message only, so they wait on disk and not in memory.
+                write_file(self._storage, self.path / places_name(new.entry.name), "\n".join(places).encode())
         self._index.segments.append(new)
 
     def _replace(self, older: WorkingSegment, old_doc: int, place: str) -> None:
