@@ -22,8 +22,8 @@
 #endif
 #ifndef MULTIPLY_WARPS
 #define MULTIPLY_WARPS 7
-#define SUM_WARPS 4
-#define ADD_WARPS 8
+#define SUM_WARPS 6
+#define ADD_WARPS 6
 #endif
 #ifndef METHOD
 #define METHOD 0
@@ -71,6 +71,14 @@ struct OwnPlaces {
                 documents[k] = places[place];
                 degree[k] = degrees[place];
             }
+        }
+    }
+
+    // Ask for it: a line of the cache has 128 bytes.
+    static __device__ void prefetch(const Team& team, const Place* places, const double* degrees, int n) {
+        for (int place = 8 * team.thread; place < n; place += 8 * team.size) {
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(places + place));
+            if (place % 16 == 0) asm volatile("prefetch.global.L2 [%0];" ::"l"(degrees + place));
         }
     }
 };
@@ -147,18 +155,15 @@ __device__ void team_scan(const Team& team, T (&x)[N], T (&carry)[N], int turn) 
         for (int k = 0; k < N; ++k) totals[turn][warp][k] = x[k];
     }
     team.sync();
-    T before[N];
 #pragma unroll
-    for (int k = 0; k < N; ++k) before[k] = carry[k];
-    for (int w = 0; w < n_warps; ++w) {
-#pragma unroll
-        for (int k = 0; k < N; ++k) {
-            if (w == warp) before[k] = carry[k];
-            carry[k] += totals[turn][w][k];
+    for (int k = 0; k < N; ++k) {
+        T before = carry[k];
+        for (int w = 0; w < n_warps; ++w) {
+            if (w == warp) x[k] += before;
+            before += totals[turn][w][k];
         }
+        carry[k] = before;
     }
-#pragma unroll
-    for (int k = 0; k < N; ++k) x[k] += before[k];
 }
 
 // finish(place, document, above, below) for each document: the sums of value(place, document) over its partners.
@@ -453,30 +458,84 @@ extern "C" __global__ void subtract_partners(
 
 namespace {
 
-constexpr int kAddThreads = ADD_WARPS * kWarp;
 constexpr int kFirstMultiplyWarp = ADD_WARPS, kFirstSumWarp = kFirstMultiplyWarp + MULTIPLY_WARPS;
 constexpr int kFillWarp = kFirstSumWarp + SUM_WARPS;
 constexpr int kSumBarrier = 1, kAddBarrier = 2;
 
-constexpr int kLanesPerRow = 8;
-constexpr int kGroupsPerLane = (COLUMN_GROUPS + kLanesPerRow - 1) / kLanesPerRow;
-// A lane always multiplies by the same numbers of the vector: in registers, as long as there are enough.
-constexpr bool kVectorInRegisters = kGroupsPerLane <= 5;
+// Rows that a warp multiplies together.
+constexpr int kRowsTogether = 8;
 constexpr int kChunkGroups = ROWS_PER_CHUNK * COLUMN_GROUPS;
-// Rows that are added at a time, each by COLUMN_GROUPS threads, and how often before slots are freed.
-constexpr int kRowGroups = kAddThreads < COLUMN_GROUPS ? 1 : kAddThreads / COLUMN_GROUPS;
-constexpr int kRowsPerThread = 4;
+// A warp works on a row, a lane on these columns: groups of 4 as long as all 32 lanes have one, then single ones.
+constexpr int kColumns = 4 * COLUMN_GROUPS;
+constexpr int kQuads = kColumns / (4 * kWarp);
+constexpr int kSingles = (kColumns - 4 * kWarp * kQuads + kWarp - 1) / kWarp;
 
-// x 2^-896 in float64, exactly: the bits of x at their places in a double, the exponent's bias left as it is. A
-// conversion would be one instruction, of which a processor finishes 16 in a cycle; of these three it finishes 64.
+// One instruction; a cast is two where CuPy asks the compiler to flush denormal numbers to 0.
 __device__ double widened(float x) {
-    const int bits = __float_as_int(x);
-    return __hiloint2double((bits >> 3) & 0x8fffffff, bits << 29);
+    double wide;
+    asm("cvt.f64.f32 %0, %1;" : "=d"(wide) : "f"(x));
+    return wide;
 }
 
-// What makes up for it: on what `widened` numbers are multiplied by, and on their sums. In two parts, so that neither
-// vectors up to 2^383 overflow nor products down to 2^-766 lose digits.
-constexpr double kRaised = 0x1p640, kRestored = 0x1p256;
+// Numbers of the lane's columns.
+struct LaneColumns {
+    double quads[kQuads + 1][4], singles[kSingles + 1];  // one more than there are, because there may be none
+
+    static __device__ int column(int single) { return (4 * kQuads + single) * kWarp + threadIdx.x % kWarp; }
+
+    __device__ void read(const double* vector) {
+        const int lane = threadIdx.x % kWarp;
+#pragma unroll
+        for (int k = 0; k < 4 * kQuads; ++k) quads[k / 4][k % 4] = vector[(k / 4 * kWarp + lane) * 4 + k % 4];
+#pragma unroll
+        for (int k = 0; k < kSingles; ++k) singles[k] = column(k) < kColumns ? vector[column(k)] : 0.0;
+    }
+
+    __device__ void write(double* vector) const {
+        const int lane = threadIdx.x % kWarp;
+#pragma unroll
+        for (int k = 0; k < 4 * kQuads; ++k) vector[(k / 4 * kWarp + lane) * 4 + k % 4] = quads[k / 4][k % 4];
+#pragma unroll
+        for (int k = 0; k < kSingles; ++k)
+            if (column(k) < kColumns) vector[column(k)] = singles[k];
+    }
+
+    __device__ double times(const float* row) const {
+        double total = 0.0;
+#pragma unroll
+        for (int k = 0; k < kQuads; ++k) {
+            const float4 x = reinterpret_cast<const float4*>(row)[k * kWarp + threadIdx.x % kWarp];
+            total += quads[k][0] * widened(x.x);
+            total += quads[k][1] * widened(x.y);
+            total += quads[k][2] * widened(x.z);
+            total += quads[k][3] * widened(x.w);
+        }
+#pragma unroll
+        for (int k = 0; k < kSingles; ++k)
+            if (column(k) < kColumns) total += singles[k] * widened(row[column(k)]);
+        return total;
+    }
+
+    __device__ void add(const float* row, double factor) {
+#pragma unroll
+        for (int k = 0; k < kQuads; ++k) {
+            const float4 x = reinterpret_cast<const float4*>(row)[k * kWarp + threadIdx.x % kWarp];
+            quads[k][0] += factor * widened(x.x);
+            quads[k][1] += factor * widened(x.y);
+            quads[k][2] += factor * widened(x.z);
+            quads[k][3] += factor * widened(x.w);
+        }
+#pragma unroll
+        for (int k = 0; k < kSingles; ++k)
+            if (column(k) < kColumns) singles[k] += factor * widened(row[column(k)]);
+    }
+
+    __device__ void add(const float4* rows, const double* factors, int n_rows) {
+        const float* row = reinterpret_cast<const float*>(rows);
+#pragma unroll 4
+        for (int k = 0; k < n_rows; ++k) add(row + k * kColumns, factors[k]);
+    }
+};
 
 __device__ unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
@@ -493,17 +552,17 @@ struct Query {
     __device__ int n_chunks() const { return (n + ROWS_PER_CHUNK - 1) / ROWS_PER_CHUNK; }
 };
 
-__device__ void arrive(unsigned long long* barrier, int count = 1) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+__device__ void arrive(unsigned long long* barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// Wait for phase `turn` of a barrier.
+// Wait for phase `turn` of a barrier. A thread sleeps until then, or for 10 ms: it takes no turns from others.
 __device__ void wait(unsigned long long* barrier, unsigned turn) {
     asm volatile(
         "{\n .reg .pred done;\n"
-        "again:\n mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n @!done bra again;\n}\n" ::"r"(
+        "again:\n mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1, %2;\n @!done bra again;\n}\n" ::"r"(
             shared_address(barrier)),
-        "r"(turn & 1)
+        "r"(turn & 1), "r"(10000000)
         : "memory");
 }
 
@@ -540,7 +599,7 @@ struct Pipeline {
     __device__ void init() const {
         for (int k = threadIdx.x; k < 2 * (n_slots + n_turns()); k += blockDim.x) {
             unsigned long long* barrier = filled + k;
-            const int arrivals = barrier < freed ? 1 : barrier < multiplied ? ADD_WARPS : barrier < summed ? MULTIPLY_WARPS : 1;
+            const int arrivals = barrier >= multiplied && barrier < summed ? MULTIPLY_WARPS : 1;
             asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
                          : "memory");
         }
@@ -556,7 +615,7 @@ struct Position {
     Turning slot, turn, factor;
 };
 
-// visit(query, the next one, position) for each of the block's queries; the last one is its own next.
+// visit(query, position) for each of the block's queries. The next one is looked up meanwhile.
 template <typename Visit>
 __device__ void for_each_query(const Pipeline& pipeline, Visit visit) {
     if (pipeline.first_query == pipeline.last_query) return;
@@ -565,7 +624,7 @@ __device__ void for_each_query(const Pipeline& pipeline, Visit visit) {
     for (int number = pipeline.first_query; number < pipeline.last_query; ++number) {
         const Query query = ahead;
         ahead = pipeline.queries[min(number + 1, pipeline.last_query - 1)];
-        visit(query, ahead, at);
+        visit(query, at);
         at.slot = at.slot.after(query.n_chunks(), pipeline.n_slots);
         at.turn = at.turn.after(1, pipeline.n_turns());
         if (query.scratch < 0) at.factor = at.factor.after(query.n, pipeline.n_factors);
@@ -578,6 +637,9 @@ struct Factors {
     int first, end;
 
     __device__ double& operator[](int row) const { return base[first + row < end ? first + row : first + row - end]; }
+
+    // How many lie one behind the other from this row on; the next one is base[0].
+    __device__ int n_together(int row) const { return first + row < end ? end - first - row : 0x7fffffff; }
 };
 
 __device__ Factors factors_of(const Pipeline& pipeline, const Query& query, const Position& at, double* scratch) {
@@ -585,8 +647,14 @@ __device__ Factors factors_of(const Pipeline& pipeline, const Query& query, cons
     return {pipeline.factors, at.factor.place, pipeline.n_factors};
 }
 
+// A warp of n_warps with one task works on slots warp, + n_warps, ...: how many chunks from `slot` on come before its next.
+__device__ int chunks_until(int warp, int n_warps, const Turning& slot, int n_slots) {
+    const int n_before = (warp + n_warps - slot.place % n_warps) % n_warps;
+    return slot.place + n_before < n_slots ? n_before : n_slots - slot.place + warp;
+}
+
 __device__ void fill(const Pipeline& pipeline, const float4* features) {
-    for_each_query(pipeline, [&](const Query& query, const Query&, const Position& at) {
+    for_each_query(pipeline, [&](const Query& query, const Position& at) {
         const float4* from = features + query.start * COLUMN_GROUPS;
         Turning slot = at.slot;
         for (int left = query.n; left > 0; left -= ROWS_PER_CHUNK, from += kChunkGroups) {
@@ -603,68 +671,46 @@ __device__ void fill(const Pipeline& pipeline, const float4* features) {
     });
 }
 
-// The lane's part of the vector that rows are multiplied by.
-struct LaneVector {
-    double own[kVectorInRegisters ? kGroupsPerLane : 1][4];
-    const double* shared;  // kRaised times the vector, where it is not in registers
-
-    __device__ LaneVector(const double* vector, const double* shared) : shared(shared) {
-        if (!kVectorInRegisters) return;
-        const int lane = threadIdx.x % kLanesPerRow;
+// The total over lanes of each of 8 numbers, of which lane 4 k + anything gets the k-th: at each step a lane hands on half
+// of its numbers, and keeps the sums of the others.
+__device__ double sum_over_lanes(double (&x)[kRowsTogether]) {
+    const int lane = threadIdx.x % kWarp;
 #pragma unroll
-        for (int k = 0; k < (kVectorInRegisters ? kGroupsPerLane : 1); ++k) {
+    for (int n = kRowsTogether / 2, step = kWarp / 2; n > 0; n /= 2, step /= 2) {
+        const bool is_upper = lane & step;
 #pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const int group = lane + k * kLanesPerRow;
-                own[k][j] = group < COLUMN_GROUPS ? kRaised * vector[4 * group + j] : 0.0;
-            }
+        for (int k = 0; k < n; ++k) {
+            const double handed = is_upper ? x[k] : x[k + n], kept = is_upper ? x[k + n] : x[k];
+            x[k] = kept + __shfl_xor_sync(kAllLanes, handed, step);
         }
     }
+    x[0] += __shfl_xor_sync(kAllLanes, x[0], 2);
+    return x[0] + __shfl_xor_sync(kAllLanes, x[0], 1);
+}
 
-    __device__ double at(int k, int group, int j) const {
-        return kVectorInRegisters ? own[kVectorInRegisters ? k : 0][j] : shared[4 * group + j];
-    }
-};
-
-// x . vector of a chunk's rows by one warp, eight lanes a row.
-__device__ void multiply_chunk(const float4* rows, int n_rows, const LaneVector& vector, const Factors& products,
+// x . vector of a chunk's rows by one warp.
+__device__ void multiply_chunk(const float4* rows, int n_rows, const LaneColumns& vector, const Factors& products,
                                int first_row) {
-    const int lane = threadIdx.x % kLanesPerRow;
-    for (int base = 0; base < n_rows; base += kWarp / kLanesPerRow) {
-        const int row = base + threadIdx.x % kWarp / kLanesPerRow;
-        const float4* x = rows + min(row, n_rows - 1) * COLUMN_GROUPS;
-        double part[4] = {};
+    const int lane = threadIdx.x % kWarp;
+    for (int base = 0; base < n_rows; base += kRowsTogether) {
+        double x[kRowsTogether];
 #pragma unroll
-        for (int k = 0; k < kGroupsPerLane; ++k) {
-            const int group = lane + k * kLanesPerRow;
-            if (group < COLUMN_GROUPS) {
-                const float4 value = x[group];
-                part[0] += widened(value.x) * vector.at(k, group, 0);
-                part[1] += widened(value.y) * vector.at(k, group, 1);
-                part[2] += widened(value.z) * vector.at(k, group, 2);
-                part[3] += widened(value.w) * vector.at(k, group, 3);
-            }
-        }
-        double total = (part[0] + part[1]) + (part[2] + part[3]);
-#pragma unroll
-        for (int step = 1; step < kLanesPerRow; step *= 2) total += __shfl_xor_sync(kAllLanes, total, step);
-        if (row < n_rows && lane == 0) products[first_row + row] = kRestored * total;
+        for (int k = 0; k < kRowsTogether; ++k)
+            x[k] = vector.times(reinterpret_cast<const float*>(rows + min(base + k, n_rows - 1) * COLUMN_GROUPS));
+        const double product = sum_over_lanes(x);
+        const int row = base + lane / 4;
+        if (row < n_rows && lane % 4 == 0) products[first_row + row] = product;
     }
 }
 
-// Slots warp, + MULTIPLY_WARPS, ... are multiplied by that warp: how many chunks from `slot` on come before its next one.
-__device__ int chunks_until(int warp, const Turning& slot, int n_slots) {
-    const int n_before = (warp + MULTIPLY_WARPS - slot.place % MULTIPLY_WARPS) % MULTIPLY_WARPS;
-    return slot.place + n_before < n_slots ? n_before : n_slots - slot.place + warp;
-}
-
-__device__ void multiply(const Pipeline& pipeline, const double* vector, const double* shared_vector, double* scratch) {
+__device__ void multiply(const Pipeline& pipeline, const double* vector, double* scratch) {
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp - kFirstMultiplyWarp, n_slots = pipeline.n_slots;
-    const LaneVector own_vector(vector, shared_vector);
-    for_each_query(pipeline, [&](const Query& query, const Query&, const Position& at) {
+    LaneColumns own_vector;
+    own_vector.read(vector);
+    for_each_query(pipeline, [&](const Query& query, const Position& at) {
         const Factors products = factors_of(pipeline, query, at, scratch);
         const int n_passing = pipeline.n_passing(query), n_chunks = query.n_chunks();
-        int chunk = chunks_until(warp, at.slot, n_slots);
+        int chunk = chunks_until(warp, MULTIPLY_WARPS, at.slot, n_slots);
         Turning slot = at.slot.after(chunk, n_slots);
         while (chunk < n_chunks) {
             const int row = chunk * ROWS_PER_CHUNK;
@@ -672,9 +718,9 @@ __device__ void multiply(const Pipeline& pipeline, const double* vector, const d
             multiply_chunk(pipeline.rows + slot.place * kChunkGroups, min(ROWS_PER_CHUNK, query.n - row), own_vector,
                            products, row);
             __syncwarp();
-            if (chunk < n_passing && lane == 0) arrive(pipeline.freed + slot.place, ADD_WARPS);
+            if (chunk < n_passing && lane == 0) arrive(pipeline.freed + slot.place);
             const Turning behind = slot.after(1, n_slots);
-            const int step = chunks_until(warp, behind, n_slots);
+            const int step = chunks_until(warp, MULTIPLY_WARPS, behind, n_slots);
             slot = behind.after(step, n_slots);
             chunk += 1 + step;
         }
@@ -693,112 +739,84 @@ struct Documents {
 
 __device__ void sum(const Pipeline& pipeline, const Documents& documents, double* shared, double* scratch) {
     const Team team{static_cast<int>(threadIdx.x) - kFirstSumWarp * kWarp, SUM_WARPS * kWarp, kSumBarrier};
-    OwnPlaces ahead;
-    const auto load_ahead = [&](const Query& query) {
-        ahead.load(team, documents.places + query.start, documents.degree + query.start, query.n);
-    };
-    if (pipeline.first_query < pipeline.last_query) load_ahead(pipeline.queries[pipeline.first_query]);
-    for_each_query(pipeline, [&](const Query& query, const Query& next, const Position& at) {
+    if (pipeline.first_query == pipeline.last_query) return;
+    // The next query's places are asked for while this one is summed, and loaded as soon as registers are free.
+    int number = pipeline.first_query;
+    long long next_start = pipeline.queries[number].start;
+    int next_n = pipeline.queries[number].n;
+    OwnPlaces next;
+    next.load(team, documents.places + next_start, documents.degree + next_start, next_n);
+    for_each_query(pipeline, [&](const Query& query, const Position& at) {
         const Pairs pairs{documents.places + query.start, documents.degree + query.start, documents.ranks + query.ranks,
-                          query.n, query.n_levels, ahead};
-        load_ahead(next);
+                          query.n, query.n_levels, next};
+        number = min(number + 1, pipeline.last_query - 1);
+        next_start = pipeline.queries[number].start;
+        next_n = pipeline.queries[number].n;
         const Workspace work = workspace_at(query.scratch >= 0 ? scratch + query.scratch : shared, query.n);
         const Factors factors = factors_of(pipeline, query, at, scratch);
         const auto weight = [&](int row) { return documents.weights ? documents.weights[query.start + row] : 1.0; };
         wait(pipeline.multiplied + at.turn.place, at.turn.turn);
+        OwnPlaces::prefetch(team, documents.places + next_start, documents.degree + next_start, next_n);
         sum_partners(
             team, pairs, work,
             [&](int, const Place& document) { return factors[document.row] * weight(document.row); },
             [&](int place, const Place& document, double above, double below) {
                 double& factor = factors[document.row];
                 const double difference = pairs.degree(team, place) * factor - (above + below);
-                factor = kRaised * (query.weight * weight(document.row) * difference);
+                factor = query.weight * weight(document.row) * difference;
             });
+        next.load(team, documents.places + next_start, documents.degree + next_start, next_n);
         team.sync();
         if (team.thread == 0) arrive(pipeline.summed + at.turn.place);
     });
 }
 
-// The sum of rows times their factors, of one group of 4 columns and every kRowGroups-th row.
-struct ColumnSum {
-    int row, group;
-    double total[4];
-
-    __device__ bool is_active() const { return row < kRowGroups; }
-
-    __device__ void add(const float4 x, double factor) {
-        total[0] += factor * widened(x.x);
-        total[1] += factor * widened(x.y);
-        total[2] += factor * widened(x.z);
-        total[3] += factor * widened(x.w);
-    }
-};
-
-// Add the rows of a query that are in the ring, from `slot` on, and free each slot as soon as possible.
-__device__ void add_resident(const Pipeline& pipeline, const Turning& slot, const Factors& factors, int first_row,
-                             int n_rows, ColumnSum& sum) {
-    const int lane = threadIdx.x % kWarp, n_chunks = (n_rows + ROWS_PER_CHUNK - 1) / ROWS_PER_CHUNK;
-    const int ring_row = slot.place * ROWS_PER_CHUNK, ring_rows = pipeline.n_slots * ROWS_PER_CHUNK;
-    int n_freed = 0;
-    for (int base = 0; base < n_rows; base += kRowsPerThread * kRowGroups) {
-        float4 x[kRowsPerThread];
-        double factor[kRowsPerThread];
-#pragma unroll
-        for (int k = 0; k < kRowsPerThread; ++k) {
-            const int row = base + k * kRowGroups + sum.row, known = min(row, n_rows - 1);
-            const int place = ring_row + known < ring_rows ? ring_row + known : ring_row + known - ring_rows;
-            x[k] = pipeline.rows[place * COLUMN_GROUPS + sum.group];
-            factor[k] = row < n_rows && sum.is_active() ? factors[first_row + known] : 0.0;
-        }
-#pragma unroll
-        for (int k = 0; k < kRowsPerThread; ++k) sum.add(x[k], factor[k]);
-        const int n_done = base + kRowsPerThread * kRowGroups;
-        const int n_chunks_done = n_done < n_rows ? n_done / ROWS_PER_CHUNK : n_chunks;
-        __syncwarp();
-        for (int k = n_freed + lane; k < n_chunks_done; k += kWarp)
-            arrive(pipeline.freed + slot.after(k, pipeline.n_slots).place);
-        n_freed = n_chunks_done;
-    }
-}
-
-__device__ ColumnSum add(const Pipeline& pipeline, const float4* features, double* scratch) {
-    const int thread = threadIdx.x;
-    ColumnSum sum{thread / COLUMN_GROUPS, thread % COLUMN_GROUPS, {}};
-    for_each_query(pipeline, [&](const Query& query, const Query&, const Position& at) {
+__device__ LaneColumns add(const Pipeline& pipeline, const float4* features, double* scratch) {
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, n_slots = pipeline.n_slots;
+    LaneColumns sum{};
+    for_each_query(pipeline, [&](const Query& query, const Position& at) {
         const Factors factors = factors_of(pipeline, query, at, scratch);
-        const int n_passing = pipeline.n_passing(query), n_passed = n_passing * ROWS_PER_CHUNK;
+        const int n_passing = pipeline.n_passing(query), n_chunks = query.n_chunks();
         wait(pipeline.summed + at.turn.place, at.turn.turn);
-        add_resident(pipeline, at.slot.after(n_passing, pipeline.n_slots), factors, n_passed, query.n - n_passed, sum);
-        if (sum.is_active()) {
-#pragma unroll 4
-            for (int row = sum.row; row < n_passed; row += kRowGroups)
-                sum.add(features[(query.start + row) * COLUMN_GROUPS + sum.group], factors[row]);
+        Turning slot = at.slot.after(n_passing, n_slots);
+        int chunk = n_passing + chunks_until(warp, ADD_WARPS, slot, n_slots);
+        slot = slot.after(chunk - n_passing, n_slots);
+        while (chunk < n_chunks) {
+            const int row = chunk * ROWS_PER_CHUNK, n_rows = min(ROWS_PER_CHUNK, query.n - row);
+            const int n_together = min(n_rows, factors.n_together(row));
+            const float4* rows = pipeline.rows + slot.place * kChunkGroups;
+            sum.add(rows, &factors[row], n_together);
+            sum.add(rows + n_together * COLUMN_GROUPS, factors.base, n_rows - n_together);
+            __syncwarp();
+            if (lane == 0) arrive(pipeline.freed + slot.place);
+            const Turning behind = slot.after(1, n_slots);
+            const int step = chunks_until(warp, ADD_WARPS, behind, n_slots);
+            slot = behind.after(step, n_slots);
+            chunk += 1 + step;
         }
-        __syncwarp();
+        for (int row = warp; row < n_passing * ROWS_PER_CHUNK; row += ADD_WARPS)
+            sum.add(reinterpret_cast<const float*>(features + (query.start + row) * COLUMN_GROUPS), factors[row]);
     });
     return sum;
 }
 
-// The block's total, from its threads' sums.
-__device__ void write_total(const ColumnSum& sum, double* room, double* partial) {
-    const Team team{static_cast<int>(threadIdx.x), kAddThreads, kAddBarrier};
+// The block's total, from its warps' sums.
+__device__ void write_total(const LaneColumns& sum, double* room, double* partial) {
+    const Team team{static_cast<int>(threadIdx.x), ADD_WARPS * kWarp, kAddBarrier};
     team.sync();  // the ring is empty now: its memory takes the sums
-    if (sum.is_active()) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) room[(sum.row * COLUMN_GROUPS + sum.group) * 4 + j] = sum.total[j];
-    }
+    sum.write(room + team.thread / kWarp * kColumns);
     team.sync();
-    for (int column = team.thread; column < 4 * COLUMN_GROUPS; column += team.size) {
+    for (int column = team.thread; column < kColumns; column += team.size) {
         double total = 0.0;
-        for (int row = 0; row < kRowGroups; ++row) total += room[row * COLUMN_GROUPS * 4 + column];
-        partial[static_cast<long long>(blockIdx.x) * COLUMN_GROUPS * 4 + column] = kRestored * total;
+        for (int warp = 0; warp < ADD_WARPS; ++warp) total += room[warp * kColumns + column];
+        partial[static_cast<long long>(blockIdx.x) * kColumns + column] = total;
     }
 }
 
 }  // namespace
 
 // partial[block] = Xt AtA X vector over the block's queries (equation 13 without v, 2 and C).
-// Threads: 32 (ADD_WARPS + MULTIPLY_WARPS + SUM_WARPS + 1); 32 ADD_WARPS >= COLUMN_GROUPS, n_slots >= MULTIPLY_WARPS.
+// Threads: 32 (ADD_WARPS + MULTIPLY_WARPS + SUM_WARPS + 1); n_slots at least as many as warps have one task.
 extern "C" __global__ void __launch_bounds__(kWarp*(kFillWarp + 1), 1) hessian_vector(
     const float4* __restrict__ features,          // n_docs x COLUMN_GROUPS
     const double* __restrict__ vector,            // 4 COLUMN_GROUPS
@@ -817,11 +835,8 @@ extern "C" __global__ void __launch_bounds__(kWarp*(kFillWarp + 1), 1) hessian_v
     auto* filled = reinterpret_cast<unsigned long long*>(shared_groups + n_slots * kChunkGroups);
     auto *freed = filled + n_slots, *multiplied = freed + n_slots, *summed = multiplied + n_turns;
     double* factors = reinterpret_cast<double*>(summed + n_turns);
-    double* shared_vector = factors + n_factors + (n_factors & 1);  // the workspace is at a multiple of 16 bytes
-    double* workspace = shared_vector + (kVectorInRegisters ? 0 : 4 * COLUMN_GROUPS);
-    if (!kVectorInRegisters) {
-        for (int j = threadIdx.x; j < 4 * COLUMN_GROUPS; j += blockDim.x) shared_vector[j] = kRaised * vector[j];
-    }
+    // At a multiple of 16 bytes.
+    double* workspace = factors + n_factors + (n_factors & 1);
     const Pipeline pipeline{shared_groups, filled,    freed,   multiplied,            summed,
                             factors,       n_slots,   n_factors, queries,             block_ptr[blockIdx.x],
                             block_ptr[blockIdx.x + 1]};
@@ -830,10 +845,10 @@ extern "C" __global__ void __launch_bounds__(kWarp*(kFillWarp + 1), 1) hessian_v
 
     const int warp = threadIdx.x / kWarp;
     if (warp < kFirstMultiplyWarp) {
-        const ColumnSum total = add(pipeline, features, scratch);
+        const LaneColumns total = add(pipeline, features, scratch);
         write_total(total, reinterpret_cast<double*>(shared_groups), partial);
     } else if (warp < kFirstSumWarp) {
-        multiply(pipeline, vector, shared_vector, scratch);
+        multiply(pipeline, vector, scratch);
     } else if (warp < kFillWarp) {
         sum(pipeline, {places, degree, ranks, document_weights}, workspace, scratch);
     } else if (threadIdx.x % kWarp == 0) {

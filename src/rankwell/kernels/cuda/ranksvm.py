@@ -17,9 +17,10 @@ SUM_COSTS = SumCosts(few_levels=5, few=1.0, fixed=0.0, per_level=0.2, tree_fixed
 
 _THREADS = 256
 # Warps of the fused product's pipeline; one more fills the ring. 20 in all leave a thread 96 registers.
-_MULTIPLY_WARPS, _SUM_WARPS, _ADD_WARPS = 7, 4, 8
+_MULTIPLY_WARPS, _SUM_WARPS, _ADD_WARPS = 7, 6, 6
 _CHUNK_BYTES = 4608
 _LEVELS_PER_PASS = 5
+_WIDEST_FUSED = 768
 # Shared memory that kernels have beside what is asked for at launch.
 _STATIC_BYTES = 3072
 # A row of a query whose sums are in global memory takes the fused product about as long as so many others.
@@ -45,6 +46,7 @@ class CudaPairLoss:
         sizes = np.diff(data.query_ptr)
         self.method = choose_method(method, sizes, data.n_levels, SUM_COSTS)
         self._scale = cupy.ones(self.n_features) if data.column_scale is None else cupy.asarray(data.column_scale)
+        self._twice_scale = 2.0 * self._scale
         self._queries = _Queries(data, self.method, cupy)
         self._support, self._support_at_trial = (_Support(data, self._queries, cupy) for _ in range(2))
         self._order = cupy.zeros(len(data.levels), dtype=np.int32)
@@ -66,7 +68,7 @@ class CudaPairLoss:
         queries.sort(self._products, self._order)
         queries.find_support(self._products, self._order, support, self._factors, self._losses)
         gradient = self._unpadded(self._features.sum_rows(self._factors))
-        return float(self._losses.sum()), 2.0 * self._scale * gradient
+        return float(self._losses.sum()), self._twice_scale * gradient
 
     def accept(self) -> None:
         self._support, self._support_at_trial = self._support_at_trial, self._support
@@ -79,14 +81,14 @@ class CudaPairLoss:
             self._features.products(vector, self._products)
             self._queries.subtract_partners(self._products, self._support)
             total = self._features.sum_rows(self._products)
-        return 2.0 * self._scale * self._unpadded(total)
+        return self._twice_scale * self._unpadded(total)
 
     def curvature(self) -> Any:
         queries = self._queries
         queries.curvature_factors(self._support, self._factors)
         squares = self._features.sum_squares(self._factors, queries.query_ptr, queries.host_query_ptr)
         # Rounding may leave a constant feature just below 0.
-        return 2.0 * self._scale * self._scale * self._cupy.maximum(self._unpadded(squares), 0.0)
+        return self._twice_scale * self._scale * self._cupy.maximum(self._unpadded(squares), 0.0)
 
     def _padded(self, vector: Any) -> Any:
         if self._features.width == self.n_features:
@@ -271,8 +273,8 @@ class _FusedProduct:
 
 
 def _can_fuse(features: DenseFeatures, cupy: Any) -> bool:
-    """Bulk copies need compute capability 9.0, and a row as many threads as it has groups of 4 features."""
-    return features.n_groups <= 32 * _ADD_WARPS and int(cupy.cuda.Device().compute_capability) >= 90
+    """Bulk copies need compute capability 9.0; wider rows' sums would not fit into the registers of a warp."""
+    return features.width <= _WIDEST_FUSED and int(cupy.cuda.Device().compute_capability) >= 90
 
 
 def _describe_queries(queries: _Queries) -> np.ndarray:
@@ -300,15 +302,15 @@ def _divide_memory(features: DenseFeatures, queries: _Queries, rows_per_chunk: i
     if queries.method == 0:
         passes = -(-int(queries.host_n_levels.max(initial=1)) // _LEVELS_PER_PASS)
         workspace = 5 * (capacity + 1) + (2 * capacity if passes > 1 else 0)
-    # The workspace, the vector, barriers of queries, and a number for alignment.
-    own = 8 * (workspace + features.width + 4 * _MULTIPLY_WARPS + 1)
+    # The workspace, barriers of queries, and a number for alignment.
+    own = 8 * (workspace + 4 * _MULTIPLY_WARPS + 1)
     # A slot: rows of X, barriers of the chunk and of a query.
     slot = rows_per_chunk * 4 * features.width + 4 * 8
     n_slots = min((most - own - 16 * capacity) // slot, (most - own - 8 * capacity) // (slot + 8 * rows_per_chunk))
-    n_slots = max(_MULTIPLY_WARPS, n_slots)
+    n_slots = max(_MULTIPLY_WARPS, _ADD_WARPS, n_slots)
     n_factors = capacity + max(capacity, n_slots * rows_per_chunk)
-    # At the end the ring's memory takes the totals of the threads that add.
-    return n_slots, n_factors, max(n_slots * slot, 32 * 32 * _ADD_WARPS) + 8 * n_factors + own
+    # At the end the ring's memory takes the totals of the warps that add.
+    return n_slots, n_factors, max(n_slots * slot, 8 * features.width * _ADD_WARPS) + 8 * n_factors + own
 
 
 def workspace_doubles(n_docs: Any) -> Any:
