@@ -18,6 +18,13 @@ def test_queries_are_read(tmp_path):
     assert read_queries(compressed) == [QueryText("7", "x")]
 
 
+def test_operators_of_prose_mean_nothing(tmp_path):
+    path = tmp_path / "queries.tsv"
+    path.write_text('1\tthe "red fox" -- e-mail +1\n')
+    assert read_queries(path) == [QueryText("1", 'the "red fox" -- e-mail +1')]
+    assert read_queries(path, operators=False) == [QueryText("1", "the  red fox     e mail  1")]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -62,6 +62,9 @@ def features(
         ),
     ] = "judged+top",
     top: Annotated[int, typer.Option("--top", metavar="N", help="How many candidates the first pass gives.")] = 100,
+    prose: Annotated[
+        bool, typer.Option("--prose", help="Queries are prose: quotes, + and - in them mean nothing.")
+    ] = False,
     log: Annotated[
         Path | None,
         typer.Option(
@@ -87,7 +90,7 @@ def features(
     for path in sources[-2:] if log is None else [*sources, log]:
         check_readable(path)
     if log is None:
-        judged = _extracted(sources, name, more or (), parameters or (), candidates, top, quiet)
+        judged = _extracted(sources, name, more or (), parameters or (), candidates, top, prose, quiet)
     else:
         judged = _logged(log, sources[0])
     with progress_bar(f"writing {out}", quiet=quiet):
@@ -102,6 +105,7 @@ def _extracted(
     parameters: Sequence[str],
     candidates: str,
     top: int,
+    prose: bool,
     quiet: bool,
 ) -> JudgedFeatures:
     from rankwell.features.qrels import read_qrels
@@ -115,7 +119,7 @@ def _extracted(
     with progress_bar(f"extracting {len(feature_set)} features", quiet=quiet) as bar:
         return judged_features(
             index,
-            read_queries(queries),
+            read_queries(queries, operators=not prose),
             read_qrels(qrels),
             feature_set,
             source=candidates,

@@ -9,6 +9,9 @@ from rankwell.data.decompression import ByteStream
 from rankwell.errors import DataError
 
 
+_NO_OPERATORS = str.maketrans('"+-', "   ")
+
+
 @dataclass(frozen=True)
 class QueryText:
     """A query as it was asked."""
@@ -17,8 +20,15 @@ class QueryText:
     text: str
 
 
-def read_queries(path: str | os.PathLike[str]) -> list[QueryText]:
-    """The queries of a TSV file (plain, .gz, .bz2, .zst, or ``-`` for standard input), in its order."""
+def read_queries(path: str | os.PathLike[str], *, operators: bool = True) -> list[QueryText]:
+    """The queries of a TSV file (plain, .gz, .bz2, .zst, or ``-`` for standard input), in its order.
+
+    Parameters
+    ----------
+    operators : bool
+        Whether quotes, + and - mean phrases, required and excluded words, as they do when a user asks. Topics of test
+        collections are prose: there they mean nothing.
+    """
     line_of_id: dict[str, int] = {}
     queries = []
     with ByteStream(os.fspath(path)) as stream:
@@ -38,7 +48,7 @@ def read_queries(path: str | os.PathLike[str]) -> list[QueryText]:
                     f"{place} has the id {query_id!r} of line {line_of_id[query_id]} again. Give each query its own id."
                 )
             line_of_id[query_id] = number
-            queries.append(QueryText(query_id, text.strip()))
+            queries.append(QueryText(query_id, (text if operators else text.translate(_NO_OPERATORS)).strip()))
         if not queries:
             raise DataError(f"{stream.name} holds no query. A line is a query's id, a tab and its text.")
     return queries
