@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from rankwell.data.decompression import ByteStream
 from rankwell.errors import DataError
 
-
 _NO_OPERATORS = str.maketrans('"+-', "   ")
 
 
