@@ -68,6 +68,7 @@ def marked(make, name, device):
 SAME_BITS = [
     pytest.param(partial(level_booster, n_jobs=1), id="one thread"),
     pytest.param(partial(level_booster, naive=True), id="m3"),
+    pytest.param(partial(level_booster, bounded=True), id="by bounds"),
     marked(opencl_booster, "opencl", "opencl"),
     marked(partial(opencl_booster, documents_on_host=True), "opencl without doubles", "opencl"),
     marked(cuda_booster, "cuda", "cuda"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.rankboost_bounded_search import BoundedSearch, search_by_bounds
 from rankwell.kernels.cpu.rankboost_documents import DocumentWeights
 from rankwell.kernels.cpu.rankboost_search import (
     GROUP,
@@ -32,21 +33,23 @@ from rankwell.kernels.threads import kernel_threads
 # Parts of the documents that histograms are built over at the same time: enough to share out few features evenly.
 _PARTS = 4
 _DOCS_PER_PART = 4096
+_DOCS_FOR_BOUNDS = 8192  # with fewer, a round is done before bounds would have paid
 
 _weight_factors = kernel(weight_factors)
 
 
 @kernel
-def run_rounds(queries, weights, exponents, levels, search, scratch, record, plan, start):
+def run_rounds(queries, weights, exponents, levels, search, bounds, scratch, record, plan, start):
     """Run rounds until `plan`'s number is done or training ends by itself.
 
     queries : (order, segment_ptr, query_segments, query_weight)
     weights : (up, down); exponents : (up_exponent, down_exponent)
     levels : (step, up_ratio, down_ratio, bridge)
     search : (bins, partial histograms, table of r, largest |r| by feature)
+    bounds : what `search_by_bounds` reads and keeps
     scratch : (sums of levels, shares of Z, lanes, π)
     record : (feature, bin, r, loss), written
-    plan : (rounds done before, rounds to do, n_bins, margin, carry, naive)
+    plan : (rounds done before, rounds to do, n_bins, margin, carry, naive, bounded)
     start : (the common power of two of all pair weights, Z), which belong to `weights`
 
     Returns
@@ -56,12 +59,14 @@ def run_rounds(queries, weights, exponents, levels, search, scratch, record, pla
     order, segment_ptr, query_segments, query_weight = queries
     bins, partial, table, largest = search
     sums, share, lanes, pi = scratch
-    first_round, n_rounds, n_bins, margin, carry, naive = plan
+    first_round, n_rounds, n_bins, margin, carry, naive, bounded = plan
     common, total = start
     for t in range(n_rounds):
         potentials(order, segment_ptr, query_segments, weights, sums, total, pi)
         if naive:
             naive_table(bins, pi, n_bins, table, largest)
+        elif bounded:
+            search_by_bounds(search, bounds, pi, n_bins, margin)
         else:
             build_histograms(bins, pi, partial)
             integrate_histograms(partial, n_bins, table, largest)
@@ -95,6 +100,8 @@ class LevelBooster:
         Changed in place as rounds are done.
     naive : bool
         Search as the naive M3 does, threshold by threshold.
+    bounded : bool, optional
+        Search by bounds, which finds the same weak rankers; without it, where there are enough documents.
     n_jobs : int or None
     """
 
@@ -107,6 +114,7 @@ class LevelBooster:
         weights: ScoreWeights,
         *,
         naive: bool = False,
+        bounded: bool | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self._naive, self._n_jobs, self._n_bins = naive, n_jobs, n_bins
@@ -117,8 +125,10 @@ class LevelBooster:
             np.zeros((n_features, 256), dtype=np.int32),
             np.zeros(n_features, dtype=np.int32),
         )
+        self._bounded = not naive and (queries.n_docs >= _DOCS_FOR_BOUNDS if bounded is None else bounded)
         with kernel_threads(n_jobs):
             self._documents = DocumentWeights(queries, weights)
+            self._bounds = BoundedSearch(bins, n_features, queries if self._bounded else None)
 
     def boost(self, n_rounds: int) -> BoostedRounds:
         """See `Booster`."""
@@ -126,7 +136,8 @@ class LevelBooster:
         queries, weights = documents.queries, documents.weights
         feature, threshold, r = (np.zeros(n_rounds, dtype=np.int32) for _ in range(3))
         loss = np.zeros(n_rounds)
-        plan = (weights.n_rounds, n_rounds, self._n_bins, tolerance(queries.n_docs), float(queries.carry), self._naive)
+        margin, carry = tolerance(queries.n_docs), float(queries.carry)
+        plan = (weights.n_rounds, n_rounds, self._n_bins, margin, carry, self._naive, self._bounded)
         with kernel_threads(self._n_jobs):
             done, finished, documents.start = run_rounds(
                 (queries.order, queries.segment_ptr, queries.query_segments, queries.query_weight),
@@ -134,6 +145,7 @@ class LevelBooster:
                 (weights.up_exponent, weights.down_exponent),
                 documents.levels,
                 self._search,
+                self._bounds.arrays,
                 (documents.sums, documents.share, documents.lanes, documents.pi),
                 (feature, threshold, r, loss),
                 plan,

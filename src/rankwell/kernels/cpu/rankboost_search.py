@@ -14,6 +14,7 @@ from rankwell.kernels.cpu.compilation import kernel
 
 GROUP = 16
 FEW_FEATURES = 128  # up to so many, one thread is done before others would have been woken
+_SIDE_BY_SIDE = 8
 
 
 @kernel(parallel=True)
@@ -93,6 +94,44 @@ def naive_table(bins, pi, n_bins, table, largest):
             for d in range(len(pi)):
                 if rows[d, lane] > b:
                     total += pi[d]
+            table[feature, b] = total
+            size = max(size, abs(total))
+        largest[feature] = size
+
+
+@kernel(parallel=True)
+def feature_histograms(bins, pi, features, partial):
+    """The histograms of a few features. features : int32 (n,); partial : int32 (n, n_parts, 256), written"""
+    n_parts = partial.shape[1]
+    for task in prange(len(features) * n_parts):
+        place, part = task // n_parts, task % n_parts
+        start, end = len(pi) * part // n_parts, len(pi) * (part + 1) // n_parts
+        column = bins[features[place] // GROUP][start:end, features[place] % GROUP]
+        partial[place, part] = _feature_histogram(column, pi[start:end])
+
+
+@kernel
+def _feature_histogram(column, pi):
+    """One feature's histogram by way of eight, so that no addition waits for the one before it."""
+    histogram = np.zeros((_SIDE_BY_SIDE, 256), np.int32)
+    whole = len(pi) // _SIDE_BY_SIDE
+    for i in range(whole):
+        for j in range(_SIDE_BY_SIDE):
+            histogram[j, column[_SIDE_BY_SIDE * i + j]] += pi[_SIDE_BY_SIDE * i + j]
+    for i in range(_SIDE_BY_SIDE * whole, len(pi)):
+        histogram[0, column[i]] += pi[i]
+    return histogram.sum(axis=0)
+
+
+@kernel
+def integrate_few(partial, features, n_bins, table, largest):
+    """`integrate_histograms` for the features of `feature_histograms`: their rows of `table` and `largest`."""
+    for place, feature in enumerate(features):
+        total = np.int32(0)
+        size = np.int32(0)
+        for b in range(n_bins - 2, -1, -1):
+            for part in range(partial.shape[1]):
+                total += partial[place, part, b + 1]
             table[feature, b] = total
             size = max(size, abs(total))
         largest[feature] = size
