@@ -186,4 +186,4 @@ TestIndexMachine.settings = settings(max_examples=12, stateful_step_count=25, de
 def test_many_more_histories() -> None:
     from hypothesis.stateful import run_state_machine_as_test
 
-    run_state_machine_as_test(IndexMachine, settings=settings(max_examples=1500, stateful_step_count=50, deadline=None))
+    run_state_machine_as_test(IndexMachine, settings=settings(max_examples=300, stateful_step_count=50, deadline=None))
