@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwell.index.inline_executor import InlineExecutor
+from rankwell.index.pipelining import InlineExecutor
 from rankwell.index.segment_encoding import Inverted, write_postings
 from rankwell.index.segment_sink import MemorySink
 from rankwell.kernels.cpu.posting_encoding import add_impact

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from rankwell.index.document_merging import DocumentMerge, rows
+from rankwell.index.pipelining import one_ahead
 from rankwell.index.segment import Segment, lists_per_term
 from rankwell.index.segment_encoding import PostingAppender, new_blocks, new_lists
 from rankwell.index.segment_sink import SegmentSink
-from rankwell.kernels.cpu.posting_encoding import N_BLOCKS, Lists
+from rankwell.kernels.cpu.posting_encoding import N_BLOCKS, Blocks, Lists
 from rankwell.kernels.cpu.posting_merging import (
     DONE,
     NEEDS_BLOCK,
@@ -35,6 +37,14 @@ OUTPUT_POSTINGS = 2**18
 WINDOWS_BEFORE_RELEASE = 32
 
 
+class MergedTerms(NamedTuple):
+    """A group of terms of the output."""
+
+    text: np.ndarray  # uint8, one term behind another
+    sizes: np.ndarray  # int64
+    lists: Lists
+
+
 class ListMerge:
     """Joins the lists of some segments, term by term.
 
@@ -57,27 +67,39 @@ class ListMerge:
         self._columns = np.array([self._columns_of(segment) for segment in segments], dtype=np.int64)
 
     def write(self, sink: SegmentSink) -> int:
-        """Append all terms and lists to the sink; returns how many terms there are."""
+        """Append all terms and lists to the sink; returns how many terms there are.
+
+        The next lists are joined while these are written.
+        """
         appender = PostingAppender(sink)
         sink.append("terms.offsets", np.zeros(1, dtype=np.int64))
         n_terms = end = 0
-        for text, offsets, sources in self._term_groups():
-            lists = new_lists(len(sources.term) * self.n_columns)
-            self._merge(sources, lists, appender)
-            # A term whose documents are all deleted is gone: its lists are empty and have no block.
-            kept = lists.doc_freq.reshape(-1, self.n_columns).any(axis=1)
-            sizes = np.diff(offsets)
-            ends = end + np.cumsum(sizes[kept])
-            sink.append("terms.text", text[np.repeat(kept, sizes)])
-            sink.append("terms.offsets", ends)
-            appender.append_lists(Lists(*(column.reshape(-1, self.n_columns)[kept].ravel() for column in lists)))
-            n_terms += len(ends)
-            end = int(ends[-1]) if len(ends) else end
-        appender.append_blocks(self._blocks)
+        for piece in one_ahead(self._pieces()):
+            if isinstance(piece, Blocks):
+                appender.append_blocks(piece)
+            else:
+                ends = end + np.cumsum(piece.sizes)
+                sink.append("terms.text", piece.text)
+                sink.append("terms.offsets", ends)
+                appender.append_lists(piece.lists)
+                n_terms += len(ends)
+                end = int(ends[-1]) if len(ends) else end
         appender.finish()
         return n_terms
 
-    def _merge(self, sources: SourceLists, lists: Lists, appender: PostingAppender) -> None:
+    def _pieces(self) -> Iterator[Blocks | MergedTerms]:
+        """Blocks as they become full, and groups of terms as they are done."""
+        for text, offsets, sources in self._term_groups():
+            lists = new_lists(len(sources.term) * self.n_columns)
+            yield from self._merge(sources, lists)
+            # A term whose documents are all deleted is gone: its lists are empty and have no block.
+            kept = lists.doc_freq.reshape(-1, self.n_columns).any(axis=1)
+            sizes = np.diff(offsets)
+            kept_lists = Lists(*(column.reshape(-1, self.n_columns)[kept].ravel() for column in lists))
+            yield MergedTerms(text[np.repeat(kept, sizes)], sizes[kept], kept_lists)
+        yield self._blocks
+
+    def _merge(self, sources: SourceLists, lists: Lists) -> Iterator[Blocks]:
         """Join the lists of one group of terms."""
         state = np.zeros(STATE_SIZE, dtype=np.int64)
         state[NEXT_BLOCK] = -1
@@ -93,14 +115,11 @@ class ListMerge:
             elif reason == NEEDS_GAPS:
                 self._pending = _more_gaps(self._pending)
             else:
-                self._make_room(appender)
-
-    def _make_room(self, appender: PostingAppender) -> None:
-        """Append what was encoded; if there was nothing, one block needs more room for its positions."""
-        if self._blocks.counts[N_BLOCKS] == 0:
-            self._blocks = new_blocks(OUTPUT_POSTINGS, 2 * len(self._blocks.positions) // 4, 0)
-        appender.append_blocks(self._blocks)
-        self._blocks.counts[:] = 0
+                yield self._blocks
+                # Nothing was encoded yet where one block needs more room for its positions than there is.
+                is_empty = self._blocks.counts[N_BLOCKS] == 0
+                n_positions = len(self._blocks.positions) // 4
+                self._blocks = new_blocks(OUTPUT_POSTINGS, 2 * n_positions if is_empty else n_positions, 0)
 
     def _term_groups(self) -> Iterator[tuple[np.ndarray, np.ndarray, SourceLists]]:
         """Runs of terms in their order: text, offsets and where each segment has their lists."""

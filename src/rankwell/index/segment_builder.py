@@ -19,7 +19,7 @@ from rankwell.errors import DataError, ParameterError
 from rankwell.index.analysis import Analysis
 from rankwell.index.document import Document, Place
 from rankwell.index.document_ids import encode_ids
-from rankwell.index.inline_executor import InlineExecutor
+from rankwell.index.pipelining import InlineExecutor
 from rankwell.index.schema import Schema
 from rankwell.index.segment import ARRAYS, lists_per_term
 from rankwell.index.segment_encoding import invert, write_postings

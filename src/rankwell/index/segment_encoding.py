@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from typing import NamedTuple
 
 import numpy as np
 
+from rankwell.index.pipelining import in_order
 from rankwell.index.segment import lists_per_term
 from rankwell.index.segment_sink import SegmentSink
 from rankwell.kernels.cpu.inversion import Tokens, count_occurrences, place_occurrences
@@ -156,17 +156,6 @@ def new_lists(n_lists: int) -> Lists:
     return Lists(
         np.zeros(n_lists, dtype=np.int64), np.zeros(n_lists, dtype=np.int32), np.zeros(n_lists, dtype=np.int64)
     )
-
-
-def in_order(function: Callable[[Any], Any], items: Iterator[Any], pool: Executor, ahead: int) -> Iterator[Any]:
-    """`function` of each item in turn, with up to `ahead` of them under way."""
-    under_way: deque[Future[Any]] = deque()
-    for item in items:
-        under_way.append(pool.submit(function, item))
-        if len(under_way) > ahead:
-            yield under_way.popleft().result()
-    while under_way:
-        yield under_way.popleft().result()
 
 
 def _pieces(inverted: Inverted) -> Iterator[tuple[int, int]]:
