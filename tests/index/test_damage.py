@@ -49,6 +49,8 @@ def test_these_are_all_the_files(whole: Path) -> None:
 def assert_detected(path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"manifest|segment-"):
         content_of(Index.open(path))
+    with pytest.raises(FileFormatError, match=r"manifest|segment-"):
+        Index.open(path).search("text title3")
     assert check_index(path).problems
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -23,6 +22,7 @@ from rankwell.cli.corpus import (
     names_of,
     read_documents,
 )
+from rankwell.cli.index_summary import describe_index
 from rankwell.cli.options import JsonOption, QuietOption
 from rankwell.errors import DataError
 
@@ -101,7 +101,7 @@ def build(
     )
     with IndexWriter(out, schema=schema, analysis=analysis, overwrite=overwrite, memory_bytes=memory * 2**20) as writer:
         add_all(writer, batches, quiet=quiet)
-    _describe(out, as_json=as_json)
+    describe_index(out, as_json=as_json)
 
 
 @index_app.command()
@@ -141,7 +141,7 @@ def add(
     )
     with IndexWriter(index, on_duplicate=on_duplicate, memory_bytes=memory * 2**20) as writer:
         add_all(writer, batches, quiet=quiet)
-    _describe(index, as_json=as_json)
+    describe_index(index, as_json=as_json)
 
 
 @index_app.command()
@@ -173,7 +173,7 @@ def delete(
         writer.commit()
     if n_deleted < len(wanted):
         say(f"{len(wanted) - n_deleted:,} of {len(wanted):,} ids are not in the index.", quiet=quiet)
-    _describe(index, as_json=as_json)
+    describe_index(index, as_json=as_json)
 
 
 @index_app.command()
@@ -196,7 +196,7 @@ def merge(
     read_manifest(index)
     with IndexWriter(index) as writer, progress_bar("merging", quiet=quiet):
         writer.merge(max_segments)
-    _describe(index, as_json=as_json)
+    describe_index(index, as_json=as_json)
 
 
 @index_app.command()
@@ -205,7 +205,7 @@ def info(index: IndexArgument, as_json: JsonOption = False) -> None:
 
     Example: rankwell index info docs.idx
     """
-    _describe(index, as_json=as_json)
+    describe_index(index, as_json=as_json)
 
 
 @index_app.command()
@@ -241,60 +241,3 @@ def _lines(path: Path | None) -> list[str]:
         return []
     text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line]
-
-
-def _describe(path: Path, *, as_json: bool) -> None:
-    summary = _summary(path)
-    if as_json:
-        print_json(summary)
-        return
-    from rich.table import Table
-
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in _rows(summary).items():
-        table.add_row(name, text)
-    show(table)
-
-
-def _summary(path: Path) -> dict[str, Any]:
-    from rankwell.index.reader import Index
-
-    index = Index.open(path)
-    n_numbers = int(index.bases[-1])
-    return {
-        "index": str(path),
-        "generation": index.generation,
-        "n_docs": index.n_docs,
-        "n_deleted": n_numbers - index.n_docs,
-        "streams": list(index.schema.streams),
-        "statics": list(index.schema.statics),
-        "analysis": index.analysis.to_json(),
-        "n_bytes": sum(file.stat().st_size for file in path.iterdir()),
-        "segments": [
-            {"name": one.name, "n_docs": one.n_docs, "n_terms": one.n_terms, "n_words": one.tokens[-1]}
-            for one in index.segments
-        ],
-    }
-
-
-def _rows(summary: Mapping[str, Any]) -> dict[str, str]:
-    analysis, segments = summary["analysis"], summary["segments"]
-    deleted = f" ({summary['n_deleted']:,} deleted ones wait for a merge)" if summary["n_deleted"] else ""
-    return {
-        "index": summary["index"],
-        "documents": f"{summary['n_docs']:,}{deleted}",
-        "words": f"{sum(one['n_words'] for one in segments):,}",
-        "streams": ", ".join(summary["streams"]) or "none",
-        "statics": ", ".join(summary["statics"]) or "none",
-        "stemmer": analysis["stemmer"] or "none",
-        "stop words": f"{len(analysis['stop_words']):,}",
-        "segments": f"{len(segments)}{_sizes([one['n_docs'] for one in segments])}",
-        "bytes": f"{summary['n_bytes']:,}",
-        "generation": f"{summary['generation']:,}",
-    }
-
-
-def _sizes(sizes: list[int]) -> str:
-    return f" of {', '.join(f'{size:,}' for size in sizes)} documents" if sizes else ""

@@ -39,10 +39,11 @@ class WorkingSegment:
 
     def delete(self, doc: int) -> None:
         """Mark document `doc` as deleted, for the next commit. The array may be a reader's: it is copied first."""
-        if not self.has_new_deletions:
-            self.live = np.ones(self.segment.n_docs, dtype=np.uint8) if self.live is None else self.live.copy()
-            self.has_new_deletions = True
-        assert self.live is not None
+        if self.live is None:
+            self.live = np.ones(self.segment.n_docs, dtype=np.uint8)
+        elif not self.has_new_deletions:
+            self.live = self.live.copy()
+        self.has_new_deletions = True
         self.live[doc] = 0
 
     def write_deletions(self, storage: Storage, folder: Path, generation: int) -> None:

@@ -1,0 +1,67 @@
+"""What an index holds, as a table or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rankwell.cli.console import print_json, show
+
+
+def describe_index(path: Path, *, as_json: bool) -> None:
+    """Print the summary of the index's newest generation."""
+    summary = _summary(path)
+    if as_json:
+        print_json(summary)
+        return
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in _rows(summary).items():
+        table.add_row(name, text)
+    show(table)
+
+
+def _summary(path: Path) -> dict[str, Any]:
+    from rankwell.index.reader import Index
+
+    index = Index.open(path)
+    n_numbers = int(index.bases[-1])
+    return {
+        "index": str(path),
+        "generation": index.generation,
+        "n_docs": index.n_docs,
+        "n_deleted": n_numbers - index.n_docs,
+        "streams": list(index.schema.streams),
+        "statics": list(index.schema.statics),
+        "analysis": index.analysis.to_json(),
+        "n_bytes": sum(file.stat().st_size for file in path.iterdir()),
+        "segments": [
+            {"name": one.name, "n_docs": one.n_docs, "n_terms": one.n_terms, "n_words": one.tokens[-1]}
+            for one in index.segments
+        ],
+    }
+
+
+def _rows(summary: Mapping[str, Any]) -> dict[str, str]:
+    analysis, segments = summary["analysis"], summary["segments"]
+    deleted = f" ({summary['n_deleted']:,} deleted ones wait for a merge)" if summary["n_deleted"] else ""
+    return {
+        "index": summary["index"],
+        "documents": f"{summary['n_docs']:,}{deleted}",
+        "words": f"{sum(one['n_words'] for one in segments):,}",
+        "streams": ", ".join(summary["streams"]) or "none",
+        "statics": ", ".join(summary["statics"]) or "none",
+        "stemmer": analysis["stemmer"] or "none",
+        "stop words": f"{len(analysis['stop_words']):,}",
+        "segments": f"{len(segments)}{_sizes([one['n_docs'] for one in segments])}",
+        "bytes": f"{summary['n_bytes']:,}",
+        "generation": f"{summary['generation']:,}",
+    }
+
+
+def _sizes(sizes: list[int]) -> str:
+    return f" of {', '.join(f'{size:,}' for size in sizes)} documents" if sizes else ""
