@@ -22,6 +22,7 @@ from rankwell.kernels.cpu.rankboost_bounds import (
 )
 from rankwell.kernels.cpu.rankboost_intervals import (
     DOCS_PER_CELL,
+    HEADROOM,
     MOST_CELLS,
     MOST_INTERVALS,
     cut_features,
@@ -42,14 +43,14 @@ FIRST_LOOK = 4  # candidates computed before the others: what they reach rules o
 CANDIDATE_COST = 2  # of a feature computed alone, beside one among all of them
 MOST_RISE = 2.0  # changes beyond so many times the largest |r|: bounds would tell nothing
 RISE_FOR_INTERVALS = 0.6  # changes in one round, as a share of the largest |r|, from which on intervals are made
-ROUNDS_FOR_INTERVALS = 48  # intervals are made anew after so many rounds, or half as many as there were before
+ROUNDS_FOR_INTERVALS = 48  # intervals are made anew after so many
 LONGEST_PAUSE = 31  # rounds without bounds, after these ruled out too little again and again
 FEW_GROUPS = 64  # joint histograms, up to which each is shared by two threads
 
 # Places in `state`: whether there is a reference round; joint histograms; rounds since intervals were made; cost of
-# candidates and largest |r| of all since and in the reference round; rounds in all; rounds without bounds to come and
-# next time; reference rounds in all.
-_HAS_REFERENCE, _N_GROUPS, _AGE, _SPENT, _BEST, _ROUNDS, _PAUSE, _PENALTY, _REFERENCES = range(9)
+# candidates since the reference round and largest |r| in it; rounds without bounds to come and next time; reference
+# rounds in all.
+_HAS_REFERENCE, _N_GROUPS, _AGE, _SPENT, _BEST, _PAUSE, _PENALTY, _REFERENCES = range(8)
 
 
 class BoundedSearch:
@@ -66,7 +67,7 @@ class BoundedSearch:
         if queries is not None:
             find_varying(bins, order, queries.segment_ptr, queries.query_segments, varies)
         self.arrays = (
-            np.zeros(9, dtype=np.int64),
+            _zeros(8, np.int64),
             (_zeros(n_docs, np.int32), _zeros((features, 256), np.int32), _zeros(features, np.int32)),
             (kept, _zeros(len(kept), np.int64), _zeros(-(-len(kept) // CHANGE_BLOCK), np.int64)),
             _joint_arrays(features, len(kept)),
@@ -104,7 +105,7 @@ def _joint_arrays(n_features: int, n_kept: int) -> tuple[np.ndarray, ...]:
 
 def _candidate_arrays(n_features: int) -> tuple[np.ndarray, ...]:
     """Upper bounds, which features are done, candidates, and their histograms in two parts."""
-    most = max(2 * FIRST_LOOK, n_features // 4)
+    most = max(2 * FIRST_LOOK, n_features // 3)
     return (
         _zeros(n_features, np.int64),
         _zeros(n_features, np.bool_),
@@ -124,7 +125,6 @@ def search_by_bounds(search, bounds, pi, n_bins, margin):
     """
     state, reference, changes = bounds[0], bounds[1], bounds[2]
     rise = 0
-    state[_ROUNDS] += 1
     state[_AGE] += 1
     if state[_HAS_REFERENCE]:
         rise = pack_changes(changes[0], pi, reference[0], changes[1], changes[2])
@@ -172,9 +172,11 @@ def _search_all(search, bounds, pi, n_bins, rise):
     build_histograms(bins, pi, partial)
     integrate_histograms(partial, n_bins, table, largest)
     if state[_N_GROUPS] > 0:
-        due = state[_AGE] >= max(ROUNDS_FOR_INTERVALS, state[_ROUNDS] // 2)
+        due = state[_AGE] >= ROUNDS_FOR_INTERVALS
     else:
-        due = state[_HAS_REFERENCE] and rise < RISE_FOR_INTERVALS * state[_BEST]
+        near = np.count_nonzero(largest >= (1.0 - HEADROOM) * largest.max())
+        calm = rise < RISE_FOR_INTERVALS * state[_BEST]
+        due = state[_HAS_REFERENCE] and calm and near < len(bounds[6][2])
     if due:
         _make_intervals(search, bounds, len(pi))
         state[_AGE] = 0
