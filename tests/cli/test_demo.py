@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Command, Outcome
 
 from rankwell.cli import demo
-from rankwell.demo import contest, lightgbm_model
+from rankwell.demo import contest, lightgbm_model, preparation
 from rankwell.rankers import registry
 
 
@@ -19,6 +20,8 @@ def _small_and_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer queries and steps than a user sees, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demo, "SIZES", {"train": 200, "vali": 60, "test": 140})
+    # Tests compile in their own process.
+    monkeypatch.setattr(preparation, "start_preparation", lambda: subprocess.Popen(["true"]))
     monkeypatch.setitem(contest.SETTINGS, "rankboost", contest.SETTINGS["rankboost"] | {"n_rounds": 30})
     monkeypatch.setitem(contest.SETTINGS, "ranksvm", contest.SETTINGS["ranksvm"] | {"C": 1e-3})
 

@@ -73,8 +73,9 @@ class Entry:
     evaluations: Mapping[str, Evaluation]
     seconds: float | None = None
 
-    def against(self, other: Entry, metric: str) -> Comparison:
-        """Whether the difference to another entry could be luck."""
+    def against(self, other: Entry) -> Comparison:
+        """Whether the difference to another entry, by the first metric, could be luck."""
+        metric = next(iter(METRICS))
         return compare(self.evaluations[metric], other.evaluations[metric])
 
 
