@@ -98,9 +98,10 @@ def test_a_wrong_guess_of_the_threshold_costs_nothing() -> None:
     documents = [{"body": "x"}] * 200_000
     for start in range(0, 200_000, 16 * 4096):
         documents[start : start + 30] = [{"body": "x y"}] * 30
-    index = make_index(documents)
-    for k in (100, 130, 500):
-        assert pairs(index.search("x y", k=k)) == pairs(index.search("x y", k=k, prune=False))
+    for cuts in ([], [3_000], [100, 199_000]):
+        index = make_index(documents, cuts=cuts)
+        for k in (20, 100, 130, 500):
+            assert pairs(index.search("x y", k=k)) == pairs(index.search("x y", k=k, prune=False))
 
 
 def test_bm25_by_hand() -> None:

@@ -26,6 +26,7 @@ from rankwell.cli.import_model import import_model
 from rankwell.cli.index import index_app
 from rankwell.cli.info import info
 from rankwell.cli.predict import predict
+from rankwell.cli.search import search
 from rankwell.cli.train import train
 from rankwell.version import __version__
 
@@ -120,6 +121,7 @@ for _command in (train, predict, evaluate, compare, crossval, convert, info, dem
     app.command()(_command)
 app.command("explain")(explain_scores)
 app.command("features")(features)
+app.command("search")(search)
 app.command("import")(import_model)
 app.add_typer(index_app)
 

@@ -1,11 +1,12 @@
 """The models that select documents: BM25 over one stream or the whole document, BM25F over streams.
 
     BM25    score = Σ_t q_t · idf_t · f·(k1 + 1) / (f + k1·(1 − b + b·length/average))
-    BM25F   score = Σ_t q_t · idf_t · x·(k1 + 1) / (x + k1),   x = Σ_s weight_s · f_s / (1 − b_s + b_s·length_s/average_s)
+    BM25F   score = Σ_t q_t · idf_t · x·(k1 + 1) / (x + k1),
+            x = Σ_s weight_s · f_s / (1 − b_s + b_s·length_s/average_s)
 
-q is how often the query has the term, f how often the document (or its stream) has it, idf = ln(1 + (N − n + ½)/(n + ½))
-with n of the N live documents having the term: in the stream that BM25 reads, in the whole document otherwise. BM25F sums
-the streams before it saturates; over a single stream of weight 1 it is BM25.
+q is how often the query has the term, f how often the document (or its stream) has it, and idf = ln(1 + (N − n + ½) /
+(n + ½)) with n of the N live documents having the term: in the stream that BM25 reads, in the whole document otherwise.
+BM25F sums the streams before it saturates; over a single stream of weight 1 it is BM25.
 """
 
 from __future__ import annotations

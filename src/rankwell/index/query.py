@@ -1,10 +1,10 @@
 """What a user asks for: words, "phrases", +required and -excluded ones, cut as the documents were.
 
-The rules. Clauses are separated by white space. ``"…"`` is a phrase: its words must stand in this order and distance in one
-stream. ``+`` before a word means that a document must have it, ``-`` before a word or phrase that it must not; both count
-only at the beginning of a clause, elsewhere they separate words as other punctuation does. A phrase is required with
-and without ``+``. A clause of several words behind an operator (``-e-mail``) is a phrase. A quote that is not closed
-reaches to the end. Control characters and whatever else is not part of a word separate words. Stop words are not
+The rules. Clauses are separated by white space. ``"…"`` is a phrase: its words must stand in this order and distance in
+one stream. ``+`` before a word means that a document must have it, ``-`` before a word or phrase that it must not; both
+count only at the beginning of a clause, elsewhere they separate words as other punctuation does. A phrase is required
+with and without ``+``. A clause of several words behind an operator (``-e-mail``) is a phrase. A quote that is not
+closed reaches to the end. Control characters and whatever else is not part of a word separate words. Stop words are not
 indexed, so they are ignored, but keep their place in a phrase. What is excluded wins over what is asked for.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 Match = Literal["any", "all"]
 _TERMS_REMEMBERED = 65_536
 _MODELS_REMEMBERED = 16
+_LEAST_ROOM = 64
+# Every so many windows of a segment are sampled, where there are so many of them in the sample.
+_SAMPLED = 16
+_SAMPLES = 3
 _selectors: WeakKeyDictionary[Index, dict[ModelColumns, Selector]] = WeakKeyDictionary()
 _EVERYTHING = np.empty(0, np.uint8)
 _EVERYTHING.flags.writeable = False
@@ -104,7 +109,8 @@ class Selector:
     """
 
     def __init__(self, index: Index, model: ModelColumns) -> None:
-        self.index, self.model = index, model
+        # Not the index itself: it is the key under which this is remembered for as long as the index lives.
+        self.model, self._bases = model, index.bases.tolist()
         self.statistics = Statistics.of(index)
         self._parts = [_SegmentPart(segment, self.statistics, model) for segment in index.segments]
         self._live = [None if live is None else _read_only(live) for live in index.live]
@@ -126,26 +132,43 @@ class Selector:
 
     def select(self, query: Query, k: int, match: Match, prune: bool) -> tuple[np.ndarray, np.ndarray]:
         """The best k documents of a query, and their scores."""
-        from rankwell.kernels.cpu.selection import select
-        from rankwell.kernels.cpu.selection_best import BestArrays, capacity_of, sort_best
+        from rankwell.kernels.cpu.selection_best import sort_best
 
         asked = self._asked_terms(query, match)
-        capacity = capacity_of(k)
-        best = BestArrays(np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity), k)
-        size, threshold = 0, 0.0
-        for number, part in enumerate(self._parts):
+        best = _Best(k)
+        for number in range(len(self._parts)):
             prepared = self._prepare(number, query, asked)
             if prepared is not None:
-                arrays, driver = prepared
-                base = int(self.index.bases[number])
-                size, threshold = select(
-                    part.arrays, part.scoring, arrays, self.model.k1, driver, prune, best, size, threshold, base
-                )
-        scores, docs = sort_best(best, size)
+                self._select_part(number, prepared[0], prepared[1], prune, best)
+        scores, docs = sort_best(best.arrays, best.size)
         return docs, scores
 
+    def _select_part(self, number: int, query: Any, driver: int, prune: bool, best: _Best) -> None:
+        """Offer a segment's documents to `best`.
+
+        A large segment is sampled first. The k-th best score very likely lies above that of the sample's r-th best
+        document: of the best k about k / SAMPLED are in the sample, and r is three standard deviations more. With this
+        guess as a threshold most of the segment is skipped. It was right if k documents beat it; otherwise the segment
+        is searched again without it.
+        """
+        from rankwell.kernels.cpu.selection import WINDOW
+
+        part = self._parts[number]
+        start = (part.arrays, part.scoring, query, self.model.k1, driver)
+        base, n_docs, k = self._bases[number], part.segment.n_docs, best.k
+        if prune and n_docs >= _SAMPLED * _SAMPLES * WINDOW and k * _SAMPLED <= n_docs:
+            sample = _Best(math.ceil(k / _SAMPLED + 3.0 * math.sqrt(k / _SAMPLED) + 1.0), best.threshold)
+            sample.search(start, _SAMPLED, True, base)
+            if sample.size >= sample.k:
+                likely = _Best(k, sample.kth_score())
+                likely.search(start, 1, True, base)
+                if likely.size >= k:
+                    best.join(likely)
+                    return
+        best.search(start, 1, prune, base)
+
     def _asked_terms(self, query: Query, match: Match) -> list[tuple[float, bytes, _Term, bool]]:
-        """(−weight, term, what is known of it, whether it is required), by falling weight; none where nothing can match."""
+        """(−weight, term, what is known of it, whether it is required) by falling weight; none if nothing can match."""
         required = set(query.terms if match == "all" else query.required)
         asked = []
         for term, frequency in zip(query.terms, query.frequencies, strict=True):
@@ -172,7 +195,7 @@ class Selector:
         return known
 
     def _prepare(self, number: int, query: Query, asked: Sequence[tuple[float, bytes, _Term, bool]]) -> Any:
-        """The kernel's QueryArrays for a segment, and the list that drives it (-1: none); None where nothing matches."""
+        """The kernel's QueryArrays for a segment, and the list that drives it (-1: none); None if nothing matches."""
         from rankwell.kernels.cpu.selection import QueryArrays
 
         here = [entry for entry in asked if entry[2].drivers[number] >= 0]
@@ -190,6 +213,38 @@ class Selector:
             numbers, weights, required, self._column_weights, _EVERYTHING if allowed is None else allowed
         )
         return arrays, driver
+
+
+class _Best:
+    """The best k documents so far: the kernels' BestArrays, how many documents they hold, and what others must beat."""
+
+    def __init__(self, k: int, threshold: float = 0.0) -> None:
+        from rankwell.kernels.cpu.selection_best import BestArrays
+
+        room = k + max(k, _LEAST_ROOM)
+        self.k, self.size, self.threshold = k, 0, threshold
+        self.arrays = BestArrays(np.empty(room), np.empty(room, np.int64), np.empty(room), k)
+
+    def search(self, start: tuple[Any, ...], step: int, prune: bool, base: int) -> None:
+        """Take in what beats the threshold of every `step`-th window of a segment."""
+        from rankwell.kernels.cpu.selection import search_windows
+
+        self.size, self.threshold = search_windows(*start, step, prune, self.arrays, self.size, self.threshold, base)
+
+    def kth_score(self) -> float:
+        """The k-th best score; there must be k documents."""
+        return float(np.partition(self.arrays.scores[: self.size], self.size - self.k)[self.size - self.k])
+
+    def join(self, later: _Best) -> None:
+        """Take in another one's k documents or more, all later than ours, and all that beat its first threshold."""
+        if self.size:
+            scores = np.concatenate((self.arrays.scores[: self.size], later.arrays.scores[: later.size]))
+            docs = np.concatenate((self.arrays.docs[: self.size], later.arrays.docs[: later.size]))
+            order = np.sort(np.argsort(-scores, kind="stable")[: self.k])
+            later.arrays.scores[: self.k], later.arrays.docs[: self.k] = scores[order], docs[order]
+            later.size = self.k
+        self.arrays, self.size = later.arrays, later.size
+        self.threshold = max(self.threshold, later.threshold, self.kth_score())
 
 
 class _SegmentPart:

@@ -20,24 +20,27 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.posting_blocks import BLOCK, block_base, block_documents
-from rankwell.kernels.cpu.selection_best import count_above, finish, offer, open_best
+from rankwell.kernels.cpu.posting_blocks import BLOCK, load_block
+from rankwell.kernels.cpu.selection_best import offer
 from rankwell.kernels.cpu.selection_lanes import LANES, lanes_above, lowest_bit
 from rankwell.kernels.cpu.selection_lists import (
     CHUNK,
+    CURSOR,
+    DECODED,
+    SIZE,
+    STOP,
     WINDOW,
     add_list,
+    base_of,
     bound_in_window,
     decode,
     look_up_list,
     open_lists,
+    size_of,
 )
-from rankwell.kernels.cpu.selection_parts import saturated
+from rankwell.kernels.cpu.selection_parts import MARGIN, saturated
 
 SLACK = 1.0 - 1e-12
-# Every SAMPLED-th window is searched first to guess the threshold, in segments of SAMPLES windows or more.
-SAMPLED = 16
-SAMPLES = 48
 
 
 class QueryArrays(NamedTuple):
@@ -57,36 +60,16 @@ class QueryArrays(NamedTuple):
     allowed: np.ndarray
 
 
-class WindowArrays(NamedTuple):
-    """What is known of the window's documents.
-
-    bounds : float64 (n_terms,), what a term adds at most; rest : float64 (n_terms + 1,), all terms from here on
-    totals, stream_totals : float64 (WINDOW,), all zero between uses; touched, stream_touched : uint8 (chunks,), too
-    candidates : int32 (WINDOW,), documents; reached : float64 (WINDOW,), their sums so far
-    shares : float64 (WINDOW,); slots : uint8 (WINDOW,), scratch
-    """
-
-    bounds: np.ndarray
-    rest: np.ndarray
-    totals: np.ndarray
-    touched: np.ndarray
-    stream_totals: np.ndarray
-    stream_touched: np.ndarray
-    candidates: np.ndarray
-    reached: np.ndarray
-    shares: np.ndarray
-    slots: np.ndarray
-
-
-@kernel(forceinline=True)
-def _open_window(n_terms):
+# What `_open_window` makes, one a document of the window unless said otherwise: totals and a term's sum over streams
+# (float64, all zero between uses), which chunks of each are not (uint8, one a chunk), candidates (int32), what each has
+# reached and what a term adds (float64), and the place in its block (uint8, scratch).
+@kernel
+def _open_window():
     chunks = WINDOW // CHUNK
-    return WindowArrays(
-        np.zeros(n_terms),
-        np.zeros(n_terms + 1),
+    return (
+        np.zeros(WINDOW),
         np.zeros(WINDOW),
         np.zeros(chunks, np.uint8),
-        np.zeros(WINDOW),
         np.zeros(chunks, np.uint8),
         np.empty(WINDOW, np.int32),
         np.empty(WINDOW),
@@ -96,239 +79,227 @@ def _open_window(n_terms):
 
 
 @kernel(error_model="numpy", forceinline=True)
-def _bound_terms(arrays, scoring, query, k1, lists, window, start, stop):
-    """Set the bounds of every term in the window; returns what a document can reach, -1 where none can qualify."""
-    n_columns, fielded = scoring.norms.shape[0], len(query.column_weights) > 0
-    total = 0.0
-    for term in range(len(query.weights)):
+def _bound_terms(
+    last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, documents, parts,
+    frequencies, start, stop, most,
+):  # fmt: skip
+    """most[t] = what term t adds in the window at most; returns what a document can reach, -1 if none can qualify."""
+    n_columns, fielded, total = len(norms), len(column_weights) > 0, 0.0
+    for term in range(len(weights)):
         x = 0.0
         for column in range(n_columns):
-            i = term * n_columns + column
-            part = bound_in_window(arrays, scoring.norms[column], scoring.block_bounds, fielded, lists, i, start, stop)
-            x += query.column_weights[column] * part if fielded else part
-        if fielded and x > 0.0:
-            x = saturated(x, k1)
-        if x == 0.0 and query.required[term]:
+            part = bound_in_window(
+                last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies,
+                term * n_columns + column, start, stop,
+            )  # fmt: skip
+            x += column_weights[column] * part if fielded else part
+        if x == 0.0 and required[term]:
             return -1.0
-        window.bounds[term] = query.weights[term] * x
-        total += window.bounds[term]
+        if fielded and x > 0.0:
+            x = saturated(x, k1) * MARGIN
+        most[term] = weights[term] * x
+        total += most[term]
     return total
 
 
 @kernel(forceinline=True)
-def _essential_terms(window, threshold, prune):
-    """How many terms make candidates; the others together stay below the threshold. Fills `window.rest`."""
-    n_terms = len(window.bounds)
+def _essential_terms(most, threshold, prune, rest):
+    """How many terms make candidates; the others together stay below the threshold. rest[t] = all bounds from t on."""
+    n_terms = len(most)
     essential = n_terms
-    window.rest[n_terms] = 0.0
+    rest[n_terms] = 0.0
     for term in range(n_terms - 1, -1, -1):
-        window.rest[term] = window.rest[term + 1] + window.bounds[term]
-        if prune and essential == term + 1 and window.rest[term] <= threshold * SLACK:
+        rest[term] = rest[term + 1] + most[term]
+        if prune and essential == term + 1 and rest[term] <= threshold * SLACK:
             essential = term
     return essential
 
 
 @kernel(forceinline=True)
-def _scan_list(arrays, scoring, query, lists, window, term, start, stop, cut):
-    """Candidates from the only term that makes any: its postings above `cut`, in place; returns how many."""
-    n, weight = 0, query.weights[term]
-    block, end = lists.cursor[term], lists.stop[term]
-    documents, parts = lists.documents[term], lists.parts[term]
-    anyone, least = len(query.allowed) == 0, max(cut, 0.0)
-    while block < end and block_base(arrays, lists.numbers[term], block) < stop:
-        if weight * scoring.block_bounds[block] > cut:
-            count = decode(arrays, scoring.norms[0], False, lists, term, block)
+def _scan_list(
+    last_doc, data, widths, postings, norms, bounds, weight, allowed, lists, documents, parts, frequencies, term, start,
+    stop, cut, candidates, reached, shares,
+):  # fmt: skip
+    """Candidates from the only term that makes any: its postings above `cut`; returns how many."""
+    n, row = 0, term * BLOCK
+    anyone, least = len(allowed) == 0, max(cut, 0.0)
+    block, end = lists[term, CURSOR], lists[term, STOP]
+    base = base_of(last_doc, lists, term, block)
+    while block < end and base < stop:
+        if weight * bounds[block] > cut:
+            decode(last_doc, data, widths, postings, norms, 0, False, lists, documents, parts, frequencies, term, block)
             for j in range(BLOCK):
-                window.shares[j] = weight * parts[j] if j < count else 0.0
+                shares[j] = weight * parts[row + j] if j < lists[term, SIZE] else 0.0
             for low in range(0, BLOCK, LANES):
-                above = lanes_above(window.shares, low, least)
+                above = lanes_above(shares, low, least)
                 while above:
                     j = low + lowest_bit(above)
                     above &= above - np.uint64(1)
-                    doc = np.int64(documents[j])
-                    if start <= doc and doc < stop and (anyone or query.allowed[doc]):
-                        window.candidates[n], window.reached[n] = doc, window.shares[j]
+                    doc = np.int64(documents[row + j])
+                    if start <= doc and doc < stop and (anyone or allowed[doc]):
+                        candidates[n], reached[n] = doc, shares[j]
                         n += 1
+        base = np.int64(last_doc[block]) + 1
         block += 1
     return n
 
 
 @kernel(error_model="numpy", forceinline=True)
-def _add_streams(arrays, scoring, query, k1, lists, window, term, start, stop):
-    """Add BM25F's share of a term to the totals: its streams are summed first, then saturated."""
-    n_columns = scoring.norms.shape[0]
-    for column in range(n_columns):
-        add_list(
-            arrays, scoring.norms[column], scoring.block_bounds, True, lists, term * n_columns + column, start, stop,
-            query.column_weights[column], -1.0, window.stream_totals, window.stream_touched,
-        )  # fmt: skip
-    for chunk in range(len(window.stream_touched)):
-        if window.stream_touched[chunk]:
-            window.stream_touched[chunk], window.touched[chunk] = 0, 1
-            for i in range(chunk * CHUNK, (chunk + 1) * CHUNK):
-                x = window.stream_totals[i]
-                if x > 0.0:
-                    window.totals[i] += query.weights[term] * saturated(x, k1)
-                    window.stream_totals[i] = 0.0
+def _saturate(weight, k1, stream_totals, stream_touched, totals, touched):
+    """Add BM25F's share of a term to the totals, from its sum over streams, which is cleared."""
+    for chunk in range(len(touched)):
+        if stream_touched[chunk]:
+            stream_touched[chunk], touched[chunk] = 0, 1
+            for i in range(np.uint64(chunk * CHUNK), np.uint64((chunk + 1) * CHUNK)):
+                if stream_totals[i] > 0.0:
+                    totals[i] += weight * saturated(stream_totals[i], k1)
+                    stream_totals[i] = 0.0
 
 
 @kernel(forceinline=True)
-def _gather_candidates(query, window, start, cut):
+def _gather_candidates(totals, touched, allowed, start, cut, candidates, reached):
     """Candidates from the totals: those above `cut`; clears the totals, returns how many."""
-    n, anyone, least = 0, len(query.allowed) == 0, max(cut, 0.0)
-    for chunk in range(len(window.touched)):
-        if window.touched[chunk]:
-            window.touched[chunk] = 0
+    n, anyone, least = 0, len(allowed) == 0, max(cut, 0.0)
+    for chunk in range(len(touched)):
+        if touched[chunk]:
+            touched[chunk] = 0
             low = chunk * CHUNK
-            above = lanes_above(window.totals, low, least)
+            above = lanes_above(totals, low, least)
             while above:
                 place = low + lowest_bit(above)
                 above &= above - np.uint64(1)
-                if anyone or query.allowed[start + place]:
-                    window.candidates[n], window.reached[n] = start + place, window.totals[place]
+                if anyone or allowed[start + place]:
+                    candidates[n], reached[n] = start + place, totals[place]
                     n += 1
             for i in range(np.uint64(low), np.uint64(low + CHUNK)):
-                window.totals[i] = 0.0
+                totals[i] = 0.0
     return n
 
 
-@kernel(error_model="numpy", forceinline=True)
-def _make_candidates(arrays, scoring, query, k1, lists, window, start, stop, total, essential, threshold, prune):
-    """Candidates of a window from the first `essential` terms; returns how many."""
-    n_terms, fielded = len(query.weights), len(query.column_weights) > 0
-    cut = threshold if essential == n_terms else threshold * SLACK - window.rest[essential]
-    present, only = 0, 0
-    for term in range(essential):
-        if window.bounds[term] > 0.0:
-            present, only = present + 1, term
-    if present == 1 and not fielded:
-        return _scan_list(arrays, scoring, query, lists, window, only, start, stop, cut)
-    for term in range(essential):
-        if window.bounds[term] == 0.0:
-            continue
-        if fielded:
-            _add_streams(arrays, scoring, query, k1, lists, window, term, start, stop)
-            continue
-        weight, others = query.weights[term], total - window.bounds[term]
-        least = (threshold * SLACK - others) / weight if prune else -1.0
-        add_list(
-            arrays, scoring.norms[0], scoring.block_bounds, False, lists, term, start, stop,
-            weight, least, window.totals, window.touched,
-        )  # fmt: skip
-    return _gather_candidates(query, window, start, cut)
-
-
 @kernel(forceinline=True)
-def _make_required(arrays, driver, query, window, start, stop):
+def _take_driver(last_doc, data, widths, postings, driver, documents, allowed, start, stop, candidates, reached):
     """Candidates from a required term's list: its documents in the window; returns how many.
 
-    driver : ListCursors of that one list
+    driver : int64 (1, FIELDS), the numbers of that list
     """
-    n, block, anyone = 0, driver.cursor[0], len(query.allowed) == 0
-    while block < driver.stop[0] and block_base(arrays, driver.numbers[0], block) < stop:
-        if arrays.last_doc[block] >= start:
-            if driver.decoded[0] != block:
-                driver.size[0] = block_documents(arrays, driver.numbers[0], block, driver.documents[0])
-                driver.decoded[0] = block
-            for j in range(driver.size[0]):
-                doc = driver.documents[0, j]
-                if start <= doc and doc < stop and (anyone or query.allowed[doc]):
-                    window.candidates[n], window.reached[n] = doc, 0.0
-                    n += 1
-        else:
-            driver.cursor[0] = block + 1
+    n, block, anyone = 0, driver[0, CURSOR], len(allowed) == 0
+    while block < driver[0, STOP] and last_doc[block] < start:
+        block += 1
+    driver[0, CURSOR] = block
+    while block < driver[0, STOP] and base_of(last_doc, driver, 0, block) < stop:
+        size = size_of(driver, 0, block)
+        if driver[0, DECODED] != block:
+            driver[0, DECODED] = block
+            load_block(
+                postings, data[block], widths[block] & 3, base_of(last_doc, driver, 0, block), size, documents, 0
+            )
+        for j in range(size):
+            doc = np.int64(documents[j])
+            if start <= doc and doc < stop and (anyone or allowed[doc]):
+                candidates[n], reached[n] = doc, 0.0
+                n += 1
         block += 1
     return n
 
 
 @kernel(error_model="numpy", forceinline=True)
-def _look_up_term(arrays, scoring, query, k1, lists, window, term, n, start, threshold):
-    """Add a term's share to the candidates and drop those that cannot make it; returns how many are left."""
-    n_columns, fielded = scoring.norms.shape[0], len(query.column_weights) > 0
-    rest, must = window.rest[term + 1], query.required[term]
-    window.shares[:n] = 0.0
-    least = threshold * SLACK - rest if not (fielded or must) else -1.0
-    for column in range(n_columns):
-        factor = query.column_weights[column] if fielded else query.weights[term]
-        look_up_list(
-            arrays, scoring.norms[column], scoring.block_bounds, fielded, lists, term * n_columns + column, start,
-            window.candidates, n, factor, window.reached, least, window.slots, window.shares,
-        )  # fmt: skip
+def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, reached):
+    """Add a term's shares to the candidates and drop those that stay at `least` or below; returns how many are left."""
     kept = 0
     for c in range(n):
-        share = window.shares[c]
-        if share > 0.0:
-            total = window.reached[c] + (query.weights[term] * saturated(share, k1) if fielded else share)
+        total = reached[c]
+        if shares[c] > 0.0:
+            total += weight * saturated(shares[c], k1) if fielded else shares[c]
         elif must:
             continue
-        else:
-            total = window.reached[c]
-        if total + rest > threshold * SLACK:
-            window.candidates[kept], window.reached[kept] = window.candidates[c], total
+        if total > least:
+            candidates[kept], reached[kept] = candidates[c], total
             kept += 1
     return kept
 
 
-@kernel(forceinline=True)
-def _search_windows(arrays, scoring, query, k1, driver_number, step, prune, best, size, threshold, doc_base):
-    """Search every `step`-th window; returns the number of documents in `best` and the threshold."""
-    n_terms, n_docs = len(query.weights), scoring.norms.shape[1]
-    lists, window = open_lists(arrays, query.numbers, n_docs), _open_window(n_terms)
-    driver = open_lists(arrays, np.array([driver_number]), n_docs)
-    for start in range(0, n_docs, step * WINDOW):
-        stop = min(start + WINDOW, n_docs)
-        total = _bound_terms(arrays, scoring, query, k1, lists, window, start, stop)
-        if total < 0.0 or (prune and total <= threshold):
-            continue
-        essential = _essential_terms(window, threshold, prune)
-        if driver_number >= 0:
-            essential = 0
-            n = _make_required(arrays, driver, query, window, start, stop)
-        else:
-            n = _make_candidates(
-                arrays, scoring, query, k1, lists, window, start, stop, total, essential, threshold, prune
-            )
-        for term in range(essential, n_terms):
-            if n > 0 and window.bounds[term] > 0.0:
-                n = _look_up_term(arrays, scoring, query, k1, lists, window, term, n, start, threshold)
-        size, threshold = offer(best, window.candidates, window.reached, n, doc_base, size, threshold)
-    return size, threshold
-
-
-@kernel(forceinline=True)
-def _guess_threshold(arrays, scoring, query, k1, driver_number, k):
-    """A score that the k-th best document very likely beats: the r-th best of every SAMPLED-th window, 0 for none.
-
-    Of the best k, about k / SAMPLED are in the sample; r lies three standard deviations above that.
-    """
-    expected = k / SAMPLED
-    r = int(np.ceil(expected + 3.0 * np.sqrt(expected) + 1.0))
-    best = open_best(r)
-    size, threshold = _search_windows(arrays, scoring, query, k1, driver_number, SAMPLED, True, best, 0, 0.0, 0)
-    return finish(best, size, threshold)[1] if size >= r else 0.0
-
-
-@kernel(forceinline=True)
-def select(arrays, scoring, query, k1, driver_number, prune, best, size, threshold, doc_base):
-    """Offer the documents of a segment to `best`, in ascending order.
+@kernel(error_model="numpy")
+def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best, size, threshold, doc_base):
+    """Offer the documents of every `step`-th window of a segment to `best`, in ascending order.
 
     arrays : PostingArrays; scoring : ScoringArrays; query : QueryArrays; best : BestArrays with `size` documents so far
     k1 : float64; driver_number : the shortest list of the required terms (BM25F: of the whole document), or -1
     prune : bool, whether what cannot be among the best is skipped; the result is the same
-    doc_base : int64, number of the segment's first document in the index
+    threshold : float64, only higher scores are wanted; doc_base : int64, number of the segment's first document
 
     Returns
     -------
     size, threshold : how many documents `best` has now, and the score that later ones must beat
     """
-    n_docs = scoring.norms.shape[1]
-    if prune and n_docs >= SAMPLES * WINDOW and best.k < n_docs // SAMPLED:
-        guess = _guess_threshold(arrays, scoring, query, k1, driver_number, best.k)
-        if guess > threshold:
-            found, beaten = _search_windows(
-                arrays, scoring, query, k1, driver_number, 1, True, best, size, guess, doc_base
+    first_block, doc_freq, last_doc, data, widths, postings = arrays[:6]
+    norms, bounds, _ = scoring
+    numbers, weights, required, column_weights, allowed = query
+    best_scores, best_docs, room, k = best
+    n_terms, n_columns, n_docs, fielded = len(weights), norms.shape[0], norms.shape[1], len(column_weights) > 0
+    totals, stream_totals, touched, stream_touched, candidates, reached, shares, slots = _open_window()
+    lists, driver = (
+        open_lists(numbers, first_block, doc_freq, n_docs),
+        open_lists(np.array([driver_number]), first_block, doc_freq, n_docs),
+    )
+    documents, parts = np.empty(len(numbers) * BLOCK, np.uint32), np.ones(len(numbers) * BLOCK)
+    frequencies, driven = np.ones(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
+    most, rest = np.zeros(n_terms), np.zeros(n_terms + 1)
+    for start in range(0, n_docs, step * WINDOW):
+        stop = min(start + WINDOW, n_docs)
+        total = _bound_terms(
+            last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, documents,
+            parts, frequencies, start, stop, most,
+        )  # fmt: skip
+        if total < 0.0 or (prune and total <= threshold):
+            continue
+        essential = _essential_terms(most, threshold, prune, rest)
+        present, only = 0, 0
+        for term in range(essential):
+            if most[term] > 0.0:
+                present, only = present + 1, term
+        cut = threshold if essential == n_terms else threshold * SLACK - rest[essential]
+        if driver_number >= 0:
+            essential = 0
+            n = _take_driver(
+                last_doc, data, widths, postings, driver, driven, allowed, start, stop, candidates, reached
             )
-            # The guess was right if k documents beat it; otherwise the ones that do not are searched for as well.
-            if beaten > guess or count_above(best, found, guess) >= best.k:
-                return found, beaten
-    return _search_windows(arrays, scoring, query, k1, driver_number, 1, prune, best, size, threshold, doc_base)
+        elif present == 1 and not fielded:
+            n = _scan_list(
+                last_doc, data, widths, postings, norms, bounds, weights[only], allowed, lists, documents, parts,
+                frequencies, only, start, stop, cut, candidates, reached, shares,
+            )  # fmt: skip
+        else:
+            for i in range(essential * n_columns):
+                term, column = i // n_columns, i % n_columns
+                factor, least = weights[term], -1.0
+                if fielded:
+                    factor = column_weights[column]
+                elif prune:
+                    least = (threshold * SLACK - (total - most[term])) / weights[term]
+                if most[term] > 0.0:
+                    add_list(
+                        last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts,
+                        frequencies, i, start, stop, factor, least,
+                        stream_totals if fielded else totals, stream_touched if fielded else touched,
+                    )  # fmt: skip
+                if fielded and column == n_columns - 1:
+                    _saturate(weights[term], k1, stream_totals, stream_touched, totals, touched)
+            n = _gather_candidates(totals, touched, allowed, start, cut, candidates, reached)
+        for term in range(essential, n_terms):
+            if n == 0 or most[term] == 0.0:
+                continue
+            shares[:n] = 0.0
+            exact = fielded or required[term]
+            for column in range(n_columns):
+                look_up_list(
+                    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, frequencies,
+                    term * n_columns + column, start, candidates, n,
+                    column_weights[column] if fielded else weights[term], reached,
+                    -1.0 if exact else threshold * SLACK - rest[term + 1], slots, shares,
+                )  # fmt: skip
+            n = _keep_candidates(
+                shares, required[term], fielded, weights[term], k1, threshold * SLACK - rest[term + 1], n, candidates,
+                reached,
+            )  # fmt: skip
+        size, threshold = offer(best_scores, best_docs, room, k, candidates, reached, n, doc_base, size, threshold)
+    return size, threshold

@@ -8,7 +8,6 @@ import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
 
-LEAST_ROOM = 64
 # After a window of documents, already where there are k + k / TIDY: a higher threshold spares more than it costs.
 TIDY = 4
 
@@ -16,7 +15,7 @@ TIDY = 4
 class BestArrays(NamedTuple):
     """Documents that may be among the best k, in ascending order among equal scores.
 
-    scores : float64; docs : int64; room : float64, scratch; all `capacity_of(k)` long
+    scores : float64; docs : int64; room : float64, scratch; of one length, above k
     """
 
     scores: np.ndarray
@@ -25,66 +24,35 @@ class BestArrays(NamedTuple):
     k: int
 
 
-@kernel
-def capacity_of(k):
-    """How many documents are collected before all but the best k are dropped."""
-    return k + max(k, LEAST_ROOM)
-
-
-@kernel
-def open_best(k):
-    """Room for the best k documents, none yet."""
-    capacity = capacity_of(k)
-    return BestArrays(np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity), k)
-
-
-@kernel
-def offer(best, documents, totals, n, doc_base, size, threshold):
+@kernel(forceinline=True)
+def offer(scores, docs, room, k, documents, totals, n, doc_base, size, threshold):
     """Take in the n documents whose totals beat the threshold; returns the new size and threshold.
 
-    documents : int32, ascending; totals : float64
+    scores, docs, room, k : of BestArrays; documents : int32, ascending; totals : float64
     """
-    k, capacity = best.k, len(best.scores)
     for i in range(n):
         if totals[i] > threshold:
-            best.scores[size], best.docs[size] = totals[i], doc_base + documents[i]
+            scores[size], docs[size] = totals[i], doc_base + documents[i]
             size += 1
-            if size == capacity:
-                threshold, size = _keep_best(best, size, k), k
+            if size == len(scores):
+                threshold, size = _keep_best(scores, docs, room, size, k), k
     if size > k + k // TIDY:
-        threshold, size = _keep_best(best, size, k), k
+        threshold, size = _keep_best(scores, docs, room, size, k), k
     return size, threshold
 
 
 @kernel
-def finish(best, size, threshold):
-    """Drop all but the best k; returns the size and the score of the k-th where there are as many."""
-    k = best.k
-    if size >= k:
-        threshold, size = _keep_best(best, size, k), k
-    return size, threshold
-
-
-@kernel
-def count_above(best, size, score):
-    """How many documents have a higher score."""
-    above = 0
-    for i in range(size):
-        above += best.scores[i] > score
-    return above
-
-
-@kernel
-def _keep_best(best, size, k):
+def _keep_best(scores, docs, room, size, k):
     """Drop all but the best k of the first `size` documents, the order stays; returns the score of the k-th.
 
     Of equal scores the earlier ones stay: documents come in ascending order, so ties go by it.
     """
-    scores, docs = best.scores, best.docs
-    best.room[:size] = scores[:size]
-    threshold = _kth_largest(best.room[:size], k)
-    better = count_above(best, size, threshold)
-    equal_left, kept = k - better, 0
+    room[:size] = scores[:size]
+    threshold = _kth_largest(room[:size], k)
+    equal_left = k
+    for i in range(size):
+        equal_left -= scores[i] > threshold
+    kept = 0
     for i in range(size):
         if scores[i] > threshold or (scores[i] == threshold and equal_left > 0):
             equal_left -= scores[i] == threshold
@@ -128,8 +96,10 @@ def sort_best(best, size):
     -------
     scores, docs : copies
     """
-    size, _ = finish(best, size, 0.0)
-    scores = best.scores
+    scores, docs, room, k = best
+    if size > k:
+        _keep_best(scores, docs, room, size, k)
+        size = k
     order, merged = np.arange(size), np.empty(size, np.int64)
     width = 1
     while width < size:
@@ -145,4 +115,4 @@ def sort_best(best, size):
                     j += 1
         order, merged = merged, order
         width *= 2
-    return scores[order], best.docs[order]
+    return scores[order], docs[order]

@@ -1,211 +1,225 @@
 """The posting lists of a query on their way through a segment, a window of documents at a time.
 
-A query reads `n_terms` times `n_columns` lists; list l = term · n_columns + column is followed by its *cursor*, the first
-block that reaches into the window. Of each list the block last decoded is kept, documents and parts.
+A query reads `n_terms` times `n_columns` lists; list i = term · n_columns + column. Its row of `lists` (int64) says
+where it is, and the block last decoded is kept: documents (uint32) and parts (float64), from element 128·i on.
+
+Here and in `selection`, functions take plain arrays, not tuples of them: taking an array out of a tuple counts a
+reference, which costs more than the arithmetic around it. Of the segment these are `last_doc`, `data`, `widths` and
+`postings` (see `PostingArrays`), of the model `norms` and `bounds` (see `ScoringArrays`).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.posting_blocks import (
-    BLOCK,
-    block_base,
-    block_documents,
-    block_size,
-    find_in_block,
-    frequency_in_block,
-    seek_block,
-)
+from rankwell.kernels.cpu.posting_blocks import BLOCK, load_block, load_value, seek_block
 from rankwell.kernels.cpu.selection_parts import block_parts, posting_part
 
 WINDOW = 4096
-_CHUNK_BITS = np.uint64(6)
 CHUNK = 64  # documents of a window that are looked at, or not, together
+_CHUNK_BITS = np.uint64(6)
 # A list whose blocks span more documents than this on average is bounded by its postings in a window, not its blocks.
 SPARSE = 2048
 # From this many candidates in a block on, its documents are decoded; fewer are looked up one by one.
 RUN = 3
 
-
-class ListCursors(NamedTuple):
-    """Where the lists of a query are; all but the last have one element or row a list.
-
-    numbers : int64, the list's number in the segment, -1 where the segment has none
-    cursor, stop : int64, the first block that reaches into the window, and the block after the list's last
-    sparse : bool
-    decoded, size : int64, the block that lies decoded in `documents` and `parts` (-1: none), and its postings
-    place : int64, the first of them that is not before the window (lists that are `sparse`)
-    documents : uint32 (n, 128); parts : float64 (n, 128)
-    frequencies : uint32 (128,), scratch
-    """
-
-    numbers: np.ndarray
-    cursor: np.ndarray
-    stop: np.ndarray
-    sparse: np.ndarray
-    decoded: np.ndarray
-    size: np.ndarray
-    place: np.ndarray
-    documents: np.ndarray
-    parts: np.ndarray
-    frequencies: np.ndarray
+# The numbers of a list: its first block and the one after its last, its postings, the first block that reaches into the
+# window, whether it is sparse, the block that lies decoded (-1: none), how many postings that has, and (sparse lists)
+# which of them is the first not before the window.
+FIRST, STOP, POSTINGS, CURSOR, IS_SPARSE, DECODED, SIZE, PLACE = range(8)
+FIELDS = 8
 
 
-@kernel(forceinline=True)
-def open_lists(arrays, numbers, n_docs):
-    """Cursors at the beginning of lists; numbers : int64 (n,), the lists' numbers."""
-    n = len(numbers)
-    cursor, stop, sparse = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    for i in range(n):
+@kernel
+def open_lists(numbers, first_block, doc_freq, n_docs):
+    """The numbers of lists that stand at their beginning: int64 (n, FIELDS); numbers : int64 (n,), -1 for none."""
+    lists = np.zeros((len(numbers), FIELDS), np.int64)
+    for i in range(len(numbers)):
+        lists[i, DECODED] = -1
         if numbers[i] >= 0:
-            cursor[i], stop[i] = arrays.first_block[numbers[i]], arrays.first_block[numbers[i] + 1]
-            sparse[i] = n_docs > SPARSE * (stop[i] - cursor[i])
-    return ListCursors(
-        numbers,
-        cursor,
-        stop,
-        sparse,
-        np.full(n, -1, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(n, np.int64),
-        np.empty((n, BLOCK), np.uint32),
-        np.zeros((n, BLOCK), np.float64),
-        np.ones(BLOCK, np.uint32),
-    )
+            first, stop = first_block[numbers[i]], first_block[numbers[i] + 1]
+            lists[i, FIRST], lists[i, CURSOR], lists[i, STOP] = first, first, stop
+            lists[i, POSTINGS] = doc_freq[numbers[i]]
+            lists[i, IS_SPARSE] = n_docs > SPARSE * (stop - first)
+    return lists
 
 
 @kernel(forceinline=True)
-def decode(arrays, norms, fielded, lists, i, block):
-    """See that `block` lies decoded for list i; returns how many postings it has."""
-    if lists.decoded[i] != block:
-        lists.size[i] = block_parts(
-            arrays, lists.numbers[i], block, norms, fielded, lists.documents[i], lists.frequencies, lists.parts[i]
-        )
-        lists.decoded[i] = block
-        lists.place[i] = 0
-    return lists.size[i]
+def base_of(last_doc, lists, i, block):
+    """The first document that may be in a block."""
+    return np.int64(0) if block == lists[i, FIRST] else np.int64(last_doc[block - 1]) + 1
 
 
 @kernel(forceinline=True)
-def bound_in_window(arrays, norms, bounds, fielded, lists, i, start, stop):
-    """Move list i's cursor to the window of documents [start, stop); returns its largest part there at most.
+def size_of(lists, i, block):
+    """How many postings a block has."""
+    return min(BLOCK, lists[i, POSTINGS] - BLOCK * (block - lists[i, FIRST]))
 
-    norms : float64 (n_docs,), of the list's column; bounds : float64 (n_blocks,), each block's largest part
-    """
-    block, end = lists.cursor[i], lists.stop[i]
-    while block < end and arrays.last_doc[block] < start:
+
+@kernel
+def decode(last_doc, data, widths, postings, norms, column, fielded, lists, documents, parts, frequencies, i, block):
+    """See that `block` lies decoded for list i."""
+    if lists[i, DECODED] != block:
+        lists[i, DECODED], lists[i, SIZE], lists[i, PLACE] = block, size_of(lists, i, block), 0
+        block_parts(
+            postings, data[block], widths[block], base_of(last_doc, lists, i, block), lists[i, SIZE], norms, column,
+            fielded, documents, frequencies, parts, i * BLOCK,
+        )  # fmt: skip
+
+
+@kernel(forceinline=True)
+def bound_in_window(
+    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies, i, start,
+    stop,
+):  # fmt: skip
+    """Move list i's cursor to the window of documents [start, stop); returns its largest part there at most."""
+    block, end = lists[i, CURSOR], lists[i, STOP]
+    while block < end and last_doc[block] < start:
         block += 1
-    lists.cursor[i] = block
-    if block == end or block_base(arrays, lists.numbers[i], block) >= stop:
+    lists[i, CURSOR] = block
+    if block == end or base_of(last_doc, lists, i, block) >= stop:
         return 0.0
     bound = 0.0
-    if lists.sparse[i]:
-        bound = _bound_of_postings(arrays, norms, fielded, lists, i, start, stop)
-        if arrays.last_doc[block] >= stop - 1:
+    if lists[i, IS_SPARSE]:
+        decode(last_doc, data, widths, postings, norms, column, fielded, lists, documents, parts, frequencies, i, block)
+        bound = _bound_of_postings(lists, documents, parts, i, start, stop)
+        if last_doc[block] >= stop - 1:
             return bound
         block += 1
     while block < end:
         bound = max(bound, bounds[block])
-        if arrays.last_doc[block] >= stop - 1:
+        if last_doc[block] >= stop - 1:
             break
         block += 1
     return bound
 
 
 @kernel(forceinline=True)
-def _bound_of_postings(arrays, norms, fielded, lists, i, start, stop):
-    """The largest part of the postings in the window of the cursor's block."""
-    count = decode(arrays, norms, fielded, lists, i, lists.cursor[i])
-    documents, parts = lists.documents[i], lists.parts[i]
-    j = lists.place[i]
-    while j < count and documents[j] < start:
+def _bound_of_postings(lists, documents, parts, i, start, stop):
+    """The largest part of the decoded block's postings in the window."""
+    j, end = i * BLOCK + lists[i, PLACE], i * BLOCK + lists[i, SIZE]
+    while j < end and documents[j] < start:
         j += 1
-    lists.place[i] = j
+    lists[i, PLACE] = j - i * BLOCK
     bound = 0.0
-    while j < count and documents[j] < stop:
+    while j < end and documents[j] < stop:
         bound = max(bound, parts[j])
         j += 1
     return bound
 
 
 @kernel(forceinline=True)
-def add_list(arrays, norms, bounds, fielded, lists, i, start, stop, factor, least, totals, touched):
+def add_list(
+    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies, i, start,
+    stop, factor, least, totals, touched,
+):  # fmt: skip
     """totals[d − start] += factor · part for every posting in the window, except in blocks whose largest part is
     `least` or less; touched[chunk] = 1 for each chunk of documents that was added to.
     """
-    block, end = lists.cursor[i], lists.stop[i]
-    documents, parts = lists.documents[i], lists.parts[i]
-    first = np.uint32(start)
-    while block < end and block_base(arrays, lists.numbers[i], block) < stop:
+    block, end, first = lists[i, CURSOR], lists[i, STOP], np.uint32(start)
+    base = base_of(last_doc, lists, i, block)
+    while block < end and base < stop:
+        last = np.int64(last_doc[block])
         if bounds[block] > least:
-            count = np.uint64(decode(arrays, norms, fielded, lists, i, block))
+            decode(
+                last_doc, data, widths, postings, norms, column, fielded, lists, documents, parts, frequencies, i, block
+            )
             # Unsigned, as the documents are: no test for counting from the end.
-            low = np.uint64(lists.place[i]) if lists.sparse[i] else np.uint64(0)
-            if block_base(arrays, lists.numbers[i], block) >= start and arrays.last_doc[block] < stop:
-                for j in range(count):
+            low, high = np.uint64(i * BLOCK), np.uint64(i * BLOCK + lists[i, SIZE])
+            if base >= start and last < stop:
+                for j in range(low, high):
                     place = documents[j] - first
                     totals[place] += factor * parts[j]
                     touched[place >> _CHUNK_BITS] = 1
             else:
-                for j in range(low, count):
+                if lists[i, IS_SPARSE]:
+                    low += np.uint64(lists[i, PLACE])
+                for j in range(low, high):
                     place = documents[j] - first  # far above WINDOW for a document before the window
                     if place < np.uint64(WINDOW):
                         totals[place] += factor * parts[j]
                         touched[place >> _CHUNK_BITS] = 1
                     elif documents[j] >= stop:
                         break
+        base = last + 1
         block += 1
 
 
 @kernel(forceinline=True)
-def look_up_list(arrays, norms, bounds, fielded, lists, i, start, candidates, n, factor, reached, least, slots, shares):
+def look_up_list(
+    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, frequencies, i, start,
+    candidates, n, factor, reached, least, slots, shares,
+):  # fmt: skip
     """shares[c] += factor · part for each candidate that list i has, unless reached[c] + factor · bound is `least` or
     less, with the bound of the block where it would be.
 
     candidates : int32, ascending, n of them, in the window that begins at `start`; slots : uint8 (WINDOW,), scratch
     """
-    number, end = lists.numbers[i], lists.stop[i]
-    block, c = lists.cursor[i], 0
+    block, c = lists[i, CURSOR], 0
     while c < n:
-        block = seek_block(arrays.last_doc, block, end, candidates[c])
-        if block == end:
+        block = seek_block(last_doc, block, lists[i, STOP], candidates[c])
+        if block == lists[i, STOP]:
             return
-        last, most = arrays.last_doc[block], factor * bounds[block]
-        run = c + 1
+        run, last = c + 1, last_doc[block]
         while run < n and candidates[run] <= last:
             run += 1
-        many = run - c >= RUN
-        documents, count = lists.documents[i], block_size(arrays, number, block)
-        if many:
-            _mark_places(arrays, lists, i, block, count, start, slots)
-        for candidate in range(c, run):
-            if reached[candidate] + most > least:
-                doc = candidates[candidate]
-                if many:
-                    j = np.int64(slots[doc - start])
-                    found = j < count and documents[j] == doc
-                else:
-                    j = find_in_block(arrays, number, block, doc)
-                    found = j >= 0
-                if found:
-                    frequency = frequency_in_block(arrays, block, count, j)
-                    shares[candidate] += factor * posting_part(frequency, norms[doc], fielded)
+        base, size = base_of(last_doc, lists, i, block), size_of(lists, i, block)
+        if run - c >= RUN:
+            _look_up_many(
+                data, widths, postings, norms, column, fielded, lists, documents, frequencies, i, block, base, size,
+                start, candidates, c, run, factor, slots, shares,
+            )  # fmt: skip
+        else:
+            most = factor * bounds[block]
+            for candidate in range(c, run):
+                if reached[candidate] + most > least:
+                    doc = candidates[candidate]
+                    frequency = _frequency_of(data, widths, postings, block, size, doc - base)
+                    if frequency > 0:
+                        shares[candidate] += factor * posting_part(frequency, norms[column, doc], fielded)
         c = run
 
 
 @kernel(forceinline=True)
-def _mark_places(arrays, lists, i, block, count, start, slots):
-    """slots[d − start] = the place in its block of each posting in the window; other slots keep what they had."""
-    documents = lists.documents[i]
-    if lists.decoded[i] != block:
-        block_documents(arrays, lists.numbers[i], block, documents)
-        lists.decoded[i] = -1
-    first = np.uint32(start)
-    for j in range(count):
-        place = documents[j] - first
+def _frequency_of(data, widths, postings, block, size, wanted):
+    """How often the document stands in a block whose difference from its base is `wanted`; 0 where it does not."""
+    if wanted < 0:
+        return np.int64(0)
+    code, place = widths[block] & 3, data[block]
+    low, high = np.int64(0), size - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if load_value(postings, place, code, middle) < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    if load_value(postings, place, code, low) != wanted:
+        return np.int64(0)
+    return load_value(postings, place + (size << code), widths[block] >> 2 & 3, low) + 1
+
+
+@kernel(error_model="numpy", forceinline=True)
+def _look_up_many(
+    data, widths, postings, norms, column, fielded, lists, documents, frequencies, i, block, base, size, start,
+    candidates, c, run, factor, slots, shares,
+):  # fmt: skip
+    """`look_up_list` for candidates [c, run), which lie in one block: all its documents are decoded.
+
+    Whether a candidate is there cannot be foretold, so nothing branches on it.
+    """
+    row, code, first = np.uint64(i * BLOCK), widths[block] & 3, np.uint32(start)
+    if lists[i, DECODED] != block:
+        load_block(postings, data[block], code, base, size, documents, i * BLOCK)
+        lists[i, DECODED] = -1
+    load_block(postings, data[block] + (size << code), widths[block] >> 2 & 3, 1, size, frequencies, 0)
+    for j in range(np.uint64(size)):
+        place = documents[row + j] - first
         if place < np.uint64(WINDOW):
             slots[place] = j
+    for candidate in range(np.uint64(c), np.uint64(run)):
+        doc = np.uint32(candidates[candidate])
+        # A slot that this block did not fill holds what another one left there.
+        j = slots[doc - first]
+        there = np.float64((documents[row + j] == doc) & (j < size))
+        shares[candidate] += there * (factor * posting_part(frequencies[j], norms[column, doc], fielded))

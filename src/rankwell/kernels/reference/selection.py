@@ -100,12 +100,12 @@ def _share(frequencies: Sequence[int], lengths: Sequence[int], averages: Sequenc
         (1.0 - b) + b * (length / average) for b, length, average in zip(model.b, lengths, averages, strict=True)
     ]
     if not model.weights:
-        return 1.0 / (1.0 + (model.k1 * relative[0]) * (1.0 / frequencies[0]))
+        return frequencies[0] / (frequencies[0] + model.k1 * relative[0])
     x = 0.0
     for weight, frequency, one in zip(model.weights, frequencies, relative, strict=True):
         if frequency:
             x += weight * (frequency * (1.0 / one))
-    return 1.0 / (1.0 + model.k1 / x)
+    return x / (x + model.k1)
 
 
 def _qualifies(

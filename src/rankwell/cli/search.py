@@ -1,0 +1,103 @@
+"""`rankwell search`: the best documents of an index for a query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from rankwell.cli.compilation import note_compilation
+from rankwell.cli.console import print_json, say, show, show_log
+from rankwell.cli.figures import make_table
+from rankwell.cli.options import JsonOption, QuietOption
+from rankwell.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankwell.index.bm25 import BM25, BM25F
+    from rankwell.index.reader import Index
+    from rankwell.index.selection import Match, SearchResult
+
+
+def search(
+    index: Annotated[Path, typer.Argument(metavar="INDEX", help="The index's folder.", show_default=False)],
+    query: Annotated[
+        list[str],
+        typer.Argument(metavar="QUERY...", help='Words, "phrases", +required and -excluded ones.', show_default=False),
+    ],
+    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="How many documents to show.")] = 10,
+    match: Annotated[
+        str, typer.Option("--match", metavar="RULE", help="any or all: which words a document needs.")
+    ] = "any",
+    stream: Annotated[
+        str | None,
+        typer.Option("--stream", metavar="NAME", help="Search this stream only, with BM25.", show_default=False),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", metavar="NAME=W,...", help="Search these streams with BM25F.", show_default=False),
+    ] = None,
+    k1: Annotated[float, typer.Option("--k1", metavar="NUMBER", help="How slowly occurrences saturate.")] = 1.2,
+    b: Annotated[
+        float, typer.Option("--b", metavar="NUMBER", help="How much length is held against a document.")
+    ] = 0.75,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show the best documents of an index for a query.
+
+    Put the query in quotes where it begins with a minus or holds quotes: rankwell search IDX -- '-gas "crude oil"'
+
+    Example: rankwell search idx 'oil +prices -gas' -k 5
+    """
+    from rankwell.index.reader import Index
+
+    show_log(quiet=quiet)
+    note_compilation()
+    opened = Index.open(index)
+    result = opened.search(" ".join(query), k=k, match=cast("Match", match), model=_model(stream, weights, k1, b))
+    if result.query.is_shortened:
+        say(f"only the first {len(result.query.terms):,} different words of the query were used.", quiet=quiet)
+    rows = _rows(opened, result)
+    if as_json:
+        print_json(rows)
+        return
+    table = make_table(
+        f"{len(rows)} of {opened.n_docs:,} documents", ["rank", "id", "score", "caption"], left=["id", "caption"]
+    )
+    for row in rows:
+        table.add_row(str(row["rank"]), row["id"], f"{row['score']:.4f}", row["caption"])
+    show(table)
+
+
+def _model(stream: str | None, weights: str | None, k1: float, b: float) -> BM25 | BM25F:
+    from rankwell.index.bm25 import BM25, BM25F
+
+    if weights is None:
+        return BM25(k1=k1, b=b, stream=stream)
+    if stream is not None:
+        raise ParameterError("say --stream or --weights, not both: BM25 reads one stream, BM25F those with a weight.")
+    by_stream: dict[str, float] = {}
+    for pair in weights.split(","):
+        name, equals, number = pair.strip().partition("=")
+        try:
+            by_stream[name] = float(number) if equals else 1.0
+        except ValueError as cause:
+            raise ParameterError(f"--weights must be like title=3,body=1, got {pair!r}.") from cause
+    return BM25F(by_stream, k1=k1, b=b)
+
+
+def _rows(index: Index, result: SearchResult) -> list[dict[str, Any]]:
+    from rankwell.index.caption import make_caption
+
+    return [
+        {
+            "rank": rank,
+            "id": document_id,
+            "score": score,
+            "caption": make_caption(index.stored(doc), result.query, index.analysis),
+        }
+        for rank, (doc, document_id, score) in enumerate(
+            zip(result.docs.tolist(), result.ids, result.scores.tolist(), strict=True), start=1
+        )
+    ]

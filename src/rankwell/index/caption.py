@@ -1,0 +1,74 @@
+"""A caption: a piece of a document's stored text that shows why it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rankwell.index.analysis import Analysis
+    from rankwell.index.query import Query
+
+_LONGEST_TEXT = 100_000
+_LEAD = 20  # characters before the first hit
+
+
+def make_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *, length: int = 160) -> str:
+    """At most `length` characters of the text that holds most of the query's different terms, as it is written.
+
+    Of equally good pieces the first one of the first field; without any hit the beginning of the first text. White
+    space and control characters become single blanks, so that a caption is one line and harmless to a terminal.
+    """
+    texts = [_one_line(str(value)) for name, value in fields.items() if name != "id" and isinstance(value, str)]
+    terms = set(query.terms)
+    best, best_found = next((text[:length] for text in texts if text), ""), 0
+    for text in texts:
+        piece, found = _best_piece(text, terms, analysis, length)
+        if found > best_found:
+            best, best_found = piece, found
+    return best
+
+
+def _one_line(text: str) -> str:
+    printable = "".join(character if character.isprintable() else " " for character in text[:_LONGEST_TEXT])
+    return " ".join(printable.split())
+
+
+def _best_piece(text: str, terms: set[bytes], analysis: Analysis, length: int) -> tuple[str, int]:
+    """The piece of a text with most of the terms, and how many it has; it begins shortly before its first hit."""
+    hits = [(start, stop, term) for start, stop, term in _spans(text, analysis) if term in terms]
+    best_start, most = 0, 0
+    first = 0
+    for last in range(len(hits)):
+        while hits[last][1] - hits[first][0] > length:
+            first += 1
+        found = len({term for _, _, term in hits[first : last + 1]})
+        if found > most:
+            best_start, most = hits[first][0], found
+    start = max(min(best_start - _LEAD, len(text) - length), 0)
+    if start > 0:
+        # From the beginning of a word on.
+        blank = text.find(" ", start, best_start)
+        start = best_start if blank < 0 else blank + 1
+    piece = text[start : start + length]
+    dots_before, dots_after = "… " if start else "", " …" if start + length < len(text) else ""
+    return dots_before + piece.strip() + dots_after, most
+
+
+def _spans(text: str, analysis: Analysis) -> list[tuple[int, int, bytes | None]]:
+    """(first character, one after the last, term) of each word."""
+    from rankwell.kernels.character_kinds import kind_table
+    from rankwell.kernels.cpu.words import find_words
+
+    data = text.encode("utf-8", "replace")
+    spans = np.empty(((len(data) + 1) // 2, 2), dtype=np.int64)
+    n_words = find_words(np.frombuffer(data, dtype=np.uint8), kind_table(), spans)
+    # Character c begins at byte starts[c].
+    starts = np.flatnonzero((np.frombuffer(data, np.uint8) & 0xC0) != 0x80)
+    places = np.searchsorted(starts, spans[:n_words])
+    return [
+        (int(first), int(last), analysis.term_of(data[start:stop]))
+        for (first, last), (start, stop) in zip(places.tolist(), spans[:n_words].tolist(), strict=True)
+    ]

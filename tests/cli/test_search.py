@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rankwell.cli.app import app
+from rankwell.index.writer import IndexWriter
+
+DOCUMENTS = [
+    {"id": "wheat", "title": "Wheat exports", "body": "Exports of wheat fell."},
+    {"id": "oil", "title": "Oil prices", "body": "Crude oil prices rose again."},
+    {"id": "gas", "title": "Gas", "body": "Gas and oil prices, and more about gas."},
+]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("search") / "index"
+    with IndexWriter(path) as writer:
+        writer.add(DOCUMENTS)
+        writer.commit()
+    return path
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["search", *map(str, arguments)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_a_table_with_ids_scores_and_captions(index: Path) -> None:
+    code, stdout, _ = run(index, "oil", "prices", "-q")
+    assert code == 0
+    lines = [line.split() for line in stdout.splitlines() if line.strip()[:2] in ("1 ", "2 ")][-2:]
+    assert [line[1] for line in lines] == ["oil", "gas"]
+    assert "Crude oil prices rose again." in stdout
+    assert "2 of 3 documents" in stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ids"),
+    [
+        (["oil -gas"], ["oil"]),
+        (['"oil prices, and"'], ["gas"]),
+        (["wheat", "oil", "--match", "all"], []),
+        (["gas", "--stream", "title"], ["gas"]),
+        (["prices", "-k", 1], ["oil"]),
+        (["prices", "--weights", "title=5,body"], ["oil", "gas"]),
+        (["--", "-gas oil"], ["oil"]),
+    ],
+)
+def test_json(index: Path, arguments: list[object], ids: list[str]) -> None:
+    code, stdout, _ = run(index, "--json", *arguments)
+    assert code == 0
+    rows = json.loads(stdout)
+    assert [row["id"] for row in rows] == ids
+    assert [row["rank"] for row in rows] == list(range(1, len(ids) + 1))
+
+
+def test_a_query_that_is_too_long_says_so(index: Path) -> None:
+    _, _, stderr = run(index, " ".join(f"w{n}" for n in range(10_000)))
+    assert "only the first 1,024 different words of the query were used" in stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["oil", "--stream", "author"], "no stream 'author'"),
+        (["oil", "--match", "some"], "match must be 'any' or 'all', got 'some'"),
+        (["oil", "--weights", "title=x"], "--weights must be like title=3,body=1, got 'title=x'"),
+        (["oil", "--weights", "title", "--stream", "title"], "--stream or --weights, not both"),
+    ],
+)
+def test_wrong_arguments_are_one_line(index: Path, arguments: list[str], message: str) -> None:
+    code, _, stderr = run(index, *arguments)
+    assert code == 2
+    assert message in " ".join(stderr.split())
+
+
+def test_no_index(tmp_path: Path) -> None:
+    code, _, stderr = run(tmp_path / "nowhere", "oil")
+    assert code == 1
+    assert "nowhere" in stderr

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from rankwell.index.analysis import Analysis
+from rankwell.index.caption import make_caption
+from rankwell.index.query import parse_query
+
+PLAIN = Analysis()
+
+
+def caption(fields: dict, query: str, length: int = 40) -> str:
+    return make_caption(fields, parse_query(query, PLAIN), PLAIN, length=length)
+
+
+def test_the_piece_with_most_of_the_terms() -> None:
+    text = "Nothing here about it. " * 5 + "Crude oil prices rose today. " + "And oil again, much later on. " * 3
+    assert "Crude oil prices" in caption({"id": "oil prices", "body": text}, "oil prices", 60)
+    assert caption({"title": "Oil", "body": "oil and prices"}, "oil prices") == "oil and prices"
+    assert caption({"title": "Oil", "body": "oil"}, "oil") == "Oil"  # equally good: the first field
+
+
+def test_without_a_hit_the_beginning() -> None:
+    assert caption({"id": "x", "title": "", "body": "A short text.", "year": 1987}, "zzz") == "A short text."
+    assert caption({"id": "x"}, "zzz") == ""
+
+
+def test_one_harmless_line() -> None:
+    assert caption({"body": "a\x1b[31m\n\n  oil\tb\x00c"}, "oil") == "a [31m oil b c"
+
+
+def test_characters_of_several_bytes() -> None:
+    text = "ä" * 300 + " Öl steigt"
+    found = caption({"body": text}, "öl", 20)
+    assert "Öl steigt" in found
+    assert len(found) <= 20 + len("…  …")
