@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 
+from rankwell.index.pages import page_array
 from rankwell.index.segment import Segment
 from rankwell.index.segment_sink import SegmentSink
 from rankwell.index.stored_fields import StoredFields, decode_stored
@@ -81,7 +82,7 @@ class DocumentMerge:
 
         Streams that a segment does not know are empty there; the whole document stays the last column.
         """
-        merged = np.zeros((self.n_docs, self.n_columns), dtype=np.int32)
+        merged = page_array(self.n_docs * self.n_columns, np.int32).reshape(self.n_docs, self.n_columns)
         row = 0
         for number, start, stop in self._parts():
             segment = self.segments[number]
@@ -161,6 +162,6 @@ def rows(segment: Segment, name: str, start: int, stop: int) -> np.ndarray:
     return segment.unverified(name)[start:stop]
 
 
-def _append_all(sink: SegmentSink, pieces: dict[str, np.ndarray]) -> None:
-    for name, values in pieces.items():
+def _append_all(sink: SegmentSink, pieces: Iterable[tuple[str, np.ndarray]]) -> None:
+    for name, values in pieces:
         sink.append(name, values)

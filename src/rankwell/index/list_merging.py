@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.index.document_merging import DocumentMerge, rows
+from rankwell.index.pages import page_array
 from rankwell.index.pipelining import one_ahead
 from rankwell.index.segment import Segment, lists_per_term
 from rankwell.index.segment_encoding import PostingAppender, new_blocks, new_lists
@@ -224,13 +225,13 @@ class BlockWindows:
             first=np.zeros(n_segments, dtype=np.int64),
             last=np.zeros(n_segments, dtype=np.int64),
             place=np.arange(n_segments, dtype=np.int64) * WINDOW_BLOCKS,
-            last_doc=np.empty(n_blocks, dtype=np.int32),
-            data=np.empty(n_blocks, dtype=np.int64),
-            positions_start=np.empty(n_blocks, dtype=np.int64),
-            positions_stop=np.empty(n_blocks, dtype=np.int64),
-            widths=np.empty(n_blocks, dtype=np.uint8),
-            postings=np.empty(n_segments * WINDOW_BYTES, dtype=np.uint8),
-            positions=np.empty(n_segments * position_room, dtype=np.uint8),
+            last_doc=page_array(n_blocks, np.int32),
+            data=page_array(n_blocks, np.int64),
+            positions_start=page_array(n_blocks, np.int64),
+            positions_stop=page_array(n_blocks, np.int64),
+            widths=page_array(n_blocks, np.uint8),
+            postings=page_array(n_segments * WINDOW_BYTES, np.uint8),
+            positions=page_array(n_segments * position_room, np.uint8),
         )
 
 
@@ -256,7 +257,7 @@ def _pending(n_gaps: int) -> Pending:
 
 
 def _more_gaps(pending: Pending) -> Pending:
-    larger = np.empty(2 * len(pending.gaps), dtype=np.int32)
+    larger = page_array(2 * len(pending.gaps), np.int32)
     larger[: len(pending.gaps)] = pending.gaps
     return pending._replace(gaps=larger)
 

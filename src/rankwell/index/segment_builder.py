@@ -113,7 +113,7 @@ class SegmentBuilder:
         for name, values in encode_ids([one.encode("utf-8") for one in self._places]).items():
             sink.append(name, values)
         sink.append("documents.statics", self._statics.table(n_docs, n_statics))
-        for name, values in self._stored.finish().items():
+        for name, values in self._stored.finish():
             sink.append(name, values)
         terms, term_of_word = self._terms.in_order()
         _append_terms(sink, terms)

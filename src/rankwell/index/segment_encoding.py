@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankwell.index.pages import page_array
 from rankwell.index.pipelining import in_order
 from rankwell.index.segment import lists_per_term
 from rankwell.index.segment_sink import SegmentSink
@@ -49,9 +50,9 @@ def invert(
     The parts are runs of whole batches, and a batch holds whole documents: the result does not depend on the parts.
     """
     n_lists = lists_per_term(n_streams)
-    lengths, distinct = (np.zeros(n_docs * n_lists, dtype=np.int32) for _ in range(2))
+    lengths, distinct = (page_array(n_docs * n_lists, np.int32) for _ in range(2))
     parts = [list(part) for part in np.array_split(np.arange(len(batches)), PARTS)]
-    counts = np.zeros((PARTS, n_terms * n_streams), dtype=np.int64)
+    counts = page_array(PARTS * n_terms * n_streams, np.int64).reshape(PARTS, n_terms * n_streams)
 
     def count(part: int) -> None:
         last_seen = np.full(n_terms, -1, dtype=np.int64)
@@ -62,7 +63,7 @@ def invert(
 
     list(pool.map(count, range(PARTS)))
     starts = np.concatenate(([0], np.cumsum(counts.sum(axis=0)))).astype(np.int64)
-    occurrences = np.empty(int(starts[-1]), dtype=np.int64)
+    occurrences = page_array(int(starts[-1]), np.int64)
     places = np.cumsum(np.concatenate((starts[None, :-1], counts[:-1])), axis=0)
 
     def place(part: int) -> None:
@@ -84,8 +85,8 @@ def write_postings(inverted: Inverted, sink: SegmentSink, pool: Executor, n_work
         bounds = inverted.starts[first * inverted.n_streams : last * inverted.n_streams + 1 : inverted.n_streams]
         largest, total = int(np.diff(bounds).max()), int(bounds[-1] - bounds[0])
         blocks = new_blocks(total if n_lists == 1 else 2 * total, total, len(lists.doc_freq))
-        docs, frequencies = (np.empty(2 * largest, dtype=np.int32) for _ in range(2))
-        gaps = np.empty(largest, dtype=np.int32)
+        docs, frequencies = (page_array(2 * largest, np.int32) for _ in range(2))
+        gaps = page_array(largest, np.int32)
         encode_terms(
             *(inverted.occurrences, inverted.starts, first, last, inverted.n_streams, inverted.lengths, n_lists),
             *(docs, frequencies, gaps, blocks, lists),
@@ -140,22 +141,20 @@ def new_blocks(n_postings: int, n_positions: int, n_lists: int) -> Blocks:
     n_blocks = n_postings // BLOCK + n_lists
     return Blocks(
         counts=np.zeros(COUNTS_SIZE, dtype=np.int64),
-        last_doc=np.empty(n_blocks, dtype=np.int32),
-        data=np.empty(n_blocks, dtype=np.int64),
-        positions_start=np.empty(n_blocks, dtype=np.int64),
-        widths=np.empty(n_blocks, dtype=np.uint8),
-        impact_end=np.empty(n_blocks, dtype=np.int64),
-        frequency=np.empty(n_postings, dtype=np.int32),
-        length=np.empty(n_postings, dtype=np.int32),
-        postings=np.empty(8 * n_postings, dtype=np.uint8),
-        positions=np.empty(4 * n_positions, dtype=np.uint8),
+        last_doc=page_array(n_blocks, np.int32),
+        data=page_array(n_blocks, np.int64),
+        positions_start=page_array(n_blocks, np.int64),
+        widths=page_array(n_blocks, np.uint8),
+        impact_end=page_array(n_blocks, np.int64),
+        frequency=page_array(n_postings, np.int32),
+        length=page_array(n_postings, np.int32),
+        postings=page_array(8 * n_postings, np.uint8),
+        positions=page_array(4 * n_positions, np.uint8),
     )
 
 
 def new_lists(n_lists: int) -> Lists:
-    return Lists(
-        np.zeros(n_lists, dtype=np.int64), np.zeros(n_lists, dtype=np.int32), np.zeros(n_lists, dtype=np.int64)
-    )
+    return Lists(page_array(n_lists, np.int64), page_array(n_lists, np.int32), page_array(n_lists, np.int64))
 
 
 def _pieces(inverted: Inverted) -> Iterator[tuple[int, int]]:

@@ -6,12 +6,15 @@ of JSON a document, each ended by a line feed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from rankwell.errors import FileFormatError
 
 BLOCK_BYTES = 32 * 1024
 LEVEL = 1
+BLOCKS_AT_A_TIME = 32
 
 
 class StoredFields:
@@ -45,18 +48,16 @@ class StoredFields:
         self._close_block()
         self._append(block, n_docs)
 
-    def take(self) -> dict[str, np.ndarray]:
-        """What there is of the arrays and was not taken yet, but for a block that is not full."""
-        pieces: dict[str, np.ndarray] = {
-            "stored.data": np.frombuffer(b"".join(self._blocks), dtype=np.uint8),
-            "stored.offsets": np.array(self._offsets, dtype=np.int64),
-            "stored.first_doc": np.array(self._first_docs, dtype=np.int32),
-        }
-        self._blocks, self._offsets, self._first_docs = [], [], []
-        self._block_bytes = 0
-        return pieces
+    def take(self) -> Iterator[tuple[str, np.ndarray]]:
+        """What there is of the arrays and was not taken yet, but for a block that is not full: names and pieces."""
+        blocks, self._blocks, self._block_bytes = self._blocks, [], 0
+        for start in range(0, len(blocks), BLOCKS_AT_A_TIME):
+            yield "stored.data", np.frombuffer(b"".join(blocks[start : start + BLOCKS_AT_A_TIME]), dtype=np.uint8)
+        yield "stored.offsets", np.array(self._offsets, dtype=np.int64)
+        yield "stored.first_doc", np.array(self._first_docs, dtype=np.int32)
+        self._offsets, self._first_docs = [], []
 
-    def finish(self) -> dict[str, np.ndarray]:
+    def finish(self) -> Iterator[tuple[str, np.ndarray]]:
         """The last pieces."""
         self._close_block()
         return self.take()

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.index.analysis import Analysis
+from rankwell.index.pages import page_array
 from rankwell.kernels.character_kinds import kind_table
 from rankwell.kernels.cpu.term_table import LONGEST_WORD, N_TOKENS, N_WORDS, STATE_SIZE, WordKeys, fill_slots
 from rankwell.kernels.cpu.term_table import number_words as number_words_kernel
@@ -42,7 +43,7 @@ class WordTable:
     def number(self, text: np.ndarray, field_ptr: np.ndarray) -> NumberedText:
         """Cut the fields text[field_ptr[f] : field_ptr[f + 1]] of a batch into words and number them."""
         n_before = self.n_words
-        tokens = np.empty((len(text) + len(field_ptr)) // 2 + 1, dtype=np.int32)
+        tokens = page_array((len(text) + len(field_ptr)) // 2 + 1, np.int32)
         token_ptr = np.zeros(len(field_ptr), dtype=np.int64)
         state = np.zeros(STATE_SIZE, dtype=np.int64)
         state[N_WORDS] = n_before
@@ -51,12 +52,14 @@ class WordTable:
         self.n_words = int(state[N_WORDS])
         offsets = self._keys.offsets[n_before : self.n_words + 1]
         new_text = self._keys.text[offsets[0] : offsets[-1]].tobytes()
-        return NumberedText(tokens[: state[N_TOKENS]].copy(), token_ptr, new_text, (offsets - offsets[0]).tolist())
+        kept = page_array(int(state[N_TOKENS]), np.int32)
+        kept[:] = tokens[: len(kept)]
+        return NumberedText(kept, token_ptr, new_text, (offsets - offsets[0]).tolist())
 
     def _grow(self, n_words: int) -> None:
         """Twice the room."""
         old = self._keys
-        slots = np.zeros(2 * len(old.slots), dtype=np.uint64)
+        slots = page_array(2 * len(old.slots), np.uint64)
         fill_slots(old.hashes[:n_words], slots)
         used = int(old.offsets[n_words])
         self._keys = WordKeys(
@@ -96,6 +99,6 @@ class TermTable:
 
 
 def _longer(array: np.ndarray, used: int, capacity: int) -> np.ndarray:
-    longer = np.empty(capacity, dtype=array.dtype)
+    longer = page_array(capacity, array.dtype)
     longer[:used] = array[:used]
     return longer
