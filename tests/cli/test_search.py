@@ -35,7 +35,7 @@ def test_a_table_with_ids_scores_and_captions(index: Path) -> None:
     assert code == 0
     lines = [line.split() for line in stdout.splitlines() if line.strip()[:2] in ("1 ", "2 ")][-2:]
     assert [line[1] for line in lines] == ["oil", "gas"]
-    assert "Crude oil prices rose again." in stdout
+    assert "Gas and oil prices, and more about gas." in stdout
     assert "2 of 3 documents" in stdout
 
 

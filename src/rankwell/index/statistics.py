@@ -60,7 +60,7 @@ class Statistics:
         return total
 
     def average_length(self, column: int) -> float:
-        """The mean number of words of a live document in a stream (by number), or of all of it (-1); 1 if there are none."""
+        """The mean length of live documents in a stream (by number), or as a whole (-1); 1 if there are no words."""
         tokens = int(self.tokens[column])
         return tokens / self.n_docs if tokens else 1.0
 

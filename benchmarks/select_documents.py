@@ -1,0 +1,253 @@
+"""How many queries a second are answered with the best 10 and the best 1,000 documents?
+
+Reuters-21578, 20 times over, title and body; no stems, no stop words. A query's 1 to 8 different words are drawn from
+one document of the collection, so that common and rare ones mix as they do in text; any word counts. One thread. Ours
+is timed from the query's text to the numbers of the documents, each query by itself, on a merged index and on the
+segments as they were written. tantivy gets the same words (cut beforehand) in one segment, and is timed from the text to its
+hits; bm25s gets the words' numbers, all queries in one call, which is faster for it.
+
+Before anything is timed, the answers are compared. bm25s has the same scores up to its float32. tantivy keeps lengths
+in one byte: its scores are recomputed here with lengths rounded as it rounds them, and its list may differ from ours by
+documents whose scores are that close.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Benchmark
+from benchmarks.rivals import bm25s_search, tantivy_search
+from rankwell.index.analysis import Analysis
+from rankwell.index.bm25 import BM25, idf
+from rankwell.index.reader import Index
+from rankwell.index.writer import IndexWriter
+
+COPIES = 20
+LENGTHS = range(1, 9)
+MODEL = BM25(k1=1.2, b=0.75)
+SHARE_OF_TANTIVY = 0.7
+KEPT_ERROR = 1 / 8  # a length of 4 significant bits is too small by less than this share
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Documents as fields and as words; `copies` times over."""
+
+    fields: list[dict[str, str]]
+    words: list[list[str]]
+    copies: int
+
+    def documents(self) -> Iterator[dict[str, str]]:
+        for copy in range(self.copies):
+            for number, fields in enumerate(self.fields):
+                yield {"id": f"{copy}-{number}", **fields}
+
+
+def run(bench: Benchmark) -> None:
+    collection = _read(bench)
+    queries = draw_queries(collection.words, 4 if bench.quick else 100)
+    with tempfile.TemporaryDirectory(prefix="rankwell-select-") as folder:
+        several, one = _build(collection, f"{folder}/index")
+        rivals = _Rivals(collection, folder)
+        for k in (10, 1000):
+            _check(bench, one, several, rivals, queries[:: 2 if bench.quick else 16], k)
+        for k in (10, 1000):
+            _time(bench, one, several, rivals, queries, k)
+
+
+def _read(bench: Benchmark) -> Collection:
+    source = bench.data("text/reuters21578/corpus.jsonl.gz")
+    if source is None:
+        fields = _made_up(300)
+    else:
+        with gzip.open(source, "rt", encoding="utf-8") as lines:
+            records = [json.loads(line) for line in lines]
+        fields = [{"title": record["title"], "body": record["body"]} for record in records]
+    small = bench.quick or source is None
+    fields = fields[:300] if small else fields
+    analysis = Analysis()
+    words = [[term.decode() for name in ("title", "body") for term, _ in analysis.cut(one[name])] for one in fields]
+    return Collection(fields, words, 1 if small else COPIES)
+
+
+def _made_up(n_docs: int) -> list[dict[str, str]]:
+    random = np.random.default_rng(0)
+
+    def words(count: int) -> str:
+        return " ".join(f"w{number}" for number in np.minimum(random.zipf(1.2, count), 5000).tolist())
+
+    return [{"title": words(8), "body": words(120)} for _ in range(n_docs)]
+
+
+def draw_queries(documents: Sequence[Sequence[str]], n_each: int) -> list[list[str]]:
+    """`n_each` queries of each of `LENGTHS` words, the different words of a query all from one document."""
+    random = np.random.default_rng(7)
+    queries = []
+    for n_words in LENGTHS:
+        while len(queries) < n_each * n_words:
+            words = documents[random.integers(len(documents))]
+            drawn = dict.fromkeys(words[place] for place in random.permutation(len(words)).tolist())
+            if len(drawn) >= n_words:
+                queries.append(list(drawn)[:n_words])
+    return queries
+
+
+def _build(collection: Collection, folder: str) -> tuple[Index, Index]:
+    """The index as it was written, and merged to one segment."""
+    with IndexWriter(folder, analysis=Analysis()) as writer:
+        writer.add(collection.documents())
+        writer.commit()
+    several = Index.open(folder)
+    with IndexWriter(folder) as writer:
+        writer.merge()
+    return several, Index.open(folder)
+
+
+class _Rivals:
+    """Both rivals, where they are installed, given the same words."""
+
+    def __init__(self, collection: Collection, folder: str) -> None:
+        vocabulary: dict[str, int] = {}
+        for words in collection.words:
+            for word in words:
+                vocabulary.setdefault(word, len(vocabulary))
+        self.vocabulary, self.words = vocabulary, collection.words
+        self.lengths = np.array([len(words) for words in collection.words])
+        self.n_docs = len(collection.words) * collection.copies
+        self.bm25s = self.tantivy = None
+        if bm25s_search.IS_INSTALLED:
+            numbers = [np.array([vocabulary[word] for word in words], np.int32) for words in collection.words]
+            self.bm25s = bm25s_search.Bm25sIndex(numbers * collection.copies, len(vocabulary), k1=MODEL.k1, b=MODEL.b)
+        if tantivy_search.IS_INSTALLED:
+            Path(folder, "tantivy").mkdir()
+            texts = [" ".join(words) for words in collection.words]
+            self.tantivy = tantivy_search.TantivyIndex(texts * collection.copies, f"{folder}/tantivy")
+
+    def numbers(self, queries: Sequence[Sequence[str]]) -> list[list[int]]:
+        return [[self.vocabulary[word] for word in query] for query in queries]
+
+    def score(self, query: Sequence[str], doc: int, lengths: np.ndarray, doc_freq: Callable[[str], int]) -> float:
+        """BM25 of one document by the formula, with these lengths."""
+        number = doc % len(self.words)
+        counts = Counter(self.words[number])
+        norm = MODEL.k1 * (1 - MODEL.b + MODEL.b * lengths[number] / self.lengths.mean())
+        return sum(
+            idf(self.n_docs, doc_freq(word)) * counts[word] * (MODEL.k1 + 1) / (counts[word] + norm) for word in query
+        )
+
+
+def _check(bench: Benchmark, one: Index, several: Index, rivals: _Rivals, queries: list[list[str]], k: int) -> None:
+    found = [one.search(" ".join(query), k=k, model=MODEL) for query in queries]
+    same = all(
+        np.array_equal(result.docs, other.docs) and np.array_equal(result.scores, other.scores)
+        for result, query in zip(found, queries, strict=True)
+        for other in (
+            one.search(" ".join(query), k=k, model=MODEL, prune=False),
+            several.search(" ".join(query), k=k, model=MODEL),
+        )
+    )
+    bench.check(f"top {k:,}: the same without pruning and in {len(several.segments)} segments, bit by bit", same)
+    if rivals.bm25s is not None:
+        kept = min(k, rivals.n_docs)
+        scores = rivals.bm25s.search(rivals.numbers(queries), kept)[1]
+        worst = 0.0
+        for result, row in zip(found, scores, strict=True):
+            worst = max(worst, float(np.max(np.abs(row[: len(result)] / result.scores - 1.0), initial=0.0)))
+        bench.check(f"top {k:,}: bm25s has the same scores at every rank", worst < 1e-5, f"{worst:.1e} apart at most")
+    if rivals.tantivy is not None:
+        _check_tantivy(bench, rivals, one, queries, found, k)
+
+
+def _check_tantivy(
+    bench: Benchmark, rivals: _Rivals, one: Index, queries: list[list[str]], found: list[Any], k: int
+) -> None:
+    bench.check("tantivy has one segment", rivals.tantivy.n_segments == 1)
+    segment = one.segments[0]
+
+    def doc_freq(word: str) -> int:
+        number = segment.term_number(word.encode()) * segment.lists_per_term + segment.lists_per_term - 1
+        return int(segment["lists.doc_freq"][number])
+
+    kept = tantivy_search.kept_length(rivals.lengths)
+    unexplained = apart = 0.0
+    shared = total = 0
+    for query, result in zip(queries, found, strict=True):
+        docs, scores = rivals.tantivy.found(" ".join(query), k)
+        for doc, score in list(zip(docs.tolist(), scores.tolist(), strict=True))[::37]:
+            unexplained = max(unexplained, abs(rivals.score(query, doc, kept, doc_freq) / score - 1.0))
+        apart = max(apart, float(np.max(np.abs(scores / result.scores - 1.0), initial=0.0)))
+        shared, total = shared + len(np.intersect1d(docs, result.docs)), total + len(result)
+    bench.check(
+        f"top {k:,}: tantivy's scores are BM25 with lengths of one byte", unexplained < 1e-5, f"{unexplained:.1e} apart"
+    )
+    bench.check(
+        f"top {k:,}: its score at each rank is ours within a length's rounding",
+        apart < KEPT_ERROR,
+        f"{apart:.1%} apart at most; {shared / max(total, 1):.1%} of the documents are the same",
+    )
+
+
+def _time(bench: Benchmark, one: Index, several: Index, rivals: _Rivals, queries: list[list[str]], k: int) -> None:
+    texts, repeat = [" ".join(query) for query in queries], 2 if bench.quick else 5
+    speeds: dict[str, float] = {}
+
+    def timed(name: str, answer: Callable[[], Any]) -> None:
+        speeds[name] = len(queries) / bench.time(f"{name}, top {k:,}", answer, repeat=repeat).minimum
+
+    timed("rankwell", lambda: [one.search(text, k=k, model=MODEL).docs for text in texts])
+    if rivals.bm25s is not None:
+        numbers, kept = rivals.numbers(queries), min(k, rivals.n_docs)
+        timed(bm25s_search.NAME, lambda: rivals.bm25s.search(numbers, kept))
+    if rivals.tantivy is not None:
+        timed(tantivy_search.NAME, lambda: [rivals.tantivy.search(text, k) for text in texts])
+    timed("rankwell, segments as written", lambda: [several.search(text, k=k, model=MODEL).docs for text in texts])
+    timed("rankwell without pruning", lambda: [one.search(text, k=k, model=MODEL, prune=False).docs for text in texts])
+    size = f"top {k:,} of {one.n_docs:,} documents"
+    for rival, share in ((bm25s_search.NAME, 1.0), (tantivy_search.NAME, SHARE_OF_TANTIVY)):
+        bench.record(
+            f"{size}, beside {rival}",
+            value=speeds["rankwell"],
+            unit="queries/s",
+            target=None if bench.quick or rival not in speeds else share * speeds[rival],
+            better="higher",
+            rival=rival,
+            rival_value=speeds.get(rival),
+            note=f"{len(queries)} queries of 1 to 8 words; target {share:g} x {rival}",
+        )
+    bench.record(
+        f"{size}, {len(several.segments)} segments",
+        value=speeds["rankwell, segments as written"],
+        unit="queries/s",
+        better="higher",
+        note=f"without pruning, one segment: {speeds['rankwell without pruning']:.0f}",
+    )
+    _record_lengths(bench, one, texts, k)
+
+
+def _record_lengths(bench: Benchmark, one: Index, texts: list[str], k: int) -> None:
+    """The time of a query by its number of words."""
+    each = len(texts) // len(LENGTHS)
+    by_length = []
+    for place, n_words in enumerate(LENGTHS):
+        own = texts[place * each : (place + 1) * each]
+        timing = bench.time(
+            f"rankwell, {n_words} words, top {k:,}",
+            lambda own=own: [one.search(text, k=k, model=MODEL).docs for text in own],
+            repeat=3,
+        )
+        by_length.append(f"{timing.minimum / len(own) * 1e6:.0f}")
+    bench.record(
+        f"a query of 8 words, top {k:,}",
+        value=float(by_length[-1]),
+        unit="µs",
+        note=f"of 1 to 8 words: {', '.join(by_length)} µs",
+    )
