@@ -36,7 +36,7 @@ def exact_largest(problem, pi):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_same_rounds_as_without_bounds(learnable, n_jobs):
-    by_bounds, whole = booster(learnable, n_jobs=n_jobs), booster(learnable, bounded=False)
+    by_bounds, whole = booster(learnable, bounded=True, n_jobs=n_jobs), booster(learnable, bounded=False)
     ours, theirs = by_bounds.boost(150), whole.boost(150)
     for field in ("feature", "bin", "r", "loss"):
         np.testing.assert_array_equal(getattr(ours, field), getattr(theirs, field))
@@ -65,7 +65,7 @@ def test_nothing_to_learn_is_searched_whole():
     generator = np.random.default_rng(0)
     X = generator.random((9000, 48), dtype=np.float32)
     problem = Problem(RankingDataset(X, generator.integers(0, 2, 9000), group=[90] * 100), n_bins=64)
-    by_bounds = booster(problem)
+    by_bounds = booster(problem, bounded=True)
     np.testing.assert_array_equal(by_bounds.boost(60).r, booster(problem, bounded=False).boost(60).r)
     assert by_bounds._bounds.n_references > 5
 

@@ -33,7 +33,9 @@ from rankwell.kernels.threads import kernel_threads
 # Parts of the documents that histograms are built over at the same time: enough to share out few features evenly.
 _PARTS = 4
 _DOCS_PER_PART = 4096
-_DOCS_FOR_BOUNDS = 8192  # with fewer, a round is done before bounds would have paid
+# With fewer, bounds cost what they spare.
+_DOCS_FOR_BOUNDS = 8192
+_FEATURES_FOR_BOUNDS = 128
 
 _weight_factors = kernel(weight_factors)
 
@@ -101,7 +103,7 @@ class LevelBooster:
     naive : bool
         Search as the naive M3 does, threshold by threshold.
     bounded : bool, optional
-        Search by bounds, which finds the same weak rankers; without it, where there are enough documents.
+        Search by bounds, which finds the same weak rankers; without it, where there are enough documents and features.
     n_jobs : int or None
     """
 
@@ -125,7 +127,8 @@ class LevelBooster:
             np.zeros((n_features, 256), dtype=np.int32),
             np.zeros(n_features, dtype=np.int32),
         )
-        self._bounded = not naive and (queries.n_docs >= _DOCS_FOR_BOUNDS if bounded is None else bounded)
+        enough = queries.n_docs >= _DOCS_FOR_BOUNDS and n_features >= _FEATURES_FOR_BOUNDS
+        self._bounded = not naive and (enough if bounded is None else bounded)
         with kernel_threads(n_jobs):
             self._documents = DocumentWeights(queries, weights)
             self._bounds = BoundedSearch(bins, n_features, queries if self._bounded else None)
