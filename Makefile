@@ -24,7 +24,7 @@ $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,lint]'
 	@touch $@ $(VENV)/.installed
 
-demo: $(VENV)/.installed  ## train and judge rankers on a synthetic collection
+demo: $(VENV)/.installed  ## search the standard library's documentation, and learn to do it better
 	@$(BIN)/rankwell demo
 
 test: $(VENV)/.installed-test  ## run the tests (not the slow ones, not those that need a GPU)

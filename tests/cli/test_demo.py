@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.conftest import Command, Outcome
@@ -59,9 +60,24 @@ def test_the_table_and_what_it_says_next(rankwell: Command, tmp_path: Path) -> N
     for _, arguments in commands:
         done = rankwell(*shlex.split(arguments))
         assert done.exit_code == 0, (arguments, done.stderr)
+    _check_the_walk(rankwell)
     # The same extraction as the demonstration's own, and the same figure as the table's.
     assert (tmp_path / "demo-output" / "mine.txt").read_bytes() == first["test.txt"]
     assert f"{shown['bm25'][1]:.4f}" in rankwell(*shlex.split(commands[4][1])).stdout
+
+
+def _check_the_walk(rankwell: Command) -> None:
+    """What the page that goes through the demonstration shows works as it stands."""
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "getting-started.md").read_text()
+    commands = re.findall(r"^\$ rankwell (.*)$", page, re.MULTILINE)
+    assert len(commands) >= 7
+    for arguments in commands:
+        done = rankwell(*shlex.split(arguments))
+        assert done.exit_code == 0, (arguments, done.stderr)
+    [example] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(example, "getting-started.md", "exec"), names)
+    assert len(names["result"].ids) == 5
 
 
 def test_without_lightgbm_it_says_so(rankwell: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ def gather_candidates(index: Index, queries: Path, judgments: Path) -> Part:
     """BM25's first `DEPTH` documents for each query of a file, and every feature of each.
 
     Judged documents that are not among them are left out in training as well: adding them shows a ranker lists such as
-    it never meets when it serves, and made every ranker worse here.
+    it never meets when it serves, and made every ranker worse when it was tried.
     """
     features = make_feature_set("full", index.schema.streams, index.schema.statics)
     grades = read_qrels(judgments)
