@@ -9,10 +9,14 @@
 //
 // Macros: COLUMN_GROUPS   groups of 4 features in a row of X, the last padded with zeros
 //         ROWS_PER_CHUNK  rows that travel into shared memory together
-//         MULTIPLY_WARPS, SUM_WARPS, ADD_WARPS  warps of a block of the fused product that have these tasks
+//         FILL_WARPS, MULTIPLY_WARPS, SUM_WARPS, ADD_WARPS  warps of a block of the fused product that have these tasks
 //         METHOD          0: level by level, O(documents * levels); 1: a wavelet tree over levels, O(documents * log levels)
 //
-// Sums are float64 and in a fixed order: the same numbers come out of every run.
+// Sums over partners are float64, everything that decides the loss and the gradient too. The fused product, which only
+// conjugate gradients use, multiplies in float32: x - centre, where centre is near the columns' means (a constant added to
+// every row of a query cancels in its pairs), times the vector over a lane's columns and then over lanes; rows times
+// factors for runs of at most kRunRows rows, which are added in float64. Every sum has a fixed order: the same numbers come
+// out of every run.
 
 #ifndef COLUMN_GROUPS
 #define COLUMN_GROUPS 34
@@ -21,9 +25,10 @@
 #define ROWS_PER_CHUNK 8
 #endif
 #ifndef MULTIPLY_WARPS
-#define MULTIPLY_WARPS 7
-#define SUM_WARPS 6
-#define ADD_WARPS 6
+#define FILL_WARPS 2
+#define MULTIPLY_WARPS 4
+#define SUM_WARPS 5
+#define ADD_WARPS 5
 #endif
 #ifndef METHOD
 #define METHOD 0
@@ -91,23 +96,14 @@ struct Pairs {
     int n, n_levels;
     OwnPlaces own;
 
-    // `place` is one of the thread's.
-    __device__ Place at(const Team& team, int place) const {
-        Place document = own.documents[0];
+    // visit(place, document, degree) for each of the thread's places, in ascending order.
+    template <typename Visit>
+    __device__ void for_own_places(const Team& team, Visit visit) const {
+        int place = team.thread;
 #pragma unroll
-        for (int k = 1; k < kOwnPlaces; ++k)
-            if (place == team.thread + k * team.size) document = own.documents[k];
-        if (place >= team.thread + kOwnPlaces * team.size) document = places[place];
-        return document;
-    }
-
-    __device__ double degree(const Team& team, int place) const {
-        double degree = own.degree[0];
-#pragma unroll
-        for (int k = 1; k < kOwnPlaces; ++k)
-            if (place == team.thread + k * team.size) degree = own.degree[k];
-        if (place >= team.thread + kOwnPlaces * team.size) degree = degrees[place];
-        return degree;
+        for (int k = 0; k < kOwnPlaces; ++k, place += team.size)
+            if (place < n) visit(place, own.documents[k], own.degree[k]);
+        for (; place < n; place += team.size) visit(place, places[place], degrees[place]);
     }
 };
 
@@ -166,49 +162,70 @@ __device__ void team_scan(const Team& team, T (&x)[N], T (&carry)[N], int turn) 
     }
 }
 
-// finish(place, document, above, below) for each document: the sums of value(place, document) over its partners.
-// Level by level: sums[j][p] holds the total over places before p of the levels first + j and better.
+// Exclusive scan of n numbers in place by one warp, and their total behind them. A lane takes neighbours, an odd number of
+// them, because then lanes use different banks of shared memory.
+__device__ void warp_scan(double* numbers, int n) {
+    constexpr int per_lane = 5;
+    const int lane = threadIdx.x % kWarp;
+    double carry = 0.0;
+    for (int start = 0; start < n; start += per_lane * kWarp) {
+        const int first = start + per_lane * lane;
+        double x[per_lane], own_total = 0.0;
+#pragma unroll
+        for (int k = 0; k < per_lane; ++k) x[k] = first + k < n ? numbers[first + k] : 0.0;
+#pragma unroll
+        for (int k = 0; k < per_lane; ++k) own_total += x[k];
+        double through = own_total;
+#pragma unroll
+        for (int step = 1; step < kWarp; step *= 2) {
+            const double other = __shfl_up_sync(kAllLanes, through, step);
+            if (lane >= step) through += other;
+        }
+        double before = carry + (through - own_total);
+#pragma unroll
+        for (int k = 0; k < per_lane; ++k) {
+            if (first + k < n) numbers[first + k] = before;
+            before += x[k];
+        }
+        carry += __shfl_sync(kAllLanes, through, kWarp - 1);
+    }
+    if (lane == 0) numbers[n] = carry;
+}
+
+// finish(place, document, degree, above, below) for each document: the sums of value(place, document) over its partners.
+// Level by level: sums[j][p] holds the total over places before p of the levels first + j and better. A warp scans a level.
 template <typename Value, typename Finish>
 __device__ void sum_by_levels(const Team& team, const Pairs& pairs, const Workspace& work, Value value, Finish finish) {
     const int n = pairs.n, width = n + 1;
-    int turn = 0;
     for (int first = 0; first < pairs.n_levels; first += kLevelsPerPass) {
         const bool is_first = first == 0, is_last = first + kLevelsPerPass >= pairs.n_levels;
-        double carry[kLevelsPerPass] = {};
-        if (!is_first) team.sync();
-        if (team.thread < kLevelsPerPass) work.sums[team.thread * width] = 0.0;
-        for (int start = 0; start < n; start += team.size, turn ^= 1) {
-            const int place = start + team.thread;
-            double x[kLevelsPerPass] = {};
-            if (place < n) {
-                const Place own = pairs.at(team, place);
-                const double own_value = value(place, own);
+        pairs.for_own_places(team, [&](int place, const Place& own, double) {
+            const double own_value = value(place, own);
 #pragma unroll
-                for (int j = 0; j < kLevelsPerPass; ++j) x[j] = own.level >= first + j ? own_value : 0.0;
-            }
-            team_scan(team, x, carry, turn);
-            if (place < n) {
-#pragma unroll
-                for (int j = 0; j < kLevelsPerPass; ++j) work.sums[j * width + place + 1] = x[j];
-            }
-        }
+            for (int j = 0; j < kLevelsPerPass; ++j)
+                work.sums[j * width + place] = own.level >= first + j ? own_value : 0.0;
+        });
         team.sync();
-        for (int place = team.thread; place < n; place += team.size) {
-            const Place own = pairs.at(team, place);
+        for (int j = team.thread / kWarp; j < min(kLevelsPerPass, pairs.n_levels - first); j += team.size / kWarp)
+            warp_scan(work.sums + j * width, n);
+        team.sync();
+        pairs.for_own_places(team, [&](int place, const Place& own, double degree) {
             const int better = own.level + 1 - first, same = own.level - first;
             double above = is_first ? 0.0 : work.above[place];
             // Worse ones are all less those of the same level or better.
             double below = is_first ? work.sums[n] - work.sums[own.lower] : work.below[place];
-            if (better >= 0 && better < kLevelsPerPass) above = work.sums[better * width + own.upper];
+            if (better >= 0 && better < min(kLevelsPerPass, pairs.n_levels - first))
+                above = work.sums[better * width + own.upper];
             if (same >= 0 && same < kLevelsPerPass)
                 below -= work.sums[same * width + n] - work.sums[same * width + own.lower];
             if (is_last) {
-                finish(place, own, above, below);
+                finish(place, own, degree, above, below);
             } else {
                 work.above[place] = above;
                 work.below[place] = below;
             }
-        }
+        });
+        if (!is_last) team.sync();
     }
 }
 
@@ -219,12 +236,11 @@ __device__ void sum_by_levels(const Team& team, const Pairs& pairs, const Worksp
 template <typename Value, typename Finish>
 __device__ void sum_by_bits(const Team& team, const Pairs& pairs, Workspace work, Value value, Finish finish) {
     const int n = pairs.n, width = n + 1;
-    for (int place = team.thread; place < n; place += team.size) {
-        const Place own = pairs.at(team, place);
+    pairs.for_own_places(team, [&](int place, const Place& own, double) {
         work.current[place] = value(place, own);
         work.above[place] = work.below[place] = 0.0;
         work.follower[place] = make_int4(0, n, own.upper, own.lower);
-    }
+    });
     int turn = 0;
     const int n_bits = bits_of(pairs.n_levels);
     for (int bit = n_bits - 1; bit >= 0; --bit) {
@@ -246,8 +262,7 @@ __device__ void sum_by_bits(const Team& team, const Pairs& pairs, Workspace work
             }
         }
         team.sync();
-        for (int place = team.thread; place < n; place += team.size) {
-            const Place own = pairs.at(team, place);
+        pairs.for_own_places(team, [&](int place, const Place& own, double degree) {
             const int4 at = work.follower[place];
             const int node = at.x, end = at.y;
             const int before = rank[node], before_end = rank[end];
@@ -259,8 +274,8 @@ __device__ void sum_by_bits(const Team& team, const Pairs& pairs, Workspace work
                 work.above[place] += work.ones[node + at.z] - work.ones[node];
                 work.follower[place] = make_int4(node - before, end - before_end, at.z - upper, at.w - lower);
             }
-            if (bit == 0) finish(place, own, work.above[place], work.below[place]);
-        }
+            if (bit == 0) finish(place, own, degree, work.above[place], work.below[place]);
+        });
         team.sync();
         double* swapped = work.current;
         work.current = work.next;
@@ -385,7 +400,7 @@ extern "C" __global__ void find_support(
         double loss = 0.0;
         sum_partners(
             team, pairs, work, [&](int, const Place& own) { return weight(own.row); },
-            [&](int place, const Place& own, double above, double below) {  // beta+ and beta-
+            [&](int place, const Place& own, double, double above, double below) {  // beta+ and beta-
                 degree[start + place] = above + below;
                 residuals[start + own.row] = above - below;
                 loss += weight(own.row) * (above - 2.0 * scores[place] * (below - above));
@@ -393,7 +408,7 @@ extern "C" __global__ void find_support(
         team.sync();
         sum_partners(
             team, pairs, work, [&](int place, const Place& own) { return weight(own.row) * scores[place]; },
-            [&](int place, const Place& own, double above, double below) {  // gamma+ and gamma-
+            [&](int place, const Place& own, double, double above, double below) {  // gamma+ and gamma-
                 const double spread = degree[start + place] * scores[place] - (above + below);
                 loss += weight(own.row) * scores[place] * spread;
                 double& residual = residuals[start + own.row];
@@ -430,10 +445,9 @@ extern "C" __global__ void subtract_partners(
         sum_partners(
             team, pairs, work,
             [&](int, const Place& own) { return products[start + own.row] * weight(own.row); },
-            [&](int place, const Place& own, double above, double below) {
+            [&](int, const Place& own, double degree, double above, double below) {
                 double& product = products[start + own.row];
-                product =
-                    query_weights[query] * weight(own.row) * (pairs.degree(team, place) * product - (above + below));
+                product = query_weights[query] * weight(own.row) * (degree * product - (above + below));
             });
         team.sync();
     }
@@ -459,83 +473,61 @@ extern "C" __global__ void subtract_partners(
 namespace {
 
 constexpr int kFirstMultiplyWarp = ADD_WARPS, kFirstSumWarp = kFirstMultiplyWarp + MULTIPLY_WARPS;
-constexpr int kFillWarp = kFirstSumWarp + SUM_WARPS;
-constexpr int kSumBarrier = 1, kAddBarrier = 2;
+constexpr int kFirstFillWarp = kFirstSumWarp + SUM_WARPS;
+constexpr int kSumBarrier = 1;
 
-// Rows that a warp multiplies together.
-constexpr int kRowsTogether = 8;
+// Rows that a warp multiplies, or adds in float32, together.
+constexpr int kRunRows = 8;
 constexpr int kChunkGroups = ROWS_PER_CHUNK * COLUMN_GROUPS;
 // A warp works on a row, a lane on these columns: groups of 4 as long as all 32 lanes have one, then single ones.
 constexpr int kColumns = 4 * COLUMN_GROUPS;
 constexpr int kQuads = kColumns / (4 * kWarp);
 constexpr int kSingles = (kColumns - 4 * kWarp * kQuads + kWarp - 1) / kWarp;
 
-// One instruction; a cast is two where CuPy asks the compiler to flush denormal numbers to 0.
-__device__ double widened(float x) {
-    double wide;
-    asm("cvt.f64.f32 %0, %1;" : "=d"(wide) : "f"(x));
-    return wide;
-}
-
 // Numbers of the lane's columns.
+template <typename T>
 struct LaneColumns {
-    double quads[kQuads + 1][4], singles[kSingles + 1];  // one more than there are, because there may be none
+    T quads[kQuads + 1][4], singles[kSingles + 1];  // one more than there are, because there may be none
 
     static __device__ int column(int single) { return (4 * kQuads + single) * kWarp + threadIdx.x % kWarp; }
 
-    __device__ void read(const double* vector) {
+    // visit(number, column) for each number.
+    template <typename Visit>
+    __device__ void for_each(Visit visit) {
         const int lane = threadIdx.x % kWarp;
 #pragma unroll
-        for (int k = 0; k < 4 * kQuads; ++k) quads[k / 4][k % 4] = vector[(k / 4 * kWarp + lane) * 4 + k % 4];
-#pragma unroll
-        for (int k = 0; k < kSingles; ++k) singles[k] = column(k) < kColumns ? vector[column(k)] : 0.0;
-    }
-
-    __device__ void write(double* vector) const {
-        const int lane = threadIdx.x % kWarp;
-#pragma unroll
-        for (int k = 0; k < 4 * kQuads; ++k) vector[(k / 4 * kWarp + lane) * 4 + k % 4] = quads[k / 4][k % 4];
+        for (int k = 0; k < 4 * kQuads; ++k) visit(quads[k / 4][k % 4], (k / 4 * kWarp + lane) * 4 + k % 4);
 #pragma unroll
         for (int k = 0; k < kSingles; ++k)
-            if (column(k) < kColumns) vector[column(k)] = singles[k];
+            if (column(k) < kColumns) visit(singles[k], column(k));
     }
 
-    __device__ double times(const float* row) const {
-        double total = 0.0;
+    // visit(number, number of the other) for each number.
+    template <typename Other, typename Visit>
+    __device__ void for_each_with(const LaneColumns<Other>& other, Visit visit) {
 #pragma unroll
-        for (int k = 0; k < kQuads; ++k) {
-            const float4 x = reinterpret_cast<const float4*>(row)[k * kWarp + threadIdx.x % kWarp];
-            total += quads[k][0] * widened(x.x);
-            total += quads[k][1] * widened(x.y);
-            total += quads[k][2] * widened(x.z);
-            total += quads[k][3] * widened(x.w);
-        }
+        for (int k = 0; k < 4 * kQuads; ++k) visit(quads[k / 4][k % 4], other.quads[k / 4][k % 4]);
 #pragma unroll
-        for (int k = 0; k < kSingles; ++k)
-            if (column(k) < kColumns) total += singles[k] * widened(row[column(k)]);
-        return total;
-    }
-
-    __device__ void add(const float* row, double factor) {
-#pragma unroll
-        for (int k = 0; k < kQuads; ++k) {
-            const float4 x = reinterpret_cast<const float4*>(row)[k * kWarp + threadIdx.x % kWarp];
-            quads[k][0] += factor * widened(x.x);
-            quads[k][1] += factor * widened(x.y);
-            quads[k][2] += factor * widened(x.z);
-            quads[k][3] += factor * widened(x.w);
-        }
-#pragma unroll
-        for (int k = 0; k < kSingles; ++k)
-            if (column(k) < kColumns) singles[k] += factor * widened(row[column(k)]);
-    }
-
-    __device__ void add(const float4* rows, const double* factors, int n_rows) {
-        const float* row = reinterpret_cast<const float*>(rows);
-#pragma unroll 4
-        for (int k = 0; k < n_rows; ++k) add(row + k * kColumns, factors[k]);
+        for (int k = 0; k < kSingles; ++k) visit(singles[k], other.singles[k]);
     }
 };
+
+// A row of X less the centre.
+__device__ LaneColumns<float> centred(const float* row, const LaneColumns<float>& centre) {
+    LaneColumns<float> x;
+#pragma unroll
+    for (int k = 0; k < kQuads; ++k) {
+        const float4 quad = reinterpret_cast<const float4*>(row)[k * kWarp + threadIdx.x % kWarp];
+        x.quads[k][0] = quad.x;
+        x.quads[k][1] = quad.y;
+        x.quads[k][2] = quad.z;
+        x.quads[k][3] = quad.w;
+    }
+#pragma unroll
+    for (int k = 0; k < kSingles; ++k) x.singles[k] = x.column(k) < kColumns ? row[x.column(k)] : 0.0f;
+    x.for_each_with(centre, [](float& own, float middle) { own -= middle; });
+    return x;
+}
 
 __device__ unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
@@ -589,7 +581,7 @@ struct Pipeline {
     float4* rows;                                // n_slots chunks
     unsigned long long *filled, *freed;          // n_slots each
     unsigned long long *multiplied, *summed;     // n_turns each
-    double* factors;                             // n_factors
+    float* factors;                              // n_factors
     int n_slots, n_factors;
     const Query* queries;
     int first_query, last_query;
@@ -604,6 +596,10 @@ struct Pipeline {
                          : "memory");
         }
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+
+    __device__ const float* chunk(const Turning& slot) const {
+        return reinterpret_cast<const float*>(rows + slot.place * kChunkGroups);
     }
 
     // Chunks of a query that do not stay in the ring until they are added.
@@ -633,17 +629,17 @@ __device__ void for_each_query(const Pipeline& pipeline, Visit visit) {
 
 // Products, later factors, of a query's rows.
 struct Factors {
-    double* base;
+    float* base;
     int first, end;
 
-    __device__ double& operator[](int row) const { return base[first + row < end ? first + row : first + row - end]; }
-
-    // How many lie one behind the other from this row on; the next one is base[0].
-    __device__ int n_together(int row) const { return first + row < end ? end - first - row : 0x7fffffff; }
+    __device__ float& operator[](int row) const { return base[first + row < end ? first + row : first + row - end]; }
 };
 
 __device__ Factors factors_of(const Pipeline& pipeline, const Query& query, const Position& at, double* scratch) {
-    if (query.scratch >= 0) return {workspace_at(scratch + query.scratch, query.n).products, 0, 0x7fffffff};
+    if (query.scratch >= 0) {
+        double* products = workspace_at(scratch + query.scratch, query.n).products;
+        return {reinterpret_cast<float*>(products), 0, 0x7fffffff};
+    }
     return {pipeline.factors, at.factor.place, pipeline.n_factors};
 }
 
@@ -654,11 +650,15 @@ __device__ int chunks_until(int warp, int n_warps, const Turning& slot, int n_sl
 }
 
 __device__ void fill(const Pipeline& pipeline, const float4* features) {
+    const int warp = threadIdx.x / kWarp - kFirstFillWarp;
     for_each_query(pipeline, [&](const Query& query, const Position& at) {
-        const float4* from = features + query.start * COLUMN_GROUPS;
-        Turning slot = at.slot;
-        for (int left = query.n; left > 0; left -= ROWS_PER_CHUNK, from += kChunkGroups) {
-            const unsigned bytes = min(left, ROWS_PER_CHUNK) * COLUMN_GROUPS * sizeof(float4);
+        const float4* first = features + query.start * COLUMN_GROUPS;
+        int chunk = chunks_until(warp, FILL_WARPS, at.slot, pipeline.n_slots);
+        Turning slot = at.slot.after(chunk, pipeline.n_slots);
+        while (chunk < query.n_chunks()) {
+            const int row = chunk * ROWS_PER_CHUNK;
+            const float4* from = first + row * COLUMN_GROUPS;
+            const unsigned bytes = min(query.n - row, ROWS_PER_CHUNK) * COLUMN_GROUPS * sizeof(float4);
             const unsigned filled = shared_address(pipeline.filled + slot.place);
             wait(pipeline.freed + slot.place, slot.turn - 1);
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(filled), "r"(bytes) : "memory");
@@ -666,21 +666,24 @@ __device__ void fill(const Pipeline& pipeline, const float4* features) {
                              shared_address(pipeline.rows + slot.place * kChunkGroups)),
                          "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(filled)
                          : "memory");
-            slot = slot.after(1, pipeline.n_slots);
+            const Turning behind = slot.after(1, pipeline.n_slots);
+            const int step = chunks_until(warp, FILL_WARPS, behind, pipeline.n_slots);
+            slot = behind.after(step, pipeline.n_slots);
+            chunk += 1 + step;
         }
     });
 }
 
 // The total over lanes of each of 8 numbers, of which lane 4 k + anything gets the k-th: at each step a lane hands on half
 // of its numbers, and keeps the sums of the others.
-__device__ double sum_over_lanes(double (&x)[kRowsTogether]) {
+__device__ float sum_over_lanes(float (&x)[kRunRows]) {
     const int lane = threadIdx.x % kWarp;
 #pragma unroll
-    for (int n = kRowsTogether / 2, step = kWarp / 2; n > 0; n /= 2, step /= 2) {
+    for (int n = kRunRows / 2, step = kWarp / 2; n > 0; n /= 2, step /= 2) {
         const bool is_upper = lane & step;
 #pragma unroll
         for (int k = 0; k < n; ++k) {
-            const double handed = is_upper ? x[k] : x[k + n], kept = is_upper ? x[k + n] : x[k];
+            const float handed = is_upper ? x[k] : x[k + n], kept = is_upper ? x[k + n] : x[k];
             x[k] = kept + __shfl_xor_sync(kAllLanes, handed, step);
         }
     }
@@ -688,25 +691,36 @@ __device__ double sum_over_lanes(double (&x)[kRowsTogether]) {
     return x[0] + __shfl_xor_sync(kAllLanes, x[0], 1);
 }
 
-// x . vector of a chunk's rows by one warp.
-__device__ void multiply_chunk(const float4* rows, int n_rows, const LaneColumns& vector, const Factors& products,
-                               int first_row) {
-    const int lane = threadIdx.x % kWarp;
-    for (int base = 0; base < n_rows; base += kRowsTogether) {
-        double x[kRowsTogether];
-#pragma unroll
-        for (int k = 0; k < kRowsTogether; ++k)
-            x[k] = vector.times(reinterpret_cast<const float*>(rows + min(base + k, n_rows - 1) * COLUMN_GROUPS));
-        const double product = sum_over_lanes(x);
-        const int row = base + lane / 4;
-        if (row < n_rows && lane % 4 == 0) products[first_row + row] = product;
-    }
+// visit(first row, number of rows, whether these are kRunRows) for runs of a chunk's rows; the last is a constant where it
+// is true, so that a loop over a whole run needs no comparisons.
+template <typename Visit>
+__device__ void for_each_run(int n_rows, Visit visit) {
+    int row = 0;
+    for (; row + kRunRows <= n_rows; row += kRunRows) visit(row, kRunRows, true);
+    if (row < n_rows) visit(row, n_rows - row, false);
 }
 
-__device__ void multiply(const Pipeline& pipeline, const double* vector, double* scratch) {
+// (x - centre) . vector of a chunk's rows by one warp.
+__device__ void multiply_chunk(const float* rows, int n_rows, const LaneColumns<float>& vector,
+                               const LaneColumns<float>& centre, const Factors& products, int first_row) {
+    const int lane = threadIdx.x % kWarp;
+    for_each_run(n_rows, [&](int start, int n_run, bool is_whole) {
+        float totals[kRunRows];
+#pragma unroll
+        for (int k = 0; k < kRunRows; ++k) {
+            const int row = start + (is_whole ? k : min(k, n_run - 1));
+            float total = 0.0f;
+            centred(rows + row * kColumns, centre).for_each_with(vector, [&](float x, float v) { total += x * v; });
+            totals[k] = total;
+        }
+        const float product = sum_over_lanes(totals);
+        if (lane % 4 == 0 && lane / 4 < n_run) products[first_row + start + lane / 4] = product;
+    });
+}
+
+__device__ void multiply(const Pipeline& pipeline, const LaneColumns<float>& vector, const LaneColumns<float>& centre,
+                         double* scratch) {
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp - kFirstMultiplyWarp, n_slots = pipeline.n_slots;
-    LaneColumns own_vector;
-    own_vector.read(vector);
     for_each_query(pipeline, [&](const Query& query, const Position& at) {
         const Factors products = factors_of(pipeline, query, at, scratch);
         const int n_passing = pipeline.n_passing(query), n_chunks = query.n_chunks();
@@ -715,8 +729,7 @@ __device__ void multiply(const Pipeline& pipeline, const double* vector, double*
         while (chunk < n_chunks) {
             const int row = chunk * ROWS_PER_CHUNK;
             wait(pipeline.filled + slot.place, slot.turn);
-            multiply_chunk(pipeline.rows + slot.place * kChunkGroups, min(ROWS_PER_CHUNK, query.n - row), own_vector,
-                           products, row);
+            multiply_chunk(pipeline.chunk(slot), min(ROWS_PER_CHUNK, query.n - row), vector, centre, products, row);
             __syncwarp();
             if (chunk < n_passing && lane == 0) arrive(pipeline.freed + slot.place);
             const Turning behind = slot.after(1, n_slots);
@@ -760,20 +773,38 @@ __device__ void sum(const Pipeline& pipeline, const Documents& documents, double
         sum_partners(
             team, pairs, work,
             [&](int, const Place& document) { return factors[document.row] * weight(document.row); },
-            [&](int place, const Place& document, double above, double below) {
-                double& factor = factors[document.row];
-                const double difference = pairs.degree(team, place) * factor - (above + below);
-                factor = query.weight * weight(document.row) * difference;
+            [&](int, const Place& document, double degree, double above, double below) {
+                float& factor = factors[document.row];
+                const double difference = degree * factor - (above + below);
+                factor = static_cast<float>(query.weight * weight(document.row) * difference);
             });
-        next.load(team, documents.places + next_start, documents.degree + next_start, next_n);
         team.sync();
         if (team.thread == 0) arrive(pipeline.summed + at.turn.place);
+        next.load(team, documents.places + next_start, documents.degree + next_start, next_n);
     });
 }
 
-__device__ LaneColumns add(const Pipeline& pipeline, const float4* features, double* scratch) {
+// Rows less the centre times their factors, of rows that lie one behind the other, to the total.
+__device__ void add_rows(const float* rows, int n_rows, const LaneColumns<float>& centre, const Factors& factors,
+                         int first_row, LaneColumns<double>& total) {
+    const int lane = threadIdx.x % kWarp;
+    for_each_run(n_rows, [&](int start, int n_run, bool is_whole) {
+        const float own_factor = lane < n_run ? factors[first_row + start + lane] : 0.0f;
+        LaneColumns<float> run{};
+#pragma unroll
+        for (int k = 0; k < kRunRows; ++k) {
+            const int row = start + (is_whole ? k : min(k, n_run - 1));
+            const float factor = __shfl_sync(kAllLanes, own_factor, k);
+            run.for_each_with(centred(rows + row * kColumns, centre), [&](float& sum, float x) { sum += factor * x; });
+        }
+        total.for_each_with(run, [](double& sum, float part) { sum += part; });
+    });
+}
+
+__device__ LaneColumns<double> add(const Pipeline& pipeline, const float4* features, const LaneColumns<float>& centre,
+                                   double* scratch) {
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, n_slots = pipeline.n_slots;
-    LaneColumns sum{};
+    LaneColumns<double> total{};
     for_each_query(pipeline, [&](const Query& query, const Position& at) {
         const Factors factors = factors_of(pipeline, query, at, scratch);
         const int n_passing = pipeline.n_passing(query), n_chunks = query.n_chunks();
@@ -782,11 +813,8 @@ __device__ LaneColumns add(const Pipeline& pipeline, const float4* features, dou
         int chunk = n_passing + chunks_until(warp, ADD_WARPS, slot, n_slots);
         slot = slot.after(chunk - n_passing, n_slots);
         while (chunk < n_chunks) {
-            const int row = chunk * ROWS_PER_CHUNK, n_rows = min(ROWS_PER_CHUNK, query.n - row);
-            const int n_together = min(n_rows, factors.n_together(row));
-            const float4* rows = pipeline.rows + slot.place * kChunkGroups;
-            sum.add(rows, &factors[row], n_together);
-            sum.add(rows + n_together * COLUMN_GROUPS, factors.base, n_rows - n_together);
+            const int row = chunk * ROWS_PER_CHUNK;
+            add_rows(pipeline.chunk(slot), min(ROWS_PER_CHUNK, query.n - row), centre, factors, row, total);
             __syncwarp();
             if (lane == 0) arrive(pipeline.freed + slot.place);
             const Turning behind = slot.after(1, n_slots);
@@ -794,32 +822,58 @@ __device__ LaneColumns add(const Pipeline& pipeline, const float4* features, dou
             slot = behind.after(step, n_slots);
             chunk += 1 + step;
         }
-        for (int row = warp; row < n_passing * ROWS_PER_CHUNK; row += ADD_WARPS)
-            sum.add(reinterpret_cast<const float*>(features + (query.start + row) * COLUMN_GROUPS), factors[row]);
+        const float* first = reinterpret_cast<const float*>(features + query.start * COLUMN_GROUPS);
+        for (int passed = warp; passed < n_passing; passed += ADD_WARPS)
+            add_rows(first + passed * ROWS_PER_CHUNK * kColumns, ROWS_PER_CHUNK, centre, factors,
+                     passed * ROWS_PER_CHUNK, total);
     });
-    return sum;
+    return total;
 }
 
-// The block's total, from its warps' sums.
-__device__ void write_total(const LaneColumns& sum, double* room, double* partial) {
-    const Team team{static_cast<int>(threadIdx.x), ADD_WARPS * kWarp, kAddBarrier};
-    team.sync();  // the ring is empty now: its memory takes the sums
-    sum.write(room + team.thread / kWarp * kColumns);
-    team.sync();
-    for (int column = team.thread; column < kColumns; column += team.size) {
-        double total = 0.0;
-        for (int warp = 0; warp < ADD_WARPS; ++warp) total += room[warp * kColumns + column];
-        partial[static_cast<long long>(blockIdx.x) * kColumns + column] = total;
+// total(column, sum) of row(0, column) ... row(n_rows - 1, column), by all threads of a block: each sums a part of the rows
+// of a column; `room` takes the parts.
+template <typename Row, typename Total>
+__device__ void sum_by_block(double* room, int n_rows, Row row, Total total) {
+    const int n_parts = max(1, static_cast<int>(blockDim.x) / kColumns), per_part = (n_rows + n_parts - 1) / n_parts;
+    for (int k = threadIdx.x; k < n_parts * kColumns; k += blockDim.x) {
+        const int part = k / kColumns, column = k % kColumns;
+        double sum = 0.0;
+#pragma unroll 8
+        for (int j = part * per_part; j < min(n_rows, (part + 1) * per_part); ++j) sum += row(j, column);
+        room[k] = sum;
     }
+    __syncthreads();
+    for (int column = threadIdx.x; column < kColumns; column += blockDim.x) {
+        double sum = 0.0;
+        for (int part = 0; part < n_parts; ++part) sum += room[part * kColumns + column];
+        total(column, sum);
+    }
+}
+
+// Whether all other blocks have written what this one will read.
+__device__ bool is_last_block(unsigned* n_finished) {
+    __shared__ bool is_last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        is_last = atomicAdd(n_finished, 1) == gridDim.x - 1;
+        if (is_last) *n_finished = 0;
+    }
+    __syncthreads();
+    __threadfence();
+    return is_last;
 }
 
 }  // namespace
 
-// partial[block] = Xt AtA X vector over the block's queries (equation 13 without v, 2 and C).
-// Threads: 32 (ADD_WARPS + MULTIPLY_WARPS + SUM_WARPS + 1); n_slots at least as many as warps have one task.
-extern "C" __global__ void __launch_bounds__(kWarp*(kFillWarp + 1), 1) hessian_vector(
+// product = 2 scale Xt AtA X (scale vector) (equation 13 without v and C).
+// Threads: 32 (FILL_WARPS + MULTIPLY_WARPS + SUM_WARPS + ADD_WARPS); n_slots at least as many as warps have one task.
+extern "C" __global__ void __launch_bounds__(kWarp*(kFirstFillWarp + FILL_WARPS), 1) hessian_vector(
     const float4* __restrict__ features,          // n_docs x COLUMN_GROUPS
-    const double* __restrict__ vector,            // 4 COLUMN_GROUPS
+    const float* __restrict__ centre,             // 4 COLUMN_GROUPS
+    const double* __restrict__ scale,             // n_features
+    const double* __restrict__ vector,            // n_features
+    int n_features,
     const Place* __restrict__ places,             // n_docs
     const double* __restrict__ degree,            // n_docs
     const int* __restrict__ ranks,
@@ -827,16 +881,17 @@ extern "C" __global__ void __launch_bounds__(kWarp*(kFillWarp + 1), 1) hessian_v
     const Query* __restrict__ queries,            // those with pairs
     const int* __restrict__ block_ptr,            // gridDim.x + 1: the queries of each block
     int n_slots,                                  // chunks in shared memory
-    int n_factors,                                // rows whose factors are in shared memory
+    int n_factors,                                // rows whose factors are in shared memory, a multiple of 4
     double* scratch,
-    double* __restrict__ partial) {               // gridDim.x x 4 COLUMN_GROUPS
+    double* partial,                              // gridDim.x x 4 COLUMN_GROUPS
+    unsigned* n_finished,                         // 0, and again at the end
+    double* __restrict__ product) {               // n_features
     extern __shared__ float4 shared_groups[];
     const int n_turns = n_slots + 2 * MULTIPLY_WARPS;
     auto* filled = reinterpret_cast<unsigned long long*>(shared_groups + n_slots * kChunkGroups);
     auto *freed = filled + n_slots, *multiplied = freed + n_slots, *summed = multiplied + n_turns;
-    double* factors = reinterpret_cast<double*>(summed + n_turns);
-    // At a multiple of 16 bytes.
-    double* workspace = factors + n_factors + (n_factors & 1);
+    float* factors = reinterpret_cast<float*>(summed + n_turns);
+    double* workspace = reinterpret_cast<double*>(factors + n_factors);
     const Pipeline pipeline{shared_groups, filled,    freed,   multiplied,            summed,
                             factors,       n_slots,   n_factors, queries,             block_ptr[blockIdx.x],
                             block_ptr[blockIdx.x + 1]};
@@ -844,16 +899,40 @@ extern "C" __global__ void __launch_bounds__(kWarp*(kFillWarp + 1), 1) hessian_v
     __syncthreads();
 
     const int warp = threadIdx.x / kWarp;
+    LaneColumns<float> own_centre{};
+    own_centre.for_each([&](float& number, int column) { number = centre[column]; });
+    LaneColumns<double> total{};
     if (warp < kFirstMultiplyWarp) {
-        const LaneColumns total = add(pipeline, features, scratch);
-        write_total(total, reinterpret_cast<double*>(shared_groups), partial);
+        total = add(pipeline, features, own_centre, scratch);
     } else if (warp < kFirstSumWarp) {
-        multiply(pipeline, vector, scratch);
-    } else if (warp < kFillWarp) {
+        LaneColumns<float> own_vector{};
+        own_vector.for_each([&](float& number, int column) {
+            if (column < n_features) number = static_cast<float>(vector[column] * scale[column]);
+        });
+        multiply(pipeline, own_vector, own_centre, scratch);
+    } else if (warp < kFirstFillWarp) {
         sum(pipeline, {places, degree, ranks, document_weights}, workspace, scratch);
     } else if (threadIdx.x % kWarp == 0) {
         fill(pipeline, features);
     }
+    __syncwarp();
+    // The ring is empty now: its memory takes the sums of warps and of blocks.
+    __syncthreads();
+    double* sums = reinterpret_cast<double*>(shared_groups);
+    if (warp < ADD_WARPS) total.for_each([&](double& number, int column) { sums[warp * kColumns + column] = number; });
+    __syncthreads();
+    double* own_partial = partial + static_cast<long long>(blockIdx.x) * kColumns;
+    for (int column = threadIdx.x; column < kColumns; column += blockDim.x) {
+        double sum = 0.0;
+        for (int k = 0; k < ADD_WARPS; ++k) sum += sums[k * kColumns + column];
+        own_partial[column] = sum;
+    }
+    if (!is_last_block(n_finished)) return;
+    sum_by_block(
+        sums, gridDim.x, [&](int block, int column) { return __ldcg(partial + block * kColumns + column); },
+        [&](int column, double sum) {
+            if (column < n_features) product[column] = 2.0 * scale[column] * sum;
+        });
 }
 
 #endif

@@ -16,15 +16,15 @@ from rankwell.kernels.ranksvm_method import SumCosts, choose_method
 SUM_COSTS = SumCosts(few_levels=5, few=1.0, fixed=0.0, per_level=0.2, tree_fixed=0.0, tree_per_bit=1.0)
 
 _THREADS = 256
-# Warps of the fused product's pipeline; one more fills the ring. 20 in all leave a thread 96 registers.
-_MULTIPLY_WARPS, _SUM_WARPS, _ADD_WARPS = 7, 6, 6
+# Warps of the fused product's pipeline: 16 in all leave a thread 128 registers.
+_FILL_WARPS, _MULTIPLY_WARPS, _SUM_WARPS, _ADD_WARPS = 2, 4, 5, 5
 _CHUNK_BYTES = 4608
 _LEVELS_PER_PASS = 5
 _WIDEST_FUSED = 768
 # Shared memory that kernels have beside what is asked for at launch.
 _STATIC_BYTES = 3072
-# A row of a query whose sums are in global memory takes the fused product about as long as so many others.
-_ROWS_PER_LONG_ROW = 3
+# The fused product multiplies in float32, where rows times factors of larger values could overflow.
+_LARGEST_FUSED = 1e12
 _NULL = np.uint64(0)
 
 
@@ -54,7 +54,7 @@ class CudaPairLoss:
         self._losses = cupy.empty(len(sizes))
         self._fused = None
         if fused and isinstance(self._features, DenseFeatures) and _can_fuse(self._features, cupy):
-            self._fused = _FusedProduct(self._features, self._queries, cupy)
+            self._fused = _FusedProduct(self._features, self._queries, self._scale, cupy)
 
     def to_device(self, vector: np.ndarray) -> Any:
         return self._cupy.asarray(vector, dtype=np.float64)
@@ -74,14 +74,11 @@ class CudaPairLoss:
         self._support, self._support_at_trial = self._support_at_trial, self._support
 
     def hessian_vector(self, v: Any) -> Any:
-        vector = self._padded(v * self._scale)
         if self._fused is not None:
-            total = self._fused.multiply(vector, self._support)
-        else:
-            self._features.products(vector, self._products)
-            self._queries.subtract_partners(self._products, self._support)
-            total = self._features.sum_rows(self._products)
-        return self._twice_scale * self._unpadded(total)
+            return self._fused.multiply(v, self._support)
+        self._features.products(self._padded(v * self._scale), self._products)
+        self._queries.subtract_partners(self._products, self._support)
+        return self._twice_scale * self._unpadded(self._features.sum_rows(self._products))
 
     def curvature(self) -> Any:
         queries = self._queries
@@ -225,8 +222,9 @@ class _Queries:
 class _FusedProduct:
     """The Hessian-vector product in one launch that reads X once: one block a processor, rows in a ring of chunks."""
 
-    def __init__(self, features: DenseFeatures, queries: _Queries, cupy: Any) -> None:
-        self._features, self._queries = features, queries
+    def __init__(self, features: DenseFeatures, queries: _Queries, scale: Any, cupy: Any) -> None:
+        self._features, self._queries, self._scale, self._empty_like = features, queries, scale, cupy.empty_like
+        self._centre = (features.sum_rows(cupy.ones(features.n_docs)) / features.n_docs).astype(np.float32)
         attributes = cupy.cuda.Device().attributes
         n_blocks = int(attributes["MultiProcessorCount"])
         rows_per_chunk = max(1, _CHUNK_BYTES // (4 * features.width))
@@ -235,6 +233,7 @@ class _FusedProduct:
             f"METHOD={queries.method}",
             f"COLUMN_GROUPS={features.n_groups}",
             f"ROWS_PER_CHUNK={rows_per_chunk}",
+            f"FILL_WARPS={_FILL_WARPS}",
             f"MULTIPLY_WARPS={_MULTIPLY_WARPS}",
             f"SUM_WARPS={_SUM_WARPS}",
             f"ADD_WARPS={_ADD_WARPS}",
@@ -243,21 +242,23 @@ class _FusedProduct:
         most = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC_BYTES
         self._n_slots, self._n_factors, self._shared = _divide_memory(features, queries, rows_per_chunk, most)
         self._kernel.max_dynamic_shared_size_bytes = self._shared
-        with_pairs = queries.host_n_levels > 1
-        records = _describe_queries(queries)[with_pairs]
-        costs = np.where(records["scratch"] >= 0, _ROWS_PER_LONG_ROW, 1) * records["n"]
-        self._records = cupy.asarray(records.view(np.int64))
-        self._block_ptr = cupy.asarray(share_queries(np.concatenate(([0], np.cumsum(costs))), n_blocks))
-        self._partial = cupy.empty((n_blocks, features.width))
+        records = _describe_queries(queries)[queries.host_n_levels > 1]
+        block_ptr = share_queries(np.concatenate(([0], np.cumsum(records["n"]))), n_blocks)
+        self._records, self._block_ptr = cupy.asarray(records.view(np.int64)), cupy.asarray(block_ptr)
+        self._partial, self._n_finished = cupy.empty((n_blocks, features.width)), cupy.zeros(1, dtype=np.uint32)
 
-    def multiply(self, vector: Any, support: _Support) -> Any:
-        """Xᵀ AᵀA X·vector, cupy float64 (width,)."""
+    def multiply(self, v: Any, support: _Support) -> Any:
+        """2·scale·Xᵀ AᵀA X·(scale·v), cupy float64 (n_features,)."""
+        product = self._empty_like(v)
         self._kernel(
             (len(self._partial),),
-            (32 * (_MULTIPLY_WARPS + _SUM_WARPS + _ADD_WARPS + 1),),
+            (32 * (_FILL_WARPS + _MULTIPLY_WARPS + _SUM_WARPS + _ADD_WARPS),),
             (
                 self._features.rows,
-                vector,
+                self._centre,
+                self._scale,
+                v,
+                np.int32(len(v)),
                 *support.arrays(),
                 self._queries.document_weights,
                 self._records,
@@ -266,15 +267,19 @@ class _FusedProduct:
                 np.int32(self._n_factors),
                 self._queries.scratch,
                 self._partial,
+                self._n_finished,
+                product,
             ),
             shared_mem=self._shared,
         )
-        return self._partial.sum(axis=0)
+        return product
 
 
 def _can_fuse(features: DenseFeatures, cupy: Any) -> bool:
-    """Bulk copies need compute capability 9.0; wider rows' sums would not fit into the registers of a warp."""
-    return features.width <= _WIDEST_FUSED and int(cupy.cuda.Device().compute_capability) >= 90
+    """Bulk copies need compute capability 9.0, and wider rows' sums would not fit into the registers of a warp."""
+    if features.width > _WIDEST_FUSED or int(cupy.cuda.Device().compute_capability) < 90 or not features.n_docs:
+        return False
+    return max(float(features.rows.max()), -float(features.rows.min())) <= _LARGEST_FUSED
 
 
 def _describe_queries(queries: _Queries) -> np.ndarray:
@@ -302,15 +307,16 @@ def _divide_memory(features: DenseFeatures, queries: _Queries, rows_per_chunk: i
     if queries.method == 0:
         passes = -(-int(queries.host_n_levels.max(initial=1)) // _LEVELS_PER_PASS)
         workspace = 5 * (capacity + 1) + (2 * capacity if passes > 1 else 0)
-    # The workspace, barriers of queries, and a number for alignment.
-    own = 8 * (workspace + 4 * _MULTIPLY_WARPS + 1)
+    # The workspace, barriers of queries, and two numbers for alignment.
+    own = 8 * (workspace + 4 * _MULTIPLY_WARPS + 2)
     # A slot: rows of X, barriers of the chunk and of a query.
     slot = rows_per_chunk * 4 * features.width + 4 * 8
-    n_slots = min((most - own - 16 * capacity) // slot, (most - own - 8 * capacity) // (slot + 8 * rows_per_chunk))
+    n_slots = min((most - own - 8 * capacity) // slot, (most - own - 4 * capacity) // (slot + 4 * rows_per_chunk))
     n_slots = max(_MULTIPLY_WARPS, _ADD_WARPS, n_slots)
-    n_factors = capacity + max(capacity, n_slots * rows_per_chunk)
-    # At the end the ring's memory takes the totals of the warps that add.
-    return n_slots, n_factors, max(n_slots * slot, 8 * features.width * _ADD_WARPS) + 8 * n_factors + own
+    n_factors = -(-(capacity + max(capacity, n_slots * rows_per_chunk)) // 4) * 4
+    # At the end the ring's memory takes the totals of the warps that add, and parts of the sum over blocks.
+    at_end = 8 * max(features.width * _ADD_WARPS, 1024)
+    return n_slots, n_factors, max(n_slots * slot, at_end) + 4 * n_factors + own
 
 
 def workspace_doubles(n_docs: Any) -> Any:
