@@ -3,8 +3,8 @@
 Reuters-21578, 20 times over, title and body; no stems, no stop words. A query's 1 to 8 different words are drawn from
 one document of the collection, so that common and rare ones mix as they do in text; any word counts. One thread. Ours
 is timed from the query's text to the numbers of the documents, each query by itself, on a merged index and on the
-segments as they were written. tantivy gets the same words (cut beforehand) in one segment, and is timed from the text to its
-hits; bm25s gets the words' numbers, all queries in one call, which is faster for it.
+segments as they were written. tantivy gets the same words (cut beforehand) in one segment, and is timed from the text
+to its hits; bm25s gets the words' numbers, all queries in one call, which is faster for it.
 
 Before anything is timed, the answers are compared. bm25s has the same scores up to its float32. tantivy keeps lengths
 in one byte: its scores are recomputed here with lengths rounded as it rounds them, and its list may differ from ours by

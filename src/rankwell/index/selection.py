@@ -160,7 +160,8 @@ class Selector:
             sample = _Best(math.ceil(k / _SAMPLED + 3.0 * math.sqrt(k / _SAMPLED) + 1.0), best.threshold)
             sample.search(start, _SAMPLED, True, base)
             if sample.size >= sample.k:
-                likely = _Best(k, sample.kth_score())
+                # As low as not to shut out documents that equal the sample's.
+                likely = _Best(k, float(np.nextafter(sample.kth_score(), 0.0)))
                 likely.search(start, 1, True, base)
                 if likely.size >= k:
                     best.join(likely)
@@ -242,9 +243,8 @@ class _Best:
             docs = np.concatenate((self.arrays.docs[: self.size], later.arrays.docs[: later.size]))
             order = np.sort(np.argsort(-scores, kind="stable")[: self.k])
             later.arrays.scores[: self.k], later.arrays.docs[: self.k] = scores[order], docs[order]
-            later.size = self.k
-        self.arrays, self.size = later.arrays, later.size
-        self.threshold = max(self.threshold, later.threshold, self.kth_score())
+            later.size, later.threshold = self.k, float(scores[order].min())
+        self.arrays, self.size, self.threshold = later.arrays, later.size, later.threshold
 
 
 class _SegmentPart:

@@ -64,17 +64,17 @@ class QueryArrays(NamedTuple):
 # (float64, all zero between uses), which chunks of each are not (uint8, one a chunk), candidates (int32), what each has
 # reached and what a term adds (float64), and the place in its block (uint8, scratch).
 @kernel
-def _open_window():
-    chunks = WINDOW // CHUNK
+def _open_window(n_docs, fielded):
+    width = max(min(WINDOW, -(-n_docs // CHUNK) * CHUNK), BLOCK)
     return (
-        np.zeros(WINDOW),
-        np.zeros(WINDOW),
-        np.zeros(chunks, np.uint8),
-        np.zeros(chunks, np.uint8),
-        np.empty(WINDOW, np.int32),
-        np.empty(WINDOW),
-        np.empty(WINDOW),
-        np.zeros(WINDOW, np.uint8),
+        np.zeros(width),
+        np.zeros(width if fielded else 0),
+        np.zeros(width // CHUNK, np.uint8),
+        np.zeros(width // CHUNK, np.uint8),
+        np.empty(width, np.int32),
+        np.empty(width),
+        np.empty(width),
+        np.zeros(width, np.uint8),
     )
 
 
@@ -236,7 +236,7 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
     numbers, weights, required, column_weights, allowed = query
     best_scores, best_docs, room, k = best
     n_terms, n_columns, n_docs, fielded = len(weights), norms.shape[0], norms.shape[1], len(column_weights) > 0
-    totals, stream_totals, touched, stream_touched, candidates, reached, shares, slots = _open_window()
+    totals, stream_totals, touched, stream_touched, candidates, reached, shares, slots = _open_window(n_docs, fielded)
     lists, driver = (
         open_lists(numbers, first_block, doc_freq, n_docs),
         open_lists(np.array([driver_number]), first_block, doc_freq, n_docs),

@@ -136,8 +136,8 @@ def add_list(
                 if lists[i, IS_SPARSE]:
                     low += np.uint64(lists[i, PLACE])
                 for j in range(low, high):
-                    place = documents[j] - first  # far above WINDOW for a document before the window
-                    if place < np.uint64(WINDOW):
+                    place = documents[j] - first  # far above the window's size for a document before it
+                    if place < np.uint64(stop - start):
                         totals[place] += factor * parts[j]
                         touched[place >> _CHUNK_BITS] = 1
                     elif documents[j] >= stop:
@@ -154,7 +154,8 @@ def look_up_list(
     """shares[c] += factor · part for each candidate that list i has, unless reached[c] + factor · bound is `least` or
     less, with the bound of the block where it would be.
 
-    candidates : int32, ascending, n of them, in the window that begins at `start`; slots : uint8 (WINDOW,), scratch
+    candidates : int32, ascending, n of them, in the window that begins at `start`
+    slots : uint8, one a document of the window, scratch
     """
     block, c = lists[i, CURSOR], 0
     while c < n:
@@ -215,7 +216,7 @@ def _look_up_many(
     load_block(postings, data[block] + (size << code), widths[block] >> 2 & 3, 1, size, frequencies, 0)
     for j in range(np.uint64(size)):
         place = documents[row + j] - first
-        if place < np.uint64(WINDOW):
+        if place < np.uint64(len(slots)):
             slots[place] = j
     for candidate in range(np.uint64(c), np.uint64(run)):
         doc = np.uint32(candidates[candidate])
