@@ -28,7 +28,7 @@ STREAMS = ("title", "body", "source")
 COPIES = 20
 LEAST_SPEED = 15.0  # MB/s
 # Beside what the builder may take: batches on their way, buffers of the writer, what a merge holds.
-MOST_MEMORY = MEMORY_BYTES + 96 * 2**20
+MOST_MEMORY = MEMORY_BYTES + 64 * 2**20
 N_THREADS = 2
 
 
@@ -107,7 +107,8 @@ def record_memory(bench: Benchmark, corpora: dict[str, Path], small: Path, folde
                 rival, str(corpus), f"{folder}/m1", prepare=(rival, str(small), f"{folder}/m2")
             )
         ours = "benchmarks.index_text:build"
-        peak = measure.peak_memory(ours, str(corpus), f"{folder}/m3", prepare=(ours, str(small), f"{folder}/m4"))
+        compiled = "benchmarks.index_text:use_every_kernel"
+        peak = measure.peak_memory(ours, str(corpus), f"{folder}/m3", prepare=(compiled, str(small), f"{folder}/m4"))
         bench.record(
             f"peak memory, {case}",
             value=peak / 1e6,
@@ -126,6 +127,17 @@ def build(corpus: str, folder: str, stemmer: str | None = "english") -> None:
         for documents in read_corpus(corpus):
             writer.add(documents)
         writer.commit()
+
+
+def use_every_kernel(corpus: str, folder: str) -> None:
+    """Index a small file in two commits and merge them, so that no kernel is compiled or loaded later."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (documents,) = read_corpus(corpus)
+    with IndexWriter(folder, analysis=Analysis("english")) as writer:
+        for part in (documents[::2], documents[1::2]):
+            writer.add(part)
+            writer.commit()
+        writer.merge()
 
 
 def build_with_rival(corpus: str, folder: str) -> None:
