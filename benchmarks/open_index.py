@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.harness import Benchmark
 from rankwell import Index, IndexWriter
-from rankwell.index.document import Document
+from rankwell.corpus.document import Document
 
 MOST_SECONDS = 0.050
 WORDS_A_DOCUMENT = 40

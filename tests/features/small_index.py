@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rankwell.corpus.document import Place, document_of
 from rankwell.index.analysis import Analysis
-from rankwell.index.document import Place, document_of
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
 from rankwell.index.segment_builder import SegmentBuilder

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from tests.index.segments import build
 
+from rankwell.corpus.document import Document
 from rankwell.index.analysis import Analysis
 from rankwell.index.bm25 import BM25, BM25F
-from rankwell.index.document import Document
 from rankwell.index.query import parse_query
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema

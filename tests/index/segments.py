@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from rankwell.corpus.document import Document, Place, document_of
 from rankwell.index.analysis import Analysis
-from rankwell.index.document import Document, Place, document_of
 from rankwell.index.schema import Schema
 from rankwell.index.segment import ARRAYS, Segment
 from rankwell.index.segment_builder import SegmentBuilder

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rankwell.corpus.document import Place
 from rankwell.errors import DataError, ParameterError
-from rankwell.index.document import Place
 from rankwell.index.schema import Schema
 
 

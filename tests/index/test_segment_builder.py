@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.index.segments import assert_same, build, documents_of, random_rows, stored_lines
 
+from rankwell.corpus.document import Place, document_of
 from rankwell.errors import DataError, ParameterError
 from rankwell.index import segment_builder, segment_encoding, word_table
 from rankwell.index.analysis import Analysis
-from rankwell.index.document import Place, document_of
 from rankwell.index.document_ids import hash_id
 from rankwell.index.schema import Schema
 from rankwell.index.segment_builder import SegmentBuilder

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rankwell.corpus.document import Place, document_of
 from rankwell.index.analysis import Analysis
-from rankwell.index.document import Place, document_of
 from rankwell.index.schema import Schema
 from rankwell.index.segment import ARRAYS, Segment
 from rankwell.index.segment_builder import SegmentBuilder

@@ -12,7 +12,7 @@ import typer
 from rankwell.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from rankwell.index.document import Document
+    from rankwell.corpus.document import Document
     from rankwell.index.writer import IndexWriter
 
 CorpusArgument = Annotated[
@@ -76,8 +76,8 @@ def read_documents(
     skip_bad_documents: bool,
 ) -> Iterator[list[Document]]:
     """The corpus in batches. The first is read at once, so that a wrong path is told before anything is made."""
-    from rankwell.index.corpus import read_corpus
-    from rankwell.index.corpus_options import CorpusOptions
+    from rankwell.corpus.options import CorpusOptions
+    from rankwell.corpus.reading import read_corpus
 
     options = CorpusOptions(
         format=format,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rankwell.corpus.reading import read_corpus
 from rankwell.data.dataset import RankingDataset
 from rankwell.demo.contest import DEPTH, Part
 from rankwell.features.feature_set import make_feature_set
@@ -11,7 +12,6 @@ from rankwell.features.qrels import Qrels, read_qrels
 from rankwell.features.queries import read_queries
 from rankwell.features.training_data import judged_features
 from rankwell.index.analysis import Analysis
-from rankwell.index.corpus import read_corpus
 from rankwell.index.reader import Index
 from rankwell.index.writer import IndexWriter
 

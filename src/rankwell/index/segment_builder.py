@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from rankwell.corpus.document import Document, Place
 from rankwell.errors import DataError, ParameterError
 from rankwell.index.analysis import Analysis
-from rankwell.index.document import Document, Place
 from rankwell.index.document_ids import encode_ids
 from rankwell.index.pipelining import InlineExecutor
 from rankwell.index.schema import Schema

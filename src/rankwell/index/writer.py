@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from rankwell.corpus.document import Document, Place, document_of
 from rankwell.errors import DataError, ParameterError, RankwellError
 from rankwell.index.analysis import Analysis
-from rankwell.index.document import Document, Place, document_of
 from rankwell.index.document_ids import hash_id
 from rankwell.index.lock import WriterLock
 from rankwell.index.manifest import MANIFEST_NAME

@@ -1,0 +1,145 @@
+"""A document on its way into an index: checked, its fields parted into texts and numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from rankwell.errors import DataError
+
+LONGEST_ID = 1024
+
+
+class Place(NamedTuple):
+    """Where a document came from, for messages."""
+
+    source: str
+    line: int = 0  # from 1; 0 where the source is one document
+
+    def __str__(self) -> str:
+        return f"{self.source}, line {self.line}" if self.line else self.source
+
+
+UNKNOWN_PLACE = Place("a document")
+
+
+@dataclass(slots=True)
+class Document:
+    """One document.
+
+    Attributes
+    ----------
+    id : str
+    texts : dict of str to str
+        What each stream says.
+    numbers : dict of str to float
+        The static features it has.
+    stored : bytes
+        Its fields as one line of JSON (UTF-8, no line feed), kept for captions.
+    place : Place
+    """
+
+    id: str
+    texts: dict[str, str]
+    numbers: dict[str, float] = field(default_factory=dict)
+    stored: bytes = b"{}"
+    place: Place = UNKNOWN_PLACE
+
+
+def document_of(
+    fields: Mapping[str, Any],
+    place: Place,
+    *,
+    id_field: str = "id",
+    ignored: Collection[str] = (),
+    stored: bytes | None = None,
+) -> Document:
+    """The document that a dictionary of fields describes.
+
+    A text, or a list of texts, is a stream; a number or a truth value is a static; None is a field that is not there.
+
+    Parameters
+    ----------
+    ignored : collection of str
+        Fields that are neither indexed nor checked.
+    stored : bytes or None
+        The fields as one line of JSON, where the caller has it already.
+    """
+    texts: dict[str, str] = {}
+    numbers: dict[str, float] = {}
+    document_id: str | None = None
+    for name, value in fields.items():
+        if name == id_field:
+            document_id = checked_id(value, name, place)
+        elif name in ignored:
+            continue
+        elif type(value) is str:
+            texts[name] = value
+        elif value is not None:
+            _sort_value(name, value, place, texts, numbers)
+    if document_id is None:
+        raise DataError(
+            f"{place}: the field {id_field!r} is missing. Every document needs an id of its own: add the field, or say "
+            f"with id_field which one holds it."
+        )
+    return Document(document_id, texts, numbers, as_json(fields) if stored is None else stored, place)
+
+
+def checked_id(value: Any, name: str, place: Place) -> str:
+    """An id as text: a text or an integer, without control characters, neither empty nor longer than `LONGEST_ID`."""
+    if type(value) is int:
+        value = str(value)
+    if type(value) is not str:
+        raise DataError(f"{place}, field {name!r}: an id is a text or an integer, got {shown(value)}.")
+    if value.isascii() and value.isprintable() and 0 < len(value) <= LONGEST_ID:
+        return value
+    if not value:
+        raise DataError(f"{place}, field {name!r}: the id is empty. Give every document an id of its own.")
+    if len(value.encode("utf-8", "replace")) > LONGEST_ID:
+        raise DataError(f"{place}, field {name!r}: an id has at most {LONGEST_ID} bytes, got {shown(value)}.")
+    for character in value:
+        if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp"):
+            raise DataError(
+                f"{place}, field {name!r}: an id holds no control characters or line breaks, got {character!r} in "
+                f"{shown(value)}. Leave them out."
+            )
+    return value
+
+
+def as_json(fields: Mapping[str, Any]) -> bytes:
+    """Fields as one line of JSON; half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark."""
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def shown(value: Any) -> str:
+    """A value in a message: its beginning, and its type where that is not plain."""
+    text = repr(value)
+    return (text if len(text) <= 60 else f"{text[:60]}...") + f" ({type(value).__name__})"
+
+
+def _sort_value(name: str, value: Any, place: Place, texts: dict[str, str], numbers: dict[str, float]) -> None:
+    """File a value that is not simply a text among the texts or the numbers."""
+    if isinstance(value, bool | int | float):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise DataError(
+                f"{place}, field {name!r}: a number must be finite and fit in 64-bit floating point, got "
+                f"{shown(value)}. Leave the field out where the value is missing."
+            )
+        numbers[name] = number
+    elif isinstance(value, str):
+        texts[name] = str(value)
+    elif isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        texts[name] = "\n".join(value)
+    else:
+        raise DataError(
+            f"{place}, field {name!r}: a field holds a text, a list of texts, a number, true, false or null, got "
+            f"{shown(value)}. Change it, or leave the field out."
+        )

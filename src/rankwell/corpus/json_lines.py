@@ -1,0 +1,56 @@
+"""JSON lines: one object a line, one document an object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from rankwell.corpus.document import Document, Place, document_of, shown
+from rankwell.corpus.options import CorpusOptions
+from rankwell.corpus.text_lines import read_lines
+from rankwell.data.decompression import ByteStream
+from rankwell.errors import DataError
+
+
+def read_json_lines(
+    stream: ByteStream, name: str, options: CorpusOptions, on_bad: Callable[[DataError], None]
+) -> Iterator[list[Document]]:
+    """The documents of a stream of JSON lines; a document keeps its line as it is."""
+    ignored, encoding = frozenset(options.ignored), options.encoding_of_lines()
+    for lines in read_lines(stream, options, on_bad):
+        documents = []
+        for line in lines:
+            try:
+                text = line.text(encoding)
+                fields = parse_object(text, line.place)
+                stored = text.strip().encode("utf-8")
+                documents.append(
+                    document_of(fields, line.place, id_field=options.id_field, ignored=ignored, stored=stored)
+                )
+            except DataError as error:
+                on_bad(error)
+        yield documents
+
+
+def parse_object(text: str, place: Place) -> dict[str, Any]:
+    """The JSON object of a line; of a name that stands in it twice the last value counts."""
+    try:
+        value = _decode(text)
+    except json.JSONDecodeError as cause:
+        raise DataError(
+            f"{place}, column {cause.colno}: not JSON ({cause.msg[:1].lower()}{cause.msg[1:]}), at "
+            f'{shown(text[cause.pos : cause.pos + 30])}. Each line must be one object: {{"id": ..., ...}}.'
+        ) from cause
+    except (ValueError, RecursionError) as cause:
+        raise DataError(f"{place}: {cause}. Correct the line.") from cause
+    if type(value) is not dict:
+        raise DataError(f'{place}: each line must be one object, {{"id": ..., ...}}, got {shown(value)}.')
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON; leave a field out where its value is missing")
+
+
+_decode = json.JSONDecoder(parse_constant=_no_constant).decode

@@ -1,0 +1,67 @@
+"""How a corpus is read."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+
+from rankwell.errors import ParameterError
+
+LONGEST_DOCUMENT = 2**26
+# Their line feeds are not one byte, so lines cannot be found before decoding.
+WIDE_ENCODINGS = ("utf-16", "utf-32", "utf-7")
+
+
+@dataclass(frozen=True)
+class CorpusOptions:
+    """How a corpus is read.
+
+    Attributes
+    ----------
+    format : "jsonl", "tsv", "text", "markdown", "html" or None
+        What all files hold; None: told by their names.
+    id_field : str
+        The field, or column, that holds the id.
+    columns : tuple of str or None
+        The names of a TSV file's columns, for files whose first line does not name them.
+    statics : tuple of str
+        Columns of TSV that hold numbers.
+    ignored : tuple of str
+        Fields that are neither indexed nor checked.
+    encoding : str or None
+        Of the text; None: UTF-8, and for HTML what the page says.
+    longest_document : int
+        A line, or a file that is one document, may have so many bytes.
+    on_bad_document : "error" or "skip"
+    """
+
+    format: str | None = None
+    id_field: str = "id"
+    columns: tuple[str, ...] | None = None
+    statics: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    encoding: str | None = None
+    longest_document: int = LONGEST_DOCUMENT
+    on_bad_document: str = "error"
+
+    def __post_init__(self) -> None:
+        if self.on_bad_document not in ("error", "skip"):
+            raise ParameterError(f"on_bad_document must be 'error' or 'skip', got {self.on_bad_document!r}.")
+        if self.longest_document < 1:
+            raise ParameterError(f"longest_document must be at least 1, got {self.longest_document}.")
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError as cause:
+                raise ParameterError(
+                    f"encoding must be one that Python knows, such as 'latin-1' or 'cp1252', got {self.encoding!r}."
+                ) from cause
+
+    def encoding_of_lines(self) -> str:
+        """The encoding of a file that is read line by line."""
+        encoding = codecs.lookup(self.encoding or "utf-8").name
+        if encoding.startswith(WIDE_ENCODINGS):
+            raise ParameterError(
+                f"files of lines are not read in {self.encoding}: convert them to UTF-8 first (iconv -t utf-8)."
+            )
+        return encoding

@@ -1,0 +1,159 @@
+"""A corpus: files and folders read as documents.
+
+What a file holds is told by its name, without .gz, .bz2 or .zst: lines of JSON (.jsonl, .ndjson, .json), lines of
+columns parted by tabs (.tsv, .tab), or one document (.txt, .text, .md, .markdown, .html, .htm, .xhtml).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from rankwell.corpus.document import Document
+from rankwell.corpus.json_lines import read_json_lines
+from rankwell.corpus.options import CorpusOptions
+from rankwell.corpus.tab_separated import read_tab_separated
+from rankwell.corpus.text_files import read_html, read_markdown, read_plain_text
+from rankwell.data.decompression import CODECS, STANDARD_STREAM, ByteStream, named_errors
+from rankwell.errors import DataError, ParameterError
+
+logger = logging.getLogger("rankwell")
+
+BadDocument = Callable[[DataError], None]
+Reader = Callable[[ByteStream, str, CorpusOptions, BadDocument], Iterator[list[Document]]]
+
+READERS: dict[str, Reader] = {
+    "jsonl": read_json_lines,
+    "tsv": read_tab_separated,
+    "text": read_plain_text,
+    "markdown": read_markdown,
+    "html": read_html,
+}
+FORMAT_OF_SUFFIX = {
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    **dict.fromkeys((".tsv", ".tab"), "tsv"),
+    **dict.fromkeys((".txt", ".text"), "text"),
+    **dict.fromkeys((".md", ".markdown"), "markdown"),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
+}
+BATCH_CHARACTERS = 2**20
+BATCH_DOCUMENTS = 1024
+
+
+def read_corpus(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], options: CorpusOptions | None = None
+) -> Iterator[list[Document]]:
+    """The documents of files and folders, some at a time, in the order given; a folder's files in the order of names.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files, folders, or ``-`` for standard input.
+    options : CorpusOptions
+
+    A bad document is a DataError that names the place, or is left out and counted (``on_bad_document``); files that
+    cannot be read to their end are always errors.
+    """
+    options = options or CorpusOptions()
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not given:
+        raise ParameterError("a corpus needs at least one file or folder.")
+    skipped = _Skipped(options)
+    batch: list[Document] = []
+    n_characters = 0
+    for path, name in _files([os.fspath(path) for path in given], options):
+        for documents in _read_file(path, name, options, skipped.add):
+            batch += documents
+            n_characters += sum(len(text) for document in documents for text in document.texts.values())
+            if n_characters >= BATCH_CHARACTERS or len(batch) >= BATCH_DOCUMENTS:
+                yield batch
+                batch, n_characters = [], 0
+    if batch:
+        yield batch
+    skipped.report()
+
+
+class _Skipped:
+    """Bad documents: raised, or left out and counted."""
+
+    def __init__(self, options: CorpusOptions) -> None:
+        self._is_error = options.on_bad_document == "error"
+        self._first: DataError | None = None
+        self._count = 0
+
+    def add(self, error: DataError) -> None:
+        if self._is_error:
+            raise DataError(f"{error} (on_bad_document='skip' leaves bad documents out.)") from error
+        self._first = self._first or error
+        self._count += 1
+
+    def report(self) -> None:
+        if self._count:
+            logger.warning("%d bad documents were left out; the first: %s", self._count, self._first)
+
+
+def _files(paths: list[str], options: CorpusOptions) -> Iterator[tuple[str, str]]:
+    """Every file to read, and what its documents are called if they have no id of their own."""
+    for path in paths:
+        if path == STANDARD_STREAM:
+            if options.format is None:
+                raise ParameterError("standard input has no name that tells its format: pass format='jsonl' or 'tsv'.")
+            yield path, "stdin"
+        elif os.path.isdir(path):
+            yield from _files_of_folder(path, options)
+        else:
+            yield path, os.path.basename(path)
+
+
+def _files_of_folder(folder: str, options: CorpusOptions) -> Iterator[tuple[str, str]]:
+    """The files of a folder and of those in it, by name; hidden ones and unknown kinds are passed over."""
+    n_found = n_unknown = 0
+    for path in _walk(folder):
+        if options.format is None and format_of(path) is None:
+            n_unknown += 1
+            continue
+        n_found += 1
+        yield path, PurePosixPath(Path(path).relative_to(folder)).as_posix()
+    if n_unknown:
+        logger.info("%s: %d files of other kinds were passed over.", folder, n_unknown)
+    if n_found == 0:
+        raise DataError(
+            f"{folder} holds no file to index: known are {', '.join(FORMAT_OF_SUFFIX)}, each also as "
+            f"{', '.join(CODECS)}. Pass format= to read all its files as one kind."
+        )
+
+
+def _walk(folder: str) -> Iterator[str]:
+    """Files below a folder in an order that is the same on every machine; links to folders are not followed."""
+    with named_errors(folder):
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path)
+        elif entry.is_file():
+            yield entry.path
+
+
+def _read_file(path: str, name: str, options: CorpusOptions, on_bad: BadDocument) -> Iterator[list[Document]]:
+    kind = options.format or format_of(path)
+    if kind is None:
+        raise DataError(
+            f"{path}: the name does not tell what the file holds. Known are {', '.join(FORMAT_OF_SUFFIX)}, each also "
+            f"as {', '.join(CODECS)}; or pass format= (one of {', '.join(READERS)})."
+        )
+    if kind not in READERS:
+        raise ParameterError(f"format must be one of {', '.join(READERS)}, got {kind!r}.")
+    with ByteStream(path) as stream:
+        yield from READERS[kind](stream, name, options, on_bad)
+
+
+def format_of(path: str) -> str | None:
+    """What a file of that name holds: a key of `READERS`, or None."""
+    plain = Path(path)
+    if plain.suffix.lower() in CODECS:
+        plain = plain.with_suffix("")
+    return FORMAT_OF_SUFFIX.get(plain.suffix.lower())

@@ -1,0 +1,77 @@
+"""HTML as text: the title, and the words a reader sees."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from html.parser import HTMLParser
+
+from rankwell.errors import DataError
+
+UNSEEN = frozenset(("script", "style", "template", "noscript", "svg"))
+# Tags that stand inside a line, or inside a word; all others part words.
+INLINE = frozenset(
+    (
+        *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i"),
+        *("ins", "kbd", "label", "mark", "q", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub", "sup"),
+        *("time", "tt", "u", "var", "wbr"),
+    )
+)
+CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,4}=\s{0,4}[\"']?\s{0,4}([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+
+
+def declared_encoding(head: bytes) -> str | None:
+    """The encoding that the first bytes of a page name, where it is one that Python knows."""
+    found = CHARSET.search(head)
+    if found is None:
+        return None
+    try:
+        return codecs.lookup(found[1].decode("ascii")).name
+    except LookupError:
+        return None
+
+
+def split_page(text: str) -> tuple[str, str]:
+    """Title and text of a page; what is not closed ends with the page."""
+    page = _Page()
+    try:
+        page.feed(text)
+        page.close()
+    except AssertionError as cause:
+        raise DataError(f"the page is not HTML ({cause})") from cause
+    return "".join(page.title).strip(), "".join(page.text).strip()
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.title: list[str] = []
+        self.text: list[str] = []
+        self._unseen: list[str] = []
+        self._in_title = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        # A title holds no tags: any other one ends it, should it not have been closed.
+        self._in_title = tag == "title" and not self.title and not self._unseen
+        if tag in UNSEEN:
+            self._unseen.append(tag)
+        if tag not in INLINE:
+            self.text.append("\n")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in INLINE:
+            self.text.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_title = False
+        if tag in self._unseen:
+            # What stands inside and was not closed ends with it.
+            del self._unseen[self._unseen.index(tag) :]
+        if tag not in INLINE:
+            self.text.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title.append(data)
+        elif not self._unseen:
+            self.text.append(data)

@@ -1,0 +1,67 @@
+"""Documents made of dictionaries: texts, numbers, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rankwell.corpus.document import LONGEST_ID, Place, document_of
+from rankwell.errors import DataError
+
+PLACE = Place("corpus.jsonl", 17)
+
+
+def test_fields_are_parted_into_texts_and_numbers():
+    fields = {"id": 7, "title": "A", "tags": ["x", "y"], "year": 1984, "rate": 0.5, "new": True, "gone": None}
+    document = document_of(fields, PLACE)
+    assert document.id == "7"
+    assert document.texts == {"title": "A", "tags": "x\ny"}
+    assert document.numbers == {"year": 1984.0, "rate": 0.5, "new": 1.0}
+    assert json.loads(document.stored) == fields
+    assert b"\n" not in document.stored
+
+
+def test_ignored_fields_are_stored_only():
+    document = document_of({"id": "a", "meta": {"x": 1}}, PLACE, ignored=("meta",))
+    assert (document.texts, document.numbers) == ({}, {})
+    assert json.loads(document.stored) == {"id": "a", "meta": {"x": 1}}
+
+
+def test_half_a_surrogate_pair_does_not_break_what_is_stored():
+    assert json.loads(document_of({"id": "a", "t": "x\ud800y"}, PLACE).stored) == {"id": "a", "t": "x?y"}
+
+
+@pytest.mark.parametrize("document_id", ["a", "é", "a b/c.txt", "x" * LONGEST_ID])
+def test_good_ids(document_id):
+    assert document_of({"id": document_id}, PLACE).id == document_id
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"title": "x"}, "the field 'id' is missing.*id_field"),
+        ({"id": ""}, "field 'id': the id is empty"),
+        ({"id": None}, "an id is a text or an integer, got None"),
+        ({"id": 1.5}, "an id is a text or an integer, got 1.5"),
+        ({"id": True}, "an id is a text or an integer, got True"),
+        ({"id": "a\nb"}, r"no control characters or line breaks, got '\\n' in 'a\\nb'"),
+        ({"id": "a\x00"}, r"got '\\x00'"),
+        ({"id": "\ud800"}, r"got '\\ud800'"),
+        ({"id": "a\u2028"}, r"got '\\u2028'"),
+        ({"id": "é" * LONGEST_ID}, "an id has at most 1024 bytes"),
+        ({"id": "a", "n": float("nan")}, "field 'n': a number must be finite.*got nan"),
+        ({"id": "a", "n": float("inf")}, "must be finite"),
+        ({"id": "a", "n": 10**400}, "must be finite and fit"),
+        ({"id": "a", "m": {"x": 1}}, "field 'm': a field holds a text.*got {'x': 1} \\(dict\\)"),
+        ({"id": "a", "m": ["x", 1]}, "got \\['x', 1\\] \\(list\\)"),
+        ({"id": "a", "m": b"x"}, "got b'x' \\(bytes\\)"),
+    ],
+)
+def test_what_is_wrong_and_where(fields, message):
+    with pytest.raises(DataError, match=f"corpus.jsonl, line 17.*{message}"):
+        document_of(fields, PLACE)
+
+
+def test_a_place_without_lines():
+    assert str(Place("a.txt")) == "a.txt"

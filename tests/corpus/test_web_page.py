@@ -1,0 +1,70 @@
+"""HTML and Markdown as text."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankwell.corpus.markdown import split_markdown
+from rankwell.corpus.web_page import declared_encoding, split_page
+
+
+@pytest.mark.parametrize(
+    ("page", "title", "words"),
+    [
+        ("", "", []),
+        ("just text", "", ["just", "text"]),
+        ("<title>T</title><body><h1>Head</h1>text", "T", ["Head", "text"]),
+        ("<p>one<p>two<br>three<td>four", "", ["one", "two", "three", "four"]),
+        ("<p>wo<b>rd</b> w<wbr>o", "", ["word", "wo"]),
+        ("a<script>if (x < y) </script>b<style>p {}</style>c", "", ["a", "b", "c"]),
+        ("<head><title>T</title>text without a body", "T", ["text", "without", "a", "body"]),
+        ("<title>T<p>not closed", "T", ["not", "closed"]),
+        ("<svg><title>icon</title></svg>x<title>T</title>", "T", ["x"]),
+        ("a &lt; b &eacute;&#233; &unknown;", "", ["a", "<", "b", "éé", "&unknown;"]),
+        ("<!-- no --><![CDATA[x]]>y", "", ["y"]),
+        ("a <b", "", ["a"]),
+    ],
+)
+def test_pages(page, title, words):
+    found_title, text = split_page(page)
+    assert found_title == title
+    # What an unfinished tag at the very end becomes differs between versions of Python's parser.
+    assert [word for word in text.split() if word != "<b"] == words
+
+
+@pytest.mark.parametrize(
+    ("head", "encoding"),
+    [
+        (b'<meta charset="latin-1">', "iso8859-1"),
+        (b"<META http-equiv=Content-Type content='text/html; charset=windows-1252'>", "cp1252"),
+        (b"<meta charset=klingon>", None),
+        (b"<p>charset=latin-1", None),
+    ],
+)
+def test_the_encoding_a_page_names(head, encoding):
+    assert declared_encoding(head) == encoding
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "body"),
+    [
+        ("", "", ""),
+        ("no heading", "", "no heading"),
+        ("## Two ##\ntext", "Two", "\ntext"),
+        ("Title\n=====\ntext", "Title", "\ntext"),
+        ("intro\n\n# Late\nmore", "Late", "intro\n\n\nmore"),
+        ("---\ntitle: 'Front'\ntags: x\n---\n# Head\n", "Front", "# Head\n"),
+        ('see [this](http://a.b/c) and ![that](d.png "e")', "", "see [this]  and ![that] "),
+        ("[x][1]\n\n[1]: http://a.b\n", "", "[x][1]\n\n\n"),
+        ("#hashtag", "", "#hashtag"),
+    ],
+)
+def test_markdown(text, title, body):
+    assert split_markdown(text) == (title, body)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "](" * 50_000, "=\n" * 50_000, "a\n" * 50_000, "---\n" + "x\n" * 50_000]
+)
+def test_markdown_takes_one_pass(text):
+    assert len(split_markdown(text)[1]) <= len(text)
