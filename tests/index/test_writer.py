@@ -304,10 +304,34 @@ def test_one_document_or_id_instead_of_a_list(path: Path) -> None:
             writer.add(CAT)
         with pytest.raises(ParameterError, match="pass a list"):
             writer.delete("cat")
+        with pytest.raises(ParameterError, match="pass a list"):
+            writer.delete(7)
+        with pytest.raises(ParameterError, match="got one str: pass a list"):
+            writer.add("cat")
         with pytest.raises(ParameterError, match="1 or more"):
             writer.merge(max_segments=0)
         writer.add([CAT])
         writer.commit()
+
+
+def test_ids_are_asked_for_as_texts_or_integers(path: Path) -> None:
+    with IndexWriter(path) as writer:
+        writer.add([{"id": number, "body": "a word"} for number in (17, 18, -3, 5, 6)])
+        assert writer.delete([17, "-3", 99]) == 2
+        with pytest.raises(ParameterError, match="an id is a text or an integer, got b'18' of type bytes"):
+            writer.delete([18, b"18"])
+        writer.commit()
+    index = Index.open(path)
+    assert (index.find(18), index.find("18"), index.find(17)) == (1, 1, -1)
+    for wrong in (None, True, 18.0, b"18"):
+        with pytest.raises(ParameterError, match="an id is a text or an integer"):
+            index.find(wrong)
+
+
+@pytest.mark.parametrize("wrong", [["cat"], ("cat", "cat"), [7], [[CAT]], [None]])
+def test_what_is_no_document(path: Path, wrong: list[object]) -> None:
+    with IndexWriter(path) as writer, pytest.raises(DataError, match="document 1 of those added: a document is a"):
+        writer.add(wrong)
 
 
 def test_a_full_builder_is_written_out_before_the_commit(path: Path) -> None:

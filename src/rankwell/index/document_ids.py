@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwell.errors import ParameterError
 from rankwell.kernels.cpu.term_table import hash_strings
+
+
+def wanted_id(document_id: str | int) -> bytes:
+    """An id that somebody asks for, as an index holds it: integers are their digits, as in documents."""
+    if type(document_id) is int:
+        document_id = str(document_id)
+    if not isinstance(document_id, str):
+        raise ParameterError(
+            f"an id is a text or an integer, got {document_id!r} of type {type(document_id).__name__}. Pass it as the "
+            f"documents have it."
+        )
+    # Half of a surrogate pair is in no id; it must only not be an error here.
+    return document_id.encode("utf-8", "surrogatepass")
 
 
 def hash_id(document_id: bytes) -> int:

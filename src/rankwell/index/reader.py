@@ -104,11 +104,11 @@ class Index:
         segment, local = self._locate(doc)
         return segment.id_of(local)
 
-    def find(self, document_id: str) -> int:
+    def find(self, document_id: str | int) -> int:
         """The number of the live document with that id, -1 where there is none."""
-        from rankwell.index.document_ids import hash_id
+        from rankwell.index.document_ids import hash_id, wanted_id
 
-        wanted = document_id.encode("utf-8", "surrogatepass")
+        wanted = wanted_id(document_id)
         hashed = hash_id(wanted)
         for number in reversed(range(len(self.segments))):
             local = self.segments[number].find(wanted, hashed)

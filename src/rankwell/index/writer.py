@@ -13,10 +13,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rankwell.corpus.document import Document, Place, document_of
+from rankwell.corpus.document import Document, Place, document_of, shown
 from rankwell.errors import DataError, ParameterError, RankwellError
 from rankwell.index.analysis import Analysis
-from rankwell.index.document_ids import hash_id
+from rankwell.index.document_ids import hash_id, wanted_id
 from rankwell.index.lock import WriterLock
 from rankwell.index.manifest import MANIFEST_NAME
 from rankwell.index.merge_policy import MOST_SEGMENTS, cheapest_run, choose_merge
@@ -93,8 +93,8 @@ class IndexWriter:
 
     def add(self, documents: Iterable[Document | Mapping[str, Any]]) -> None:
         """Add documents: `Document`s, or dictionaries with an ``id``, texts and numbers."""
-        if isinstance(documents, Mapping | Document):
-            raise ParameterError("add takes several documents: pass a list, with this one in it.")
+        if isinstance(documents, Mapping | Document | str | bytes):
+            raise ParameterError(f"add takes a list of documents, got one {type(documents).__name__}: pass a list.")
         with self._guarded():
             for batch in _batches(documents):
                 self._builder = self._builder or SegmentBuilder(
@@ -104,13 +104,14 @@ class IndexWriter:
                 if self._builder.is_full:
                     self._flush()
 
-    def delete(self, ids: Iterable[str]) -> int:
+    def delete(self, ids: Iterable[str | int]) -> int:
         """Delete the documents with these ids, those not committed yet included; returns how many there were."""
-        if isinstance(ids, str):
+        if isinstance(ids, str | bytes | int):
             raise ParameterError("delete takes several ids: pass a list, with this one in it.")
+        wanted = [wanted_id(document_id) for document_id in ids]
         with self._guarded():
             self._flush()
-            return sum(self._delete(document_id.encode("utf-8", "surrogatepass")) for document_id in ids)
+            return sum(map(self._delete, wanted))
 
     def commit(self) -> int:
         """Make everything visible, and safe against a crash; returns the generation.
@@ -261,7 +262,7 @@ def _batches(documents: Iterable[Document | Mapping[str, Any]]) -> Iterator[list
     batch: list[Document] = []
     n_characters = 0
     for number, one in enumerate(documents, start=1):
-        document = one if isinstance(one, Document) else document_of(one, Place(f"document {number} of those added"))
+        document = one if isinstance(one, Document) else _document_of(one, Place(f"document {number} of those added"))
         batch.append(document)
         n_characters += sum(map(len, document.texts.values()))
         if len(batch) == _BATCH_DOCUMENTS or n_characters >= _BATCH_CHARACTERS:
@@ -269,3 +270,12 @@ def _batches(documents: Iterable[Document | Mapping[str, Any]]) -> Iterator[list
             batch, n_characters = [], 0
     if batch:
         yield batch
+
+
+def _document_of(fields: Any, place: Place) -> Document:
+    if not isinstance(fields, Mapping):
+        raise DataError(
+            f"{place}: a document is a dictionary of fields or a Document, got {shown(fields)}. For files there is "
+            f"rankwell.corpus.reading.read_corpus."
+        )
+    return document_of(fields, place)
