@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ def describe_index(path: Path, *, as_json: bool) -> None:
 
 def _summary(path: Path) -> dict[str, Any]:
     from rankwell.index.reader import Index
+    from rankwell.index.statistics import Statistics
 
     index = Index.open(path)
     n_numbers = int(index.bases[-1])
@@ -35,15 +37,26 @@ def _summary(path: Path) -> dict[str, Any]:
         "generation": index.generation,
         "n_docs": index.n_docs,
         "n_deleted": n_numbers - index.n_docs,
+        "n_words": int(Statistics.of(index).tokens[-1]),
         "streams": list(index.schema.streams),
         "statics": list(index.schema.statics),
         "analysis": index.analysis.to_json(),
-        "n_bytes": sum(file.stat().st_size for file in path.iterdir()),
+        "n_bytes": _folder_bytes(path),
+        # As they lie on disk, deleted documents included.
         "segments": [
             {"name": one.name, "n_docs": one.n_docs, "n_terms": one.n_terms, "n_words": one.tokens[-1]}
             for one in index.segments
         ],
     }
+
+
+def _folder_bytes(path: Path) -> int:
+    """What the files of a folder take; a writer may remove some of them meanwhile."""
+    n_bytes = 0
+    for file in path.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            n_bytes += file.stat().st_size
+    return n_bytes
 
 
 def _rows(summary: Mapping[str, Any]) -> dict[str, str]:
@@ -52,7 +65,7 @@ def _rows(summary: Mapping[str, Any]) -> dict[str, str]:
     return {
         "index": summary["index"],
         "documents": f"{summary['n_docs']:,}{deleted}",
-        "words": f"{sum(one['n_words'] for one in segments):,}",
+        "words": f"{summary['n_words']:,}",
         "streams": ", ".join(summary["streams"]) or "none",
         "statics": ", ".join(summary["statics"]) or "none",
         "stemmer": analysis["stemmer"] or "none",
