@@ -94,6 +94,15 @@ def test_a_file_that_was_changed(whole: Path, tmp_path: Path, file: str, change:
 
 
 @pytest.mark.parametrize("file", FILES[1:])
+def test_a_file_that_cannot_be_read(whole: Path, tmp_path: Path, file: str) -> None:
+    path = tmp_path / "index"
+    shutil.copytree(whole, path)
+    (path / file).unlink()
+    (path / file).mkdir()
+    assert f"{path / file} cannot be read: Is a directory." in check_index(path).problems
+
+
+@pytest.mark.parametrize("file", FILES[1:])
 def test_a_file_that_is_gone(whole: Path, tmp_path: Path, file: str) -> None:
     path = tmp_path / "index"
     shutil.copytree(whole, path)

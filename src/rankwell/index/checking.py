@@ -75,6 +75,9 @@ def _check_generation(folder: Path, manifest: Manifest) -> CheckReport:
         except FileNotFoundError as error:
             report.problems.append(f"{error.filename} is missing, the manifest names it.")
             continue
+        except OSError as error:
+            report.problems.append(f"{error.filename} cannot be read: {error.strerror}.")
+            continue
         except RankwellError as error:
             report.problems.append(str(error))
             continue
