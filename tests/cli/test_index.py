@@ -104,6 +104,29 @@ def test_delete(built: Path, rankwell: Command) -> None:
     assert "no ids to delete" in rankwell("index", "delete", "docs.idx").stderr
 
 
+def test_ids_of_a_file_that_is_not_text(built: Path, rankwell: Command) -> None:
+    (built.parent / "ids.txt").write_bytes(b"cat\ndog\xff\n")
+    refused = rankwell("index", "delete", "docs.idx", "--ids-from", "ids.txt")
+    assert (refused.exit_code, Index.open(built).n_docs) == (1, 3)
+    assert "ids.txt, line 2: 0xff is not UTF-8, and ids are. Convert" in refused.stderr
+    assert "cannot read nothing.txt" in rankwell("index", "delete", "docs.idx", "--ids-from", "nothing.txt").stderr
+    assert rankwell("index", "delete", "docs.idx", "--ids-from", "-", stdin=b"\xef\xbb\xbfcat\r\ncow").exit_code == 0
+    assert Index.open(built).n_docs == 1
+
+
+def test_words_are_those_of_live_documents(built: Path, rankwell: Command) -> None:
+    rankwell("index", "delete", "docs.idx", "cow")
+    report = json.loads(rankwell("index", "info", "docs.idx", "--json").stdout)
+    # cat | cats sat mat | dog | dog ate cat, and on disk still: cow.
+    assert (report["n_docs"], report["n_words"], report["segments"][0]["n_words"]) == (2, 8, 9)
+    assert "words       8\n" in rankwell("index", "info", "docs.idx").stdout
+
+
+def test_a_file_that_a_writer_removes_while_its_size_is_asked_for(built: Path, rankwell: Command) -> None:
+    (built / "segment-00000009.table").symlink_to("removed")
+    assert rankwell("index", "info", "docs.idx").exit_code == 0
+
+
 def test_merge(built: Path, rankwell: Command) -> None:
     write_lines(built.parent / "more.jsonl", {"id": "ox", "body": "an ox"})
     rankwell("index", "add", "docs.idx", "more.jsonl")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -138,3 +139,16 @@ def test_scores_through_a_pipe_of_the_shell(files: Path) -> None:
     command = f"{sys.executable} -m rankwell evaluate test.txt <(cat scores.txt) --metrics map"
     through_pipe = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=120)
     assert through_pipe.stdout == run("evaluate", "test.txt", "scores.txt", "--metrics", "map").stdout
+
+
+@pytest.mark.parametrize(
+    ("closed", "code", "message"),
+    [(">&-", 0, ""), ("<&-", 1, "error: standard input is closed. Give the path of a file"), ("2>&-", 1, "")],
+)
+def test_streams_that_are_closed(files: Path, closed: str, code: int, message: str) -> None:
+    source = "train.txt" if closed == ">&-" else "-"
+    command = f"exec {shlex.join([*RANKWELL, 'info', source])} {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=120, input="")
+    assert done.returncode == code
+    assert done.stderr.startswith(message)
+    assert "Traceback" not in done.stdout + done.stderr

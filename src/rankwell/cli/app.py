@@ -128,4 +128,11 @@ app.add_typer(index_app)
 
 def main() -> None:
     """The entry point of the command `rankwell`."""
+    _replace_closed_streams()
     app(prog_name="rankwell")
+
+
+def _replace_closed_streams() -> None:
+    """Python has no stdout where it was closed (>&-): what is said there goes nowhere, as with print."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -237,7 +236,18 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
 
 def _lines(path: Path | None) -> list[str]:
     """The lines of a file that are not empty."""
+    from rankwell.data.decompression import ByteStream
+
     if path is None:
         return []
-    text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    with ByteStream(str(path)) as stream:
+        content = stream.readall()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as cause:
+        line = content.count(b"\n", 0, cause.start) + 1
+        raise DataError(
+            f"{stream.name}, line {line}: 0x{content[cause.start]:02x} is not UTF-8, and ids are. Convert the file to "
+            f"UTF-8 first (iconv -t utf-8)."
+        ) from cause
     return [line for line in text.splitlines() if line]

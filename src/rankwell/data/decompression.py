@@ -36,6 +36,8 @@ class ByteStream(io.RawIOBase):
         self.path = path
         self.name = "standard input" if path == STANDARD_STREAM else path
         self._opened: Any = None
+        if path == STANDARD_STREAM and sys.stdin is None:
+            raise DataError("standard input is closed. Give the path of a file, or send something to standard input.")
         with named_errors(self.name):
             self._opened = sys.stdin.buffer if path == STANDARD_STREAM else open(path, "rb")  # noqa: SIM115
             self.size = os.path.getsize(path) if os.path.isfile(path) else None
