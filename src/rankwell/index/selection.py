@@ -27,7 +27,7 @@ Match = Literal["any", "all"]
 _TERMS_REMEMBERED = 65_536
 _MODELS_REMEMBERED = 16
 _LEAST_ROOM = 64
-# Every so many windows of a segment are sampled, where there are so many of them in the sample.
+# One of so many windows of a segment is sampled, where the sample has so many.
 _SAMPLED = 16
 _SAMPLES = 3
 _selectors: WeakKeyDictionary[Index, dict[ModelColumns, Selector]] = WeakKeyDictionary()
@@ -227,7 +227,7 @@ class _Best:
         self.arrays = BestArrays(np.empty(room), np.empty(room, np.int64), np.empty(room), k)
 
     def search(self, start: tuple[Any, ...], step: int, prune: bool, base: int) -> None:
-        """Take in what beats the threshold of every `step`-th window of a segment."""
+        """Take in what beats the threshold in one of each `step` windows of a segment."""
         from rankwell.kernels.cpu.selection import search_windows
 
         self.size, self.threshold = search_windows(*start, step, prune, self.arrays, self.size, self.threshold, base)

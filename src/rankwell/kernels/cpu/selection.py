@@ -41,6 +41,7 @@ from rankwell.kernels.cpu.selection_lists import (
 from rankwell.kernels.cpu.selection_parts import MARGIN, saturated
 
 SLACK = 1.0 - 1e-12
+DRIFT = 7
 
 
 class QueryArrays(NamedTuple):
@@ -62,7 +63,7 @@ class QueryArrays(NamedTuple):
 
 # What `_open_window` makes, one a document of the window unless said otherwise: totals and a term's sum over streams
 # (float64, all zero between uses), which chunks of each are not (uint8, one a chunk), candidates (int32), what each has
-# reached and what a term adds (float64), and the place in its block (uint8, scratch).
+# reached and what a term adds (float64).
 @kernel
 def _open_window(n_docs, fielded):
     width = max(min(WINDOW, -(-n_docs // CHUNK) * CHUNK), BLOCK)
@@ -74,7 +75,6 @@ def _open_window(n_docs, fielded):
         np.empty(width, np.int32),
         np.empty(width),
         np.empty(width),
-        np.zeros(width, np.uint8),
     )
 
 
@@ -220,7 +220,7 @@ def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, re
 
 @kernel(error_model="numpy")
 def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best, size, threshold, doc_base):
-    """Offer the documents of every `step`-th window of a segment to `best`, in ascending order.
+    """Offer the documents of one of each `step` windows of a segment to `best`, in ascending order.
 
     arrays : PostingArrays; scoring : ScoringArrays; query : QueryArrays; best : BestArrays with `size` documents so far
     k1 : float64; driver_number : the shortest list of the required terms (BM25F: of the whole document), or -1
@@ -236,7 +236,7 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
     numbers, weights, required, column_weights, allowed = query
     best_scores, best_docs, room, k = best
     n_terms, n_columns, n_docs, fielded = len(weights), norms.shape[0], norms.shape[1], len(column_weights) > 0
-    totals, stream_totals, touched, stream_touched, candidates, reached, shares, slots = _open_window(n_docs, fielded)
+    totals, stream_totals, touched, stream_touched, candidates, reached, shares = _open_window(n_docs, fielded)
     lists, driver = (
         open_lists(numbers, first_block, doc_freq, n_docs),
         open_lists(np.array([driver_number]), first_block, doc_freq, n_docs),
@@ -244,7 +244,11 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
     documents, parts = np.empty(len(numbers) * BLOCK, np.uint32), np.ones(len(numbers) * BLOCK)
     frequencies, driven = np.ones(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
     most, rest = np.zeros(n_terms), np.zeros(n_terms + 1)
-    for start in range(0, n_docs, step * WINDOW):
+    for number in range(0, -(-n_docs // WINDOW), step):
+        # One of each `step` windows, not always the same: what repeats in a collection must not meet the same beat.
+        start = (number + number // step * DRIFT % step) * WINDOW
+        if start >= n_docs:
+            break
         stop = min(start + WINDOW, n_docs)
         total = _bound_terms(
             last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, documents,
@@ -292,10 +296,9 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
             exact = fielded or required[term]
             for column in range(n_columns):
                 look_up_list(
-                    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, frequencies,
-                    term * n_columns + column, start, candidates, n,
-                    column_weights[column] if fielded else weights[term], reached,
-                    -1.0 if exact else threshold * SLACK - rest[term + 1], slots, shares,
+                    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, term * n_columns + column,
+                    candidates, n, column_weights[column] if fielded else weights[term], reached,
+                    -1.0 if exact else threshold * SLACK - rest[term + 1], shares,
                 )  # fmt: skip
             n = _keep_candidates(
                 shares, required[term], fielded, weights[term], k1, threshold * SLACK - rest[term + 1], n, candidates,

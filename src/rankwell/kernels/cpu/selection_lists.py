@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.posting_blocks import BLOCK, load_block, load_value, seek_block
+from rankwell.kernels.cpu.posting_blocks import BLOCK, find_value, load_value, seek_block
 from rankwell.kernels.cpu.selection_parts import block_parts, posting_part
 
 WINDOW = 4096
@@ -21,8 +21,6 @@ CHUNK = 64  # documents of a window that are looked at, or not, together
 _CHUNK_BITS = np.uint64(6)
 # A list whose blocks span more documents than this on average is bounded by its postings in a window, not its blocks.
 SPARSE = 2048
-# From this many candidates in a block on, its documents are decoded; fewer are looked up one by one.
-RUN = 3
 
 # The numbers of a list: its first block and the one after its last, its postings, the first block that reaches into the
 # window, whether it is sparse, the block that lies decoded (-1: none), how many postings that has, and (sparse lists)
@@ -146,81 +144,28 @@ def add_list(
         block += 1
 
 
-@kernel(forceinline=True)
+@kernel(error_model="numpy", forceinline=True)
 def look_up_list(
-    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, frequencies, i, start,
-    candidates, n, factor, reached, least, slots, shares,
+    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, i, candidates, n, factor, reached, least,
+    shares,
 ):  # fmt: skip
     """shares[c] += factor · part for each candidate that list i has, unless reached[c] + factor · bound is `least` or
     less, with the bound of the block where it would be.
 
-    candidates : int32, ascending, n of them, in the window that begins at `start`
-    slots : uint8, one a document of the window, scratch
+    candidates : int32, ascending, n of them
     """
     block, c = lists[i, CURSOR], 0
     while c < n:
         block = seek_block(last_doc, block, lists[i, STOP], candidates[c])
         if block == lists[i, STOP]:
             return
-        run, last = c + 1, last_doc[block]
-        while run < n and candidates[run] <= last:
-            run += 1
-        base, size = base_of(last_doc, lists, i, block), size_of(lists, i, block)
-        if run - c >= RUN:
-            _look_up_many(
-                data, widths, postings, norms, column, fielded, lists, documents, frequencies, i, block, base, size,
-                start, candidates, c, run, factor, slots, shares,
-            )  # fmt: skip
-        else:
-            most = factor * bounds[block]
-            for candidate in range(c, run):
-                if reached[candidate] + most > least:
-                    doc = candidates[candidate]
-                    frequency = _frequency_of(data, widths, postings, block, size, doc - base)
-                    if frequency > 0:
-                        shares[candidate] += factor * posting_part(frequency, norms[column, doc], fielded)
-        c = run
-
-
-@kernel(forceinline=True)
-def _frequency_of(data, widths, postings, block, size, wanted):
-    """How often the document stands in a block whose difference from its base is `wanted`; 0 where it does not."""
-    if wanted < 0:
-        return np.int64(0)
-    code, place = widths[block] & 3, data[block]
-    low, high = np.int64(0), size - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if load_value(postings, place, code, middle) < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    if load_value(postings, place, code, low) != wanted:
-        return np.int64(0)
-    return load_value(postings, place + (size << code), widths[block] >> 2 & 3, low) + 1
-
-
-@kernel(error_model="numpy", forceinline=True)
-def _look_up_many(
-    data, widths, postings, norms, column, fielded, lists, documents, frequencies, i, block, base, size, start,
-    candidates, c, run, factor, slots, shares,
-):  # fmt: skip
-    """`look_up_list` for candidates [c, run), which lie in one block: all its documents are decoded.
-
-    Whether a candidate is there cannot be foretold, so nothing branches on it.
-    """
-    row, code, first = np.uint64(i * BLOCK), widths[block] & 3, np.uint32(start)
-    if lists[i, DECODED] != block:
-        load_block(postings, data[block], code, base, size, documents, i * BLOCK)
-        lists[i, DECODED] = -1
-    load_block(postings, data[block] + (size << code), widths[block] >> 2 & 3, 1, size, frequencies, 0)
-    for j in range(np.uint64(size)):
-        place = documents[row + j] - first
-        if place < np.uint64(len(slots)):
-            slots[place] = j
-    for candidate in range(np.uint64(c), np.uint64(run)):
-        doc = np.uint32(candidates[candidate])
-        # A slot that this block did not fill holds what another one left there.
-        j = slots[doc - first]
-        there = np.float64((documents[row + j] == doc) & (j < size))
-        shares[candidate] += there * (factor * posting_part(frequencies[j], norms[column, doc], fielded))
+        base, size, last = base_of(last_doc, lists, i, block), size_of(lists, i, block), last_doc[block]
+        most, code, place = factor * bounds[block], widths[block] & 3, data[block]
+        while c < n and candidates[c] <= last:
+            doc = np.int64(candidates[c])
+            if doc >= base and reached[c] + most > least:
+                j = find_value(postings, place, code, doc - base, size)
+                # Whether it is there cannot be foretold, so nothing branches on it.
+                frequency = load_value(postings, place + (size << code), widths[block] >> 2 & 3, min(j, size - 1)) + 1
+                shares[c] += np.float64(j < size) * (factor * posting_part(frequency, norms[column, doc], fielded))
+            c += 1
