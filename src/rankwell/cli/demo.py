@@ -56,7 +56,7 @@ def demo(
     entries = run_contest(parts, out, quiet)
     _print_entries(entries, parts["test"])
     if not IS_INSTALLED:
-        say("LightGBM is not installed here; with it (`pip install lightgbm`) it joins the table.", quiet=quiet)
+        say("LightGBM is not installed here; once it is (pip install lightgbm), it joins the table.", quiet=quiet)
     show(f"Documents, queries, index, data and rankers are in {out}. Try next:")
     for command in next_commands(out):
         show(f"  {command}")
