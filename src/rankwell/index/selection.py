@@ -13,11 +13,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from rankwell.errors import ParameterError
+from rankwell.index.best_documents import BestDocuments
 from rankwell.index.bm25 import BM25, BM25F, ModelColumns, idf
 from rankwell.index.document_filter import allowed_documents
-from rankwell.index.posting_arrays import posting_arrays, segment_column
 from rankwell.index.query import Query, parse_query
-from rankwell.index.segment import Segment
+from rankwell.index.segment_scoring import SegmentScoring
 from rankwell.index.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 Match = Literal["any", "all"]
 _TERMS_REMEMBERED = 65_536
 _MODELS_REMEMBERED = 16
-_LEAST_ROOM = 64
 # One of so many windows of a segment is sampled, where the sample has so many.
 _SAMPLED = 16
 _SAMPLES = 3
@@ -112,7 +111,7 @@ class Selector:
         # Not the index itself: it is the key under which this is remembered for as long as the index lives.
         self.model, self._bases = model, index.bases.tolist()
         self.statistics = Statistics.of(index)
-        self._parts = [_SegmentPart(segment, self.statistics, model) for segment in index.segments]
+        self._parts = [SegmentScoring(segment, self.statistics, model) for segment in index.segments]
         self._live = [None if live is None else _read_only(live) for live in index.live]
         self._terms: dict[bytes, _Term | None] = {}
         self._column_weights = np.array(model.weights, np.float64)
@@ -135,7 +134,7 @@ class Selector:
         from rankwell.kernels.cpu.selection_best import sort_best
 
         asked = self._asked_terms(query, match)
-        best = _Best(k)
+        best = BestDocuments(k)
         for number in range(len(self._parts)):
             prepared = self._prepare(number, query, asked)
             if prepared is not None:
@@ -143,7 +142,7 @@ class Selector:
         scores, docs = sort_best(best.arrays, best.size)
         return docs, scores
 
-    def _select_part(self, number: int, query: Any, driver: int, prune: bool, best: _Best) -> None:
+    def _select_part(self, number: int, query: Any, driver: int, prune: bool, best: BestDocuments) -> None:
         """Offer a segment's documents to `best`.
 
         A large segment is sampled first. The k-th best score very likely lies above that of the sample's r-th best
@@ -157,11 +156,11 @@ class Selector:
         start = (part.arrays, part.scoring, query, self.model.k1, driver)
         base, n_docs, k = self._bases[number], part.segment.n_docs, best.k
         if prune and n_docs >= _SAMPLED * _SAMPLES * WINDOW and k * _SAMPLED <= n_docs:
-            sample = _Best(math.ceil(k / _SAMPLED + 3.0 * math.sqrt(k / _SAMPLED) + 1.0), best.threshold)
+            sample = BestDocuments(math.ceil(k / _SAMPLED + 3.0 * math.sqrt(k / _SAMPLED) + 1.0), best.threshold)
             sample.search(start, _SAMPLED, True, base)
             if sample.size >= sample.k:
                 # As low as not to shut out documents that equal the sample's.
-                likely = _Best(k, float(np.nextafter(sample.kth_score(), 0.0)))
+                likely = BestDocuments(k, float(np.nextafter(sample.kth_score(), 0.0)))
                 likely.search(start, 1, True, base)
                 if likely.size >= k:
                     best.join(likely)
@@ -214,93 +213,6 @@ class Selector:
             numbers, weights, required, self._column_weights, _EVERYTHING if allowed is None else allowed
         )
         return arrays, driver
-
-
-class _Best:
-    """The best k documents so far: the kernels' BestArrays, how many documents they hold, and what others must beat."""
-
-    def __init__(self, k: int, threshold: float = 0.0) -> None:
-        from rankwell.kernels.cpu.selection_best import BestArrays
-
-        room = k + max(k, _LEAST_ROOM)
-        self.k, self.size, self.threshold = k, 0, threshold
-        self.arrays = BestArrays(np.empty(room), np.empty(room, np.int64), np.empty(room), k)
-
-    def search(self, start: tuple[Any, ...], step: int, prune: bool, base: int) -> None:
-        """Take in what beats the threshold in one of each `step` windows of a segment."""
-        from rankwell.kernels.cpu.selection import search_windows
-
-        self.size, self.threshold = search_windows(*start, step, prune, self.arrays, self.size, self.threshold, base)
-
-    def kth_score(self) -> float:
-        """The k-th best score; there must be k documents."""
-        return float(np.partition(self.arrays.scores[: self.size], self.size - self.k)[self.size - self.k])
-
-    def join(self, later: _Best) -> None:
-        """Take in another one's k documents or more, all later than ours, and all that beat its first threshold."""
-        if self.size:
-            scores = np.concatenate((self.arrays.scores[: self.size], later.arrays.scores[: later.size]))
-            docs = np.concatenate((self.arrays.docs[: self.size], later.arrays.docs[: later.size]))
-            order = np.sort(np.argsort(-scores, kind="stable")[: self.k])
-            later.arrays.scores[: self.k], later.arrays.docs[: self.k] = scores[order], docs[order]
-            later.size, later.threshold = self.k, float(scores[order].min())
-        self.arrays, self.size, self.threshold = later.arrays, later.size, later.threshold
-
-
-class _SegmentPart:
-    """A segment made ready: its arrays, and what the model keeps for it."""
-
-    def __init__(self, segment: Segment, statistics: Statistics, model: ModelColumns) -> None:
-        from rankwell.kernels.cpu.selection_parts import ScoringArrays, length_norms
-
-        self.segment, self.model = segment, model
-        self.arrays = posting_arrays(segment)
-        self._averages = [statistics.average_length(column) for column in model.columns]
-        norms = np.zeros((len(model.columns), segment.n_docs))
-        for row, (column, b, average) in enumerate(zip(model.columns, model.b, self._averages, strict=True)):
-            own = segment_column(segment, column)
-            if own is not None:
-                length_norms(
-                    segment["documents.lengths"], own, segment.lists_per_term, bool(model.weights), model.k1, b,
-                    average, norms[row],
-                )  # fmt: skip
-        self.scoring = ScoringArrays(norms, np.zeros(len(self.arrays.last_doc)), np.zeros(len(self.arrays.doc_freq)))
-
-    def lists_of(self, term: bytes) -> tuple[tuple[int, ...], int]:
-        """The numbers of a term's lists, one a column of the model, checked and bounded; and the one that drives it.
-
-        -1 is a list that is not there, or is empty.
-        """
-        segment, model = self.segment, self.model
-        number = segment.term_number(term)
-        if number < 0:
-            return (-1,) * len(model.columns), -1
-        first = number * segment.lists_per_term
-        lists = tuple(self._checked(first, row, column) for row, column in enumerate(model.columns))
-        if not model.weights:
-            return lists, lists[0]
-        if max(lists) < 0:
-            return lists, -1
-        whole = first + segment.lists_per_term - 1
-        segment.verify_list(whole, positions=False)
-        return lists, whole
-
-    def _checked(self, first: int, row: int, column: int) -> int:
-        from rankwell.kernels.cpu.selection_parts import bound_list
-
-        own = segment_column(self.segment, column)
-        if own is None:
-            return -1
-        number = first + own
-        self.segment.verify_list(number, positions=False)
-        if self.arrays.doc_freq[number] == 0:
-            return -1
-        if self.scoring.list_bounds[number] == 0.0:
-            bound_list(
-                self.arrays, number, bool(self.model.weights), self.model.k1, self.model.b[row], self._averages[row],
-                self.scoring.block_bounds, self.scoring.list_bounds,
-            )  # fmt: skip
-        return number
 
 
 def _read_only(live: np.ndarray) -> np.ndarray:

@@ -218,6 +218,54 @@ def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, re
     return kept
 
 
+@kernel(error_model="numpy", forceinline=True)
+def _add_terms(
+    last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists, documents,
+    parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
+    stream_touched, candidates, reached,
+):  # fmt: skip
+    """Candidates from the sums of the first `essential` terms; returns how many."""
+    n_columns, fielded = len(norms), len(column_weights) > 0
+    for i in range(essential * n_columns):
+        term, column = i // n_columns, i % n_columns
+        factor, least = weights[term], -1.0
+        if fielded:
+            factor = column_weights[column]
+        elif prune:
+            least = (threshold * SLACK - (total - most[term])) / weights[term]
+        if most[term] > 0.0:
+            add_list(
+                last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies,
+                i, start, stop, factor, least,
+                stream_totals if fielded else totals, stream_touched if fielded else touched,
+            )  # fmt: skip
+        if fielded and column == n_columns - 1:
+            _saturate(weights[term], k1, stream_totals, stream_touched, totals, touched)
+    return _gather_candidates(totals, touched, allowed, start, cut, candidates, reached)
+
+
+@kernel(error_model="numpy", forceinline=True)
+def _look_up_terms(
+    last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, most, rest,
+    essential, threshold, candidates, reached, shares, n,
+):  # fmt: skip
+    """Add the terms from `essential` on to the candidates; returns how many of them can still beat the threshold."""
+    n_columns, fielded = len(norms), len(column_weights) > 0
+    for term in range(essential, len(weights)):
+        if n == 0 or most[term] == 0.0:
+            continue
+        shares[:n] = 0.0
+        least = threshold * SLACK - rest[term + 1]
+        for column in range(n_columns):
+            look_up_list(
+                last_doc, data, widths, postings, norms, bounds, column, fielded, lists, term * n_columns + column,
+                candidates, n, column_weights[column] if fielded else weights[term], reached,
+                -1.0 if fielded or required[term] else least, shares,
+            )  # fmt: skip
+        n = _keep_candidates(shares, required[term], fielded, weights[term], k1, least, n, candidates, reached)
+    return n
+
+
 @kernel(error_model="numpy")
 def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best, size, threshold, doc_base):
     """Offer the documents of one of each `step` windows of a segment to `best`, in ascending order.
@@ -235,7 +283,7 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
     norms, bounds, _ = scoring
     numbers, weights, required, column_weights, allowed = query
     best_scores, best_docs, room, k = best
-    n_terms, n_columns, n_docs, fielded = len(weights), norms.shape[0], norms.shape[1], len(column_weights) > 0
+    n_terms, n_docs, fielded = len(weights), norms.shape[1], len(column_weights) > 0
     totals, stream_totals, touched, stream_touched, candidates, reached, shares = _open_window(n_docs, fielded)
     lists, driver = (
         open_lists(numbers, first_block, doc_freq, n_docs),
@@ -273,36 +321,14 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
                 frequencies, only, start, stop, cut, candidates, reached, shares,
             )  # fmt: skip
         else:
-            for i in range(essential * n_columns):
-                term, column = i // n_columns, i % n_columns
-                factor, least = weights[term], -1.0
-                if fielded:
-                    factor = column_weights[column]
-                elif prune:
-                    least = (threshold * SLACK - (total - most[term])) / weights[term]
-                if most[term] > 0.0:
-                    add_list(
-                        last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts,
-                        frequencies, i, start, stop, factor, least,
-                        stream_totals if fielded else totals, stream_touched if fielded else touched,
-                    )  # fmt: skip
-                if fielded and column == n_columns - 1:
-                    _saturate(weights[term], k1, stream_totals, stream_touched, totals, touched)
-            n = _gather_candidates(totals, touched, allowed, start, cut, candidates, reached)
-        for term in range(essential, n_terms):
-            if n == 0 or most[term] == 0.0:
-                continue
-            shares[:n] = 0.0
-            exact = fielded or required[term]
-            for column in range(n_columns):
-                look_up_list(
-                    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, term * n_columns + column,
-                    candidates, n, column_weights[column] if fielded else weights[term], reached,
-                    -1.0 if exact else threshold * SLACK - rest[term + 1], shares,
-                )  # fmt: skip
-            n = _keep_candidates(
-                shares, required[term], fielded, weights[term], k1, threshold * SLACK - rest[term + 1], n, candidates,
-                reached,
+            n = _add_terms(
+                last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists,
+                documents, parts, frequencies, start, stop, most, total, essential, threshold, cut, totals,
+                stream_totals, touched, stream_touched, candidates, reached,
             )  # fmt: skip
+        n = _look_up_terms(
+            last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, most, rest,
+            essential, threshold, candidates, reached, shares, n,
+        )  # fmt: skip
         size, threshold = offer(best_scores, best_docs, room, k, candidates, reached, n, doc_base, size, threshold)
     return size, threshold

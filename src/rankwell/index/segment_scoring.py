@@ -1,0 +1,66 @@
+"""A segment made ready to be scored by a model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwell.index.bm25 import ModelColumns
+from rankwell.index.posting_arrays import posting_arrays, segment_column
+from rankwell.index.segment import Segment
+from rankwell.index.statistics import Statistics
+
+
+class SegmentScoring:
+    """A segment's arrays, and what the model keeps for it: norms of documents, bounds of blocks."""
+
+    def __init__(self, segment: Segment, statistics: Statistics, model: ModelColumns) -> None:
+        from rankwell.kernels.cpu.selection_parts import ScoringArrays, length_norms
+
+        self.segment, self.model = segment, model
+        self.arrays = posting_arrays(segment)
+        self._averages = [statistics.average_length(column) for column in model.columns]
+        norms = np.zeros((len(model.columns), segment.n_docs))
+        for row, (column, b, average) in enumerate(zip(model.columns, model.b, self._averages, strict=True)):
+            own = segment_column(segment, column)
+            if own is not None:
+                length_norms(
+                    segment["documents.lengths"], own, segment.lists_per_term, bool(model.weights), model.k1, b,
+                    average, norms[row],
+                )  # fmt: skip
+        self.scoring = ScoringArrays(norms, np.zeros(len(self.arrays.last_doc)), np.zeros(len(self.arrays.doc_freq)))
+
+    def lists_of(self, term: bytes) -> tuple[tuple[int, ...], int]:
+        """The numbers of a term's lists, one a column of the model, checked and bounded; and the one that drives it.
+
+        -1 is a list that is not there, or is empty.
+        """
+        segment, model = self.segment, self.model
+        number = segment.term_number(term)
+        if number < 0:
+            return (-1,) * len(model.columns), -1
+        first = number * segment.lists_per_term
+        lists = tuple(self._checked(first, row, column) for row, column in enumerate(model.columns))
+        if not model.weights:
+            return lists, lists[0]
+        if max(lists) < 0:
+            return lists, -1
+        whole = first + segment.lists_per_term - 1
+        segment.verify_list(whole, positions=False)
+        return lists, whole
+
+    def _checked(self, first: int, row: int, column: int) -> int:
+        from rankwell.kernels.cpu.selection_parts import bound_list
+
+        own = segment_column(self.segment, column)
+        if own is None:
+            return -1
+        number = first + own
+        self.segment.verify_list(number, positions=False)
+        if self.arrays.doc_freq[number] == 0:
+            return -1
+        if self.scoring.list_bounds[number] == 0.0:
+            bound_list(
+                self.arrays, number, bool(self.model.weights), self.model.k1, self.model.b[row], self._averages[row],
+                self.scoring.block_bounds, self.scoring.list_bounds,
+            )  # fmt: skip
+        return number
