@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from rankwell import LeastSquares, RankingDataset
 from rankwell.cli.app import app
 from rankwell.index.writer import IndexWriter
+from rankwell.scoring.ranker_file import RankerFile, write_ranker_file
 
 DOCUMENTS = [
     {"id": "wheat", "title": "Wheat exports", "body": "Exports of wheat fell."},
@@ -83,3 +86,17 @@ def test_no_index(tmp_path: Path) -> None:
     code, _, stderr = run(tmp_path / "nowhere", "oil")
     assert code == 1
     assert "nowhere" in stderr
+
+
+def test_a_ranker_orders_what_bm25_finds(index: Path, tmp_path: Path) -> None:
+    """A ranker that prefers long documents: `gas` has 9 words, `oil` 7."""
+    lengths = LeastSquares(normalize="none").fit(RankingDataset([[9.0], [7.0]], [1, 0], group=[2]))
+    description = replace(lengths.description_, feature_names=("length.whole",))
+    write_ranker_file(tmp_path / "length.rank", RankerFile("least-squares", lengths.get_params(), description))
+    code, stdout, _ = run(index, "oil", "--ranker", tmp_path / "length.rank", "--json")
+    assert code == 0
+    assert [row["id"] for row in json.loads(stdout)] == ["gas", "oil"]
+    by_bm25 = json.loads(run(index, "oil", "--json")[1])
+    assert [row["id"] for row in by_bm25] == ["oil", "gas"]
+    first_only = run(index, "oil", "--ranker", tmp_path / "length.rank", "--candidates", 1, "--json")[1]
+    assert [row["id"] for row in json.loads(first_only)] == ["oil"]

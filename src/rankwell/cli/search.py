@@ -14,7 +14,9 @@ from rankwell.cli.options import JsonOption, QuietOption
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
+    from rankwell.features.ranked_search import RankedResult
     from rankwell.index.bm25 import BM25, BM25F
+    from rankwell.index.query import Query
     from rankwell.index.reader import Index
     from rankwell.index.selection import Match, SearchResult
 
@@ -41,24 +43,49 @@ def search(
     b: Annotated[
         float, typer.Option("--b", metavar="NUMBER", help="How much length is held against a document.")
     ] = 0.75,
+    ranker: Annotated[
+        Path | None,
+        typer.Option(
+            "--ranker",
+            metavar="FILE",
+            help="A ranker file trained on what `rankwell features` writes: it ranks what BM25 finds.",
+            show_default=False,
+        ),
+    ] = None,
+    candidates: Annotated[
+        int, typer.Option("--candidates", metavar="N", min=1, help="How many documents BM25 gives to the ranker.")
+    ] = 1000,
+    device: Annotated[
+        str, typer.Option("--device", metavar="NAME", help="Where the ranker works: cpu, cuda or auto.")
+    ] = "cpu",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show the best documents of an index for a query.
+    """Show the best documents of an index for a query, by BM25 or by a ranker.
 
     Put the query in quotes where it begins with a minus or holds quotes: rankwell search IDX -- '-gas "crude oil"'
 
     Example: rankwell search idx 'oil +prices -gas' -k 5
     """
+    from rankwell.features.ranked_search import RankedSearch
+    from rankwell.index.query import parse_query
     from rankwell.index.reader import Index
 
     show_log(quiet=quiet)
     note_compilation()
     opened = Index.open(index)
-    result = opened.search(" ".join(query), k=k, match=cast("Match", match), model=_model(stream, weights, k1, b))
-    if result.query.is_shortened:
-        say(f"only the first {len(result.query.terms):,} different words of the query were used.", quiet=quiet)
-    rows = _rows(opened, result)
+    parsed = parse_query(" ".join(query), opened.analysis)
+    model = _model(stream, weights, k1, b)
+    result: SearchResult | RankedResult
+    if ranker is None:
+        result = opened.search(parsed, k=k, match=cast("Match", match), model=model)
+    else:
+        result = RankedSearch(
+            opened, ranker, n_candidates=candidates, model=model, match=cast("Match", match), device=device
+        ).search(parsed, k)
+    if parsed.is_shortened:
+        say(f"only the first {len(parsed.terms):,} different words of the query were used.", quiet=quiet)
+    rows = _rows(opened, parsed, result)
     if as_json:
         print_json(rows)
         return
@@ -87,7 +114,7 @@ def _model(stream: str | None, weights: str | None, k1: float, b: float) -> BM25
     return BM25F(by_stream, k1=k1, b=b)
 
 
-def _rows(index: Index, result: SearchResult) -> list[dict[str, Any]]:
+def _rows(index: Index, query: Query, result: SearchResult | RankedResult) -> list[dict[str, Any]]:
     from rankwell.index.caption import make_caption
 
     return [
@@ -95,7 +122,7 @@ def _rows(index: Index, result: SearchResult) -> list[dict[str, Any]]:
             "rank": rank,
             "id": document_id,
             "score": score,
-            "caption": make_caption(index.stored(doc), result.query, index.analysis),
+            "caption": make_caption(index.stored(doc), query, index.analysis),
         }
         for rank, (doc, document_id, score) in enumerate(
             zip(result.docs.tolist(), result.ids, result.scores.tolist(), strict=True), start=1

@@ -64,7 +64,7 @@ def read_library(folder: Path | None = None, compiled: Iterable[str] = HARMLESS)
     if folder == Path(sysconfig.get_paths()["stdlib"]) and len(definitions) < _FEWEST:
         raise DataError(
             f"{folder} holds only {len(definitions)} documented modules, classes and functions: this Python comes "
-            "without the sources of its standard library. Use one that has them, or `rankwell demo --synthetic`."
+            "without the sources of its standard library. Use a Python that has them."
         )
     ordered = tuple(definitions[name] for name in sorted(definitions))
     return Library(ordered, _count_uses(sources.values(), aliases, definitions))

@@ -19,9 +19,9 @@ from rankwell.features.feature_set import FeatureSet
 from rankwell.features.hits import Hits
 from rankwell.features.names import parse_feature
 from rankwell.index.bm25 import BM25, BM25F
-from rankwell.index.query import parse_query
+from rankwell.index.query import Query, parse_query
 from rankwell.index.reader import Index
-from rankwell.index.selection import SearchResult, search
+from rankwell.index.selection import Match, SearchResult, search
 from rankwell.kernels.device import choose_device
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.evaluation import evaluate_description
@@ -59,6 +59,8 @@ class RankedSearch:
     n_candidates : int
         How many documents the first pass gives to the ranker.
     model : what the first pass ranks by; BM25 over the whole document if nothing is said
+    match : {"any", "all"}
+        Which of a query's words a candidate needs.
     feature_set : FeatureSet, optional
         What the ranker's columns are, where it was trained without names.
     log : FeatureLog, optional
@@ -81,6 +83,7 @@ class RankedSearch:
         *,
         n_candidates: int = 1000,
         model: BM25 | BM25F | None = None,
+        match: Match = "any",
         feature_set: FeatureSet | None = None,
         log: FeatureLog | None = None,
         device: str = "cpu",
@@ -100,19 +103,20 @@ class RankedSearch:
             raise DataError("the log holds rows of another feature set than the ranker's. Start another log.")
         self.n_candidates = n_candidates
         self.model = model
+        self.match: Match = match
         self.device = choose_device(device, ("cpu", "cuda"))
         self._log, self._n_jobs = log, n_jobs
 
-    def search(self, query: str, k: int = 10, *, query_id: str | None = None) -> RankedResult:
+    def search(self, query: str | Query, k: int = 10, *, query_id: str | None = None) -> RankedResult:
         """The best `k` documents for a query; with an id, its features are logged where there is a log."""
         return self.search_many([query], k, query_ids=None if query_id is None else [query_id])[0]
 
     def search_many(
-        self, queries: Sequence[str], k: int = 10, *, query_ids: Sequence[str] | None = None
+        self, queries: Sequence[str | Query], k: int = 10, *, query_ids: Sequence[str] | None = None
     ) -> list[RankedResult]:
         """The same for several queries at once, which is quicker than one after another."""
-        parsed = [parse_query(text, self.index.analysis) for text in queries]
-        found = [search(self.index, query, k=self.n_candidates, model=self.model) for query in parsed]
+        parsed = [query if isinstance(query, Query) else parse_query(query, self.index.analysis) for query in queries]
+        found = [search(self.index, query, k=self.n_candidates, model=self.model, match=self.match) for query in parsed]
         hits = collect_hits(self.index, parsed, [result.docs for result in found], n_jobs=self._n_jobs)
         if self._log is not None and query_ids is not None:
             rows = extract(hits, self.feature_set, device=self.device, n_jobs=self._n_jobs)
