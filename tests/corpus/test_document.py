@@ -32,6 +32,21 @@ def test_half_a_surrogate_pair_does_not_break_what_is_stored():
     assert json.loads(document_of({"id": "a", "t": "x\ud800y"}, PLACE).stored) == {"id": "a", "t": "x?y"}
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"id": 10**5000}, "field 'id': an id has at most 1024 bytes, got a very large value"),
+        ({"id": 10**1300}, "field 'id': an id has at most 1024 bytes, got '1000"),
+        ({"id": "a", "n": 10**5000}, "field 'n': a number must be finite.*, got a very large value"),
+        ({"id": "a", "n": [10**5000]}, "field 'n': a field holds.*, got a very large value"),
+        ({"id": "a", ("n", "m"): "x"}, "The names of fields must be texts"),
+    ],
+)
+def test_what_python_cannot_write(fields, message):
+    with pytest.raises(DataError, match=f"corpus.jsonl, line 17.*{message}"):
+        document_of(fields, PLACE)
+
+
 @pytest.mark.parametrize("document_id", ["a", "é", "a b/c.txt", "x" * LONGEST_ID])
 def test_good_ids(document_id):
     assert document_of({"id": document_id}, PLACE).id == document_id

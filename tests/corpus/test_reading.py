@@ -61,8 +61,8 @@ def test_batches_hold_all_documents_in_order(tmp_path):
 
 
 BAD_LINES = [
-    ('{"id": 1', r"column 9: not JSON \(expecting ',' delimiter\)"),
-    ('{"id": 1} x', r"column 11: not JSON \(extra data\)"),
+    ('{"id": 1', r"column 9: not JSON \(expecting ',' delimiter\), at the end of the line"),
+    ('{"id": 1} x', r"column 11: not JSON \(extra data\), at 'x'\. Each line"),
     ("[1, 2]", r"each line must be one object, .* got \[1, 2\] \(list\)"),
     ('"text"', "each line must be one object"),
     ('{"id": "a\tb"}', r"not JSON \(invalid control character at\)"),
@@ -72,8 +72,8 @@ BAD_LINES = [
     ('{"title": "x"}', "the field 'id' is missing"),
     ('{"id": {}}', "field 'id': an id is a text or an integer"),
     ('{"id": 1, "m": {"a": 1}}', "field 'm': a field holds a text"),
-    ("[" * 100_000, "recursion"),
-    ('{"id": 1, "n": ' + "9" * 5000 + "}", "Exceeds the limit"),
+    ("[" * 100_000, "too deep in each other"),
+    ('{"id": 1, "n": ' + "9" * 5000 + "}", "an integer has too many digits"),
 ]
 
 
@@ -237,7 +237,10 @@ def test_what_cannot_be_read(tmp_path):
     [
         ({"on_bad_document": "drop"}, "on_bad_document must be 'error' or 'skip', got 'drop'"),
         ({"longest_document": 0}, "longest_document must be at least 1, got 0"),
-        ({"encoding": "utf-99"}, "encoding must be one that Python knows.*got 'utf-99'"),
+        ({"encoding": "utf-99"}, "encoding must be one of text that Python knows.*got 'utf-99'"),
+        ({"encoding": "hex"}, "encoding must be one of text that Python knows.*got 'hex'"),
+        ({"encoding": "undefined"}, "encoding must be one of text that Python knows.*got 'undefined'"),
+        ({"encoding": "idna"}, "encoding must be one of text that Python knows.*got 'idna'"),
     ],
 )
 def test_bad_options(options, message):

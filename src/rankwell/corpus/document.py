@@ -86,28 +86,33 @@ def document_of(
             f"{place}: the field {id_field!r} is missing. Every document needs an id of its own: add the field, or say "
             f"with id_field which one holds it."
         )
-    return Document(document_id, texts, numbers, as_json(fields) if stored is None else stored, place)
+    return Document(document_id, texts, numbers, _stored(fields, place) if stored is None else stored, place)
 
 
 def checked_id(value: Any, name: str, place: Place) -> str:
     """An id as text: a text or an integer, without control characters, neither empty nor longer than `LONGEST_ID`."""
-    if type(value) is int:
+    if type(value) is int and value.bit_length() <= 8 * LONGEST_ID:
         value = str(value)
-    if type(value) is not str:
+    if type(value) not in (str, int):
         raise DataError(f"{place}, field {name!r}: an id is a text or an integer, got {shown(value)}.")
-    if value.isascii() and value.isprintable() and 0 < len(value) <= LONGEST_ID:
+    if type(value) is str and value.isascii() and value.isprintable() and 0 < len(value) <= LONGEST_ID:
         return value
-    if not value:
+    if value == "":
         raise DataError(f"{place}, field {name!r}: the id is empty. Give every document an id of its own.")
-    if len(value.encode("utf-8", "replace")) > LONGEST_ID:
+    if type(value) is int or len(value.encode("utf-8", "replace")) > LONGEST_ID:
         raise DataError(f"{place}, field {name!r}: an id has at most {LONGEST_ID} bytes, got {shown(value)}.")
-    for character in value:
-        if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp"):
-            raise DataError(
-                f"{place}, field {name!r}: an id holds no control characters or line breaks, got {character!r} in "
-                f"{shown(value)}. Leave them out."
-            )
+    unfit = control_character(value)
+    if unfit is not None:
+        raise DataError(
+            f"{place}, field {name!r}: an id holds no control characters or line breaks, got {unfit!r} in "
+            f"{shown(value)}. Leave them out."
+        )
     return value
+
+
+def control_character(text: str) -> str | None:
+    """The first character of a text that would break a line or a message, or that UTF-8 cannot hold."""
+    return next((one for one in text if unicodedata.category(one) in ("Cc", "Cs", "Zl", "Zp")), None)
 
 
 def as_json(fields: Mapping[str, Any]) -> bytes:
@@ -115,9 +120,20 @@ def as_json(fields: Mapping[str, Any]) -> bytes:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
+def _stored(fields: Mapping[str, Any], place: Place) -> bytes:
+    try:
+        return as_json(fields)
+    except TypeError as cause:
+        raise DataError(f"{place}: {cause}. The names of fields must be texts.") from cause
+
+
 def shown(value: Any) -> str:
     """A value in a message: its beginning, and its type where that is not plain."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:
+        # Python refuses to write integers of many thousand digits.
+        text = "a very large value"
     return (text if len(text) <= 60 else f"{text[:60]}...") + f" ({type(value).__name__})"
 
 

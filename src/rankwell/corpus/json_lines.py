@@ -40,17 +40,32 @@ def parse_object(text: str, place: Place) -> dict[str, Any]:
     except json.JSONDecodeError as cause:
         raise DataError(
             f"{place}, column {cause.colno}: not JSON ({cause.msg[:1].lower()}{cause.msg[1:]}), at "
-            f'{shown(text[cause.pos : cause.pos + 30])}. Each line must be one object: {{"id": ..., ...}}.'
+            f'{_found(text, cause.pos)}. Each line must be one object: {{"id": ..., ...}}.'
         ) from cause
-    except (ValueError, RecursionError) as cause:
+    except RecursionError as cause:
+        raise DataError(f"{place}: lists and objects lie too deep in each other. Correct the line.") from cause
+    except _ConstantError as cause:
         raise DataError(f"{place}: {cause}. Correct the line.") from cause
+    except ValueError as cause:
+        # Python reads no integers of more than 4,300 digits.
+        raise DataError(f"{place}: an integer has too many digits. Correct the line.") from cause
     if type(value) is not dict:
         raise DataError(f'{place}: each line must be one object, {{"id": ..., ...}}, got {shown(value)}.')
     return value
 
 
+def _found(text: str, start: int) -> str:
+    """What stands at a place of a line, as far as a message needs it."""
+    rest = text[start : start + 31].strip()
+    return f"{rest[:30]!r}" if rest else "the end of the line"
+
+
+class _ConstantError(ValueError):
+    """A number that JSON does not have."""
+
+
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON; leave a field out where its value is missing")
+    raise _ConstantError(f"{name} is not JSON; leave a field out where its value is missing")
 
 
 _decode = json.JSONDecoder(parse_constant=_no_constant).decode

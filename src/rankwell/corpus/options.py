@@ -10,6 +10,8 @@ from rankwell.errors import ParameterError
 LONGEST_DOCUMENT = 2**26
 # Their line feeds are not one byte, so lines cannot be found before decoding.
 WIDE_ENCODINGS = ("utf-16", "utf-32", "utf-7")
+# Codecs of Python for parts of addresses.
+NAME_ENCODINGS = ("idna", "punycode")
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,10 @@ class CorpusOptions:
             raise ParameterError(f"on_bad_document must be 'error' or 'skip', got {self.on_bad_document!r}.")
         if self.longest_document < 1:
             raise ParameterError(f"longest_document must be at least 1, got {self.longest_document}.")
-        if self.encoding is not None:
-            try:
-                codecs.lookup(self.encoding)
-            except LookupError as cause:
-                raise ParameterError(
-                    f"encoding must be one that Python knows, such as 'latin-1' or 'cp1252', got {self.encoding!r}."
-                ) from cause
+        if self.encoding is not None and text_encoding(self.encoding) is None:
+            raise ParameterError(
+                f"encoding must be one of text that Python knows, such as 'latin-1' or 'cp1252', got {self.encoding!r}."
+            )
 
     def encoding_of_lines(self) -> str:
         """The encoding of a file that is read line by line."""
@@ -65,3 +64,13 @@ class CorpusOptions:
                 f"files of lines are not read in {self.encoding}: convert them to UTF-8 first (iconv -t utf-8)."
             )
         return encoding
+
+
+def text_encoding(name: str) -> str | None:
+    """Python's name of an encoding, or None where it knows none of that name, or one that is not of text (hex)."""
+    try:
+        encoding = codecs.lookup(name).name
+        bytes(4).decode(encoding)
+    except (LookupError, ValueError):
+        return None
+    return None if encoding in NAME_ENCODINGS else encoding
