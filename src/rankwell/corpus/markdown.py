@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-FRONT_TITLE = re.compile(r"^title:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
-HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+FRONT_TITLE = re.compile(r"^title:(.+)$", re.MULTILINE)
+HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+)$", re.MULTILINE)
 UNDERLINED = re.compile(r"^(?![ \t]*$)(.+)\n {0,3}=+[ \t]*$", re.MULTILINE)
 LINK_TARGET = re.compile(r"\]\([^()\s]*(?:\s+\"[^\"]*\")?\)")
 LINK_DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*\S+.*$", re.MULTILINE)
@@ -23,12 +23,18 @@ def split_markdown(text: str) -> tuple[str, str]:
     if front is not None:
         text = text[front.end() :]
         named = FRONT_TITLE.search(front[1])
-        title = named[1].strip("\"'") if named else ""
+        title = named[1].strip().strip("\"'") if named else ""
     body = LINK_DEFINITION.sub("", LINK_TARGET.sub("] ", text))
     if not title:
         found = [match for match in (HEADING.search(body), UNDERLINED.search(body)) if match is not None]
         if found:
             first = min(found, key=lambda match: match.start())
-            title = first[1].strip()
+            title = _without_closing_marks(first[1].strip())
             body = body[: first.start()] + body[first.end() :]
     return title, body
+
+
+def _without_closing_marks(heading: str) -> str:
+    """`A title ##` is `A title`, but `C#` stays."""
+    text = heading.rstrip("#")
+    return heading if text and not text[-1].isspace() else text.rstrip()

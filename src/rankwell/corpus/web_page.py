@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 import re
+from collections import Counter
 from html.parser import HTMLParser
 
+from rankwell.corpus.options import WIDE_ENCODINGS, text_encoding
 from rankwell.errors import DataError
 
 UNSEEN = frozenset(("script", "style", "template", "noscript", "svg"))
@@ -18,6 +19,7 @@ INLINE = frozenset(
     )
 )
 CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,4}=\s{0,4}[\"']?\s{0,4}([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+UNFINISHED = re.compile(r"<[A-Za-z/!?]")
 
 
 def declared_encoding(head: bytes) -> str | None:
@@ -25,17 +27,18 @@ def declared_encoding(head: bytes) -> str | None:
     found = CHARSET.search(head)
     if found is None:
         return None
-    try:
-        return codecs.lookup(found[1].decode("ascii")).name
-    except LookupError:
-        return None
+    encoding = text_encoding(found[1].decode("ascii"))
+    # Its name could not have been read in one of these: browsers, too, take such a page for UTF-8.
+    return "utf-8" if encoding is not None and encoding.startswith(WIDE_ENCODINGS) else encoding
 
 
 def split_page(text: str) -> tuple[str, str]:
     """Title and text of a page; what is not closed ends with the page."""
     page = _Page()
+    # A tag behind the last > has no end: a page of such would have the parser look for it again and again.
+    unfinished = UNFINISHED.search(text, text.rfind(">") + 1)
     try:
-        page.feed(text)
+        page.feed(text if unfinished is None else text[: unfinished.start()])
         page.close()
     except AssertionError as cause:
         raise DataError(f"the page is not HTML ({cause})") from cause
@@ -48,6 +51,7 @@ class _Page(HTMLParser):
         self.title: list[str] = []
         self.text: list[str] = []
         self._unseen: list[str] = []
+        self._n_unseen: Counter[str] = Counter()
         self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -55,6 +59,7 @@ class _Page(HTMLParser):
         self._in_title = tag == "title" and not self.title and not self._unseen
         if tag in UNSEEN:
             self._unseen.append(tag)
+            self._n_unseen[tag] += 1
         if tag not in INLINE:
             self.text.append("\n")
 
@@ -64,9 +69,12 @@ class _Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         self._in_title = False
-        if tag in self._unseen:
+        if self._n_unseen[tag]:
             # What stands inside and was not closed ends with it.
-            del self._unseen[self._unseen.index(tag) :]
+            closed = ""
+            while closed != tag:
+                closed = self._unseen.pop()
+                self._n_unseen[closed] -= 1
         if tag not in INLINE:
             self.text.append("\n")
 
