@@ -6,7 +6,7 @@ import pytest
 
 from rankwell.corpus.document import Place
 from rankwell.errors import DataError, ParameterError
-from rankwell.index.schema import Schema
+from rankwell.index.schema import MOST_STREAMS, Schema
 
 
 def test_names_are_numbered_in_the_order_they_come():
@@ -37,6 +37,20 @@ def test_a_name_twice(streams, statics):
         Schema(streams, statics)
 
 
-def test_an_empty_name():
-    with pytest.raises(ParameterError, match="one character or more, got ''"):
-        Schema().stream_number("")
+@pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m", "\ud800", "a\u2028b", "x" * 257, 7, None, ("a",)])
+def test_what_is_no_name(name):
+    with pytest.raises(ParameterError, match="the name of a field must be a text of 1 to 256 characters, none of them"):
+        Schema([name])
+    with pytest.raises(DataError, match=r"corpus, line 3, the name of a field must be a text of 1 to 256 characters"):
+        Schema().static_number(name, Place("corpus", 3))
+
+
+def test_documents_with_names_of_their_own():
+    schema = Schema()
+    for number in range(MOST_STREAMS):
+        schema.stream_number(f"stream {number}")
+    with pytest.raises(
+        DataError, match=r"corpus, line 257, field 'one more' is one too many: an index has at most 256"
+    ):
+        schema.stream_number("one more", Place("corpus", 257))
+    assert (schema.n_streams, schema.static_number("a number")) == (MOST_STREAMS, 0)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from rankwell.corpus.document import control_character, shown
 from rankwell.errors import DataError, ParameterError
+
+# A term has a posting list for each stream, and a document a number for each static, also where they are empty: where
+# documents have names of their own for their fields, an index would be large and slow beyond use.
+MOST_STREAMS = 256
+MOST_STATICS = 1024
+LONGEST_NAME = 256
 
 
 class Schema:
@@ -70,18 +77,30 @@ class Schema:
     def _add(self, name: str, place: object, names: list[str], numbers: dict[str, int]) -> int:
         """Number a new name, if it is not known as the other kind of field."""
         is_stream = names is self.streams
+        where = "" if place is None else f"{place}, "
         if name in (self._static_numbers if is_stream else self._stream_numbers):
             kinds = ("a text", "numbers") if is_stream else ("a number", "texts")
-            where = "" if place is None else f"{place}, "
             raise DataError(
                 f"{where}field {name!r} holds {kinds[0]}, but other documents have {kinds[1]} there. Give the field "
                 f"one kind of value in all documents, or give it another name in these."
             )
-        return self._append(name, names, numbers)
+        try:
+            return self._append(name, names, numbers)
+        except ParameterError as cause:
+            raise DataError(f"{where}{cause}") from cause
 
     def _append(self, name: str, names: list[str], numbers: dict[str, int]) -> int:
-        if not isinstance(name, str) or not name:
-            raise ParameterError(f"the name of a field must be a text of one character or more, got {name!r}.")
+        if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or control_character(name) is not None:
+            raise ParameterError(
+                f"the name of a field must be a text of 1 to {LONGEST_NAME} characters, none of them a control "
+                f"character or line break, got {shown(name)}. Give the field another name."
+            )
+        most = MOST_STREAMS if names is self.streams else MOST_STATICS
+        if len(names) == most:
+            raise ParameterError(
+                f"field {name!r} is one too many: an index has at most {MOST_STREAMS:,} streams and {MOST_STATICS:,} "
+                f"statics. Put such values into one field, or leave them out (ignored)."
+            )
         if name in self._stream_numbers or name in self._static_numbers:
             raise ParameterError(f"field {name!r} is named twice. A field is one stream or one static.")
         numbers[name] = len(names)
