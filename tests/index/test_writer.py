@@ -7,6 +7,7 @@ from tests.index.fragile_storage import CountingStorage
 from tests.index.model import content_of, expected_content
 
 from rankwell import DataError, FileFormatError, IndexLockedError, ParameterError, RankwellError
+from rankwell.corpus.document import Document, Place
 from rankwell.index.analysis import Analysis
 from rankwell.index.checking import check_index
 from rankwell.index.reader import Index
@@ -332,6 +333,17 @@ def test_ids_are_asked_for_as_texts_or_integers(path: Path) -> None:
 def test_what_is_no_document(path: Path, wrong: list[object]) -> None:
     with IndexWriter(path) as writer, pytest.raises(DataError, match="document 1 of those added: a document is a"):
         writer.add(wrong)
+
+
+@pytest.mark.parametrize("name", ["a\nb.jsonl", "\udcff.jsonl"])
+def test_places_with_odd_names_are_remembered(path: Path, name: str) -> None:
+    documents = [Document(f"d{number % 3}", {"body": "a word"}, place=Place(name, number)) for number in range(1, 5)]
+    with IndexWriter(path, memory_bytes=1) as writer:
+        for document in documents[:-1]:
+            writer.add([document])
+        with pytest.raises(DataError) as raised:
+            writer.add(documents[-1:])
+    assert str(raised.value).startswith(f"{name}, line 4: id 'd1' is there already, at {name}, line 1.")
 
 
 def test_a_full_builder_is_written_out_before_the_commit(path: Path) -> None:

@@ -6,6 +6,7 @@ generation before or the one after. Files that no manifest names any more are re
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -188,13 +189,13 @@ class IndexWriter:
                 self._replace(older, old_doc, places[new_doc])
             if not is_last:
                 # Places of documents are needed for a message only, so they wait on disk and not in memory.
-                write_file(self._storage, self.path / places_name(new.entry.name), "\n".join(places).encode())
+                write_file(self._storage, self.path / places_name(new.entry.name), json.dumps(places).encode())
         self._index.segments.append(new)
 
     def _replace(self, older: WorkingSegment, old_doc: int, place: str) -> None:
         document_id = older.segment.id_of(old_doc)
         if older.is_new:
-            first = (self.path / places_name(older.entry.name)).read_text().split("\n")[old_doc]
+            first = json.loads((self.path / places_name(older.entry.name)).read_bytes())[old_doc]
             raise DataError(
                 f"{place}: id {document_id!r} is there already, at {first}. Ids must be unique: leave one of the two "
                 f"out, or give it another id."
