@@ -3,7 +3,7 @@
 Reuters-21578, 20 times over, title and body; no stems, no stop words. A query's 1 to 8 different words are drawn from
 one document of the collection, so that common and rare ones mix as they do in text; any word counts. One thread. Ours
 is timed from the query's text to the numbers of the documents, each query by itself, on a merged index and on the
-segments as they were written. tantivy gets the same words (cut beforehand) in one segment, and is timed from the text
+five segments it was written in. tantivy gets the same words (cut beforehand) in one segment, and is timed from the text
 to its hits; bm25s gets the words' numbers, all queries in one call, which is faster for it.
 
 Before anything is timed, the answers are compared. bm25s has the same scores up to its float32. tantivy keeps lengths
@@ -14,6 +14,7 @@ documents whose scores are that close.
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import tempfile
 from collections import Counter
@@ -32,6 +33,7 @@ from rankwell.index.reader import Index
 from rankwell.index.writer import IndexWriter
 
 COPIES = 20
+SEGMENTS = 5
 LENGTHS = range(1, 9)
 MODEL = BM25(k1=1.2, b=0.75)
 SHARE_OF_TANTIVY = 0.7
@@ -102,10 +104,12 @@ def draw_queries(documents: Sequence[Sequence[str]], n_each: int) -> list[list[s
 
 
 def _build(collection: Collection, folder: str) -> tuple[Index, Index]:
-    """The index as it was written, and merged to one segment."""
+    """The index as it was written, in `SEGMENTS` commits, and merged to one segment."""
+    documents, n_docs = collection.documents(), len(collection.fields) * collection.copies
     with IndexWriter(folder, analysis=Analysis()) as writer:
-        writer.add(collection.documents())
-        writer.commit()
+        for _ in range(SEGMENTS):
+            writer.add(itertools.islice(documents, -(-n_docs // SEGMENTS)))
+            writer.commit()
     several = Index.open(folder)
     with IndexWriter(folder) as writer:
         writer.merge()
@@ -197,21 +201,17 @@ def _check_tantivy(
 
 
 def _time(bench: Benchmark, one: Index, several: Index, rivals: _Rivals, queries: list[list[str]], k: int) -> None:
-    texts, repeat = [" ".join(query) for query in queries], 2 if bench.quick else 5
-    speeds: dict[str, float] = {}
-
-    def timed(name: str, answer: Callable[[], Any]) -> None:
-        speeds[name] = len(queries) / bench.time(f"{name}, top {k:,}", answer, repeat=repeat).minimum
-
-    timed("rankwell", lambda: [one.search(text, k=k, model=MODEL).docs for text in texts])
-    if rivals.bm25s is not None:
-        numbers, kept = rivals.numbers(queries), min(k, rivals.n_docs)
-        timed(bm25s_search.NAME, lambda: rivals.bm25s.search(numbers, kept))
-    if rivals.tantivy is not None:
-        timed(tantivy_search.NAME, lambda: [rivals.tantivy.search(text, k) for text in texts])
-    timed("rankwell, segments as written", lambda: [several.search(text, k=k, model=MODEL).docs for text in texts])
-    timed("rankwell without pruning", lambda: [one.search(text, k=k, model=MODEL, prune=False).docs for text in texts])
+    """Time queries of one length after the other, all engines in turn, so that each meets the same machine."""
+    each, seconds = len(queries) // len(LENGTHS), dict[str, list[float]]()
+    for place, n_words in enumerate(LENGTHS):
+        own = queries[place * each : (place + 1) * each]
+        for engine, answer in _engines(one, several, rivals, own, k).items():
+            name = f"{engine}, top {k:,}, {n_words} words"
+            timing = bench.time(name, answer, repeat=2 if bench.quick else 7)
+            seconds.setdefault(engine, []).append(timing.minimum)
+    speeds = {engine: len(queries) / sum(times) for engine, times in seconds.items()}
     size = f"top {k:,} of {one.n_docs:,} documents"
+    by_length = ", ".join(f"{time / each * 1e6:.0f}" for time in seconds["rankwell"])
     for rival, share in ((bm25s_search.NAME, 1.0), (tantivy_search.NAME, SHARE_OF_TANTIVY)):
         bench.record(
             f"{size}, beside {rival}",
@@ -221,33 +221,29 @@ def _time(bench: Benchmark, one: Index, several: Index, rivals: _Rivals, queries
             better="higher",
             rival=rival,
             rival_value=speeds.get(rival),
-            note=f"{len(queries)} queries of 1 to 8 words; target {share:g} x {rival}",
+            note=f"{len(queries)} queries; target {share:g} x {rival}; a query of 1 to 8 words: {by_length} µs",
         )
     bench.record(
         f"{size}, {len(several.segments)} segments",
-        value=speeds["rankwell, segments as written"],
+        value=speeds["rankwell, segments"],
         unit="queries/s",
         better="higher",
-        note=f"without pruning, one segment: {speeds['rankwell without pruning']:.0f}",
     )
-    _record_lengths(bench, one, texts, k)
+    bench.record(f"{size}, without pruning", value=speeds["rankwell, no pruning"], unit="queries/s", better="higher")
 
 
-def _record_lengths(bench: Benchmark, one: Index, texts: list[str], k: int) -> None:
-    """The time of a query by its number of words."""
-    each = len(texts) // len(LENGTHS)
-    by_length = []
-    for place, n_words in enumerate(LENGTHS):
-        own = texts[place * each : (place + 1) * each]
-        timing = bench.time(
-            f"rankwell, {n_words} words, top {k:,}",
-            lambda own=own: [one.search(text, k=k, model=MODEL).docs for text in own],
-            repeat=3,
-        )
-        by_length.append(f"{timing.minimum / len(own) * 1e6:.0f}")
-    bench.record(
-        f"a query of 8 words, top {k:,}",
-        value=float(by_length[-1]),
-        unit="µs",
-        note=f"of 1 to 8 words: {', '.join(by_length)} µs",
-    )
+def _engines(
+    one: Index, several: Index, rivals: _Rivals, queries: list[list[str]], k: int
+) -> dict[str, Callable[[], Any]]:
+    """What answers the queries, by name."""
+    texts, numbers, kept = [" ".join(query) for query in queries], rivals.numbers(queries), min(k, rivals.n_docs)
+
+    def ours(index: Index, prune: bool = True) -> Callable[[], Any]:
+        return lambda: [index.search(text, k=k, model=MODEL, prune=prune).docs for text in texts]
+
+    engines = {"rankwell": ours(one)}
+    if rivals.bm25s is not None:
+        engines[bm25s_search.NAME] = lambda: rivals.bm25s.search(numbers, kept)
+    if rivals.tantivy is not None:
+        engines[tantivy_search.NAME] = lambda: [rivals.tantivy.search(text, k) for text in texts]
+    return engines | {"rankwell, segments": ours(several), "rankwell, no pruning": ours(one, prune=False)}
