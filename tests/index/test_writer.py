@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from rankwell import DataError, FileFormatError, IndexLockedError, ParameterErro
 from rankwell.corpus.document import Document, Place
 from rankwell.index.analysis import Analysis
 from rankwell.index.checking import check_index
+from rankwell.index.lock import LOCK_NAME
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
 from rankwell.index.writer import IndexWriter
@@ -149,13 +152,29 @@ def test_one_writer_at_a_time_and_readers_do_not_wait(path: Path) -> None:
     with IndexWriter(path) as writer:
         writer.add([CAT])
         writer.commit()
-        with pytest.raises(IndexLockedError, match=r"another writer \(process \d+\) is at work"):
+        with pytest.raises(IndexLockedError, match=r"this process has another writer open .*close that one first"):
+            IndexWriter(path)
+        (path / LOCK_NAME).write_text("1\n")
+        with pytest.raises(IndexLockedError, match=r"another writer \(process 1\) is at work"):
             IndexWriter(path)
         assert Index.open(path).n_docs == 1
     with IndexWriter(path) as writer:
         writer.close()
         with pytest.raises(RankwellError, match="closed"):
             writer.add([DOG])
+
+
+def test_a_lock_needs_no_room_on_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", no_room)
+    with IndexWriter(path) as writer:
+        with pytest.raises(IndexLockedError, match="another writer is at work"):
+            IndexWriter(path)
+        writer.add([CAT])
+        writer.commit()
+    assert ids(path) == {"cat"}
 
 
 def test_a_reader_keeps_its_generation(path: Path) -> None:
@@ -201,6 +220,8 @@ def test_deleting_everything_leaves_an_empty_index_that_takes_documents(path: Pa
         assert writer.delete(["cat", "dog"]) == 2
         writer.commit()
         assert Index.open(path).segments == ()
+        with pytest.raises(DataError, match="no document number 0: the index has no documents"):
+            Index.open(path).id_of(0)
         writer.merge()
         writer.add([COW])
         writer.commit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from pathlib import Path
@@ -21,14 +22,20 @@ class WriterLock:
         except BlockingIOError as cause:
             holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip()
             os.close(self._descriptor)
+            if holder == str(os.getpid()):
+                raise IndexLockedError(
+                    f"this process has another writer open on {folder}. An index takes one writer at a time: close "
+                    f"that one first, or use it."
+                ) from cause
             by = f" (process {holder})" if holder.isdigit() else ""
             raise IndexLockedError(
                 f"another writer{by} is at work on {folder}. An index takes one writer at a time: wait until it has "
                 f"finished, or stop it; readers need not wait."
             ) from cause
-        # Only for the message above; the lock itself is the operating system's.
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        # Only for the message above; the lock itself is the operating system's, also on a disk that is full.
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
         """Let the next writer in. The file stays: removing it would let two writers lock two files of one name."""

@@ -133,7 +133,8 @@ class Index:
 
     def _locate(self, doc: int) -> tuple[Segment, int]:
         if not 0 <= doc < self.bases[-1]:
-            raise DataError(f"there is no document number {doc}: the index has numbers 0 to {int(self.bases[-1]) - 1}.")
+            numbers = f"numbers 0 to {int(self.bases[-1]) - 1}" if self.bases[-1] else "no documents"
+            raise DataError(f"there is no document number {doc}: the index has {numbers}.")
         number = int(np.searchsorted(self.bases, doc, side="right")) - 1
         return self.segments[number], doc - int(self.bases[number])
 
