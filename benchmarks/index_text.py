@@ -46,7 +46,7 @@ def run(bench: Benchmark) -> None:
         write_copies(one, lines, 1)
         write_copies(many, lines, COPIES)
         record_speed(bench, "Reuters", one, folder, repeat=5)
-        record_speed(bench, f"Reuters x {COPIES}", many, folder, repeat=3)
+        record_speed(bench, f"Reuters x {COPIES}", many, folder, repeat=2)
         record_memory(bench, {"Reuters": one, f"Reuters x {COPIES}": many}, small, folder)
 
 
