@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.features.random_hits import FIVE_STREAMS
 
-from rankwell.errors import ParameterError
+from rankwell.errors import DataError, ParameterError
 from rankwell.features.catalogue import BM25F, COMBINED, KINDS
 from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.features.names import parse_feature
@@ -134,5 +134,23 @@ def test_every_kind_has_a_formula_and_every_formula_is_documented():
     assert documented == catalogue
 
 
-def test_names_of_streams_with_dots_work():
-    assert len(make_feature_set("full", ("a.b", *FIVE_STREAMS)).columns(("a.b", *FIVE_STREAMS), ()).column_of) == 6
+def test_streams_and_statics_may_have_any_name():
+    streams = ("a.b", "price (EUR)", 'say "x=1;"', "100%", "k1", *FIVE_STREAMS)
+    statics = ("age = 3", "{stream}")
+    full = make_feature_set("full", streams, statics, {"b.price (EUR)": 0.5, 'weight.say "x=1;"': 2})
+    assert "bm25.price %28EUR%29(b=0.5)" in full.names
+    assert "static.age %3D 3" in full.names
+    again = FeatureSet(full.names)
+    assert again == full
+    columns = again.columns(streams, statics)
+    assert (columns.column_of[:-1] >= 0).all()
+    assert (columns.static_column >= 0).all()
+    assert columns.parameters[1, 1] == 0.5
+    assert columns.bm25f[1 + len(streams) + 2] == 2
+    more = FeatureSet([*full.names, 'x = "bm25.price %28EUR%29(b=0.5)" + 1'])
+    assert len(more) == len(full) + 1
+
+
+def test_a_stream_with_the_name_of_the_whole_document_is_refused():
+    with pytest.raises(DataError, match="a stream called 'whole'"):
+        make_feature_set("full", ("title", "whole"))

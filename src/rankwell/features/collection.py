@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankwell.errors import DataError
-from rankwell.features.hits import Hits, cell_bases
+from rankwell.features.hits import Hits, cell_bases, check_streams
 from rankwell.index.posting_arrays import posting_arrays
 from rankwell.index.query import Query
 from rankwell.index.reader import Index
@@ -52,8 +52,7 @@ class _Batch:
     def __init__(self, index: Index, queries: Sequence[Query], candidates: Sequence[np.ndarray]) -> None:
         if len(queries) != len(candidates):
             raise DataError(f"each query must have its candidates: {len(queries)} queries, {len(candidates)} lists.")
-        if not index.schema.streams:
-            raise DataError("this index has no streams: no text was ever added to it, so there is nothing to extract.")
+        check_streams(index.schema.streams)
         self.index, self.queries = index, queries
         self.streams = tuple(index.schema.streams)
         self.docs = np.concatenate([np.empty(0, np.int64), *(np.asarray(docs, np.int64) for docs in candidates)])

@@ -10,8 +10,8 @@ import numpy as np
 
 from rankwell.errors import DataError, ParameterError
 from rankwell.features.catalogue import BM25F, COMBINED, KINDS, PARAMETERS, STATIC, VERSION, in_mslr_order
-from rankwell.features.hits import WHOLE
-from rankwell.features.names import Feature, check_parameter, feature_name, parse_feature
+from rankwell.features.hits import WHOLE, check_streams
+from rankwell.features.names import Feature, check_parameter, escaped, feature_name, parse_feature
 from rankwell.kernels.evaluation_rules import Operation
 from rankwell.kernels.feature_rules import DELTA, K1, LAMBDA, MU, N_KINDS, B, FeatureColumns, Kind
 from rankwell.scoring.evaluation import pack_programs
@@ -91,6 +91,7 @@ class FeatureSet:
         """
         known = self._columns.get((streams, statics))
         if known is None:
+            check_streams(streams)
             _refuse_lacking(self.lacking(streams, statics), streams, statics)
             known = self._columns[streams, statics] = self._make_columns(streams, statics)
         return known
@@ -133,16 +134,17 @@ def make_feature_set(
     """
     if name not in SETS:
         raise ParameterError(f"a feature set is one of {', '.join(SETS)}, got {name!r}.")
+    check_streams(streams)
     chosen = _check_parameters(parameters or {}, streams)
     ordered = in_mslr_order(tuple(streams))
     names = [_stream_name(kind, stream, chosen) for kind in KINDS if KINDS[kind].of_whole for stream in ordered]
     if name == "full":
         places = [kind for kind in KINDS if not KINDS[kind].of_whole]
         names += [_stream_name(kind, stream, chosen) for kind in places for stream in ordered[:-1]]
-        names += [f"{STATIC}.{static}" for static in statics]
+        names += [f"{STATIC}.{escaped(static)}" for static in statics]
         own = {key: value for key, value in chosen.items() if key.split(".")[0] in BM25F.parameters}
         names.append(feature_name(BM25F.name, "", own))
-        names += [f"{kind}.{stream}" for kind in COMBINED for stream in ordered[:-1]]
+        names += [f"{kind}.{escaped(stream)}" for kind in COMBINED for stream in ordered[:-1]]
     return FeatureSet(names)
 
 

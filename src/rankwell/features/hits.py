@@ -8,6 +8,7 @@ frequency. Everything is flat, so that the same arrays can be copied to a device
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,6 +106,19 @@ class Hits:
         return self
 
 
+def check_streams(streams: Sequence[str]) -> None:
+    """Refuse an index without streams, and a stream that has the name of the whole document."""
+    if not streams:
+        raise DataError("this index has no streams: no text was ever added to it, so there is nothing to extract.")
+    if WHOLE in streams:
+        raise DataError(
+            f"the index has a stream called {WHOLE!r}, which is what features call all streams together. Build it "
+            "again with another name for this field."
+        )
+    if len(set(streams)) != len(streams):
+        raise DataError(f"streams must have different names, got {', '.join(streams)}.")
+
+
 _DTYPES = {
     "query_frequency": np.int32,
     "words": np.int32,
@@ -142,11 +156,7 @@ def _check_pointers(hits: Hits) -> None:
 
 
 def _check_shapes(hits: Hits) -> None:
-    if WHOLE in hits.streams or len(set(hits.streams)) != hits.n_streams or not hits.streams:
-        raise DataError(
-            f"hits: streams must have different names, at least one, and none may be {WHOLE!r} (all streams together), "
-            f"got {', '.join(hits.streams) or 'none'}."
-        )
+    check_streams(hits.streams)
     expected = cell_bases(hits.query_ptr, hits.term_ptr, hits.n_streams)
     if not np.array_equal(hits.cell_base, expected):
         raise DataError("hits: cell_base must count a cell for each candidate, term and stream of each query.")

@@ -8,7 +8,8 @@
     expression := label "=" text                             fresh = bm25.title / (1 + static.age)
 
 Settings name only what differs from the catalogue's, in the order of the alphabet. An expression reads features that
-stand before it in its set: by their names, expressions by their labels.
+stand before it in its set: by their names, expressions by their labels. In the name of a stream or static, the
+characters % ( ) = ; and " are written as % and two hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -23,6 +24,19 @@ from rankwell.features.hits import WHOLE
 
 _EXPRESSION = re.compile(r"\s*([^\s=()\"]+)\s*=\s*(.+)", re.DOTALL)
 _SETTINGS = re.compile(r"(?P<name>.*)\((?P<settings>[^()]*)\)", re.DOTALL)
+
+
+_SPECIAL = {ord(sign): f"%{ord(sign):02X}" for sign in '%()=;"'}
+_ESCAPED = re.compile(r"%([0-9A-F]{2})")
+
+
+def escaped(field: str) -> str:
+    """The name of a stream or static as feature names have it."""
+    return field.translate(_SPECIAL)
+
+
+def unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 @dataclass(frozen=True)
@@ -50,15 +64,16 @@ def parse_feature(name: str) -> Feature:
         label, text = expression.group(1), expression.group(2).strip()
         return Feature(f"{label} = {text}", label, "expression", expression=text)
     plain, settings = _split_settings(name)
-    kind, _, stream = plain.partition(".")
+    kind, _, written = plain.partition(".")
+    stream = unescaped(written)
     if kind == BM25F.name and not stream:
         return _named(BM25F.name, "", settings, BM25F.parameters)
     if kind == STATIC and stream and not settings:
-        return Feature(name, name, STATIC, stream)
+        return Feature(f"{STATIC}.{escaped(stream)}", f"{STATIC}.{escaped(stream)}", STATIC, stream)
     if stream and kind in COMBINED and stream != WHOLE and not settings:
-        text = COMBINED[kind].expression
+        text, canonical = COMBINED[kind].expression, f"{kind}.{escaped(stream)}"
         assert text is not None
-        return Feature(name, name, kind, stream, expression=text.format(stream=stream))
+        return Feature(canonical, canonical, kind, stream, expression=text.replace("{stream}", escaped(stream)))
     if stream and kind in KINDS and (KINDS[kind].of_whole or stream != WHOLE):
         return _named(kind, stream, settings, KINDS[kind].parameters)
     raise ParameterError(f"{name!r} is no feature: {_remedy(kind, stream, plain, settings)}")
@@ -67,8 +82,8 @@ def parse_feature(name: str) -> Feature:
 def feature_name(kind: str, stream: str, settings: Mapping[str, float]) -> str:
     """The canonical name: only settings that differ from the catalogue's are written."""
     changed = {name: value for name, value in sorted(settings.items()) if "." in name or value != PARAMETERS[name]}
-    inner = ";".join(f"{name}={_number(value)}" for name, value in changed.items())
-    return f"{kind}.{stream}"[: None if stream else -1] + (f"({inner})" if inner else "")
+    inner = ";".join(f"{escaped(name)}={_number(value)}" for name, value in changed.items())
+    return kind + (f".{escaped(stream)}" if stream else "") + (f"({inner})" if inner else "")
 
 
 def check_parameter(name: str, value: float) -> float:
@@ -108,7 +123,7 @@ def _split_settings(name: str) -> tuple[str, dict[str, float]]:
     for setting in match["settings"].split(";"):
         parameter, _, number = setting.partition("=")
         try:
-            settings[parameter.strip()] = float(number)
+            settings[unescaped(parameter.strip())] = float(number)
         except ValueError:
             raise ParameterError(
                 f"{name!r} is no feature: {setting!r} must be a parameter, = and a number, as in k1=0.9."
