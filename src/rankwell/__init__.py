@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
     from rankwell.data.files import read, write
     from rankwell.data.synthetic import make_ranking
+    from rankwell.features.feature_log import FeatureLog
+    from rankwell.features.feature_set import FeatureSet
+    from rankwell.features.ranked_search import RankedSearch
     from rankwell.index.reader import Index
     from rankwell.index.writer import IndexWriter
     from rankwell.metrics.evaluation import evaluate
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
 _HOME_OF = {
     "Binner": "rankwell.data.binning",
     "ImportedRanker": "rankwell.rankers.imported",
+    "FeatureLog": "rankwell.features.feature_log",
+    "FeatureSet": "rankwell.features.feature_set",
     "Index": "rankwell.index.reader",
     "IndexWriter": "rankwell.index.writer",
     "LambdaRank": "rankwell.rankers.lambdarank",
@@ -52,6 +57,7 @@ _HOME_OF = {
     "RankBoost": "rankwell.rankers.rankboost",
     "RankNet": "rankwell.rankers.ranknet",
     "RankSVM": "rankwell.rankers.ranksvm",
+    "RankedSearch": "rankwell.features.ranked_search",
     "Ranker": "rankwell.rankers.base",
     "RankingDataset": "rankwell.data.dataset",
     "compare": "rankwell.metrics.significance",
@@ -66,6 +72,8 @@ __all__ = [
     "Binner",
     "DataError",
     "DeviceError",
+    "FeatureLog",
+    "FeatureSet",
     "FileFormatError",
     "ImportedRanker",
     "Index",
@@ -80,6 +88,7 @@ __all__ = [
     "RankBoost",
     "RankNet",
     "RankSVM",
+    "RankedSearch",
     "Ranker",
     "RankingDataset",
     "RankwellError",
