@@ -196,6 +196,7 @@ def test_segments_that_lack_a_stream() -> None:
         ({"model": BM25(stream="author")}, "the index has no stream 'author'. Its streams are: 'body'"),
         ({"model": BM25F({"author": 1.0})}, "the index has no stream 'author'"),
         ({"model": BM25F(b={"author": 1.0})}, "the index has no stream 'author'"),
+        ({"model": "bm25"}, "model must be a BM25 or a BM25F, got 'bm25'"),
     ],
 )
 def test_wrong_arguments(arguments: dict, message: str) -> None:
@@ -209,6 +210,9 @@ def test_wrong_arguments(arguments: dict, message: str) -> None:
         (lambda: BM25(k1=-1), "k1 must be between 0 and 1e6, got -1"),
         (lambda: BM25(b=math.nan), "b must be between 0 and 1, got nan"),
         (lambda: BM25F({"body": 0.0}), "the weight of stream 'body' must be between 1e-9 and 1e9, got 0.0"),
+        (lambda: BM25(k1="x"), "k1 must be between 0 and 1e6, got 'x'"),
+        (lambda: BM25(b=None), "b must be between 0 and 1, got None"),
+        (lambda: BM25F(["body"]), r"weights must be a mapping of streams to numbers, got \['body'\]"),
         (lambda: BM25F({}), "weights must name a stream or more"),
         (lambda: BM25F(b={"body": 2}), "b of stream 'body' must be between 0 and 1, got 2"),
     ],

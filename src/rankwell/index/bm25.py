@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from rankwell.errors import ParameterError
 from rankwell.index.schema import Schema
+from rankwell.parameters import is_number
 
 WHOLE = -1
 
@@ -88,9 +89,10 @@ class BM25F:
 
     def __post_init__(self) -> None:
         _check_k1(self.k1)
+        if self.weights is not None and not isinstance(self.weights, Mapping):
+            raise ParameterError(f"weights must be a mapping of streams to numbers, got {self.weights!r}.")
         for stream, weight in (self.weights or {}).items():
-            if not 1e-9 <= weight <= 1e9:
-                raise ParameterError(f"the weight of stream {stream!r} must be between 1e-9 and 1e9, got {weight}.")
+            _check_between(f"the weight of stream {stream!r}", weight, "1e-9", "1e9")
         if self.weights is not None and not self.weights:
             raise ParameterError("weights must name a stream or more, got none. Leave it out to read every stream.")
         if isinstance(self.b, Mapping):
@@ -120,13 +122,17 @@ def idf(n_docs: int, doc_freq: int) -> float:
 
 
 def _check_k1(k1: float) -> None:
-    if not 0.0 <= k1 <= 1e6:
-        raise ParameterError(f"k1 must be between 0 and 1e6, got {k1}.")
+    _check_between("k1", k1, "0", "1e6")
 
 
 def _check_b(b: float, name: str) -> None:
-    if not 0.0 <= b <= 1.0:
-        raise ParameterError(f"{name} must be between 0 and 1, got {b}.")
+    _check_between(name, b, "0", "1")
+
+
+def _check_between(name: str, value: float, least: str, most: str) -> None:
+    """Limits are texts, so that the message has them as they are written here."""
+    if not is_number(value) or not float(least) <= value <= float(most):
+        raise ParameterError(f"{name} must be between {least} and {most}, got {value!r}.")
 
 
 def _stream_number(stream: str, schema: Schema) -> int:

@@ -88,6 +88,8 @@ def search(
     if k < 1:
         raise ParameterError(f"k must be 1 or more, got {k}.")
     parsed = query if isinstance(query, Query) else parse_query(query, index.analysis)
+    if model is not None and not isinstance(model, BM25 | BM25F):
+        raise ParameterError(f"model must be a BM25 or a BM25F, got {model!r}.")
     docs, scores = Selector.of(index, model or BM25()).select(parsed, min(k, max(index.n_docs, 1)), match, prune)
     return SearchResult(docs, scores, parsed, index)
 
