@@ -73,6 +73,22 @@ def test_a_broken_corpus_leaves_the_index_as_it_was(built: Path, rankwell: Comma
     assert Index.open(built).n_docs == 4
 
 
+def test_bad_documents_are_named_and_counted(corpus: Path, rankwell: Command) -> None:
+    (corpus / "bad.jsonl").write_text('{"id": "ox", "bo\n{"id": "elk", "year": "1990"}\n{"id": "dog"}\n')
+    refused = rankwell("index", "build", "docs.jsonl", "bad.jsonl", "--out", "docs.idx")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
+    skipped = rankwell(
+        "index", "build", "docs.jsonl", "bad.jsonl", "--out", "docs.idx", "--skip-bad-documents", "--quiet"
+    )
+    assert skipped.exit_code == 0
+    *named, count = skipped.stderr.splitlines()
+    assert [line.partition(" ")[0] for line in named] == ["left"] * 3
+    assert [line.partition("bad.jsonl, line ")[2][0] for line in named] == ["1", "2", "3"]
+    assert count == "3 bad documents were left out."
+    assert Index.open(corpus / "docs.idx").n_docs == 3
+    assert rankwell("index", "check", "docs.idx").exit_code == 0
+
+
 def test_add_replaces_or_refuses(built: Path, rankwell: Command) -> None:
     write_lines(built.parent / "more.jsonl", {"id": "cat", "body": "nine lives"}, {"id": "ox", "body": "an ox"})
     refused = rankwell("index", "add", "docs.idx", "more.jsonl", "--on-duplicate", "error")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow
 import pytest
 
+from rankwell.corpus.bad_documents import MOST_NAMED, BadDocuments
 from rankwell.corpus.options import CorpusOptions
 from rankwell.corpus.reading import format_of, read_corpus
 from rankwell.errors import DataError, ParameterError
@@ -88,8 +89,33 @@ def test_bad_lines_are_left_out_when_asked(tmp_path, caplog):
     path = write(tmp_path, "c.jsonl", '{"id": 1}\n{\n{"id": 2}\n\xff\n'.encode("latin-1") + b'{"id": 3}')
     with caplog.at_level(logging.WARNING, logger="rankwell"):
         assert [document.id for document in read(path, on_bad_document="skip")] == ["1", "2", "3"]
-    assert "2 bad documents were left out; the first:" in caplog.text
-    assert "line 2" in caplog.text
+    first, second, count = caplog.messages
+    assert first.startswith(f"left out: {path}, line 2, column 2: not JSON")
+    assert second.startswith(f"left out: {path}, line 4, byte 1: 0xff is not utf-8")
+    assert count == "2 bad documents were left out."
+
+
+def test_bad_documents_of_several_corpora_are_counted_together(tmp_path, caplog):
+    path = write(tmp_path, "c.jsonl", '{"id": 1}\n{\n')
+    together = BadDocuments("skip")
+    with caplog.at_level(logging.WARNING, logger="rankwell"):
+        read(path, on_bad_document=together)
+        read(path, on_bad_document=together)
+        assert len(caplog.messages) == 2
+        together.report()
+        together.report()
+    assert (together.count, caplog.messages[2:]) == (2, ["2 bad documents were left out."])
+
+
+def test_not_every_one_of_very_many_bad_documents_is_named(tmp_path, caplog):
+    path = write(tmp_path, "c.jsonl", "{\n" * (MOST_NAMED + 50))
+    with caplog.at_level(logging.WARNING, logger="rankwell"):
+        assert read(path, on_bad_document="skip") == []
+    assert sum(message.startswith("left out: ") for message in caplog.messages) == MOST_NAMED
+    assert caplog.messages[MOST_NAMED:] == [
+        "further bad documents are left out and counted, but not named.",
+        f"{MOST_NAMED + 50} bad documents were left out.",
+    ]
 
 
 def test_bytes_that_are_not_utf8(tmp_path):

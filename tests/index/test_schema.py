@@ -45,6 +45,16 @@ def test_what_is_no_name(name):
         Schema().static_number(name, Place("corpus", 3))
 
 
+def test_where_one_name_is_refused_no_other_stays():
+    schema = Schema(["title"], ["year"])
+    assert schema.number_fields(["title", "body"], ["year", "rank"]) == ([0, 1], [0, 1])
+    before = schema.copy()
+    with pytest.raises(DataError, match="corpus, line 3, field 'title' holds a number"):
+        schema.number_fields(["url", "body"], ["age", "title"], Place("corpus", 3))
+    assert schema == before
+    assert schema.number_fields(["age"], ["url"]) == ([2], [2])
+
+
 def test_documents_with_names_of_their_own():
     schema = Schema()
     for number in range(MOST_STREAMS):

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,63 @@ def test_an_id_that_the_index_has_replaces_the_old_document(path: Path) -> None:
     index = Index.open(path)
     assert content_of(index) == expected_content([DOG, COW, CAT | {"body": "nine lives"}])
     assert index.stored(index.find("cat"))["body"] == "nine lives"
+
+
+BAD = [
+    {"body": "no id"},
+    CAT | {"body": "a second cat"},
+    {"id": "ox", "new": "a field that must not stay", "year": "of the ox"},
+    {"id": "emu", "also new": 1, "body": 7},
+    {"id": "elk", "a\nb": "x"},
+    {"id": "eel", "body": ["x", 1]},
+]
+REASONS = [
+    "document 1 of those added: the field 'id' is missing",
+    "document 2 of those added: id 'cat' is there already, at document 1 of those added",
+    "document 3 of those added, field 'year' holds a text, but other documents have numbers",
+    "document 4 of those added, field 'body' holds a number, but other documents have texts",
+    "document 5 of those added, the name of a field must be a text",
+    "document 6 of those added, field 'body': a field holds a text",
+]
+
+
+@pytest.mark.parametrize("is_flushed", [False, True])
+def test_bad_documents_are_left_out_when_asked(path: Path, is_flushed: bool, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="rankwell"), IndexWriter(path, on_bad_document="skip") as writer:
+        writer.add([CAT])
+        if is_flushed:
+            writer.delete([])
+        writer.add([*BAD, DOG])
+        writer.commit()
+    index = Index.open(path)
+    assert content_of(index) == expected_content([CAT, DOG])
+    assert index.schema == Schema(["title", "body"], ["year"])
+    assert (index.n_docs, check_index(path).problems) == (2, [])
+    *named, count = caplog.messages
+    # Not in their order: an id that is on disk already is found when the rest is written.
+    for message, reason in zip(sorted(named), REASONS, strict=True):
+        assert message.startswith(f"left out: {reason}")
+    assert count == "6 bad documents were left out."
+
+
+def test_a_document_that_would_replace_another_can_be_left_out(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with IndexWriter(path, on_duplicate="error", on_bad_document="skip") as writer:
+        writer.add([CAT])
+        writer.commit()
+        writer.add([CAT | {"body": "nine lives"}, DOG])
+        writer.commit()
+    assert content_of(Index.open(path)) == expected_content([CAT, DOG])
+    assert "document 1 of those added: the index" in caplog.text
+    assert "1 bad document was left out." in caplog.text
+
+
+def test_what_a_source_of_documents_raises_is_never_skipped(path: Path) -> None:
+    def documents() -> Iterator[dict[str, object]]:
+        yield CAT
+        raise DataError("the source is broken")
+
+    with IndexWriter(path, on_bad_document="skip") as writer, pytest.raises(DataError, match="the source is broken"):
+        writer.add(documents())
 
 
 def test_or_is_an_error_that_names_the_id(path: Path) -> None:
@@ -312,7 +371,11 @@ def test_files_of_others_inside_an_index_are_left_alone(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"on_duplicate": "skip"}, "'replace' or 'error', got 'skip'"), ({"max_segments": 0}, "1 or more, got 0")],
+    [
+        ({"on_duplicate": "skip"}, "'replace' or 'error', got 'skip'"),
+        ({"max_segments": 0}, "1 or more, got 0"),
+        ({"on_bad_document": "drop"}, "'error' or 'skip', got 'drop'"),
+    ],
 )
 def test_wrong_parameters(path: Path, settings: dict[str, object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):

@@ -12,6 +12,7 @@ import typer
 from rankwell.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from rankwell.corpus.bad_documents import BadDocuments
     from rankwell.corpus.document import Document
     from rankwell.index.writer import IndexWriter
 
@@ -60,7 +61,10 @@ EncodingOption = Annotated[
     typer.Option("--encoding", metavar="NAME", help="The encoding of the text; UTF-8 without it.", show_default=False),
 ]
 SkipDocumentsOption = Annotated[
-    bool, typer.Option("--skip-bad-documents", help="Leave out documents that cannot be read, and say how many.")
+    bool,
+    typer.Option(
+        "--skip-bad-documents", help="Leave bad documents out: each is named, and at the end they are counted."
+    ),
 ]
 
 
@@ -73,7 +77,7 @@ def read_documents(
     statics: str | None,
     ignore: str | None,
     encoding: str | None,
-    skip_bad_documents: bool,
+    bad_documents: BadDocuments,
 ) -> Iterator[list[Document]]:
     """The corpus in batches. The first is read at once, so that a wrong path is told before anything is made."""
     from rankwell.corpus.options import CorpusOptions
@@ -86,7 +90,7 @@ def read_documents(
         statics=names_of(statics),
         ignored=names_of(ignore),
         encoding=encoding,
-        on_bad_document="skip" if skip_bad_documents else "error",
+        on_bad_document=bad_documents,
     )
     batches = iter(read_corpus(corpus, options))
     first = next(batches, [])
@@ -98,8 +102,17 @@ def names_of(text: str | None) -> tuple[str, ...]:
     return () if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def add_all(writer: IndexWriter, batches: Iterable[list[Document]], *, quiet: bool) -> int:
-    """Add and commit; returns how many documents came."""
+def bad_documents_of(skip: bool) -> BadDocuments:
+    """What becomes of bad documents in a command that reads and indexes them."""
+    from rankwell.corpus.bad_documents import BadDocuments
+
+    return BadDocuments("skip" if skip else "error")
+
+
+def add_all(
+    writer: IndexWriter, batches: Iterable[list[Document]], bad_documents: BadDocuments, *, quiet: bool
+) -> None:
+    """Add all documents and commit."""
     n_docs = 0
     with progress_bar("indexing", quiet=quiet) as bar:
         for batch in batches:
@@ -108,4 +121,4 @@ def add_all(writer: IndexWriter, batches: Iterable[list[Document]], *, quiet: bo
             bar.describe(f"indexing: {n_docs:,} documents")
         bar.describe(f"writing {n_docs:,} documents")
         writer.commit()
-    return n_docs
+    bad_documents.report()

@@ -18,6 +18,7 @@ from rankwell.cli.corpus import (
     SkipDocumentsOption,
     StaticsOption,
     add_all,
+    bad_documents_of,
     names_of,
     read_documents,
 )
@@ -88,6 +89,7 @@ def build(
     words = stop_words if stop_words is None or "," not in stop_words else names_of(stop_words)
     analysis = Analysis(stemmer=stemmer, stop_words=words)
     schema = Schema(names_of(streams), names_of(statics))
+    bad_documents = bad_documents_of(skip_bad_documents)
     batches = read_documents(
         corpus,
         format=format,
@@ -96,10 +98,17 @@ def build(
         statics=statics,
         ignore=ignore,
         encoding=encoding,
-        skip_bad_documents=skip_bad_documents,
+        bad_documents=bad_documents,
     )
-    with IndexWriter(out, schema=schema, analysis=analysis, overwrite=overwrite, memory_bytes=memory * 2**20) as writer:
-        add_all(writer, batches, quiet=quiet)
+    with IndexWriter(
+        out,
+        schema=schema,
+        analysis=analysis,
+        on_bad_document=bad_documents,
+        overwrite=overwrite,
+        memory_bytes=memory * 2**20,
+    ) as writer:
+        add_all(writer, batches, bad_documents, quiet=quiet)
     describe_index(out, as_json=as_json)
 
 
@@ -128,6 +137,7 @@ def add(
 
     show_log(quiet=quiet)
     read_manifest(index)
+    bad_documents = bad_documents_of(skip_bad_documents)
     batches = read_documents(
         corpus,
         format=format,
@@ -136,10 +146,12 @@ def add(
         statics=statics,
         ignore=ignore,
         encoding=encoding,
-        skip_bad_documents=skip_bad_documents,
+        bad_documents=bad_documents,
     )
-    with IndexWriter(index, on_duplicate=on_duplicate, memory_bytes=memory * 2**20) as writer:
-        add_all(writer, batches, quiet=quiet)
+    with IndexWriter(
+        index, on_duplicate=on_duplicate, on_bad_document=bad_documents, memory_bytes=memory * 2**20
+    ) as writer:
+        add_all(writer, batches, bad_documents, quiet=quiet)
     describe_index(index, as_json=as_json)
 
 

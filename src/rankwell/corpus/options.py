@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
+from rankwell.corpus.bad_documents import BadDocuments
 from rankwell.errors import ParameterError
 
 LONGEST_DOCUMENT = 2**26
@@ -34,7 +35,9 @@ class CorpusOptions:
         Of the text; None: UTF-8, and for HTML what the page says.
     longest_document : int
         A line, or a file that is one document, may have so many bytes.
-    on_bad_document : "error" or "skip"
+    on_bad_document : "error", "skip" or BadDocuments
+        The first bad document is a DataError, or each is logged with its place and left out. A `BadDocuments` can be
+        shared with an `IndexWriter`; whoever made it reports how many there were.
     """
 
     format: str | None = None
@@ -44,11 +47,10 @@ class CorpusOptions:
     ignored: tuple[str, ...] = ()
     encoding: str | None = None
     longest_document: int = LONGEST_DOCUMENT
-    on_bad_document: str = "error"
+    on_bad_document: str | BadDocuments = "error"
 
     def __post_init__(self) -> None:
-        if self.on_bad_document not in ("error", "skip"):
-            raise ParameterError(f"on_bad_document must be 'error' or 'skip', got {self.on_bad_document!r}.")
+        BadDocuments.of(self.on_bad_document)
         if self.longest_document < 1:
             raise ParameterError(f"longest_document must be at least 1, got {self.longest_document}.")
         if self.encoding is not None and text_encoding(self.encoding) is None:

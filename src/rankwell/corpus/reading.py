@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from rankwell.corpus.bad_documents import BadDocuments
 from rankwell.corpus.document import Document
 from rankwell.corpus.json_lines import read_json_lines
 from rankwell.corpus.options import CorpusOptions
@@ -21,8 +22,8 @@ from rankwell.errors import DataError, ParameterError
 
 logger = logging.getLogger("rankwell")
 
-BadDocument = Callable[[DataError], None]
-Reader = Callable[[ByteStream, str, CorpusOptions, BadDocument], Iterator[list[Document]]]
+OnBad = Callable[[DataError], None]
+Reader = Callable[[ByteStream, str, CorpusOptions, OnBad], Iterator[list[Document]]]
 
 READERS: dict[str, Reader] = {
     "jsonl": read_json_lines,
@@ -53,18 +54,18 @@ def read_corpus(
         Files, folders, or ``-`` for standard input.
     options : CorpusOptions
 
-    A bad document is a DataError that names the place, or is left out and counted (``on_bad_document``); files that
-    cannot be read to their end are always errors.
+    A bad document is a DataError that names the place, or is named, left out and counted (``on_bad_document``); files
+    that cannot be read to their end are always errors.
     """
     options = options or CorpusOptions()
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise ParameterError("a corpus needs at least one file or folder.")
-    skipped = _Skipped(options)
+    bad_documents = BadDocuments.of(options.on_bad_document)
     batch: list[Document] = []
     n_characters = 0
     for path, name in _files([os.fspath(path) for path in given], options):
-        for documents in _read_file(path, name, options, skipped.add):
+        for documents in _read_file(path, name, options, bad_documents.add):
             batch += documents
             n_characters += sum(len(text) for document in documents for text in document.texts.values())
             if n_characters >= BATCH_CHARACTERS or len(batch) >= BATCH_DOCUMENTS:
@@ -72,26 +73,8 @@ def read_corpus(
                 batch, n_characters = [], 0
     if batch:
         yield batch
-    skipped.report()
-
-
-class _Skipped:
-    """Bad documents: raised, or left out and counted."""
-
-    def __init__(self, options: CorpusOptions) -> None:
-        self._is_error = options.on_bad_document == "error"
-        self._first: DataError | None = None
-        self._count = 0
-
-    def add(self, error: DataError) -> None:
-        if self._is_error:
-            raise DataError(f"{error} (on_bad_document='skip' leaves bad documents out.)") from error
-        self._first = self._first or error
-        self._count += 1
-
-    def report(self) -> None:
-        if self._count:
-            logger.warning("%d bad documents were left out; the first: %s", self._count, self._first)
+    if bad_documents is not options.on_bad_document:
+        bad_documents.report()
 
 
 def _files(paths: list[str], options: CorpusOptions) -> Iterator[tuple[str, str]]:
@@ -138,7 +121,7 @@ def _walk(folder: str) -> Iterator[str]:
             yield entry.path
 
 
-def _read_file(path: str, name: str, options: CorpusOptions, on_bad: BadDocument) -> Iterator[list[Document]]:
+def _read_file(path: str, name: str, options: CorpusOptions, on_bad: OnBad) -> Iterator[list[Document]]:
     kind = options.format or format_of(path)
     if kind is None:
         raise DataError(

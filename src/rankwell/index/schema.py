@@ -55,6 +55,26 @@ class Schema:
         number = self._static_numbers.get(name)
         return self._add(name, place, self.statics, self._static_numbers) if number is None else number
 
+    def number_fields(
+        self, streams: Iterable[str], statics: Iterable[str], place: object = None
+    ) -> tuple[list[int], list[int]]:
+        """The numbers of a document's streams and statics. Where one name is refused, none of the new ones stays."""
+        n_streams, n_statics = self.n_streams, self.n_statics
+        try:
+            return (
+                [self.stream_number(name, place) for name in streams],
+                [self.static_number(name, place) for name in statics],
+            )
+        except DataError:
+            for names, numbers, n_known in (
+                (self.streams, self._stream_numbers, n_streams),
+                (self.statics, self._static_numbers, n_statics),
+            ):
+                for name in names[n_known:]:
+                    del numbers[name]
+                del names[n_known:]
+            raise
+
     def to_json(self) -> dict[str, list[str]]:
         """What an index records, as a dictionary of JSON values."""
         return {"streams": list(self.streams), "statics": list(self.statics)}

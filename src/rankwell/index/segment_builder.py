@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
@@ -92,13 +92,19 @@ class SegmentBuilder:
         """Where the document of that id came from, or None where there is none."""
         return self._places.get(document_id)
 
-    def add(self, documents: Iterable[Document]) -> None:
+    def add(self, documents: Iterable[Document], on_bad: Callable[[DataError], None] | None = None) -> None:
         """Take in documents; they get the next document numbers in their order.
 
-        The first bad one raises a DataError; those before it have been taken in.
+        The first bad one raises a DataError, and those before it have been taken in; or `on_bad` is called for each,
+        and they leave nothing behind.
         """
         for document in documents:
-            self._add(document)
+            try:
+                self._add(document)
+            except DataError as error:
+                if on_bad is None:
+                    raise
+                on_bad(error)
             if self._batch.n_bytes >= BATCH_BYTES:
                 self._send_batch()
 
@@ -142,8 +148,7 @@ class SegmentBuilder:
                 f"the two out, or give it another id."
             )
         # Names first: what they may raise must leave nothing behind.
-        streams = [self.schema.stream_number(name, document.place) for name in document.texts]
-        statics = [self.schema.static_number(name, document.place) for name in document.numbers]
+        streams, statics = self.schema.number_fields(document.texts, document.numbers, document.place)
         doc = len(self._places)
         for stream, text in zip(streams, document.texts.values(), strict=True):
             self._batch.add(text, doc, stream)

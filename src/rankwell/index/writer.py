@@ -10,10 +10,12 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from rankwell.corpus.bad_documents import BadDocuments
 from rankwell.corpus.document import Document, Place, document_of, shown
 from rankwell.errors import DataError, ParameterError, RankwellError
 from rankwell.index.analysis import Analysis
@@ -47,6 +49,9 @@ class IndexWriter:
     on_duplicate : "replace" or "error"
         What becomes of a document whose id the index has: it takes the old one's place at the next commit, or it is a
         DataError. The same id twice between two commits is always a DataError, unless the first was deleted.
+    on_bad_document : "error", "skip" or BadDocuments
+        What becomes of a document that cannot be added, those that ``on_duplicate`` makes errors included: a DataError,
+        or it is logged with its place and left out, and a commit logs how many there were.
     overwrite : start from nothing; what the index holds stays readable until the first commit
     memory_bytes : about how much memory documents take before they are written out as a segment
     max_segments : commits merge neighbouring segments until at most so many are left
@@ -60,6 +65,7 @@ class IndexWriter:
         schema: Schema | None = None,
         analysis: Analysis | None = None,
         on_duplicate: str = "replace",
+        on_bad_document: str | BadDocuments = "error",
         overwrite: bool = False,
         memory_bytes: int = MEMORY_BYTES,
         max_segments: int = MOST_SEGMENTS,
@@ -69,6 +75,8 @@ class IndexWriter:
             raise ParameterError(f"on_duplicate must be 'replace' or 'error', got {on_duplicate!r}.")
         self.path = Path(path)
         self._on_duplicate = on_duplicate
+        self._bad_documents = BadDocuments.of(on_bad_document)
+        self._reports_bad_documents = self._bad_documents is not on_bad_document
         self._memory_bytes = memory_bytes
         self._max_segments = _checked_count(max_segments)
         self._storage = storage or Storage()
@@ -97,11 +105,11 @@ class IndexWriter:
         if isinstance(documents, Mapping | Document | str | bytes):
             raise ParameterError(f"add takes a list of documents, got one {type(documents).__name__}: pass a list.")
         with self._guarded():
-            for batch in _batches(documents):
+            for batch in _batches(documents, self._bad_documents):
                 self._builder = self._builder or SegmentBuilder(
                     self._index.schema, self._index.analysis, self._memory_bytes
                 )
-                self._builder.add(batch)
+                self._builder.add(batch, self._bad_documents.add)
                 if self._builder.is_full:
                     self._flush()
 
@@ -162,6 +170,8 @@ class IndexWriter:
         with self._guarded():
             self._flush(is_last=True)
             self._index.publish()
+            if self._reports_bad_documents:
+                self._bad_documents.report()
             try:
                 self._index.merge_while(choose)
             except OSError as cause:
@@ -185,27 +195,42 @@ class IndexWriter:
         ]
         if replaced or not is_last:
             places = [str(place) for place in builder.places]
-            for older, old_doc, new_doc in replaced:
-                self._replace(older, old_doc, places[new_doc])
+            self._replace(replaced, new, places)
             if not is_last:
                 # Places of documents are needed for a message only, so they wait on disk and not in memory.
                 write_file(self._storage, self.path / places_name(new.entry.name), json.dumps(places).encode())
         self._index.segments.append(new)
 
-    def _replace(self, older: WorkingSegment, old_doc: int, place: str) -> None:
-        document_id = older.segment.id_of(old_doc)
-        if older.is_new:
-            first = json.loads((self.path / places_name(older.entry.name)).read_bytes())[old_doc]
-            raise DataError(
+    def _replace(self, replaced: list[tuple[WorkingSegment, int, int]], new: WorkingSegment, places: list[str]) -> None:
+        """Older documents give way to those of `new` with their ids; or it is the new ones that are bad."""
+
+        @cache
+        def places_of(name: str) -> list[str]:
+            known: list[str] = json.loads((self.path / places_name(name)).read_bytes())
+            return known
+
+        for older, old_doc, new_doc in replaced:
+            first = places_of(older.entry.name)[old_doc] if older.is_new else None
+            error = self._duplicate(older.segment.id_of(old_doc), places[new_doc], first)
+            if error is None:
+                older.delete(old_doc)
+            else:
+                self._bad_documents.add(error)
+                new.delete(new_doc)
+
+    def _duplicate(self, document_id: str, place: str, first: str | None) -> DataError | None:
+        """What is wrong with a document whose id another one has, one not committed yet where its place is given."""
+        if first is not None:
+            return DataError(
                 f"{place}: id {document_id!r} is there already, at {first}. Ids must be unique: leave one of the two "
                 f"out, or give it another id."
             )
         if self._on_duplicate == "error":
-            raise DataError(
+            return DataError(
                 f"{place}: the index {self.path} has a document with id {document_id!r}. Give it another id, delete "
                 f"the old one first, or pass on_duplicate='replace'."
             )
-        older.delete(old_doc)
+        return None
 
     def _delete(self, document_id: bytes) -> bool:
         hashed = hash_id(document_id)
@@ -258,12 +283,20 @@ def _make_folder(storage: Storage, folder: Path) -> None:
         storage.sync_folder(folder.parent)
 
 
-def _batches(documents: Iterable[Document | Mapping[str, Any]]) -> Iterator[list[Document]]:
+def _batches(
+    documents: Iterable[Document | Mapping[str, Any]], bad_documents: BadDocuments
+) -> Iterator[list[Document]]:
     """Documents, dictionaries made into such, a few at a time."""
     batch: list[Document] = []
     n_characters = 0
     for number, one in enumerate(documents, start=1):
-        document = one if isinstance(one, Document) else _document_of(one, Place(f"document {number} of those added"))
+        try:
+            document = (
+                one if isinstance(one, Document) else _document_of(one, Place(f"document {number} of those added"))
+            )
+        except DataError as error:
+            bad_documents.add(error)
+            continue
         batch.append(document)
         n_characters += sum(map(len, document.texts.values()))
         if len(batch) == _BATCH_DOCUMENTS or n_characters >= _BATCH_CHARACTERS:
