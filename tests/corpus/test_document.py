@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from rankwell.corpus.document import LONGEST_ID, Place, document_of
@@ -20,6 +21,27 @@ def test_fields_are_parted_into_texts_and_numbers():
     assert document.numbers == {"year": 1984.0, "rate": 0.5, "new": 1.0}
     assert json.loads(document.stored) == fields
     assert b"\n" not in document.stored
+
+
+def test_numbers_of_numpy_are_numbers():
+    fields = {
+        "id": np.int64(7),
+        "year": np.int16(1984),
+        "rate": np.float32(0.5),
+        "odds": np.float64(0.25),
+        "new": np.bool_(True),
+        "title": np.str_("A"),
+    }
+    document = document_of(fields, PLACE)
+    plain = {"id": 7, "year": 1984, "rate": 0.5, "odds": 0.25, "new": True, "title": "A"}
+    assert document == document_of(plain, PLACE)
+    assert (document.id, document.numbers) == ("7", {"year": 1984.0, "rate": 0.5, "odds": 0.25, "new": 1.0})
+    assert json.loads(document.stored) == plain
+    with pytest.raises(DataError, match="field 'n': a number must be finite"):
+        document_of({"id": "a", "n": np.float32("nan")}, PLACE)
+    for wrong in (np.complex64(1), np.array([1.0]), np.datetime64("2024-01-01")):
+        with pytest.raises(DataError, match="field 'n': a field holds a text"):
+            document_of({"id": "a", "n": wrong}, PLACE)
 
 
 def test_ignored_fields_are_stored_only():

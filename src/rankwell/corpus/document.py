@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from rankwell.errors import DataError
 
 LONGEST_ID = 1024
@@ -60,7 +62,8 @@ def document_of(
 ) -> Document:
     """The document that a dictionary of fields describes.
 
-    A text, or a list of texts, is a stream; a number or a truth value is a static; None is a field that is not there.
+    A text, or a list of texts, is a stream; a number or a truth value (of Python or NumPy) is a static; None is a field
+    that is not there.
 
     Parameters
     ----------
@@ -91,6 +94,8 @@ def document_of(
 
 def checked_id(value: Any, name: str, place: Place) -> str:
     """An id as text: a text or an integer, without control characters, neither empty nor longer than `LONGEST_ID`."""
+    if isinstance(value, np.integer | np.str_):
+        value = value.item()
     if type(value) is int and value.bit_length() <= 8 * LONGEST_ID:
         value = str(value)
     if type(value) not in (str, int):
@@ -117,14 +122,27 @@ def control_character(text: str) -> str | None:
 
 def as_json(fields: Mapping[str, Any]) -> bytes:
     """Fields as one line of JSON; half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark."""
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=_plain).encode("utf-8", "replace")
+
+
+def _plain(value: Any) -> bool | int | float:
+    """A number of NumPy as one of Python."""
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, np.floating):
+        return float(value)
+    raise TypeError(f"{shown(value)} is no value of JSON")
 
 
 def _stored(fields: Mapping[str, Any], place: Place) -> bytes:
     try:
         return as_json(fields)
     except TypeError as cause:
-        raise DataError(f"{place}: {cause}. The names of fields must be texts.") from cause
+        raise DataError(
+            f"{place}: {cause}. The names of fields must be texts, and their values such as JSON has."
+        ) from cause
 
 
 def shown(value: Any) -> str:
@@ -139,7 +157,7 @@ def shown(value: Any) -> str:
 
 def _sort_value(name: str, value: Any, place: Place, texts: dict[str, str], numbers: dict[str, float]) -> None:
     """File a value that is not simply a text among the texts or the numbers."""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
         try:
             number = float(value)
         except OverflowError:

@@ -8,9 +8,9 @@ from rankwell.errors import ParameterError
 from rankwell.kernels.cpu.term_table import hash_strings
 
 
-def wanted_id(document_id: str | int) -> bytes:
+def wanted_id(document_id: str | int | np.integer) -> bytes:
     """An id that somebody asks for, as an index holds it: integers are their digits, as in documents."""
-    if type(document_id) is int:
+    if isinstance(document_id, np.integer) or type(document_id) is int:
         document_id = str(document_id)
     if not isinstance(document_id, str):
         raise ParameterError(
