@@ -54,6 +54,14 @@ def test_a_mistake_is_one_line_on_stderr(files: Path, arguments: tuple[str, ...]
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
+def test_what_a_program_reads_does_not_depend_on_kernels_being_compiled(files: Path) -> None:
+    kernels = files / "kernels"
+    done = run("info", "test.txt", env={**os.environ, "NUMBA_CACHE_DIR": str(kernels)})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert any(kernels.rglob("*.nbi"))
+
+
 def test_a_mistake_is_red_in_a_terminal(files: Path) -> None:
     done = run("info", "absent.txt", env={**os.environ, "FORCE_COLOR": "1", "TERM": "xterm"})
     assert done.stderr.startswith("\x1b[31merror: ")

@@ -1,8 +1,13 @@
-"""A word about kernels being compiled: the first run of a release takes longer than all later ones."""
+"""A word about kernels being compiled: the first run of a release takes longer than all later ones.
+
+It is for whoever sits there and waits, as a progress bar is. What a program reads from stderr must not depend on
+whether kernels were compiled before.
+"""
 
 from __future__ import annotations
 
 import logging
+import sys
 from functools import cache
 from typing import Any
 
@@ -13,7 +18,9 @@ logger = logging.getLogger(__name__)
 
 @cache
 def note_compilation() -> None:
-    """From now on, log a note when a kernel of ours has to be compiled; the command shows equal notes once.
+    """From now on, log a note when a kernel of ours has to be compiled and stderr is a terminal.
+
+    The command shows equal notes once.
 
     Kernels that are found in the cache are not compiled, and nothing is said.
     """
@@ -21,7 +28,7 @@ def note_compilation() -> None:
 
     class Compilation(event.Listener):
         def on_start(self, event: Any) -> None:
-            if event.data["dispatcher"].py_func.__module__.startswith("rankwell."):
+            if sys.stderr.isatty() and event.data["dispatcher"].py_func.__module__.startswith("rankwell."):
                 logger.info(NOTE)
 
         def on_end(self, event: Any) -> None:
