@@ -171,6 +171,26 @@ def test_check(built: Path, rankwell: Command) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["index", "build", "", "--out", "docs.idx"], "CORPUS..."),
+        (["index", "build", "docs.jsonl", "--out", ""], "--out"),
+        (["index", "info", ""], "INDEX"),
+        (["search", "", "cat"], "INDEX"),
+        (["features", "", "queries.tsv", "qrels.txt", "--out", "train.txt"], "IDX QUERIES QRELS"),
+    ],
+)
+def test_an_empty_path_is_not_the_current_folder(
+    corpus: Path, rankwell: Command, arguments: list[str], name: str
+) -> None:
+    refused = rankwell(*arguments)
+    assert refused.exit_code == 2
+    assert name in refused.stderr
+    assert "the path is empty. Give the path of a file or folder" in refused.stderr
+    assert [file.name for file in corpus.iterdir()] == ["docs.jsonl"]
+
+
+@pytest.mark.parametrize(
     "arguments", [["info"], ["check"], ["merge"], ["delete", "a"], ["add", "docs.jsonl"]], ids=lambda one: one[0]
 )
 def test_what_is_no_index(corpus: Path, rankwell: Command, arguments: list[str]) -> None:

@@ -254,6 +254,9 @@ def test_what_cannot_be_read(tmp_path):
         read("-")
     with pytest.raises(ParameterError, match="at least one file or folder"):
         read([])
+    for nowhere in ("", [tmp_path, ""]):
+        with pytest.raises(ParameterError, match="the path of a corpus is empty"):
+            read(nowhere)
     with pytest.raises(ParameterError, match="format must be one of jsonl, tsv"):
         read(tmp_path / "a.xyz", format="pdf")
 

@@ -3,9 +3,10 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.index.fragile_storage import CountingStorage
 from tests.index.model import content_of, expected_content
@@ -383,6 +384,16 @@ def test_wrong_parameters(path: Path, settings: dict[str, object], message: str)
     assert not path.exists()
 
 
+@pytest.mark.parametrize("use", [IndexWriter, Index.open, check_index])
+def test_an_empty_path_is_not_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: Callable[[str], object]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ParameterError, match=r"the path of an index is empty. Give its folder"):
+        use("")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_one_document_or_id_instead_of_a_list(path: Path) -> None:
     with IndexWriter(path) as writer:
         with pytest.raises(ParameterError, match="pass a list"):
@@ -408,7 +419,8 @@ def test_ids_are_asked_for_as_texts_or_integers(path: Path) -> None:
         writer.commit()
     index = Index.open(path)
     assert (index.find(18), index.find("18"), index.find(17)) == (1, 1, -1)
-    for wrong in (None, True, 18.0, b"18"):
+    assert (index.find(np.int32(18)), index.find(np.str_("18"))) == (1, 1)
+    for wrong in (None, True, 18.0, b"18", np.float64(18)):
         with pytest.raises(ParameterError, match="an id is a text or an integer"):
             index.find(wrong)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankwell.cli.options import given_path
 from rankwell.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ CorpusArgument = Annotated[
     list[Path],
     typer.Argument(
         metavar="CORPUS...",
+        parser=given_path,
         help="Files of JSON lines (.jsonl) or tab-separated columns (.tsv), text, Markdown or HTML files, folders of "
         "such, all of them plain, .gz or .zst; - is stdin.",
         show_default=False,

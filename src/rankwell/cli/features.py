@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import say, show_log
 from rankwell.cli.inputs import check_readable
-from rankwell.cli.options import QuietOption
+from rankwell.cli.options import QuietOption, given_path
 from rankwell.cli.output_file import check_output
 from rankwell.cli.progress import progress_bar
 from rankwell.errors import ParameterError
@@ -26,6 +27,7 @@ def features(
         list[Path],
         typer.Argument(
             metavar="IDX QUERIES QRELS",
+            parser=given_path,
             help="An index, a TSV file of queries (id, tab, text) and judgments in TREC's form; with --from-log, the "
             "judgments alone.",
             show_default=False,
@@ -82,6 +84,7 @@ def features(
     from rankwell.data.files import write
 
     show_log(quiet=quiet)
+    note_compilation()
     check_output(out)
     wanted = 3 if log is None else 1
     if len(sources) != wanted:

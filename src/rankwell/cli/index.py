@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.corpus import (
     ColumnsOption,
@@ -23,14 +24,16 @@ from rankwell.cli.corpus import (
     read_documents,
 )
 from rankwell.cli.index_summary import describe_index
-from rankwell.cli.options import JsonOption, QuietOption
+from rankwell.cli.options import JsonOption, QuietOption, given_path
 from rankwell.errors import DataError
 
 index_app = typer.Typer(
     name="index", no_args_is_help=True, help="Build an index of documents, change it, describe it and check it."
 )
 
-IndexArgument = Annotated[Path, typer.Argument(metavar="INDEX", help="The index's folder.", show_default=False)]
+IndexArgument = Annotated[
+    Path, typer.Argument(metavar="INDEX", parser=given_path, help="The index's folder.", show_default=False)
+]
 MemoryOption = Annotated[
     int, typer.Option("--memory", metavar="MB", min=64, help="About how much memory to use before writing to disk.")
 ]
@@ -45,7 +48,9 @@ DuplicateOption = Annotated[
 @index_app.command()
 def build(
     corpus: CorpusArgument,
-    out: Annotated[Path, typer.Option("--out", metavar="INDEX", help="The index's folder.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="INDEX", parser=given_path, help="The index's folder.", show_default=False)
+    ],
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the index that is there, once the new one is complete.")
     ] = False,
@@ -82,6 +87,7 @@ def build(
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
+    note_compilation()
     if (out / MANIFEST_NAME).exists() and not overwrite:
         raise DataError(
             f"{out} is an index already. Pass --overwrite to replace it, or add to it with rankwell index add."
@@ -136,6 +142,7 @@ def add(
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
+    note_compilation()
     read_manifest(index)
     bad_documents = bad_documents_of(skip_bad_documents)
     batches = read_documents(
@@ -175,6 +182,8 @@ def delete(
     from rankwell.index.manifest import read_manifest
     from rankwell.index.writer import IndexWriter
 
+    show_log(quiet=quiet)
+    note_compilation()
     read_manifest(index)
     wanted = [*(ids or []), *_lines(ids_from)]
     if not wanted:
@@ -204,6 +213,8 @@ def merge(
     from rankwell.index.manifest import read_manifest
     from rankwell.index.writer import IndexWriter
 
+    show_log(quiet=quiet)
+    note_compilation()
     read_manifest(index)
     with IndexWriter(index) as writer, progress_bar("merging", quiet=quiet):
         writer.merge(max_segments)
@@ -229,6 +240,8 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
     from rankwell.index.checking import check_index
     from rankwell.index.manifest import read_manifest
 
+    show_log(quiet=quiet)
+    note_compilation()
     if not index.is_dir():
         read_manifest(index)
     with progress_bar("checking", quiet=quiet):

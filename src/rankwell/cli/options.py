@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +10,14 @@ import typer
 DEFAULT_METRICS = "ndcg@1,ndcg@5,ndcg@10,map"
 # rankwell.metrics.conventions.DEFAULT, written here so that --help need not import it.
 DEFAULT_CONVENTION = "burges"
+
+
+def given_path(text: str) -> Path:
+    """A path of a command line. An empty one, often an unset variable of the shell, would be the current folder."""
+    if not text:
+        raise typer.BadParameter("the path is empty. Give the path of a file or folder, or . for the current folder.")
+    return Path(text)
+
 
 MetricsOption = Annotated[
     str,

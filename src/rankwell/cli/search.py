@@ -10,7 +10,7 @@ import typer
 from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import make_table
-from rankwell.cli.options import JsonOption, QuietOption
+from rankwell.cli.options import JsonOption, QuietOption, given_path
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def search(
-    index: Annotated[Path, typer.Argument(metavar="INDEX", help="The index's folder.", show_default=False)],
+    index: Annotated[
+        Path, typer.Argument(metavar="INDEX", parser=given_path, help="The index's folder.", show_default=False)
+    ],
     query: Annotated[
         list[str],
         typer.Argument(metavar="QUERY...", help='Words, "phrases", +required and -excluded ones.', show_default=False),

@@ -61,6 +61,8 @@ def read_corpus(
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise ParameterError("a corpus needs at least one file or folder.")
+    if any(os.fspath(path) == "" for path in given):
+        raise ParameterError("the path of a corpus is empty. Give a file or a folder, or '.' for the current folder.")
     bad_documents = BadDocuments.of(options.on_bad_document)
     batch: list[Document] = []
     n_characters = 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwell.errors import RankwellError
 from rankwell.index.deletions import read_deletions
-from rankwell.index.manifest import Manifest, SegmentEntry, read_manifest
+from rankwell.index.manifest import Manifest, SegmentEntry, index_folder, read_manifest
 from rankwell.index.remains import unnamed_files
 from rankwell.index.segment import Segment
 from rankwell.index.segment_checking import segment_problems
@@ -45,7 +45,7 @@ def check_index(path: str | os.PathLike[str]) -> CheckReport:
 
     Where a writer commits meanwhile and removes files, the newer generation is checked instead.
     """
-    folder = Path(path)
+    folder = index_folder(path)
     while True:
         try:
             manifest = read_manifest(folder)

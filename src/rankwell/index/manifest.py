@@ -7,12 +7,13 @@ so that a reader finds the old one or the new one; every file it names was force
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rankwell.errors import DataError, FileFormatError
+from rankwell.errors import DataError, FileFormatError, ParameterError
 from rankwell.index.deletions import Deletions
 from rankwell.index.digest import digest_of
 from rankwell.index.storage import Storage, write_file
@@ -67,6 +68,13 @@ def write_manifest(storage: Storage, folder: Path, manifest: Manifest) -> None:
     body = json.dumps(asdict(manifest), indent=1, allow_nan=False).encode()
     write_file(storage, folder / TEMPORARY_NAME, f"{FORMAT} {VERSION} {digest_of(body)}\n".encode() + body)
     storage.rename(folder / TEMPORARY_NAME, folder / MANIFEST_NAME)
+
+
+def index_folder(path: str | os.PathLike[str]) -> Path:
+    """The folder of an index. An empty path, which would be the current folder, is refused."""
+    if os.fspath(path) == "":
+        raise ParameterError("the path of an index is empty. Give its folder, or '.' for the current one.")
+    return Path(path)
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankwell.errors import DataError, FileFormatError
 from rankwell.index.deletions import read_deletions
-from rankwell.index.manifest import Manifest, SegmentEntry, read_manifest
+from rankwell.index.manifest import Manifest, SegmentEntry, index_folder, read_manifest
 from rankwell.index.segment import Segment
 from rankwell.index.segment_files import SegmentFiles
 
@@ -74,7 +74,7 @@ class Index:
 
         Raises DataError where there is no index, FileFormatError where it was altered or is of another version.
         """
-        return _open(Path(path), {})
+        return _open(index_folder(path), {})
 
     def reopen(self) -> Index:
         """The newest generation; this one where nothing was committed since. Segments in both are shared."""

@@ -21,7 +21,7 @@ from rankwell.errors import DataError, ParameterError, RankwellError
 from rankwell.index.analysis import Analysis
 from rankwell.index.document_ids import hash_id, wanted_id
 from rankwell.index.lock import WriterLock
-from rankwell.index.manifest import MANIFEST_NAME
+from rankwell.index.manifest import MANIFEST_NAME, index_folder
 from rankwell.index.merge_policy import MOST_SEGMENTS, cheapest_run, choose_merge
 from rankwell.index.remains import foreign_names, places_name
 from rankwell.index.schema import Schema
@@ -73,7 +73,7 @@ class IndexWriter:
     ) -> None:
         if on_duplicate not in ("replace", "error"):
             raise ParameterError(f"on_duplicate must be 'replace' or 'error', got {on_duplicate!r}.")
-        self.path = Path(path)
+        self.path = index_folder(path)
         self._on_duplicate = on_duplicate
         self._bad_documents = BadDocuments.of(on_bad_document)
         self._reports_bad_documents = self._bad_documents is not on_bad_document
