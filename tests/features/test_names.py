@@ -8,7 +8,7 @@ import pytest
 from tests.features.random_hits import FIVE_STREAMS
 
 from rankwell.errors import DataError, ParameterError
-from rankwell.features.catalogue import BM25F, COMBINED, KINDS
+from rankwell.features.catalogue import BM25F, COMBINED, KINDS, RELEVANCE_MODEL
 from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.features.names import parse_feature
 from rankwell.kernels.feature_rules import Kind
@@ -22,6 +22,7 @@ from rankwell.kernels.feature_rules import Kind
         ("bm25.title(k1=2.0;b=1)", "bm25.title(b=1;k1=2)"),
         ("lm_dirichlet.whole(mu=1000)", "lm_dirichlet.whole"),
         ("bm25f(weight.title=3;b=0.75)", "bm25f(weight.title=3)"),
+        ("relevance_model.whole(terms=20.0;k1=1.2)", "relevance_model.whole(terms=20)"),
         ("static.page rank", "static.page rank"),
         ("a=b + 1", "a = b + 1"),
         ("tf_sum.a.b", "tf_sum.a.b"),
@@ -115,7 +116,7 @@ def test_sets_that_make_no_sense_are_refused(names, message):
         FeatureSet(names)
 
 
-@pytest.mark.parametrize("parameters", [{"k2": 1}, {"b.abstract": 0.5}, {"b": 2}])
+@pytest.mark.parametrize("parameters", [{"k2": 1}, {"b.abstract": 0.5}, {"b": 2}, {"terms": 20}])
 def test_parameters_that_make_no_sense_are_refused(parameters):
     with pytest.raises(ParameterError):
         make_feature_set("full", ("title",), parameters=parameters)
@@ -130,7 +131,7 @@ def test_every_kind_has_a_formula_and_every_formula_is_documented():
     assert list(KINDS) == [kind.name.lower() for kind in Kind]
     pages = Path(__file__).resolve().parents[2] / "docs" / "features.md"
     documented = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", pages.read_text(encoding="utf-8"), re.MULTILINE))
-    catalogue = {kind.name: kind.formula for kind in (*KINDS.values(), *COMBINED.values(), BM25F)}
+    catalogue = {kind.name: kind.formula for kind in (*KINDS.values(), *COMBINED.values(), BM25F, RELEVANCE_MODEL)}
     assert documented == catalogue
 
 

@@ -125,6 +125,18 @@ BM25F = FeatureKind(
     ("k1", "b", "weight"),
 )
 
+RELEVANCE_MODEL = FeatureKind(
+    "relevance_model",
+    "Σ w · idf · tf · (k1 + 1) / (tf + k1 · (1 − b + b · len / avg)), over the terms of the query and of the relevance "
+    "model; w = original · qtf / Σ qtf + (1 − original) · r",
+    ("k1", "b", "documents", "terms", "original"),
+    of_whole=True,
+)
+"""What the first documents of the first pass say beyond the query: `rankwell.features.feedback`."""
+
+FEEDBACK_PARAMETERS: Mapping[str, float] = {"documents": 10, "terms": 10, "original": 0.5}
+"""How many of the first pass's documents and how many of their terms a relevance model reads; the query's share."""
+
 STATIC = "static"
 """The first part of the name of a static feature."""
 

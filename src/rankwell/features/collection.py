@@ -28,22 +28,44 @@ def collect_hits(
     n_jobs : int, optional
         Threads; None is every core. The result does not depend on it.
     """
-    from rankwell.kernels.cpu.hit_collection import decode_hits, find_hits
+    from rankwell.kernels.cpu.hit_collection import decode_hits
 
     batch = _Batch(index, queries, candidates)
-    n_cells = int(batch.cell_base[-1])
-    cells = (np.zeros(n_cells, np.int32), np.empty(n_cells, np.int64), np.empty(n_cells, np.uint8))
-    parts = [_SegmentPart(batch, number) for number in np.unique(batch.segment_of_row).tolist()]
     with kernel_threads(n_jobs):
-        for part in parts:
-            starts = part.segment.unverified("blocks.positions")
-            find_hits(tuple(posting_arrays(part.segment)), starts, part.tasks(), part.candidates, cells)
+        parts, cells = _find(batch)
         cell_ptr = _offsets(cells[0])
         positions = np.empty(int(cell_ptr[-1]), np.int32)
         for part in parts:
             encoded = part.segment.unverified("positions")
             decode_hits(encoded, cells, part.first_cell, part.n_cells, cell_ptr, positions)
     return batch.hits(parts, cell_ptr, positions)
+
+
+def count_hits(
+    index: Index, queries: Sequence[Query], candidates: Sequence[np.ndarray], *, n_jobs: int | None = None
+) -> list[np.ndarray]:
+    """How often each term of a query stands in each stream of its candidates: int32 (n, n_terms, n_streams) a query."""
+    batch = _Batch(index, queries, candidates)
+    with kernel_threads(n_jobs):
+        _, (frequencies, _, _) = _find(batch)
+    by_query = np.split(frequencies, batch.cell_base[1:-1])
+    shapes = [
+        (len(docs), len(query.terms), len(batch.streams)) for query, docs in zip(queries, candidates, strict=True)
+    ]
+    return [own.reshape(shape) for own, shape in zip(by_query, shapes, strict=True)]
+
+
+def _find(batch: _Batch) -> tuple[list[_SegmentPart], tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The parts of a batch by segment, and the arrays of the CellSources of all its cells."""
+    from rankwell.kernels.cpu.hit_collection import find_hits
+
+    n_cells = int(batch.cell_base[-1])
+    cells = (np.zeros(n_cells, np.int32), np.empty(n_cells, np.int64), np.empty(n_cells, np.uint8))
+    parts = [_SegmentPart(batch, number) for number in np.unique(batch.segment_of_row).tolist()]
+    for part in parts:
+        starts = part.segment.unverified("blocks.positions")
+        find_hits(tuple(posting_arrays(part.segment)), starts, part.tasks(), part.candidates, cells)
+    return parts, cells
 
 
 class _Batch:

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwell.errors import DataError, ParameterError
-from rankwell.features.catalogue import BM25F, COMBINED, KINDS, PARAMETERS, STATIC, VERSION, in_mslr_order
+from rankwell.features.catalogue import (
+    BM25F,
+    COMBINED,
+    KINDS,
+    PARAMETERS,
+    RELEVANCE_MODEL,
+    STATIC,
+    VERSION,
+    in_mslr_order,
+)
 from rankwell.features.hits import WHOLE, check_streams
 from rankwell.features.names import Feature, check_parameter, escaped, feature_name, parse_feature
 from rankwell.kernels.evaluation_rules import Operation
@@ -45,6 +54,7 @@ class FeatureSet:
     Attributes
     ----------
     names : the canonical names; features : what they mean
+    feedback : those of them that read the first pass's documents, and come with the hits (`with_feedback`)
     fingerprint : 16 hexadecimal digits that change with any name, their order, or the catalogue's formulas
     """
 
@@ -52,6 +62,7 @@ class FeatureSet:
         self.features = tuple(parse_feature(name) for name in names)
         self.names = tuple(feature.name for feature in self.features)
         _refuse_twins(self.features)
+        self.feedback = tuple(feature for feature in self.features if feature.kind == RELEVANCE_MODEL.name)
         self.expressions = _expression_levels(self.features)
         self._settings = _common_settings(self.features)
         content = "\0".join((f"rankwell features {VERSION}", *self.names))
@@ -73,16 +84,24 @@ class FeatureSet:
     def lacking(self, streams: Sequence[str], statics: Sequence[str]) -> list[str]:
         """The features that cannot be had from an index with these streams and statics."""
         known = {*streams, WHOLE}
+        of_streams = {*KINDS, *COMBINED, RELEVANCE_MODEL.name}
         return [
             feature.name
             for feature in self.features
             if (feature.kind == STATIC and feature.stream not in statics)
-            or ((feature.kind in KINDS or feature.kind in COMBINED) and feature.stream not in known)
+            or (feature.kind in of_streams and feature.stream not in known)
             or (feature.kind == BM25F.name and not {s for _, s in _of_streams(feature.settings)} <= known)
         ]
 
+    def check(self, streams: Sequence[str], statics: Sequence[str]) -> None:
+        """Raise DataError that names the features which need a stream or static that is not there."""
+        check_streams(streams)
+        _refuse_lacking(self.lacking(streams, statics), streams, statics)
+
     def columns(self, streams: tuple[str, ...], statics: tuple[str, ...]) -> FeatureColumns:
         """Where each feature goes, for kernels that know streams and statics by these numbers.
+
+        statics : names as the hits have them; feedback features are among them, by their own names
 
         Raises
         ------
@@ -91,8 +110,8 @@ class FeatureSet:
         """
         known = self._columns.get((streams, statics))
         if known is None:
-            check_streams(streams)
-            _refuse_lacking(self.lacking(streams, statics), streams, statics)
+            self.check(streams, statics)
+            _refuse_without_feedback([feature.name for feature in self.feedback if feature.name not in statics])
             known = self._columns[streams, statics] = self._make_columns(streams, statics)
         return known
 
@@ -110,6 +129,8 @@ class FeatureSet:
                 columns.column_of[number[feature.stream], Kind[feature.kind.upper()]] = column
             elif feature.kind == STATIC:
                 columns.static_column[statics.index(feature.stream)] = column
+            elif feature.kind == RELEVANCE_MODEL.name:
+                columns.static_column[statics.index(feature.name)] = column
             elif feature.kind == BM25F.name:
                 columns.bm25f_column[0] = column
                 columns.bm25f[:] = _bm25f_parameters(feature.settings, streams)
@@ -226,6 +247,14 @@ def _expression_levels(features: Sequence[Feature]) -> tuple[ExpressionLevel, ..
         group = ExpressionInputs(texts, np.full(len(texts), np.nan))
         levels.append(ExpressionLevel(columns, *pack_programs(group, labels)))
     return tuple(levels)
+
+
+def _refuse_without_feedback(lacking: Sequence[str]) -> None:
+    if lacking:
+        raise DataError(
+            f"the hits lack {', '.join(lacking[:_NAMED_IN_ERRORS])}: these features read the first pass's documents. "
+            "Pass the hits through rankwell.features.feedback.with_feedback."
+        )
 
 
 def _refuse_lacking(lacking: Sequence[str], streams: Sequence[str], statics: Sequence[str]) -> None:

@@ -1,7 +1,8 @@
 """A feature's name says all about it, so that a ranker file needs no other description of its features.
 
     feature    := stream | static | bm25f | expression
-    stream     := kind "." stream's name [settings]          bm25.title, bm25.title(b=0.4;k1=0.9), tf_max.whole
+    stream     := kind "." stream's name [settings]          bm25.title, bm25.title(b=0.4;k1=0.9), tf_max.whole,
+                                                             relevance_model.whole(terms=20)
     static     := "static." name
     bm25f      := "bm25f" [settings]                         bm25f(b.title=0.5;weight.title=3)
     settings   := "(" parameter "=" number {";" parameter "=" number} ")"
@@ -19,13 +20,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rankwell.errors import ParameterError
-from rankwell.features.catalogue import BM25F, COMBINED, KINDS, PARAMETERS, STATIC
+from rankwell.features.catalogue import (
+    BM25F,
+    COMBINED,
+    FEEDBACK_PARAMETERS,
+    KINDS,
+    PARAMETERS,
+    RELEVANCE_MODEL,
+    STATIC,
+)
 from rankwell.features.hits import WHOLE
 
 _EXPRESSION = re.compile(r"\s*([^\s=()\"]+)\s*=\s*(.+)", re.DOTALL)
 _SETTINGS = re.compile(r"(?P<name>.*)\((?P<settings>[^()]*)\)", re.DOTALL)
 
 
+_USUAL = {**PARAMETERS, **FEEDBACK_PARAMETERS}
+_OF_STREAMS = {**KINDS, RELEVANCE_MODEL.name: RELEVANCE_MODEL}
 _SPECIAL = {ord(sign): f"%{ord(sign):02X}" for sign in '%()=;"'}
 _ESCAPED = re.compile(r"%([0-9A-F]{2})")
 
@@ -74,14 +85,14 @@ def parse_feature(name: str) -> Feature:
         text, canonical = COMBINED[kind].expression, f"{kind}.{escaped(stream)}"
         assert text is not None
         return Feature(canonical, canonical, kind, stream, expression=text.replace("{stream}", escaped(stream)))
-    if stream and kind in KINDS and (KINDS[kind].of_whole or stream != WHOLE):
-        return _named(kind, stream, settings, KINDS[kind].parameters)
+    if stream and kind in _OF_STREAMS and (_OF_STREAMS[kind].of_whole or stream != WHOLE):
+        return _named(kind, stream, settings, _OF_STREAMS[kind].parameters)
     raise ParameterError(f"{name!r} is no feature: {_remedy(kind, stream, plain, settings)}")
 
 
 def feature_name(kind: str, stream: str, settings: Mapping[str, float]) -> str:
     """The canonical name: only settings that differ from the catalogue's are written."""
-    changed = {name: value for name, value in sorted(settings.items()) if "." in name or value != PARAMETERS[name]}
+    changed = {name: value for name, value in sorted(settings.items()) if "." in name or value != _USUAL[name]}
     inner = ";".join(f"{escaped(name)}={_number(value)}" for name, value in changed.items())
     return kind + (f".{escaped(stream)}" if stream else "") + (f"({inner})" if inner else "")
 
@@ -95,16 +106,21 @@ def check_parameter(name: str, value: float) -> float:
         "lambda": (0.0, 1.0, False),
         "delta": (0.0, 1.0, False),
         "weight": (0.0, 1e6, True),
+        "documents": (1.0, 100.0, True),
+        "terms": (1.0, 1000.0, True),
+        "original": (0.0, 1.0, True),
     }[name]
     if not (low <= value <= high if includes_ends else low < value < high):
         signs = "[]" if includes_ends else "()"
         raise ParameterError(f"{name} must lie in {signs[0]}{low:g}, {high:g}{signs[1]}, got {value:g}.")
+    if name in ("documents", "terms") and value != int(value):
+        raise ParameterError(f"{name} must be a whole number, got {value:g}.")
     return value
 
 
 def _named(kind: str, stream: str, settings: Mapping[str, float], known: Iterable[str]) -> Feature:
     """A feature of the catalogue with all its settings."""
-    complete = {name: PARAMETERS[name] for name in known}
+    complete = {name: _USUAL[name] for name in known}
     for name, value in settings.items():
         parameter, _, of_stream = name.partition(".")
         if parameter not in known or (of_stream and (kind != BM25F.name or parameter == "k1")):
@@ -138,7 +154,7 @@ def _number(value: float) -> str:
 def _remedy(kind: str, stream: str, plain: str, settings: Mapping[str, float]) -> str:
     if settings and (kind in COMBINED or kind == STATIC):
         return f"{plain} has no settings."
-    if not stream and (kind in KINDS or kind in COMBINED):
+    if not stream and (kind in _OF_STREAMS or kind in COMBINED):
         return f"say of which stream, as in {kind}.title."
     if kind in KINDS or kind in COMBINED:
         return f"{kind} reads places, which only streams have, not the whole document."

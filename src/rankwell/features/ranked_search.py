@@ -16,6 +16,7 @@ from rankwell.features.collection import collect_hits
 from rankwell.features.extraction import extract
 from rankwell.features.feature_log import FeatureLog
 from rankwell.features.feature_set import FeatureSet
+from rankwell.features.feedback import with_feedback
 from rankwell.features.hits import Hits
 from rankwell.features.names import parse_feature
 from rankwell.index.bm25 import BM25, BM25F
@@ -94,7 +95,7 @@ class RankedSearch:
         self.index = index
         self.description = _description_of(ranker)
         self.feature_set = feature_set or features_of(self.description)
-        self.feature_set.columns(tuple(index.schema.streams), tuple(index.schema.statics))
+        self.feature_set.check(index.schema.streams, index.schema.statics)
         if len(self.feature_set) != self.description.n_features:
             raise DataError(
                 f"the ranker reads {self.description.n_features} features, the feature set has {len(self.feature_set)}."
@@ -117,7 +118,9 @@ class RankedSearch:
         """The same for several queries at once, which is quicker than one after another."""
         parsed = [query if isinstance(query, Query) else parse_query(query, self.index.analysis) for query in queries]
         found = [search(self.index, query, k=self.n_candidates, model=self.model, match=self.match) for query in parsed]
-        hits = collect_hits(self.index, parsed, [result.docs for result in found], n_jobs=self._n_jobs)
+        docs = [result.docs for result in found]
+        hits = collect_hits(self.index, parsed, docs, n_jobs=self._n_jobs)
+        hits = with_feedback(hits, self.feature_set, self.index, found, docs, n_jobs=self._n_jobs)
         if self._log is not None and query_ids is not None:
             rows = extract(hits, self.feature_set, device=self.device, n_jobs=self._n_jobs)
             self._write_log(self._log, query_ids, found, rows)

@@ -13,10 +13,10 @@ from rankwell.features.collection import collect_hits
 from rankwell.features.extraction import extract
 from rankwell.features.feature_log import FeatureLogReader
 from rankwell.features.feature_set import FeatureSet
+from rankwell.features.feedback import with_feedback
 from rankwell.features.qrels import Qrels
 from rankwell.features.queries import QueryText
 from rankwell.index.bm25 import BM25, BM25F
-from rankwell.index.query import Query, parse_query
 from rankwell.index.reader import Index
 from rankwell.index.selection import search
 
@@ -70,19 +70,21 @@ def judged_features(
         raise ParameterError(f"source must be one of {', '.join(SOURCES)}, got {source!r}.")
     if n_candidates < 1:
         raise ParameterError(f"n_candidates must be at least 1, got {n_candidates}.")
-    feature_set.columns(tuple(index.schema.streams), tuple(index.schema.statics))
+    feature_set.check(index.schema.streams, index.schema.statics)
     asked = [query for query in queries if query.id in qrels]
     rows = _Rows(feature_set)
     absent = 0
     for start in range(0, len(asked), _BATCH):
         batch = asked[start : start + _BATCH]
-        parsed = [parse_query(query.text, index.analysis) for query in batch]
+        found = [search(index, query.text, k=n_candidates, model=model) for query in batch]
         documents = []
-        for query, own in zip(batch, parsed, strict=True):
+        for query, result in zip(batch, found, strict=True):
             judged = np.array([index.find(name) for name in qrels[query.id]], np.int64)
             absent += int((judged < 0).sum())
-            documents.append(_candidates(index, own, judged[judged >= 0], source, n_candidates, model))
-        features = extract(collect_hits(index, parsed, documents, n_jobs=n_jobs), feature_set, n_jobs=n_jobs)
+            documents.append(_candidates(result.docs, judged[judged >= 0], source))
+        hits = collect_hits(index, [result.query for result in found], documents, n_jobs=n_jobs)
+        hits = with_feedback(hits, feature_set, index, found, documents, n_jobs=n_jobs)
+        features = extract(hits, feature_set, n_jobs=n_jobs)
         ids = [[index.id_of(doc) for doc in docs.tolist()] for docs in documents]
         rows.add(batch, ids, features, qrels)
         if progress is not None:
@@ -104,12 +106,9 @@ def logged_features(log: FeatureLogReader, qrels: Qrels) -> JudgedFeatures:
     return JudgedFeatures(rows.dataset(), absent, len(last) - asked, len(qrels) - asked)
 
 
-def _candidates(
-    index: Index, query: Query, judged: np.ndarray, source: str, n_candidates: int, model: BM25 | BM25F | None
-) -> np.ndarray:
+def _candidates(best: np.ndarray, judged: np.ndarray, source: str) -> np.ndarray:
     if source == "judged":
         return np.unique(judged)
-    best = search(index, query, k=n_candidates, model=model).docs
     return np.unique(best if source == "top" else np.concatenate((judged, best)))
 
 

@@ -1,0 +1,157 @@
+"""Pseudo-relevance feedback: what the first pass's first documents say, as features of every candidate.
+
+The relevance model of Lavrenko and Croft (2001), mixed with the query as Abdul-Jaleel et al. (2004) do (RM3). Of the
+first `documents` that the first pass found, with their scores s(d),
+
+    r(t)  ∝  Σ over d of s(d) · tf(t, d) / len(d),    over the `terms` terms that have the most of it, summing to 1,
+    w(t)  =  original · qtf(t) / Σ qtf + (1 − original) · r(t),
+
+and a candidate's value is BM25 with w for qtf. Terms that more than a tenth of all documents have say little of any
+subject and do not become terms of the model. Documents are read from the stored fields and cut as they were for the
+index; of a very long text only the beginning is read, so that no document costs more than another.
+
+The values are computed here, on the host, for training and serving alike, and travel with the hits as statics do: no
+kernel knows of them, so every device has the same ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rankwell.errors import DataError
+from rankwell.features.collection import count_hits
+from rankwell.features.feature_set import FeatureSet
+from rankwell.features.hits import WHOLE, Hits
+from rankwell.features.names import Feature
+from rankwell.index.query import Query
+from rankwell.index.reader import Index
+from rankwell.index.selection import SearchResult
+from rankwell.index.statistics import Statistics
+
+# A term of the model is in at most this share of the documents.
+MOST_DOCUMENTS = 0.1
+# Characters of a stream that are read.
+LONGEST_TEXT = 10_000
+RelevanceModel = Mapping[bytes, float]
+"""The weight w of each term, those of the query first."""
+
+
+def with_feedback(
+    hits: Hits,
+    feature_set: FeatureSet,
+    index: Index,
+    found: Sequence[SearchResult],
+    candidates: Sequence[np.ndarray],
+    *,
+    n_jobs: int | None = None,
+) -> Hits:
+    """The hits, and the values of the set's feedback features as further statics; the same hits where it has none.
+
+    Parameters
+    ----------
+    hits : of `candidates`
+    found : for each query, what the first pass found, best first
+    candidates : for each query, int64 (n,), numbers of documents
+    """
+    if not feature_set.feedback:
+        return hits
+    names = tuple(feature.name for feature in feature_set.feedback)
+    taken = next((name for name in names if name in hits.static_names), None)
+    if taken is not None:
+        raise DataError(f"the index has a static called {taken!r}, which is a feature's name. Build it with another.")
+    values = np.empty((hits.n_candidates, len(names)), np.float32)
+    by_settings: dict[tuple[float, ...], list[int]] = {}
+    for number, feature in enumerate(feature_set.feedback):
+        key = tuple(feature.settings[name] for name in ("documents", "terms", "original"))
+        by_settings.setdefault(key, []).append(number)
+    for (documents, terms, original), numbers in by_settings.items():
+        models = [relevance_model(index, result, int(documents), int(terms), original) for result in found]
+        queries = [Query(tuple(model), (1,) * len(model), (), ()) for model in models]
+        frequencies = count_hits(index, queries, candidates, n_jobs=n_jobs)
+        for number in numbers:
+            values[:, number] = _values(feature_set.feedback[number], hits, index, models, frequencies)
+    statics = np.concatenate((hits.statics.reshape(hits.n_candidates, len(hits.static_names)), values), axis=1)
+    return replace(hits, static_names=(*hits.static_names, *names), statics=statics.reshape(-1))
+
+
+def relevance_model(
+    index: Index, found: SearchResult, documents: int, terms: int, original: float
+) -> dict[bytes, float]:
+    """The relevance model of a query: the formulas at the head of this file."""
+    query = found.query
+    weights = {
+        term: original * qtf / sum(query.frequencies) for term, qtf in zip(query.terms, query.frequencies, strict=True)
+    }
+    said: dict[bytes, float] = {}
+    for doc, score in zip(found.docs[:documents].tolist(), found.scores[:documents].tolist(), strict=True):
+        counts = _terms_of(index, doc)
+        length = counts.total()
+        for term, tf in counts.items():
+            said[term] = said.get(term, 0.0) + score * tf / length
+    chosen = _most_said(said, index, terms)
+    total = sum(said[term] for term in chosen)
+    for term in chosen:
+        weights[term] = weights.get(term, 0.0) + (1.0 - original) * said[term] / total
+    return weights
+
+
+def _most_said(said: Mapping[bytes, float], index: Index, terms: int) -> list[bytes]:
+    """The terms with the most weight, without those that too many documents have; equal ones by their bytes."""
+    statistics = Statistics.of(index)
+    most = MOST_DOCUMENTS * statistics.n_docs
+    chosen: list[bytes] = []
+    for term in sorted(said, key=lambda term: (-said[term], term)):
+        if len(chosen) == terms:
+            break
+        if statistics.term(term).doc_freq[-1] <= most and said[term] > 0.0:
+            chosen.append(term)
+    return chosen
+
+
+def _terms_of(index: Index, doc: int) -> Counter[bytes]:
+    """How often each term stands in a document, all streams together."""
+    fields = index.stored(doc)
+    counts: Counter[bytes] = Counter()
+    for stream in index.schema.streams:
+        value = fields.get(stream)
+        text = "\n".join(value) if isinstance(value, list) else value
+        if isinstance(text, str):
+            counts.update(term for term, _ in index.analysis.cut(_beginning(text)))
+    return counts
+
+
+def _beginning(text: str) -> str:
+    """A text, or its beginning up to the last white space before it is too long."""
+    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT].rsplit(None, 1)[0]
+
+
+def _values(
+    feature: Feature,
+    hits: Hits,
+    index: Index,
+    models: Sequence[RelevanceModel],
+    frequencies: Sequence[np.ndarray],
+) -> np.ndarray:
+    """One feature of every candidate: float64 (n_candidates,)."""
+    statistics, k1, b = Statistics.of(index), feature.settings["k1"], feature.settings["b"]
+    column = -1 if feature.stream == WHOLE else hits.streams.index(feature.stream)
+    lengths = hits.lengths.reshape(-1, hits.n_streams)
+    length = lengths.sum(axis=1) if column < 0 else lengths[:, column]
+    relative = length * (hits.n_docs / max(int(hits.stream_tokens[column]), 1))
+    saturation = k1 * (1.0 - b + b * relative)
+    values = np.zeros(hits.n_candidates)
+    for query, (model, own) in enumerate(zip(models, frequencies, strict=True)):
+        rows = slice(int(hits.query_ptr[query]), int(hits.query_ptr[query + 1]))
+        tf = (own.sum(axis=2) if column < 0 else own[:, :, column]).astype(np.float64)
+        # Term by term, not as a product of matrices: a candidate's value may not depend on its batch.
+        for number, (term, weight) in enumerate(model.items()):
+            df = int(statistics.term(term).doc_freq[column])
+            idf = math.log(1.0 + (hits.n_docs - df + 0.5) / (df + 0.5))
+            there = np.maximum(tf[:, number] + saturation[rows], np.finfo(np.float64).tiny)
+            values[rows] += weight * idf * (tf[:, number] * (k1 + 1.0) / there)
+    return values
