@@ -19,7 +19,8 @@ without the relevance model (which data to train on, the normaliser, 200 candida
 which values are offered), and eight forms of feedback as rankings of their own. On every other query alone, the
 development half: about 120 more, from which came the twelve features instead of all, the drawing for RankBoost and its
 16 bins of equal width, and that choosing by NDCG as well, interpolation with BM25 and drawing for the others bring
-nothing. The note of each row says what the difference is on the other half, where none of these 120 looked.
+nothing. This form was then run on all queries once. The note of each row says what the difference is on the other half,
+where none of the 120 looked: the more honest figure, and with half the queries the less certain one.
 """
 
 from __future__ import annotations
