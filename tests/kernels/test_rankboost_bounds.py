@@ -9,7 +9,7 @@ from tests.kernels.rankboost_inputs import Problem, make_dataset
 from rankwell import make_ranking
 from rankwell.data.dataset import RankingDataset
 from rankwell.kernels.cpu.rankboost import LevelBooster
-from rankwell.kernels.cpu.rankboost_bounds import best_bounds, joint_histograms
+from rankwell.kernels.cpu.rankboost_bounds import best_bounds, choose_groups, joint_histograms, pack_changes
 from rankwell.kernels.cpu.rankboost_documents import initial_weights
 from rankwell.kernels.cpu.rankboost_intervals import find_varying, join_features, write_codes
 
@@ -52,7 +52,7 @@ def test_bounds_hold_in_every_round(learnable):
         if by_bounds._bounds.n_references > before:
             continue
         exact = exact_largest(learnable, by_bounds._documents.pi)
-        upper, done = by_bounds._bounds.arrays[6][:2]
+        upper, done = by_bounds._bounds.arrays[6][0], by_bounds._bounds.arrays[7][0]
         assert (upper >= exact).all()
         np.testing.assert_array_equal(by_bounds._search[3][done], exact[done])
         assert exact[done].max() == exact.max()
@@ -71,33 +71,66 @@ def test_nothing_to_learn_is_searched_whole():
 
 
 def test_joint_histograms_are_the_features_own():
-    """Digits summed out of joint histograms against each feature counted alone; 1,000 documents in two parts."""
+    """Digits summed out of joint histograms against each feature counted alone; 498 documents in two parts."""
     generator = np.random.default_rng(1)
     number = np.array([3, 1, 4, 64, 0, 2, 5], dtype=np.int64)
     bins = generator.integers(0, 256, (1, 1000, 16), dtype=np.uint8)
     of_bin = np.array([np.arange(256) % max(n, 1) for n in number], dtype=np.uint8)
     group_ptr, members = np.zeros(5, dtype=np.int64), np.zeros(7, dtype=np.int32)
-    n_groups = join_features(number, 64, group_ptr, members)
+    n_groups = join_features(number, np.zeros(7, dtype=np.int32), 64, group_ptr, members)
     assert n_groups == 3  # 64 stands alone, 5·4·3 = 60 leaves no room for 2
     assert sorted(members[: group_ptr[n_groups]]) == [0, 2, 3, 5, 6]
-    kept = np.arange(0, 1000, 2, dtype=np.uint32)
-    codes = np.zeros((4, 500), dtype=np.uint16)
-    write_codes(bins, kept, (number, of_bin), group_ptr, members, n_groups, codes)
-    changes = generator.integers(0, 2**40, 500)
-    sums = np.zeros((2, 7, 64), dtype=np.int64)
-    joint_histograms(codes, changes, (n_groups, group_ptr, members), number, sums)
-    for f in (0, 2, 3, 5, 6):
-        expected = np.zeros(64, dtype=np.int64)
-        np.add.at(expected, of_bin[f][bins[0, kept, f]], changes)
-        np.testing.assert_array_equal(sums[:, f].sum(axis=0), expected)
+    kept = np.arange(0, 996, 2, dtype=np.uint32)
+    words = np.zeros((4, 125), dtype=np.uint64)  # four codes each: the last two stand for no document
+    write_codes(bins, kept, (number, of_bin), group_ptr, members, n_groups, words.view(np.uint16))
+    changes = np.zeros(500, dtype=np.int64)
+    changes[:498] = generator.integers(0, 2**40, 498)
+    for chosen in ([0, 1, 2], [2, 0]):
+        sums = np.full((2, 7, 64), -1)
+        groups = (np.array(chosen, dtype=np.int32), group_ptr, members)
+        joint_histograms(words, changes, groups, number, sums)
+        counted = [f for g in chosen for f in members[group_ptr[g] : group_ptr[g + 1]]]
+        for f in range(7):
+            n = number[f] if f in counted else 0
+            expected = np.zeros(64, dtype=np.int64)
+            np.add.at(expected, of_bin[f][bins[0, kept, f]], changes[:498])
+            np.testing.assert_array_equal(sums[:, f, :n].sum(axis=0), expected[:n])
+            assert (sums[:, f, n:] == -1).all()
 
 
 def test_features_without_room_are_not_cut():
     number = np.array([5, 4, 3, 2], dtype=np.int64)
     group_ptr, members = np.zeros(2, dtype=np.int64), np.zeros(4, dtype=np.int32)
-    assert join_features(number, 10, group_ptr, members) == 1
+    assert join_features(number, np.zeros(4, dtype=np.int32), 10, group_ptr, members) == 1
     assert number.tolist() == [5, 1, 1, 2]  # 5·4 and 5·3 are too many, 5·2 is not
     assert members[:2].tolist() == [0, 3]
+
+
+def test_features_of_equal_strength_stand_together():
+    """Two intervals each, two features a group: the strongest with the strongest."""
+    number, largest = np.full(4, 2, dtype=np.int64), np.array([1, 9, 2, 8], dtype=np.int32)
+    group_ptr, members = np.zeros(3, dtype=np.int64), np.zeros(4, dtype=np.int32)
+    assert join_features(number, largest, 4, group_ptr, members) == 2
+    assert members.tolist() == [1, 3, 0, 2]
+
+
+def test_groups_are_chosen_by_what_can_still_win():
+    group_ptr, members = np.array([0, 2, 3, 5]), np.array([4, 0, 1, 2, 3], dtype=np.int32)
+    upper, done = np.array([5, 7, 9, 1, 2]), np.array([False, False, True, False, False])
+    chosen = np.zeros(3, dtype=np.int32)
+    assert choose_groups(upper, 5, done, (group_ptr, members), 3, chosen) == 2  # feature 2 is done, 3 is too low
+    assert chosen[:2].tolist() == [0, 1]
+    assert choose_groups(upper, 8, done, (group_ptr, members), 3, chosen) == 0
+
+
+def test_changes_are_packed_with_what_they_sum_to():
+    """Documents 1, 2 and 4 have pairs: since the reference round +3, −5 and 2; since the round before +1, −4 and 3."""
+    pi, reference = np.array([0, 4, 1, 0, 7], dtype=np.int32), np.array([0, 1, 6, 0, 5], dtype=np.int32)
+    kept, previous = np.array([1, 2, 4], dtype=np.uint32), np.array([3, 5, 4], dtype=np.int32)
+    changes, sums = np.zeros(4, dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
+    assert pack_changes(kept, pi, reference, previous, changes, sums) == (5, 4)
+    assert changes.tolist() == [3 << 32, 5, 2 << 32, 0]
+    assert previous.tolist() == [4, 1, 7]
 
 
 def test_only_what_differs_within_a_query_varies():

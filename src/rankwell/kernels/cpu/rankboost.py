@@ -35,7 +35,7 @@ _PARTS = 4
 _DOCS_PER_PART = 4096
 # With fewer, bounds cost what they spare.
 _DOCS_FOR_BOUNDS = 8192
-_FEATURES_FOR_BOUNDS = 128
+_FEATURES_FOR_BOUNDS = 40
 
 _weight_factors = kernel(weight_factors)
 
@@ -81,7 +81,7 @@ def run_rounds(queries, weights, exponents, levels, search, bounds, scratch, rec
         if (first_round + t + 1) % RECENTRE_ROUNDS == 0:
             choose_exponents(segment_ptr, weights[0], weights[1], exponents[0], exponents[1])
             common = level_ratios(query_segments, query_weight, exponents[0], exponents[1], levels[1:])
-            sum_levels(segment_ptr, query_segments, weights, levels, carry, sums, share)
+            sum_levels(queries[:3], weights, levels, carry, sums, share)
         total = query_sum(share, lanes)
         record[0][t], record[1][t], record[2][t], record[3][t] = feature, threshold, r, np.ldexp(total, common)
         if abs(r) >= LARGEST_R:

@@ -3,8 +3,10 @@
 In a *reference* round every r was computed. Since then π has changed by Δ, and r of a threshold by the sum of Δ over
 the documents above it. Joint histograms of Δ (see `rankboost_intervals`) give that sum exactly at the borders of
 intervals. Inside an interval r can have risen, beyond what it has at the upper border, by at most the sum of its
-positive Δ, and fallen by at most the sum of its negative ones. A feature whose bound is below an r that is surely
-reached cannot win; the others are computed in full, so the choice is exactly that of the whole search.
+positive Δ, and fallen by at most the sum of its negative ones. From one round to the next no |r| grows by more than the
+sum of all positive changes of π, its *drift*, so a bound of an earlier round holds when the drift since is added to it.
+A feature whose bound is below an r that is surely reached cannot win; the others are computed in full, so the choice is
+exactly that of the whole search.
 
 Positive and negative Δ are summed in one addition, in the upper and the lower half of an int64: |Δ| sums to at most 4,
 2^32 units, half of it in either direction, so neither half overflows.
@@ -16,37 +18,64 @@ import numpy as np
 from numba import prange
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.rankboost_intervals import MOST_CELLS
+from rankwell.kernels.cpu.rankboost_intervals import CODES_A_WORD, MOST_CELLS
 
 CHANGE_BLOCK = 4096  # documents whose changes one task packs
 NOTHING = 2**40  # beyond every r: the bound of an interval with no threshold inside
 
 _HALF = 32
 _MASK = 2**_HALF - 1
+_CODE_BITS = np.uint64(16)
+_CODE = np.uint64(0xFFFF)
 
 
 @kernel(parallel=True)
-def pack_changes(kept, pi, reference, changes, rises):
-    """Δ of the documents that have pairs, packed; returns the sum of the positive ones, which is that of the negative.
+def pack_changes(kept, pi, reference, previous, changes, sums):
+    """Δ of the documents that have pairs, packed, and how much π has changed.
 
-    kept : uint32 (n_kept,); pi, reference : int32 (n_docs,); changes : int64 (n_kept,), written
-    rises : int64 (n_kept / CHANGE_BLOCK, rounded up), scratch
+    kept : uint32 (n_kept,); pi, reference : int32 (n_docs,); changes : int64 (n_kept or a few more,), written
+    previous : int32 (n_kept,), π of the round before, replaced by that of this one
+    sums : int64 (n_kept / CHANGE_BLOCK, rounded up, 2), scratch
+
+    Returns
+    -------
+    the sum of all positive Δ, and of all positive changes since the round before; of the negative ones it is the same
     """
-    for block in prange(len(rises)):
+    for block in prange(len(sums)):
         start, end = block * CHANGE_BLOCK, min((block + 1) * CHANGE_BLOCK, len(kept))
-        rises[block] = _pack_block(kept[start:end], pi, reference, changes[start:end])
-    return rises.sum()
+        _pack_block(kept[start:end], pi, reference, previous[start:end], changes[start:end], sums[block])
+    return sums[:, 0].sum(), sums[:, 1].sum()
 
 
 @kernel
-def _pack_block(kept, pi, reference, changes):
-    total = 0
+def _pack_block(kept, pi, reference, previous, changes, sums):
+    rise_of_all = step_of_all = 0
     for i in range(len(kept)):
-        change = np.int64(pi[kept[i]]) - np.int64(reference[kept[i]])
+        now = np.int64(pi[kept[i]])
+        change = now - np.int64(reference[kept[i]])
         rise, fall = max(change, 0), max(-change, 0)
         changes[i] = (rise << _HALF) | fall
-        total += rise
-    return total
+        rise_of_all += rise
+        step_of_all += max(now - np.int64(previous[i]), 0)
+        previous[i] = now
+    sums[0], sums[1] = rise_of_all, step_of_all
+
+
+@kernel
+def choose_groups(upper, least, done, joint, n_groups, chosen):
+    """The joint histograms with a feature that is not done and whose bound is `least` or more; returns their number.
+
+    joint : (group_ptr, members); chosen : int32 (most groups,), written
+    """
+    group_ptr, members = joint
+    n_chosen = 0
+    for g in range(n_groups):
+        for f in members[group_ptr[g] : group_ptr[g + 1]]:
+            if upper[f] >= least and not done[f]:
+                chosen[n_chosen] = g
+                n_chosen += 1
+                break
+    return n_chosen
 
 
 @kernel
@@ -65,47 +94,52 @@ def _sum_digits(cells, members, number, sums):
 
 
 @kernel
-def _add_to_four(codes, changes, cells):
-    """Four joint histograms side by side: additions into one do not wait for those into the others."""
-    a, b, c, d = codes[0], codes[1], codes[2], codes[3]
-    a_cells, b_cells, c_cells, d_cells = cells[0], cells[1], cells[2], cells[3]
-    for i in range(len(changes)):
-        change = changes[i]
-        a_cells[a[i]] += change
-        b_cells[b[i]] += change
-        c_cells[c[i]] += change
-        d_cells[d[i]] += change
+def _add_to_two(one, other, changes, cells):
+    """Two joint histograms side by side, so that an addition seldom waits for the one before it.
+
+    one, other : uint64 (n,), four codes in each; changes : int64 (4·n,); cells : int64 (2, most cells), changed
+    """
+    ones, others = cells[0], cells[1]
+    for i in range(len(one)):
+        a, b = one[i], other[i]
+        for j in range(CODES_A_WORD):
+            change = changes[CODES_A_WORD * i + j]
+            ones[a & _CODE] += change
+            others[b & _CODE] += change
+            a >>= _CODE_BITS
+            b >>= _CODE_BITS
 
 
 @kernel
-def _add_to_one(codes, changes, cells):
-    for i in range(len(changes)):
-        cells[codes[i]] += changes[i]
+def _add_to_one(words, changes, cells):
+    for i in range(len(words)):
+        word = words[i]
+        for j in range(CODES_A_WORD):
+            cells[word & _CODE] += changes[CODES_A_WORD * i + j]
+            word >>= _CODE_BITS
 
 
 @kernel(parallel=True)
-def joint_histograms(codes, changes, groups, number, sums):
+def joint_histograms(words, changes, groups, number, sums):
     """Packed sums of Δ by feature and interval.
 
-    codes : uint16 (most groups, n_kept); changes : int64 (n_kept,); number : int64 (n_features,), of intervals
-    groups : (how many, group_ptr, members); sums : int64 (n_parts, n_features, 64), written
+    words : uint64 (most groups, n), four codes in each; changes : int64 (4·n,)
+    groups : (which, group_ptr, members); number : int64 (n_features,), of intervals
+    sums : int64 (n_parts, n_features, 64), the rows of these groups' features are written
     """
-    n_groups, group_ptr, members = groups
-    n_parts = len(sums)
-    n_kept = len(changes)
-    for task in prange((n_groups + 3) // 4 * n_parts):
-        first, part = task // n_parts * 4, task % n_parts
-        last = min(first + 4, n_groups)
-        start, end = n_kept * part // n_parts, n_kept * (part + 1) // n_parts
-        cells = np.zeros((4, MOST_CELLS), np.int64)
-        own = changes[start:end]
-        if last - first == 4:
-            _add_to_four(codes[first : first + 4, start:end], own, cells)
+    chosen, group_ptr, members = groups
+    n_parts, n_words = len(sums), words.shape[1]
+    for task in prange((len(chosen) + 1) // 2 * n_parts):
+        pair, part = chosen[task // n_parts * 2 : task // n_parts * 2 + 2], task % n_parts
+        start, end = n_words * part // n_parts, n_words * (part + 1) // n_parts
+        cells = np.zeros((2, MOST_CELLS), np.int64)
+        own = changes[CODES_A_WORD * start : CODES_A_WORD * end]
+        if len(pair) == 2:
+            _add_to_two(words[pair[0], start:end], words[pair[1], start:end], own, cells)
         else:
-            for g in range(first, last):
-                _add_to_one(codes[g, start:end], own, cells[g - first])
-        for g in range(first, last):
-            _sum_digits(cells[g - first], members[group_ptr[g] : group_ptr[g + 1]], number, sums[part])
+            _add_to_one(words[pair[0], start:end], own, cells[0])
+        for place, g in enumerate(pair):
+            _sum_digits(cells[place], members[group_ptr[g] : group_ptr[g + 1]], number, sums[part])
 
 
 @kernel(parallel=True)
@@ -121,15 +155,15 @@ def summarise_intervals(table, intervals, highest, lowest):
 
 
 @kernel
-def bound_features(table, largest, intervals, summaries, sums, rise, upper):
-    """An upper bound of every feature's largest |r|; returns the largest |r| of all borders, which is reached.
+def bound_features(table, intervals, summaries, sums, features, upper):
+    """Lower the bounds of some features' largest |r|; returns the largest |r| of their borders, which is reached.
 
-    table, largest : of the reference round; rise : the sum of all positive Δ; upper : int64 (n_features,), written
+    table : of the reference round; features : int32, those that `sums` tells of; upper : int64 (n_features,), changed
     """
     number, _, _, last = intervals
     highest, lowest = summaries
     reached = 0
-    for f in range(len(number)):
+    for f in features:
         bound = 0
         change = 0  # of r at the upper border of the interval
         for j in range(number[f] - 1, -1, -1):
@@ -143,9 +177,7 @@ def bound_features(table, largest, intervals, summaries, sums, rise, upper):
                 r = abs(table[f, last[f, j - 1]] + change)
                 bound = max(bound, r)
                 reached = max(reached, r)
-        if number[f] > 0:
-            bound = min(bound, largest[f] + rise) if number[f] > 1 else largest[f] + rise
-        upper[f] = bound
+        upper[f] = min(upper[f], bound)
     return reached
 
 

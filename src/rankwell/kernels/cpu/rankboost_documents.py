@@ -68,8 +68,8 @@ class DocumentWeights:
     def _sum(self, common: int) -> tuple[int, float]:
         queries = self.queries
         both = (self.weights.up, self.weights.down)
-        places = (queries.segment_ptr, queries.query_segments)
-        sum_levels(*places, both, self.levels, float(queries.carry), self.sums, self.share)
+        places = (queries.order, queries.segment_ptr, queries.query_segments)
+        sum_levels(places, both, self.levels, float(queries.carry), self.sums, self.share)
         return common, query_sum(self.share, self.lanes)
 
 

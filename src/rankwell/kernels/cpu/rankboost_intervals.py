@@ -11,10 +11,11 @@ import numpy as np
 from numba import prange
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.rankboost_search import GROUP
+from rankwell.kernels.cpu.rankboost_search import GROUP, feature_column
 
 MOST_INTERVALS = 64  # of a feature
-MOST_CELLS = 1024  # of a joint histogram: four of them are 32 KB, the first-level cache
+MOST_CELLS = 1024  # of a joint histogram: two of them are 16 KB, half the first-level cache
+CODES_A_WORD = 4  # codes of 16 bits that are loaded at once
 DOCS_PER_CELL = 16  # at least, so that a joint histogram is small beside the documents added to it
 
 # Intervals are made for changes of up to REACH times the largest |r|, and as wide as they can be while the thresholds
@@ -24,6 +25,7 @@ HEADROOM = 0.15
 SMALL_SHARE = 1 / 64
 
 _BLOCK = 1024  # documents whose bins, of all features, stay in the second-level cache
+_DIGITS_AT_ONCE = 3
 
 
 @kernel(parallel=True)
@@ -32,18 +34,19 @@ def find_varying(bins, order, segment_ptr, query_segments, varies):
 
     order, segment_ptr, query_segments : see `LevelledQueries`; varies : bool (n_features,), written
     """
+    words = bins.view(np.uint64)  # eight features in each
     for group in prange(bins.shape[0]):
-        rows = bins[group]
-        different = np.zeros(GROUP, np.uint8)
+        rows = words[group]
+        different = np.zeros(2, np.uint64)
         for q in range(len(query_segments) - 1):
             start, end = segment_ptr[query_segments[q]], segment_ptr[query_segments[q + 1]]
             first = order[start]
             for i in range(start + 1, end):
-                d = order[i]
-                for lane in range(GROUP):
-                    different[lane] |= rows[d, lane] ^ rows[first, lane]
+                different[0] |= rows[order[i], 0] ^ rows[first, 0]
+                different[1] |= rows[order[i], 1] ^ rows[first, 1]
+        lanes = different.view(np.uint8)
         for lane in range(min(GROUP, len(varies) - group * GROUP)):
-            varies[group * GROUP + lane] = different[lane] != 0
+            varies[group * GROUP + lane] = lanes[lane] != 0
 
 
 @kernel
@@ -89,19 +92,22 @@ def cut_features(table, counts, n_docs, best, varies, number, of_bin, first, las
 
 
 @kernel
-def join_features(number, most_cells, group_ptr, members):
+def join_features(number, largest, most_cells, group_ptr, members):
     """Share features out to joint histograms of at most `most_cells` cells, the best fit first; returns how many.
 
-    Features that find no place are cut no more: their number of intervals becomes 1.
+    Of features with equally many intervals, those with a similar largest |r| come together: a joint histogram is left
+    out where none of its features can win. Features that find no place are cut no more: their number of intervals
+    becomes 1.
 
-    number : int64 (n_features,), changed; group_ptr : int64 (most groups + 1,), written
+    number : int64 (n_features,), changed; largest : int32 (n_features,), largest |r|
+    group_ptr : int64 (most groups + 1,), written
     members : int32 (n_features,), written, those of a group in a row
     """
     most_groups = len(group_ptr) - 1
     cells = np.ones(most_groups, np.int64)
     group_of = np.full(len(number), -1)
     n_groups = 0
-    for f in np.argsort(-number, kind="mergesort"):
+    for f in np.argsort(-(number * 2**32 + largest), kind="mergesort"):
         if number[f] <= 1:
             continue
         best = -1
@@ -127,34 +133,48 @@ def join_features(number, most_cells, group_ptr, members):
     return n_groups
 
 
-@kernel(parallel=True)
-def write_codes(bins, kept, intervals, group_ptr, members, n_groups, codes):
-    """Each document's code in each joint histogram, the first member the lowest digit.
+@kernel
+def _digit_tables(intervals, group_ptr, members, n_groups):
+    """What each bin of each feature adds to a code, uint16 (n_features + 1, 256); the first member is the lowest digit.
 
-    kept : uint32 (n_kept,), documents with pairs; codes : uint16 (most groups, n_kept), written
+    The last row is all 0, for a feature that is not there.
     """
     number, of_bin = intervals[0], intervals[1]
+    tables = np.zeros((len(number) + 1, 256), np.uint16)
+    for g in range(n_groups):
+        place = 1
+        for f in members[group_ptr[g] : group_ptr[g + 1]]:
+            for b in range(256):
+                tables[f, b] = of_bin[f, b] * place
+            place *= number[f]
+    return tables
+
+
+@kernel(parallel=True)
+def write_codes(bins, kept, intervals, group_ptr, members, n_groups, codes):
+    """Each document's code in each joint histogram.
+
+    kept : uint32 (n_kept,), documents with pairs; codes : uint16 (most groups, n_kept or a few more), written
+    """
+    tables = _digit_tables(intervals, group_ptr, members, n_groups)
     n_kept = len(kept)
     for block in prange((n_kept + _BLOCK - 1) // _BLOCK):
         start, end = block * _BLOCK, min((block + 1) * _BLOCK, n_kept)
         for g in range(n_groups):
             own = members[group_ptr[g] : group_ptr[g + 1]]
-            _write_block(bins, kept[start:end], number, of_bin, own, codes[g, start:end])
+            codes[g, start:end] = 0
+            for first in range(0, len(own), _DIGITS_AT_ONCE):
+                _add_digits(bins, kept[start:end], tables, own[first : first + _DIGITS_AT_ONCE], codes[g, start:end])
 
 
 @kernel
-def _write_block(bins, kept, number, of_bin, members, codes):
-    """One joint histogram's codes of some documents, two digits at a time."""
-    codes[:] = 0
-    digit = 1
-    values = np.zeros((2, 256), np.uint16)
-    low, high = values[0], values[1]
-    for first in range(0, len(members), 2):
-        one, other = members[first], members[min(first + 1, len(members) - 1)]
-        for b in range(256):
-            low[b] = of_bin[one, b] * digit
-            high[b] = of_bin[other, b] * digit * number[one] if other != one else 0
-        digit *= number[one] * number[other]
-        ones, others = bins[one // GROUP][:, one % GROUP], bins[other // GROUP][:, other % GROUP]
-        for i in range(len(kept)):
-            codes[i] += low[ones[kept[i]]] + high[others[kept[i]]]
+def _add_digits(bins, kept, tables, features, codes):
+    """Add the digits of up to three features to the codes of some documents."""
+    a = features[0]
+    b, b_row = (features[1], features[1]) if len(features) > 1 else (a, len(tables) - 1)
+    c, c_row = (features[2], features[2]) if len(features) > 2 else (a, len(tables) - 1)
+    a_bins, b_bins, c_bins = feature_column(bins, a), feature_column(bins, b), feature_column(bins, c)
+    a_digits, b_digits, c_digits = tables[a], tables[b_row], tables[c_row]
+    for i in range(len(kept)):
+        d = kept[i]
+        codes[i] += a_digits[a_bins[d]] + b_digits[b_bins[d]] + c_digits[c_bins[d]]

@@ -99,6 +99,12 @@ def naive_table(bins, pi, n_bins, table, largest):
         largest[feature] = size
 
 
+@kernel
+def feature_column(bins, feature):
+    """One feature's bins, uint8 (n_docs,), sixteen bytes apart."""
+    return bins[feature // GROUP][:, feature % GROUP]
+
+
 @kernel(parallel=True)
 def feature_histograms(bins, pi, features, partial):
     """The histograms of a few features. features : int32 (n,); partial : int32 (n, n_parts, 256), written"""
@@ -106,8 +112,8 @@ def feature_histograms(bins, pi, features, partial):
     for task in prange(len(features) * n_parts):
         place, part = task // n_parts, task % n_parts
         start, end = len(pi) * part // n_parts, len(pi) * (part + 1) // n_parts
-        column = bins[features[place] // GROUP][start:end, features[place] % GROUP]
-        partial[place, part] = _feature_histogram(column, pi[start:end])
+        column = feature_column(bins, features[place])
+        partial[place, part] = _feature_histogram(column[start:end], pi[start:end])
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""RankBoost on the CPU: pair weights in factorised form, one query a task.
+"""RankBoost on the CPU: pair weights in factorised form.
 
 For a document of label level L in a query with weight w (DESIGN: "RankBoost in O(documents) a round")
 
@@ -18,37 +18,26 @@ from numba import prange
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.rankboost_precision import LARGEST_EXPONENT, PI_BITS, QUERY_LANES, SMALLEST_WEIGHT
 
+_TASKS = 64  # that queries are shared out to
+
 
 @kernel
-def lane_sum(values, start, end):
-    """Σ values[start:end] in eight lanes; lane j takes places j, j + 8, ..."""
-    a = b = c = d = e = f = g = h = 0.0
-    whole = start + (end - start) // 8 * 8
-    for i in range(start, whole, 8):
-        a += values[i]
-        b += values[i + 1]
-        c += values[i + 2]
-        d += values[i + 3]
-        e += values[i + 4]
-        f += values[i + 5]
-        g += values[i + 6]
-        h += values[i + 7]
-    rest = end - whole
-    if rest > 0:
-        a += values[whole]
-    if rest > 1:
-        b += values[whole + 1]
-    if rest > 2:
-        c += values[whole + 2]
-    if rest > 3:
-        d += values[whole + 3]
-    if rest > 4:
-        e += values[whole + 4]
-    if rest > 5:
-        f += values[whole + 5]
-    if rest > 6:
-        g += values[whole + 6]
-    return ((a + e) + (c + g)) + ((b + f) + (d + h))
+def lane_sums(up, down, start, end, lanes):
+    """Σ up[start:end] and Σ down[start:end], each in eight lanes; lane j takes places j, j + 8, ...
+
+    lanes : float64 (16,), scratch
+    """
+    lanes[:] = 0.0
+    for i in range(start, end):
+        lane = (i - start) % 8
+        lanes[lane] += up[i]
+        lanes[lane + 8] += down[i]
+    return _sum_eight(lanes[:8]), _sum_eight(lanes[8:])
+
+
+@kernel
+def _sum_eight(lanes):
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
 
 
 @kernel
@@ -143,21 +132,25 @@ def level_ratios(query_segments, query_weight, up_exponent, down_exponent, ratio
 
 
 @kernel
-def _sum_query(q, segment_ptr, query_segments, weights, levels, carry, sums):
-    """A_l and B_l of a query's segments and their running sums; returns its share of Z."""
-    up, down = weights
-    first, last = query_segments[q], query_segments[q + 1]
-    for s in range(first, last):
-        sums[0][s] = lane_sum(up, segment_ptr[s], segment_ptr[s + 1])
-        sums[1][s] = lane_sum(down, segment_ptr[s], segment_ptr[s + 1])
-    return scan_levels(first, last, levels, carry, sums)
+def _sum_queries(first, last, places, weights, levels, carry, sums, share):
+    """A_l and B_l of some queries' segments, their running sums, and these queries' shares of Z."""
+    _, segment_ptr, query_segments = places
+    lanes = np.empty(16)
+    for s in range(query_segments[first], query_segments[last]):
+        sums[0][s], sums[1][s] = lane_sums(weights[0], weights[1], segment_ptr[s], segment_ptr[s + 1], lanes)
+    for q in range(first, last):
+        share[q] = scan_levels(query_segments[q], query_segments[q + 1], levels, carry, sums)
 
 
 @kernel(parallel=True)
-def sum_levels(segment_ptr, query_segments, weights, levels, carry, sums, share):
-    """A_l and B_l of every segment, their running sums, and each query's share of Z."""
-    for q in prange(len(query_segments) - 1):
-        share[q] = _sum_query(q, segment_ptr, query_segments, weights, levels, carry, sums)
+def sum_levels(places, weights, levels, carry, sums, share):
+    """A_l and B_l of every segment, their running sums, and each query's share of Z.
+
+    places : (order, segment_ptr, query_segments)
+    """
+    for task in prange(_TASKS):
+        first, last = len(share) * task // _TASKS, len(share) * (task + 1) // _TASKS
+        _sum_queries(first, last, places, weights, levels, carry, sums, share)
 
 
 @kernel(parallel=True)
@@ -165,18 +158,26 @@ def reweight(weak_ranker, factors, places, weights, levels, carry, sums, share):
     """e^{±H} where bin > threshold times e^{±α}, then the sums of `sum_levels`.
 
     weak_ranker : (column uint8 (n_docs, 16) of one feature group, lane, threshold)
-    places : (order, segment_ptr, query_segments)
     """
+    _, segment_ptr, query_segments = places
+    for task in prange(_TASKS):
+        first, last = len(share) * task // _TASKS, len(share) * (task + 1) // _TASKS
+        start, end = segment_ptr[query_segments[first]], segment_ptr[query_segments[last]]
+        _multiply(weak_ranker, factors, places[0][start:end], weights[0][start:end], weights[1][start:end])
+        _sum_queries(first, last, places, weights, levels, carry, sums, share)
+
+
+@kernel
+def _multiply(weak_ranker, factors, order, up, down):
+    """Some documents' new weights, without a branch on what nobody could foretell."""
     column, lane, threshold = weak_ranker
     up_factor, down_factor = factors
-    order, segment_ptr, query_segments = places
-    up, down = weights
-    for q in prange(len(query_segments) - 1):
-        for i in range(segment_ptr[query_segments[q]], segment_ptr[query_segments[q + 1]]):
-            if column[order[i], lane] > threshold:
-                up[i] = max(up[i] * up_factor, SMALLEST_WEIGHT)
-                down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT)
-        share[q] = _sum_query(q, segment_ptr, query_segments, weights, levels, carry, sums)
+    above = np.empty(len(order), np.bool_)
+    for i in range(len(order)):
+        above[i] = column[order[i], lane] > threshold
+    for i in range(len(order)):
+        up[i] = max(up[i] * up_factor, SMALLEST_WEIGHT) if above[i] else up[i]
+        down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT) if above[i] else down[i]
 
 
 @kernel(parallel=True)
