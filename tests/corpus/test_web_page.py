@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from rankwell.corpus.markdown import split_markdown
@@ -22,6 +24,11 @@ from rankwell.corpus.web_page import declared_encoding, split_page
         ("<svg><title>icon</title></svg>x<title>T</title>", "T", ["x"]),
         ("a &lt; b &eacute;&#233; &unknown;", "", ["a", "<", "b", "éé", "&unknown;"]),
         ("<!-- no --><![CDATA[x]]>y", "", ["y"]),
+        ("<![CDATA[x > y]]>z", "", ["y]]>z"]),
+        ("<![if !IE]>x<![endif]><!--[if IE]>y<![endif]-->z", "", ["xz"]),
+        ("<![what is this[x]]>y", "", ["y"]),
+        ("<!-- no --> <script><!-- no </script>x <!-- no > y", "", ["x", "y"]),
+        ("<!-- <!-- no --> x", "", ["x"]),
         ("a <b", "", ["a"]),
         ("<p>a < b<i class='x", "", ["a", "<", "b"]),
         ("<svg><svg></svg>icon</svg>x<template>y<svg>z</template>w</svg>", "", ["x", "w"]),
@@ -38,6 +45,19 @@ def test_pages(page, title, words):
 )
 def test_pages_take_one_pass(page):
     assert split_page(page) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "part", ["<![CDATA[>", "<![CDATA[", "<![if>", "<![if", "<![endif]-->", "<!---x>", "<!-- >", "<svg><![CDATA[ > "]
+)
+def test_a_megabyte_of_what_is_not_closed(part):
+    """With one pass for each part these take minutes."""
+    page = part * (2**20 // len(part))
+    start = time.process_time()
+    title, text = split_page(f"{page}<title>T</title>x")
+    assert time.process_time() - start < 5
+    assert title in ("", "T")
+    assert "svg" in part or text.endswith("x")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from rankwell.corpus.document import Document, Place, document_of
 from rankwell.corpus.markdown import split_markdown
 from rankwell.corpus.options import CorpusOptions
 from rankwell.corpus.text_lines import not_encoded, too_long
-from rankwell.corpus.web_page import declared_encoding, split_page
+from rankwell.corpus.web_page import PageError, declared_encoding, split_page
 from rankwell.data.decompression import CODECS, ByteStream
 from rankwell.errors import DataError
 
@@ -41,24 +41,34 @@ def _read(
     encoding: str,
     split: Callable[[str], tuple[str, str]],
 ) -> Iterator[list[Document]]:
-    place = Place(stream.name)
-    data = stream.read(options.longest_document + 1)
     try:
-        if len(data) > options.longest_document:
-            raise too_long(place, options.longest_document)
-        marked = next((known for mark, known in MARKS.items() if data.startswith(mark)), None)
-        try:
-            text = data.decode(options.encoding or marked or encoding)
-        except UnicodeDecodeError as cause:
-            raise not_encoded(place, cause) from cause
-        try:
-            title, body = split(text)
-        except DataError as cause:
-            raise DataError(f"{place}: {cause}. Correct it, or leave the file out.") from cause
-        fields = {"id": name, "title": title or _stem(name), "body": body, "url": name}
-        yield [document_of(fields, place)]
+        documents = [_document(stream, name, options, encoding, split)]
     except DataError as error:
         on_bad(error)
+    else:
+        yield documents
+
+
+def _document(
+    stream: ByteStream, name: str, options: CorpusOptions, encoding: str, split: Callable[[str], tuple[str, str]]
+) -> Document:
+    place = Place(stream.name)
+    try:
+        title, body = split(_text(stream, place, options, encoding))
+    except PageError as cause:
+        raise DataError(f"{place}: {cause}. Correct it, or leave the file out.") from cause
+    return document_of({"id": name, "title": title or _stem(name), "body": body, "url": name}, place)
+
+
+def _text(stream: ByteStream, place: Place, options: CorpusOptions, encoding: str) -> str:
+    data = stream.read(options.longest_document + 1)
+    if len(data) > options.longest_document:
+        raise too_long(place, options.longest_document)
+    marked = next((known for mark, known in MARKS.items() if data.startswith(mark)), None)
+    try:
+        return data.decode(options.encoding or marked or encoding)
+    except UnicodeDecodeError as cause:
+        raise not_encoded(place, cause) from cause
 
 
 def _stem(name: str) -> str:

@@ -7,7 +7,6 @@ from collections import Counter
 from html.parser import HTMLParser
 
 from rankwell.corpus.options import WIDE_ENCODINGS, text_encoding
-from rankwell.errors import DataError
 
 UNSEEN = frozenset(("script", "style", "template", "noscript", "svg"))
 # Tags that stand inside a line, or inside a word; all others part words.
@@ -20,6 +19,10 @@ INLINE = frozenset(
 )
 CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,4}=\s{0,4}[\"']?\s{0,4}([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 UNFINISHED = re.compile(r"<[A-Za-z/!?]")
+
+
+class PageError(ValueError):
+    """A page that cannot be read."""
 
 
 def declared_encoding(head: bytes) -> str | None:
@@ -35,14 +38,25 @@ def declared_encoding(head: bytes) -> str | None:
 def split_page(text: str) -> tuple[str, str]:
     """Title and text of a page; what is not closed ends with the page."""
     page = _Page()
+    text = _with_short_declarations(text)
     # A tag behind the last > has no end: a page of such would have the parser look for it again and again.
     unfinished = UNFINISHED.search(text, text.rfind(">") + 1)
     try:
         page.feed(text if unfinished is None else text[: unfinished.start()])
         page.close()
     except AssertionError as cause:
-        raise DataError(f"the page is not HTML ({cause})") from cause
+        raise PageError(f"the page is not HTML ({cause})") from cause
     return "".join(page.title).strip(), "".join(page.text).strip()
+
+
+def _with_short_declarations(text: str) -> str:
+    """A page in which marked sections (<![CDATA[) and comments without an end reach to the next > only.
+
+    For sections browsers do the same. Python's parser looks for their ends through the whole page, and where there is
+    none it does so for each.
+    """
+    closed = text.rfind("-->") + 1
+    return text[:closed].replace("<![", "<! ") + text[closed:].replace("<![", "<! ").replace("<!--", "<! --")
 
 
 class _Page(HTMLParser):
