@@ -13,7 +13,8 @@ from rankwell.kernels.cpu.posting_blocks import (
     frequency_in_block,
     seek_block,
 )
-from rankwell.kernels.reference.postings import BLOCK, build_postings, decode_list
+from rankwell.kernels.posting_rules import BLOCK
+from rankwell.kernels.reference.postings import build_postings, decode_list
 
 # (documents, gap between them, occurrences): widths of 1, 2 and 4 bytes, and sizes around a block's edge.
 LISTS = [(1, 1, 1), (127, 1, 1), (128, 2, 2), (129, 3, 1), (300, 1, 300), (130, 600, 1), (3, 70_000, 2), (257, 5, 3)]

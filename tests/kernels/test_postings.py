@@ -9,7 +9,8 @@ from rankwell.index.pipelining import InlineExecutor
 from rankwell.index.segment_encoding import Inverted, write_postings
 from rankwell.index.segment_sink import MemorySink
 from rankwell.kernels.cpu.posting_encoding import add_impact
-from rankwell.kernels.reference.postings import BLOCK, DTYPES, build_postings, decode_list, encode_lists, frontier
+from rankwell.kernels.posting_rules import BLOCK, POSTING_ARRAYS
+from rankwell.kernels.reference.postings import build_postings, decode_list, encode_lists, frontier
 
 # (document, positions) of one list
 Postings = list[tuple[int, list[int]]]
@@ -31,7 +32,7 @@ def encode(lists: dict[bytes, list[Postings]], lengths: np.ndarray) -> dict[str,
     write_postings(inverted, sink, InlineExecutor(), 1)
     sink.finish({"n_docs": len(lengths), "n_terms": len(terms), "n_streams": n_streams, "n_statics": 0, "tokens": []})
     segment = sink.segment()
-    return {name: segment[name] for name in DTYPES}
+    return {name: segment[name] for name in POSTING_ARRAYS}
 
 
 def expected(lists: dict[bytes, list[Postings]], lengths: np.ndarray) -> dict[str, np.ndarray]:
@@ -50,7 +51,7 @@ def expected(lists: dict[bytes, list[Postings]], lengths: np.ndarray) -> dict[st
 def check(lists: dict[bytes, list[Postings]], lengths: np.ndarray) -> dict[str, np.ndarray]:
     """Encode, compare with the definition, and decode; returns the arrays."""
     arrays, wanted = encode(lists, lengths), expected(lists, lengths)
-    for name in DTYPES:
+    for name in POSTING_ARRAYS:
         if not name.startswith(("terms", "documents")):
             assert arrays[name].dtype == wanted[name].dtype
             assert np.array_equal(arrays[name], wanted[name]), name

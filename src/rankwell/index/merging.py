@@ -14,8 +14,9 @@ import numpy as np
 
 from rankwell.index.document_merging import DocumentMerge
 from rankwell.index.list_merging import ListMerge
-from rankwell.index.segment import ARRAYS, Segment, lists_per_term
+from rankwell.index.segment import ARRAYS, Segment
 from rankwell.index.segment_sink import SegmentSink
+from rankwell.kernels.posting_rules import lists_per_term
 
 
 def merge_segments(segments: Sequence[Segment], live: Sequence[np.ndarray | None], sink: SegmentSink) -> dict[str, Any]:

@@ -17,23 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from rankwell.kernels.posting_rules import POSTING_ARRAYS, lists_per_term
+
 ARRAYS: Mapping[str, str] = {
-    "terms.text": "<u1",
-    "terms.offsets": "<i8",
-    "lists.first_block": "<i8",
-    "lists.doc_freq": "<i4",
-    "lists.occurrences": "<i8",
-    "blocks.last_doc": "<i4",
-    "blocks.data": "<i8",
-    "blocks.positions": "<i8",
-    "blocks.widths": "<u1",
-    "blocks.first_impact": "<i8",
-    "impacts.frequency": "<i4",
-    "impacts.length": "<i4",
-    "postings": "<u1",
-    "positions": "<u1",
-    "documents.lengths": "<i4",
-    "documents.distinct": "<i4",
+    **POSTING_ARRAYS,
     "documents.ids.text": "<u1",
     "documents.ids.offsets": "<i8",
     "documents.id_hashes": "<u8",
@@ -207,8 +194,3 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def lists_per_term(n_streams: int) -> int:
-    """Posting lists of a term: one a stream, and one for the whole document where that is not the same."""
-    return 1 if n_streams == 1 else n_streams + 1

@@ -15,8 +15,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.posting_rules import BLOCK
 
-BLOCK = 128
 _LANES = 16
 
 

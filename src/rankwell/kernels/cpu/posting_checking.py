@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.posting_blocks import BLOCK, load_value
+from rankwell.kernels.cpu.posting_blocks import load_value
+from rankwell.kernels.posting_rules import BLOCK
 
 LARGEST_POSITION = 2**31 - 1
 

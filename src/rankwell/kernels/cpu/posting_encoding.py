@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.reference.postings import BLOCK
+from rankwell.kernels.posting_rules import BLOCK
 
 # What has been written so far, slots of an int64 array.
 N_BLOCKS, N_IMPACTS, N_POSTING_BYTES, N_POSITION_BYTES = 0, 1, 2, 3

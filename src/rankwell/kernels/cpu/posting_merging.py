@@ -20,7 +20,7 @@ from rankwell.kernels.cpu.posting_encoding import (
     N_POSTING_BYTES,
     encode_block,
 )
-from rankwell.kernels.reference.postings import BLOCK
+from rankwell.kernels.posting_rules import BLOCK
 
 # Why the kernel returned.
 DONE, NEEDS_BLOCK, OUTPUT_FULL, NEEDS_GAPS = 0, 1, 2, 3

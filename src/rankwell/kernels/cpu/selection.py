@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.posting_blocks import BLOCK, load_block
+from rankwell.kernels.cpu.posting_blocks import load_block
 from rankwell.kernels.cpu.selection_best import offer
 from rankwell.kernels.cpu.selection_lanes import LANES, lanes_above, lowest_bit
 from rankwell.kernels.cpu.selection_lists import (
@@ -39,6 +39,7 @@ from rankwell.kernels.cpu.selection_lists import (
     size_of,
 )
 from rankwell.kernels.cpu.selection_parts import MARGIN, saturated
+from rankwell.kernels.posting_rules import BLOCK
 
 SLACK = 1.0 - 1e-12
 DRIFT = 7

@@ -13,8 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.posting_blocks import BLOCK, find_value, load_value, seek_block
+from rankwell.kernels.cpu.posting_blocks import find_value, load_value, seek_block
 from rankwell.kernels.cpu.selection_parts import block_parts, posting_part
+from rankwell.kernels.posting_rules import BLOCK
 
 WINDOW = 4096
 CHUNK = 64  # documents of a window that are looked at, or not, together

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.posting_blocks import BLOCK, load_block
+from rankwell.kernels.cpu.posting_blocks import load_block
+from rankwell.kernels.posting_rules import BLOCK
 
 MARGIN = 1.0 + 1e-14
 

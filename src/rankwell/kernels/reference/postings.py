@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-BLOCK = 128
+from rankwell.kernels.posting_rules import BLOCK, POSTING_ARRAYS, lists_per_term
+
 WIDTHS = (1, 2, 4)
 
 # A posting: a document, how often the term stands there, and where (empty for the whole document of several streams).
@@ -19,33 +20,9 @@ Posting = tuple[int, int, list[int]]
 # A document's words, stream by stream: (term, position).
 Words = Sequence[Sequence[tuple[bytes, int]]]
 
-DTYPES = {
-    "terms.text": "<u1",
-    "terms.offsets": "<i8",
-    "lists.first_block": "<i8",
-    "lists.doc_freq": "<i4",
-    "lists.occurrences": "<i8",
-    "blocks.last_doc": "<i4",
-    "blocks.data": "<i8",
-    "blocks.positions": "<i8",
-    "blocks.widths": "<u1",
-    "blocks.first_impact": "<i8",
-    "impacts.frequency": "<i4",
-    "impacts.length": "<i4",
-    "postings": "<u1",
-    "positions": "<u1",
-    "documents.lengths": "<i4",
-    "documents.distinct": "<i4",
-}
-
-
-def lists_per_term(n_streams: int) -> int:
-    """One list a stream, and one for the whole document where that is not the same."""
-    return 1 if n_streams == 1 else n_streams + 1
-
 
 def build_postings(documents: Sequence[Words], n_streams: int) -> dict[str, np.ndarray]:
-    """The arrays of the inverted index (those of `DTYPES`) of documents given by their words."""
+    """The arrays of the inverted index (those of `POSTING_ARRAYS`) of documents given by their words."""
     n_lists = lists_per_term(n_streams)
     lengths = np.zeros((len(documents), n_lists), dtype=np.int64)
     lists: dict[bytes, list[list[Posting]]] = {}
@@ -70,7 +47,7 @@ def encode_lists(lists: dict[bytes, list[list[Posting]]], lengths: np.ndarray) -
     """The arrays of terms given by their lists of postings; lengths : (n_docs, lists of a term)."""
     terms = sorted(lists)
     distinct = np.zeros_like(lengths)
-    columns: dict[str, list[int]] = {name: [] for name in DTYPES}
+    columns: dict[str, list[int]] = {name: [] for name in POSTING_ARRAYS}
     columns["terms.text"] = list(b"".join(terms))
     columns["terms.offsets"] = [0, *np.cumsum([len(term) for term in terms]).tolist()]
     columns["blocks.first_impact"] = [0]
@@ -87,7 +64,7 @@ def encode_lists(lists: dict[bytes, list[list[Posting]]], lengths: np.ndarray) -
     columns["lists.first_block"].append(len(columns["blocks.last_doc"]))
     columns["documents.lengths"] = lengths.ravel().tolist()
     columns["documents.distinct"] = distinct.ravel().tolist()
-    return {name: np.array(values, dtype=DTYPES[name]) for name, values in columns.items()}
+    return {name: np.array(values, dtype=POSTING_ARRAYS[name]) for name, values in columns.items()}
 
 
 def _encode_block(columns: dict[str, list[int]], block: list[Posting], base: int, lengths: np.ndarray) -> int:
