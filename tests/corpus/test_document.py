@@ -17,10 +17,11 @@ def test_fields_are_parted_into_texts_and_numbers():
     fields = {"id": 7, "title": "A", "tags": ["x", "y"], "year": 1984, "rate": 0.5, "new": True, "gone": None}
     document = document_of(fields, PLACE)
     assert document.id == "7"
-    assert document.texts == {"title": "A", "tags": "x\ny"}
+    assert document.texts == {"title": "A", "tags": ["x", "y"]}
     assert document.numbers == {"year": 1984.0, "rate": 0.5, "new": 1.0}
     assert json.loads(document.stored) == fields
     assert b"\n" not in document.stored
+    assert document.n_characters == 3
 
 
 def test_numbers_of_numpy_are_numbers():

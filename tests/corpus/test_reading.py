@@ -42,7 +42,7 @@ def test_json_lines(tmp_path, suffix, end):
     assert [document.id for document in documents] == ["a", "2"]
     assert documents[0].texts == {"title": "Été"}
     assert documents[0].numbers == {"year": 1984.0}
-    assert documents[1].texts == {"tags": "x\ny"}
+    assert documents[1].texts == {"tags": ["x", "y"]}
     assert [document.place.line for document in documents] == [1, 3]
     assert documents[0].stored == '{"id": "a", "title": "Été", "year": 1984}'.encode()
 

@@ -18,6 +18,11 @@ def test_the_piece_with_most_of_the_terms() -> None:
     assert caption({"title": "Oil", "body": "oil"}, "oil") == "Oil"  # equally good: the first field
 
 
+def test_the_texts_of_a_list_are_looked_at_one_by_one() -> None:
+    assert caption({"body": "oil", "tags": ["crude oil", "prices", 7]}, "crude oil prices") == "crude oil"
+    assert caption({"tags": []}, "oil") == ""
+
+
 def test_without_a_hit_the_beginning() -> None:
     assert caption({"id": "x", "title": "", "body": "A short text.", "year": 1987}, "zzz") == "A short text."
     assert caption({"id": "x"}, "zzz") == ""

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,14 +21,27 @@ from rankwell.index.document_ids import hash_id
 from rankwell.index.schema import Schema
 from rankwell.index.segment_builder import SegmentBuilder
 from rankwell.index.segment_sink import MemorySink
-from rankwell.kernels.reference.postings import BLOCK, build_postings
+from rankwell.index.text_batch import text_pieces
+from rankwell.kernels.posting_rules import BLOCK
+from rankwell.kernels.reference.postings import build_postings, decode_list
+
+
+def cut_all(analysis, text):
+    """The terms of a text, or of a list of texts, and their positions: the words before them, and 100 between texts."""
+    terms, start = [], 0
+    for value in [text] if isinstance(text, str) else text:
+        # What is not a word to this analysis counts as well.
+        n_words = len(Analysis().cut(re.sub(r"\w{256,}", "x", value)))
+        terms += [(term, start + position) for term, position in analysis.cut(value)]
+        start += n_words + 100 if n_words else 0
+    return terms
 
 
 def check_against_definition(rows, analysis=None):
     analysis = analysis or Analysis()
     schema = Schema()
     segment = build(documents_of(rows), schema, analysis)
-    words = [[analysis.cut(str(row.get(name, ""))) for name in schema.streams] for row in rows]
+    words = [[cut_all(analysis, row.get(name, "")) for name in schema.streams] for row in rows]
     for name, wanted in build_postings(words, schema.n_streams).items():
         assert np.array_equal(segment[name], wanted), name
     return segment
@@ -62,6 +80,46 @@ def test_a_huge_frequency_and_a_long_word():
     assert segment["positions"][-4:].view("<u4").tolist() == [70_001]
 
 
+def test_the_texts_of_a_list_lie_apart():
+    rows = [
+        {"id": 1, "tags": ["b c", "", "the", "c b", "y" * 300], "title": "c"},
+        {"id": 2, "tags": []},
+        {"id": 3, "tags": ["", "b"]},
+        {"id": 4, "title": ["c", "c"], "tags": ["the"]},
+    ]
+    segment = check_against_definition(rows, Analysis(stop_words="english"))
+    first = decode_list(segment, segment.term_number(b"b") * 3, has_positions=True)
+    # b c | the | c b: 0 and 1, then 2 + 100, then 103 + 100 and 204.
+    assert first == [(0, 2, [0, 204]), (2, 1, [0])]
+    assert segment["documents.lengths"].reshape(4, 3).tolist() == [[4, 1, 5], [0, 0, 0], [1, 0, 1], [0, 2, 2]]
+
+
+@pytest.mark.parametrize(
+    "text", ["ab, c-d " * 50, "ab cd" * 50, "一二三四五六七八九 " * 20, "x" * 600, " " * 600 + "x"]
+)
+def test_long_texts_are_cut_into_words_piece_by_piece(monkeypatch, text):
+    rows = [
+        {"id": n, "title": text[n:], "tags": ["a " * 30, text[n:], " " * 99, "b"], "body": f"{n} {text}"}
+        for n in range(9)
+    ]
+    expected = check_against_definition(rows)
+    monkeypatch.setattr(segment_builder, "BATCH_BYTES", 17)
+    pieces = list(text_pieces(text, 17))
+    assert "".join(pieces) == text
+    assert len(pieces) > 1 or " " not in text
+    assert_same(build(documents_of(rows), n_jobs=1), expected)
+    assert_same(build(documents_of(rows), n_jobs=3), expected)
+
+
+def test_a_list_of_more_texts_than_there_are_positions(monkeypatch):
+    monkeypatch.setattr(segment_builder, "MOST_POSITIONS", 1000)
+    builder = SegmentBuilder(Schema(), Analysis())
+    builder.add(documents_of([{"id": 1, "tags": ["a"] * 9}]))
+    with pytest.raises(DataError, match=r"rows, line 1, field 'tags': the text is too long. .* room for 1,000 words"):
+        builder.add(documents_of([{"id": 2, "new": "x", "tags": ["a"] * 10}]))
+    assert (builder.n_docs, builder.schema.streams) == (1, ["tags"])
+
+
 def test_control_characters_and_half_surrogates_part_words():
     segment = check_against_definition([{"id": 1, "body": "a\x00b\ud800c\x1bd"}])
     assert segment.tokens == (4,)
@@ -98,6 +156,7 @@ def test_threads_batches_and_pieces_change_nothing(monkeypatch):
     expected = build(documents)
     monkeypatch.setattr(segment_builder, "BATCH_BYTES", 1000)
     monkeypatch.setattr(segment_encoding, "PIECE", 100)
+    monkeypatch.setattr(segment_encoding, "PIECE_LISTS", 30)
     monkeypatch.setattr(word_table, "FIRST_CAPACITY", 4)
     assert_same(build(documents, n_jobs=1), expected)
     assert_same(build(documents, n_jobs=3), expected)
@@ -128,6 +187,52 @@ def test_full_after_the_same_document_on_any_number_of_threads(monkeypatch):
 
     assert 0 < first_full(1) < 300
     assert len({first_full(n_jobs) for n_jobs in (1, 2, 2, 3)}) == 1
+
+
+MEMORY = """
+import resource
+from rankwell.index.analysis import Analysis
+from rankwell.index.schema import Schema
+from rankwell.index.segment_builder import SegmentBuilder
+from rankwell.index.segment_sink import MemorySink
+from tests.index.segments import build, documents_of
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+class NoSink(MemorySink):
+    def append(self, name, values):
+        self.n_lists = getattr(self, "n_lists", 0) + (len(values) if name == "lists.doc_freq" else 0)
+
+schema = Schema([f"stream {number}" for number in range(200)], [f"static {number}" for number in range(500)])
+build(documents_of([{"id": 1, "stream 0": "a"}]), schema, n_jobs=2)
+before = peak()
+builder = SegmentBuilder(schema, Analysis(), 64 * 2**20, n_jobs=2)
+while not builder.is_full:
+    first = 1000 * builder.n_docs
+    words = " ".join(f"w{number}" for number in range(first, first + 1000))
+    builder.add(documents_of([{"id": str(first), "stream 7": words}]))
+sink = NoSink()
+builder.write(sink)
+print(peak() - before, sink.n_lists)
+"""
+
+
+def test_many_streams_count_in_the_memory():
+    """Every term has a list for every stream, most of them empty."""
+    folder = Path(__file__).parents[2]
+    search_path = os.pathsep.join(filter(None, (str(folder), str(folder / "src"), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": search_path},
+    )
+    growth, n_lists = map(int, done.stdout.split())
+    # 24 bytes a list is what the builder counts for it.
+    assert 24 * n_lists > 20 * 2**20
+    assert growth < 96 * 2**20
 
 
 def test_an_id_twice_names_both_places():

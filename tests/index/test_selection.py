@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from rankwell.index.analysis import Analysis
 from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.query import MOST_TERMS
 from rankwell.index.reader import Index
+from rankwell.index.writer import IndexWriter
 from rankwell.kernels.cpu.selection import DRIFT, WINDOW
 
 WORDS = st.sampled_from([*"abcde", "rare"])
@@ -150,6 +152,16 @@ def test_phrases_respect_the_gaps_of_stop_words() -> None:
     assert index.search('"bank the england"').ids == ["d0"]  # any stop word leaves the same gap
     assert index.search('"bank england"').ids == ["d1"]
     assert sorted(index.search("bank england").ids) == ["d0", "d1", "d2"]
+
+
+def test_a_phrase_stands_in_one_text_of_a_list(tmp_path: Path) -> None:
+    with IndexWriter(tmp_path / "idx") as writer:
+        writer.add([{"id": "apart", "tags": ["crude", "oil prices"]}, {"id": "together", "tags": ["x", "crude oil"]}])
+        writer.commit()
+    index = Index.open(tmp_path / "idx")
+    assert index.search('"crude oil"').ids == ["together"]
+    assert index.search('"oil prices"').ids == ["apart"]
+    assert sorted(index.search("crude oil").ids) == ["apart", "together"]
 
 
 def test_a_phrase_stands_in_one_stream() -> None:

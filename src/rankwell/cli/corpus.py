@@ -118,9 +118,16 @@ def add_all(
     n_docs = 0
     with progress_bar("indexing", quiet=quiet) as bar:
         for batch in batches:
-            writer.add(batch)
             n_docs += len(batch)
+            writer.add(_taken_from(batch))
             bar.describe(f"indexing: {n_docs:,} documents")
         bar.describe(f"writing {n_docs:,} documents")
         writer.commit()
     bad_documents.report()
+
+
+def _taken_from(batch: list[Document]) -> Iterator[Document]:
+    """The documents of a batch, none of them held any longer than it is needed: some are large."""
+    batch.reverse()
+    while batch:
+        yield batch.pop()

@@ -36,8 +36,8 @@ class Document:
     Attributes
     ----------
     id : str
-    texts : dict of str to str
-        What each stream says.
+    texts : dict of str to str or list of str
+        What each stream says. The texts of a list are kept apart: no phrase reaches from one into the next.
     numbers : dict of str to float
         The static features it has.
     stored : bytes
@@ -46,10 +46,15 @@ class Document:
     """
 
     id: str
-    texts: dict[str, str]
+    texts: dict[str, str | list[str]]
     numbers: dict[str, float] = field(default_factory=dict)
     stored: bytes = b"{}"
     place: Place = UNKNOWN_PLACE
+
+    @property
+    def n_characters(self) -> int:
+        """Of all its texts."""
+        return sum(len(text) if isinstance(text, str) else sum(map(len, text)) for text in self.texts.values())
 
 
 def document_of(
@@ -72,7 +77,7 @@ def document_of(
     stored : bytes or None
         The fields as one line of JSON, where the caller has it already.
     """
-    texts: dict[str, str] = {}
+    texts: dict[str, str | list[str]] = {}
     numbers: dict[str, float] = {}
     document_id: str | None = None
     for name, value in fields.items():
@@ -155,7 +160,9 @@ def shown(value: Any) -> str:
     return (text if len(text) <= 60 else f"{text[:60]}...") + f" ({type(value).__name__})"
 
 
-def _sort_value(name: str, value: Any, place: Place, texts: dict[str, str], numbers: dict[str, float]) -> None:
+def _sort_value(
+    name: str, value: Any, place: Place, texts: dict[str, str | list[str]], numbers: dict[str, float]
+) -> None:
     """File a value that is not simply a text among the texts or the numbers."""
     if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
         try:
@@ -171,7 +178,7 @@ def _sort_value(name: str, value: Any, place: Place, texts: dict[str, str], numb
     elif isinstance(value, str):
         texts[name] = str(value)
     elif isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
-        texts[name] = "\n".join(value)
+        texts[name] = list(value)
     else:
         raise DataError(
             f"{place}, field {name!r}: a field holds a text, a list of texts, a number, true, false or null, got "

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from rankwell.corpus.document import Document, Place, document_of, shown
 from rankwell.corpus.options import CorpusOptions
-from rankwell.corpus.text_lines import read_lines
+from rankwell.corpus.text_lines import Line, read_lines
 from rankwell.data.decompression import ByteStream
 from rankwell.errors import DataError
 
@@ -18,19 +18,24 @@ def read_json_lines(
 ) -> Iterator[list[Document]]:
     """The documents of a stream of JSON lines; a document keeps its line as it is."""
     ignored, encoding = frozenset(options.ignored), options.encoding_of_lines()
-    for lines in read_lines(stream, options, on_bad):
+
+    def documents_of(lines: list[Line]) -> list[Document]:
         documents = []
         for line in lines:
             try:
-                text = line.text(encoding)
-                fields = parse_object(text, line.place)
-                stored = text.strip().encode("utf-8")
-                documents.append(
-                    document_of(fields, line.place, id_field=options.id_field, ignored=ignored, stored=stored)
-                )
+                documents.append(_document(line, encoding, options.id_field, ignored))
             except DataError as error:
                 on_bad(error)
-        yield documents
+        return documents
+
+    # A map, unlike a generator, holds no lines while its caller has the documents: some are large.
+    return map(documents_of, read_lines(stream, options, on_bad))
+
+
+def _document(line: Line, encoding: str, id_field: str, ignored: frozenset[str]) -> Document:
+    text = line.text(encoding)
+    stored = (line.data if encoding == "utf-8" else text.encode("utf-8")).strip()
+    return document_of(parse_object(text, line.place), line.place, id_field=id_field, ignored=ignored, stored=stored)
 
 
 def parse_object(text: str, place: Place) -> dict[str, Any]:

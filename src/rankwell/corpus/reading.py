@@ -68,8 +68,10 @@ def read_corpus(
     n_characters = 0
     for path, name in _files([os.fspath(path) for path in given], options):
         for documents in _read_file(path, name, options, bad_documents.add):
+            n_characters += sum(document.n_characters for document in documents)
             batch += documents
-            n_characters += sum(len(text) for document in documents for text in document.texts.values())
+            # The reader of the file has the same list: large documents must not be held there as well.
+            documents.clear()
             if n_characters >= BATCH_CHARACTERS or len(batch) >= BATCH_DOCUMENTS:
                 yield batch
                 batch, n_characters = [], 0

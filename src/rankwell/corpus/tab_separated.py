@@ -20,19 +20,23 @@ def read_tab_separated(
     ignored, encoding = frozenset(options.ignored), options.encoding_of_lines()
     if options.columns is not None:
         columns = _checked_columns(list(options.columns), Place("columns"), options)
-    for lines in read_lines(stream, options, on_bad):
+
+    def documents_of(lines: list[Line]) -> list[Document]:
+        nonlocal columns
         documents = []
         for line in lines:
             if columns is None:
                 columns = _checked_columns(_values(line, encoding), line.place, options)
                 continue
             try:
-                values = _values(line, encoding)
-                fields = _fields(columns, values, line, options)
+                fields = _fields(columns, _values(line, encoding), line, options)
                 documents.append(document_of(fields, line.place, id_field=options.id_field, ignored=ignored))
             except DataError as error:
                 on_bad(error)
-        yield documents
+        return documents
+
+    # A map, unlike a generator, holds no lines while its caller has the documents: some are large.
+    return map(documents_of, read_lines(stream, options, on_bad))
 
 
 def _values(line: Line, encoding: str) -> list[str]:

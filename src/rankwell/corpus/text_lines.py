@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rankwell.corpus.document import Place
 from rankwell.corpus.options import CorpusOptions
 from rankwell.data.decompression import ByteStream
-from rankwell.data.text_blocks import TextBlocks
+from rankwell.data.text_blocks import TextBlock, TextBlocks
 from rankwell.errors import DataError
 
 WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -40,13 +40,18 @@ def read_lines(stream: ByteStream, options: CorpusOptions, on_bad: Callable[[Dat
         on_bad(too_long(Place(stream.name, line), longest))
 
     for block in blocks.read(on_long_line):
-        data = bytes(memoryview(block.buffer)[: block.n_bytes])
-        blocks.release(block)
-        yield [
-            Line(Place(stream.name, number), line)
-            for number, line in enumerate(data.split(b"\n"), block.first_line)
-            if line and not line.isspace()
-        ]
+        yield _lines_of(block, blocks, stream.name)
+
+
+def _lines_of(block: TextBlock, blocks: TextBlocks, name: str) -> list[Line]:
+    # Without the last line feed: a block of one long line is then not copied once more.
+    data = bytes(memoryview(block.buffer)[: block.n_bytes - 1])
+    blocks.release(block)
+    return [
+        Line(Place(name, number), line)
+        for number, line in enumerate(data.split(b"\n"), block.first_line)
+        if line and not line.isspace()
+    ]
 
 
 def refuse_wide(head: bytes, name: str) -> None:

@@ -61,17 +61,18 @@ class TextBlocks:
             buffer, n_bytes, is_last = self._fill(on_long_line)
             if n_bytes == 0:
                 continue
-            text = np.frombuffer(buffer, dtype=np.uint8, count=n_bytes)
-            n_lines, n_rows = int(count_lines(text)), int(count_rows(text, LINE_FEED))
-            block = TextBlock(buffer, n_bytes, self._next_line, n_lines, n_rows)
+            block = _counted(buffer, n_bytes, self._next_line)
+            del buffer
             self._next_line += block.n_lines
             yield block
 
     def release(self, block: TextBlock) -> None:
         """Give back the buffer of a block that is no longer needed."""
-        # A buffer that had to grow for one long line is not kept.
+        # A buffer that had to grow for one long line is not kept, here or by whoever still has the block.
         if len(block.buffer) == self._buffer_bytes:
             self._free.append(block.buffer)
+        else:
+            block.buffer = bytearray()
 
     def _fill(self, on_long_line: Callable[[int, int], None]) -> tuple[bytearray, int, bool]:
         """A buffer that starts with whole lines, how many bytes they take, and whether the stream ended with them."""
@@ -109,6 +110,11 @@ class TextBlocks:
             if end > 0:
                 self._begun_line = bytes(memoryview(buffer)[end:n_read])
                 return
+
+
+def _counted(buffer: bytearray, n_bytes: int, first_line: int) -> TextBlock:
+    text = np.frombuffer(buffer, dtype=np.uint8, count=n_bytes)
+    return TextBlock(buffer, n_bytes, first_line, int(count_lines(text)), int(count_rows(text, LINE_FEED)))
 
 
 def _grown(buffer: bytearray, n_bytes: int) -> bytearray:

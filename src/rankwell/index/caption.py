@@ -21,7 +21,7 @@ def make_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *,
     Of equally good pieces the first one of the first field; without any hit the beginning of the first text. White
     space and control characters become single blanks, so that a caption is one line and harmless to a terminal.
     """
-    texts = [_one_line(str(value)) for name, value in fields.items() if name != "id" and isinstance(value, str)]
+    texts = [_one_line(text) for name, value in fields.items() if name != "id" for text in _texts(value)]
     terms = set(query.terms)
     best, best_found = next((text[:length] for text in texts if text), ""), 0
     for text in texts:
@@ -29,6 +29,11 @@ def make_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *,
         if found > best_found:
             best, best_found = piece, found
     return best
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a stored field: one, those of a list, or none."""
+    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
 def _one_line(text: str) -> str:

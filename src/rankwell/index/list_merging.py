@@ -10,7 +10,7 @@ import numpy as np
 from rankwell.index.document_merging import DocumentMerge, rows
 from rankwell.index.pages import page_array
 from rankwell.index.pipelining import one_ahead
-from rankwell.index.segment import Segment, lists_per_term
+from rankwell.index.segment import Segment
 from rankwell.index.segment_encoding import PostingAppender, new_blocks, new_lists
 from rankwell.index.segment_sink import SegmentSink
 from rankwell.kernels.cpu.posting_encoding import N_BLOCKS, Blocks, Lists
@@ -28,9 +28,11 @@ from rankwell.kernels.cpu.posting_merging import (
     align_terms,
     merge_lists,
 )
-from rankwell.kernels.reference.postings import BLOCK
+from rankwell.kernels.posting_rules import BLOCK, lists_per_term
 
 TERMS_AT_A_TIME = 4096
+# Fewer terms where there are many streams, with a list for each.
+LISTS_AT_A_TIME = 2**17
 WINDOW_BLOCKS = 512
 WINDOW_BYTES = WINDOW_BLOCKS * BLOCK * 8  # of postings: 4 bytes for a document, 4 for a frequency at most
 OUTPUT_POSTINGS = 2**18
@@ -124,11 +126,11 @@ class ListMerge:
 
     def _term_groups(self) -> Iterator[tuple[np.ndarray, np.ndarray, SourceLists]]:
         """Runs of terms in their order: text, offsets and where each segment has their lists."""
+        most_terms = max(1, min(TERMS_AT_A_TIME, LISTS_AT_A_TIME // self.n_columns))
         starts = [0] * len(self.segments)
         while any(start < segment.n_terms for start, segment in zip(starts, self.segments, strict=True)):
             stops = [
-                min(start + TERMS_AT_A_TIME, segment.n_terms)
-                for start, segment in zip(starts, self.segments, strict=True)
+                min(start + most_terms, segment.n_terms) for start, segment in zip(starts, self.segments, strict=True)
             ]
             text, offsets, sources = self._align(starts, stops)
             starts = [start + int(taken) for start, taken in zip(starts, self._cursors, strict=True)]

@@ -21,20 +21,29 @@ from rankwell.index.analysis import Analysis
 from rankwell.index.document_ids import encode_ids
 from rankwell.index.pipelining import InlineExecutor
 from rankwell.index.schema import Schema
-from rankwell.index.segment import ARRAYS, lists_per_term
-from rankwell.index.segment_encoding import invert, write_postings
+from rankwell.index.segment import ARRAYS
+from rankwell.index.segment_encoding import LIST_COST, invert, write_postings
 from rankwell.index.segment_sink import SegmentSink
 from rankwell.index.stored_fields import StoredFields
+from rankwell.index.text_batch import MOST_POSITIONS, VALUE_GAP, TextBatch, most_positions, text_pieces
 from rankwell.index.word_table import NumberedText, TermTable, WordTable
-from rankwell.kernels.cpu.inversion import Tokens
+from rankwell.kernels.cpu.inversion import NEW_FIELD, Tokens
+from rankwell.kernels.posting_rules import lists_per_term
 from rankwell.kernels.threads import available_cores
 
 MEMORY_BYTES = 128 * 2**20
 # Text is cut into words so many bytes at a time, and so many batches may wait for it.
 BATCH_BYTES = 2**21
 BATCHES_AHEAD = 2
+# Fewer bytes where there are many streams: text that is not cut yet may bring a new term, with a list for every stream,
+# every few bytes, and a quarter of the memory is kept for that.
+LEAST_BATCH_BYTES = 2**12
+BYTES_OF_NEW_TERM = 8
+SHARE_OF_NEW_TERMS = 4
 # What a byte of text in a batch, a token, a word with its term and a document take, in bytes.
 TEXT_COST, TOKEN_COST, WORD_COST, DOCUMENT_COST = 4, 12, 350, 400
+# What a document takes more for each list of a term (its length, its different words) and each static.
+CELL_COST = 8
 
 
 class SegmentBuilder:
@@ -62,8 +71,8 @@ class SegmentBuilder:
         self._n_workers = available_cores() if n_jobs in (None, -1) else max(1, int(n_jobs or 1))
         self._words = WordTable()
         self._terms = TermTable(analysis)
-        self._batch = _Batch()
-        self._under_way: deque[tuple[_Batch, Future[NumberedText]]] = deque()
+        self._batch = TextBatch()
+        self._under_way: deque[tuple[TextBatch, Future[NumberedText]]] = deque()
         self._waiting_bytes = 0
         self._tokens: list[Tokens] = []
         self._n_tokens = 0
@@ -79,9 +88,13 @@ class SegmentBuilder:
     @property
     def is_full(self) -> bool:
         """Whether the memory is used up: the segment should be written now."""
-        used = TEXT_COST * (self._batch.n_bytes + self._waiting_bytes) + TOKEN_COST * self._n_tokens
-        used += WORD_COST * self._terms.n_words + DOCUMENT_COST * self.n_docs + self._stored.n_bytes
-        return used > self.memory_bytes
+        n_streams, n_statics = self.schema.n_streams, self.schema.n_statics
+        n_text_bytes = self._batch.n_bytes + self._waiting_bytes
+        n_terms = self._terms.n_terms + n_text_bytes // BYTES_OF_NEW_TERM
+        used = TEXT_COST * n_text_bytes + TOKEN_COST * self._n_tokens
+        used += WORD_COST * self._terms.n_words + LIST_COST * n_terms * n_streams
+        used += (DOCUMENT_COST + CELL_COST * (lists_per_term(n_streams) + n_statics)) * self.n_docs
+        return used + self._stored.n_bytes > self.memory_bytes
 
     @property
     def places(self) -> Iterable[Place]:
@@ -105,8 +118,6 @@ class SegmentBuilder:
                 if on_bad is None:
                     raise
                 on_bad(error)
-            if self._batch.n_bytes >= BATCH_BYTES:
-                self._send_batch()
 
     def write(self, sink: SegmentSink) -> dict[str, Any]:
         """Write the segment and return its meta data; the builder is empty of words afterwards."""
@@ -147,18 +158,45 @@ class SegmentBuilder:
                 f"{document.place}: id {document.id!r} is there already, at {first}. Ids must be unique: leave one of "
                 f"the two out, or give it another id."
             )
-        # Names first: what they may raise must leave nothing behind.
+        for name, text in document.texts.items():
+            if (len(text) if type(text) is str else most_positions(text)) > MOST_POSITIONS:
+                raise DataError(
+                    f"{document.place}, field {name!r}: the text is too long. A field has room for {MOST_POSITIONS:,} "
+                    f"words, {VALUE_GAP} of them between the texts of a list. Part the document into several."
+                )
+        # Names last: what is refused must leave none of them behind.
         streams, statics = self.schema.number_fields(document.texts, document.numbers, document.place)
         doc = len(self._places)
+        batch_bytes = self._batch_bytes()
         for stream, text in zip(streams, document.texts.values(), strict=True):
-            self._batch.add(text, doc, stream)
+            if type(text) is str and len(text) <= batch_bytes:
+                self._batch.add(text, doc, stream)
+            else:
+                self._add_values([text] if isinstance(text, str) else text, doc, stream, batch_bytes)
+        if self._batch.n_bytes >= batch_bytes:
+            self._send_batch()
         if statics:
             self._statics.add(doc, statics, document.numbers.values())
         self._stored.add(document.stored)
         self._places[document.id] = document.place
 
+    def _batch_bytes(self) -> int:
+        cost_of_byte = (BATCHES_AHEAD + 1) * LIST_COST * max(1, self.schema.n_streams) // BYTES_OF_NEW_TERM
+        return min(BATCH_BYTES, max(LEAST_BATCH_BYTES, self.memory_bytes // (SHARE_OF_NEW_TERMS * cost_of_byte)))
+
+    def _add_values(self, values: list[str], doc: int, stream: int, batch_bytes: int) -> None:
+        """Add the texts of a list, and long texts piece by piece."""
+        gap = NEW_FIELD
+        for value in values:
+            for piece in text_pieces(value, batch_bytes):
+                if self._batch.n_bytes >= batch_bytes:
+                    self._send_batch()
+                self._batch.add(piece, doc, stream, gap)
+                gap = 0
+            gap = VALUE_GAP
+
     def _send_batch(self) -> None:
-        batch, self._batch = self._batch, _Batch()
+        batch, self._batch = self._batch, TextBatch()
         if not batch.parts:
             return
         self._waiting_bytes += batch.n_bytes
@@ -183,33 +221,6 @@ class SegmentBuilder:
         if self._n_workers == 1:
             return InlineExecutor()
         return ThreadPoolExecutor(n_threads, thread_name_prefix="rankwell-index")
-
-
-class _Batch:
-    """Fields on their way to be cut into words."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.n_bytes = 0
-        self._docs, self._streams = array("i"), array("i")
-
-    def add(self, text: str, doc: int, stream: int) -> None:
-        # Half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark: it parts words, as it would have.
-        part = text.encode("utf-8", "replace")
-        self.parts.append(part)
-        self.n_bytes += len(part)
-        self._docs.append(doc)
-        self._streams.append(stream)
-
-    def fields(self) -> tuple[np.ndarray, np.ndarray]:
-        """The text, uint8, and where its fields start and end, int64 (n_fields + 1,)."""
-        field_ptr = np.zeros(len(self.parts) + 1, dtype=np.int64)
-        np.cumsum([len(part) for part in self.parts], out=field_ptr[1:])
-        return np.frombuffer(b"".join(self.parts), dtype=np.uint8), field_ptr
-
-    def owners(self) -> tuple[np.ndarray, np.ndarray]:
-        """The document and the stream of each field, int32."""
-        return np.array(self._docs, dtype=np.int32), np.array(self._streams, dtype=np.int32)
 
 
 class _Statics:

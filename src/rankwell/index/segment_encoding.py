@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from rankwell.index.pages import page_array
 from rankwell.index.pipelining import in_order
-from rankwell.index.segment import lists_per_term
 from rankwell.index.segment_sink import SegmentSink
-from rankwell.kernels.cpu.inversion import Tokens, count_occurrences, place_occurrences
+from rankwell.kernels.cpu.inversion import STREAM_SIZE, Tokens, count_occurrences, place_occurrences
 from rankwell.kernels.cpu.posting_encoding import (
     COUNTS_SIZE,
     N_BLOCKS,
@@ -23,12 +23,16 @@ from rankwell.kernels.cpu.posting_encoding import (
     Lists,
     encode_terms,
 )
-from rankwell.kernels.reference.postings import BLOCK
+from rankwell.kernels.posting_rules import BLOCK, lists_per_term
 
 # How many occurrences are encoded at a time: a few megabytes of buffers.
 PIECE = 2**18
+# And at most so many lists: those of rare terms in many streams are empty, but each has its numbers.
+PIECE_LISTS = 2**17
 # Tokens are sorted in so many parts side by side; more would take more memory for counts.
 PARTS = 2
+# Bytes that `invert` takes for each stream of each term, however rare: the counts of the parts, and the starts.
+LIST_COST = 8 * (PARTS + 1)
 
 
 class Inverted(NamedTuple):
@@ -47,11 +51,11 @@ def invert(
 ) -> Inverted:
     """Sort the occurrences of all words by term and stream.
 
-    The parts are runs of whole batches, and a batch holds whole documents: the result does not depend on the parts.
+    The parts are runs of batches that hold whole documents: the result does not depend on the parts.
     """
     n_lists = lists_per_term(n_streams)
     lengths, distinct = (page_array(n_docs * n_lists, np.int32) for _ in range(2))
-    parts = [list(part) for part in np.array_split(np.arange(len(batches)), PARTS)]
+    parts = _parts(batches)
     counts = page_array(PARTS * n_terms * n_streams, np.int64).reshape(PARTS, n_terms * n_streams)
 
     def count(part: int) -> None:
@@ -62,16 +66,43 @@ def invert(
             )
 
     list(pool.map(count, range(PARTS)))
-    starts = np.concatenate(([0], np.cumsum(counts.sum(axis=0)))).astype(np.int64)
+    starts = _starts(counts)
     occurrences = page_array(int(starts[-1]), np.int64)
-    places = np.cumsum(np.concatenate((starts[None, :-1], counts[:-1])), axis=0)
 
     def place(part: int) -> None:
+        stream_state = np.zeros(STREAM_SIZE, dtype=np.int64)
         for batch in parts[part]:
-            place_occurrences(batches[batch], term_of_word, n_streams, places[part], occurrences)
+            place_occurrences(batches[batch], term_of_word, n_streams, counts[part], occurrences, stream_state)
 
     list(pool.map(place, range(PARTS)))
     return Inverted(occurrences, starts, lengths, distinct, n_streams, n_terms)
+
+
+def _parts(batches: Sequence[Tokens]) -> list[range]:
+    """About equally many batches a part; a document that lies in several batches is in one part."""
+    bounds = [0]
+    for part in range(1, PARTS):
+        bound = max(bounds[-1], part * len(batches) // PARTS)
+        while 0 < bound < len(batches) and batches[bound].doc_of_field[0] == batches[bound - 1].doc_of_field[-1]:
+            bound += 1
+        bounds.append(bound)
+    return [range(start, stop) for start, stop in pairwise([*bounds, len(batches)])]
+
+
+def _starts(counts: np.ndarray) -> np.ndarray:
+    """Where the occurrences of each list start; `counts`, int64 (PARTS, n), becomes where those of each part do.
+
+    Nothing else of the size of the lists is made: there may be very many.
+    """
+    n_lists = counts.shape[1]
+    starts = page_array(n_lists + 1, np.int64)
+    np.sum(counts, axis=0, out=starts[1:])
+    np.cumsum(starts, out=starts)
+    for first in range(0, n_lists, PIECE):
+        piece = counts[:, first : first + PIECE]
+        ends = starts[first : first + piece.shape[1]] + np.cumsum(piece, axis=0)
+        np.subtract(ends, piece, out=piece)
+    return starts
 
 
 def write_postings(inverted: Inverted, sink: SegmentSink, pool: Executor, n_workers: int) -> None:
@@ -158,11 +189,12 @@ def new_lists(n_lists: int) -> Lists:
 
 
 def _pieces(inverted: Inverted) -> Iterator[tuple[int, int]]:
-    """Runs of terms with at most `PIECE` occurrences, or one term that has more."""
+    """Runs of terms with at most `PIECE` occurrences and `PIECE_LISTS` lists, or one term that has more."""
+    most_terms = max(1, PIECE_LISTS // lists_per_term(inverted.n_streams))
     bounds = inverted.starts[:: inverted.n_streams] if inverted.n_streams else inverted.starts
     first = 0
     while first < inverted.n_terms:
         last = int(np.searchsorted(bounds, bounds[first] + PIECE, side="right")) - 1
-        last = max(last, first + 1)
+        last = min(max(last, first + 1), first + most_terms)
         yield first, last
         first = last

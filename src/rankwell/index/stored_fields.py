@@ -15,6 +15,7 @@ from rankwell.errors import FileFormatError
 BLOCK_BYTES = 32 * 1024
 LEVEL = 1
 BLOCKS_AT_A_TIME = 32
+LARGE_BLOCK_BYTES = 2**20
 
 
 class StoredFields:
@@ -64,11 +65,28 @@ class StoredFields:
 
     def _close_block(self) -> None:
         if self._lines:
-            text = b"\n".join([*self._lines, b""])
-            block = len(text).to_bytes(4, "little") + self._codec.compress(text, asbytes=True)
-            n_docs = len(self._lines)
+            n_docs, n_bytes = len(self._lines), self._line_bytes + len(self._lines)
+            compress = self._compress_pieces if n_bytes > LARGE_BLOCK_BYTES else self._compress
+            block = n_bytes.to_bytes(4, "little") + compress()
             self._lines, self._line_bytes = [], 0
             self._append(block, n_docs)
+
+    def _compress(self) -> bytes:
+        compressed: bytes = self._codec.compress(b"\n".join([*self._lines, b""]), asbytes=True)
+        return compressed
+
+    def _compress_pieces(self) -> bytes:
+        """The same without room for all of it once more, and once more for what might not get smaller."""
+        import pyarrow
+
+        target = pyarrow.BufferOutputStream()
+        with pyarrow.CompressedOutputStream(target, "zstd") as stream:
+            for line in self._lines:
+                for start in range(0, len(line), LARGE_BLOCK_BYTES):
+                    stream.write(memoryview(line)[start : start + LARGE_BLOCK_BYTES])
+                stream.write(b"\n")
+        compressed: bytes = target.getvalue().to_pybytes()
+        return compressed
 
     def _append(self, block: bytes, n_docs: int) -> None:
         self._blocks.append(block)

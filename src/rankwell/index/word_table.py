@@ -82,6 +82,10 @@ class TermTable:
     def n_words(self) -> int:
         return len(self._term_of_word)
 
+    @property
+    def n_terms(self) -> int:
+        return len(self.numbers)
+
     def add(self, text: bytes, offsets: list[int]) -> None:
         """Take in the next words, text[offsets[i] : offsets[i + 1]]."""
         term_of, numbers = self.analysis.term_of, self.numbers

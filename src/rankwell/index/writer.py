@@ -30,10 +30,6 @@ from rankwell.index.storage import Storage, write_file
 from rankwell.index.working_index import MergeChoice, WorkingIndex
 from rankwell.index.working_segment import WorkingSegment, common_documents
 
-# An endless iterator of documents is taken in part by part.
-_BATCH_DOCUMENTS = 1024
-_BATCH_CHARACTERS = 2**20
-
 
 class IndexWriter:
     """The one writer of an index.
@@ -105,11 +101,15 @@ class IndexWriter:
         if isinstance(documents, Mapping | Document | str | bytes):
             raise ParameterError(f"add takes a list of documents, got one {type(documents).__name__}: pass a list.")
         with self._guarded():
-            for batch in _batches(documents, self._bad_documents):
+            for document in map(_Checked(self._bad_documents), documents):
+                if document is None:
+                    continue
                 self._builder = self._builder or SegmentBuilder(
                     self._index.schema, self._index.analysis, self._memory_bytes
                 )
-                self._builder.add(batch, self._bad_documents.add)
+                self._builder.add((document,), self._bad_documents.add)
+                # It may be large, and need not be held while it is written.
+                del document
                 if self._builder.is_full:
                     self._flush()
 
@@ -283,27 +283,22 @@ def _make_folder(storage: Storage, folder: Path) -> None:
         storage.sync_folder(folder.parent)
 
 
-def _batches(
-    documents: Iterable[Document | Mapping[str, Any]], bad_documents: BadDocuments
-) -> Iterator[list[Document]]:
-    """Documents, dictionaries made into such, a few at a time."""
-    batch: list[Document] = []
-    n_characters = 0
-    for number, one in enumerate(documents, start=1):
+class _Checked:
+    """Makes documents of what is added, one after another; None of bad ones that are left out."""
+
+    def __init__(self, bad_documents: BadDocuments) -> None:
+        self._bad_documents = bad_documents
+        self._number = 0
+
+    def __call__(self, added: Document | Mapping[str, Any]) -> Document | None:
+        self._number += 1
+        if isinstance(added, Document):
+            return added
         try:
-            document = (
-                one if isinstance(one, Document) else _document_of(one, Place(f"document {number} of those added"))
-            )
+            return _document_of(added, Place(f"document {self._number} of those added"))
         except DataError as error:
-            bad_documents.add(error)
-            continue
-        batch.append(document)
-        n_characters += sum(map(len, document.texts.values()))
-        if len(batch) == _BATCH_DOCUMENTS or n_characters >= _BATCH_CHARACTERS:
-            yield batch
-            batch, n_characters = [], 0
-    if batch:
-        yield batch
+            self._bad_documents.add(error)
+            return None
 
 
 def _document_of(fields: Any, place: Place) -> Document:

@@ -1,8 +1,9 @@
 """From words in the order of the documents to words in the order of the terms: a counting sort.
 
-Tokens are word numbers, field after field; a field is one stream of one document, and a token's position is its number
-in the field. An *occurrence* is document << 32 | position. Sorting is stable, so the occurrences of a term in a stream
-end up in ascending order, whatever the parts that were sorted side by side.
+Tokens are word numbers, field after field; a field is one stream of one document, or goes on with the stream of the
+field before it, and a token's position is the number of tokens and gaps before it in the stream. An *occurrence* is
+document << 32 | position. Sorting is stable, so the occurrences of a term in a stream end up in ascending order,
+whatever the parts that were sorted side by side.
 """
 
 from __future__ import annotations
@@ -13,6 +14,14 @@ import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
 
+# The gap of a field that is the first of its stream in a document.
+NEW_FIELD = -1
+
+# Where the stream stands that is being placed, slots of an int64 array: behind its last token, and the gap before the
+# next one, which tokens may be a few fields away from.
+STREAM_END, PENDING_GAP = 0, 1
+STREAM_SIZE = 2
+
 
 class Tokens(NamedTuple):
     """The words of some fields."""
@@ -21,6 +30,7 @@ class Tokens(NamedTuple):
     field_ptr: np.ndarray  # int64 (n_fields + 1,)
     doc_of_field: np.ndarray  # int32
     stream_of_field: np.ndarray  # int32
+    gap_of_field: np.ndarray  # int8: positions between the last token of the stream and the field, or NEW_FIELD
 
 
 @kernel
@@ -55,19 +65,40 @@ def count_occurrences(tokens, term_of_word, n_streams, counts, last_seen, length
 
 
 @kernel
-def place_occurrences(tokens, term_of_word, n_streams, next_place, occurrences):
+def first_position(stream, gap, n_tokens):
+    """The position of a field's first token; moves `stream`, int64 (STREAM_SIZE,), behind the field's tokens.
+
+    A gap counts once there are tokens on both sides of it.
+    """
+    if gap == NEW_FIELD:
+        stream[STREAM_END] = stream[PENDING_GAP] = 0
+    else:
+        stream[PENDING_GAP] = max(stream[PENDING_GAP], gap)
+    first = stream[STREAM_END]
+    if n_tokens > 0:
+        if first > 0:
+            first += stream[PENDING_GAP]
+        stream[STREAM_END] = first + n_tokens
+        stream[PENDING_GAP] = 0
+    return first
+
+
+@kernel
+def place_occurrences(tokens, term_of_word, n_streams, next_place, occurrences, stream_state):
     """Put every occurrence to its term and stream.
 
     next_place : int64 (n_terms * n_streams,): where the next occurrence of a list goes; moved on
     occurrences : int64
+    stream_state : int64 (STREAM_SIZE,), kept from batch to batch
     """
     for field in range(len(tokens.doc_of_field)):
         stream = tokens.stream_of_field[field]
         doc = np.int64(tokens.doc_of_field[field]) << 32
-        start = tokens.field_ptr[field]
-        for place in range(start, tokens.field_ptr[field + 1]):
+        start, stop = tokens.field_ptr[field], tokens.field_ptr[field + 1]
+        before = first_position(stream_state, tokens.gap_of_field[field], stop - start) - start
+        for place in range(start, stop):
             word = tokens.words[place]
             if word >= 0 and term_of_word[word] >= 0:
                 list_number = np.int64(term_of_word[word]) * n_streams + stream
-                occurrences[next_place[list_number]] = doc | (place - start)
+                occurrences[next_place[list_number]] = doc | (before + place)
                 next_place[list_number] += 1
