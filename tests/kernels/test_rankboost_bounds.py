@@ -124,13 +124,13 @@ def test_groups_are_chosen_by_what_can_still_win():
 
 
 def test_changes_are_packed_with_what_they_sum_to():
-    """Documents 1, 2 and 4 have pairs: since the reference round +3, −5 and 2; since the round before +1, −4 and 3."""
-    pi, reference = np.array([0, 4, 1, 0, 7], dtype=np.int32), np.array([0, 1, 6, 0, 5], dtype=np.int32)
-    kept, previous = np.array([1, 2, 4], dtype=np.uint32), np.array([3, 5, 4], dtype=np.int32)
-    changes, sums = np.zeros(4, dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
-    assert pack_changes(kept, pi, reference, previous, changes, sums) == (5, 4)
-    assert changes.tolist() == [3 << 32, 5, 2 << 32, 0]
-    assert previous.tolist() == [4, 1, 7]
+    """Documents 4, 1 and 2: since the reference round +2, +3 and −5; since the round before +3, +1 and −4."""
+    values, order = np.array([7, 4, 1], dtype=np.int32), np.array([4, 1, 2, 3], dtype=np.int32)
+    pi, reference = np.array([8, 3, 5, 9, 4], dtype=np.int32), np.array([5, 1, 6, 0], dtype=np.int32)
+    changes = np.zeros(4, dtype=np.int64)
+    assert pack_changes(values, order, pi, reference, changes) == (5, 4)
+    assert changes.tolist() == [2 << 32, 3 << 32, 5, 0]
+    assert pi.tolist() == [8, 4, 1, 9, 7]
 
 
 def test_only_what_differs_within_a_query_varies():

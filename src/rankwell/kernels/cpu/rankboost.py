@@ -10,6 +10,7 @@ import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.rankboost_bounded_search import BoundedSearch, search_by_bounds
+from rankwell.kernels.cpu.rankboost_bounds import changed_potentials
 from rankwell.kernels.cpu.rankboost_documents import DocumentWeights
 from rankwell.kernels.cpu.rankboost_search import (
     GROUP,
@@ -58,30 +59,32 @@ def run_rounds(queries, weights, exponents, levels, search, bounds, scratch, rec
     -------
     rounds done, whether training ended by itself, and what `start` is now
     """
-    order, segment_ptr, query_segments, query_weight = queries
+    places, (segment_ptr, query_segments, query_weight) = queries[:3], queries[1:]
     bins, partial, table, largest = search
     sums, share, lanes, pi = scratch
     first_round, n_rounds, n_bins, margin, carry, naive, bounded = plan
     common, total = start
     for t in range(n_rounds):
-        potentials(order, segment_ptr, query_segments, weights, sums, total, pi)
-        if naive:
-            naive_table(bins, pi, n_bins, table, largest)
-        elif bounded:
-            search_by_bounds(search, bounds, pi, n_bins, margin)
+        if bounded:
+            moved = changed_potentials(places, weights, sums, total, pi, bounds[1][0], bounds[2][1], bounds[2][2])
+            search_by_bounds(search, bounds, pi, moved, n_bins, margin)
         else:
-            build_histograms(bins, pi, partial)
-            integrate_histograms(partial, n_bins, table, largest)
+            potentials(places, weights, sums, total, pi)
+            if naive:
+                naive_table(bins, pi, n_bins, table, largest)
+            else:
+                build_histograms(bins, pi, partial)
+                integrate_histograms(partial, n_bins, table, largest)
         feature, threshold = choose_weak_ranker(table, largest, n_bins, margin)
         if feature < 0:
             return t, True, (common, total)
         r = min(max(table[feature, threshold], -LARGEST_R), LARGEST_R)
         weak_ranker = (bins[feature // GROUP], feature % GROUP, threshold)
-        reweight(weak_ranker, _weight_factors(r), queries[:3], weights, levels, carry, sums, share)
+        reweight(weak_ranker, _weight_factors(r), places, weights, levels, carry, sums, share)
         if (first_round + t + 1) % RECENTRE_ROUNDS == 0:
             choose_exponents(segment_ptr, weights[0], weights[1], exponents[0], exponents[1])
             common = level_ratios(query_segments, query_weight, exponents[0], exponents[1], levels[1:])
-            sum_levels(queries[:3], weights, levels, carry, sums, share)
+            sum_levels(places, weights, levels, carry, sums, share)
         total = query_sum(share, lanes)
         record[0][t], record[1][t], record[2][t], record[3][t] = feature, threshold, r, np.ldexp(total, common)
         if abs(r) >= LARGEST_R:

@@ -15,12 +15,10 @@ from numba import get_num_threads
 
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.rankboost_bounds import (
-    CHANGE_BLOCK,
     best_bounds,
     bound_features,
     choose_groups,
     joint_histograms,
-    pack_changes,
     summarise_intervals,
 )
 from rankwell.kernels.cpu.rankboost_intervals import (
@@ -41,6 +39,7 @@ from rankwell.kernels.cpu.rankboost_search import (
     integrate_few,
     integrate_histograms,
 )
+from rankwell.kernels.cpu.rankboost_weights import TASKS
 from rankwell.kernels.rankboost_interface import LevelledQueries
 
 FIRST_LOOK = 4  # candidates computed before the others: what they reach rules out most of these
@@ -71,8 +70,8 @@ class BoundedSearch:
 
     def __init__(self, bins: np.ndarray, n_features: int, queries: LevelledQueries | None) -> None:
         order = np.zeros(0, dtype=np.int32) if queries is None else queries.order
-        n_docs, features = (0, 0) if queries is None else (queries.n_docs, n_features)
-        kept = np.sort(order).astype(np.uint32)
+        features = 0 if queries is None else n_features
+        kept = order.astype(np.uint32)
         n_words = -(-len(kept) // CODES_A_WORD)
         n_parts = max(1, min(get_num_threads(), MOST_PARTS, len(kept) // DOCS_PER_PART))
         varies = _zeros(features, np.bool_)
@@ -80,13 +79,8 @@ class BoundedSearch:
             find_varying(bins, order, queries.segment_ptr, queries.query_segments, varies)
         self.arrays = (
             _zeros(11, np.int64),
-            (_zeros(n_docs, np.int32), _zeros((features, 256), np.int32), _zeros(features, np.int32)),
-            (
-                kept,
-                _zeros(len(kept), np.int32),
-                _zeros(n_words * CODES_A_WORD, np.int64),
-                _zeros((-(-len(kept) // CHANGE_BLOCK), 2), np.int64),
-            ),
+            (_zeros(len(kept), np.int32), _zeros((features, 256), np.int32), _zeros(features, np.int32)),
+            (kept, _zeros(n_words * CODES_A_WORD, np.int64), _zeros((TASKS, 2), np.int64)),
             _joint_arrays(features, n_words, n_parts),
             (
                 _zeros(features, np.int64),
@@ -132,18 +126,19 @@ def _candidate_arrays(n_features: int, n_parts: int) -> tuple[np.ndarray, ...]:
 
 
 @kernel
-def search_by_bounds(search, bounds, pi, n_bins, margin):
+def search_by_bounds(search, bounds, pi, moved, n_bins, margin):
     """Fill the rows of `table` and `largest` of all features that may be chosen; `largest` of the others is 0.
 
     search : (bins, partial histograms, table of r, largest |r| by feature)
-    bounds : (state, reference (π, table, largest), changes (kept, π before, packed, scratch), joint (group_ptr,
-        members, codes, sums, chosen), intervals (number, of bins, first, last), summaries (highest, lowest), standing
-        (bounds now, bounds less all drift, last estimates), candidates (done, features, histograms), documents (counts
-        by bin, whether a feature varies))
+    bounds : (state, reference (π, table, largest), changes (kept, packed, scratch), joint (group_ptr, members, codes,
+        sums, chosen), intervals (number, of bins, first, last), summaries (highest, lowest), standing (bounds now,
+        bounds less all drift, last estimates), candidates (done, features, histograms), documents (counts by bin,
+        whether a feature varies))
+    moved : what `changed_potentials` returned
     """
-    state, reference, changes = bounds[0], bounds[1], bounds[2]
+    state = bounds[0]
+    rise, drift = moved
     state[_ROUND] += 1
-    rise, drift = pack_changes(changes[0], pi, reference[0], changes[1], changes[2], changes[3])
     state[_DRIFT] += drift
     worn = state[_LAST] * (state[_SINCE] + 1) > len(search[2]) + state[_SPENT]
     if state[_PAUSE] > 0:
@@ -174,7 +169,7 @@ def _search_candidates(search, bounds, pi, n_bins, margin, rise):
     candidates[0] = np.argmax(estimates)
     reached = _compute(search, bounds, pi, n_bins, candidates[:1])
     n_chosen = choose_groups(upper, reached - margin, done, joint[:2], state[_N_GROUPS], chosen)
-    joint_histograms(words, changes[2], (chosen[:n_chosen], group_ptr, members), intervals[0], sums)
+    joint_histograms(words, changes[1], (chosen[:n_chosen], group_ptr, members), intervals[0], sums)
     for g in chosen[:n_chosen]:
         own = members[group_ptr[g] : group_ptr[g + 1]]
         reached = max(reached, bound_features(reference[1], intervals, summaries, sums, own, upper))
@@ -215,7 +210,7 @@ def _compute(search, bounds, pi, n_bins, features):
 def _search_all(search, bounds, pi, n_bins, rise):
     """Search every feature, which makes this a reference round."""
     bins, partial, table, largest = search
-    state, reference, _, _, intervals, summaries = bounds[:6]
+    state, reference, changes, _, intervals, summaries = bounds[:6]
     _, standing, estimates = bounds[6]
     build_histograms(bins, pi, partial)
     integrate_histograms(partial, n_bins, table, largest)
@@ -228,7 +223,8 @@ def _search_all(search, bounds, pi, n_bins, rise):
     if due:
         _make_intervals(search, bounds, len(pi))
         state[_CUT_ROUND] = state[_ROUND]
-    reference[0][:] = pi
+    for i, d in enumerate(changes[0]):
+        reference[0][i] = pi[d]
     reference[1][:] = table
     reference[2][:] = largest
     estimates[:] = largest

@@ -19,8 +19,8 @@ from numba import prange
 
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.rankboost_intervals import CODES_A_WORD, MOST_CELLS
+from rankwell.kernels.cpu.rankboost_weights import TASKS, query_potentials
 
-CHANGE_BLOCK = 4096  # documents whose changes one task packs
 NOTHING = 2**40  # beyond every r: the bound of an interval with no threshold inside
 
 _HALF = 32
@@ -30,35 +30,39 @@ _CODE = np.uint64(0xFFFF)
 
 
 @kernel(parallel=True)
-def pack_changes(kept, pi, reference, previous, changes, sums):
-    """Δ of the documents that have pairs, packed, and how much π has changed.
+def changed_potentials(places, weights, sums, total, pi, reference, changes, moved):
+    """`potentials`, with Δ, packed, and how much π has changed.
 
-    kept : uint32 (n_kept,); pi, reference : int32 (n_docs,); changes : int64 (n_kept or a few more,), written
-    previous : int32 (n_kept,), π of the round before, replaced by that of this one
-    sums : int64 (n_kept / CHANGE_BLOCK, rounded up, 2), scratch
+    pi : int32 (n_docs,), that of the round before, replaced
+    reference : int32 (n_kept,), π of the reference round in the order of `places`; changes : int64 (n_kept or a few
+    more,), written; moved : int64 (TASKS, 2), scratch
 
     Returns
     -------
     the sum of all positive Δ, and of all positive changes since the round before; of the negative ones it is the same
     """
-    for block in prange(len(sums)):
-        start, end = block * CHANGE_BLOCK, min((block + 1) * CHANGE_BLOCK, len(kept))
-        _pack_block(kept[start:end], pi, reference, previous[start:end], changes[start:end], sums[block])
-    return sums[:, 0].sum(), sums[:, 1].sum()
+    n_queries = len(places[2]) - 1
+    for task in prange(TASKS):
+        first, last = n_queries * task // TASKS, n_queries * (task + 1) // TASKS
+        start = places[1][places[2][first]]
+        values = query_potentials(first, last, places, weights, sums, total)
+        moved[task] = pack_changes(values, places[0][start:], pi, reference[start:], changes[start:])
+    return moved[:, 0].sum(), moved[:, 1].sum()
 
 
 @kernel
-def _pack_block(kept, pi, reference, previous, changes, sums):
+def pack_changes(values, order, pi, reference, changes):
+    """Put some documents' π in place and pack their Δ; returns the sums of `changed_potentials` for them."""
     rise_of_all = step_of_all = 0
-    for i in range(len(kept)):
-        now = np.int64(pi[kept[i]])
-        change = now - np.int64(reference[kept[i]])
+    for i in range(len(values)):
+        now = np.int64(values[i])
+        step_of_all += max(now - np.int64(pi[order[i]]), 0)
+        pi[order[i]] = values[i]
+        change = now - np.int64(reference[i])
         rise, fall = max(change, 0), max(-change, 0)
         changes[i] = (rise << _HALF) | fall
         rise_of_all += rise
-        step_of_all += max(now - np.int64(previous[i]), 0)
-        previous[i] = now
-    sums[0], sums[1] = rise_of_all, step_of_all
+    return rise_of_all, step_of_all
 
 
 @kernel

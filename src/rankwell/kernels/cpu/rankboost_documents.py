@@ -50,7 +50,7 @@ class DocumentWeights:
         queries = self.queries
         both = (self.weights.up, self.weights.down)
         places = (queries.order, queries.segment_ptr, queries.query_segments)
-        potentials(*places, both, self.sums, self.start[1], self.pi)
+        potentials(places, both, self.sums, self.start[1], self.pi)
         return self.pi
 
     def apply(self, above_threshold: np.ndarray, r: int) -> float:

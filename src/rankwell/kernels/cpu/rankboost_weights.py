@@ -18,7 +18,7 @@ from numba import prange
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.rankboost_precision import LARGEST_EXPONENT, PI_BITS, QUERY_LANES, SMALLEST_WEIGHT
 
-_TASKS = 64  # that queries are shared out to
+TASKS = 64  # that queries are shared out to
 
 
 @kernel
@@ -148,8 +148,8 @@ def sum_levels(places, weights, levels, carry, sums, share):
 
     places : (order, segment_ptr, query_segments)
     """
-    for task in prange(_TASKS):
-        first, last = len(share) * task // _TASKS, len(share) * (task + 1) // _TASKS
+    for task in prange(TASKS):
+        first, last = len(share) * task // TASKS, len(share) * (task + 1) // TASKS
         _sum_queries(first, last, places, weights, levels, carry, sums, share)
 
 
@@ -160,8 +160,8 @@ def reweight(weak_ranker, factors, places, weights, levels, carry, sums, share):
     weak_ranker : (column uint8 (n_docs, 16) of one feature group, lane, threshold)
     """
     _, segment_ptr, query_segments = places
-    for task in prange(_TASKS):
-        first, last = len(share) * task // _TASKS, len(share) * (task + 1) // _TASKS
+    for task in prange(TASKS):
+        first, last = len(share) * task // TASKS, len(share) * (task + 1) // TASKS
         start, end = segment_ptr[query_segments[first]], segment_ptr[query_segments[last]]
         _multiply(weak_ranker, factors, places[0][start:end], weights[0][start:end], weights[1][start:end])
         _sum_queries(first, last, places, weights, levels, carry, sums, share)
@@ -180,19 +180,31 @@ def _multiply(weak_ranker, factors, order, up, down):
         down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT) if above[i] else down[i]
 
 
-@kernel(parallel=True)
-def potentials(order, segment_ptr, query_segments, weights, sums, total, pi):
-    """π of every document with pairs, in units of 2^−30; those of a query sum to exactly 0. pi : int32 (n_docs,)"""
+@kernel
+def query_potentials(first, last, places, weights, sums, total):
+    """π of some queries' documents in units of 2^−30, in their order; those of a query sum to exactly 0."""
+    _, segment_ptr, query_segments = places
     up, down = weights
     below, above = sums[2], sums[3]
     scale = 2.0**PI_BITS / total
-    for q in prange(len(query_segments) - 1):
-        left_over = 0
-        last = 0
+    begin = segment_ptr[query_segments[first]]
+    values = np.empty(segment_ptr[query_segments[last]] - begin, np.int32)
+    for q in range(first, last):
         for s in range(query_segments[q], query_segments[q + 1]):
             for i in range(segment_ptr[s], segment_ptr[s + 1]):
-                rounded = int(np.rint((down[i] * below[s] - up[i] * above[s]) * scale))
-                last = order[i]
-                pi[last] = rounded
-                left_over += rounded
-        pi[last] -= left_over
+                values[i - begin] = np.int32(np.rint((down[i] * below[s] - up[i] * above[s]) * scale))
+        start, end = segment_ptr[query_segments[q]] - begin, segment_ptr[query_segments[q + 1]] - begin
+        values[end - 1] -= values[start:end].sum()
+    return values
+
+
+@kernel(parallel=True)
+def potentials(places, weights, sums, total, pi):
+    """π of every document with pairs, in units of 2^−30; those of a query sum to exactly 0. pi : int32 (n_docs,)"""
+    n_queries = len(places[2]) - 1
+    for task in prange(TASKS):
+        first, last = n_queries * task // TASKS, n_queries * (task + 1) // TASKS
+        values = query_potentials(first, last, places, weights, sums, total)
+        order = places[0][places[1][places[2][first]] :]
+        for i in range(len(values)):
+            pi[order[i]] = values[i]
