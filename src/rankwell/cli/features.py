@@ -42,7 +42,8 @@ def features(
         typer.Option(
             "--add",
             metavar="FEATURE",
-            help="One more feature, as an expression: 'fresh = bm25.title / (1 + static.age)'. Can be repeated.",
+            help="One more feature, by name ('relevance_model.whole') or as an expression of others "
+            "('fresh = bm25.title / (1 + static.age)'). Can be repeated.",
             show_default=False,
         ),
     ] = None,
