@@ -85,6 +85,7 @@ def test_queries_without_candidates_have_no_results(index, train):
         result = searcher.search(text)
         assert (result.ids, len(result.scores), result.n_candidates) == ((), 0, 0)
     assert [len(result.docs) for result in searcher.search_many(["", "w1", ""], k=2)] == [0, 2, 0]
+    assert searcher.search_many([]) == []
 
 
 def test_features_the_index_lacks_are_named(index, train):
@@ -116,6 +117,13 @@ def test_mistakes_are_told(index, train, tmp_path):
         RankedSearch(index, LeastSquares())
     with pytest.raises(ParameterError, match="n_candidates must be at least 1"):
         RankedSearch(index, LeastSquares().fit(train), n_candidates=0)
+    searcher = RankedSearch(index, LeastSquares().fit(train))
+    with pytest.raises(ParameterError, match="search_many takes several queries: pass a list"):
+        searcher.search_many("w1 w2")
+    with pytest.raises(ParameterError, match="k must be at least 1, got 0"):
+        searcher.search("w1", k=0)
+    with pytest.raises(ParameterError, match="query_ids must be one a query, 2, got 1"):
+        searcher.search_many(["w1", "w2"], query_ids=["a"])
     other = FeatureLog(tmp_path / "log", FeatureSet(["bm25.title"]))
     with other, pytest.raises(DataError, match="another feature set"):
         RankedSearch(index, LeastSquares().fit(train), log=other)

@@ -116,6 +116,9 @@ class RankedSearch:
         self, queries: Sequence[str | Query], k: int = 10, *, query_ids: Sequence[str] | None = None
     ) -> list[RankedResult]:
         """The same for several queries at once, which is quicker than one after another."""
+        _check_queries(queries, k, query_ids)
+        if len(queries) == 0:
+            return []
         parsed = [query if isinstance(query, Query) else parse_query(query, self.index.analysis) for query in queries]
         found = [search(self.index, query, k=self.n_candidates, model=self.model, match=self.match) for query in parsed]
         docs = [result.docs for result in found]
@@ -166,6 +169,15 @@ class RankedSearch:
         best = np.argsort(-scores, kind="stable")[:k]
         ids = tuple(self.index.id_of(doc) for doc in found.docs[best].tolist())
         return RankedResult(found.docs[best], ids, scores[best], found.scores[best], len(found))
+
+
+def _check_queries(queries: Sequence[str | Query], k: int, query_ids: Sequence[str] | None) -> None:
+    if isinstance(queries, str | Query):
+        raise ParameterError("search_many takes several queries: pass a list, or ask one with search.")
+    if k < 1:
+        raise ParameterError(f"k must be at least 1, got {k}.")
+    if query_ids is not None and len(query_ids) != len(queries):
+        raise ParameterError(f"query_ids must be one a query, {len(queries)}, got {len(query_ids)}.")
 
 
 def features_of(description: RankerDescription) -> FeatureSet:
