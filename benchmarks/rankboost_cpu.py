@@ -53,10 +53,10 @@ def check_rounds(bench: Benchmark) -> None:
         bench.check(f"the reference's rounds on {n_jobs} threads", same and close)
 
 
-def random_bins(shape: Shape) -> np.ndarray:
+def random_bins(shape: Shape, queries: LevelledQueries) -> np.ndarray:
     """Skewed bins, uint8 (n_groups, n_docs, 16): exponential, each group with a mean of its own."""
     generator = np.random.default_rng(0)
-    bins = np.empty((-(-shape.n_features // 16), shape.n_docs, 16), dtype=np.uint8)
+    bins = np.empty((-(-shape.n_features // 16), queries.n_docs, 16), dtype=np.uint8)
     for number, group in enumerate(bins):
         values = generator.standard_exponential(group.shape, dtype=np.float32)
         group[:] = np.minimum(values * np.float32(2 + number * 37 % 59), 255)
@@ -79,7 +79,7 @@ def time_rounds(
 def record_far(bench: Benchmark) -> None:
     shape = scaled_shape("far", docs=0.01 if bench.quick else 1.0)
     queries = queries_of(shape)
-    seconds = time_rounds(bench, "far, 20 rounds", shape.n_features, random_bins(shape), queries)
+    seconds = time_rounds(bench, "far, 20 rounds", shape.n_features, random_bins(shape, queries), queries)
     values = shape.n_docs * shape.n_features
     note = f"{count_pairs(queries):,} pairs, {available_cores()} threads"
     bench.record(
@@ -103,15 +103,16 @@ def record_growth(bench: Benchmark) -> None:
     }
     seconds = {}
     for name, shape in shapes.items():
+        queries = queries_of(shape)
         seconds[name] = time_rounds(
-            bench, f"a tenth of far, {name}", shape.n_features, random_bins(shape), queries_of(shape)
+            bench, f"a tenth of far, {name}", shape.n_features, random_bins(shape, queries), queries
         )
         if name != "base":
             share = seconds[name] / seconds["base"]
             bench.record(f"a tenth of far, {name}", value=share, unit="of the whole", note="linear is 0.5")
     base = shapes["base"]
     usual, many = queries_of(base), queries_of(base, documents_per_query=465)
-    more = time_rounds(bench, "a tenth of far, more pairs", base.n_features, random_bins(base), many)
+    more = time_rounds(bench, "a tenth of far, more pairs", base.n_features, random_bins(base, many), many)
     times = count_pairs(many) / count_pairs(usual)
     bench.record(
         "a tenth of far, more pairs",
@@ -133,7 +134,7 @@ def record_rival(bench: Benchmark) -> None:
             n_rounds, n_runs = (2, 1) if bench.quick else (20, 4)
             rival = lightgbm_lambdarank.seconds_a_round(dataset, n_rounds, available_cores(), n_runs)
         queries = levelled_queries(dataset, "pairs")
-        bins = Binner().fit_transform(dataset, "interleaved16")
+        bins = Binner().fit(dataset).transform(dataset, "interleaved16", rows=queries.rows)
         n_rounds = 20 if bench.quick else 300
         seconds = time_rounds(bench, f"{name}, {n_rounds} rounds", dataset.n_features, bins, queries, n_rounds)
         bench.record(

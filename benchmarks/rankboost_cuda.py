@@ -26,7 +26,8 @@ def run(bench: Benchmark) -> None:
     small = 0.02 if bench.quick else 1.0
     for name, target, paper in (("far", None, "FAR2 1,923 ms"), ("cuda2010", 0.30, "CUDA 536 ms, ATI 1,328 ms")):
         shape = scaled_shape(name, docs=small)
-        bins, queries = random_bins(shape), queries_of(shape)
+        queries = queries_of(shape)
+        bins = random_bins(shape, queries)
         check_histograms(bench, name, bins, queries)
         read = bench.time(f"{name}: read the bins {READS} times", reader(bins, READS), repeat=7)
         reading = read.median / READS
@@ -47,11 +48,11 @@ def run(bench: Benchmark) -> None:
             record_streaming(bench, bins, queries)
 
 
-def random_bins(shape: Shape) -> Any:
+def random_bins(shape: Shape, queries: LevelledQueries) -> Any:
     """Skewed bins on the device, uint8 (n_features, n_docs rounded up to 16): half the mass in a few bins."""
     import cupy
 
-    stride = -(-shape.n_docs // 16) * 16
+    stride = -(-queries.n_docs // 16) * 16
     generator = cupy.random.default_rng(0)
     bins = cupy.empty((shape.n_features, stride), dtype=np.uint8)
     for feature in range(shape.n_features):
@@ -104,11 +105,12 @@ def record_growth(bench: Benchmark, small: float, whole: float) -> None:
     """Linear in documents and in features, flat in pairs."""
     for what, half in (("documents", {"docs": 0.5 * small}), ("features", {"docs": small, "features": 0.5})):
         shape = scaled_shape("far", **half)
-        seconds = time_rounds(bench, f"far, half the {what}", random_bins(shape), queries_of(shape))
+        queries = queries_of(shape)
+        seconds = time_rounds(bench, f"far, half the {what}", random_bins(shape, queries), queries)
         bench.record(f"far, half the {what}", value=seconds / whole, unit="of the whole", note="linear is 0.5")
     shape = scaled_shape("far", docs=small)
     usual, many = queries_of(shape), queries_of(shape, documents_per_query=465)
-    seconds = time_rounds(bench, "far, ten times the pairs", random_bins(shape), many)
+    seconds = time_rounds(bench, "far, ten times the pairs", random_bins(shape, many), many)
     times = count_pairs(many) / count_pairs(usual)
     bench.record("far, more pairs", value=seconds / whole, unit="of the whole", note=f"{times:.1f} times the pairs")
 

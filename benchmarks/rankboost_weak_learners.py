@@ -45,7 +45,7 @@ class Case:
 
     def bins(self) -> np.ndarray:
         generator = np.random.default_rng(1)
-        shape = (-(-self.n_features // 16), self.n_docs, 16)
+        shape = (-(-self.n_features // 16), self.pairs().n_docs, 16)
         return generator.integers(0, self.n_bins, shape, dtype=np.uint8)
 
 

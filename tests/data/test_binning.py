@@ -158,6 +158,26 @@ class TestLayouts:
             np.testing.assert_array_equal(interleaved[feature // 16, :, feature % 16], rows[:, feature])
         assert (interleaved[-1, :, (n_features - 1) % 16 + 1 :] == 0).all()
 
+    @pytest.mark.parametrize("strategy", ["width", "quantile"])
+    @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+    def test_chosen_rows_in_their_order(self, strategy, make, monkeypatch):
+        monkeypatch.setattr("rankwell.data.binning._ROWS_DENSIFIED", 64)
+        features = make(np.random.default_rng(2).standard_normal((200, 20)).astype(np.float32))
+        binner = Binner(strategy=strategy).fit(features)
+        chosen = np.random.default_rng(3).permutation(200)[:150]
+        everything = binner.transform(features)
+        np.testing.assert_array_equal(binner.transform(features, rows=chosen), everything[chosen])
+        by_feature = binner.transform(features, "features", rows=chosen)
+        assert by_feature.shape == (20, 160)
+        np.testing.assert_array_equal(by_feature[:, :150], everything[chosen].T)
+        interleaved = binner.transform(features, "interleaved16", rows=chosen)
+        np.testing.assert_array_equal(interleaved.transpose(1, 0, 2).reshape(150, 32)[:, :20], everything[chosen])
+
+    @pytest.mark.parametrize("bad", [-1, 3])
+    def test_rows_that_are_not_there(self, bad):
+        with pytest.raises(DataError, match=f"rows must be from 0 to 2, got .*{bad}"):
+            Binner().fit(np.zeros((3, 1))).transform(np.zeros((3, 1)), rows=np.array([0, bad]))
+
 
 class TestInputs:
     @pytest.mark.parametrize("strategy", ["width", "quantile"])

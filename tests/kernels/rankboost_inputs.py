@@ -16,7 +16,7 @@ N_BINS = 16
 
 @dataclass(frozen=True)
 class Problem:
-    """A dataset, binned in the layouts that kernels read, and its queries in factorised form."""
+    """A dataset, its queries in factorised form, and bins in the layouts and the order that kernels read."""
 
     dataset: RankingDataset
     pair_weight: str = "pairs"
@@ -33,11 +33,11 @@ class Problem:
 
     @cached_property
     def interleaved(self):
-        return self.binner.transform(self.dataset, "interleaved16")
+        return self.binner.transform(self.dataset, "interleaved16", rows=self.queries.rows)
 
     @cached_property
     def by_feature(self):
-        return self.binner.transform(self.dataset, "features")
+        return self.binner.transform(self.dataset, "features", rows=self.queries.rows)
 
     @cached_property
     def queries(self):

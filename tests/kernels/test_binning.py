@@ -42,7 +42,7 @@ def rows_of(values):
 def bins_of(values, rule):
     features = rows_of(values)
     out = np.empty(features.shape, dtype=np.uint8)
-    binning.bin_rows(features, rule, 0, out)
+    binning.bin_rows(features, np.arange(len(features)), rule, 0, out)
     return out[:, 0]
 
 
@@ -152,9 +152,10 @@ class TestLayouts:
         rows = np.full((before + n_docs, n_features), 7, dtype=np.uint8)
         by_feature = np.full((n_features, before + n_docs + 5), 7, dtype=np.uint8)
         interleaved = np.full((-(-n_features // 16), before + n_docs, 16), 7, dtype=np.uint8)
-        binning.bin_rows(features, rule, before, rows)
-        binning.bin_by_feature(features, rule, before, by_feature)
-        binning.bin_interleaved(features, rule, before, interleaved)
+        every = np.arange(n_docs)
+        binning.bin_rows(features, every, rule, before, rows)
+        binning.bin_by_feature(features, every, rule, before, by_feature)
+        binning.bin_interleaved(features, every, rule, before, interleaved)
 
         np.testing.assert_array_equal(rows[before:], expected)
         np.testing.assert_array_equal(by_feature[:, before : before + n_docs], expected.T)
@@ -264,7 +265,7 @@ def test_results_do_not_depend_on_the_number_of_threads():
             numbers = np.zeros(37, dtype=np.int64)
             quantiles.quantile_thresholds(features, np.arange(5000), 255, table, numbers)
             out = np.empty(features.shape, dtype=np.uint8)
-            binning.bin_rows(features, rule_by_thresholds(table), 0, out)
+            binning.bin_rows(features, np.arange(5000), rule_by_thresholds(table), 0, out)
             results.append([lowest.tobytes(), highest.tobytes(), table.tobytes(), numbers.tobytes(), out.tobytes()])
     assert results[0] == results[1]
 
@@ -285,7 +286,7 @@ def test_every_float32_there_is(by_width):
             values = np.arange(sign + first, sign + first + chunk, dtype=np.uint64).astype(np.uint32).view(np.float32)
             values = values[::-1].copy() if sign else values
             bins = np.empty((chunk // 16, 16), dtype=np.uint8)
-            binning.bin_rows(values.reshape(-1, 16), sixteen_times, 0, bins)
+            binning.bin_rows(values.reshape(-1, 16), np.arange(len(bins)), sixteen_times, 0, bins)
             missing = np.isnan(values)
             assert not bins.ravel()[missing].any()
             present = values[~missing]

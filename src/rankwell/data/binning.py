@@ -89,7 +89,9 @@ class Binner:
         self._table = table
         return self
 
-    def transform(self, data: Any, layout: str = "rows", *, n_jobs: int | None = None) -> np.ndarray:
+    def transform(
+        self, data: Any, layout: str = "rows", *, rows: np.ndarray | None = None, n_jobs: int | None = None
+    ) -> np.ndarray:
         """The bins of every value, uint8, written straight into the layout asked for.
 
         Parameters
@@ -99,17 +101,20 @@ class Binner:
             "rows": shape (n_docs, n_features). "features": (n_features, n_docs rounded up to a multiple of 16).
             "interleaved16": (n_features / 16 rounded up, n_docs, 16), feature ``16 * group + lane`` at
             ``[group, doc, lane]``. What is rounded up is bin 0.
+        rows : int64 array, optional
+            The rows of `data` that are the documents, in this order; without it all of them in theirs.
         """
         check_choice("layout", layout, LAYOUTS)
         features = _features_of(data)
         table = self._fitted_table()
         if features.shape[1] != len(table):
             raise DataError(f"X must have the {len(table)} features that were fitted, it has {features.shape[1]}.")
-        out = np.zeros(_shape_of_bins(features.shape[0], features.shape[1], layout), dtype=np.uint8)
+        rows = np.arange(features.shape[0]) if rows is None else _checked_rows(rows, features.shape[0])
+        out = np.zeros(_shape_of_bins(len(rows), features.shape[1], layout), dtype=np.uint8)
         rule = (self.strategy == "width", self._origin, self._scale, self._top, table, _every_sixteenth(table))
         with kernel_threads(n_jobs):
-            for first_doc, rows in _dense_rows(features):
-                _kernel_of(layout)(rows, rule, first_doc, out)
+            for first_doc, dense, places in _dense_rows(features, rows):
+                _kernel_of(layout)(dense, places, rule, first_doc, out)
         return out
 
     def fit_transform(self, data: Any, layout: str = "rows", *, n_jobs: int | None = None) -> np.ndarray:
@@ -144,8 +149,8 @@ class Binner:
 
         lowest = np.full(features.shape[1], np.inf, dtype=np.float32)
         highest = np.full(features.shape[1], -np.inf, dtype=np.float32)
-        for _, rows in _dense_rows(features):
-            binning.feature_ranges(rows, lowest, highest)
+        for _, dense, _ in _dense_rows(features, np.arange(features.shape[0])):
+            binning.feature_ranges(dense, lowest, highest)
         low, high = lowest.astype(np.float64), highest.astype(np.float64)
         varies = high > low
         self._origin[varies] = low[varies]
@@ -166,6 +171,13 @@ class Binner:
             return np.arange(n_docs)
         chosen = np.random.default_rng(self.random_state).choice(n_docs, self.subsample, replace=False, shuffle=False)
         return np.sort(chosen)
+
+
+def _checked_rows(rows: np.ndarray, n_rows: int) -> np.ndarray:
+    rows = np.ascontiguousarray(rows, dtype=np.int64)
+    if len(rows) and not 0 <= rows.min() <= rows.max() < n_rows:
+        raise DataError(f"rows must be from 0 to {n_rows - 1}, got {rows.min()} to {rows.max()}.")
+    return rows
 
 
 def _features_of(data: Any) -> Any:
@@ -195,13 +207,14 @@ def _every_sixteenth(table: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(table[:, 15::16])
 
 
-def _dense_rows(features: Any) -> Iterator[tuple[int, np.ndarray]]:
-    """All rows at once where they are dense, else some at a time, each with the number of its first row."""
+def _dense_rows(features: Any, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Where documents begin, an array and their rows in it: all at once where it is dense, else some at a time."""
     if isinstance(features, np.ndarray):
-        yield 0, features
+        yield 0, features, rows
         return
-    for first in range(0, features.shape[0], _ROWS_DENSIFIED):
-        yield first, features[first : first + _ROWS_DENSIFIED].toarray()
+    for first in range(0, len(rows), _ROWS_DENSIFIED):
+        dense = features[rows[first : first + _ROWS_DENSIFIED]].toarray()
+        yield first, dense, np.arange(len(dense))
 
 
 def _dense_columns(features: Any, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:

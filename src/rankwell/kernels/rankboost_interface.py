@@ -1,7 +1,8 @@
 """What a RankBoost backend is given and what it returns.
 
-Vocabulary. A *segment* is one label level of one query; a *place* is one document's position when the documents of
-each query are sorted by label, so the places of a segment are neighbours. Only queries with pairs have places.
+Vocabulary. A *segment* is one label level of one query. Backends know the documents of queries that have pairs, and
+no others, query by query and sorted by label within each, so that the documents of a segment are neighbours. Bins,
+weights and π are all in this order.
 """
 
 from __future__ import annotations
@@ -19,11 +20,10 @@ class LevelledQueries:
     A pair of a document of segment l and one of a higher segment m of the same query weighs, at the start,
     query_weight · (Σ_{l < s ≤ m} step[s] if carry, else 1) · the product of the two documents' weights.
 
-    n_docs : int
-    order : int32 (n_places,)
-        The document (row of the dataset) at each place.
+    rows : int64 (n_docs,)
+        The row of the dataset that each document is.
     segment_ptr : int64 (n_segments + 1,)
-        The places of each segment.
+        The documents of each segment.
     query_segments : int64 (n_queries + 1,)
         The segments of each query, from the lowest label up; two or more each.
     step : float64 (n_segments,)
@@ -31,12 +31,11 @@ class LevelledQueries:
     carry : bool
         Whether steps add up over levels (weights by label difference).
     query_weight : float64 (n_queries,)
-    document_weight : float64 (n_places,)
-        Positive, by place.
+    document_weight : float64 (n_docs,)
+        Positive.
     """
 
-    n_docs: int
-    order: np.ndarray
+    rows: np.ndarray
     segment_ptr: np.ndarray
     query_segments: np.ndarray
     step: np.ndarray
@@ -53,15 +52,15 @@ class LevelledQueries:
         return len(self.segment_ptr) - 1
 
     @property
-    def n_places(self) -> int:
-        return len(self.order)
+    def n_docs(self) -> int:
+        return len(self.rows)
 
 
 @dataclass
 class ScoreWeights:
     """e^{±H} after some rounds: e^H = up · 2^up_exponent[segment] and e^−H = down · 2^−down_exponent[segment].
 
-    up, down : float64 (n_places,)
+    up, down : float64 (n_docs,)
     up_exponent, down_exponent : int32 (n_segments,)
     n_rounds : int
         Rounds applied so far; it decides when exponents are chosen anew, so a resumed run does so when the first would.
@@ -80,7 +79,7 @@ class PairList:
 
     n_docs : int
     lower, higher : int32 (n_pairs,)
-        The documents (rows of the dataset) of each pair; the higher one is preferred.
+        The documents of each pair; the higher one is preferred.
     weight : float64 (n_pairs,)
         Positive; they sum to 1.
     pair_ptr : int64 (n_queries + 1,)

@@ -31,11 +31,11 @@ def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueri
     weights = np.ones(dataset.n_docs) if dataset.document_weights is None else dataset.document_weights
     query = dataset.query_of_rows()
     counts = (weights > 0) & (query_weights[query] > 0)
-    rows = np.flatnonzero(counts) if not counts.all() else np.arange(dataset.n_docs)
-    order = rows[np.lexsort((dataset.labels[rows], query[rows]))]
+    rows = np.flatnonzero(counts)
+    rows = rows[np.lexsort((dataset.labels[rows], query[rows]))]
 
-    label, query = dataset.labels[order], query[order]
-    opens = np.ones(len(order), dtype=bool)
+    label, query = dataset.labels[rows], query[rows]
+    opens = np.ones(len(rows), dtype=bool)
     opens[1:] = (label[1:] != label[:-1]) | (query[1:] != query[:-1])
     segments_of_query = np.bincount(query[opens], minlength=dataset.n_queries)
     has_pairs = segments_of_query >= 2
@@ -45,18 +45,17 @@ def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueri
             "Check that y and qid (or group) belong together."
         )
     kept = has_pairs[query]
-    order, label, opens = order[kept], label[kept], opens[kept]
+    rows, label, opens = rows[kept], label[kept], opens[kept]
     starts = np.flatnonzero(opens)
     query_segments = np.concatenate(([0], np.cumsum(segments_of_query[has_pairs])))
     levels = LevelledQueries(
-        n_docs=dataset.n_docs,
-        order=order.astype(np.int32),
-        segment_ptr=np.concatenate((starts, [len(order)])),
+        rows=rows,
+        segment_ptr=np.concatenate((starts, [len(rows)])),
         query_segments=query_segments,
         step=_label_steps(label[starts], query_segments) if pair_weight == "difference" else np.ones(len(starts)),
         carry=pair_weight == "difference",
         query_weight=query_weights[has_pairs],
-        document_weight=weights[order],
+        document_weight=weights[rows],
     )
     if pair_weight == "queries":
         share = query_pair_weights(replace(levels, query_weight=np.ones(levels.n_queries)))

@@ -45,14 +45,16 @@ def make_booster(
     from rankwell.kernels.cpu.rankboost_pairs import PairBooster, list_pairs
 
     layout = "interleaved16" if device == "cpu" else "features"
-    bins = binner.transform(dataset, layout, n_jobs=n_jobs)
+    rows = None if isinstance(source, PairList) else source.rows
+    bins = binner.transform(dataset, layout, rows=rows, n_jobs=n_jobs)
     sizes = (dataset.n_features, binner.n_bins)
     if isinstance(source, PairList) or weak_learner in ("m2", "m2.2dint"):
         pairs = source if isinstance(source, PairList) else list_pairs(source)
         booster = PairBooster(bins, *sizes, pairs, weak_learner, n_jobs=n_jobs)
         with kernel_threads(n_jobs):
             for number in range(len(earlier)):
-                booster.replay(earlier.above_threshold(dataset, number), int(earlier.r[number]))
+                above = earlier.above_threshold(dataset, number)
+                booster.replay(above if rows is None else above[rows], int(earlier.r[number]))
         return booster
     weights = _replayed_weights(source, dataset, earlier, n_jobs)
     if device == "cuda":
@@ -75,5 +77,6 @@ def _replayed_weights(
     with kernel_threads(n_jobs):
         weights = initial_weights(queries)
         for number in range(len(earlier)):
-            replay_round(queries, weights, earlier.above_threshold(dataset, number), int(earlier.r[number]))
+            above = earlier.above_threshold(dataset, number)
+            replay_round(queries, weights, above[queries.rows], int(earlier.r[number]))
     return weights

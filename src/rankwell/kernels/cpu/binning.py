@@ -41,15 +41,14 @@ def _count_below(typing_context, value, address):
 
 
 @kernel
-def _search_block(features, table, last_of_sixteen, bins):
+def _search_block(features, rows, table, last_of_sixteen, bins):
     """The bins of a block of documents by their thresholds. `last_of_sixteen` is every sixteenth number of `table`."""
-    n_docs, n_features = features.shape
     table_address = np.uint64(table.ctypes.data)
     coarse_address = np.uint64(last_of_sixteen.ctypes.data)
-    for doc in range(n_docs):
-        values = features[doc]
+    for doc in range(len(rows)):
+        values = features[rows[doc]]
         row = bins[doc]
-        for feature in range(n_features):
+        for feature in range(features.shape[1]):
             value = values[feature]
             sixteen = _count_below(value, coarse_address + np.uint64(feature) * np.uint64(4 * LANES))
             place = np.uint64(feature) * np.uint64(LANES) + sixteen
@@ -71,52 +70,52 @@ def _width_bin(value, origin, scale, top):
 
 
 @kernel
-def _width_block(features, origin, scale, top, bins):
+def _width_block(features, rows, origin, scale, top, bins):
     """The bins of a block of documents, of equal width."""
-    n_docs, n_features = features.shape
-    for doc in range(n_docs):
-        values = features[doc]
+    for doc in range(len(rows)):
+        values = features[rows[doc]]
         row = bins[doc]
-        for feature in range(n_features):
+        for feature in range(features.shape[1]):
             place = _width_bin(values[feature], origin[feature], scale[feature], top[feature])
             row[feature] = np.uint8(np.int32(place))
 
 
 @kernel
-def _bin_block(features, rule, bins):
+def _bin_block(features, rows, rule, bins):
     by_width, origin, scale, top, table, last_of_sixteen = rule
     if by_width:
-        _width_block(features, origin, scale, top, bins)
+        _width_block(features, rows, origin, scale, top, bins)
     else:
-        _search_block(features, table, last_of_sixteen, bins)
+        _search_block(features, rows, table, last_of_sixteen, bins)
 
 
 @kernel(parallel=True)
-def bin_rows(features, rule, first_doc, out):
+def bin_rows(features, rows, rule, first_doc, out):
     """Bins as rows: ``out[first_doc + doc, feature]``.
 
     Parameters
     ----------
-    features : float32 array (n_docs, n_features), C order
+    features : float32 array (n_rows, n_features), C order
+    rows : int64 array (n_docs,), the row of each document
     rule : tuple (by_width bool, origin, scale, top float64 (n_features,), table (n_features, 256), last_of_sixteen)
     first_doc : int
         Where the first document stands in `out`.
     out : uint8 array (n_docs_in_all, n_features)
     """
-    n_docs = len(features)
+    n_docs = len(rows)
     for block in prange((n_docs + BLOCK - 1) // BLOCK):
         start, end = block * BLOCK, min((block + 1) * BLOCK, n_docs)
-        _bin_block(features[start:end], rule, out[first_doc + start : first_doc + end])
+        _bin_block(features, rows[start:end], rule, out[first_doc + start : first_doc + end])
 
 
 @kernel(parallel=True)
-def bin_by_feature(features, rule, first_doc, out):
+def bin_by_feature(features, rows, rule, first_doc, out):
     """Bins feature by feature: ``out[feature, first_doc + doc]``, as CUDA kernels read them."""
-    n_docs, n_features = features.shape
+    n_docs, n_features = len(rows), features.shape[1]
     for block in prange((n_docs + BLOCK - 1) // BLOCK):
         start, end = block * BLOCK, min((block + 1) * BLOCK, n_docs)
         bins = np.empty((BLOCK, n_features), dtype=np.uint8)
-        _bin_block(features[start:end], rule, bins)
+        _bin_block(features, rows[start:end], rule, bins)
         for feature in range(n_features):
             row = out[feature]
             for doc in range(end - start):
@@ -124,13 +123,13 @@ def bin_by_feature(features, rule, first_doc, out):
 
 
 @kernel(parallel=True)
-def bin_interleaved(features, rule, first_doc, out):
+def bin_interleaved(features, rows, rule, first_doc, out):
     """Bins of 16 features side by side: ``out[group, first_doc + doc, lane]``, the order that FAR streams them in."""
-    n_docs = len(features)
+    n_docs = len(rows)
     for block in prange((n_docs + BLOCK - 1) // BLOCK):
         start, end = block * BLOCK, min((block + 1) * BLOCK, n_docs)
         bins = np.zeros((BLOCK, len(out) * LANES), dtype=np.uint8)
-        _bin_block(features[start:end], rule, bins)
+        _bin_block(features, rows[start:end], rule, bins)
         for group in range(len(out)):
             for doc in range(end - start):
                 sixteen = out[group, first_doc + start + doc]

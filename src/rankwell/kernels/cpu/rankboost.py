@@ -45,7 +45,7 @@ _weight_factors = kernel(weight_factors)
 def run_rounds(queries, weights, exponents, levels, search, bounds, scratch, record, plan, start):
     """Run rounds until `plan`'s number is done or training ends by itself.
 
-    queries : (order, segment_ptr, query_segments, query_weight)
+    queries : (segment_ptr, query_segments, query_weight)
     weights : (up, down); exponents : (up_exponent, down_exponent)
     levels : (step, up_ratio, down_ratio, bridge)
     search : (bins, partial histograms, table of r, largest |r| by feature)
@@ -59,14 +59,15 @@ def run_rounds(queries, weights, exponents, levels, search, bounds, scratch, rec
     -------
     rounds done, whether training ended by itself, and what `start` is now
     """
-    places, (segment_ptr, query_segments, query_weight) = queries[:3], queries[1:]
+    segment_ptr, query_segments, query_weight = queries
+    places = queries[:2]
     bins, partial, table, largest = search
     sums, share, lanes, pi = scratch
     first_round, n_rounds, n_bins, margin, carry, naive, bounded = plan
     common, total = start
     for t in range(n_rounds):
         if bounded:
-            moved = changed_potentials(places, weights, sums, total, pi, bounds[1][0], bounds[2][1], bounds[2][2])
+            moved = changed_potentials(places, weights, sums, total, pi, bounds[1][0], bounds[2][0], bounds[2][1])
             search_by_bounds(search, bounds, pi, moved, n_bins, margin)
         else:
             potentials(places, weights, sums, total, pi)
@@ -146,7 +147,7 @@ class LevelBooster:
         plan = (weights.n_rounds, n_rounds, self._n_bins, margin, carry, self._naive, self._bounded)
         with kernel_threads(self._n_jobs):
             done, finished, documents.start = run_rounds(
-                (queries.order, queries.segment_ptr, queries.query_segments, queries.query_weight),
+                (queries.segment_ptr, queries.query_segments, queries.query_weight),
                 (weights.up, weights.down),
                 (weights.up_exponent, weights.down_exponent),
                 documents.levels,

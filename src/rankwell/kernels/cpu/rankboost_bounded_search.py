@@ -69,18 +69,16 @@ class BoundedSearch:
     """
 
     def __init__(self, bins: np.ndarray, n_features: int, queries: LevelledQueries | None) -> None:
-        order = np.zeros(0, dtype=np.int32) if queries is None else queries.order
-        features = 0 if queries is None else n_features
-        kept = order.astype(np.uint32)
-        n_words = -(-len(kept) // CODES_A_WORD)
-        n_parts = max(1, min(get_num_threads(), MOST_PARTS, len(kept) // DOCS_PER_PART))
+        n_docs, features = (0, 0) if queries is None else (queries.n_docs, n_features)
+        n_words = -(-n_docs // CODES_A_WORD)
+        n_parts = max(1, min(get_num_threads(), MOST_PARTS, n_docs // DOCS_PER_PART))
         varies = _zeros(features, np.bool_)
         if queries is not None:
-            find_varying(bins, order, queries.segment_ptr, queries.query_segments, varies)
+            find_varying(bins, queries.segment_ptr, queries.query_segments, varies)
         self.arrays = (
             _zeros(11, np.int64),
-            (_zeros(len(kept), np.int32), _zeros((features, 256), np.int32), _zeros(features, np.int32)),
-            (kept, _zeros(n_words * CODES_A_WORD, np.int64), _zeros((TASKS, 2), np.int64)),
+            (_zeros(n_docs, np.int32), _zeros((features, 256), np.int32), _zeros(features, np.int32)),
+            (_zeros(n_words * CODES_A_WORD, np.int64), _zeros((TASKS, 2), np.int64)),
             _joint_arrays(features, n_words, n_parts),
             (
                 _zeros(features, np.int64),
@@ -130,8 +128,8 @@ def search_by_bounds(search, bounds, pi, moved, n_bins, margin):
     """Fill the rows of `table` and `largest` of all features that may be chosen; `largest` of the others is 0.
 
     search : (bins, partial histograms, table of r, largest |r| by feature)
-    bounds : (state, reference (π, table, largest), changes (kept, packed, scratch), joint (group_ptr, members, codes,
-        sums, chosen), intervals (number, of bins, first, last), summaries (highest, lowest), standing (bounds now,
+    bounds : (state, reference (π, table, largest), changes (packed, scratch), joint (group_ptr, members, codes, sums,
+        chosen), intervals (number, of bins, first, last), summaries (highest, lowest), standing (bounds now,
         bounds less all drift, last estimates), candidates (done, features, histograms), documents (counts by bin,
         whether a feature varies))
     moved : what `changed_potentials` returned
@@ -169,7 +167,7 @@ def _search_candidates(search, bounds, pi, n_bins, margin, rise):
     candidates[0] = np.argmax(estimates)
     reached = _compute(search, bounds, pi, n_bins, candidates[:1])
     n_chosen = choose_groups(upper, reached - margin, done, joint[:2], state[_N_GROUPS], chosen)
-    joint_histograms(words, changes[1], (chosen[:n_chosen], group_ptr, members), intervals[0], sums)
+    joint_histograms(words, changes[0], (chosen[:n_chosen], group_ptr, members), intervals[0], sums)
     for g in chosen[:n_chosen]:
         own = members[group_ptr[g] : group_ptr[g + 1]]
         reached = max(reached, bound_features(reference[1], intervals, summaries, sums, own, upper))
@@ -210,7 +208,7 @@ def _compute(search, bounds, pi, n_bins, features):
 def _search_all(search, bounds, pi, n_bins, rise):
     """Search every feature, which makes this a reference round."""
     bins, partial, table, largest = search
-    state, reference, changes, _, intervals, summaries = bounds[:6]
+    state, reference, _, _, intervals, summaries = bounds[:6]
     _, standing, estimates = bounds[6]
     build_histograms(bins, pi, partial)
     integrate_histograms(partial, n_bins, table, largest)
@@ -223,8 +221,7 @@ def _search_all(search, bounds, pi, n_bins, rise):
     if due:
         _make_intervals(search, bounds, len(pi))
         state[_CUT_ROUND] = state[_ROUND]
-    for i, d in enumerate(changes[0]):
-        reference[0][i] = pi[d]
+    reference[0][:] = pi
     reference[1][:] = table
     reference[2][:] = largest
     estimates[:] = largest
@@ -241,26 +238,23 @@ def _search_all(search, bounds, pi, n_bins, rise):
 def _make_intervals(search, bounds, n_docs):
     """Cut the features by their r of this round, and write the documents' codes. `partial` is overwritten."""
     bins, partial, table, largest = search
-    kept, joint, intervals = bounds[2][0], bounds[3], bounds[4]
+    joint, intervals = bounds[3], bounds[4]
     counts, varies = bounds[8]
     group_ptr, members, words = joint[:3]
     number, of_bin, first, last = intervals
     if counts.max() == 0:
-        _count_documents(bins, kept, partial, counts, n_docs)
-    cut_features(table, counts, len(kept), largest.max(), varies, number, of_bin, first, last)
-    most_cells = max(2, min(MOST_CELLS, len(kept) // DOCS_PER_CELL))
+        _count_documents(bins, partial, counts, n_docs)
+    cut_features(table, counts, n_docs, largest.max(), varies, number, of_bin, first, last)
+    most_cells = max(2, min(MOST_CELLS, n_docs // DOCS_PER_CELL))
     n_groups = join_features(number, largest, most_cells, group_ptr, members)
-    write_codes(bins, kept, intervals, group_ptr, members, n_groups, words.view(np.uint16))
+    write_codes(bins, intervals, group_ptr, members, n_groups, words.view(np.uint16))
     bounds[0][_N_GROUPS] = n_groups
 
 
 @kernel
-def _count_documents(bins, kept, partial, counts, n_docs):
-    """Documents with pairs by bin. counts : int32 (n_features, 256), written"""
-    ones = np.zeros(n_docs, np.int32)
-    for d in kept:
-        ones[d] = 1
-    build_histograms(bins, ones, partial)
+def _count_documents(bins, partial, counts, n_docs):
+    """Documents by bin. counts : int32 (n_features, 256), written"""
+    build_histograms(bins, np.ones(n_docs, np.int32), partial)
     for f in range(len(counts)):
         for part in range(partial.shape[1]):
             counts[f] += partial[f // GROUP, part, f % GROUP]

@@ -33,31 +33,31 @@ _CODE = np.uint64(0xFFFF)
 def changed_potentials(places, weights, sums, total, pi, reference, changes, moved):
     """`potentials`, with Δ, packed, and how much π has changed.
 
-    pi : int32 (n_docs,), that of the round before, replaced
-    reference : int32 (n_kept,), π of the reference round in the order of `places`; changes : int64 (n_kept or a few
-    more,), written; moved : int64 (TASKS, 2), scratch
+    pi : int32 (n_docs,), that of the round before, replaced; reference : int32 (n_docs,), that of the reference round
+    changes : int64 (n_docs or a few more,), written; moved : int64 (TASKS, 2), scratch
 
     Returns
     -------
     the sum of all positive Δ, and of all positive changes since the round before; of the negative ones it is the same
     """
-    n_queries = len(places[2]) - 1
+    n_queries = len(places[1]) - 1
     for task in prange(TASKS):
         first, last = n_queries * task // TASKS, n_queries * (task + 1) // TASKS
-        start = places[1][places[2][first]]
-        values = query_potentials(first, last, places, weights, sums, total)
-        moved[task] = pack_changes(values, places[0][start:], pi, reference[start:], changes[start:])
+        start, end = places[0][places[1][first]], places[0][places[1][last]]
+        values = np.empty(end - start, np.int32)
+        query_potentials(first, last, places, weights, sums, total, values)
+        moved[task] = pack_changes(values, pi[start:end], reference[start:end], changes[start:end])
     return moved[:, 0].sum(), moved[:, 1].sum()
 
 
 @kernel
-def pack_changes(values, order, pi, reference, changes):
+def pack_changes(values, pi, reference, changes):
     """Put some documents' π in place and pack their Δ; returns the sums of `changed_potentials` for them."""
     rise_of_all = step_of_all = 0
     for i in range(len(values)):
         now = np.int64(values[i])
-        step_of_all += max(now - np.int64(pi[order[i]]), 0)
-        pi[order[i]] = values[i]
+        step_of_all += max(now - np.int64(pi[i]), 0)
+        pi[i] = values[i]
         change = now - np.int64(reference[i])
         rise, fall = max(change, 0), max(-change, 0)
         changes[i] = (rise << _HALF) | fall

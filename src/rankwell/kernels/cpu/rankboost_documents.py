@@ -49,7 +49,7 @@ class DocumentWeights:
         """π of every document in units of 2^−30, int32 (n_docs,); the same array each time."""
         queries = self.queries
         both = (self.weights.up, self.weights.down)
-        places = (queries.order, queries.segment_ptr, queries.query_segments)
+        places = (queries.segment_ptr, queries.query_segments)
         potentials(places, both, self.sums, self.start[1], self.pi)
         return self.pi
 
@@ -68,7 +68,7 @@ class DocumentWeights:
     def _sum(self, common: int) -> tuple[int, float]:
         queries = self.queries
         both = (self.weights.up, self.weights.down)
-        places = (queries.order, queries.segment_ptr, queries.query_segments)
+        places = (queries.segment_ptr, queries.query_segments)
         sum_levels(places, both, self.levels, float(queries.carry), self.sums, self.share)
         return common, query_sum(self.share, self.lanes)
 
@@ -83,7 +83,7 @@ def initial_weights(queries: LevelledQueries) -> ScoreWeights:
 
 def replay_round(queries: LevelledQueries, weights: ScoreWeights, above_threshold: np.ndarray, r: int) -> None:
     """Apply a round of an earlier run, bit for bit as that run did. above_threshold : bool (n_docs,), where h = 1"""
-    apply_round(above_threshold, *weight_factors(r), queries.order, weights.up, weights.down)
+    apply_round(above_threshold, *weight_factors(r), weights.up, weights.down)
     weights.n_rounds += 1
     if weights.n_rounds % RECENTRE_ROUNDS == 0:
         choose_exponents(queries.segment_ptr, weights.up, weights.down, weights.up_exponent, weights.down_exponent)

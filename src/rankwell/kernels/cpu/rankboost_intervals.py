@@ -29,10 +29,10 @@ _DIGITS_AT_ONCE = 3
 
 
 @kernel(parallel=True)
-def find_varying(bins, order, segment_ptr, query_segments, varies):
+def find_varying(bins, segment_ptr, query_segments, varies):
     """Which features differ within some query: only these can order a pair.
 
-    order, segment_ptr, query_segments : see `LevelledQueries`; varies : bool (n_features,), written
+    segment_ptr, query_segments : see `LevelledQueries`; varies : bool (n_features,), written
     """
     words = bins.view(np.uint64)  # eight features in each
     for group in prange(bins.shape[0]):
@@ -40,10 +40,9 @@ def find_varying(bins, order, segment_ptr, query_segments, varies):
         different = np.zeros(2, np.uint64)
         for q in range(len(query_segments) - 1):
             start, end = segment_ptr[query_segments[q]], segment_ptr[query_segments[q + 1]]
-            first = order[start]
             for i in range(start + 1, end):
-                different[0] |= rows[order[i], 0] ^ rows[first, 0]
-                different[1] |= rows[order[i], 1] ^ rows[first, 1]
+                different[0] |= rows[i, 0] ^ rows[start, 0]
+                different[1] |= rows[i, 1] ^ rows[start, 1]
         lanes = different.view(np.uint8)
         for lane in range(min(GROUP, len(varies) - group * GROUP)):
             varies[group * GROUP + lane] = lanes[lane] != 0
@@ -151,30 +150,26 @@ def _digit_tables(intervals, group_ptr, members, n_groups):
 
 
 @kernel(parallel=True)
-def write_codes(bins, kept, intervals, group_ptr, members, n_groups, codes):
-    """Each document's code in each joint histogram.
-
-    kept : uint32 (n_kept,), documents with pairs; codes : uint16 (most groups, n_kept or a few more), written
-    """
+def write_codes(bins, intervals, group_ptr, members, n_groups, codes):
+    """Each document's code in each joint histogram. codes : uint16 (most groups, n_docs or a few more), written"""
     tables = _digit_tables(intervals, group_ptr, members, n_groups)
-    n_kept = len(kept)
-    for block in prange((n_kept + _BLOCK - 1) // _BLOCK):
-        start, end = block * _BLOCK, min((block + 1) * _BLOCK, n_kept)
+    n_docs = bins.shape[1]
+    for block in prange((n_docs + _BLOCK - 1) // _BLOCK):
+        start, end = block * _BLOCK, min((block + 1) * _BLOCK, n_docs)
         for g in range(n_groups):
             own = members[group_ptr[g] : group_ptr[g + 1]]
             codes[g, start:end] = 0
             for first in range(0, len(own), _DIGITS_AT_ONCE):
-                _add_digits(bins, kept[start:end], tables, own[first : first + _DIGITS_AT_ONCE], codes[g, start:end])
+                _add_digits(bins[:, start:end], tables, own[first : first + _DIGITS_AT_ONCE], codes[g, start:end])
 
 
 @kernel
-def _add_digits(bins, kept, tables, features, codes):
+def _add_digits(bins, tables, features, codes):
     """Add the digits of up to three features to the codes of some documents."""
     a = features[0]
     b, b_row = (features[1], features[1]) if len(features) > 1 else (a, len(tables) - 1)
     c, c_row = (features[2], features[2]) if len(features) > 2 else (a, len(tables) - 1)
     a_bins, b_bins, c_bins = feature_column(bins, a), feature_column(bins, b), feature_column(bins, c)
     a_digits, b_digits, c_digits = tables[a], tables[b_row], tables[c_row]
-    for i in range(len(kept)):
-        d = kept[i]
-        codes[i] += a_digits[a_bins[d]] + b_digits[b_bins[d]] + c_digits[c_bins[d]]
+    for i in range(len(codes)):
+        codes[i] += a_digits[a_bins[i]] + b_digits[b_bins[i]] + c_digits[c_bins[i]]

@@ -145,7 +145,7 @@ def _count_pairs(segment_ptr, query_segments, pair_ptr):
 
 @kernel
 def _list_pairs(queries, step, carry, document_weight, pair_ptr, pairs):
-    order, segment_ptr, query_segments, query_weight = queries
+    segment_ptr, query_segments, query_weight = queries
     lower, higher, weight = pairs
     for q in range(len(query_weight)):
         p = pair_ptr[q]
@@ -155,7 +155,7 @@ def _list_pairs(queries, step, carry, document_weight, pair_ptr, pairs):
                 apart = apart * carry + step[high]
                 for i in range(segment_ptr[low], segment_ptr[low + 1]):
                     for j in range(segment_ptr[high], segment_ptr[high + 1]):
-                        lower[p], higher[p] = order[i], order[j]
+                        lower[p], higher[p] = i, j
                         weight[p] = query_weight[q] * apart * document_weight[i] * document_weight[j]
                         p += 1
 
@@ -167,7 +167,7 @@ def list_pairs(queries: LevelledQueries) -> PairList:
     n_pairs = int(pair_ptr[-1])
     lower, higher, weight = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32), np.empty(n_pairs)
     _list_pairs(
-        (queries.order, queries.segment_ptr, queries.query_segments, queries.query_weight),
+        (queries.segment_ptr, queries.query_segments, queries.query_weight),
         queries.step,
         float(queries.carry),
         queries.document_weight,

@@ -81,10 +81,10 @@ def scan_levels(first, last, levels, carry, sums):
 
 
 @kernel(parallel=True)
-def apply_round(above_threshold, up_factor, down_factor, order, up, down):
+def apply_round(above_threshold, up_factor, down_factor, up, down):
     """e^{±H} where h = 1 times e^{±α}. above_threshold : bool (n_docs,)"""
-    for i in prange(len(order)):
-        if above_threshold[order[i]]:
+    for i in prange(len(above_threshold)):
+        if above_threshold[i]:
             up[i] = max(up[i] * up_factor, SMALLEST_WEIGHT)
             down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT)
 
@@ -134,7 +134,7 @@ def level_ratios(query_segments, query_weight, up_exponent, down_exponent, ratio
 @kernel
 def _sum_queries(first, last, places, weights, levels, carry, sums, share):
     """A_l and B_l of some queries' segments, their running sums, and these queries' shares of Z."""
-    _, segment_ptr, query_segments = places
+    segment_ptr, query_segments = places
     lanes = np.empty(16)
     for s in range(query_segments[first], query_segments[last]):
         sums[0][s], sums[1][s] = lane_sums(weights[0], weights[1], segment_ptr[s], segment_ptr[s + 1], lanes)
@@ -146,7 +146,7 @@ def _sum_queries(first, last, places, weights, levels, carry, sums, share):
 def sum_levels(places, weights, levels, carry, sums, share):
     """A_l and B_l of every segment, their running sums, and each query's share of Z.
 
-    places : (order, segment_ptr, query_segments)
+    places : (segment_ptr, query_segments)
     """
     for task in prange(TASKS):
         first, last = len(share) * task // TASKS, len(share) * (task + 1) // TASKS
@@ -159,52 +159,46 @@ def reweight(weak_ranker, factors, places, weights, levels, carry, sums, share):
 
     weak_ranker : (column uint8 (n_docs, 16) of one feature group, lane, threshold)
     """
-    _, segment_ptr, query_segments = places
+    column, lane, threshold = weak_ranker
     for task in prange(TASKS):
         first, last = len(share) * task // TASKS, len(share) * (task + 1) // TASKS
-        start, end = segment_ptr[query_segments[first]], segment_ptr[query_segments[last]]
-        _multiply(weak_ranker, factors, places[0][start:end], weights[0][start:end], weights[1][start:end])
+        start, end = places[0][places[1][first]], places[0][places[1][last]]
+        _multiply(column[start:end, lane], threshold, factors, weights[0][start:end], weights[1][start:end])
         _sum_queries(first, last, places, weights, levels, carry, sums, share)
 
 
 @kernel
-def _multiply(weak_ranker, factors, order, up, down):
+def _multiply(bins, threshold, factors, up, down):
     """Some documents' new weights, without a branch on what nobody could foretell."""
-    column, lane, threshold = weak_ranker
     up_factor, down_factor = factors
-    above = np.empty(len(order), np.bool_)
-    for i in range(len(order)):
-        above[i] = column[order[i], lane] > threshold
-    for i in range(len(order)):
+    above = np.empty(len(bins), np.bool_)
+    for i in range(len(bins)):
+        above[i] = bins[i] > threshold
+    for i in range(len(bins)):
         up[i] = max(up[i] * up_factor, SMALLEST_WEIGHT) if above[i] else up[i]
         down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT) if above[i] else down[i]
 
 
 @kernel
-def query_potentials(first, last, places, weights, sums, total):
-    """π of some queries' documents in units of 2^−30, in their order; those of a query sum to exactly 0."""
-    _, segment_ptr, query_segments = places
+def query_potentials(first, last, places, weights, sums, total, values):
+    """π of some queries' documents in units of 2^−30; those of a query sum to exactly 0. values : int32, written"""
+    segment_ptr, query_segments = places
     up, down = weights
     below, above = sums[2], sums[3]
     scale = 2.0**PI_BITS / total
     begin = segment_ptr[query_segments[first]]
-    values = np.empty(segment_ptr[query_segments[last]] - begin, np.int32)
     for q in range(first, last):
         for s in range(query_segments[q], query_segments[q + 1]):
             for i in range(segment_ptr[s], segment_ptr[s + 1]):
                 values[i - begin] = np.int32(np.rint((down[i] * below[s] - up[i] * above[s]) * scale))
         start, end = segment_ptr[query_segments[q]] - begin, segment_ptr[query_segments[q + 1]] - begin
         values[end - 1] -= values[start:end].sum()
-    return values
 
 
 @kernel(parallel=True)
 def potentials(places, weights, sums, total, pi):
-    """π of every document with pairs, in units of 2^−30; those of a query sum to exactly 0. pi : int32 (n_docs,)"""
-    n_queries = len(places[2]) - 1
+    """π of every document in units of 2^−30; those of a query sum to exactly 0. pi : int32 (n_docs,), written"""
+    n_queries = len(places[1]) - 1
     for task in prange(TASKS):
         first, last = n_queries * task // TASKS, n_queries * (task + 1) // TASKS
-        values = query_potentials(first, last, places, weights, sums, total)
-        order = places[0][places[1][places[2][first]] :]
-        for i in range(len(values)):
-            pi[order[i]] = values[i]
+        query_potentials(first, last, places, weights, sums, total, pi[places[0][places[1][first]] :])

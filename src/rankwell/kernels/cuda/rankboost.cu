@@ -50,7 +50,6 @@ struct Control {
 };
 
 struct Queries {
-  const int* order;
   const int* segment_ptr;
   const int* query_segments;
   const double* query_weight;
@@ -125,8 +124,8 @@ __device__ __forceinline__ double eight_lane_max(double value, unsigned mask) {
   return fmax(value, __shfl_xor_sync(mask, value, 1));
 }
 
-// e^{±H} of a query's places where h = 1 times e^{±α}; A_l and B_l of its segments. Eight lanes a segment; a lane loads
-// four of its places before it stores any, since the compiler must assume that a store could change the next load.
+// e^{±H} of a query's documents where h = 1 times e^{±α}; A_l and B_l of its segments. Eight lanes a segment; a lane loads
+// four of its documents before it stores any, since the compiler must assume that a store could change the next load.
 __device__ void apply_and_sum(const Queries& queries, const Weights& weights, int first, int last,
                               const unsigned char* column, int bin, double up_factor, double down_factor) {
   const int lane = threadIdx.x & 7;
@@ -140,7 +139,7 @@ __device__ void apply_and_sum(const Queries& queries, const Weights& weights, in
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int i = start + 8 * k;
-        is_above[k] = i < end && column != nullptr && __ldg(&column[__ldg(&queries.order[i])]) > bin;
+        is_above[k] = i < end && column != nullptr && __ldg(&column[i]) > bin;
         up[k] = i < end ? weights.up[i] : 0.0;
         down[k] = i < end ? weights.down[i] : 0.0;
       }
@@ -345,14 +344,14 @@ potentials(Queries queries, Weights weights, const Control* control, int* pi) {
       for (int i = __ldg(&queries.segment_ptr[s]) + lane; i < end; i += 8) {
         const double rise = __dmul_rn(__ldg(&weights.down[i]), below), fall = __dmul_rn(__ldg(&weights.up[i]), above);
         const int rounded = __double2int_rn(__dmul_rn(__dsub_rn(rise, fall), scale));
-        pi[pi_place(__ldg(&queries.order[i]))] = rounded;
+        pi[pi_place(i)] = rounded;
         left_over += rounded;
       }
     }
     const unsigned mask = query_lanes();
     for (int apart = WIDTH / 2; apart > 0; apart /= 2) left_over += __shfl_xor_sync(mask, left_over, apart, WIDTH);
     __syncwarp(mask);
-    if ((threadIdx.x & (WIDTH - 1)) == 0) pi[pi_place(queries.order[queries.segment_ptr[last] - 1])] -= left_over;
+    if ((threadIdx.x & (WIDTH - 1)) == 0) pi[pi_place(queries.segment_ptr[last] - 1)] -= left_over;
   }
 }
 

@@ -39,7 +39,7 @@ _CONTROL = np.dtype(
 )
 _QUERIES = np.dtype(
     [
-        *((name, _POINTER) for name in ("order", "segment_ptr", "query_segments", "query_weight", "step")),
+        *((name, _POINTER) for name in ("segment_ptr", "query_segments", "query_weight", "step")),
         ("carry", np.float64),
         ("n_queries", np.int32),
         ("unused", np.int32),
@@ -120,7 +120,6 @@ class CudaBooster:
         n_tiles = -(-self._stride // _TILE)
         self._pi = cupy.zeros(n_tiles * _TILE, dtype=np.int32)
         self._held: dict[str, Any] = {
-            "order": cupy.asarray(queries.order, dtype=np.int32),
             "segment_ptr": cupy.asarray(queries.segment_ptr, dtype=np.int32),
             "query_segments": cupy.asarray(queries.query_segments, dtype=np.int32),
             "query_weight": cupy.asarray(queries.query_weight),

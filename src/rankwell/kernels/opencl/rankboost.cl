@@ -105,27 +105,26 @@ int rescale(global double* values, int start, int end) {
   return exponent;
 }
 
-kernel void potentials(global const int* order, global const int* segment_ptr, global const int* query_segments,
+kernel void potentials(global const int* segment_ptr, global const int* query_segments,
                        int n_queries, global const double* up, global const double* down, global const double* below,
                        global const double* above, global const double* total_at, global const int* control,
                        global int* pi) {
   const int q = get_global_id(0);
   if (control[FINISHED] || q >= n_queries) return;
   const double scale = 1073741824.0 / total_at[0];
-  int left_over = 0, last = 0;
+  int left_over = 0;
   for (int s = query_segments[q]; s < query_segments[q + 1]; ++s) {
     for (int i = segment_ptr[s]; i < segment_ptr[s + 1]; ++i) {
       const double rise = down[i] * below[s], fall = up[i] * above[s];
-      last = order[i];
-      pi[last] = convert_int_rte((rise - fall) * scale);
-      left_over += pi[last];
+      pi[i] = convert_int_rte((rise - fall) * scale);
+      left_over += pi[i];
     }
   }
-  pi[last] -= left_over;
+  pi[segment_ptr[query_segments[q + 1]] - 1] -= left_over;
 }
 
 // e^{±H} where h = 1 times e^{±α}; on a recentring round new powers of two. column : the chosen feature's bins, in `bins`
-kernel void reweight(global const int* order, global const int* segment_ptr, global const int* query_segments,
+kernel void reweight(global const int* segment_ptr, global const int* query_segments,
                      int n_queries, global const uchar* bins, int stride, global double* up, global double* down,
                      global int* up_exponent, global int* down_exponent, global int* control) {
   const int q = get_global_id(0);
@@ -135,7 +134,7 @@ kernel void reweight(global const int* order, global const int* segment_ptr, glo
   global const uchar* column = bins + (size_t)control[FEATURE] * stride;
   const int first = query_segments[q], last = query_segments[q + 1];
   for (int i = segment_ptr[first]; i < segment_ptr[last]; ++i) {
-    if (column[order[i]] > control[BIN]) {
+    if (column[i] > control[BIN]) {
       up[i] = fmax(up[i] * up_factor, SMALLEST_WEIGHT);
       down[i] = fmax(down[i] * down_factor, SMALLEST_WEIGHT);
     }

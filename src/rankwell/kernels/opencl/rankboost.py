@@ -93,7 +93,6 @@ class OpenClBooster:
     def _place_documents(self) -> None:
         queries, weights, documents = self._queries, self._weights, self._documents
         self._held = {
-            "order": self._buffer(queries.order),
             "segment_ptr": self._buffer(queries.segment_ptr.astype(np.int32)),
             "query_segments": self._buffer(queries.query_segments.astype(np.int32)),
             "query_weight": self._buffer(queries.query_weight),
@@ -130,7 +129,7 @@ class OpenClBooster:
         """Rounds that the host does not wait for: (feature, bin, r) int32 (3, done), and losses."""
         self._control_host[_RECORDED] = 0
         self._copy(self._control, self._control_host)
-        places = tuple(self._held[name] for name in ("order", "segment_ptr", "query_segments"))
+        places = tuple(self._held[name] for name in ("segment_ptr", "query_segments"))
         n_items, n_queries = self._queries.n_queries, np.int32(self._queries.n_queries)
         both = (self._held["up"], self._held["down"])
         exponents = (self._held["up_exponent"], self._held["down_exponent"])
@@ -142,7 +141,7 @@ class OpenClBooster:
             self._search()
             bins = (self._bins, np.int32(self._stride))
             self._run("reweight", n_items, *places, n_queries, *bins, *both, *exponents, self._control)
-            self._run("sum_levels", n_items, *places[1:], *fixed, *both, *exponents, *levels, self._control)
+            self._run("sum_levels", n_items, *places, *fixed, *both, *exponents, *levels, self._control)
             self._run("lane_sums", QUERY_LANES, self._held["share"], n_queries, self._control, self._lanes)
             self._run("fold_lanes", 32, self._control, self._lanes)
             written = (self._record, self._record_total, np.int32(_RECORD_ROUNDS))

@@ -56,7 +56,7 @@ def boost_reference(
 ) -> list[tuple[int, int, float, float]]:
     """The rounds as (feature, bin, r, loss), the loss after the round."""
     n_docs = len(bins)
-    margin = tolerance(n_docs) * PI_UNIT
+    margin = tolerance(len(np.union1d(lower, higher))) * PI_UNIT
     largest = LARGEST_R * PI_UNIT
     initial = initial / initial.sum()
     scores = np.zeros(n_docs)
