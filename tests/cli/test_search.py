@@ -68,6 +68,23 @@ def test_a_query_that_is_too_long_says_so(index: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("", "the query has no words to look for."),
+        ("!?", "the query has no words to look for."),
+        ("zebra", "no document has 'zebra'."),
+        ("+zebra +oil", "no document has 'zebra'."),
+        ('"gas oil prices"', "each word is in some document, but none has what the query asks for together."),
+    ],
+)
+def test_why_nothing_was_found(index: Path, query: str, reason: str) -> None:
+    code, stdout, stderr = run(index, query, "--json")
+    assert (code, stdout) == (0, "[]\n")
+    assert " ".join(stderr.split()) == f"nothing was found: {reason}"
+    assert run(index, query, "--json", "--quiet")[2] == ""
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["oil", "--stream", "author"], "no stream 'author'"),

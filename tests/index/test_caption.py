@@ -23,6 +23,12 @@ def test_the_texts_of_a_list_are_looked_at_one_by_one() -> None:
     assert caption({"tags": []}, "oil") == ""
 
 
+def test_a_caption_ends_with_a_word() -> None:
+    assert caption({"body": "oil prices rose sharply today"}, "oil", 20) == "oil prices rose …"
+    assert caption({"body": "oil prices rose sharply today"}, "oil", 15) == "oil prices rose …"
+    assert caption({"body": "oil" + "x" * 50}, "oil", 10) == "oilxxxxxxx"
+
+
 def test_without_a_hit_the_beginning() -> None:
     assert caption({"id": "x", "title": "", "body": "A short text.", "year": 1987}, "zzz") == "A short text."
     assert caption({"id": "x"}, "zzz") == ""

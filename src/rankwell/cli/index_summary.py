@@ -61,7 +61,7 @@ def _folder_bytes(path: Path) -> int:
 
 def _rows(summary: Mapping[str, Any]) -> dict[str, str]:
     analysis, segments = summary["analysis"], summary["segments"]
-    deleted = f" ({summary['n_deleted']:,} deleted ones wait for a merge)" if summary["n_deleted"] else ""
+    deleted = f" ({summary['n_deleted']:,} deleted, on disk until a merge)" if summary["n_deleted"] else ""
     return {
         "index": summary["index"],
         "documents": f"{summary['n_docs']:,}{deleted}",

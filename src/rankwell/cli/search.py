@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from rankwell.index.reader import Index
     from rankwell.index.selection import Match, SearchResult
 
+# Words that a note names.
+_MOST_NAMED = 8
+
 
 def search(
     index: Annotated[
@@ -65,7 +68,8 @@ def search(
 ) -> None:
     """Show the best documents of an index for a query, by BM25 or by a ranker.
 
-    Put the query in quotes where it begins with a minus or holds quotes: rankwell search IDX -- '-gas "crude oil"'
+    Put the query in quotes where it holds quotes, and behind -- and all options where it begins with a minus:
+    rankwell search IDX -k 5 -- '-gas "crude oil"'
 
     Example: rankwell search idx 'oil +prices -gas' -k 5
     """
@@ -88,6 +92,8 @@ def search(
     if parsed.is_shortened:
         say(f"only the first {len(parsed.terms):,} different words of the query were used.", quiet=quiet)
     rows = _rows(opened, parsed, result)
+    if not rows:
+        say(_reason(opened, parsed), quiet=quiet)
     if as_json:
         print_json(rows)
         return
@@ -97,6 +103,19 @@ def search(
     for row in rows:
         table.add_row(str(row["rank"]), row["id"], f"{row['score']:.4f}", row["caption"])
     show(table)
+
+
+def _reason(index: Index, query: Query) -> str:
+    """Why nothing was found."""
+    from rankwell.index.statistics import Statistics
+
+    if not query.terms:
+        return "nothing was found: the query has no words to look for."
+    statistics = Statistics.of(index)
+    unknown = [term.decode() for term in query.terms if statistics.term(term).doc_freq[-1] == 0]
+    if unknown:
+        return f"nothing was found: no document has {', '.join(map(repr, unknown[:_MOST_NAMED]))}."
+    return "nothing was found: each word is in some document, but none has what the query asks for together."
 
 
 def _model(stream: str | None, weights: str | None, k1: float, b: float) -> BM25 | BM25F:

@@ -57,9 +57,13 @@ def _best_piece(text: str, terms: set[bytes], analysis: Analysis, length: int) -
         # From the beginning of a word on.
         blank = text.find(" ", start, best_start)
         start = best_start if blank < 0 else blank + 1
-    piece = text[start : start + length]
-    dots_before, dots_after = "… " if start else "", " …" if start + length < len(text) else ""
-    return dots_before + piece.strip() + dots_after, most
+    end = start + length
+    if end < len(text) and text[end] != " ":
+        # Up to the end of a word, unless that is the only one.
+        blank = text.rfind(" ", start, end)
+        end = end if blank < 0 else blank
+    dots_before, dots_after = "… " if start else "", " …" if end < len(text) else ""
+    return dots_before + text[start:end].strip() + dots_after, most
 
 
 def _spans(text: str, analysis: Analysis) -> list[tuple[int, int, bytes | None]]:
