@@ -73,7 +73,7 @@ def time_rounds(
     def run_all() -> None:
         LevelBooster(bins, n_features, 256, queries, initial_weights(queries)).boost(n_rounds)
 
-    return bench.time(name, run_all, repeat=3).minimum / n_rounds
+    return bench.time(name, run_all, repeat=5).minimum / n_rounds
 
 
 def record_far(bench: Benchmark) -> None:
