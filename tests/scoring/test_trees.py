@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.scoring.random_rankers import forest, random_rows, random_trees
 
@@ -23,6 +23,7 @@ def test_a_float64_threshold_decides_the_same_in_float32(x, threshold):
 
 
 @given(FLOAT32, st.floats(allow_nan=False, width=32))
+@example(0.0, float(np.finfo(np.float32).min))
 def test_less_than_becomes_at_most(x, threshold):
     assert (np.float32(x) < np.float32(threshold)) == (np.float32(x) <= float32_below(np.array([threshold]))[0])
 

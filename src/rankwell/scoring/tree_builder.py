@@ -71,7 +71,9 @@ def float32_not_above(thresholds: np.ndarray) -> np.ndarray:
 
 def float32_below(thresholds: np.ndarray) -> np.ndarray:
     """The float32 just below each float32: x < threshold exactly where x <= this."""
-    return np.nextafter(thresholds.astype(np.float32), np.float32(-np.inf))
+    # Below the least float32 comes minus infinity, and that is meant.
+    with np.errstate(over="ignore"):
+        return np.nextafter(thresholds.astype(np.float32), np.float32(-np.inf))
 
 
 def _parents_first(tree: Tree) -> Tree:
