@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba import types
 
 import rankwell
-from rankwell.kernels.cpu.compilation import sources_digest
+from rankwell.kernels.cpu.compilation import kernel, sources_digest
 
 CALLER = """
 from rankwell.kernels.cpu.callee import step
@@ -66,3 +67,17 @@ def test_every_kernel_is_compiled_through_kernel():
     for path in folder.rglob("*.py"):
         if path.name != "compilation.py":
             assert not re.search(r"\bnjit\b|\bnumba\.jit\b", path.read_text(encoding="utf-8")), path
+
+
+@kernel(for_any_constant=True)
+def _sum(x, y, is_negative):
+    return -(x + y) if is_negative else x + y
+
+
+def test_one_compilation_for_any_constant():
+    for y in (types.literal(0), types.literal(1), types.int64):
+        template, _, args, _ = _sum.get_call_template((types.int64, y, types.literal(True)), {})
+        assert template.cases[0].return_type == types.int64
+        assert tuple(args) == (types.int64, types.int64, types.boolean)
+    assert len(_sum.signatures) == 1
+    assert (_sum(2, 3, False), _sum(2, 3, True)) == (5, -5)

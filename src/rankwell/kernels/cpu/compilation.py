@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import njit, types
 
 
 @cache
@@ -26,16 +26,33 @@ def sources_digest() -> str:
     return digest.hexdigest()
 
 
-def kernel(function: Callable[..., Any] | None = None, *, signature: Any = None, **options: Any) -> Any:
+def kernel(
+    function: Callable[..., Any] | None = None, *, signature: Any = None, for_any_constant: bool = False, **options: Any
+) -> Any:
     """Compile a function with Numba: when it is first called, or at once for a `signature`.
 
-    Options are those of `numba.njit`.
+    Options are those of `numba.njit`. Numba compiles a kernel that others call anew for every constant that they pass,
+    and again for numbers that are none; with `for_any_constant` it is compiled once.
 
     Used as ``@kernel`` or ``@kernel(parallel=True)``.
     """
 
     def compiled(plain: Callable[..., Any]) -> Any:
         plain.__qualname__ = f"{plain.__qualname__}.{sources_digest()}"
-        return njit(signature, cache=True, nogil=True, **options)(plain)
+        dispatcher = njit(signature, cache=True, nogil=True, **options)(plain)
+        return _without_constants(dispatcher) if for_any_constant else dispatcher
 
     return compiled if function is None else compiled(function)
+
+
+def _without_constants(dispatcher: Any) -> Any:
+    """A constant among the types that a caller asks for becomes a number like any other."""
+    template = dispatcher.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        return template(
+            [types.unliteral(one) for one in args], {name: types.unliteral(one) for name, one in kws.items()}
+        )
+
+    dispatcher.get_call_template = get_call_template
+    return dispatcher

@@ -93,7 +93,7 @@ def weigh_terms(hit_arrays, n_docs):
     return idf, background, sums[0], sums[1], sums[2], sums[3], relative_length
 
 
-@kernel
+@kernel(inline="always")
 def _five_figures(tf, idf, length, values):
     """Sum, smallest, largest, mean and variance of tf, of tf / length and of tf · idf."""
     m = len(tf)
@@ -110,8 +110,10 @@ def _five_figures(tf, idf, length, values):
     for t in range(m):
         variance += (tf[t] - mean) ** 2
         variance_weighted += (tf[t] * idf[t] - mean_weighted) ** 2
-    values[_TF : _TF + 5] = (total, smallest, largest, mean, variance / m)
-    values[_TFIDF : _TFIDF + 5] = (weighted, smallest_weighted, largest_weighted, mean_weighted, variance_weighted / m)
+    values[_TF], values[_TF + 1], values[_TF + 2], values[_TF + 3] = total, smallest, largest, mean
+    values[_TF + 4] = variance / m
+    values[_TFIDF], values[_TFIDF + 1], values[_TFIDF + 2] = weighted, smallest_weighted, largest_weighted
+    values[_TFIDF + 3], values[_TFIDF + 4] = mean_weighted, variance_weighted / m
     if length > 0:
         shrink = float(length)
         values[_NORMALISED_TF] = total / shrink
@@ -121,7 +123,7 @@ def _five_figures(tf, idf, length, values):
         values[_NORMALISED_TF + 4] = variance / m / (shrink * shrink)
 
 
-@kernel
+@kernel(inline="always")
 def _matching(tf, qtf, idf, squares, relative_length, parameters, values):
     """How many terms are there, the cosine, and BM25."""
     k1 = parameters[K1]
@@ -141,7 +143,7 @@ def _matching(tf, qtf, idf, squares, relative_length, parameters, values):
     return covered
 
 
-@kernel
+@kernel(inline="always")
 def _language_models(tf, qtf, background, likelihood, length, distinct, parameters, values):
     """The log of the query's probability under three models; an empty stream has the collection's."""
     absolute, dirichlet, jelinek_mercer = likelihood, likelihood, likelihood
@@ -159,12 +161,16 @@ def _language_models(tf, qtf, background, likelihood, length, distinct, paramete
     values[_LM_JELINEK_MERCER] = jelinek_mercer
 
 
-@kernel
+@kernel(inline="always")
 def _any_wanted(columns, start, stop):
-    return columns[start:stop].max() >= 0
+    """Whether one of the columns start:stop is asked for."""
+    wanted = False
+    for kind in range(start, stop):
+        wanted |= columns[kind] >= 0
+    return wanted
 
 
-@kernel
+@kernel(inline="always")
 def _term_features(tf, query, s, hits, weights, length, distinct, columns, values):
     """The 25 kinds that every stream and the whole document have; returns the matched terms."""
     n_columns = len(hits.stream_tokens)
@@ -186,7 +192,7 @@ def _term_features(tf, query, s, hits, weights, length, distinct, columns, value
     return covered
 
 
-@kernel
+@kernel(inline="always")
 def _place_features(tf, covered, query, s, first_cell, hits, weights, length, columns, scratch, values):
     """The kinds that read places; a stream without hits keeps its zeros."""
     n_columns = len(hits.stream_tokens)
@@ -212,7 +218,7 @@ def _place_features(tf, covered, query, s, first_cell, hits, weights, length, co
         pair_features(hits.cell_ptr, hits.positions, first_cell, n_streams, words, values)
 
 
-@kernel
+@kernel(inline="always")
 def _bm25f(query, first_cell, candidate, hits, weights, bm25f):
     """Normalised frequencies are summed over the streams before they saturate."""
     n_streams = len(hits.stream_tokens) - 1
@@ -232,7 +238,7 @@ def _bm25f(query, first_cell, candidate, hits, weights, bm25f):
     return total
 
 
-@kernel
+@kernel(inline="always")
 def extract_candidate(query, candidate, hits, weights, columns, tf, whole_tf, scratch, values, row):
     """All wanted features of one candidate: the task that a backend gives to a worker.
 
@@ -256,7 +262,8 @@ def extract_candidate(query, candidate, hits, weights, columns, tf, whole_tf, sc
                 whole_tf[t] += tf[t]
         else:
             length = whole_length
-            tf[:] = whole_tf
+            for t in range(n_terms):
+                tf[t] = whole_tf[t]
         values[:] = 0.0
         distinct = hits.distinct[candidate * (n_streams + 1) + s]
         covered = _term_features(tf, query, s, hits, weights, length, distinct, columns, values)
@@ -273,7 +280,7 @@ def extract_candidate(query, candidate, hits, weights, columns, tf, whole_tf, sc
             row[columns.static_column[number]] = hits.statics[candidate * n_statics + number]
 
 
-@kernel
+@kernel(inline="always")
 def _most_hits(hits, first_cell, n_terms, n_streams):
     """The most hits that a stream of this candidate has."""
     most = 0
@@ -286,7 +293,7 @@ def _most_hits(hits, first_cell, n_terms, n_streams):
     return most
 
 
-@kernel
+@kernel(inline="always")
 def _make_scratch(hits, query, start, stop):
     """Room for the candidates start:stop, the first of them of `query`."""
     n_streams, n_terms, n_hits = len(hits.stream_tokens) - 1, 0, 0

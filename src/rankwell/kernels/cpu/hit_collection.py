@@ -60,7 +60,7 @@ class CellSources(NamedTuple):
     width: np.ndarray
 
 
-@kernel
+@kernel(inline="always")
 def _sum_of_frequencies(postings, place, code, start, stop):
     """The frequencies of postings start:stop of a block, added up."""
     total = np.int64(stop - start)
@@ -73,7 +73,7 @@ def _sum_of_frequencies(postings, place, code, start, stop):
     return total
 
 
-@kernel
+@kernel(inline="always")
 def _first_not_below(postings, place, code, low, high, wanted):
     """The first place in low:high of an ascending run whose value is `wanted` or more; high - 1 must be one."""
     high -= 1
@@ -86,7 +86,7 @@ def _first_not_below(postings, place, code, low, high, wanted):
     return low
 
 
-@kernel
+@kernel(inline="always")
 def _find_in_list(arrays, position_starts, list_number, docs, numbers, first_cell, cell_step, cells):
     """One list's task: note where the hits of each candidate lie."""
     block, stop = arrays.first_block[list_number], arrays.first_block[list_number + 1]
@@ -138,10 +138,10 @@ def find_hits(posting_arrays, position_starts, tasks, candidates, cells):
     tasks, candidates, cells : the arrays of ListTasks, Candidates, CellSources
     """
     for number in prange(len(tasks[0])):
-        _find_task(number, posting_arrays, position_starts, tasks, candidates, cells)
+        _find_task(np.int64(number), posting_arrays, position_starts, tasks, candidates, cells)
 
 
-@kernel
+@kernel(inline="always")
 def _decode_cell(positions, frequency, place, width, out):
     load_values(positions, place, width, 0, frequency, out)
     for i in range(1, frequency):

@@ -53,7 +53,7 @@ def _loader(bits: int) -> Any:
 _load16, _load32 = _loader(16), _loader(32)
 
 
-@kernel(forceinline=True)
+@kernel(forceinline=True, for_any_constant=True)
 def load_value(values, place, code, j):
     """Value `j` of a run of equally wide values that begins at byte `place`; code 0, 1, 2 is 1, 2, 4 bytes."""
     if code == 0:
@@ -124,14 +124,14 @@ def _finder(bits: int) -> Any:
 _find8, _find16, _find32 = _finder(8), _finder(16), _finder(32)
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def load_values(values, place, code, add, count, out):
     """out[j] = value j + add, for j < count; out : uint32, int32 or int64"""
     for j in range(count):
         out[j] = load_value(values, place, code, j) + add
 
 
-@kernel(forceinline=True)
+@kernel(forceinline=True, for_any_constant=True)
 def load_block(values, place, code, add, count, out, at):
     """out[at + j] = value j + add, for j < count; out : uint32 or int32, with room for 128 numbers from `at` on.
 
@@ -148,19 +148,19 @@ def load_block(values, place, code, add, count, out, at):
         _load_block32(values, place, np.uint32(add), out, at)
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def block_size(arrays, list_number, block):
     """How many postings a block of a list holds: 128, or what is left for the last one."""
     return min(BLOCK, np.int64(arrays.doc_freq[list_number]) - BLOCK * (block - arrays.first_block[list_number]))
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def block_base(arrays, list_number, block):
     """The document that a block's differences count from."""
     return np.int64(0) if block == arrays.first_block[list_number] else np.int64(arrays.last_doc[block - 1]) + 1
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def block_documents(arrays, list_number, block, out):
     """Write a block's documents, ascending, to out (uint32 or int32, 128 or more); returns how many."""
     count = block_size(arrays, list_number, block)
@@ -169,7 +169,7 @@ def block_documents(arrays, list_number, block, out):
     return count
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def block_frequencies(arrays, block, count, out):
     """Write a block's `count` frequencies to out (uint32 or int32, 128 or more)."""
     code = arrays.widths[block] & 3
@@ -177,7 +177,7 @@ def block_frequencies(arrays, block, count, out):
     load_block(arrays.postings, place, arrays.widths[block] >> 2 & 3, 1, count, out, 0)
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def frequency_in_block(arrays, block, count, j):
     """The frequency of posting `j` of a block with `count` postings."""
     place = arrays.data[block] + (count << (arrays.widths[block] & 3))
@@ -202,7 +202,7 @@ def find_value(values, place, code, wanted, count):
     return _find32(values, place, np.uint32(wanted))
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def find_in_block(arrays, list_number, block, doc):
     """The place of a document in a block, or -1; the block's last document must be `doc` or a later one."""
     wanted, count = doc - block_base(arrays, list_number, block), block_size(arrays, list_number, block)
@@ -234,7 +234,7 @@ def seek_block(last_doc, block, stop, doc):
     return low
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def block_positions(block_starts, positions, widths, block, frequencies, j, out):
     """Write the positions of posting `j` of a block, ascending, to out (int32, long enough); returns how many.
 

@@ -37,13 +37,13 @@ class Lists(NamedTuple):
     occurrences: np.ndarray  # int64
 
 
-@kernel
+@kernel(for_any_constant=True)
 def width_code(largest):
     """0, 1 or 2: values up to `largest` fit in 1, 2 or 4 bytes."""
     return 0 if largest < 256 else 1 if largest < 65536 else 2
 
 
-@kernel
+@kernel(for_any_constant=True)
 def put_values(values, start, stop, subtracted, code, target, place):
     """Write values[start:stop] - subtracted with the width of `code`; returns the place behind them."""
     if code == 0:
@@ -95,7 +95,7 @@ def add_impact(frequencies, lengths, start, stop, frequency, length):
     return stop + moved
 
 
-@kernel
+@kernel(for_any_constant=True)
 def encode_block(blocks, docs, frequencies, start, stop, base, gaps, gap_start, gap_stop, lengths, n_lists, column):
     """Append one block.
 
@@ -138,7 +138,7 @@ def encode_block(blocks, docs, frequencies, start, stop, base, gaps, gap_start, 
     counts[N_IMPACTS] = n_impacts
 
 
-@kernel
+@kernel(for_any_constant=True)
 def encode_list(blocks, docs, frequencies, start, stop, gaps, gap_start, lengths, n_lists, column, has_positions):
     """Append all blocks of a list, postings [start, stop), gaps from `gap_start`; returns how many blocks."""
     base = 0
@@ -159,7 +159,7 @@ def encode_list(blocks, docs, frequencies, start, stop, gaps, gap_start, lengths
     return n_blocks
 
 
-@kernel
+@kernel(for_any_constant=True)
 def group_occurrences(occurrences, start, stop, docs, frequencies, n_postings, gaps):
     """Postings of sorted occurrences [start, stop): appended behind `n_postings`, whose new number is returned.
 
@@ -181,7 +181,7 @@ def group_occurrences(occurrences, start, stop, docs, frequencies, n_postings, g
     return n_postings
 
 
-@kernel
+@kernel(for_any_constant=True)
 def join_streams(docs, frequencies, heads, ends, n_streams, place):
     """The postings of the whole document from those of its streams, written from `place`; returns their end.
 

@@ -42,7 +42,7 @@ class ProximityScratch(NamedTuple):
     gathered: np.ndarray
 
 
-@kernel
+@kernel(for_any_constant=True)
 def _merge_neighbours(keys, run_ptr, n_runs, spare):
     """Merge runs 0 and 1, 2 and 3, ... of `keys` into `spare`; returns how many runs are left."""
     left_over = 0

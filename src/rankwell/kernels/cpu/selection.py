@@ -79,7 +79,7 @@ def _open_window(n_docs, fielded):
     )
 
 
-@kernel(error_model="numpy", forceinline=True)
+@kernel(error_model="numpy", inline="always")
 def _bound_terms(
     last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, documents, parts,
     frequencies, start, stop, most,
@@ -103,7 +103,7 @@ def _bound_terms(
     return total
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def _essential_terms(most, threshold, prune, rest):
     """How many terms make candidates; the others together stay below the threshold. rest[t] = all bounds from t on."""
     n_terms = len(most)
@@ -116,7 +116,7 @@ def _essential_terms(most, threshold, prune, rest):
     return essential
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def _scan_list(
     last_doc, data, widths, postings, norms, bounds, weight, allowed, lists, documents, parts, frequencies, term, start,
     stop, cut, candidates, reached, shares,
@@ -145,7 +145,7 @@ def _scan_list(
     return n
 
 
-@kernel(error_model="numpy", forceinline=True)
+@kernel(error_model="numpy", inline="always")
 def _saturate(weight, k1, stream_totals, stream_touched, totals, touched):
     """Add BM25F's share of a term to the totals, from its sum over streams, which is cleared."""
     for chunk in range(len(touched)):
@@ -157,7 +157,7 @@ def _saturate(weight, k1, stream_totals, stream_touched, totals, touched):
                     stream_totals[i] = 0.0
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def _gather_candidates(totals, touched, allowed, start, cut, candidates, reached):
     """Candidates from the totals: those above `cut`; clears the totals, returns how many."""
     n, anyone, least = 0, len(allowed) == 0, max(cut, 0.0)
@@ -177,7 +177,7 @@ def _gather_candidates(totals, touched, allowed, start, cut, candidates, reached
     return n
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def _take_driver(last_doc, data, widths, postings, driver, documents, allowed, start, stop, candidates, reached):
     """Candidates from a required term's list: its documents in the window; returns how many.
 
@@ -203,7 +203,7 @@ def _take_driver(last_doc, data, widths, postings, driver, documents, allowed, s
     return n
 
 
-@kernel(error_model="numpy", forceinline=True)
+@kernel(error_model="numpy", inline="always")
 def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, reached):
     """Add a term's shares to the candidates and drop those that stay at `least` or below; returns how many are left."""
     kept = 0
@@ -219,7 +219,7 @@ def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, re
     return kept
 
 
-@kernel(error_model="numpy", forceinline=True)
+@kernel(error_model="numpy", inline="always")
 def _add_terms(
     last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists, documents,
     parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
@@ -245,7 +245,32 @@ def _add_terms(
     return _gather_candidates(totals, touched, allowed, start, cut, candidates, reached)
 
 
-@kernel(error_model="numpy", forceinline=True)
+@kernel(error_model="numpy", inline="always")
+def _find_candidates(
+    last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists, documents,
+    parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
+    stream_touched, candidates, reached, shares,
+):  # fmt: skip
+    """Candidates from the first `essential` terms; returns how many. One list alone needs no sums."""
+    present, only = 0, 0
+    for term in range(essential):
+        if most[term] > 0.0:
+            present, only = present + 1, term
+    if present == 1 and len(column_weights) == 0:
+        n = _scan_list(
+            last_doc, data, widths, postings, norms, bounds, weights[only], allowed, lists, documents, parts,
+            frequencies, only, start, stop, cut, candidates, reached, shares,
+        )  # fmt: skip
+    else:
+        n = _add_terms(
+            last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists,
+            documents, parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals,
+            touched, stream_touched, candidates, reached,
+        )  # fmt: skip
+    return n
+
+
+@kernel(error_model="numpy", inline="always")
 def _look_up_terms(
     last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, most, rest,
     essential, threshold, candidates, reached, shares, n,
@@ -255,7 +280,8 @@ def _look_up_terms(
     for term in range(essential, len(weights)):
         if n == 0 or most[term] == 0.0:
             continue
-        shares[:n] = 0.0
+        for c in range(n):
+            shares[c] = 0.0
         least = threshold * SLACK - rest[term + 1]
         for column in range(n_columns):
             look_up_list(
@@ -306,26 +332,17 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
         if total < 0.0 or (prune and total <= threshold):
             continue
         essential = _essential_terms(most, threshold, prune, rest)
-        present, only = 0, 0
-        for term in range(essential):
-            if most[term] > 0.0:
-                present, only = present + 1, term
         cut = threshold if essential == n_terms else threshold * SLACK - rest[essential]
         if driver_number >= 0:
             essential = 0
             n = _take_driver(
                 last_doc, data, widths, postings, driver, driven, allowed, start, stop, candidates, reached
             )
-        elif present == 1 and not fielded:
-            n = _scan_list(
-                last_doc, data, widths, postings, norms, bounds, weights[only], allowed, lists, documents, parts,
-                frequencies, only, start, stop, cut, candidates, reached, shares,
-            )  # fmt: skip
         else:
-            n = _add_terms(
+            n = _find_candidates(
                 last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists,
                 documents, parts, frequencies, start, stop, most, total, essential, threshold, cut, totals,
-                stream_totals, touched, stream_touched, candidates, reached,
+                stream_totals, touched, stream_touched, candidates, reached, shares,
             )  # fmt: skip
         n = _look_up_terms(
             last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, most, rest,

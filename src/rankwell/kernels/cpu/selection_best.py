@@ -24,7 +24,7 @@ class BestArrays(NamedTuple):
     k: int
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def offer(scores, docs, room, k, documents, totals, n, doc_base, size, threshold):
     """Take in the n documents whose totals beat the threshold; returns the new size and threshold.
 
@@ -47,7 +47,8 @@ def _keep_best(scores, docs, room, size, k):
 
     Of equal scores the earlier ones stay: documents come in ascending order, so ties go by it.
     """
-    room[:size] = scores[:size]
+    for i in range(size):
+        room[i] = scores[i]
     threshold = _kth_largest(room[:size], k)
     equal_left = k
     for i in range(size):
@@ -100,7 +101,9 @@ def sort_best(best, size):
     if size > k:
         _keep_best(scores, docs, room, size, k)
         size = k
-    order, merged = np.arange(size), np.empty(size, np.int64)
+    order, merged = np.empty(size, np.int64), np.empty(size, np.int64)
+    for i in range(size):
+        order[i] = i
     width = 1
     while width < size:
         for start in range(0, size, 2 * width):
@@ -115,4 +118,7 @@ def sort_best(best, size):
                     j += 1
         order, merged = merged, order
         width *= 2
-    return scores[order], docs[order]
+    sorted_scores, sorted_docs = np.empty(size), np.empty(size, np.int64)
+    for i in range(size):
+        sorted_scores[i], sorted_docs[i] = scores[order[i]], docs[order[i]]
+    return sorted_scores, sorted_docs

@@ -48,8 +48,11 @@ def mark_phrase(arrays, block_starts, positions, numbers, places, value, marks):
     block_starts, positions : the segment's ``blocks.positions`` and ``positions``
     """
     n = len(numbers)
-    rarest = np.argmin(arrays.doc_freq[numbers])
-    cursors = arrays.first_block[numbers]
+    rarest, cursors = 0, np.empty(n, np.int64)
+    for i in range(n):
+        cursors[i] = arrays.first_block[numbers[i]]
+        if arrays.doc_freq[numbers[i]] < arrays.doc_freq[numbers[rarest]]:
+            rarest = i
     documents = np.empty(BLOCK, np.uint32)
     found = np.empty(n, np.int64)
     for block in range(arrays.first_block[numbers[rarest]], arrays.first_block[numbers[rarest] + 1]):
@@ -85,7 +88,8 @@ def _stand_together(arrays, block_starts, positions, numbers, places, cursors, f
         block_frequencies(arrays, block, block_size(arrays, numbers[i], block), frequencies)
         own = np.empty(frequencies[found[i]], np.int64)
         block_positions(block_starts, positions, arrays.widths, block, frequencies, found[i], own)
-        own -= places[i]
+        for k in range(len(own)):
+            own[k] -= places[i]
         if i == 0:
             starts, n_starts = own, len(own)
             continue

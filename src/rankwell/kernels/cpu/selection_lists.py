@@ -44,19 +44,19 @@ def open_lists(numbers, first_block, doc_freq, n_docs):
     return lists
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def base_of(last_doc, lists, i, block):
     """The first document that may be in a block."""
     return np.int64(0) if block == lists[i, FIRST] else np.int64(last_doc[block - 1]) + 1
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def size_of(lists, i, block):
     """How many postings a block has."""
     return min(BLOCK, lists[i, POSTINGS] - BLOCK * (block - lists[i, FIRST]))
 
 
-@kernel
+@kernel(for_any_constant=True)
 def decode(last_doc, data, widths, postings, norms, column, fielded, lists, documents, parts, frequencies, i, block):
     """See that `block` lies decoded for list i."""
     if lists[i, DECODED] != block:
@@ -67,7 +67,7 @@ def decode(last_doc, data, widths, postings, norms, column, fielded, lists, docu
         )  # fmt: skip
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def bound_in_window(
     last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies, i, start,
     stop,
@@ -94,7 +94,7 @@ def bound_in_window(
     return bound
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def _bound_of_postings(lists, documents, parts, i, start, stop):
     """The largest part of the decoded block's postings in the window."""
     j, end = i * BLOCK + lists[i, PLACE], i * BLOCK + lists[i, SIZE]
@@ -108,7 +108,7 @@ def _bound_of_postings(lists, documents, parts, i, start, stop):
     return bound
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def add_list(
     last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies, i, start,
     stop, factor, least, totals, touched,
@@ -145,7 +145,7 @@ def add_list(
         block += 1
 
 
-@kernel(error_model="numpy", forceinline=True)
+@kernel(error_model="numpy", inline="always")
 def look_up_list(
     last_doc, data, widths, postings, norms, bounds, column, fielded, lists, i, candidates, n, factor, reached, least,
     shares,

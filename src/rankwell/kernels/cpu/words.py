@@ -28,7 +28,7 @@ def character_at(text, place, end, kinds):
     return MARK if FIRST_SELECTOR <= code <= LAST_SELECTOR else SEPARATOR, stop
 
 
-@kernel
+@kernel(for_any_constant=True)
 def next_word(text, place, end, kinds):
     """Start and stop of the first word that starts at `place` or behind it; both are `end` where there is none.
 
