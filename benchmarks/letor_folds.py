@@ -7,6 +7,7 @@ import numpy as np
 from benchmarks.harness import Benchmark
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.folds import FoldData
+from rankwell.data.synthetic import make_ranking
 
 N_FOLDS = 5
 
@@ -23,6 +24,19 @@ def letor_fold(bench: Benchmark, collection: str, number: int) -> FoldData | Non
 
     parts = [read(folder / f"S{(number - 1 + offset) % N_FOLDS + 1}.txt.gz") for offset in range(N_FOLDS)]
     return FoldData(f"Fold{number}", joined(parts[:3]), parts[3], parts[4])
+
+
+def letor_folds(bench: Benchmark, collection: str) -> list[FoldData]:
+    """All folds of MQ2007 or MQ2008; none in the quick form, or where the collection is not there."""
+    folds = [] if bench.quick else [letor_fold(bench, collection, number + 1) for number in range(N_FOLDS)]
+    return [fold for fold in folds if fold is not None]
+
+
+def synthetic_fold(scale: float) -> FoldData:
+    """Made-up queries of MQ2008's shape in place of a fold."""
+    dataset = make_ranking("mq2008", scale=scale)
+    thirds = np.array_split(np.arange(dataset.n_queries), 3)
+    return FoldData("Fold1", *(dataset.subset(part) for part in thirds))
 
 
 def joined(parts: list[RankingDataset]) -> RankingDataset:

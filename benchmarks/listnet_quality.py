@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Benchmark
-from benchmarks.letor_folds import N_FOLDS, letor_fold
+from benchmarks.letor_folds import letor_folds, synthetic_fold
 from rankwell.data.folds import FoldData
-from rankwell.data.synthetic import make_ranking
 from rankwell.metrics.evaluation import evaluate
 from rankwell.rankers.lambdarank import LambdaRank
 from rankwell.rankers.listmle import ListMLE
@@ -48,11 +47,10 @@ RANKERS: dict[str, tuple[type[NeuralRanker], dict[str, Any]]] = {
 
 def run(bench: Benchmark) -> None:
     for collection in ("MQ2008", "MQ2007"):
-        folds = [letor_fold(bench, collection, number) for number in range(1, N_FOLDS + 1)] if not bench.quick else []
-        found = [fold for fold in folds if fold is not None] or [small_fold()]
-        source = collection if len(found) == N_FOLDS else f"synthetic instead of {collection}"
+        folds = letor_folds(bench, collection)
+        source = collection if folds else f"synthetic instead of {collection}"
         for name, (cls, parameters) in RANKERS.items():
-            measure_ranker(bench, found, source, name, cls, parameters)
+            measure_ranker(bench, folds or [synthetic_fold(0.1)], source, name, cls, parameters)
 
 
 def measure_ranker(bench, folds, source, name, cls, parameters):  # type: ignore[no-untyped-def]
@@ -101,9 +99,3 @@ def best_on_validation(cls, parameters, fold: FoldData, quick: bool):  # type: i
         if best is None or value > best[1]:
             best = (ranker, value, setting)
     return best
-
-
-def small_fold() -> FoldData:
-    dataset = make_ranking("mq2008", scale=0.1)
-    thirds = np.array_split(np.arange(dataset.n_queries), 3)
-    return FoldData("Fold1", *(dataset.subset(part) for part in thirds))

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from itertools import product
 
-import numpy as np
-
+from benchmarks.fold_figures import FoldFigures
 from benchmarks.harness import Benchmark
-from benchmarks.letor_folds import N_FOLDS, letor_fold
-from benchmarks.published_tables import published_figures
-from rankwell import RankBoost, evaluate, make_ranking
+from benchmarks.letor_folds import letor_folds, synthetic_fold
+from rankwell import RankBoost, evaluate
 from rankwell.data.folds import FoldData
 
 N_ROUNDS = 1000
@@ -34,45 +32,23 @@ PUBLISHED_MEANS = {
 
 def run(bench: Benchmark) -> None:
     for collection in ("MQ2007", "MQ2008"):
-        folds = [] if bench.quick else [letor_fold(bench, collection, number + 1) for number in range(N_FOLDS)]
-        found = [fold for fold in folds if fold is not None]
-        if found:
-            measure_collection(bench, collection, found)
-    if bench.quick or not bench.rows:
-        measure_collection(bench, "synthetic", [synthetic_fold()])
+        if folds := letor_folds(bench, collection):
+            measure_collection(bench, collection, folds)
+    if not bench.rows:
+        measure_collection(bench, "synthetic", [synthetic_fold(0.2)])
 
 
 def measure_collection(bench: Benchmark, collection: str, folds: list[FoldData]) -> None:
     """Choose on validation, look at the test fold once, and set each figure beside the published one."""
-    figures: dict[str, list[float]] = {metric: [] for metric in METRICS}
-    published = published_figures(bench, "RankBoost", collection)
+    figures = FoldFigures(bench, collection, METRICS, "RankBoost", PUBLISHED_MEANS)
     for fold in folds:
         ranker, validation = best_on_validation(fold, bench.quick)
         scores = ranker.predict(fold.validation)
         again = evaluate(fold.validation, scores, metrics=("mean_ndcg",), convention="letor4").mean["mean_ndcg"]
         bench.check(f"{collection} {fold.name}: the model kept is the best round's", abs(again - validation) < 1e-9)
-        test = evaluate(fold.test, ranker.predict(fold.test), metrics=METRICS, convention="letor4").mean
         chosen = f"{ranker.binning}, {ranker.pair_weight}, {len(ranker.weak_rankers_)} rounds"
-        for metric in METRICS:
-            figures[metric].append(test[metric])
-            bench.record(
-                f"{collection} {fold.name}, test {metric}",
-                value=test[metric],
-                unit="",
-                better="higher",
-                paper=published.get((fold.name, metric)),
-                note=f"{chosen}; validation MeanNDCG {validation:.4f}",
-            )
-    for metric in METRICS:
-        mean = PUBLISHED_MEANS.get((collection, metric))
-        bench.record(
-            f"{collection}, mean of {len(folds)} folds, test {metric}",
-            value=float(np.mean(figures[metric])),
-            unit="",
-            better="higher",
-            target=mean,
-            paper=mean,
-        )
+        figures.add(fold, ranker, f"{chosen}; validation MeanNDCG {validation:.4f}")
+    figures.record_means()
 
 
 def best_on_validation(fold: FoldData, quick: bool) -> tuple[RankBoost, float]:
@@ -91,9 +67,3 @@ def best_on_validation(fold: FoldData, quick: bool) -> tuple[RankBoost, float]:
             best = (ranker, value)
     assert best is not None
     return best
-
-
-def synthetic_fold() -> FoldData:
-    dataset = make_ranking("mq2008", scale=0.2)
-    thirds = np.array_split(np.arange(dataset.n_queries), 3)
-    return FoldData("Fold1", *(dataset.subset(part) for part in thirds))

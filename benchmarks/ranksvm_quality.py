@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.fold_figures import FoldFigures
 from benchmarks.harness import Benchmark
-from benchmarks.letor_folds import N_FOLDS, letor_fold
-from benchmarks.published_tables import published_figures
-from rankwell import RankSVM, evaluate, make_ranking
+from benchmarks.letor_folds import letor_folds, synthetic_fold
+from rankwell import RankSVM, evaluate
 from rankwell.data.folds import FoldData
 
 METRICS = ("mean_ndcg", "map", "ndcg@10", "pairwise_accuracy")
@@ -30,52 +30,28 @@ OPTIMUM = 7565689.546  # f* on MQ2008 Fold1 at C = 2^8, from the authors of the 
 
 def run(bench: Benchmark) -> None:
     for collection in ("MQ2007", "MQ2008"):
-        folds = [] if bench.quick else [letor_fold(bench, collection, number + 1) for number in range(N_FOLDS)]
-        found = [fold for fold in folds if fold is not None]
-        if found:
-            measure_collection(bench, collection, found)
-            compare_protocols(bench, collection, found)
-            measure_table_3(bench, collection, found[0])
-        if found and collection == "MQ2008":
-            check_optimum(bench, found[0])
-    if bench.quick or not bench.rows:
-        dataset = make_ranking("mq2008", scale=0.2)
-        thirds = np.array_split(np.arange(dataset.n_queries), 3)
-        measure_collection(bench, "synthetic", [FoldData("Fold1", *(dataset.subset(part) for part in thirds))])
+        folds = letor_folds(bench, collection)
+        if folds:
+            measure_collection(bench, collection, folds)
+            compare_protocols(bench, collection, folds)
+            measure_table_3(bench, collection, folds[0])
+        if folds and collection == "MQ2008":
+            check_optimum(bench, folds[0])
+    if not bench.rows:
+        measure_collection(bench, "synthetic", [synthetic_fold(0.2)])
 
 
 def measure_collection(bench: Benchmark, collection: str, folds: list[FoldData]) -> None:
-    published = published_figures(bench, "RankSVM-Struct", collection)
-    figures: dict[str, list[float]] = {metric: [] for metric in METRICS}
+    figures = FoldFigures(bench, collection, METRICS, "RankSVM-Struct", PUBLISHED_MEANS)
     chosen = []
     for fold in folds:
         ranker = RankSVM(C="auto", eval_metric="map", eval_convention="letor4", device="cpu")
         best = ranker.fit(fold.train, eval_set=fold.validation).path_.best.validation
         again = evaluate(fold.validation, ranker.predict(fold.validation), metrics="map", convention="letor4")
         bench.check(f"{collection} {fold.name}: the best C is kept", abs(again.mean["map"] - best) < 1e-6)
-        test = evaluate(fold.test, ranker.predict(fold.test), metrics=METRICS, convention="letor4").mean
         chosen.append(f"2^{np.log2(ranker.C_):.0f}")
-        for metric in METRICS:
-            figures[metric].append(test[metric])
-            bench.record(
-                f"{collection} {fold.name}, test {metric}",
-                value=test[metric],
-                unit="",
-                better="higher",
-                paper=published.get((fold.name, metric)),
-                note=f"C = {chosen[-1]}; validation MAP {best:.4f}",
-            )
-    for metric in METRICS:
-        target = PUBLISHED_MEANS.get((collection, metric))
-        bench.record(
-            f"{collection}, mean of {len(folds)} folds, test {metric}",
-            value=float(np.mean(figures[metric])),
-            unit="",
-            better="higher",
-            target=target,
-            paper=target,
-            note=f"C = {', '.join(chosen)}",
-        )
+        figures.add(fold, ranker, f"C = {chosen[-1]}; validation MAP {best:.4f}")
+    figures.record_means(f"C = {', '.join(chosen)}")
 
 
 def compare_protocols(bench: Benchmark, collection: str, folds: list[FoldData]) -> None:
