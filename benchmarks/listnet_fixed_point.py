@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Benchmark
-from benchmarks.letor_folds import letor_fold
-from benchmarks.listnet_quality import small_fold
+from benchmarks.letor_folds import letor_fold, synthetic_fold
 from rankwell.data.folds import FoldData
 from rankwell.kernels.fixed_point_format import METHODS
 from rankwell.metrics.evaluation import evaluate
@@ -26,7 +25,7 @@ THESIS_BITS = {"direct": 27, "adaptive": 10, "batch": 8}
 
 def run(bench: Benchmark) -> None:
     found = [] if bench.quick else [letor_fold(bench, "MQ2008", number) for number in FOLDS]
-    folds = [fold for fold in found if fold is not None] or [small_fold()]
+    folds = [fold for fold in found if fold is not None] or [synthetic_fold(0.1)]
     exact = figure(folds, bench.quick, precision="float32")
     bench.record("float32: test NDCG@10", value=exact, unit="", better="higher")
     again = figure(folds, bench.quick, precision="float32")

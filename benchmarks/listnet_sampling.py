@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Benchmark
-from benchmarks.letor_folds import N_FOLDS, letor_fold
+from benchmarks.letor_folds import letor_folds, synthetic_fold
 from benchmarks.listnet_cases import graded, list_collection, network_problem
-from benchmarks.listnet_quality import small_fold
 from rankwell.kernels.list_losses import list_loss
 from rankwell.kernels.listnet_interface import network_trainer
 from rankwell.metrics.evaluation import evaluate
@@ -32,9 +31,8 @@ LOSSES: dict[str, dict[str, Any]] = {
 
 
 def run(bench: Benchmark) -> None:
-    folds = [letor_fold(bench, "MQ2008", number) for number in range(1, N_FOLDS + 1)] if not bench.quick else []
-    found = [fold for fold in folds if fold is not None] or [small_fold()]
-    source = "MQ2008" if len(found) == N_FOLDS else "synthetic"
+    found = letor_folds(bench, "MQ2008")
+    source = "MQ2008" if found else "synthetic"
     collection = graded(list_collection(bench.quick))
     if not bench.quick:
         # A tenth of the queries, all of their documents: an epoch of the collection is ten times that.
@@ -42,7 +40,7 @@ def run(bench: Benchmark) -> None:
     exact_seconds = None
     for name, parameters in LOSSES.items():
         figures = []
-        for fold in found:
+        for fold in found or [synthetic_fold(0.1)]:
             ranker = ListNet(
                 **parameters,
                 learning_rate=0.3,

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Benchmark
-from benchmarks.letor_folds import letor_fold
-from benchmarks.listnet_quality import small_fold
+from benchmarks.letor_folds import letor_fold, synthetic_fold
 from rankwell.rankers.base import TrainingStep
 from rankwell.rankers.listnet import ListNet
 
 
 def run(bench: Benchmark) -> None:
     found = None if bench.quick else letor_fold(bench, "MQ2008", 1)
-    fold = small_fold() if found is None else found
+    fold = synthetic_fold(0.1) if found is None else found
     epochs = 6 if bench.quick else 120
     pure = {name: train(fold, epochs, precision=name) for name in ("float32", "fixed8", "fixed16")}
     budget = sum(pure["float32"][1])
