@@ -1,4 +1,4 @@
-"""HTML and Markdown as text."""
+"""HTML as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from rankwell.corpus.markdown import split_markdown
 from rankwell.corpus.web_page import declared_encoding, split_page
 
 
@@ -73,34 +72,3 @@ def test_a_megabyte_of_what_is_not_closed(part):
 )
 def test_the_encoding_a_page_names(head, encoding):
     assert declared_encoding(head) == encoding
-
-
-@pytest.mark.parametrize(
-    ("text", "title", "body"),
-    [
-        ("", "", ""),
-        ("no heading", "", "no heading"),
-        ("## Two ##\ntext", "Two", "\ntext"),
-        ("# C#\ntext", "C#", "\ntext"),
-        ("# #\ntext", "", "\ntext"),
-        ("Title\n=====\ntext", "Title", "\ntext"),
-        ("intro\n\n# Late\nmore", "Late", "intro\n\n\nmore"),
-        ("---\ntitle: 'Front'\ntags: x\n---\n# Head\n", "Front", "# Head\n"),
-        ('see [this](http://a.b/c) and ![that](d.png "e")', "", "see [this]  and ![that] "),
-        ("[x][1]\n\n[1]: http://a.b\n", "", "[x][1]\n\n\n"),
-        ("#hashtag", "", "#hashtag"),
-    ],
-)
-def test_markdown(text, title, body):
-    assert split_markdown(text) == (title, body)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("[" * 100_000, "](" * 50_000, "=\n" * 50_000, "a\n" * 50_000, "---\n" + "x\n" * 50_000),
-        *(f"# a{' ' * 50_000}b", f"# a{'#' * 50_000}b", f"---\ntitle: a{' ' * 50_000}b\n---\n"),
-    ],
-)
-def test_markdown_takes_one_pass(text):
-    assert len(split_markdown(text)[1]) <= len(text)
