@@ -128,14 +128,13 @@ def record_rival(bench: Benchmark) -> None:
     cases = {"a quarter of far": make_ranking("far", scale=0.005 if bench.quick else 0.25)}
     if fold is not None:
         cases["MQ2007 Fold1"] = fold.train
+    n_rounds, rival_rounds, n_runs = (20, 2, 1) if bench.quick else (300, 20, 4)
     for name, dataset in cases.items():
         rival = None
         if lightgbm_lambdarank.IS_INSTALLED:
-            n_rounds, n_runs = (2, 1) if bench.quick else (20, 4)
-            rival = lightgbm_lambdarank.seconds_a_round(dataset, n_rounds, available_cores(), n_runs)
+            rival = lightgbm_lambdarank.seconds_a_round(dataset, rival_rounds, available_cores(), n_runs)
         queries = levelled_queries(dataset, "pairs")
         bins = Binner().fit(dataset).transform(dataset, "interleaved16", rows=queries.rows)
-        n_rounds = 20 if bench.quick else 300
         seconds = time_rounds(bench, f"{name}, {n_rounds} rounds", dataset.n_features, bins, queries, n_rounds)
         bench.record(
             f"{name}, a round",
@@ -144,7 +143,8 @@ def record_rival(bench: Benchmark) -> None:
             target=None if rival is None or bench.quick else rival * 1e3 / LIGHTGBM_TARGET,
             rival=lightgbm_lambdarank.NAME,
             rival_value=None if rival is None else rival * 1e3,
-            note=f"{dataset.n_docs:,} documents, mean of {n_rounds} rounds, the rival's of 20; each its fastest run",
+            note=f"{dataset.n_docs:,} documents, mean of {n_rounds} rounds, the rival's of {rival_rounds}; "
+            "each its fastest run",
         )
 
 

@@ -178,6 +178,12 @@ class TestLayouts:
         with pytest.raises(DataError, match=f"rows must be from 0 to 2, got .*{bad}"):
             Binner().fit(np.zeros((3, 1))).transform(np.zeros((3, 1)), rows=np.array([0, bad]))
 
+    @pytest.mark.parametrize("bad", [[True, False, True], [0.0, 1.5], [[0], [1]]])
+    def test_rows_that_are_no_rows(self, bad):
+        """A mask, above all, would be taken for the rows 1, 0 and 1."""
+        with pytest.raises(DataError, match="rows must be whole numbers of shape"):
+            Binner().fit(np.zeros((3, 1))).transform(np.zeros((3, 1)), rows=np.array(bad))
+
 
 class TestInputs:
     @pytest.mark.parametrize("strategy", ["width", "quantile"])

@@ -174,6 +174,9 @@ class Binner:
 
 
 def _checked_rows(rows: np.ndarray, n_rows: int) -> np.ndarray:
+    rows = np.asarray(rows)
+    if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
+        raise DataError(f"rows must be whole numbers of shape (n_docs,), got {rows.dtype} of shape {rows.shape}.")
     rows = np.ascontiguousarray(rows, dtype=np.int64)
     if len(rows) and not 0 <= rows.min() <= rows.max() < n_rows:
         raise DataError(f"rows must be from 0 to {n_rows - 1}, got {rows.min()} to {rows.max()}.")

@@ -190,7 +190,7 @@ def _search_candidates(search, bounds, pi, n_bins, margin, rise):
 
 @kernel
 def _compute(search, bounds, pi, n_bins, features):
-    """Compute features in full; returns the largest |r| among them. features : int32 (n,), places in `candidates`"""
+    """Compute features in full; returns the largest |r| among them. features : int32 (n,)"""
     bins, _, table, largest = search
     upper, _, estimates = bounds[6]
     done, _, histograms = bounds[7]
