@@ -15,7 +15,7 @@ from benchmarks.harness import Benchmark, measure
 from benchmarks.rivals import lightgbm_binning, sklearn_binning, xgboost_binning
 from rankwell import Binner, RankingDataset, make_ranking
 from rankwell.data.binning import LAYOUTS, STRATEGIES
-from rankwell.kernels.reference import binning as reference
+from rankwell.kernels.binning import reference as reference
 from rankwell.kernels.threads import available_cores
 
 TARGET_S = 3.0

@@ -11,9 +11,9 @@ import numpy as np
 from benchmarks.harness import Benchmark
 from benchmarks.thesis_rankers import N_FEATURES, RANKERS, thesis_ranker
 from benchmarks.tree_cases import rows_like_a_feature_set
-from rankwell.scoring.cuda_evaluation import CudaRankerEvaluator
-from rankwell.scoring.evaluation import RankerEvaluator
-from rankwell.scoring.reference_evaluation import reference_scores
+from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
+from rankwell.scoring.reference_scores import reference_scores
+from rankwell.scoring.scorer import RankerEvaluator
 
 # A call after a pause (the harness collects garbage before each) finds cold caches; calls in a row do not.
 IN_A_ROW = 20

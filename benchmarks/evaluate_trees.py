@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks.harness import Benchmark
 from benchmarks.rivals import lightgbm_predict, onnx_runtime, treelite_predict, xgboost_predict
 from benchmarks.tree_cases import forest_ranker, grow_forest, rows_like_a_feature_set
-from rankwell.scoring.evaluation import RankerEvaluator
-from rankwell.scoring.reference_evaluation import reference_scores
+from rankwell.scoring.reference_scores import reference_scores
+from rankwell.scoring.scorer import RankerEvaluator
 
 N_FEATURES, N_THREADS, N_SINGLE = 136, 2, 200
 RIVALS = (lightgbm_predict, xgboost_predict, onnx_runtime, treelite_predict)

@@ -21,12 +21,12 @@ import numpy as np
 
 from benchmarks.harness import Benchmark
 from rankwell import Index, IndexWriter
-from rankwell.features.collection import collect_hits
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet, make_feature_set
+from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import Hits
 from rankwell.index.query import Query, parse_query
-from rankwell.kernels.reference.feature_extraction import extract_features
+from rankwell.kernels.extraction.reference.features import extract_features
 
 STREAMS = ("body", "anchor", "title", "url")
 N_CANDIDATES, N_WORDS, N_THREADS = 1000, 4, 2

@@ -18,11 +18,11 @@ from rankwell.features.cuda_extraction import CudaFeatureExtractor
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import make_feature_set
 from rankwell.features.hits import Hits
-from rankwell.kernels.cpu.feature_extraction import weigh_terms
-from rankwell.kernels.cuda.feature_extraction import pack
-from rankwell.scoring.cuda_evaluation import CudaRankerEvaluator
-from rankwell.scoring.evaluation import RankerEvaluator
+from rankwell.kernels.extraction.cpu.features import weigh_terms
+from rankwell.kernels.extraction.cuda.launches import pack
+from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
 from rankwell.scoring.ranker_cache import RankerCache
+from rankwell.scoring.scorer import RankerEvaluator
 
 # A call after a pause (the harness collects garbage before each) finds cold caches; calls in a row do not.
 IN_A_ROW = 20

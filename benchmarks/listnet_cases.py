@@ -8,11 +8,11 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.synthetic import make_ranking
-from rankwell.kernels.list_losses import EXACT, ListLoss, list_loss
-from rankwell.kernels.listnet_interface import NetworkProblem, NetworkState
-from rankwell.kernels.network_shape import network_shape, pack_layers, unpack_layers
-from rankwell.kernels.reference import network
-from rankwell.kernels.reference.top_k_loss import top_k_loss
+from rankwell.kernels.lists.contract import NetworkProblem, NetworkState
+from rankwell.kernels.lists.losses import EXACT, ListLoss, list_loss
+from rankwell.kernels.lists.network_shape import network_shape, pack_layers, unpack_layers
+from rankwell.kernels.lists.reference import network
+from rankwell.kernels.lists.reference.top_k_loss import top_k_loss
 from rankwell.rankers.neural_training import network_features
 from rankwell.solvers.first_order import FirstOrder
 

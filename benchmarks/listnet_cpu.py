@@ -17,8 +17,8 @@ from benchmarks.listnet_cases import graded, list_collection, network_problem, r
 from benchmarks.rivals import torch_listnet
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.synthetic import make_ranking
-from rankwell.kernels.listnet_interface import network_trainer
-from rankwell.kernels.network_shape import unpack_layers
+from rankwell.kernels.lists.contract import network_trainer
+from rankwell.kernels.lists.network_shape import unpack_layers
 
 RATE = 0.01
 

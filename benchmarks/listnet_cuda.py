@@ -13,13 +13,13 @@ import numpy as np
 
 from benchmarks.harness import Benchmark
 from benchmarks.listnet_cases import graded, list_collection, network_problem
-from rankwell.kernels.listnet_interface import network_trainer
+from rankwell.kernels.lists.contract import network_trainer
 
 
 def run(bench: Benchmark) -> None:
     import cupy
 
-    from rankwell.kernels.cuda.network_trainer import CudaNetworkTrainer
+    from rankwell.kernels.lists.cuda.trainer import CudaNetworkTrainer
 
     places = list_collection(bench.quick)
     for name, dataset in (("places as labels", places), ("five labels", graded(places))):
@@ -53,7 +53,7 @@ def time_collection(
     """Loss and gradient of every query at once, a block each."""
     import cupy
 
-    from rankwell.kernels.cuda.network_trainer import CudaNetworkTrainer
+    from rankwell.kernels.lists.cuda.trainer import CudaNetworkTrainer
 
     problem, state = network_problem(dataset, k=k, batch_queries=dataset.n_queries)
     trainer = CudaNetworkTrainer(problem, feature_format)

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.harness import Benchmark
 from benchmarks.letor_folds import letor_fold, synthetic_fold
 from rankwell.data.folds import FoldData
-from rankwell.kernels.fixed_point_format import METHODS
+from rankwell.kernels.lists.fixed_point_format import METHODS
 from rankwell.metrics.evaluation import evaluate
 from rankwell.rankers.listnet import ListNet
 

@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.harness import Benchmark
 from benchmarks.letor_folds import letor_folds, synthetic_fold
 from benchmarks.listnet_cases import graded, list_collection, network_problem
-from rankwell.kernels.list_losses import list_loss
-from rankwell.kernels.listnet_interface import network_trainer
+from rankwell.kernels.lists.contract import network_trainer
+from rankwell.kernels.lists.losses import list_loss
 from rankwell.metrics.evaluation import evaluate
 from rankwell.rankers.listnet import SAMPLINGS, ListNet
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.shapes import Shape, shape_named
-from rankwell.kernels.rankboost_interface import LevelledQueries
+from rankwell.kernels.boosting.contract import LevelledQueries
 from rankwell.rankers.pair_weights import levelled_queries
 
 

@@ -18,8 +18,8 @@ from benchmarks.rankboost_cases import count_pairs, queries_of, scaled_shape
 from benchmarks.rivals import lightgbm_lambdarank
 from rankwell import Binner, RankBoost, RankingDataset, make_ranking
 from rankwell.data.shapes import Shape
-from rankwell.kernels.rankboost_interface import LevelledQueries
-from rankwell.kernels.reference.rankboost import boost_reference, pairs_of_labels
+from rankwell.kernels.boosting.contract import LevelledQueries
+from rankwell.kernels.boosting.reference import boost_reference, pairs_of_labels
 from rankwell.kernels.threads import available_cores
 from rankwell.rankers.pair_weights import levelled_queries
 
@@ -67,8 +67,8 @@ def time_rounds(
     bench: Benchmark, name: str, n_features: int, bins: np.ndarray, queries: LevelledQueries, n_rounds: int = 20
 ) -> float:
     """Seconds a round, the mean over a whole run from its first round on: some rounds compute more than others."""
-    from rankwell.kernels.cpu.rankboost import LevelBooster
-    from rankwell.kernels.cpu.rankboost_documents import initial_weights
+    from rankwell.kernels.boosting.cpu.booster import LevelBooster
+    from rankwell.kernels.boosting.cpu.documents import initial_weights
 
     def run_all() -> None:
         LevelBooster(bins, n_features, 256, queries, initial_weights(queries)).boost(n_rounds)

@@ -15,7 +15,7 @@ from benchmarks.device_reading import reader
 from benchmarks.harness import Benchmark
 from benchmarks.rankboost_cases import count_pairs, queries_of, scaled_shape
 from rankwell.data.shapes import Shape
-from rankwell.kernels.rankboost_interface import LevelledQueries
+from rankwell.kernels.boosting.contract import LevelledQueries
 
 ROUNDS = 96
 READS = 50
@@ -62,8 +62,8 @@ def random_bins(shape: Shape, queries: LevelledQueries) -> Any:
 
 
 def make_booster(bins: Any, queries: LevelledQueries, **options: Any) -> Any:
-    from rankwell.kernels.cpu.rankboost_documents import initial_weights
-    from rankwell.kernels.cuda.rankboost import CudaBooster
+    from rankwell.kernels.boosting.cpu.documents import initial_weights
+    from rankwell.kernels.boosting.cuda.booster import CudaBooster
 
     return CudaBooster(bins, len(bins), 256, queries, initial_weights(queries), **options)
 
@@ -88,7 +88,7 @@ def check_histograms(bench: Benchmark, name: str, bins: Any, queries: LevelledQu
     """r of every threshold of some features, from the first round's π, against CuPy's own counting."""
     import cupy
 
-    from rankwell.kernels.cpu.rankboost_documents import DocumentWeights, initial_weights
+    from rankwell.kernels.boosting.cpu.documents import DocumentWeights, initial_weights
 
     booster = make_booster(bins, queries)
     booster.boost(1)

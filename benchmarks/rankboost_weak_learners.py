@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks.harness import Benchmark
 from benchmarks.rankboost_cases import queries_of
 from rankwell.data.shapes import Shape
-from rankwell.kernels.cpu.rankboost_pairs import PairBooster, list_pairs
-from rankwell.kernels.rankboost_interface import PairList
+from rankwell.kernels.boosting.contract import PairList
+from rankwell.kernels.boosting.cpu.pairs import PairBooster, list_pairs
 from rankwell.kernels.threads import kernel_threads
 
 WEAK_LEARNERS = ("m2", "m2.2dint", "m3", "m3.int")

@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.harness import Benchmark
 from rankwell import RankingDataset, RankSVM, make_ranking
-from rankwell.kernels.ranksvm_interface import PairData
-from rankwell.kernels.reference.ranksvm import ReferencePairLoss
+from rankwell.kernels.pair_loss.contract import PairData
+from rankwell.kernels.pair_loss.reference import ReferencePairLoss
 from rankwell.rankers.ranksvm_training import pair_data
 from rankwell.scoring.normaliser import fit_normaliser
 

@@ -15,8 +15,8 @@ from benchmarks.letor_folds import letor_fold
 from benchmarks.ranksvm_cases import PAPER, TOLERANCE, check_small, collection, kernel_data, ranker
 from benchmarks.rivals.blas_two_pass import two_passes
 from rankwell import RankingDataset, make_ranking
-from rankwell.kernels.cpu.ranksvm import CpuPairLoss
-from rankwell.kernels.ranksvm_interface import PairData
+from rankwell.kernels.pair_loss.contract import PairData
+from rankwell.kernels.pair_loss.cpu.loss import CpuPairLoss
 from rankwell.rankers.ranksvm_objective import RankSVMObjective
 from rankwell.solvers.trust_region_newton import NewtonResult, NewtonStep, minimise
 

@@ -21,7 +21,7 @@ SECONDS = {"mslr30k": 0.5, "mslr10k": None, "mq2007-list": None, "mq2008-list": 
 
 
 def run(bench: Benchmark) -> None:
-    from rankwell.kernels.cuda.ranksvm import CudaPairLoss
+    from rankwell.kernels.pair_loss.cuda.loss import CudaPairLoss
 
     check_small(bench, CudaPairLoss)
     for shape, seconds in SECONDS.items():
@@ -35,7 +35,7 @@ def run(bench: Benchmark) -> None:
 def time_product(bench: Benchmark, dataset: RankingDataset) -> None:
     import cupy
 
-    from rankwell.kernels.cuda.ranksvm import CudaPairLoss
+    from rankwell.kernels.pair_loss.cuda.loss import CudaPairLoss
 
     data = kernel_data(dataset)
     rng = np.random.default_rng(0)
@@ -77,7 +77,7 @@ def compare_sorts(bench: Benchmark, shape: str, dataset: RankingDataset) -> None
     """The segmented sort of all queries in one launch beside CuPy's sort of the whole array by query and score."""
     import cupy
 
-    from rankwell.kernels.cuda.ranksvm import CudaPairLoss
+    from rankwell.kernels.pair_loss.cuda.loss import CudaPairLoss
 
     queries = CudaPairLoss(kernel_data(dataset))._queries
     scores = cupy.random.default_rng(0).standard_normal(dataset.n_docs)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rankwell.errors import DataError, ParameterError
-from rankwell.kernels.reference import rival_losses
-from rankwell.kernels.reference.top_k_loss import top_k_loss
+from rankwell.kernels.lists.reference import rival_losses
+from rankwell.kernels.lists.reference.top_k_loss import top_k_loss
 
 if importlib.util.find_spec("torch") is None:
     pytest.skip("PyTorch is not installed (the extra `torch`)", allow_module_level=True)

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
     from rankwell.data.files import read, write
     from rankwell.data.synthetic import make_ranking
-    from rankwell.features.feature_log import FeatureLog
     from rankwell.features.feature_set import FeatureSet
-    from rankwell.features.ranked_search import RankedSearch
     from rankwell.index.reader import Index
     from rankwell.index.writer import IndexWriter
     from rankwell.metrics.evaluation import evaluate
@@ -42,11 +40,13 @@ if TYPE_CHECKING:
     from rankwell.rankers.ranknet import RankNet
     from rankwell.rankers.ranksvm import RankSVM
     from rankwell.rankers.registry import load
+    from rankwell.serving.feature_log import FeatureLog
+    from rankwell.serving.ranked_search import RankedSearch
 
 _HOME_OF = {
     "Binner": "rankwell.data.binning",
     "ImportedRanker": "rankwell.rankers.imported",
-    "FeatureLog": "rankwell.features.feature_log",
+    "FeatureLog": "rankwell.serving.feature_log",
     "FeatureSet": "rankwell.features.feature_set",
     "Index": "rankwell.index.reader",
     "IndexWriter": "rankwell.index.writer",
@@ -57,7 +57,7 @@ _HOME_OF = {
     "RankBoost": "rankwell.rankers.rankboost",
     "RankNet": "rankwell.rankers.ranknet",
     "RankSVM": "rankwell.rankers.ranksvm",
-    "RankedSearch": "rankwell.features.ranked_search",
+    "RankedSearch": "rankwell.serving.ranked_search",
     "Ranker": "rankwell.rankers.base",
     "RankingDataset": "rankwell.data.dataset",
     "compare": "rankwell.metrics.significance",

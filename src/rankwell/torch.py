@@ -18,7 +18,7 @@ import numpy as np
 
 from rankwell.data.grouping import group_by_sizes
 from rankwell.errors import DataError, ParameterError, RankwellError
-from rankwell.kernels.list_losses import (
+from rankwell.kernels.lists.losses import (
     EXACT,
     LAMBDARANK,
     LISTMLE,
@@ -43,8 +43,8 @@ class _ListLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scores: Any, labels: np.ndarray, query_ptr: np.ndarray, loss: ListLoss, seed: int) -> Any:
-        from rankwell.kernels.cpu.list_gradient import list_truth
-        from rankwell.kernels.cpu.lists_gradient import lists_gradient
+        from rankwell.kernels.lists.cpu.list_gradient import list_truth
+        from rankwell.kernels.lists.cpu.lists_gradient import lists_gradient
 
         values = np.ascontiguousarray(scores.detach().cpu().numpy(), dtype=np.float32)
         losses, gradient = lists_gradient(loss, values, list_truth(loss, labels, query_ptr), query_ptr, seed)

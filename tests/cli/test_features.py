@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from rankwell.data.files import read
-from rankwell.features.feature_log import FeatureLog
-from rankwell.features.ranked_search import RankedSearch
 from rankwell.index.analysis import Analysis
 from rankwell.index.reader import Index
 from rankwell.index.writer import IndexWriter
 from rankwell.rankers.registry import load
+from rankwell.serving.feature_log import FeatureLog
+from rankwell.serving.ranked_search import RankedSearch
 
 ANIMALS = [
     {"id": "a", "title": "the red fox", "body": "a fox is red and quick", "age": 3},

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from rankwell.errors import FileFormatError
-from rankwell.scoring.evaluation import RankerEvaluator
 from rankwell.scoring.imports.reader import import_model
+from rankwell.scoring.scorer import RankerEvaluator
 
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")

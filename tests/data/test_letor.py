@@ -10,10 +10,10 @@ import pytest
 from sklearn.datasets import load_svmlight_file
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.data.decompression import ByteStream
 from rankwell.data.files import read
 from rankwell.data.letor import MOST_FEATURES, BadLineError, read_letor
 from rankwell.errors import DataError, ParameterError
+from rankwell.streams.decompression import ByteStream
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.data.decompression import CODECS, ByteStream
 from rankwell.data.letor import MOST_FEATURES, BadLineError, read_letor
 from rankwell.data.letor_blocks import INTEGER
 from rankwell.errors import DataError
-from rankwell.kernels.reference.letor_text import ParsedText, parse_text
+from rankwell.kernels.letor_text.reference import ParsedText, parse_text
+from rankwell.streams.decompression import CODECS, ByteStream
 
 SIGNATURES = tuple(signature for _, signature in CODECS.values())
 

@@ -13,11 +13,11 @@ from rankwell.features.cuda_extraction import CudaFeatureExtractor
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.kernels.device import report_device
-from rankwell.scoring.cuda_evaluation import CudaRankerEvaluator
+from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
 from rankwell.scoring.description import LinearInputs, RankerDescription, Sum
-from rankwell.scoring.evaluation import RankerEvaluator
 from rankwell.scoring.normaliser import NORMALISERS, Normaliser
 from rankwell.scoring.ranker_cache import RankerCache
+from rankwell.scoring.scorer import RankerEvaluator
 
 pytestmark = [
     pytest.mark.gpu,

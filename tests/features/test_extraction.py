@@ -7,7 +7,7 @@ from tests.features.random_hits import FIVE_STREAMS, hits_of_documents, random_d
 from rankwell.errors import DataError
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet, make_feature_set
-from rankwell.kernels.reference.feature_extraction import extract_features
+from rankwell.kernels.extraction.reference.features import extract_features
 
 STATICS = ("rank", "age")
 FULL = make_feature_set("full", FIVE_STREAMS, STATICS)

@@ -11,14 +11,12 @@ from rankwell import LeastSquares
 from rankwell.corpus.document import Place, document_of
 from rankwell.errors import DataError, ParameterError
 from rankwell.features import feedback
-from rankwell.features.collection import collect_hits, count_hits
 from rankwell.features.extraction import extract
-from rankwell.features.feature_log import FeatureLog, FeatureLogReader
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.feedback import relevance_model, with_feedback
+from rankwell.features.hit_reading import collect_hits, count_hits
 from rankwell.features.names import parse_feature
 from rankwell.features.queries import QueryText
-from rankwell.features.ranked_search import RankedSearch
 from rankwell.features.training_data import judged_features, logged_features
 from rankwell.index.query import parse_query
 from rankwell.index.reader import Index
@@ -26,7 +24,9 @@ from rankwell.index.schema import Schema
 from rankwell.index.segment_builder import SegmentBuilder
 from rankwell.index.segment_sink import MemorySink
 from rankwell.kernels.device import report_device
-from rankwell.kernels.reference.relevance_model import relevance_model_feature, term_weights, whole
+from rankwell.kernels.extraction.reference.relevance_model import relevance_model_feature, term_weights, whole
+from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
+from rankwell.serving.ranked_search import RankedSearch
 
 STREAMS = ("title", "body")
 NAMES = [

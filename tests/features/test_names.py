@@ -11,7 +11,7 @@ from rankwell.errors import DataError, ParameterError
 from rankwell.features.catalogue import BM25F, COMBINED, KINDS, RELEVANCE_MODEL
 from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.features.names import parse_feature
-from rankwell.kernels.feature_rules import Kind
+from rankwell.kernels.extraction.rules import Kind
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from tests.features.random_hits import random_documents
 from tests.features.small_index import index_of, text_of
 
 from rankwell.errors import DataError, ParameterError
-from rankwell.features.collection import collect_hits
 from rankwell.features.extraction import extract
-from rankwell.features.feature_log import FeatureLog, FeatureLogReader
 from rankwell.features.feature_set import FeatureSet, make_feature_set
+from rankwell.features.hit_reading import collect_hits
 from rankwell.features.queries import QueryText
 from rankwell.features.training_data import judged_features, logged_features
 from rankwell.index.query import parse_query
+from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
 
 STREAMS = ("title", "body")
 FEATURES = make_feature_set("mslr", STREAMS)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rankwell.scoring.evaluation import RankerEvaluator
 
 import rankwell
-from rankwell.scoring.evaluation import RankerEvaluator
 from rankwell.scoring.imports.reader import import_model
 
 GOLDEN = Path(__file__).resolve().parent

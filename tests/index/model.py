@@ -9,7 +9,7 @@ from typing import Any
 from rankwell.index.analysis import Analysis
 from rankwell.index.reader import Index
 from rankwell.index.segment import ARRAYS
-from rankwell.kernels.reference.postings import decode_list
+from rankwell.kernels.postings.reference import decode_list
 
 # An id -> (the fields as they were given, the words of each stream by their places, the numbers).
 Content = dict[str, tuple[dict[str, Any], dict[str, dict[int, bytes]], dict[str, float]]]

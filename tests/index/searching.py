@@ -15,7 +15,7 @@ from rankwell.index.query import parse_query
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
 from rankwell.index.selection import SearchResult
-from rankwell.kernels.reference.selection import Model, Restrictions, search_documents
+from rankwell.kernels.selection.reference import Model, Restrictions, search_documents
 
 Texts = Sequence[dict[str, str]]
 

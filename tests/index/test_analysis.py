@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.index.analysis import Analysis, fold
-from rankwell.kernels.cpu.term_table import LONGEST_WORD
-from rankwell.kernels.reference.words import find_words
+from rankwell.kernels.words.reference import find_words
+from rankwell.kernels.words.term_table import LONGEST_WORD
 
 
 def test_terms_have_the_number_of_words_before_them():

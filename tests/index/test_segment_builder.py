@@ -22,8 +22,8 @@ from rankwell.index.schema import Schema
 from rankwell.index.segment_builder import SegmentBuilder
 from rankwell.index.segment_sink import MemorySink
 from rankwell.index.text_batch import text_pieces
-from rankwell.kernels.posting_rules import BLOCK
-from rankwell.kernels.reference.postings import build_postings, decode_list
+from rankwell.kernels.postings.reference import build_postings, decode_list
+from rankwell.kernels.postings.rules import BLOCK
 
 
 def cut_all(analysis, text):

@@ -15,7 +15,7 @@ from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.query import MOST_TERMS
 from rankwell.index.reader import Index
 from rankwell.index.writer import IndexWriter
-from rankwell.kernels.cpu.selection import DRIFT, WINDOW
+from rankwell.kernels.selection.windows import DRIFT, WINDOW
 
 WORDS = st.sampled_from([*"abcde", "rare"])
 TEXT = st.lists(WORDS, max_size=9).map(" ".join)

@@ -297,7 +297,7 @@ class TestCheckpoints:
 
 class TestPairLists:
     def all_pairs(self, dataset):
-        from rankwell.kernels.reference.rankboost import pairs_of_labels
+        from rankwell.kernels.boosting.reference import pairs_of_labels
 
         lower, higher = pairs_of_labels(dataset.labels, dataset.query_ptr)
         return np.stack((higher, lower), axis=1)

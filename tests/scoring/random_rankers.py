@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rankwell.kernels.evaluation_rules import IN_CATEGORIES, VALUE, ZERO_IS_MISSING
+from rankwell.kernels.scoring.rules import IN_CATEGORIES, VALUE, ZERO_IS_MISSING
 from rankwell.scoring.description import (
     BucketInputs,
     Dense,

@@ -5,8 +5,8 @@ import pytest
 from tests.scoring.random_rankers import describe, forest, random_ranker, random_rows, random_trees
 
 from rankwell.scoring.description import Dense, LinearInputs, Mean, Sum
-from rankwell.scoring.evaluation import RankerEvaluator
 from rankwell.scoring.explanation import explain_score
+from rankwell.scoring.scorer import RankerEvaluator
 from rankwell.scoring.tree_builder import Tree, TreeBuilder
 
 

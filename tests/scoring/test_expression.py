@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwell.errors import ParameterError
-from rankwell.kernels.reference.model_evaluation import run_program
+from rankwell.kernels.scoring.reference import run_program
 from rankwell.scoring.expression import LARGEST_STACK, LONGEST_TEXT, parse_expression
 
 NAMES = ("a", "b", "BM25 (title)", "body.tf")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.scoring.random_rankers import forest, random_rows, random_trees
 
 from rankwell.errors import FileFormatError, ParameterError
-from rankwell.scoring.evaluation import RankerEvaluator
+from rankwell.scoring.scorer import RankerEvaluator
 from rankwell.scoring.tree_builder import Tree, TreeBuilder, float32_below, float32_not_above
 from rankwell.scoring.trees import check_trees
 

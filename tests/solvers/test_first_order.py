@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankwell.errors import ParameterError
-from rankwell.kernels.cpu.first_order import first_order_step
+from rankwell.kernels.lists.cpu.first_order import first_order_step
 from rankwell.solvers.first_order import FirstOrder
 
 

@@ -32,7 +32,7 @@ from rankwell.errors import ParameterError
 if TYPE_CHECKING:
     from rankwell.data.folds import Fold, FoldData
     from rankwell.rankers.base import Ranker
-    from rankwell.rankers.selection import CrossValidation, Trial
+    from rankwell.rankers.tuning import CrossValidation, Trial
 
 
 def crossval(
@@ -70,7 +70,7 @@ def crossval(
     from rankwell.data.folds import find_folds
     from rankwell.metrics.conventions import get_convention
     from rankwell.metrics.names import parse_metric, parse_metrics
-    from rankwell.rankers.selection import cross_validate
+    from rankwell.rankers.tuning import cross_validate
 
     show_log(quiet=quiet)
     ranker = make_ranker(name, settings or (), normalize=normalize, metric=metric, convention=convention)

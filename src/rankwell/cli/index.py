@@ -261,7 +261,7 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
 
 def _lines(path: Path | None) -> list[str]:
     """The lines of a file that are not empty."""
-    from rankwell.data.decompression import ByteStream
+    from rankwell.streams.decompression import ByteStream
 
     if path is None:
         return []

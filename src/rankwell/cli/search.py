@@ -14,11 +14,11 @@ from rankwell.cli.options import JsonOption, QuietOption, given_path
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rankwell.features.ranked_search import RankedResult
     from rankwell.index.bm25 import BM25, BM25F
     from rankwell.index.query import Query
     from rankwell.index.reader import Index
     from rankwell.index.selection import Match, SearchResult
+    from rankwell.serving.ranked_search import RankedResult
 
 # Words that a note names.
 _MOST_NAMED = 8
@@ -73,9 +73,9 @@ def search(
 
     Example: rankwell search idx 'oil +prices -gas' -k 5
     """
-    from rankwell.features.ranked_search import RankedSearch
     from rankwell.index.query import parse_query
     from rankwell.index.reader import Index
+    from rankwell.serving.ranked_search import RankedSearch
 
     show_log(quiet=quiet)
     note_compilation()

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 from rankwell.corpus.document import Document, Place, document_of, shown
 from rankwell.corpus.options import CorpusOptions
 from rankwell.corpus.text_lines import Line, read_lines
-from rankwell.data.decompression import ByteStream
 from rankwell.errors import DataError
+from rankwell.streams.decompression import ByteStream
 
 
 def read_json_lines(

@@ -17,8 +17,8 @@ from rankwell.corpus.json_lines import read_json_lines
 from rankwell.corpus.options import CorpusOptions
 from rankwell.corpus.tab_separated import read_tab_separated
 from rankwell.corpus.text_files import read_html, read_markdown, read_plain_text
-from rankwell.data.decompression import CODECS, STANDARD_STREAM, ByteStream, named_errors
 from rankwell.errors import DataError, ParameterError
+from rankwell.streams.decompression import CODECS, STANDARD_STREAM, ByteStream, named_errors
 
 logger = logging.getLogger("rankwell")
 

@@ -10,8 +10,8 @@ from rankwell.corpus.markdown import split_markdown
 from rankwell.corpus.options import CorpusOptions
 from rankwell.corpus.text_lines import not_encoded, too_long
 from rankwell.corpus.web_page import PageError, declared_encoding, split_page
-from rankwell.data.decompression import CODECS, ByteStream
 from rankwell.errors import DataError
+from rankwell.streams.decompression import CODECS, ByteStream
 
 OnBad = Callable[[DataError], None]
 MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}

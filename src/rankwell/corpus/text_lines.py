@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from rankwell.corpus.document import Place
 from rankwell.corpus.options import CorpusOptions
-from rankwell.data.decompression import ByteStream
-from rankwell.data.text_blocks import TextBlock, TextBlocks
 from rankwell.errors import DataError
+from rankwell.streams.decompression import ByteStream
+from rankwell.streams.text_blocks import TextBlock, TextBlocks
 
 WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 

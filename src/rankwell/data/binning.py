@@ -145,7 +145,7 @@ class Binner:
         return self._table
 
     def _fit_width(self, features: Any, table: np.ndarray) -> None:
-        from rankwell.kernels.cpu import binning
+        from rankwell.kernels.binning import bins as binning
 
         lowest = np.full(features.shape[1], np.inf, dtype=np.float32)
         highest = np.full(features.shape[1], -np.inf, dtype=np.float32)
@@ -160,7 +160,7 @@ class Binner:
         binning.width_thresholds(self._origin, self._scale, self._top, table)
 
     def _fit_quantile(self, features: Any, table: np.ndarray) -> None:
-        from rankwell.kernels.cpu import quantiles
+        from rankwell.kernels.binning import quantiles
 
         rows = self._rows_to_look_at(features.shape[0])
         for columns, dense, places in _dense_columns(features, rows):
@@ -196,7 +196,7 @@ def _shape_of_bins(n_docs: int, n_features: int, layout: str) -> tuple[int, ...]
 
 
 def _kernel_of(layout: str) -> Any:
-    from rankwell.kernels.cpu import binning
+    from rankwell.kernels.binning import bins as binning
 
     kernels = {
         "rows": binning.bin_rows,

@@ -21,10 +21,10 @@ from rankwell.data import arrow_columns
 from rankwell.data.arrow_columns import as_numbers
 from rankwell.data.columnar import table_batches
 from rankwell.data.dataset import RankingDataset
-from rankwell.data.decompression import ByteStream, named_errors
 from rankwell.data.row_storage import RowStorage
 from rankwell.errors import DataError
-from rankwell.kernels.reference.letor_text import BYTE_ORDER_MARK
+from rankwell.kernels.letor_text.reference import BYTE_ORDER_MARK
+from rankwell.streams.decompression import ByteStream, named_errors
 
 logger = logging.getLogger("rankwell")
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rankwell.data.decompression import CODECS, STANDARD_STREAM, ByteStream, named_errors
 from rankwell.errors import DataError, ParameterError
-from rankwell.kernels.reference.letor_text import is_letor_line
+from rankwell.kernels.letor_text.reference import is_letor_line
+from rankwell.streams.decompression import CODECS, STANDARD_STREAM, ByteStream, named_errors
 
 if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
@@ -75,7 +75,7 @@ def read(
 
     Notes
     -----
-    Text. Every row is ``label qid:ID index:value ... # comment``; see `rankwell.kernels.reference.letor_text` for the
+    Text. Every row is ``label qid:ID index:value ... # comment``; see `rankwell.kernels.letor_text.reference` for the
     exact format. A comment in the first line may name the features (`rankwell.data.letor_header`). Rows without ``qid``
     are one query. Query ids are integers if all of them are written as integers are, else text. Features that a row
     does not name are 0. Indices count from 1, or from 0 if index 0 stands in any row.

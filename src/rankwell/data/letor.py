@@ -20,14 +20,14 @@ from contextlib import contextmanager
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.data.decompression import ByteStream
 from rankwell.data.letor_blocks import BlockReading, LineRules
 from rankwell.data.letor_header import peek_feature_names
 from rankwell.data.row_storage import GrowingComments, RowStorage, fits_memory
-from rankwell.data.text_blocks import BLOCK_BYTES, LONGEST_LINE, TextBlock, TextBlocks
 from rankwell.errors import DataError, ParameterError
-from rankwell.kernels.reference.letor_text import LineError
+from rankwell.kernels.letor_text.reference import LineError
 from rankwell.kernels.threads import kernel_threads
+from rankwell.streams.decompression import ByteStream
+from rankwell.streams.text_blocks import BLOCK_BYTES, LONGEST_LINE, TextBlock, TextBlocks
 
 logger = logging.getLogger("rankwell")
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwell.data.row_storage import RowStorage
-from rankwell.data.text_blocks import TextBlock
-from rankwell.kernels.cpu.letor_text import (
+from rankwell.kernels.letor_text.lines import (
     HAS_QID,
     HAS_ZERO_INDEX,
     LARGEST_INDEX,
@@ -22,7 +21,8 @@ from rankwell.kernels.cpu.letor_text import (
     count_lines,
     read_lines,
 )
-from rankwell.kernels.reference.letor_text import BLANKS, QID, LineError, Row, parse_line
+from rankwell.kernels.letor_text.reference import BLANKS, QID, LineError, Row, parse_line
+from rankwell.streams.text_blocks import TextBlock
 
 # How an integer is written, in as many digits as the kernel takes: any other query id is kept as text.
 INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,17}")
@@ -44,7 +44,7 @@ class BlockReading:
     Attributes
     ----------
     report : int64 array
-        See `kernels/cpu/letor_text.py`.
+        See `kernels/letor_text/lines.py`.
     qid_spans, comment_spans : int32 arrays
         Where text query ids and comments stand in the block.
     n_bad_lines : int

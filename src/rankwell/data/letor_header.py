@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from rankwell.data.decompression import ByteStream
 from rankwell.errors import DataError
+from rankwell.streams.decompression import ByteStream
 
 HEADER = b"# features: ["
 _LONGEST = 2**24

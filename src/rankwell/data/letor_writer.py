@@ -14,7 +14,7 @@ from rankwell.data.comments import RowComments
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.letor_header import header_line
 from rankwell.errors import DataError
-from rankwell.kernels.reference.letor_text import BLANKS
+from rankwell.kernels.letor_text.reference import BLANKS
 
 # Numbers that are text at the same time.
 BATCH_NUMBERS = 2**20

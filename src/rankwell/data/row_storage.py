@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwell.data.comments import RowComments
 from rankwell.errors import DataError
-from rankwell.kernels.cpu.rows import gather_rows, gather_spans, spread_rows
+from rankwell.kernels.letor_text.rows import gather_rows, gather_spans, spread_rows
 
 # Widening moves every row, so it happens by at least so much at a time.
 GROWTH_IN_WIDTH = 1.125

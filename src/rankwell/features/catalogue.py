@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rankwell.features.hits import WHOLE
-from rankwell.kernels.feature_rules import N_WHOLE_KINDS, Kind
+from rankwell.kernels.extraction.rules import N_WHOLE_KINDS, Kind
 
 VERSION = 1
 """Counts changes of any formula: features of different versions must not be mixed."""

@@ -16,12 +16,12 @@ import numpy as np
 from rankwell.errors import DataError
 from rankwell.features.feature_set import ExpressionLevel, FeatureSet
 from rankwell.features.hits import Hits
-from rankwell.kernels.cuda import feature_extraction as kernels
-from rankwell.kernels.cuda import model_evaluation
 from rankwell.kernels.cuda.buffers import Buffers, copy_to_host
 from rankwell.kernels.cuda.graph import LaunchGraphs, size_class
-from rankwell.kernels.feature_rules import FeatureColumns
-from rankwell.scoring.cuda_evaluation import CudaRankerEvaluator
+from rankwell.kernels.extraction.cuda import launches as kernels
+from rankwell.kernels.extraction.rules import FeatureColumns
+from rankwell.kernels.scoring.cuda import launches as scoring
+from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
 
 
 def extract_on_cuda(hits: Hits, feature_set: FeatureSet) -> np.ndarray:
@@ -62,7 +62,7 @@ class CudaFeatureExtractor:
             on_device = self._buffers.device("rows", (batch.size, len(self.feature_set)), np.float32)
 
             def launch() -> None:
-                model_evaluation.transpose(self._launch(batch), len(self.feature_set), on_device)
+                scoring.transpose(self._launch(batch), len(self.feature_set), on_device)
 
             self._graphs.run(("extract", *self._key(batch)), launch)
             copy_to_host(on_device[: hits.n_candidates], rows)
@@ -93,7 +93,7 @@ class CudaFeatureExtractor:
 
     def _send(self, hits: Hits) -> _Batch:
         """Start the copy of a batch to the device."""
-        from rankwell.kernels.cpu.feature_extraction import weigh_terms
+        from rankwell.kernels.extraction.cpu.features import weigh_terms
 
         arrays = hits.for_kernels()
         columns = self._columns_for(hits)
@@ -117,7 +117,7 @@ class CudaFeatureExtractor:
         kernels.extract_features(batch.packed, batch.size, batch.columns, batch.scratch, columns)
         for to, programs in self._expressions:
             values = self._buffers.device("expressions", (len(to), batch.size), np.float64)
-            model_evaluation.expression_inputs(columns, batch.size, programs, values)
+            scoring.expression_inputs(columns, batch.size, programs, values)
             kernels.store_expressions(values, batch.size, to, columns)
         return columns
 

@@ -32,7 +32,7 @@ def extract(hits: Hits, feature_set: FeatureSet, *, device: str = "cpu", n_jobs:
     DataError
         That names the features which need a stream or a static that the index lacks.
     """
-    from rankwell.kernels.cpu.feature_extraction import extract_features
+    from rankwell.kernels.extraction.cpu.features import extract_features
 
     if choose_device(device, ("cpu", "cuda")) == "cuda":
         from rankwell.features.cuda_extraction import extract_on_cuda
@@ -49,8 +49,8 @@ def extract(hits: Hits, feature_set: FeatureSet, *, device: str = "cpu", n_jobs:
 
 def _fill_expressions(rows: np.ndarray, level: ExpressionLevel) -> None:
     """Fill the columns of expressions that read only columns already filled."""
-    from rankwell.kernels.cpu.expression_evaluation import expression_inputs
-    from rankwell.kernels.cpu.lanes import LANES
+    from rankwell.kernels.scoring.cpu.expressions import expression_inputs
+    from rankwell.kernels.scoring.cpu.lanes import LANES
 
     n_expressions = len(level.columns)
     values = np.empty(((len(rows) + LANES - 1) // LANES, n_expressions, LANES))

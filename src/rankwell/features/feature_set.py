@@ -21,11 +21,11 @@ from rankwell.features.catalogue import (
 )
 from rankwell.features.hits import WHOLE, check_streams
 from rankwell.features.names import Feature, check_parameter, escaped, feature_name, parse_feature
-from rankwell.kernels.evaluation_rules import Operation
-from rankwell.kernels.feature_rules import DELTA, K1, LAMBDA, MU, N_KINDS, B, FeatureColumns, Kind
-from rankwell.scoring.evaluation import pack_programs
+from rankwell.kernels.extraction.rules import DELTA, K1, LAMBDA, MU, N_KINDS, B, FeatureColumns, Kind
+from rankwell.kernels.scoring.rules import Operation
 from rankwell.scoring.expression import parse_expression
 from rankwell.scoring.inputs import ExpressionInputs
+from rankwell.scoring.scorer import pack_programs
 
 SETS = ("mslr", "full")
 _COLUMN_OF_PARAMETER = {"k1": K1, "b": B, "mu": MU, "lambda": LAMBDA, "delta": DELTA}

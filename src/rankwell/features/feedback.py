@@ -24,8 +24,8 @@ from dataclasses import replace
 import numpy as np
 
 from rankwell.errors import DataError
-from rankwell.features.collection import count_hits
 from rankwell.features.feature_set import FeatureSet
+from rankwell.features.hit_reading import count_hits
 from rankwell.features.hits import WHOLE, Hits
 from rankwell.features.names import Feature
 from rankwell.index.query import Query

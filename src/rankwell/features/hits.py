@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwell.errors import DataError
-from rankwell.kernels.feature_rules import HitArrays
+from rankwell.kernels.extraction.rules import HitArrays
 
 WHOLE = "whole"
 """The name of the whole document among the streams."""

@@ -6,8 +6,8 @@ import math
 import os
 from collections.abc import Mapping
 
-from rankwell.data.decompression import ByteStream
 from rankwell.errors import DataError
+from rankwell.streams.decompression import ByteStream
 
 Qrels = Mapping[str, Mapping[str, float]]
 """Relevance by query id and document id."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from rankwell.data.decompression import ByteStream
 from rankwell.errors import DataError
+from rankwell.streams.decompression import ByteStream
 
 _NO_OPERATORS = str.maketrans('"+-', "   ")
 

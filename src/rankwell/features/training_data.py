@@ -9,16 +9,16 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
-from rankwell.features.collection import collect_hits
 from rankwell.features.extraction import extract
-from rankwell.features.feature_log import FeatureLogReader
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.feedback import with_feedback
+from rankwell.features.hit_reading import collect_hits
 from rankwell.features.qrels import Qrels
 from rankwell.features.queries import QueryText
 from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.reader import Index
 from rankwell.index.selection import search
+from rankwell.serving.feature_log import FeatureLogReader
 
 SOURCES = ("judged+top", "judged", "top")
 # Queries whose hits are held at the same time.

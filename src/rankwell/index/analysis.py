@@ -10,9 +10,9 @@ import numpy as np
 
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.index.stop_words import STOP_WORDS
-from rankwell.kernels.character_kinds import JOINERS, kind_table
+from rankwell.kernels.words.character_kinds import JOINERS, kind_table
 
-# The rule of `kernels.character_kinds` and of `fold`. An index made by another rule would be searched wrongly.
+# The rule of `kernels.words.character_kinds` and of `fold`. An index made by another rule would be searched wrongly.
 WORD_RULE = "unicode-1"
 
 _WITHOUT_JOINERS = dict.fromkeys(map(ord, JOINERS))
@@ -46,8 +46,8 @@ class Analysis:
 
     def cut(self, text: str) -> list[tuple[bytes, int]]:
         """The terms of a text, each with its position: the number of words before it, stop words counted."""
-        from rankwell.kernels.cpu.term_table import LONGEST_WORD
-        from rankwell.kernels.cpu.words import find_words
+        from rankwell.kernels.words.finding import find_words
+        from rankwell.kernels.words.term_table import LONGEST_WORD
 
         data = text.encode("utf-8", "replace")
         spans = np.empty(((len(data) + 1) // 2, 2), dtype=np.int64)

@@ -13,7 +13,7 @@ class BestDocuments:
     """The best k documents so far: the kernels' BestArrays, how many documents they hold, and what others must beat."""
 
     def __init__(self, k: int, threshold: float = 0.0) -> None:
-        from rankwell.kernels.cpu.selection_best import BestArrays
+        from rankwell.kernels.selection.best import BestArrays
 
         room = k + max(k, _LEAST_ROOM)
         self.k, self.size, self.threshold = k, 0, threshold
@@ -21,7 +21,7 @@ class BestDocuments:
 
     def search(self, start: tuple[Any, ...], step: int, prune: bool, base: int) -> None:
         """Take in what beats the threshold in one of each `step` windows of a segment."""
-        from rankwell.kernels.cpu.selection import search_windows
+        from rankwell.kernels.selection.windows import search_windows
 
         self.size, self.threshold = search_windows(*start, step, prune, self.arrays, self.size, self.threshold, base)
 

@@ -68,8 +68,8 @@ def _best_piece(text: str, terms: set[bytes], analysis: Analysis, length: int) -
 
 def _spans(text: str, analysis: Analysis) -> list[tuple[int, int, bytes | None]]:
     """(first character, one after the last, term) of each word."""
-    from rankwell.kernels.character_kinds import kind_table
-    from rankwell.kernels.cpu.words import find_words
+    from rankwell.kernels.words.character_kinds import kind_table
+    from rankwell.kernels.words.finding import find_words
 
     data = text.encode("utf-8", "replace")
     spans = np.empty(((len(data) + 1) // 2, 2), dtype=np.int64)

@@ -19,7 +19,7 @@ def allowed_documents(
     """
     if not (query.phrases or query.excluded or query.excluded_phrases):
         return live
-    from rankwell.kernels.cpu.selection_filters import mark_documents
+    from rankwell.kernels.selection.filters import mark_documents
 
     allowed = np.ones(segment.n_docs, np.uint8) if live is None else live.copy()
     for phrase in query.phrases:
@@ -51,7 +51,7 @@ def _lists(segment: Segment, term: bytes, model: ModelColumns, *, positions: boo
 
 
 def _mark_phrase(segment: Segment, phrase: Phrase, model: ModelColumns, value: int, marks: np.ndarray) -> None:
-    from rankwell.kernels.cpu.selection_filters import mark_phrase
+    from rankwell.kernels.selection.filters import mark_phrase
 
     by_term = [_lists(segment, term, model, positions=True) for term in phrase.terms]
     for numbers in zip(*by_term, strict=False):

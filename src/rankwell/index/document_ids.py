@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwell.errors import ParameterError
-from rankwell.kernels.cpu.term_table import hash_strings
+from rankwell.kernels.words.term_table import hash_strings
 
 
 def wanted_id(document_id: str | int | np.integer) -> bytes:

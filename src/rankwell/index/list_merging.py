@@ -13,8 +13,8 @@ from rankwell.index.pipelining import one_ahead
 from rankwell.index.segment import Segment
 from rankwell.index.segment_encoding import PostingAppender, new_blocks, new_lists
 from rankwell.index.segment_sink import SegmentSink
-from rankwell.kernels.cpu.posting_encoding import N_BLOCKS, Blocks, Lists
-from rankwell.kernels.cpu.posting_merging import (
+from rankwell.kernels.postings.encoding import N_BLOCKS, Blocks, Lists
+from rankwell.kernels.postings.merging import (
     DONE,
     NEEDS_BLOCK,
     NEEDS_GAPS,
@@ -28,7 +28,7 @@ from rankwell.kernels.cpu.posting_merging import (
     align_terms,
     merge_lists,
 )
-from rankwell.kernels.posting_rules import BLOCK, lists_per_term
+from rankwell.kernels.postings.rules import BLOCK, lists_per_term
 
 TERMS_AT_A_TIME = 4096
 # Fewer terms where there are many streams, with a list for each.

@@ -16,7 +16,7 @@ from rankwell.index.document_merging import DocumentMerge
 from rankwell.index.list_merging import ListMerge
 from rankwell.index.segment import ARRAYS, Segment
 from rankwell.index.segment_sink import SegmentSink
-from rankwell.kernels.posting_rules import lists_per_term
+from rankwell.kernels.postings.rules import lists_per_term
 
 
 def merge_segments(segments: Sequence[Segment], live: Sequence[np.ndarray | None], sink: SegmentSink) -> dict[str, Any]:

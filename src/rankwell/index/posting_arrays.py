@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rankwell.index.segment import Segment
 
 if TYPE_CHECKING:
-    from rankwell.kernels.cpu.posting_blocks import PostingArrays
+    from rankwell.kernels.postings.blocks import PostingArrays
 
 _NAMES = (
     "lists.first_block",
@@ -24,7 +24,7 @@ _NAMES = (
 
 def posting_arrays(segment: Segment) -> PostingArrays:
     """The arrays as they lie there: `segment.verify_list` comes before a list is read."""
-    from rankwell.kernels.cpu.posting_blocks import PostingArrays
+    from rankwell.kernels.postings.blocks import PostingArrays
 
     return PostingArrays(*(segment.unverified(name) for name in _NAMES))
 

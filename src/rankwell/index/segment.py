@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwell.kernels.posting_rules import POSTING_ARRAYS, lists_per_term
+from rankwell.kernels.postings.rules import POSTING_ARRAYS, lists_per_term
 
 ARRAYS: Mapping[str, str] = {
     **POSTING_ARRAYS,

@@ -27,8 +27,8 @@ from rankwell.index.segment_sink import SegmentSink
 from rankwell.index.stored_fields import StoredFields
 from rankwell.index.text_batch import MOST_POSITIONS, VALUE_GAP, TextBatch, most_positions, text_pieces
 from rankwell.index.word_table import NumberedText, TermTable, WordTable
-from rankwell.kernels.cpu.inversion import NEW_FIELD, Tokens
-from rankwell.kernels.posting_rules import lists_per_term
+from rankwell.kernels.postings.inversion import NEW_FIELD, Tokens
+from rankwell.kernels.postings.rules import lists_per_term
 from rankwell.kernels.threads import available_cores
 
 MEMORY_BYTES = 128 * 2**20

@@ -15,7 +15,7 @@ from rankwell.errors import FileFormatError
 from rankwell.index.document_ids import hash_ids
 from rankwell.index.segment import Segment
 from rankwell.index.stored_fields import decode_stored
-from rankwell.kernels.cpu import posting_checking
+from rankwell.kernels.postings import checking as posting_checking
 
 _WRONG_LISTS = {
     posting_checking.BLOCK_COUNT: "its number of blocks does not go with its document frequency",

@@ -12,8 +12,7 @@ import numpy as np
 from rankwell.index.pages import page_array
 from rankwell.index.pipelining import in_order
 from rankwell.index.segment_sink import SegmentSink
-from rankwell.kernels.cpu.inversion import STREAM_SIZE, Tokens, count_occurrences, place_occurrences
-from rankwell.kernels.cpu.posting_encoding import (
+from rankwell.kernels.postings.encoding import (
     COUNTS_SIZE,
     N_BLOCKS,
     N_IMPACTS,
@@ -23,7 +22,8 @@ from rankwell.kernels.cpu.posting_encoding import (
     Lists,
     encode_terms,
 )
-from rankwell.kernels.posting_rules import BLOCK, lists_per_term
+from rankwell.kernels.postings.inversion import STREAM_SIZE, Tokens, count_occurrences, place_occurrences
+from rankwell.kernels.postings.rules import BLOCK, lists_per_term
 
 # How many occurrences are encoded at a time: a few megabytes of buffers.
 PIECE = 2**18

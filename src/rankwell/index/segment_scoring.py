@@ -14,7 +14,7 @@ class SegmentScoring:
     """A segment's arrays, and what the model keeps for it: norms of documents, bounds of blocks."""
 
     def __init__(self, segment: Segment, statistics: Statistics, model: ModelColumns) -> None:
-        from rankwell.kernels.cpu.selection_parts import ScoringArrays, length_norms
+        from rankwell.kernels.selection.parts import ScoringArrays, length_norms
 
         self.segment, self.model = segment, model
         self.arrays = posting_arrays(segment)
@@ -49,7 +49,7 @@ class SegmentScoring:
         return lists, whole
 
     def _checked(self, first: int, row: int, column: int) -> int:
-        from rankwell.kernels.cpu.selection_parts import bound_list
+        from rankwell.kernels.selection.parts import bound_list
 
         own = segment_column(self.segment, column)
         if own is None:

@@ -133,7 +133,7 @@ class Selector:
 
     def select(self, query: Query, k: int, match: Match, prune: bool) -> tuple[np.ndarray, np.ndarray]:
         """The best k documents of a query, and their scores."""
-        from rankwell.kernels.cpu.selection_best import sort_best
+        from rankwell.kernels.selection.best import sort_best
 
         asked = self._asked_terms(query, match)
         best = BestDocuments(k)
@@ -152,7 +152,7 @@ class Selector:
         guess as a threshold most of the segment is skipped. It was right if k documents beat it; otherwise the segment
         is searched again without it.
         """
-        from rankwell.kernels.cpu.selection import WINDOW
+        from rankwell.kernels.selection.windows import WINDOW
 
         part = self._parts[number]
         start = (part.arrays, part.scoring, query, self.model.k1, driver)
@@ -198,7 +198,7 @@ class Selector:
 
     def _prepare(self, number: int, query: Query, asked: Sequence[tuple[float, bytes, _Term, bool]]) -> Any:
         """The kernel's QueryArrays for a segment, and the list that drives it (-1: none); None if nothing matches."""
-        from rankwell.kernels.cpu.selection import QueryArrays
+        from rankwell.kernels.selection.windows import QueryArrays
 
         here = [entry for entry in asked if entry[2].drivers[number] >= 0]
         if not here or any(must for _, _, known, must in asked if known.drivers[number] < 0):

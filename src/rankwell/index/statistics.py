@@ -94,7 +94,7 @@ def _count_list(segment: Segment, live: np.ndarray | None, list_number: int) -> 
     if live is None:
         doc_freq = segment.unverified("lists.doc_freq")[list_number]
         return int(doc_freq), int(segment.unverified("lists.occurrences")[list_number])
-    from rankwell.kernels.cpu.selection_filters import count_live
+    from rankwell.kernels.selection.filters import count_live
 
     doc_freq, occurrences = count_live(posting_arrays(segment), list_number, live)
     return int(doc_freq), int(occurrences)

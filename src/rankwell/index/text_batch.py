@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from rankwell.kernels.cpu.inversion import NEW_FIELD
+from rankwell.kernels.postings.inversion import NEW_FIELD
 
 # Positions between the texts of a list, so that no phrase and no window of words reaches from one into the next.
 VALUE_GAP = 100

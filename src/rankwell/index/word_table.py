@@ -10,9 +10,9 @@ import numpy as np
 
 from rankwell.index.analysis import Analysis
 from rankwell.index.pages import page_array
-from rankwell.kernels.character_kinds import kind_table
-from rankwell.kernels.cpu.term_table import LONGEST_WORD, N_TOKENS, N_WORDS, STATE_SIZE, WordKeys, fill_slots
-from rankwell.kernels.cpu.term_table import number_words as number_words_kernel
+from rankwell.kernels.words.character_kinds import kind_table
+from rankwell.kernels.words.term_table import LONGEST_WORD, N_TOKENS, N_WORDS, STATE_SIZE, WordKeys, fill_slots
+from rankwell.kernels.words.term_table import number_words as number_words_kernel
 
 LOWER = np.frombuffer(bytes(range(256)).lower(), dtype=np.uint8)
 FIRST_CAPACITY = 2**14

@@ -9,7 +9,7 @@ convention's relevance level on. Buckley and Voorhees, "Evaluating evaluation me
 
 from __future__ import annotations
 
-from rankwell.kernels.metric_rules import AVERAGE_PRECISION as AVERAGE_PRECISION_KIND
+from rankwell.kernels.ranking_metrics.rules import AVERAGE_PRECISION as AVERAGE_PRECISION_KIND
 from rankwell.metrics.metric import MetricFamily
 
 AVERAGE_PRECISION = MetricFamily("map", AVERAGE_PRECISION_KIND, cutoff="optional")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rankwell.errors import ParameterError
-from rankwell.kernels.metric_rules import (
+from rankwell.kernels.ranking_metrics.rules import (
     TIES_AVERAGE,
     TIES_FILE_ORDER,
     TIES_REVERSE_FILE_ORDER,

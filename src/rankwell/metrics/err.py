@@ -11,7 +11,7 @@ every convention.
 
 from __future__ import annotations
 
-from rankwell.kernels.metric_rules import ERR as ERR_KIND
+from rankwell.kernels.ranking_metrics.rules import ERR as ERR_KIND
 from rankwell.metrics.metric import MetricFamily
 
 ERR = MetricFamily("err", ERR_KIND, cutoff="optional", reads_gains=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankwell.errors import ParameterError
-from rankwell.kernels.metric_rules import TIES_AVERAGE
+from rankwell.kernels.ranking_metrics.rules import TIES_AVERAGE
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT, Convention, get_convention
 from rankwell.metrics.judged_queries import JudgedQueries, as_query_weights, as_scores
@@ -90,7 +90,7 @@ class MetricEvaluator:
         float64 array (n_metrics, n_queries)
             NaN where the convention leaves a query out.
         """
-        from rankwell.kernels.cpu.ranking_metrics import evaluate_rankings
+        from rankwell.kernels.ranking_metrics.rankings import evaluate_rankings
 
         checked = as_scores(scores, self.queries.n_docs)
         if self.convention.score_type == "float32":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankwell.errors import DataError, ParameterError
-from rankwell.kernels.metric_rules import ERR, Judgments
+from rankwell.kernels.ranking_metrics.rules import ERR, Judgments
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import Convention
 from rankwell.metrics.judged_queries import JudgedQueries
@@ -23,7 +23,7 @@ def make_judgments(
     n_jobs: int | None = None,
 ) -> Judgments:
     """The label-dependent parts of `metrics` under `convention`."""
-    from rankwell.kernels.cpu.judgments import prepare_judgments, stop_probabilities
+    from rankwell.kernels.ranking_metrics.judgments import prepare_judgments, stop_probabilities
 
     _check_negative_labels(queries, metrics, convention)
     needs_stops = any(metric.family.kind == ERR for metric in metrics)

@@ -10,7 +10,7 @@ the query has no figure (NaN), in every convention.
 
 from __future__ import annotations
 
-from rankwell.kernels.metric_rules import KENDALL_TAU as KENDALL_TAU_KIND
+from rankwell.kernels.ranking_metrics.rules import KENDALL_TAU as KENDALL_TAU_KIND
 from rankwell.metrics.metric import MetricFamily
 
 KENDALL_TAU = MetricFamily("kendall_tau", KENDALL_TAU_KIND, cutoff="none")

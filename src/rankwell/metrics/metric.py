@@ -17,7 +17,7 @@ class MetricFamily:
     name : str
         Before the ``@``.
     kind : int
-        Its code in `rankwell.kernels.metric_rules`.
+        Its code in `rankwell.kernels.ranking_metrics.rules`.
     cutoff : ``"required"``, ``"optional"`` or ``"none"``
     reads_gains : bool
         Labels are turned into gains, so negative ones matter.

@@ -13,8 +13,8 @@ datasets", 2013).
 
 from __future__ import annotations
 
-from rankwell.kernels.metric_rules import MEAN_NDCG as MEAN_NDCG_KIND
-from rankwell.kernels.metric_rules import NDCG as NDCG_KIND
+from rankwell.kernels.ranking_metrics.rules import MEAN_NDCG as MEAN_NDCG_KIND
+from rankwell.kernels.ranking_metrics.rules import NDCG as NDCG_KIND
 from rankwell.metrics.metric import MetricFamily
 
 NDCG = MetricFamily("ndcg", NDCG_KIND, cutoff="optional", reads_gains=True)

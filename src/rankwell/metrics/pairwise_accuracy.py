@@ -10,7 +10,7 @@ convention.
 
 from __future__ import annotations
 
-from rankwell.kernels.metric_rules import PAIRWISE_ACCURACY as PAIRWISE_ACCURACY_KIND
+from rankwell.kernels.ranking_metrics.rules import PAIRWISE_ACCURACY as PAIRWISE_ACCURACY_KIND
 from rankwell.metrics.metric import MetricFamily
 
 PAIRWISE_ACCURACY = MetricFamily("pairwise_accuracy", PAIRWISE_ACCURACY_KIND, cutoff="none", pooled=True)

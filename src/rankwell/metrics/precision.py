@@ -8,7 +8,7 @@ has (XGBoost's ``pre``).
 
 from __future__ import annotations
 
-from rankwell.kernels.metric_rules import PRECISION as PRECISION_KIND
+from rankwell.kernels.ranking_metrics.rules import PRECISION as PRECISION_KIND
 from rankwell.metrics.metric import MetricFamily
 
 PRECISION = MetricFamily("p", PRECISION_KIND, cutoff="required")

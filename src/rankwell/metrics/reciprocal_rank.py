@@ -7,7 +7,7 @@ Voorhees, "The TREC-8 question answering track report", TREC 1999.
 
 from __future__ import annotations
 
-from rankwell.kernels.metric_rules import RECIPROCAL_RANK as RECIPROCAL_RANK_KIND
+from rankwell.kernels.ranking_metrics.rules import RECIPROCAL_RANK as RECIPROCAL_RANK_KIND
 from rankwell.metrics.metric import MetricFamily
 
 RECIPROCAL_RANK = MetricFamily("mrr", RECIPROCAL_RANK_KIND, cutoff="optional")

@@ -144,7 +144,7 @@ def fisher_randomisation(
     A drawn p-value is (extreme + 1) / (drawn + 1): the observed assignment is one of them, so it is never 0 (Phipson
     and Smyth, "Permutation p-values should never be zero", 2010).
     """
-    from rankwell.kernels.cpu.sign_flips import count_extreme_sums
+    from rankwell.kernels.ranking_metrics.sign_flips import count_extreme_sums
     from rankwell.kernels.threads import kernel_threads
 
     different = differences[differences != 0.0]

@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, FileFormatError, NotFittedError, ParameterError
 from rankwell.scoring.description import RankerDescription, default_feature_names
-from rankwell.scoring.evaluation import evaluate_description
 from rankwell.scoring.normaliser import Normaliser, fit_normaliser
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file, write_ranker_file
+from rankwell.scoring.scorer import evaluate_description
 
 logger = logging.getLogger("rankwell")
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from rankwell.errors import ParameterError
-from rankwell.kernels.fixed_point_format import bits_of_precision
+from rankwell.kernels.lists.fixed_point_format import bits_of_precision
 
 WINDOW = 5
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwell.kernels.list_losses import LAMBDARANK, ListLoss, list_loss
+from rankwell.kernels.lists.losses import LAMBDARANK, ListLoss, list_loss
 from rankwell.rankers.neural import NeuralRanker
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from rankwell.errors import ParameterError
-from rankwell.kernels.list_losses import (
+from rankwell.kernels.lists.losses import (
     DISTRIBUTIONS,
     EXACT,
     MOST_EXACT_PLACES,

@@ -18,15 +18,15 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import ParameterError
 from rankwell.kernels.device import choose_device
-from rankwell.kernels.fixed_point_format import (
+from rankwell.kernels.lists.contract import NetworkProblem, NetworkState, network_trainer
+from rankwell.kernels.lists.fixed_point_format import (
     METHODS,
     MOST_ACCUMULATOR_BITS,
     FixedPointFormat,
     bits_of_precision,
 )
-from rankwell.kernels.list_losses import EXACT, ListLoss
-from rankwell.kernels.listnet_interface import NetworkProblem, NetworkState, network_trainer
-from rankwell.kernels.network_shape import NetworkShape, network_shape, pack_layers, unpack_layers
+from rankwell.kernels.lists.losses import EXACT, ListLoss
+from rankwell.kernels.lists.network_shape import NetworkShape, network_shape, pack_layers, unpack_layers
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT, get_convention
 from rankwell.metrics.names import parse_metric
@@ -76,7 +76,7 @@ class NeuralRanker(Ranker):
     shuffle : bool
         Whether every epoch takes the queries in an order of its own.
     precision : "float32" or "fixed4" to "fixed31"
-        The number format of back propagation (`kernels/fixed_point_format.py`); fixed point runs on the CPU.
+        The number format of back propagation (`kernels/lists/fixed_point_format.py`); fixed point runs on the CPU.
     fixed_point : "direct", "adaptive" or "batch"
         How gradients are scaled into fixed point.
     accumulator_bits : int, optional

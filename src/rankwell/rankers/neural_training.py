@@ -11,8 +11,8 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import ParameterError
-from rankwell.kernels.fixed_point_format import FixedPointFormat, loss_scale_exponent
-from rankwell.kernels.listnet_interface import NetworkState, NetworkTrainer
+from rankwell.kernels.lists.contract import NetworkState, NetworkTrainer
+from rankwell.kernels.lists.fixed_point_format import FixedPointFormat, loss_scale_exponent
 from rankwell.metrics.evaluator import MetricEvaluator
 from rankwell.rankers.base import Callback, TrainingStep
 from rankwell.rankers.checkpoints import Checkpoints

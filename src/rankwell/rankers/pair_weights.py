@@ -18,14 +18,14 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError
-from rankwell.kernels.rankboost_interface import LevelledQueries, PairList
+from rankwell.kernels.boosting.contract import LevelledQueries, PairList
 
 PAIR_WEIGHTS = ("pairs", "queries", "difference")
 
 
 def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueries:
     """The queries of `dataset` that have pairs, sorted by label within each, initial pair weights summing to 1."""
-    from rankwell.kernels.cpu.rankboost_documents import query_pair_weights
+    from rankwell.kernels.boosting.cpu.documents import query_pair_weights
 
     query_weights = np.ones(dataset.n_queries) if dataset.query_weights is None else dataset.query_weights
     weights = np.ones(dataset.n_docs) if dataset.document_weights is None else dataset.document_weights

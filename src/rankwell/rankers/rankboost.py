@@ -8,7 +8,7 @@ query, x1 preferred to x0; weak rankers h(d) = 1 where feature f(d) > θ, else 0
     α       = ½·ln((1 + r) / (1 − r))
     D(x0, x1) ∝ D(x0, x1)·exp(α·(h(x0) − h(x1)))
 
-and H = Σ α·h is the score. Pairs that labels give are never stored: see `kernels/cpu/rankboost_weights.py`.
+and H = Σ α·h is the score. Pairs that labels give are never stored: see `kernels/boosting/cpu/weights.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
-from rankwell.kernels.rankboost_interface import PairList
+from rankwell.kernels.boosting.contract import PairList
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT, get_convention
 from rankwell.metrics.names import parse_metric

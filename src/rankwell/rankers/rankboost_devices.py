@@ -13,8 +13,8 @@ from __future__ import annotations
 from rankwell.data.binning import Binner
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import ParameterError
+from rankwell.kernels.boosting.contract import Booster, LevelledQueries, PairList, ScoreWeights
 from rankwell.kernels.device import choose_device
-from rankwell.kernels.rankboost_interface import Booster, LevelledQueries, PairList, ScoreWeights
 from rankwell.kernels.threads import kernel_threads
 from rankwell.rankers.weak_rankers import WeakRankers
 
@@ -41,8 +41,8 @@ def make_booster(
     n_jobs: int | None,
 ) -> Booster:
     """A run on `device` in the state after the rounds of `earlier`."""
-    from rankwell.kernels.cpu.rankboost import LevelBooster
-    from rankwell.kernels.cpu.rankboost_pairs import PairBooster, list_pairs
+    from rankwell.kernels.boosting.cpu.booster import LevelBooster
+    from rankwell.kernels.boosting.cpu.pairs import PairBooster, list_pairs
 
     layout = "interleaved16" if device == "cpu" else "features"
     rows = None if isinstance(source, PairList) else source.rows
@@ -58,11 +58,11 @@ def make_booster(
         return booster
     weights = _replayed_weights(source, dataset, earlier, n_jobs)
     if device == "cuda":
-        from rankwell.kernels.cuda.rankboost import CudaBooster
+        from rankwell.kernels.boosting.cuda.booster import CudaBooster
 
         return CudaBooster(bins, *sizes, source, weights)
     if device == "opencl":
-        from rankwell.kernels.opencl.rankboost import OpenClBooster
+        from rankwell.kernels.boosting.opencl.booster import OpenClBooster
 
         return OpenClBooster(bins, *sizes, source, weights, n_jobs=n_jobs)
     return LevelBooster(bins, *sizes, source, weights, naive=weak_learner == "m3", n_jobs=n_jobs)
@@ -72,7 +72,7 @@ def _replayed_weights(
     queries: LevelledQueries, dataset: RankingDataset, earlier: WeakRankers, n_jobs: int | None
 ) -> ScoreWeights:
     """e^{±H} after the rounds of `earlier`, every bit as the run that made them had it."""
-    from rankwell.kernels.cpu.rankboost_documents import initial_weights, replay_round
+    from rankwell.kernels.boosting.cpu.documents import initial_weights, replay_round
 
     with kernel_threads(n_jobs):
         weights = initial_weights(queries)

@@ -14,7 +14,7 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError
-from rankwell.kernels.rankboost_interface import BoostedRounds, Booster
+from rankwell.kernels.boosting.contract import BoostedRounds, Booster
 from rankwell.metrics.evaluator import MetricEvaluator
 from rankwell.rankers.base import Callback, TrainingStep
 from rankwell.rankers.checkpoints import Checkpoints

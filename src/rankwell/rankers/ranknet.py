@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwell.kernels.list_losses import RANKNET, ListLoss, list_loss
+from rankwell.kernels.lists.losses import RANKNET, ListLoss, list_loss
 from rankwell.rankers.neural import NeuralRanker
 
 

@@ -4,7 +4,7 @@
 
 over the pairs of one query in which a has the higher label. The number of pairs is quadratic, the work is not: after a
 sort by score within each query, value, gradient and Hessian-vector product need one pass over the documents each
-(`rankwell.kernels.cpu.ranksvm_product`), and trust-region Newton needs few of them (`rankwell.solvers`).
+(`rankwell.kernels.pair_loss.cpu.product`), and trust-region Newton needs few of them (`rankwell.solvers`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
 from rankwell.kernels.device import choose_device
-from rankwell.kernels.ranksvm_interface import PairData
-from rankwell.kernels.ranksvm_method import METHODS
+from rankwell.kernels.pair_loss.contract import PairData
+from rankwell.kernels.pair_loss.method import METHODS
 from rankwell.metrics.conventions import DEFAULT, get_convention
 from rankwell.metrics.names import parse_metric
 from rankwell.parameters import check_choice, check_whole_number, is_number

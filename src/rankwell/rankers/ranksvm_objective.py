@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankwell.kernels.ranksvm_interface import PairLoss
+from rankwell.kernels.pair_loss.contract import PairLoss
 
 
 class RankSVMObjective:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError
-from rankwell.kernels.ranksvm_interface import PairData, PairLoss
+from rankwell.kernels.pair_loss.contract import PairData, PairLoss
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.evaluator import MetricEvaluator
 from rankwell.rankers.base import Callback, TrainingStep
@@ -26,7 +26,7 @@ def pair_data(dataset: RankingDataset, normaliser: Normaliser, n_jobs: int | Non
     Under `standard` the dataset comes as it is, and the division by the standard deviation goes into `column_scale`;
     under any other normaliser it comes normalised.
     """
-    from rankwell.kernels.cpu.ranksvm_preparation import label_levels
+    from rankwell.kernels.pair_loss.cpu.preparation import label_levels
 
     levels, n_levels = np.empty(dataset.n_docs, dtype=np.int32), np.empty(dataset.n_queries, dtype=np.int32)
     with kernel_threads(n_jobs):
@@ -52,7 +52,7 @@ def trainable_features(features: Any, normaliser: Normaliser, n_jobs: int | None
 
     A missing value counts as 0 after normalisation, which under `standard` is the mean before it.
     """
-    from rankwell.kernels.cpu.ranksvm_preparation import has_missing
+    from rankwell.kernels.pair_loss.cpu.preparation import has_missing
 
     values = features.data if sparse.issparse(features) else features.reshape(-1)
     with kernel_threads(n_jobs):
@@ -69,7 +69,7 @@ def trainable_features(features: Any, normaliser: Normaliser, n_jobs: int | None
 
 def count_pairs(data: PairData, n_jobs: int | None = None) -> int:
     """Pairs of one query with different labels and a weight above 0, or an error where there are none."""
-    from rankwell.kernels.cpu import ranksvm_preparation
+    from rankwell.kernels.pair_loss.cpu import preparation as ranksvm_preparation
 
     none = np.empty(0)
     with kernel_threads(n_jobs):
@@ -91,10 +91,10 @@ def count_pairs(data: PairData, n_jobs: int | None = None) -> int:
 def make_pair_loss(device: str, data: PairData, *, method: str, n_jobs: int | None) -> PairLoss:
     """The pair loss on `device`."""
     if device == "cuda":
-        from rankwell.kernels.cuda.ranksvm import CudaPairLoss
+        from rankwell.kernels.pair_loss.cuda.loss import CudaPairLoss
 
         return CudaPairLoss(data, method=method)
-    from rankwell.kernels.cpu.ranksvm import CpuPairLoss
+    from rankwell.kernels.pair_loss.cpu.loss import CpuPairLoss
 
     return CpuPairLoss(data, method=method, n_jobs=n_jobs)
 
@@ -119,7 +119,7 @@ class Validation:
 
     def measure(self, weights: np.ndarray) -> float:
         """The metric's mean under `weights`, float64 (n_features,), of normalised features."""
-        from rankwell.kernels.cpu.ranksvm import score_rows
+        from rankwell.kernels.pair_loss.cpu.loss import score_rows
 
         scaled = weights if self._scale is None else weights * self._scale
         scores = score_rows(self._features, scaled, self._n_jobs)

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError
-from rankwell.kernels.rankboost_precision import LARGEST_R, PI_UNIT
+from rankwell.kernels.boosting.precision import LARGEST_R, PI_UNIT
 from rankwell.scoring.description import BucketInputs
 
 

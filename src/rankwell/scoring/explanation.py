@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwell.kernels.evaluation_rules import ACTIVATIONS, IN_CATEGORIES
-from rankwell.kernels.reference.model_evaluation import activate, tested_value
+from rankwell.kernels.scoring.reference import activate, tested_value
+from rankwell.kernels.scoring.rules import ACTIVATIONS, IN_CATEGORIES
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.inputs import ExpressionInputs, InputGroup
 from rankwell.scoring.layers import Dense, Layer, Mean
-from rankwell.scoring.reference_evaluation import group_values, run_layers
+from rankwell.scoring.reference_scores import group_values, run_layers
 from rankwell.scoring.trees import TreeInputs
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwell.errors import ParameterError
-from rankwell.kernels.evaluation_rules import Operation
+from rankwell.kernels.scoring.rules import Operation
 
 LONGEST_TEXT = 10_000
 DEEPEST_NESTING = 40

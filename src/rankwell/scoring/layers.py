@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankwell.errors import FileFormatError
-from rankwell.kernels.evaluation_rules import ACTIVATIONS
+from rankwell.kernels.scoring.rules import ACTIVATIONS
 
 
 @dataclass(frozen=True)

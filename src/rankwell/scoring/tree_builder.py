@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwell.kernels.evaluation_rules import IN_CATEGORIES, VALUE
+from rankwell.kernels.scoring.rules import IN_CATEGORIES, VALUE
 from rankwell.scoring.trees import TreeInputs
 
 

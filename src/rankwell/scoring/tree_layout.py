@@ -55,7 +55,7 @@ class TreeLayout:
 
 
 def lay_out(trees: TreeInputs) -> TreeLayout:
-    """Arrange `trees` for the kernels of `rankwell.kernels.cpu.tree_evaluation`."""
+    """Arrange `trees` for the kernels of `rankwell.kernels.scoring.cpu.trees`."""
     bins = bin_columns(trees)
     child_bits = int(2 * np.diff(trees.node_ptr).max(initial=0) + 1).bit_length()
     words, word_value = walking_words(trees, bins, child_bits)
@@ -135,9 +135,9 @@ def _missing_groups(rank: np.ndarray, missing_left: np.ndarray) -> list[tuple[np
 
 
 def _packed_nodes(trees: TreeInputs, bins: BinColumns) -> np.ndarray:
-    """uint64 (n_nodes,), see `rankwell.kernels.cpu.lanes`; trees of more than 255 nodes are not evaluated this way."""
-    from rankwell.kernels.cpu.lanes import COLUMN_BIT, LEFT_BIT, RIGHT_BIT
-    from rankwell.kernels.cpu.tree_evaluation import NODE_SLOT
+    """uint64 (n_nodes,), see `kernels.scoring.cpu.lanes`; trees of more than 255 nodes are not evaluated this way."""
+    from rankwell.kernels.scoring.cpu.lanes import COLUMN_BIT, LEFT_BIT, RIGHT_BIT
+    from rankwell.kernels.scoring.cpu.trees import NODE_SLOT
 
     sizes = np.diff(trees.node_ptr)
     size = np.repeat(sizes, sizes)

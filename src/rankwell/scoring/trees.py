@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankwell.errors import FileFormatError
-from rankwell.kernels.evaluation_rules import IN_CATEGORIES
+from rankwell.kernels.scoring.rules import IN_CATEGORIES
 
 
 @dataclass(frozen=True)

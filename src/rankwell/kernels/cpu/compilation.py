@@ -1,29 +1,23 @@
-"""How kernels are compiled: Numba without the interpreter lock, cached on disk under a name that cannot go stale.
-
-Numba's cache looks at the file that defines a kernel, but the machine code also holds what the kernel calls and the
-constants it reads from other files. Kernels therefore carry a digest of all sources of `rankwell.kernels` in the name
-they are cached under: after any change, or an upgrade, they are compiled anew.
-"""
+"""How CPU kernels are compiled: Numba without the interpreter lock, kept by `kernel_cache`, never a silent wait."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
+import logging
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba import njit, types
+from numba.core.errors import NumbaExperimentalFeatureWarning
 
+from rankwell.kernels.cpu.kernel_cache import KernelCache
 
-@cache
-def sources_digest() -> str:
-    """A digest of every Python file of `rankwell.kernels`."""
-    folder = Path(__file__).parents[1]
-    digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+logger = logging.getLogger("rankwell")
+
+# A compilation that takes longer is announced.
+_SECONDS_IN_SILENCE = 1.0
 
 
 def kernel(
@@ -32,27 +26,89 @@ def kernel(
     """Compile a function with Numba: when it is first called, or at once for a `signature`.
 
     Options are those of `numba.njit`. Numba compiles a kernel that others call anew for every constant that they pass,
-    and again for numbers that are none; with `for_any_constant` it is compiled once.
+    and again for numbers that are not constants; with `for_any_constant` it is compiled once.
 
     Used as ``@kernel`` or ``@kernel(parallel=True)``.
     """
 
     def compiled(plain: Callable[..., Any]) -> Any:
-        plain.__qualname__ = f"{plain.__qualname__}.{sources_digest()}"
-        dispatcher = njit(signature, cache=True, nogil=True, **options)(plain)
-        return _without_constants(dispatcher) if for_any_constant else dispatcher
+        dispatcher = njit(nogil=True, **options)(plain)
+        cache = KernelCache(plain)
+        dispatcher._cache = cache
+        dispatcher.compile = _announced(dispatcher.compile, cache, plain)
+        if for_any_constant:
+            dispatcher.get_call_template = _without_constants(dispatcher.get_call_template)
+        if signature is not None:
+            dispatcher.compile(signature)
+            dispatcher.disable_compile()
+        return dispatcher
 
     return compiled if function is None else compiled(function)
 
 
-def _without_constants(dispatcher: Any) -> Any:
+def _announced(compile_signature: Callable[[Any], Any], cache: KernelCache, plain: Callable[..., Any]) -> Any:
+    def compile_and_tell(signature: Any) -> Any:
+        try:
+            with _announcement.around(plain.__module__):
+                return compile_signature(signature)
+        finally:
+            cache.release()
+
+    return compile_and_tell
+
+
+def _without_constants(template: Callable[[Any, Any], Any]) -> Any:
     """A constant among the types that a caller asks for becomes a number like any other."""
-    template = dispatcher.get_call_template
 
     def get_call_template(args: Any, kws: Any) -> Any:
         return template(
             [types.unliteral(one) for one in args], {name: types.unliteral(one) for name, one in kws.items()}
         )
 
-    dispatcher.get_call_template = get_call_template
-    return dispatcher
+    return get_call_template
+
+
+class _Announcement:
+    """Says that kernels are being compiled, once a subject, when it takes longer than a second."""
+
+    def __init__(self) -> None:
+        self._depth = threading.local()
+        self._said: set[str] = set()
+
+    @contextmanager
+    def around(self, module: str) -> Iterator[None]:
+        """During a compilation. Kernels compiled on the way to another one belong to that one."""
+        depth = getattr(self._depth, "value", 0)
+        self._depth.value = depth + 1
+        timer = None
+        if depth == 0 and module not in self._said:
+            timer = threading.Timer(_SECONDS_IN_SILENCE, self._say, args=(module,))
+            timer.daemon = True
+            timer.start()
+        try:
+            yield
+        finally:
+            self._depth.value = depth
+            if timer is not None:
+                timer.cancel()
+
+    def _say(self, module: str) -> None:
+        subject = module.removeprefix("rankwell.kernels.").split(".")[0]
+        if subject not in self._said:
+            self._said.add(subject)
+            logger.warning("compiling kernels (%s): once on this machine, they are kept for later runs.", subject)
+
+
+_announcement = _Announcement()
+
+
+@contextmanager
+def allow_function_values() -> Iterator[None]:
+    """Let a kernel be handed a compiled function as a value, such as the loss it calls.
+
+    A pair of the same function in a tuple is what Numba takes for a function value (one alone would be compiled into
+    the caller). Numba warns that this is young; the tests hold it to what is used here.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        yield

@@ -1,7 +1,7 @@
 """CUDA C++ sources, compiled at run time.
 
-Each `.cu` file here is one module; CuPy compiles it with NVRTC for the device at hand and keeps the binary in its own
-cache on disk. Nothing is imported or compiled before `cuda_module` is called.
+Each `.cu` file of a subject is one module; CuPy compiles it with NVRTC for the device at hand and keeps the binary in
+its own cache on disk. Nothing is imported or compiled before `cuda_module` is called.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ COMPILE_OPTIONS = ("-std=c++17", "--extra-device-vectorization")
 
 
 @cache
-def cuda_module(name: str, *definitions: str, fuse: bool = True) -> Any:
-    """The compiled module of `name`.cu, a `cupy.RawModule`.
+def cuda_module(source: str, *definitions: str, fuse: bool = True) -> Any:
+    """The compiled module of a subject's `.cu` file, a `cupy.RawModule`.
 
     Parameters
     ----------
-    name : str
-        The file's name without its ending.
+    source : str
+        The subject and the file's name without its ending: "pair_loss/rows" is `kernels/pair_loss/cuda/rows.cu`.
     definitions : str
         Macros to define, as ``"N_BINS=256"``: one module is compiled for each set of them.
     fuse : bool
@@ -29,8 +29,9 @@ def cuda_module(name: str, *definitions: str, fuse: bool = True) -> Any:
     """
     import cupy
 
-    source = files("rankwell.kernels.cuda").joinpath(f"{name}.cu").read_text(encoding="utf-8")
+    subject, name = source.split("/")
+    code = files(f"rankwell.kernels.{subject}.cuda").joinpath(f"{name}.cu").read_text(encoding="utf-8")
     options = [*COMPILE_OPTIONS, *(f"-D{definition}" for definition in definitions)]
     if not fuse:
         options.append("-fmad=false")
-    return cupy.RawModule(code=source, options=tuple(options))
+    return cupy.RawModule(code=code, options=tuple(options))

@@ -18,9 +18,13 @@ def opencl_context() -> Any:
 
 
 @cache
-def opencl_program(name: str, *definitions: str) -> Any:
-    """The compiled program of `name`.cl, a `pyopencl.Program`, with macros defined as ``"N_BINS=256"``."""
+def opencl_program(source: str, *definitions: str) -> Any:
+    """The compiled program of a subject's `.cl` file, a `pyopencl.Program`, with macros defined as ``"N_BINS=256"``.
+
+    source : the subject and the file's name: "boosting/boosting" is `kernels/boosting/opencl/boosting.cl`
+    """
     import pyopencl
 
-    source = files("rankwell.kernels.opencl").joinpath(f"{name}.cl").read_text(encoding="utf-8")
-    return pyopencl.Program(opencl_context(), source).build(options=[f"-D{definition}" for definition in definitions])
+    subject, name = source.split("/")
+    code = files(f"rankwell.kernels.{subject}.opencl").joinpath(f"{name}.cl").read_text(encoding="utf-8")
+    return pyopencl.Program(opencl_context(), code).build(options=[f"-D{definition}" for definition in definitions])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwell.errors import FileFormatError
-from rankwell.kernels.evaluation_rules import IN_CATEGORIES, NEARLY_ZERO, VALUE, ZERO_IS_MISSING
+from rankwell.kernels.scoring.rules import IN_CATEGORIES, NEARLY_ZERO, VALUE, ZERO_IS_MISSING
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.layers import Dense, Layer, Mean, Sum
 from rankwell.scoring.normaliser import Normaliser

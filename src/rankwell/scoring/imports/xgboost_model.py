@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rankwell.errors import FileFormatError
-from rankwell.kernels.evaluation_rules import IN_CATEGORIES
+from rankwell.kernels.scoring.rules import IN_CATEGORIES
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.layers import Dense, Layer, Sum
 from rankwell.scoring.normaliser import Normaliser

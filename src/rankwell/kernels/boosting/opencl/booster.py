@@ -1,0 +1,192 @@
+"""RankBoost on an OpenCL device: bins, weights and results stay there; the host looks once a batch of rounds.
+
+Pair weights need double precision. A device without it builds the histograms and searches them, and the host does the
+O(documents) rest, as in the ATI Stream half of the 2010 paper.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwell.errors import DeviceError
+from rankwell.kernels.boosting.contract import BoostedRounds, LevelledQueries, ScoreWeights
+from rankwell.kernels.boosting.cpu.documents import DocumentWeights
+from rankwell.kernels.boosting.precision import LARGEST_R, QUERY_LANES, tolerance
+from rankwell.kernels.opencl.program import opencl_context, opencl_program
+from rankwell.kernels.threads import kernel_threads
+
+_RECORD_ROUNDS = 1024
+_GROUP_ITEMS = 256
+_DOCS_PER_PART = 65536
+_FINISHED, _ROUND, _RECORDED, _COMMON, _FEATURE, _BIN, _R, _RECENTRES, _NEXT_COMMON = range(9)
+
+
+class OpenClBooster:
+    """A training run on an OpenCL device over queries in factorised form.
+
+    Parameters
+    ----------
+    bins : uint8 (n_features, n_docs rounded up to 16)
+        The layout "features" of `Binner`.
+    n_features, n_bins : int
+    queries : LevelledQueries
+    weights : ScoreWeights
+    documents_on_host : bool, optional
+        Keep the pair weights with the host; without it, where the device has no double precision.
+    n_jobs : int or None
+        Threads of the host.
+    """
+
+    def __init__(
+        self,
+        bins: np.ndarray,
+        n_features: int,
+        n_bins: int,
+        queries: LevelledQueries,
+        weights: ScoreWeights,
+        *,
+        documents_on_host: bool | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        import pyopencl
+
+        self._opencl: Any = pyopencl
+        context = opencl_context()
+        has_doubles = "cl_khr_fp64" in context.devices[0].extensions
+        self._on_host = not has_doubles if documents_on_host is None else documents_on_host
+        self._n_jobs = n_jobs
+        self._queue = pyopencl.CommandQueue(context)
+        program = opencl_program("boosting/boosting", *(() if self._on_host else ("WITH_DOUBLES",)))
+        self._kernels = {kernel.function_name: kernel for kernel in program.all_kernels()}
+        self._queries, self._weights = queries, weights
+        self._n_features, self._n_bins, self._stride = n_features, n_bins, bins.shape[1]
+        self._place_search(bins)
+        with kernel_threads(n_jobs):
+            self._documents = DocumentWeights(queries, weights)
+        if not self._on_host:
+            self._place_documents()
+
+    def _buffer(self, array: np.ndarray) -> Any:
+        """A copy of `array` on the device."""
+        flags = self._opencl.mem_flags
+        try:
+            return self._opencl.Buffer(
+                opencl_context(), flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=np.ascontiguousarray(array)
+            )
+        except self._opencl.MemoryError as cause:
+            raise DeviceError(
+                f"the OpenCL device has no room for {array.nbytes} bytes of RankBoost's data. Use device='cpu', or "
+                "train on fewer documents or features."
+            ) from cause
+
+    def _place_search(self, bins: np.ndarray) -> None:
+        table = np.zeros((self._n_features, 256), dtype=np.int32)
+        self._bins = self._buffer(bins)
+        self._pi = self._buffer(np.zeros(self._stride, dtype=np.int32))
+        self._histogram, self._table = self._buffer(table), self._buffer(table)
+        self._largest = self._buffer(np.zeros(self._n_features, dtype=np.int32))
+        self._control_host = np.zeros(9, dtype=np.int32)
+        self._control = self._buffer(self._control_host)
+
+    def _place_documents(self) -> None:
+        queries, weights, documents = self._queries, self._weights, self._documents
+        self._held = {
+            "segment_ptr": self._buffer(queries.segment_ptr.astype(np.int32)),
+            "query_segments": self._buffer(queries.query_segments.astype(np.int32)),
+            "query_weight": self._buffer(queries.query_weight),
+            "up": self._buffer(weights.up),
+            "down": self._buffer(weights.down),
+            "up_exponent": self._buffer(weights.up_exponent),
+            "down_exponent": self._buffer(weights.down_exponent),
+            "share": self._buffer(documents.share),
+        }
+        names = ("step", "up_ratio", "down_ratio", "bridge")
+        self._held |= {name: self._buffer(array) for name, array in zip(names, documents.levels, strict=True)}
+        self._held |= {"below": self._buffer(documents.sums[2]), "above": self._buffer(documents.sums[3])}
+        self._total = self._buffer(np.array([documents.start[1]]))
+        self._lanes = self._buffer(np.zeros(QUERY_LANES))
+        self._control_host[_ROUND] = weights.n_rounds
+        self._control_host[_COMMON] = documents.start[0]
+        self._copy(self._control, self._control_host)
+        self._record = self._buffer(np.zeros((4, _RECORD_ROUNDS), dtype=np.int32))
+        self._record_total = self._buffer(np.zeros(_RECORD_ROUNDS))
+
+    def boost(self, n_rounds: int) -> BoostedRounds:
+        """See `Booster`."""
+        batch = self._boost_on_host if self._on_host else self._boost_on_device
+        rows: list[np.ndarray] = []
+        losses: list[np.ndarray] = []
+        for start in range(0, n_rounds, _RECORD_ROUNDS):
+            chosen, loss = batch(min(_RECORD_ROUNDS, n_rounds - start))
+            rows.append(chosen)
+            losses.append(loss)
+        feature, threshold, r = np.concatenate(rows, axis=1)
+        return BoostedRounds(feature, threshold, r, np.concatenate(losses), bool(self._control_host[_FINISHED]))
+
+    def _boost_on_device(self, n_rounds: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rounds that the host does not wait for: (feature, bin, r) int32 (3, done), and losses."""
+        self._control_host[_RECORDED] = 0
+        self._copy(self._control, self._control_host)
+        places = tuple(self._held[name] for name in ("segment_ptr", "query_segments"))
+        n_items, n_queries = self._queries.n_queries, np.int32(self._queries.n_queries)
+        both = (self._held["up"], self._held["down"])
+        exponents = (self._held["up_exponent"], self._held["down_exponent"])
+        levels = tuple(self._held[name] for name in ("up_ratio", "down_ratio", "bridge", "below", "above", "share"))
+        fixed = (self._held["query_weight"], self._held["step"], np.float64(self._queries.carry), n_queries)
+        for _ in range(n_rounds):
+            self._run("potentials", n_items, *places, n_queries, *both, *levels[3:5], self._total, self._control,
+                      self._pi)  # fmt: skip
+            self._search()
+            bins = (self._bins, np.int32(self._stride))
+            self._run("reweight", n_items, *places, n_queries, *bins, *both, *exponents, self._control)
+            self._run("sum_levels", n_items, *places, *fixed, *both, *exponents, *levels, self._control)
+            self._run("lane_sums", QUERY_LANES, self._held["share"], n_queries, self._control, self._lanes)
+            self._run("fold_lanes", 32, self._control, self._lanes)
+            written = (self._record, self._record_total, np.int32(_RECORD_ROUNDS))
+            self._run("total", 1, self._lanes, self._control, self._total, *written)
+        self._copy(self._control_host, self._control)
+        done = int(self._control_host[_RECORDED])
+        record, total = np.empty((4, _RECORD_ROUNDS), dtype=np.int32), np.empty(_RECORD_ROUNDS)
+        self._copy(record, self._record)
+        self._copy(total, self._record_total)
+        return record[:3, :done], np.ldexp(total[:done], record[3, :done])
+
+    def _boost_on_host(self, n_rounds: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rounds whose O(documents) part the host does."""
+        chosen: list[tuple[int, int, int]] = []
+        losses: list[float] = []
+        column = np.empty(self._stride, dtype=np.uint8)
+        with kernel_threads(self._n_jobs):
+            while len(chosen) < n_rounds and not self._control_host[_FINISHED]:
+                self._copy(self._pi, self._documents.potentials())
+                self._search()
+                self._copy(self._control_host, self._control)
+                if self._control_host[_FINISHED]:
+                    break
+                feature, threshold, r = (int(self._control_host[place]) for place in (_FEATURE, _BIN, _R))
+                self._copy(column, self._bins, src_offset=feature * self._stride)
+                losses.append(self._documents.apply(column[: self._queries.n_docs] > threshold, r))
+                chosen.append((feature, threshold, r))
+                self._control_host[_FINISHED] = abs(r) >= LARGEST_R
+        return np.array(chosen, dtype=np.int32).reshape(-1, 3).T, np.array(losses)
+
+    def _search(self) -> None:
+        """Integral histograms of π and the weak ranker they show to be best."""
+        n_parts = max(1, self._stride // _DOCS_PER_PART)
+        margin = np.int32(tolerance(self._queries.n_docs))
+        self._run("histograms", self._n_features * n_parts * _GROUP_ITEMS, self._bins, self._pi,
+                  np.int32(self._stride), np.int32(n_parts), self._control, self._histogram)  # fmt: skip
+        found = (self._table, self._largest)
+        sizes = (np.int32(self._n_features), np.int32(self._n_bins))
+        self._run("integrate", self._n_features, self._histogram, *sizes, *found, self._control)
+        self._run("choose", 1, *found, *sizes, margin, self._control)
+
+    def _run(self, name: str, n_items: int, *arguments: Any) -> None:
+        """Queue a kernel over `n_items` work-items, rounded up to whole work-groups."""
+        local = min(_GROUP_ITEMS, n_items)
+        self._kernels[name](self._queue, (-(-n_items // local) * local,), (local,), *arguments)
+
+    def _copy(self, target: Any, source: Any, **where: int) -> None:
+        self._opencl.enqueue_copy(self._queue, target, source, **where)

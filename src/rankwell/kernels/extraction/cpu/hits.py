@@ -1,0 +1,169 @@
+"""Hits of given documents from posting lists: each list is walked once, forwards, from candidate to candidate.
+
+Two passes over a segment. The first finds each candidate's posting and notes its frequency and where its positions lie;
+then the cells' places are known, and the second decodes the positions into them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import prange
+
+from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.postings.blocks import (
+    PostingArrays,
+    block_base,
+    block_size,
+    load_value,
+    load_values,
+    seek_block,
+)
+
+CANDIDATES = 16
+
+
+class ListTasks(NamedTuple):
+    """Posting lists to look candidates up in, one a (query, term, stream).
+
+    list_number, query, first_cell : int64 (n_tasks,), first_cell is the cell of the query's candidate 0
+    cell_step : int64 (n_tasks,), cells from one candidate of the query to the next
+    """
+
+    list_number: np.ndarray
+    query: np.ndarray
+    first_cell: np.ndarray
+    cell_step: np.ndarray
+
+
+class Candidates(NamedTuple):
+    """The candidates that lie in one segment, by query, ascending by document.
+
+    query_ptr : int64 (Q + 1,); doc : int32 (n,), numbered in the segment; number : int64 (n,), counted in the query
+    """
+
+    query_ptr: np.ndarray
+    doc: np.ndarray
+    number: np.ndarray
+
+
+class CellSources(NamedTuple):
+    """Where the hits of each cell come from.
+
+    frequency : int32 (cells,), 0 where there is no posting; place : int64 (cells,), the byte in the segment's positions
+    width : uint8 (cells,), the code of the bytes a value
+    """
+
+    frequency: np.ndarray
+    place: np.ndarray
+    width: np.ndarray
+
+
+@kernel(inline="always")
+def _sum_of_frequencies(postings, place, code, start, stop):
+    """The frequencies of postings start:stop of a block, added up."""
+    total = np.int64(stop - start)
+    if code == 0:
+        for j in range(place + start, place + stop):
+            total += postings[j]
+    else:
+        for j in range(start, stop):
+            total += load_value(postings, place, code, j)
+    return total
+
+
+@kernel(inline="always")
+def _first_not_below(postings, place, code, low, high, wanted):
+    """The first place in low:high of an ascending run whose value is `wanted` or more; high - 1 must be one."""
+    high -= 1
+    while low < high:
+        middle = (low + high) >> 1
+        if load_value(postings, place, code, middle) < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel(inline="always")
+def _find_in_list(arrays, position_starts, list_number, docs, numbers, first_cell, cell_step, cells):
+    """One list's task: note where the hits of each candidate lie."""
+    block, stop = arrays.first_block[list_number], arrays.first_block[list_number + 1]
+    current, count, base, reached, before = np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    for i in range(len(docs)):
+        block = seek_block(arrays.last_doc, block, stop, docs[i])
+        if block >= stop:
+            return
+        if block != current:
+            current, reached, before = block, np.int64(0), np.int64(0)
+            count, base = block_size(arrays, list_number, block), block_base(arrays, list_number, block)
+        wanted, widths = docs[i] - base, arrays.widths[block]
+        if wanted < 0:
+            continue
+        place = arrays.data[block]
+        frequencies = place + (count << (widths & 3))
+        found = _first_not_below(arrays.postings, place, widths & 3, reached, count, wanted)
+        before += _sum_of_frequencies(arrays.postings, frequencies, widths >> 2 & 3, reached, found)
+        reached = found
+        if load_value(arrays.postings, place, widths & 3, found) == wanted:
+            cell = first_cell + numbers[i] * cell_step
+            cells.frequency[cell] = load_value(arrays.postings, frequencies, widths >> 2 & 3, found) + 1
+            cells.width[cell] = widths >> 4 & 3
+            cells.place[cell] = position_starts[block] + (before << (widths >> 4 & 3))
+
+
+@kernel
+def _find_task(number, posting_arrays, position_starts, task_arrays, candidate_arrays, cell_arrays):
+    tasks, candidates = ListTasks(*task_arrays), Candidates(*candidate_arrays)
+    query = tasks.query[number]
+    start, stop = candidates.query_ptr[query], candidates.query_ptr[query + 1]
+    _find_in_list(
+        PostingArrays(*posting_arrays),
+        position_starts,
+        tasks.list_number[number],
+        candidates.doc[start:stop],
+        candidates.number[start:stop],
+        tasks.first_cell[number],
+        tasks.cell_step[number],
+        CellSources(*cell_arrays),
+    )
+
+
+@kernel(parallel=True)
+def find_hits(posting_arrays, position_starts, tasks, candidates, cells):
+    """Note where the hits of a segment's candidates lie, one list a task.
+
+    posting_arrays, position_starts : a segment's PostingArrays and ``blocks.positions``
+    tasks, candidates, cells : the arrays of ListTasks, Candidates, CellSources
+    """
+    for number in prange(len(tasks[0])):
+        _find_task(np.int64(number), posting_arrays, position_starts, tasks, candidates, cells)
+
+
+@kernel(inline="always")
+def _decode_cell(positions, frequency, place, width, out):
+    load_values(positions, place, width, 0, frequency, out)
+    for i in range(1, frequency):
+        out[i] += out[i - 1]
+
+
+@kernel
+def _decode_candidate(positions, cell_arrays, start, stop, cell_ptr, out):
+    cells = CellSources(*cell_arrays)
+    for cell in range(start, stop):
+        if cells.frequency[cell] > 0:
+            to = out[cell_ptr[cell] : cell_ptr[cell + 1]]
+            _decode_cell(positions, cells.frequency[cell], cells.place[cell], cells.width[cell], to)
+
+
+@kernel(parallel=True)
+def decode_hits(positions, cells, first_cell, n_cells, cell_ptr, out):
+    """Decode the positions of a segment's candidates to where `cell_ptr` says.
+
+    positions : a segment's ``positions``; cells : the arrays of CellSources
+    first_cell, n_cells : int64 (candidates of the segment,); out : int32 (hits,)
+    """
+    for block in prange((len(first_cell) + CANDIDATES - 1) // CANDIDATES):
+        for i in range(block * CANDIDATES, min((block + 1) * CANDIDATES, len(first_cell))):
+            _decode_candidate(positions, cells, first_cell[i], first_cell[i] + n_cells[i], cell_ptr, out)

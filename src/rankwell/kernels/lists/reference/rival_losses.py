@@ -1,0 +1,60 @@
+"""RankNet, LambdaRank and ListMLE by their definitions, in float64: the loss and its gradient by the scores."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwell.kernels.lists.reference.top_k_loss import log_sum_exp
+
+
+def ranknet_loss(labels: np.ndarray, scores: np.ndarray) -> tuple[float, np.ndarray]:
+    """The mean of log(1 + e^(s_j − s_i)) over pairs with y_i > y_j (Burges et al. 2005)."""
+    loss, gradient, pairs = 0.0, np.zeros(len(scores)), 0
+    for i in range(len(scores)):
+        for j in range(len(scores)):
+            if labels[i] > labels[j]:
+                loss += np.logaddexp(0.0, scores[j] - scores[i])
+                wrong = 0.5 * (1.0 + np.tanh(0.5 * (scores[j] - scores[i])))
+                gradient[i] -= wrong
+                gradient[j] += wrong
+                pairs += 1
+    return loss / max(pairs, 1), gradient / max(pairs, 1)
+
+
+def lambdarank_loss(labels: np.ndarray, scores: np.ndarray) -> tuple[float, np.ndarray]:
+    """RankNet's pairs, each times |ΔNDCG| of exchanging the two documents (Burges et al. 2006).
+
+    Gain 2^y − 1 (of labels less their minimum, at most 31), discount 1/log2(1 + rank); ranks by score, equal scores in
+    the order of the documents. The gradient takes the ranks as given.
+    """
+    n = len(scores)
+    gains = 2.0 ** np.minimum(labels - labels.min(), 31.0) - 1.0
+    discounts = 1.0 / np.log2(np.arange(2, n + 2))
+    ideal = (np.sort(gains)[::-1] * discounts).sum()
+    rank = np.empty(n, dtype=int)
+    rank[np.argsort(-scores, kind="stable")] = np.arange(n)
+    loss, gradient = 0.0, np.zeros(n)
+    if ideal == 0.0:
+        return loss, gradient
+    for i in range(n):
+        for j in range(n):
+            if labels[i] > labels[j]:
+                change = abs((gains[i] - gains[j]) * (discounts[rank[i]] - discounts[rank[j]])) / ideal
+                loss += change * np.logaddexp(0.0, scores[j] - scores[i])
+                wrong = change * 0.5 * (1.0 + np.tanh(0.5 * (scores[j] - scores[i])))
+                gradient[i] -= wrong
+                gradient[j] += wrong
+    return loss, gradient
+
+
+def listmle_loss(labels: np.ndarray, scores: np.ndarray) -> tuple[float, np.ndarray]:
+    """−log P(s, π_y)/n, π_y the documents by label, equal labels in their order (Xia et al. 2008)."""
+    order = np.argsort(-labels, kind="stable")
+    loss, gradient = 0.0, np.zeros(len(scores))
+    for place, chosen in enumerate(order):
+        remaining = order[place:]
+        log_sum = log_sum_exp(scores[remaining])
+        loss += log_sum - scores[chosen]
+        gradient[remaining] += np.exp(scores[remaining] - log_sum)
+        gradient[chosen] -= 1.0
+    return loss / max(len(order), 1), gradient / max(len(order), 1)

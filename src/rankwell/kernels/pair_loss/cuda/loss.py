@@ -1,0 +1,324 @@
+"""RankSVM's pair loss on a CUDA device: X, vectors and support pairs stay there; the host sees scalars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwell.kernels.cuda.module import cuda_module
+from rankwell.kernels.pair_loss.contract import PairData
+from rankwell.kernels.pair_loss.cuda.features import DenseFeatures, device_features, share_queries
+from rankwell.kernels.pair_loss.method import SumCosts, choose_method
+
+# Scans over a query, as the kernels make them: one for every 5 levels, or one for every bit of a level.
+SUM_COSTS = SumCosts(few_levels=5, few=1.0, fixed=0.0, per_level=0.2, tree_fixed=0.0, tree_per_bit=1.0)
+
+_THREADS = 256
+# Warps of the fused product's pipeline: 16 in all leave a thread 128 registers.
+_FILL_WARPS, _MULTIPLY_WARPS, _SUM_WARPS, _ADD_WARPS = 2, 4, 5, 5
+_CHUNK_BYTES = 4608
+_LEVELS_PER_PASS = 5
+_WIDEST_FUSED = 768
+# Shared memory that kernels have beside what is asked for at launch.
+_STATIC_BYTES = 3072
+# The fused product multiplies in float32, where rows times factors of larger values could overflow.
+_LARGEST_FUSED = 1e12
+_NULL = np.uint64(0)
+
+
+class CudaPairLoss:
+    """See `rankwell.kernels.pair_loss.contract.PairLoss`.
+
+    Parameters
+    ----------
+    fused : bool
+        False takes the Hessian-vector product in three launches, which read X twice: for comparison.
+    """
+
+    def __init__(self, data: PairData, *, method: str = "auto", fused: bool = True) -> None:
+        import cupy
+
+        self._cupy = cupy
+        self.n_features = int(data.features.shape[1])
+        self._features = device_features(data.features)
+        sizes = np.diff(data.query_ptr)
+        self.method = choose_method(method, sizes, data.n_levels, SUM_COSTS)
+        self._scale = cupy.ones(self.n_features) if data.column_scale is None else cupy.asarray(data.column_scale)
+        self._twice_scale = 2.0 * self._scale
+        self._queries = _Queries(data, self.method, cupy)
+        self._support, self._support_at_trial = (_Support(data, self._queries, cupy) for _ in range(2))
+        self._order = cupy.zeros(len(data.levels), dtype=np.int32)
+        self._products, self._factors = cupy.empty(len(data.levels)), cupy.empty(len(data.levels))
+        self._losses = cupy.empty(len(sizes))
+        self._fused = None
+        if fused and isinstance(self._features, DenseFeatures) and _can_fuse(self._features, cupy):
+            self._fused = _FusedProduct(self._features, self._queries, self._scale, cupy)
+
+    def to_device(self, vector: np.ndarray) -> Any:
+        return self._cupy.asarray(vector, dtype=np.float64)
+
+    def to_host(self, vector: Any) -> np.ndarray:
+        return np.asarray(self._cupy.asnumpy(vector))
+
+    def loss_and_gradient(self, w: Any) -> tuple[float, Any]:
+        queries, support = self._queries, self._support_at_trial
+        self._features.products(self._padded(w * self._scale), self._products)
+        queries.sort(self._products, self._order)
+        queries.find_support(self._products, self._order, support, self._factors, self._losses)
+        gradient = self._unpadded(self._features.sum_rows(self._factors))
+        return float(self._losses.sum()), self._twice_scale * gradient
+
+    def accept(self) -> None:
+        self._support, self._support_at_trial = self._support_at_trial, self._support
+
+    def hessian_vector(self, v: Any) -> Any:
+        if self._fused is not None:
+            return self._fused.multiply(v, self._support)
+        self._features.products(self._padded(v * self._scale), self._products)
+        self._queries.subtract_partners(self._products, self._support)
+        return self._twice_scale * self._unpadded(self._features.sum_rows(self._products))
+
+    def curvature(self) -> Any:
+        queries = self._queries
+        queries.curvature_factors(self._support, self._factors)
+        squares = self._features.sum_squares(self._factors, queries.query_ptr, queries.host_query_ptr)
+        # Rounding may leave a constant feature just below 0.
+        return self._twice_scale * self._scale * self._cupy.maximum(self._unpadded(squares), 0.0)
+
+    def _padded(self, vector: Any) -> Any:
+        if self._features.width == self.n_features:
+            return vector
+        padded = self._cupy.zeros(self._features.width)
+        padded[: self.n_features] = vector
+        return padded
+
+    def _unpadded(self, vector: Any) -> Any:
+        return vector[: self.n_features]
+
+
+@dataclass
+class _Support:
+    """The support pairs at one w, by place in ascending order of score: see `pair_loss.cu`."""
+
+    places: Any
+    degree: Any
+    ranks: Any
+
+    def __init__(self, data: PairData, queries: _Queries, cupy: Any) -> None:
+        n_docs = len(data.levels)
+        # Zeros, because queries without pairs are never filled in.
+        self.places = cupy.zeros((n_docs, 4), dtype=np.int32)
+        self.degree = cupy.zeros(n_docs)
+        self.ranks = cupy.empty(queries.n_ranks, dtype=np.int32)
+
+    def arrays(self) -> tuple[Any, ...]:
+        return self.places, self.degree, self.ranks
+
+
+class _Queries:
+    """What does not change during training, and the kernels that work on queries without reading X."""
+
+    def __init__(self, data: PairData, method: str, cupy: Any) -> None:
+        sizes = np.diff(data.query_ptr)
+        self.method = 0 if method == "direct" else 1
+        self.n_queries = len(sizes)
+        self.host_query_ptr = data.query_ptr
+        self.host_n_levels = data.n_levels
+        self.query_ptr = cupy.asarray(data.query_ptr)
+        self.levels, self.n_levels = cupy.asarray(data.levels), cupy.asarray(data.n_levels)
+        self.host_query_weights = np.ones(len(sizes)) if data.query_weights is None else data.query_weights
+        self.query_weights = cupy.asarray(self.host_query_weights)
+        self.document_weights = _NULL if data.document_weights is None else cupy.asarray(data.document_weights)
+        # Queries of up to `capacity` documents have their workspace in shared memory, longer ones in `scratch`.
+        self.capacity = min(int(sizes.max(initial=1)), 512 if self.method == 0 else 1024)
+        needed = np.where(sizes > self.capacity, workspace_doubles(sizes), 0)
+        offsets = np.concatenate(([0], np.cumsum(needed)))
+        self.host_scratch_ptr = np.where(needed > 0, offsets[:-1], -1).astype(np.int64)
+        self.scratch_ptr = cupy.asarray(self.host_scratch_ptr)
+        self.scratch = cupy.empty(max(int(offsets[-1]), 1))
+        bits = np.ceil(np.log2(np.maximum(data.n_levels, 1))).astype(np.int64)
+        rank_offsets = np.concatenate(([0], np.cumsum(bits * (sizes + 1)))) * self.method
+        self.n_ranks = int(rank_offsets[-1])
+        self.host_rank_ptr = rank_offsets[:-1].astype(np.int64)
+        self.rank_ptr = cupy.asarray(self.host_rank_ptr)
+        self._module = cuda_module("pair_loss/pair_loss", f"METHOD={self.method}")
+        processors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
+        self._grid = (max(1, min(self.n_queries, 16 * processors)),)
+
+    def sort(self, products: Any, order: Any) -> None:
+        """order: the rows of every query in ascending order of their products."""
+        cuda_module("pair_loss/sort").get_function("sort_queries")(
+            self._grid,
+            (_THREADS,),
+            (
+                products,
+                self.query_ptr,
+                self.n_levels,
+                self.scratch_ptr,
+                np.int32(self.n_queries),
+                self.scratch,
+                order,
+            ),
+        )
+
+    def find_support(self, products: Any, order: Any, support: _Support, residuals: Any, losses: Any) -> None:
+        self._launch(
+            "find_support",
+            products,
+            order,
+            self.levels,
+            self.query_ptr,
+            self.n_levels,
+            self.query_weights,
+            self.document_weights,
+            self.scratch_ptr,
+            self.rank_ptr,
+            np.int32(self.n_queries),
+            *support.arrays(),
+            residuals,
+            losses,
+            self.scratch,
+        )
+
+    def subtract_partners(self, products: Any, support: _Support) -> None:
+        self._launch(
+            "subtract_partners",
+            products,
+            *support.arrays(),
+            self.query_ptr,
+            self.n_levels,
+            self.query_weights,
+            self.document_weights,
+            self.scratch_ptr,
+            self.rank_ptr,
+            np.int32(self.n_queries),
+            self.scratch,
+        )
+
+    def curvature_factors(self, support: _Support, factors: Any) -> None:
+        cuda_module("pair_loss/rows").get_function("curvature_factors")(
+            self._grid,
+            (_THREADS,),
+            (
+                support.places,
+                support.degree,
+                self.query_ptr,
+                self.n_levels,
+                self.query_weights,
+                self.document_weights,
+                np.int32(self.n_queries),
+                factors,
+            ),
+        )
+
+    def _launch(self, name: str, *arguments: Any) -> None:
+        kernel = self._module.get_function(name)
+        kernel.max_dynamic_shared_size_bytes = shared = 8 * int(workspace_doubles(self.capacity))
+        kernel(self._grid, (_THREADS,), arguments, shared_mem=shared)
+
+
+class _FusedProduct:
+    """The Hessian-vector product in one launch that reads X once: one block a processor, rows in a ring of chunks."""
+
+    def __init__(self, features: DenseFeatures, queries: _Queries, scale: Any, cupy: Any) -> None:
+        self._features, self._queries, self._scale, self._empty_like = features, queries, scale, cupy.empty_like
+        self._centre = (features.sum_rows(cupy.ones(features.n_docs)) / features.n_docs).astype(np.float32)
+        attributes = cupy.cuda.Device().attributes
+        n_blocks = int(attributes["MultiProcessorCount"])
+        rows_per_chunk = max(1, _CHUNK_BYTES // (4 * features.width))
+        module = cuda_module(
+            "pair_loss/pair_loss",
+            f"METHOD={queries.method}",
+            f"COLUMN_GROUPS={features.n_groups}",
+            f"ROWS_PER_CHUNK={rows_per_chunk}",
+            f"FILL_WARPS={_FILL_WARPS}",
+            f"MULTIPLY_WARPS={_MULTIPLY_WARPS}",
+            f"SUM_WARPS={_SUM_WARPS}",
+            f"ADD_WARPS={_ADD_WARPS}",
+        )
+        self._kernel = module.get_function("hessian_vector")
+        most = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC_BYTES
+        self._n_slots, self._n_factors, self._shared = _divide_memory(features, queries, rows_per_chunk, most)
+        self._kernel.max_dynamic_shared_size_bytes = self._shared
+        records = _describe_queries(queries)[queries.host_n_levels > 1]
+        block_ptr = share_queries(np.concatenate(([0], np.cumsum(records["n"]))), n_blocks)
+        self._records, self._block_ptr = cupy.asarray(records.view(np.int64)), cupy.asarray(block_ptr)
+        self._partial, self._n_finished = cupy.empty((n_blocks, features.width)), cupy.zeros(1, dtype=np.uint32)
+
+    def multiply(self, v: Any, support: _Support) -> Any:
+        """2·scale·Xᵀ AᵀA X·(scale·v), cupy float64 (n_features,)."""
+        product = self._empty_like(v)
+        self._kernel(
+            (len(self._partial),),
+            (32 * (_FILL_WARPS + _MULTIPLY_WARPS + _SUM_WARPS + _ADD_WARPS),),
+            (
+                self._features.rows,
+                self._centre,
+                self._scale,
+                v,
+                np.int32(len(v)),
+                *support.arrays(),
+                self._queries.document_weights,
+                self._records,
+                self._block_ptr,
+                np.int32(self._n_slots),
+                np.int32(self._n_factors),
+                self._queries.scratch,
+                self._partial,
+                self._n_finished,
+                product,
+            ),
+            shared_mem=self._shared,
+        )
+        return product
+
+
+def _can_fuse(features: DenseFeatures, cupy: Any) -> bool:
+    """Bulk copies need compute capability 9.0, and wider rows' sums would not fit into the registers of a warp."""
+    if features.width > _WIDEST_FUSED or int(cupy.cuda.Device().compute_capability) < 90 or not features.n_docs:
+        return False
+    return max(float(features.rows.max()), -float(features.rows.min())) <= _LARGEST_FUSED
+
+
+def _describe_queries(queries: _Queries) -> np.ndarray:
+    """`Query` of `pair_loss.cu` for every query."""
+    fields = ("start", "i8"), ("scratch", "i8"), ("ranks", "i8"), ("weight", "f8"), ("n", "i4"), ("n_levels", "i4")
+    records = np.zeros(queries.n_queries, dtype=list(fields))
+    records["start"] = queries.host_query_ptr[:-1]
+    records["scratch"] = queries.host_scratch_ptr
+    records["ranks"] = queries.host_rank_ptr
+    records["weight"] = queries.host_query_weights
+    records["n"] = np.diff(queries.host_query_ptr)
+    records["n_levels"] = queries.host_n_levels
+    return records
+
+
+def _divide_memory(features: DenseFeatures, queries: _Queries, rows_per_chunk: int, most: int) -> tuple[int, int, int]:
+    """Slots of the ring, rows whose factors have a place, and bytes in all: shared memory of `hessian_vector`.
+
+    Factors of a query are needed until it is added, while the ring fills with rows behind it. So there is room for a
+    query of `capacity` documents, and for as many rows again as are in the ring or in a longer query that passes
+    through it.
+    """
+    capacity = queries.capacity
+    workspace = 8 * capacity + 2
+    if queries.method == 0:
+        passes = -(-int(queries.host_n_levels.max(initial=1)) // _LEVELS_PER_PASS)
+        workspace = 5 * (capacity + 1) + (2 * capacity if passes > 1 else 0)
+    # The workspace, barriers of queries, and two numbers for alignment.
+    own = 8 * (workspace + 4 * _MULTIPLY_WARPS + 2)
+    # A slot: rows of X, barriers of the chunk and of a query.
+    slot = rows_per_chunk * 4 * features.width + 4 * 8
+    n_slots = min((most - own - 8 * capacity) // slot, (most - own - 4 * capacity) // (slot + 4 * rows_per_chunk))
+    n_slots = max(_MULTIPLY_WARPS, _ADD_WARPS, n_slots)
+    n_factors = -(-(capacity + max(capacity, n_slots * rows_per_chunk)) // 4) * 4
+    # At the end the ring's memory takes the totals of the warps that add, and parts of the sum over blocks.
+    at_end = 8 * max(features.width * _ADD_WARPS, 1024)
+    return n_slots, n_factors, max(n_slots * slot, at_end) + 4 * n_factors + own
+
+
+def workspace_doubles(n_docs: Any) -> Any:
+    """The size of a query's workspace, an even number: see `workspace_at` in `pair_loss.cu`."""
+    return 9 * n_docs + 6 + (n_docs & 1)

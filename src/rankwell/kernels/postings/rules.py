@@ -1,0 +1,35 @@
+"""What a segment's inverted index consists of: the arrays, their types, and how many lists a term has.
+
+`kernels/postings/reference.py` defines what the arrays hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# A list is cut into blocks of so many postings; the last one is shorter.
+BLOCK = 128
+
+POSTING_ARRAYS: Mapping[str, str] = {
+    "terms.text": "<u1",
+    "terms.offsets": "<i8",
+    "lists.first_block": "<i8",
+    "lists.doc_freq": "<i4",
+    "lists.occurrences": "<i8",
+    "blocks.last_doc": "<i4",
+    "blocks.data": "<i8",
+    "blocks.positions": "<i8",
+    "blocks.widths": "<u1",
+    "blocks.first_impact": "<i8",
+    "impacts.frequency": "<i4",
+    "impacts.length": "<i4",
+    "postings": "<u1",
+    "positions": "<u1",
+    "documents.lengths": "<i4",
+    "documents.distinct": "<i4",
+}
+
+
+def lists_per_term(n_streams: int) -> int:
+    """Posting lists of a term: one a stream, and one for the whole document where that is not the same."""
+    return 1 if n_streams == 1 else n_streams + 1

@@ -1,0 +1,172 @@
+"""The posting lists of a query on their way through a segment, a window of documents at a time.
+
+A query reads `n_terms` times `n_columns` lists; list i = term · n_columns + column. Its row of `lists` (int64) says
+where it is, and the block last decoded is kept: documents (uint32) and parts (float64), from element 128·i on.
+
+Here and in `selection`, functions take plain arrays, not tuples of them: taking an array out of a tuple counts a
+reference, which costs more than the arithmetic around it. Of the segment these are `last_doc`, `data`, `widths` and
+`postings` (see `PostingArrays`), of the model `norms` and `bounds` (see `ScoringArrays`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.postings.blocks import find_value, load_value, seek_block
+from rankwell.kernels.postings.rules import BLOCK
+from rankwell.kernels.selection.parts import block_parts, posting_part
+
+WINDOW = 4096
+CHUNK = 64  # documents of a window that are looked at, or not, together
+_CHUNK_BITS = np.uint64(6)
+# A list whose blocks span more documents than this on average is bounded by its postings in a window, not its blocks.
+SPARSE = 2048
+
+# The numbers of a list: its first block and the one after its last, its postings, the first block that reaches into the
+# window, whether it is sparse, the block that lies decoded (-1: none), how many postings that has, and (sparse lists)
+# which of them is the first not before the window.
+FIRST, STOP, POSTINGS, CURSOR, IS_SPARSE, DECODED, SIZE, PLACE = range(8)
+FIELDS = 8
+
+
+@kernel
+def open_lists(numbers, first_block, doc_freq, n_docs):
+    """The numbers of lists that stand at their beginning: int64 (n, FIELDS); numbers : int64 (n,), -1 for none."""
+    lists = np.zeros((len(numbers), FIELDS), np.int64)
+    for i in range(len(numbers)):
+        lists[i, DECODED] = -1
+        if numbers[i] >= 0:
+            first, stop = first_block[numbers[i]], first_block[numbers[i] + 1]
+            lists[i, FIRST], lists[i, CURSOR], lists[i, STOP] = first, first, stop
+            lists[i, POSTINGS] = doc_freq[numbers[i]]
+            lists[i, IS_SPARSE] = n_docs > SPARSE * (stop - first)
+    return lists
+
+
+@kernel(inline="always")
+def base_of(last_doc, lists, i, block):
+    """The first document that may be in a block."""
+    return np.int64(0) if block == lists[i, FIRST] else np.int64(last_doc[block - 1]) + 1
+
+
+@kernel(inline="always")
+def size_of(lists, i, block):
+    """How many postings a block has."""
+    return min(BLOCK, lists[i, POSTINGS] - BLOCK * (block - lists[i, FIRST]))
+
+
+@kernel(for_any_constant=True)
+def decode(last_doc, data, widths, postings, norms, column, fielded, lists, documents, parts, frequencies, i, block):
+    """See that `block` lies decoded for list i."""
+    if lists[i, DECODED] != block:
+        lists[i, DECODED], lists[i, SIZE], lists[i, PLACE] = block, size_of(lists, i, block), 0
+        block_parts(
+            postings, data[block], widths[block], base_of(last_doc, lists, i, block), lists[i, SIZE], norms, column,
+            fielded, documents, frequencies, parts, i * BLOCK,
+        )  # fmt: skip
+
+
+@kernel(inline="always")
+def bound_in_window(
+    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies, i, start,
+    stop,
+):  # fmt: skip
+    """Move list i's cursor to the window of documents [start, stop); returns its largest part there at most."""
+    block, end = lists[i, CURSOR], lists[i, STOP]
+    while block < end and last_doc[block] < start:
+        block += 1
+    lists[i, CURSOR] = block
+    if block == end or base_of(last_doc, lists, i, block) >= stop:
+        return 0.0
+    bound = 0.0
+    if lists[i, IS_SPARSE]:
+        decode(last_doc, data, widths, postings, norms, column, fielded, lists, documents, parts, frequencies, i, block)
+        bound = _bound_of_postings(lists, documents, parts, i, start, stop)
+        if last_doc[block] >= stop - 1:
+            return bound
+        block += 1
+    while block < end:
+        bound = max(bound, bounds[block])
+        if last_doc[block] >= stop - 1:
+            break
+        block += 1
+    return bound
+
+
+@kernel(inline="always")
+def _bound_of_postings(lists, documents, parts, i, start, stop):
+    """The largest part of the decoded block's postings in the window."""
+    j, end = i * BLOCK + lists[i, PLACE], i * BLOCK + lists[i, SIZE]
+    while j < end and documents[j] < start:
+        j += 1
+    lists[i, PLACE] = j - i * BLOCK
+    bound = 0.0
+    while j < end and documents[j] < stop:
+        bound = max(bound, parts[j])
+        j += 1
+    return bound
+
+
+@kernel(inline="always")
+def add_list(
+    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies, i, start,
+    stop, factor, least, totals, touched,
+):  # fmt: skip
+    """totals[d − start] += factor · part for every posting in the window, except in blocks whose largest part is
+    `least` or less; touched[chunk] = 1 for each chunk of documents that was added to.
+    """
+    block, end, first = lists[i, CURSOR], lists[i, STOP], np.uint32(start)
+    base = base_of(last_doc, lists, i, block)
+    while block < end and base < stop:
+        last = np.int64(last_doc[block])
+        if bounds[block] > least:
+            decode(
+                last_doc, data, widths, postings, norms, column, fielded, lists, documents, parts, frequencies, i, block
+            )
+            # Unsigned, as the documents are: no test for counting from the end.
+            low, high = np.uint64(i * BLOCK), np.uint64(i * BLOCK + lists[i, SIZE])
+            if base >= start and last < stop:
+                for j in range(low, high):
+                    place = documents[j] - first
+                    totals[place] += factor * parts[j]
+                    touched[place >> _CHUNK_BITS] = 1
+            else:
+                if lists[i, IS_SPARSE]:
+                    low += np.uint64(lists[i, PLACE])
+                for j in range(low, high):
+                    place = documents[j] - first  # far above the window's size for a document before it
+                    if place < np.uint64(stop - start):
+                        totals[place] += factor * parts[j]
+                        touched[place >> _CHUNK_BITS] = 1
+                    elif documents[j] >= stop:
+                        break
+        base = last + 1
+        block += 1
+
+
+@kernel(error_model="numpy", inline="always")
+def look_up_list(
+    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, i, candidates, n, factor, reached, least,
+    shares,
+):  # fmt: skip
+    """shares[c] += factor · part for each candidate that list i has, unless reached[c] + factor · bound is `least` or
+    less, with the bound of the block where it would be.
+
+    candidates : int32, ascending, n of them
+    """
+    block, c = lists[i, CURSOR], 0
+    while c < n:
+        block = seek_block(last_doc, block, lists[i, STOP], candidates[c])
+        if block == lists[i, STOP]:
+            return
+        base, size, last = base_of(last_doc, lists, i, block), size_of(lists, i, block), last_doc[block]
+        most, code, place = factor * bounds[block], widths[block] & 3, data[block]
+        while c < n and candidates[c] <= last:
+            doc = np.int64(candidates[c])
+            if doc >= base and reached[c] + most > least:
+                j = find_value(postings, place, code, doc - base, size)
+                # Whether it is there cannot be foretold, so nothing branches on it.
+                frequency = load_value(postings, place + (size << code), widths[block] >> 2 & 3, min(j, size - 1)) + 1
+                shares[c] += np.float64(j < size) * (factor * posting_part(frequency, norms[column, doc], fielded))
+            c += 1

@@ -1,0 +1,352 @@
+"""The best k documents of a segment, a window of documents at a time.
+
+Vocabulary. A *term* reads one list (BM25) or one list a stream (BM25F). Terms come by falling weight, and every score
+is the sum of its terms' shares in that order, so that a document's score is the same to the last bit however it was
+found. The *threshold* is the k-th best score so far: a document must beat it, because it comes later than its equals.
+
+In each window of documents the lists' bounds say what a document can reach at most. A window below the threshold is
+skipped. Otherwise the last terms whose bounds together stay below the threshold are *optional* (MaxScore): the other
+terms alone make candidates, summed in a dense array, and optional terms are looked up for the candidates that can
+still make it. Where terms are required, candidates are the documents of the rarest of them instead.
+
+A bound that was summed in the same order as a score is exact. One that was not is compared with a threshold lowered by
+`SLACK`, which is more than the rounding of 1,024 additions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.postings.blocks import load_block
+from rankwell.kernels.postings.rules import BLOCK
+from rankwell.kernels.selection.best import offer
+from rankwell.kernels.selection.lanes import LANES, lanes_above, lowest_bit
+from rankwell.kernels.selection.lists import (
+    CHUNK,
+    CURSOR,
+    DECODED,
+    SIZE,
+    STOP,
+    WINDOW,
+    add_list,
+    base_of,
+    bound_in_window,
+    decode,
+    look_up_list,
+    open_lists,
+    size_of,
+)
+from rankwell.kernels.selection.parts import MARGIN, saturated
+
+SLACK = 1.0 - 1e-12
+DRIFT = 7
+
+
+class QueryArrays(NamedTuple):
+    """A query as its terms, by falling weight.
+
+    numbers : int64 (n_terms · n_columns,), lists in the segment, -1 where it has none
+    weights : float64 (n_terms,), query frequency · idf · (k1 + 1)
+    required : uint8 (n_terms,), 1 where a document must have the term
+    column_weights : float64 (n_columns,) for BM25F, (0,) for BM25
+    allowed : uint8 (n_docs,), 0 where a document may not be found; (0,) where all may be
+    """
+
+    numbers: np.ndarray
+    weights: np.ndarray
+    required: np.ndarray
+    column_weights: np.ndarray
+    allowed: np.ndarray
+
+
+# What `_open_window` makes, one a document of the window unless said otherwise: totals and a term's sum over streams
+# (float64, all zero between uses), which chunks of each are not (uint8, one a chunk), candidates (int32), what each has
+# reached and what a term adds (float64).
+@kernel
+def _open_window(n_docs, fielded):
+    width = max(min(WINDOW, -(-n_docs // CHUNK) * CHUNK), BLOCK)
+    return (
+        np.zeros(width),
+        np.zeros(width if fielded else 0),
+        np.zeros(width // CHUNK, np.uint8),
+        np.zeros(width // CHUNK, np.uint8),
+        np.empty(width, np.int32),
+        np.empty(width),
+        np.empty(width),
+    )
+
+
+@kernel(error_model="numpy", inline="always")
+def _bound_terms(
+    last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, documents, parts,
+    frequencies, start, stop, most,
+):  # fmt: skip
+    """most[t] = what term t adds in the window at most; returns what a document can reach, -1 if none can qualify."""
+    n_columns, fielded, total = len(norms), len(column_weights) > 0, 0.0
+    for term in range(len(weights)):
+        x = 0.0
+        for column in range(n_columns):
+            part = bound_in_window(
+                last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies,
+                term * n_columns + column, start, stop,
+            )  # fmt: skip
+            x += column_weights[column] * part if fielded else part
+        if x == 0.0 and required[term]:
+            return -1.0
+        if fielded and x > 0.0:
+            x = saturated(x, k1) * MARGIN
+        most[term] = weights[term] * x
+        total += most[term]
+    return total
+
+
+@kernel(inline="always")
+def _essential_terms(most, threshold, prune, rest):
+    """How many terms make candidates; the others together stay below the threshold. rest[t] = all bounds from t on."""
+    n_terms = len(most)
+    essential = n_terms
+    rest[n_terms] = 0.0
+    for term in range(n_terms - 1, -1, -1):
+        rest[term] = rest[term + 1] + most[term]
+        if prune and essential == term + 1 and rest[term] <= threshold * SLACK:
+            essential = term
+    return essential
+
+
+@kernel(inline="always")
+def _scan_list(
+    last_doc, data, widths, postings, norms, bounds, weight, allowed, lists, documents, parts, frequencies, term, start,
+    stop, cut, candidates, reached, shares,
+):  # fmt: skip
+    """Candidates from the only term that makes any: its postings above `cut`; returns how many."""
+    n, row = 0, term * BLOCK
+    anyone, least = len(allowed) == 0, max(cut, 0.0)
+    block, end = lists[term, CURSOR], lists[term, STOP]
+    base = base_of(last_doc, lists, term, block)
+    while block < end and base < stop:
+        if weight * bounds[block] > cut:
+            decode(last_doc, data, widths, postings, norms, 0, False, lists, documents, parts, frequencies, term, block)
+            for j in range(BLOCK):
+                shares[j] = weight * parts[row + j] if j < lists[term, SIZE] else 0.0
+            for low in range(0, BLOCK, LANES):
+                above = lanes_above(shares, low, least)
+                while above:
+                    j = low + lowest_bit(above)
+                    above &= above - np.uint64(1)
+                    doc = np.int64(documents[row + j])
+                    if start <= doc and doc < stop and (anyone or allowed[doc]):
+                        candidates[n], reached[n] = doc, shares[j]
+                        n += 1
+        base = np.int64(last_doc[block]) + 1
+        block += 1
+    return n
+
+
+@kernel(error_model="numpy", inline="always")
+def _saturate(weight, k1, stream_totals, stream_touched, totals, touched):
+    """Add BM25F's share of a term to the totals, from its sum over streams, which is cleared."""
+    for chunk in range(len(touched)):
+        if stream_touched[chunk]:
+            stream_touched[chunk], touched[chunk] = 0, 1
+            for i in range(np.uint64(chunk * CHUNK), np.uint64((chunk + 1) * CHUNK)):
+                if stream_totals[i] > 0.0:
+                    totals[i] += weight * saturated(stream_totals[i], k1)
+                    stream_totals[i] = 0.0
+
+
+@kernel(inline="always")
+def _gather_candidates(totals, touched, allowed, start, cut, candidates, reached):
+    """Candidates from the totals: those above `cut`; clears the totals, returns how many."""
+    n, anyone, least = 0, len(allowed) == 0, max(cut, 0.0)
+    for chunk in range(len(touched)):
+        if touched[chunk]:
+            touched[chunk] = 0
+            low = chunk * CHUNK
+            above = lanes_above(totals, low, least)
+            while above:
+                place = low + lowest_bit(above)
+                above &= above - np.uint64(1)
+                if anyone or allowed[start + place]:
+                    candidates[n], reached[n] = start + place, totals[place]
+                    n += 1
+            for i in range(np.uint64(low), np.uint64(low + CHUNK)):
+                totals[i] = 0.0
+    return n
+
+
+@kernel(inline="always")
+def _take_driver(last_doc, data, widths, postings, driver, documents, allowed, start, stop, candidates, reached):
+    """Candidates from a required term's list: its documents in the window; returns how many.
+
+    driver : int64 (1, FIELDS), the numbers of that list
+    """
+    n, block, anyone = 0, driver[0, CURSOR], len(allowed) == 0
+    while block < driver[0, STOP] and last_doc[block] < start:
+        block += 1
+    driver[0, CURSOR] = block
+    while block < driver[0, STOP] and base_of(last_doc, driver, 0, block) < stop:
+        size = size_of(driver, 0, block)
+        if driver[0, DECODED] != block:
+            driver[0, DECODED] = block
+            load_block(
+                postings, data[block], widths[block] & 3, base_of(last_doc, driver, 0, block), size, documents, 0
+            )
+        for j in range(size):
+            doc = np.int64(documents[j])
+            if start <= doc and doc < stop and (anyone or allowed[doc]):
+                candidates[n], reached[n] = doc, 0.0
+                n += 1
+        block += 1
+    return n
+
+
+@kernel(error_model="numpy", inline="always")
+def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, reached):
+    """Add a term's shares to the candidates and drop those that stay at `least` or below; returns how many are left."""
+    kept = 0
+    for c in range(n):
+        total = reached[c]
+        if shares[c] > 0.0:
+            total += weight * saturated(shares[c], k1) if fielded else shares[c]
+        elif must:
+            continue
+        if total > least:
+            candidates[kept], reached[kept] = candidates[c], total
+            kept += 1
+    return kept
+
+
+@kernel(error_model="numpy", inline="always")
+def _add_terms(
+    last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists, documents,
+    parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
+    stream_touched, candidates, reached,
+):  # fmt: skip
+    """Candidates from the sums of the first `essential` terms; returns how many."""
+    n_columns, fielded = len(norms), len(column_weights) > 0
+    for i in range(essential * n_columns):
+        term, column = i // n_columns, i % n_columns
+        factor, least = weights[term], -1.0
+        if fielded:
+            factor = column_weights[column]
+        elif prune:
+            least = (threshold * SLACK - (total - most[term])) / weights[term]
+        if most[term] > 0.0:
+            add_list(
+                last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies,
+                i, start, stop, factor, least,
+                stream_totals if fielded else totals, stream_touched if fielded else touched,
+            )  # fmt: skip
+        if fielded and column == n_columns - 1:
+            _saturate(weights[term], k1, stream_totals, stream_touched, totals, touched)
+    return _gather_candidates(totals, touched, allowed, start, cut, candidates, reached)
+
+
+@kernel(error_model="numpy", inline="always")
+def _find_candidates(
+    last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists, documents,
+    parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
+    stream_touched, candidates, reached, shares,
+):  # fmt: skip
+    """Candidates from the first `essential` terms; returns how many. One list alone needs no sums."""
+    present, only = 0, 0
+    for term in range(essential):
+        if most[term] > 0.0:
+            present, only = present + 1, term
+    if present == 1 and len(column_weights) == 0:
+        n = _scan_list(
+            last_doc, data, widths, postings, norms, bounds, weights[only], allowed, lists, documents, parts,
+            frequencies, only, start, stop, cut, candidates, reached, shares,
+        )  # fmt: skip
+    else:
+        n = _add_terms(
+            last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists,
+            documents, parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals,
+            touched, stream_touched, candidates, reached,
+        )  # fmt: skip
+    return n
+
+
+@kernel(error_model="numpy", inline="always")
+def _look_up_terms(
+    last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, most, rest,
+    essential, threshold, candidates, reached, shares, n,
+):  # fmt: skip
+    """Add the terms from `essential` on to the candidates; returns how many of them can still beat the threshold."""
+    n_columns, fielded = len(norms), len(column_weights) > 0
+    for term in range(essential, len(weights)):
+        if n == 0 or most[term] == 0.0:
+            continue
+        for c in range(n):
+            shares[c] = 0.0
+        least = threshold * SLACK - rest[term + 1]
+        for column in range(n_columns):
+            look_up_list(
+                last_doc, data, widths, postings, norms, bounds, column, fielded, lists, term * n_columns + column,
+                candidates, n, column_weights[column] if fielded else weights[term], reached,
+                -1.0 if fielded or required[term] else least, shares,
+            )  # fmt: skip
+        n = _keep_candidates(shares, required[term], fielded, weights[term], k1, least, n, candidates, reached)
+    return n
+
+
+@kernel(error_model="numpy")
+def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best, size, threshold, doc_base):
+    """Offer the documents of one of each `step` windows of a segment to `best`, in ascending order.
+
+    arrays : PostingArrays; scoring : ScoringArrays; query : QueryArrays; best : BestArrays with `size` documents so far
+    k1 : float64; driver_number : the shortest list of the required terms (BM25F: of the whole document), or -1
+    prune : bool, whether what cannot be among the best is skipped; the result is the same
+    threshold : float64, only higher scores are wanted; doc_base : int64, number of the segment's first document
+
+    Returns
+    -------
+    size, threshold : how many documents `best` has now, and the score that later ones must beat
+    """
+    first_block, doc_freq, last_doc, data, widths, postings = arrays[:6]
+    norms, bounds, _ = scoring
+    numbers, weights, required, column_weights, allowed = query
+    best_scores, best_docs, room, k = best
+    n_terms, n_docs, fielded = len(weights), norms.shape[1], len(column_weights) > 0
+    totals, stream_totals, touched, stream_touched, candidates, reached, shares = _open_window(n_docs, fielded)
+    lists, driver = (
+        open_lists(numbers, first_block, doc_freq, n_docs),
+        open_lists(np.array([driver_number]), first_block, doc_freq, n_docs),
+    )
+    documents, parts = np.empty(len(numbers) * BLOCK, np.uint32), np.ones(len(numbers) * BLOCK)
+    frequencies, driven = np.ones(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
+    most, rest = np.zeros(n_terms), np.zeros(n_terms + 1)
+    for number in range(0, -(-n_docs // WINDOW), step):
+        # One of each `step` windows, not always the same: what repeats in a collection must not meet the same beat.
+        start = (number + number // step * DRIFT % step) * WINDOW
+        if start >= n_docs:
+            break
+        stop = min(start + WINDOW, n_docs)
+        total = _bound_terms(
+            last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, documents,
+            parts, frequencies, start, stop, most,
+        )  # fmt: skip
+        if total < 0.0 or (prune and total <= threshold):
+            continue
+        essential = _essential_terms(most, threshold, prune, rest)
+        cut = threshold if essential == n_terms else threshold * SLACK - rest[essential]
+        if driver_number >= 0:
+            essential = 0
+            n = _take_driver(
+                last_doc, data, widths, postings, driver, driven, allowed, start, stop, candidates, reached
+            )
+        else:
+            n = _find_candidates(
+                last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists,
+                documents, parts, frequencies, start, stop, most, total, essential, threshold, cut, totals,
+                stream_totals, touched, stream_touched, candidates, reached, shares,
+            )  # fmt: skip
+        n = _look_up_terms(
+            last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, most, rest,
+            essential, threshold, candidates, reached, shares, n,
+        )  # fmt: skip
+        size, threshold = offer(best_scores, best_docs, room, k, candidates, reached, n, doc_base, size, threshold)
+    return size, threshold

@@ -1,0 +1,81 @@
+"""Words found in UTF-8 text; `kernels.words.character_kinds` has the rule, `kernels/words/reference.py` its plain form.
+
+Text is valid UTF-8. A decoded character is followed no further than the end of its field, so damaged bytes can cut
+words wrongly but read nothing else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.words.character_kinds import ALONE, LETTER, MARK, N_KINDS, SEPARATOR, VARIATION_SELECTORS
+
+FIRST_SELECTOR, LAST_SELECTOR = VARIATION_SELECTORS.start, VARIATION_SELECTORS.stop - 1
+
+
+@kernel
+def character_at(text, place, end, kinds):
+    """The kind of the character behind ASCII that starts at `place`, and the place behind it."""
+    byte = np.int64(text[place])
+    width = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+    stop = min(place + width, end)
+    code = byte & (0x7F >> width)
+    for follow in range(place + 1, stop):
+        code = code << 6 | (np.int64(text[follow]) & 0x3F)
+    if code < N_KINDS:
+        return np.int64(kinds[code]), stop
+    return MARK if FIRST_SELECTOR <= code <= LAST_SELECTOR else SEPARATOR, stop
+
+
+@kernel(for_any_constant=True)
+def next_word(text, place, end, kinds):
+    """Start and stop of the first word that starts at `place` or behind it; both are `end` where there is none.
+
+    text : uint8, UTF-8; the field ends before `end`
+    kinds : uint8 (N_KINDS,), of `character_kinds.kind_table`
+    """
+    start = end
+    first_kind = LETTER
+    while place < end:
+        if text[place] < 128:
+            if kinds[text[place]] == LETTER:
+                start = place
+                place += 1
+                break
+            place += 1
+        else:
+            kind, behind = character_at(text, place, end, kinds)
+            if kind in (LETTER, ALONE):
+                start = place
+                first_kind = kind
+                place = behind
+                break
+            place = behind
+    while place < end:
+        if text[place] < 128:
+            if kinds[text[place]] != LETTER or first_kind == ALONE:
+                break
+            place += 1
+        else:
+            kind, behind = character_at(text, place, end, kinds)
+            if kind != MARK and (kind != LETTER or first_kind == ALONE):
+                break
+            place = behind
+    return start, place
+
+
+@kernel
+def find_words(text, kinds, spans):
+    """Write start and stop of every word of a text to `spans`, int64 (n, 2), and return how many there are.
+
+    A text of b bytes has at most (b + 1) // 2 words.
+    """
+    n_words = 0
+    start, stop = next_word(text, 0, len(text), kinds)
+    while start < stop:
+        spans[n_words, 0] = start
+        spans[n_words, 1] = stop
+        n_words += 1
+        start, stop = next_word(text, stop, len(text), kinds)
+    return n_words

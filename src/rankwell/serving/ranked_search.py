@@ -1,0 +1,216 @@
+"""Ranked search, the whole way: selection, hits, features, the ranker's evaluation, results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import DataError, ParameterError
+from rankwell.features.extraction import extract
+from rankwell.features.feature_set import FeatureSet
+from rankwell.features.feedback import with_feedback
+from rankwell.features.hit_reading import collect_hits
+from rankwell.features.hits import Hits
+from rankwell.features.names import parse_feature
+from rankwell.index.bm25 import BM25, BM25F
+from rankwell.index.query import Query, parse_query
+from rankwell.index.reader import Index
+from rankwell.index.selection import Match, SearchResult, search
+from rankwell.kernels.device import choose_device
+from rankwell.scoring.description import RankerDescription, default_feature_names
+from rankwell.scoring.ranker_file import read_ranker_file
+from rankwell.scoring.scorer import evaluate_description
+from rankwell.serving.feature_log import FeatureLog
+
+if TYPE_CHECKING:
+    from rankwell.features.cuda_extraction import CudaFeatureExtractor
+    from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
+
+_NAMED_IN_ERRORS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class RankedResult:
+    """The best documents of one query, best first.
+
+    docs : int64 (k,), numbers in the index; ids : their ids; scores : float64 (k,), the ranker's
+    first_scores : float64 (k,), what the first pass gave them; n_candidates : how many were ranked
+    """
+
+    docs: np.ndarray
+    ids: tuple[str, ...]
+    scores: np.ndarray
+    first_scores: np.ndarray
+    n_candidates: int
+
+
+class RankedSearch:
+    """An index searched with a ranker.
+
+    Parameters
+    ----------
+    index : Index
+    ranker : a fitted Ranker, a RankerDescription, or the path of a ranker file
+    n_candidates : int
+        How many documents the first pass gives to the ranker.
+    model : what the first pass ranks by; BM25 over the whole document if nothing is said
+    match : {"any", "all"}
+        Which of a query's words a candidate needs.
+    feature_set : FeatureSet, optional
+        What the ranker's columns are, where it was trained without names.
+    log : FeatureLog, optional
+        Where the features of queries that are asked with an id go, as the ranker saw them.
+    device : {"cpu", "cuda", "auto"}
+        Where features are extracted and scored.
+    n_jobs : int, optional
+        Threads; None is every core. Results do not depend on it.
+
+    Raises
+    ------
+    DataError
+        That names the features which the ranker reads and the index cannot give.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        ranker: object,
+        *,
+        n_candidates: int = 1000,
+        model: BM25 | BM25F | None = None,
+        match: Match = "any",
+        feature_set: FeatureSet | None = None,
+        log: FeatureLog | None = None,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+    ) -> None:
+        if n_candidates < 1:
+            raise ParameterError(f"n_candidates must be at least 1, got {n_candidates}.")
+        self.index = index
+        self.description = _description_of(ranker)
+        self.feature_set = feature_set or features_of(self.description)
+        self.feature_set.check(index.schema.streams, index.schema.statics)
+        if len(self.feature_set) != self.description.n_features:
+            raise DataError(
+                f"the ranker reads {self.description.n_features} features, the feature set has {len(self.feature_set)}."
+            )
+        if log is not None and log.feature_set != self.feature_set:
+            raise DataError("the log holds rows of another feature set than the ranker's. Start another log.")
+        self.n_candidates = n_candidates
+        self.model = model
+        self.match: Match = match
+        self.device = choose_device(device, ("cpu", "cuda"))
+        self._log, self._n_jobs = log, n_jobs
+
+    def search(self, query: str | Query, k: int = 10, *, query_id: str | None = None) -> RankedResult:
+        """The best `k` documents for a query; with an id, its features are logged where there is a log."""
+        return self.search_many([query], k, query_ids=None if query_id is None else [query_id])[0]
+
+    def search_many(
+        self, queries: Sequence[str | Query], k: int = 10, *, query_ids: Sequence[str] | None = None
+    ) -> list[RankedResult]:
+        """The same for several queries at once, which is quicker than one after another."""
+        _check_queries(queries, k, query_ids)
+        if len(queries) == 0:
+            return []
+        parsed = [query if isinstance(query, Query) else parse_query(query, self.index.analysis) for query in queries]
+        found = [search(self.index, query, k=self.n_candidates, model=self.model, match=self.match) for query in parsed]
+        docs = [result.docs for result in found]
+        hits = collect_hits(self.index, parsed, docs, n_jobs=self._n_jobs)
+        hits = with_feedback(hits, self.feature_set, self.index, found, docs, n_jobs=self._n_jobs)
+        if self._log is not None and query_ids is not None:
+            rows = extract(hits, self.feature_set, device=self.device, n_jobs=self._n_jobs)
+            self._write_log(self._log, query_ids, found, rows)
+            scores = self._score_rows(rows, hits)
+        else:
+            scores = self._score(hits)
+        parts = np.split(scores, hits.query_ptr[1:-1])
+        return [self._result(result, own, k) for result, own in zip(found, parts, strict=True)]
+
+    def _score(self, hits: Hits) -> np.ndarray:
+        """The scores of candidates, float64 (n_candidates,); on a device, the features stay there."""
+        if self.device == "cuda":
+            return self._cuda.score(hits, self._cuda_evaluator)
+        return self._score_rows(extract(hits, self.feature_set, n_jobs=self._n_jobs), hits)
+
+    def _score_rows(self, rows: np.ndarray, hits: Hits) -> np.ndarray:
+        dataset = RankingDataset(rows, group=np.diff(hits.query_ptr))
+        return evaluate_description(self.description, dataset, n_jobs=self._n_jobs, device=self.device)
+
+    @cached_property
+    def _cuda(self) -> CudaFeatureExtractor:
+        from rankwell.features.cuda_extraction import CudaFeatureExtractor
+
+        return CudaFeatureExtractor(self.feature_set)
+
+    @cached_property
+    def _cuda_evaluator(self) -> CudaRankerEvaluator:
+        from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
+
+        # The features by the set's names, which a ranker trained without names does not know.
+        return CudaRankerEvaluator(replace(self.description, feature_names=self.feature_set.names))
+
+    def _write_log(
+        self, log: FeatureLog, query_ids: Sequence[str], found: Sequence[SearchResult], rows: np.ndarray
+    ) -> None:
+        start = 0
+        for query_id, result in zip(query_ids, found, strict=True):
+            log.append(query_id, result.ids, rows[start : start + len(result)])
+            start += len(result)
+
+    def _result(self, found: SearchResult, scores: np.ndarray, k: int) -> RankedResult:
+        """The best k; equal scores stay in the order of the first pass."""
+        best = np.argsort(-scores, kind="stable")[:k]
+        ids = tuple(self.index.id_of(doc) for doc in found.docs[best].tolist())
+        return RankedResult(found.docs[best], ids, scores[best], found.scores[best], len(found))
+
+
+def _check_queries(queries: Sequence[str | Query], k: int, query_ids: Sequence[str] | None) -> None:
+    if isinstance(queries, str | Query):
+        raise ParameterError("search_many takes several queries: pass a list, or ask one with search.")
+    if k < 1:
+        raise ParameterError(f"k must be at least 1, got {k}.")
+    if query_ids is not None and len(query_ids) != len(queries):
+        raise ParameterError(f"query_ids must be one a query, {len(queries)}, got {len(query_ids)}.")
+
+
+def features_of(description: RankerDescription) -> FeatureSet:
+    """The features that a ranker reads, by the names it was trained with."""
+    names = description.feature_names
+    if names == default_feature_names(len(names)):
+        raise DataError(
+            "this ranker does not know what its features are: it was trained on data without names. Pass feature_set=, "
+            "or train it on what `rankwell features` writes."
+        )
+    unknown = []
+    for name in names:
+        try:
+            parse_feature(name)
+        except ParameterError:
+            unknown.append(name)
+    if unknown:
+        more = f" and {len(unknown) - _NAMED_IN_ERRORS} more" if len(unknown) > _NAMED_IN_ERRORS else ""
+        raise DataError(
+            f"the ranker reads {len(unknown)} features that cannot be extracted: "
+            f"{', '.join(map(repr, unknown[:_NAMED_IN_ERRORS]))}{more}. docs/features.md lists those that can."
+        )
+    return FeatureSet(names)
+
+
+def _description_of(ranker: object) -> RankerDescription:
+    if isinstance(ranker, RankerDescription):
+        return ranker
+    if isinstance(ranker, str | os.PathLike):
+        return read_ranker_file(ranker).description
+    description = getattr(ranker, "description_", None)
+    if not isinstance(description, RankerDescription):
+        raise ParameterError(
+            f"a fitted ranker, its description or a ranker file is needed, got {type(ranker).__name__}."
+        )
+    return description

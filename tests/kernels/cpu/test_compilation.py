@@ -1,0 +1,93 @@
+"""Compiled kernels are cached, and never outlive a change of what they were compiled from."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from numba import types
+
+import rankwell
+from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.kernel_cache import source_digest
+
+CALLER = """
+from rankwell.kernels.cpu.callee import step
+from rankwell.kernels.cpu.compilation import kernel
+
+@kernel
+def twice(x):
+    return step(step(x))
+"""
+CALLEE = """
+from rankwell.kernels.cpu.compilation import kernel
+
+@kernel
+def step(x):
+    return x + {step}
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the package with two kernels of our own, one of which calls the other."""
+    copy = tmp_path / "rankwell"
+    source = Path(rankwell.__file__).parent
+    shutil.copytree(source / "kernels", copy / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("__init__.py", "errors.py", "version.py"):
+        shutil.copy(source / name, copy / name)
+    (copy / "kernels/cpu/caller.py").write_text(CALLER)
+    return copy
+
+
+def call(package, step):
+    """twice(0) in a new process, and whether it came from the cache."""
+    (package / "kernels/cpu/callee.py").write_text(CALLEE.format(step=step))
+    code = "from rankwell.kernels.cpu.caller import twice\nprint(twice(0), sum(twice.stats.cache_hits.values()))"
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=package.parent,
+        env=os.environ | {"RANKWELL_CACHE_DIR": str(package.parent / "cache")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    value, hits = result.stdout.split()
+    return int(value), int(hits)
+
+
+def test_a_change_in_a_called_kernel_reaches_its_callers(package):
+    assert call(package, 1) == (2, 0)
+    assert call(package, 1) == (2, 1)
+    assert call(package, 5) == (10, 0)
+
+
+def test_a_digest_is_of_the_sources_that_a_kernel_is_made_from():
+    assert re.fullmatch(r"[0-9a-f]{32}", source_digest("rankwell.kernels.boosting.cpu.weights"))
+    assert source_digest("rankwell.kernels.boosting.cpu.weights") != source_digest(
+        "rankwell.kernels.boosting.cpu.pairs"
+    )
+
+
+def test_every_kernel_is_compiled_through_kernel():
+    folder = Path(rankwell.__file__).parent
+    for path in folder.rglob("*.py"):
+        if path.name != "compilation.py":
+            assert not re.search(r"\bnjit\b|\bnumba\.jit\b", path.read_text(encoding="utf-8")), path
+
+
+@kernel(for_any_constant=True)
+def _sum(x, y, is_negative):
+    return -(x + y) if is_negative else x + y
+
+
+def test_one_compilation_for_any_constant():
+    for y in (types.literal(0), types.literal(1), types.int64):
+        template, _, args, _ = _sum.get_call_template((types.int64, y, types.literal(True)), {})
+        assert template.cases[0].return_type == types.int64
+        assert tuple(args) == (types.int64, types.int64, types.boolean)
+    assert len(_sum.signatures) == 1
+    assert (_sum(2, 3, False), _sum(2, 3, True)) == (5, -5)

@@ -1,0 +1,113 @@
+"""The CUDA source of feature extraction, compiled for the host: its task for one thread needs no GPU to be checked.
+
+Threads run one after another here; they share nothing, so the order cannot matter.
+"""
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.features.random_hits import FIVE_STREAMS, hits_of_documents, random_documents, random_hits, scattered_hits
+
+import rankwell
+from rankwell.errors import DataError
+from rankwell.features.extraction import extract
+from rankwell.features.feature_set import make_feature_set
+from rankwell.kernels.extraction.cpu.features import weigh_terms
+from rankwell.kernels.extraction.cuda.launches import pack
+from rankwell.kernels.extraction.rules import FeatureColumns
+
+SOURCE = Path(rankwell.__file__).parent / "kernels" / "extraction" / "cuda" / "extraction.cu"
+FULL = make_feature_set("full", FIVE_STREAMS, ("rank", "age"))
+COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+
+HOST = """
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#define __device__
+#define __global__
+using std::max; using std::min; using std::signbit;
+static struct { int x, y; } blockIdx, blockDim, threadIdx;
+static float __uint_as_float(unsigned bits) { float x; std::memcpy(&x, &bits, 4); return x; }
+#include "%s"
+extern "C" void run(int size, const char* packed, int n_streams, int n_statics, const int* column_of,
+                    const double* parameters, const int* static_column, const int* bm25f_column, const double* bm25f,
+                    unsigned* places, double* gathered, long long stride, float* features) {
+  blockDim.x = 1;
+  for (blockIdx.y = 0; blockIdx.y < n_streams + 2; ++blockIdx.y) {
+    for (blockIdx.x = 0; blockIdx.x < size; ++blockIdx.x) {
+      extract_features(packed, n_streams, n_statics, column_of, parameters, static_column, bm25f_column, bm25f, places,
+                       gathered, stride, features);
+    }
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    if COMPILER is None:
+        pytest.skip("there is no C++ compiler on this machine")
+    folder = tmp_path_factory.mktemp("source")
+    (folder / "host.cpp").write_text(HOST % SOURCE.as_posix())
+    command = [COMPILER, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-o", "host.so", "host.cpp"]
+    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return ctypes.CDLL(str(folder / "host.so"))
+
+
+def extract_by_source(library, hits, feature_set):
+    arrays = hits.for_kernels()
+    columns = FeatureColumns(*map(np.ascontiguousarray, feature_set.columns(hits.streams, hits.static_names)))
+    packed = pack(arrays, weigh_terms(tuple(arrays), hits.n_docs), lambda n_bytes: np.full(n_bytes, 0xAB, np.uint8))
+    n_cells, stride = int(arrays.cell_base[-1]), hits.n_candidates + 3
+    features = np.full((len(feature_set), stride), -12345, np.float32)
+    scratch = np.full(3 * n_cells + 1, 77, np.uint32), np.full(n_cells + 1, 5.0)
+    addresses = [ctypes.c_void_p(array.ctypes.data) for array in (packed, *columns, *scratch, features)]
+    numbers = map(ctypes.c_int, (hits.n_candidates, len(hits.streams), len(hits.static_names)))
+    size, n_streams, n_statics = numbers
+    library.run(size, addresses[0], n_streams, n_statics, *addresses[1:8], ctypes.c_longlong(stride), addresses[8])
+    assert (features[:, hits.n_candidates :] == -12345).all()
+    return features[:, : hits.n_candidates].T
+
+
+def assert_same_as_the_cpu(library, hits, feature_set):
+    plain = [column for column, feature in enumerate(feature_set.features) if feature.expression is None]
+    features, expected = extract_by_source(library, hits, feature_set), extract(hits, feature_set)
+    np.testing.assert_array_equal(features[:, plain], expected[:, plain])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_awkward_queries(library, seed):
+    assert_same_as_the_cpu(library, random_hits(seed, n_docs=9 * seed), FULL)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_terms_that_share_places(library, seed):
+    assert_same_as_the_cpu(library, scattered_hits(seed), make_feature_set("full", FIVE_STREAMS))
+
+
+def test_many_terms_and_long_documents(library):
+    rng = np.random.default_rng(0)
+    documents = random_documents(rng, 3, streams=("body",), longest=2000, vocabulary=40)
+    queries = [rng.integers(0, 50, 30).tolist(), list(range(70)), [1, 2]]
+    assert_same_as_the_cpu(
+        library, hits_of_documents(documents, queries, streams=("body",)), make_feature_set("full", ("body",))
+    )
+
+
+def test_some_features_and_other_parameters(library):
+    parameters = {"k1": 0.9, "b": 0.4, "b.title": 1.0, "mu": 10, "lambda": 0.1, "delta": 0.3, "weight.title": 3}
+    hits = random_hits(77)
+    assert_same_as_the_cpu(library, hits, make_feature_set("full", FIVE_STREAMS, ("rank", "age"), parameters))
+    assert_same_as_the_cpu(library, hits, make_feature_set("mslr", FIVE_STREAMS))
+
+
+def test_a_batch_too_large_for_a_device_is_refused():
+    arrays = random_hits(1).for_kernels()._replace(query_ptr=np.array([0, 2**20 + 1]))
+    with pytest.raises(DataError, match="may have 1048576 candidates and 4294967295 hits, got 1048577 and"):
+        pack(arrays, [], lambda n_bytes: np.empty(n_bytes, np.uint8))
