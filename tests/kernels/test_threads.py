@@ -1,10 +1,12 @@
 """The number of threads holds for one block and is restored."""
 
+import os
+
 import numba
 import pytest
 
 from rankwell import ParameterError
-from rankwell.kernels.threads import available_cores, kernel_threads
+from rankwell.kernels.threads import _control_group_quota, available_cores, kernel_threads, run_parts
 
 
 def test_threads_are_set_and_restored_even_after_an_error():
@@ -31,3 +33,43 @@ def test_nonsense_is_refused(n_jobs):
 
 def test_available_cores():
     assert available_cores() >= 1
+
+
+@pytest.mark.parametrize(("text", "cores"), [("150000 100000", 1.5), ("max 100000", None), ("nonsense", None)])
+def test_the_share_of_a_control_group(tmp_path, text, cores):
+    (tmp_path / "cpu.max").write_text(text)
+    assert _control_group_quota(tmp_path) == cores
+    assert _control_group_quota(tmp_path / "absent") is None
+
+
+@pytest.mark.parametrize("n_jobs", [1, None])
+def test_every_part_is_done_once(n_jobs):
+    done = []
+    with kernel_threads(n_jobs):
+        run_parts(done.append, 100)
+    assert sorted(done) == list(range(100))
+
+
+def test_parts_may_have_parts():
+    done = []
+    run_parts(lambda outer: run_parts(lambda inner: done.append((outer, inner)), 5), 20)
+    assert sorted(done) == [(outer, inner) for outer in range(20) for inner in range(5)]
+
+
+def test_an_exception_comes_out_and_ends_the_work():
+    def task(part):
+        if part == 3:
+            raise ValueError("part three")
+
+    with pytest.raises(ValueError, match="part three"):
+        run_parts(task, 1000)
+
+
+def test_a_forked_child_has_threads_of_its_own():
+    run_parts(lambda part: None, 100)
+    child = os.fork()
+    if child == 0:
+        done = []
+        run_parts(done.append, 100)
+        os._exit(0 if sorted(done) == list(range(100)) else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -1,22 +1,50 @@
-"""How many threads the CPU kernels use: set for one call, always restored."""
+"""The threads that CPU kernels run on: how many, and a pool that shares out the parts of a piece of work.
+
+Kernels release the interpreter lock, so threads of Python's run them side by side. Threads without work wait without
+using the processor; a forked child gets a pool of its own; and which thread takes which part changes no result.
+"""
 
 from __future__ import annotations
 
+import contextvars
+import itertools
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 
 from rankwell.errors import ParameterError
 
+_n_threads: contextvars.ContextVar[int | None] = contextvars.ContextVar("rankwell_threads", default=None)
 
+
+@cache
 def available_cores() -> int:
-    """The cores this process may run on (not all that the machine has)."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The cores this process may use: those it may run on, and no more than its control group's share of time."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = _control_group_quota()
+    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
+
+
+def _control_group_quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
+    """How many cores' time the control group of a container may use; None where that is not limited."""
+    try:
+        if (root / "cpu.max").exists():
+            quota, period = (root / "cpu.max").read_text().split()[:2]
+        else:
+            quota = (root / "cpu" / "cpu.cfs_quota_us").read_text()
+            period = (root / "cpu" / "cpu.cfs_period_us").read_text()
+        return float(quota) / float(period) if float(quota) > 0 else None
+    except (OSError, ValueError):  # no control groups, or "max"
+        return None
 
 
 @contextmanager
 def kernel_threads(n_jobs: int | None = None) -> Iterator[int]:
-    """Run Numba kernels on `n_jobs` threads inside the block: None or -1 is every core, as in scikit-learn."""
+    """Run kernels on `n_jobs` threads inside the block: None or -1 is every core, as in scikit-learn."""
     import numba
 
     if n_jobs is not None and (n_jobs == 0 or n_jobs < -1):
@@ -25,7 +53,56 @@ def kernel_threads(n_jobs: int | None = None) -> Iterator[int]:
     wanted = most if n_jobs in (None, -1) else min(int(n_jobs), most)
     before = numba.get_num_threads()
     numba.set_num_threads(wanted)
+    token = _n_threads.set(wanted)
     try:
         yield wanted
     finally:
+        _n_threads.reset(token)
         numba.set_num_threads(before)
+
+
+def current_threads() -> int:
+    """The number of threads that `kernel_threads` set, or that of the available cores."""
+    return _n_threads.get() or available_cores()
+
+
+def run_parts(task: Callable[[int], object], n_parts: int) -> None:
+    """Call ``task(part)`` for every part below `n_parts`, on as many threads as `kernel_threads` set.
+
+    The calling thread takes parts like the others. Where a task raises an exception, no further parts are begun, and
+    the exception is raised here.
+    """
+    n_threads = min(current_threads(), n_parts)
+    if n_threads <= 1:
+        for part in range(n_parts):
+            task(part)
+        return
+    parts = itertools.count()
+
+    def work() -> None:
+        nonlocal parts
+        try:
+            while (part := next(parts)) < n_parts:
+                task(part)
+        except BaseException:
+            parts = itertools.count(n_parts)
+            raise
+
+    others: list[Future[None]] = [_pool().submit(work) for _ in range(n_threads - 1)]
+    try:
+        work()
+    finally:
+        # What no thread has begun is cancelled, so that a task may itself call `run_parts` without a circle of waiting.
+        wait([future for future in others if not future.cancel()])
+    for future in others:
+        if not future.cancelled():
+            future.result()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max(1, available_cores() - 1), thread_name_prefix="rankwell")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
