@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,6 @@ class NewtonIterations(StepSource):
 
     Attributes
     ----------
-    solver : TrustRegionNewton
     best : float64 array (n_features,) or None
         The weights of the iteration that was best on the validation data; None before the first one.
     """
@@ -65,18 +65,26 @@ class NewtonIterations(StepSource):
         initial_gradient_norm: float | None = None,
         validation: LinearScores | None = None,
     ) -> None:
-        if start is not None and initial_gradient_norm is None:
-            initial_gradient_norm = C * loss_gradient_norm_at_zero(loss)
         self._loss = loss
+        self._C, self._tol = C, tol
+        self._start = start
+        self._initial_gradient_norm = initial_gradient_norm
         self._validation = validation
         self._gradient_before = 1.0
         self._remaining = 0.0
         self.best: np.ndarray | None = None
-        self.solver = TrustRegionNewton(
-            RankSVMObjective(loss, C),
-            loss.to_device(np.zeros(loss.n_features) if start is None else start),
-            initial_gradient_norm=initial_gradient_norm,
-            tolerance=tol,
+
+    @cached_property
+    def solver(self) -> TrustRegionNewton:
+        """Made by the first iteration, so that its passes over the data count as training."""
+        loss, norm = self._loss, self._initial_gradient_norm
+        if self._start is not None and norm is None:
+            norm = self._C * loss_gradient_norm_at_zero(loss)
+        return TrustRegionNewton(
+            RankSVMObjective(loss, self._C),
+            loss.to_device(np.zeros(loss.n_features) if self._start is None else self._start),
+            initial_gradient_norm=norm,
+            tolerance=self._tol,
         )
 
     @property

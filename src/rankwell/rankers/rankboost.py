@@ -150,7 +150,7 @@ class RankBoost(StepwiseRanker):
         X, qid, group
             As in `fit`; labels are not read.
         pairs : int array (n_pairs, 2)
-            Rows of X: the preferred document, then the other one of the same query. A pair may stand there more than
+            Rows of X: the preferred document, then the other one of the same query. A pair may be there more than
             once, and two pairs may contradict each other.
         pair_weights : array (n_pairs,), optional
             The initial weight of each pair, in place of the parameter `pair_weight`.
