@@ -32,7 +32,7 @@ COMMANDS = [
 @pytest.fixture
 def files(tmp_path):
     """Data, documents, queries and judgments for the commands."""
-    data = rankwell.make_ranking(n_queries=20, docs_per_query=8, n_features=4, random_state=0)
+    data = rankwell.make_ranking(n_queries=20, n_docs=160, n_features=4)
     rankwell.write(data, tmp_path / "data.txt")
     texts = ["heat of a wing", "wing and flow", "the boundary layer"]
     documents = [json.dumps({"id": str(number), "body": text}) for number, text in enumerate(texts)]
@@ -56,7 +56,7 @@ def run(command, folder, package, cache):
 
 def test_an_unknown_subject_is_refused_before_anything_is_compiled():
     begun = []
-    with pytest.raises(rankwell.ParameterError, match="subject must be one of .*'rankboost'.* got 'nonsense'"):
+    with pytest.raises(rankwell.ParameterError, match=r"subject must be one of .*'rankboost'.* got 'nonsense'"):
         warm(["metrics", "nonsense"], begun.append)
     assert begun == []
 

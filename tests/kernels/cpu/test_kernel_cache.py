@@ -118,17 +118,13 @@ def test_where_kernels_are_kept(monkeypatch, tmp_path):
     assert cache_folder() == tmp_path / "named"
 
 
+V3 = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+V4 = (*V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+
+
 @pytest.mark.parametrize(
     ("features", "levels"),
-    [
-        ((), ()),
-        (("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"), ("x86-64-v3",)),
-        (
-            ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
-            + ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
-            ("x86-64-v4", "x86-64-v3"),
-        ),
-    ],
+    [((), ()), (V3, ("x86-64-v3",)), (V4, ("x86-64-v4", "x86-64-v3")), (V4[1:], ())],
 )
 def test_the_levels_that_a_processor_has(monkeypatch, features, levels):
     monkeypatch.setattr(kernel_cache.os, "uname", lambda: type("Uname", (), {"machine": "x86_64"}))

@@ -102,6 +102,8 @@ def _import_closure(module: str) -> set[str]:
     return found
 
 
+# Modules that kernels import and no machine code depends on.
+_WITHOUT_EFFECT = {f"rankwell.kernels.{name}" for name in ("cpu.kernel_cache", "threads", "device")}
 _IMPORT = re.compile(rb"^\s*from (rankwell\.kernels[\w.]*) import ([\w, ]+)", re.MULTILINE)
 
 
@@ -116,7 +118,7 @@ def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
     for package, names in _IMPORT.findall(source):
         imported.append(package.decode())
         imported += [f"{package.decode()}.{name.strip().split(' ')[0]}" for name in names.decode().split(",")]
-    return source, tuple(name for name in imported if _path_of(name) is not None)
+    return source, tuple(name for name in imported if name not in _WITHOUT_EFFECT and _path_of(name) is not None)
 
 
 @cache
