@@ -18,7 +18,7 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError, ParameterError
-from rankwell.scoring.ranker_file import replace_file
+from rankwell.streams.whole_files import replace_file
 
 _FORMAT = "rankwell-checkpoint"
 _VERSION = "1"
