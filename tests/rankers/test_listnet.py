@@ -102,6 +102,10 @@ def test_best_epoch_is_kept_and_training_stops():
     assert ranker.score(VALIDATION) == pytest.approx(max(figures), abs=1e-3)
 
 
+def without_seconds(history):
+    return {name: values for name, values in history.items() if name != "seconds"}
+
+
 def test_a_killed_run_goes_on_to_the_very_same_model(tmp_path):
     settings = {**QUICK, "n_epochs": 12, "optimizer": "adam", "learning_rate": 0.01, "k": 2}
     whole = ListNet(**settings).fit(TRAIN, eval_set=VALIDATION)
@@ -118,7 +122,7 @@ def test_a_killed_run_goes_on_to_the_very_same_model(tmp_path):
     resumed.fit(TRAIN, eval_set=VALIDATION, callback=lambda step: epochs.append(step.number))
     assert epochs == list(range(7, 13))
     assert resumed.predict(TEST).tobytes() == whole.predict(TEST).tobytes()
-    assert resumed.history_ == whole.history_
+    assert without_seconds(resumed.history_) == without_seconds(whole.history_)
     assert not (tmp_path / "run").exists()
 
 
@@ -135,7 +139,7 @@ def test_a_killed_run_with_swaps_goes_on(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         ListNet(**settings, checkpoint=path, checkpoint_every=2).fit(TRAIN, callback=stop)
     resumed = ListNet(**settings, checkpoint=path, checkpoint_every=2).fit(TRAIN)
-    assert resumed.history_ == whole.history_
+    assert without_seconds(resumed.history_) == without_seconds(whole.history_)
     assert resumed.predict(TEST).tobytes() == whole.predict(TEST).tobytes()
 
 

@@ -20,12 +20,16 @@ from rankwell.scoring.scorer import evaluate_description
 
 logger = logging.getLogger("rankwell")
 
+# In a history: how long training took up to each step.
+SECONDS = "seconds"
+
 
 @dataclass(frozen=True)
 class TrainingStep:
     """One step of a training run (a round, an iteration, an epoch), as a callback sees it.
 
-    number counts from 1; total is how many there will be at most; values are the step's figures by name.
+    number counts from 1; total is how many there will be at most; values are the step's figures by name, as `history_`
+    holds them.
     """
 
     number: int
@@ -33,7 +37,8 @@ class TrainingStep:
     values: dict[str, float]
 
 
-Callback = Callable[[TrainingStep], None]
+# A true answer ends the training after this step.
+Callback = Callable[[TrainingStep], bool | None]
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,8 @@ class Ranker(BaseEstimator):
     description_ : RankerDescription
         What was learnt; every prediction evaluates it.
     history_ : dict of str to list
-        Figures by training step.
+        Figures by training step, lists of equal length. Where training goes step by step, `seconds` is among them: how
+        long all steps up to this one took. A ranker file leaves it out, so that the same training gives the same file.
     metrics_ : dict
         What was measured on which data, free-form; kept in the ranker file.
     """
@@ -123,7 +129,8 @@ class Ranker(BaseEstimator):
         eval_qid, eval_group : array
             The queries of `eval_set`.
         callback : callable, optional
-            Called with a `TrainingStep` after each step.
+            Called with a `TrainingStep` after each step. If it returns True, training ends after that step, as if all
+            steps were done.
         init_model : Ranker or path, optional
             A trained ranker of the same class to go on from, where the class can (`can_continue`). Its normaliser is
             kept.
@@ -160,7 +167,7 @@ class Ranker(BaseEstimator):
             train=_normalised(train, normaliser),
             validation=None if validation is None else _normalised(validation, normaliser),
             normaliser=normaliser,
-            callback=callback or _ignore_step,
+            callback=callback or ignore_step,
             init_model=earlier,
         )
 
@@ -247,7 +254,11 @@ class Ranker(BaseEstimator):
         return float(evaluate(dataset, self.predict(dataset), metrics=("ndcg@10",)).mean["ndcg@10"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted ranker to one file (see `rankwell.load`)."""
+        """Write the fitted ranker to one file (see `rankwell.load`).
+
+        The same data, parameters and device give the same file, byte for byte; so `history_["seconds"]`, how long
+        training took, is not in it.
+        """
         write_ranker_file(
             path,
             RankerFile(
@@ -255,7 +266,7 @@ class Ranker(BaseEstimator):
                 parameters=_jsonable(self.get_params(deep=False)),
                 description=self._fitted_description(),
                 state=self.state_,
-                history=self.history_,
+                history={name: values for name, values in self.history_.items() if name != SECONDS},
                 metrics=self.metrics_,
             ),
         )
@@ -359,8 +370,8 @@ def _check_features(description: RankerDescription, dataset: RankingDataset) -> 
     )
 
 
-def _ignore_step(step: TrainingStep) -> None:
-    """The callback of a caller who wants none."""
+def ignore_step(step: TrainingStep) -> None:
+    """The callback of a caller who gave none."""
 
 
 def _jsonable(parameters: dict[str, Any]) -> dict[str, Any]:

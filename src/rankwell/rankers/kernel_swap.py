@@ -60,7 +60,7 @@ class KernelSwap:
             self._change(formats[self.swaps % len(formats)])
 
     def resume(self, epoch: int, swaps: int) -> None:
-        """Stand where a run stood after `epoch` epochs and `swaps` swaps."""
+        """Be as a run was after `epoch` epochs and `swaps` swaps."""
         if self._swap is None:
             return
         if self._swap[0] == "gain":

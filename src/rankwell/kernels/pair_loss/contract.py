@@ -4,7 +4,7 @@
 
 over pairs (a, b) of one query where a has the higher label. A pair's weight is its query's weight times both documents'
 weights, so that a document of weight 2 counts as the document twice. C and ½‖w‖² are the objective's business
-(`rankers.ranksvm_objective`), not a kernel's.
+(`rankers.newton_iterations`), not a kernel's.
 """
 
 from __future__ import annotations
