@@ -17,15 +17,15 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import ParameterError
-from rankwell.kernels.device import choose_device
-from rankwell.kernels.lists.contract import NetworkProblem, NetworkState, network_trainer
+from rankwell.kernels.device import device_for, load
+from rankwell.kernels.lists.contract import NETWORK_TRAINING, NetworkProblem, NetworkState
 from rankwell.kernels.lists.fixed_point_format import (
     METHODS,
     MOST_ACCUMULATOR_BITS,
     FixedPointFormat,
     bits_of_precision,
 )
-from rankwell.kernels.lists.losses import EXACT, ListLoss
+from rankwell.kernels.lists.losses import ListLoss
 from rankwell.kernels.lists.network_shape import NetworkShape, network_shape, pack_layers, unpack_layers
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT, get_convention
@@ -42,10 +42,6 @@ from rankwell.solvers.first_order import FirstOrder
 
 ACTIVATIONS = {"sigmoid": "sigmoid", "relu": "relu", "tanh": "tanh", "linear": "identity"}
 OUTPUTS = ("auto", "sigmoid", "identity")
-# A hidden layer's sums stay in a thread's registers.
-MOST_CUDA_UNITS = 64
-# A list's scores stay in a block's shared memory; a small network leaves room for more.
-MOST_CUDA_DOCS = 8192
 # What does not change the model, and so is no part of a checkpoint's fingerprint.
 _WITHOUT_EFFECT = frozenset({"n_jobs", "checkpoint", "checkpoint_every", "n_epochs"})
 
@@ -211,27 +207,17 @@ class NeuralRanker(Ranker):
             return self.output_activation
         return "sigmoid" if self.hidden and self.activation == "sigmoid" else "identity"
 
-    def _supported_devices(self, train: RankingDataset) -> tuple[str, ...]:
-        """CUDA trains float32 networks of at most one hidden layer by the exact losses; the CPU everything.
-
-        A list too long for CUDA is an error where CUDA was asked for; "auto" then takes the CPU.
-        """
-        if self.device == "auto" and train.query_sizes.max(initial=0) > MOST_CUDA_DOCS:
-            return ("cpu",)
-        small = len(self.hidden) <= 1 and max(self.hidden, default=0) <= MOST_CUDA_UNITS and self.dropout == 0
-        return ("cpu", "cuda") if small and not self._is_fixed_point() and self._list_loss().kind == EXACT else ("cpu",)
-
     def _train(self, task: TrainingTask) -> TrainedModel:
         check_early_stopping(self.early_stopping_rounds, task.validation is not None)
         check_swap(self.swap, task.validation is not None)
         train = task.train
-        device = choose_device(self.device, self._supported_devices(train))
         shape = network_shape(train.n_features, tuple(self.hidden), ACTIVATIONS[self.activation], self._output())
         problem = self._problem(train, shape)
+        device = device_for(NETWORK_TRAINING, self.device, problem, fixed_point=self._is_fixed_point())
         run = self._run(task, problem, self._first_state(task, shape))
         with kernel_threads(self.n_jobs):
             run.resume()
-            parameters = run.train(network_trainer(device, problem))
+            parameters = run.train(load(NETWORK_TRAINING, device, problem))
         return TrainedModel(self._description(task, shape, parameters), state={}, history=run.history)
 
     def _problem(self, train: RankingDataset, shape: NetworkShape) -> NetworkProblem:

@@ -168,10 +168,10 @@ class RankBoost(Ranker):
 
     def _train(self, task: TrainingTask, listed: PairList | None = None) -> TrainedModel:
         check_early_stopping(self.early_stopping_rounds, task.validation is not None)
-        device = boosting_device(self.device, self.weak_learner, has_pair_list=listed is not None)
         dataset = task.train
         with kernel_threads(self.n_jobs):
             source = levelled_queries(dataset, self.pair_weight) if listed is None else listed
+        device = boosting_device(self.device, self.weak_learner, source, dataset.n_features)
         binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(dataset, n_jobs=self.n_jobs)
         batch = rounds_per_batch(device, self.weak_learner, dataset.n_docs, dataset.n_features)
         run = self._boosting_run(task, listed, binner, batch)

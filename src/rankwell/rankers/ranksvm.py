@@ -20,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
-from rankwell.kernels.device import choose_device
-from rankwell.kernels.pair_loss.contract import PairData
+from rankwell.kernels.device import device_for, load
+from rankwell.kernels.pair_loss.contract import PAIR_LOSS, PairData, PairLoss
 from rankwell.kernels.pair_loss.method import METHODS
 from rankwell.metrics.conventions import DEFAULT, get_convention
 from rankwell.metrics.names import parse_metric
@@ -34,14 +34,11 @@ from rankwell.rankers.ranksvm_training import (
     TrainingRun,
     Validation,
     count_pairs,
-    make_pair_loss,
     pair_data,
 )
 from rankwell.rankers.regularisation_path import RegularisationPath, check_Cs, default_Cs, follow_path
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
 from rankwell.scoring.normaliser import fit_normaliser
-
-_DEVICES = ("cpu", "cuda")
 
 
 class RankSVM(Ranker):
@@ -229,8 +226,8 @@ class RankSVM(Ranker):
         return self._model(task, best.C, best.outcome)
 
     def _run(self, task: TrainingTask, data: PairData, validation: Validation | None) -> TrainingRun:
-        self.device_ = choose_device(self.device, _DEVICES)
-        loss = make_pair_loss(self.device_, data, method=self.method, n_jobs=self.n_jobs)
+        self.device_ = device_for(PAIR_LOSS, self.device, data, method=self.method)
+        loss: PairLoss = load(PAIR_LOSS, self.device_, data, method=self.method, n_jobs=self.n_jobs)
         self.method_ = loss.method
         return TrainingRun(
             loss,

@@ -88,17 +88,6 @@ def count_pairs(data: PairData, n_jobs: int | None = None) -> int:
     return int(n_pairs)
 
 
-def make_pair_loss(device: str, data: PairData, *, method: str, n_jobs: int | None) -> PairLoss:
-    """The pair loss on `device`."""
-    if device == "cuda":
-        from rankwell.kernels.pair_loss.cuda.loss import CudaPairLoss
-
-        return CudaPairLoss(data, method=method)
-    from rankwell.kernels.pair_loss.cpu.loss import CpuPairLoss
-
-    return CpuPairLoss(data, method=method, n_jobs=n_jobs)
-
-
 class Validation:
     """Scores of a validation set and the metric they reach.
 
