@@ -12,7 +12,7 @@ from rankwell.errors import DataError
 from rankwell.features.cuda_extraction import CudaFeatureExtractor
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet, make_feature_set
-from rankwell.kernels.device import report_device
+from rankwell.kernels.device_report import report_device
 from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
 from rankwell.scoring.description import LinearInputs, RankerDescription, Sum
 from rankwell.scoring.normaliser import NORMALISERS, Normaliser

@@ -356,7 +356,7 @@ class TestPairLists:
             ranker.fit_pairs(X, np.zeros((0, 2), dtype=int))
         with pytest.raises(DataError, match="pair_weights"):
             ranker.fit_pairs(X, [[0, 1]], pair_weights=[-1.0])
-        with pytest.raises(ParameterError, match="list of pairs is trained on the CPU alone"):
+        with pytest.raises(ParameterError, match=r"must be one of 'auto', 'cpu', got .* a list of pairs"):
             RankBoost(device="opencl").fit_pairs(X, [[0, 1]])
 
 
@@ -390,7 +390,7 @@ class TestWhatItRefuses:
             ({"eval_convention": "mine"}, "convention must be one of"),
             ({"early_stopping_rounds": 0}, "1 step or more, got 0"),
             ({"checkpoint_every": 0}, "checkpoint_every must be 1 or more"),
-            ({"weak_learner": "m2", "device": "opencl"}, "trained on the CPU alone"),
+            ({"weak_learner": "m2", "device": "opencl"}, "no other device can train RankBoost pair by pair"),
             ({"device": "fpga"}, "device must be one of"),
         ],
     )

@@ -17,7 +17,7 @@ from rankwell.index.analysis import Analysis
 from rankwell.index.bm25 import BM25F
 from rankwell.index.reader import Index
 from rankwell.index.writer import IndexWriter
-from rankwell.kernels.device import report_device
+from rankwell.kernels.device_report import report_device
 from rankwell.rankers.base import Ranker
 from rankwell.rankers.registry import RANKERS, ranker_class
 from rankwell.serving.feature_log import FeatureLog, FeatureLogReader

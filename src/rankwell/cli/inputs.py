@@ -87,9 +87,8 @@ def score(
     quiet: bool = False,
 ) -> np.ndarray:
     """The scores of `ranker` (from the file `model`) for `dataset` (from `data`), in the order of the data's rows."""
-    from rankwell.data.widening import widened
 
-    wide = widened(dataset, ranker.n_features_in_)
+    wide = dataset.widened(ranker.n_features_in_)
     if wide.n_features > dataset.n_features:
         say(
             f"note: {data} has {dataset.n_features} features, {model} reads {wide.n_features}: "

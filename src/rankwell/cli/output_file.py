@@ -29,7 +29,7 @@ def write_output(path: Path, content: bytes) -> None:
 
     A device or a pipe (/dev/null, /dev/stdout) is written to as it is: renaming would replace it by a plain file.
     """
-    from rankwell.scoring.ranker_file import replace_file
+    from rankwell.streams.whole_files import replace_file
 
     if str(path) == "-":
         sys.stdout.buffer.write(content)

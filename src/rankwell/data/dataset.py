@@ -203,6 +203,21 @@ class RankingDataset:
             changed.document_weights = weights if self.doc_idx is None else weights[self.doc_idx]
         return changed
 
+    def widened(self, n_features: int) -> RankingDataset:
+        """The same data with its absent last features as 0, or this dataset itself where nothing is absent.
+
+        LETOR text leaves out zeros, so a file whose last features are 0 in every row seems narrower than it is.
+        Features with names are never added to: there an absent one is a column that was forgotten, not zeros.
+        """
+        absent = n_features - self.n_features
+        if absent <= 0 or self.feature_names is not None:
+            return self
+        shape = (self.n_docs, absent)
+        if self.is_sparse:
+            zeros = sparse.csr_matrix(shape, dtype=np.float32)
+            return self.replace(features=sparse.hstack([self.features, zeros], format="csr"))
+        return self.replace(features=np.hstack([self.features, np.zeros(shape, dtype=np.float32)]))
+
     def subset(self, queries: Sequence[int] | np.ndarray) -> RankingDataset:
         """A dataset of some queries, by their numbers in the order given or by a mask.
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from rankwell.features.feature_set import ExpressionLevel, FeatureSet
 from rankwell.features.hits import Hits
-from rankwell.kernels.device import choose_device
+from rankwell.kernels.device import load
+from rankwell.kernels.extraction.contract import EXTRACTION
 from rankwell.kernels.threads import kernel_threads
 
 
@@ -32,12 +33,14 @@ def extract(hits: Hits, feature_set: FeatureSet, *, device: str = "cpu", n_jobs:
     DataError
         That names the features which need a stream or a static that the index lacks.
     """
+    rows: np.ndarray = load(EXTRACTION, device, hits, hits, feature_set, n_jobs=n_jobs)
+    return rows
+
+
+def extract_on_cpu(hits: Hits, feature_set: FeatureSet, *, n_jobs: int | None = None) -> np.ndarray:
+    """`extract` on the CPU."""
     from rankwell.kernels.extraction.cpu.features import extract_features
 
-    if choose_device(device, ("cpu", "cuda")) == "cuda":
-        from rankwell.features.cuda_extraction import extract_on_cuda
-
-        return extract_on_cuda(hits, feature_set)
     columns = feature_set.columns(hits.streams, hits.static_names)
     rows = np.empty((hits.n_candidates, len(feature_set)), np.float32)
     with kernel_threads(n_jobs):

@@ -19,7 +19,7 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError, ParameterError
-from rankwell.scoring.ranker_file import replace_file
+from rankwell.streams.whole_files import replace_file
 
 _FORMAT = "rankwell-checkpoint"
 # 2: the history has seconds.

@@ -16,15 +16,15 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import ParameterError
-from rankwell.kernels.device import choose_device
-from rankwell.kernels.lists.contract import NetworkProblem, NetworkState, NetworkTrainer, network_trainer
+from rankwell.kernels.device import device_for, load
+from rankwell.kernels.lists.contract import NETWORK_TRAINING, NetworkProblem, NetworkState, NetworkTrainer
 from rankwell.kernels.lists.fixed_point_format import (
     METHODS,
     MOST_ACCUMULATOR_BITS,
     FixedPointFormat,
     bits_of_precision,
 )
-from rankwell.kernels.lists.losses import EXACT, ListLoss
+from rankwell.kernels.lists.losses import ListLoss
 from rankwell.kernels.lists.network_shape import NetworkShape, network_shape, pack_layers, unpack_layers
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT
@@ -39,10 +39,6 @@ from rankwell.solvers.first_order import FirstOrder
 
 ACTIVATIONS = {"sigmoid": "sigmoid", "relu": "relu", "tanh": "tanh", "linear": "identity"}
 OUTPUTS = ("auto", "sigmoid", "identity")
-# A hidden layer's sums stay in a thread's registers.
-MOST_CUDA_UNITS = 64
-# A list's scores stay in a block's shared memory; a small network leaves room for more.
-MOST_CUDA_DOCS = 8192
 # What does not change the model, and so is not part of a checkpoint's fingerprint.
 _WITHOUT_EFFECT = frozenset({"n_jobs", "checkpoint", "checkpoint_every", "n_epochs"})
 
@@ -217,26 +213,16 @@ class NeuralRanker(StepwiseRanker):
             return self.output_activation
         return "sigmoid" if self.hidden and self.activation == "sigmoid" else "identity"
 
-    def _supported_devices(self, train: RankingDataset) -> tuple[str, ...]:
-        """CUDA trains float32 networks of at most one hidden layer by the exact losses; the CPU everything.
-
-        A list too long for CUDA is an error where CUDA was asked for; "auto" then takes the CPU.
-        """
-        if self.device == "auto" and train.query_sizes.max(initial=0) > MOST_CUDA_DOCS:
-            return ("cpu",)
-        small = len(self.hidden) <= 1 and max(self.hidden, default=0) <= MOST_CUDA_UNITS and self.dropout == 0
-        return ("cpu", "cuda") if small and not self._is_fixed_point() and self._list_loss().kind == EXACT else ("cpu",)
-
     def _train(self, task: TrainingTask) -> TrainedModel:
         validation = self._validation(task)
         check_swap(self.swap, task.validation is not None)
         train = task.train
-        device = choose_device(self.device, self._supported_devices(train))
         shape = network_shape(train.n_features, tuple(self.hidden), ACTIVATIONS[self.activation], self._output())
         problem = self._problem(train, shape)
+        device = device_for(NETWORK_TRAINING, self.device, problem, fixed_point=self._is_fixed_point())
         state = self._first_state(task, shape)
         with kernel_threads(self.n_jobs):
-            epochs = self._epochs(task, problem, network_trainer(device, problem), state)
+            epochs = self._epochs(task, problem, load(NETWORK_TRAINING, device, problem), state)
             run = self._run(epochs, self.n_epochs, task, validation, self._checkpoints(task, state))
         parameters = epochs.state.parameters if validation is None else epochs.best
         return TrainedModel(self._description(task, shape, parameters), state={}, history=run.history)

@@ -168,10 +168,10 @@ class RankBoost(StepwiseRanker):
 
     def _train(self, task: TrainingTask, listed: PairList | None = None) -> TrainedModel:
         validation = self._validation(task)
-        device = boosting_device(self.device, self.weak_learner, has_pair_list=listed is not None)
         dataset = task.train
         with kernel_threads(self.n_jobs):
             source = levelled_queries(dataset, self.pair_weight) if listed is None else listed
+        device = boosting_device(self.device, self.weak_learner, source, dataset.n_features)
         binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(dataset, n_jobs=self.n_jobs)
         earlier = task.init_model.weak_rankers_ if isinstance(task.init_model, RankBoost) else WeakRankers.none()
         rounds = BoostingRounds(

@@ -20,21 +20,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
-from rankwell.kernels.device import choose_device
-from rankwell.kernels.pair_loss.contract import PairData, PairLoss
+from rankwell.kernels.device import device_for, load
+from rankwell.kernels.pair_loss.contract import PAIR_LOSS, PairData, PairLoss
 from rankwell.kernels.pair_loss.method import METHODS
 from rankwell.metrics.conventions import DEFAULT
 from rankwell.parameters import check_choice, check_whole_number, is_number
 from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask, ignore_step, validation_set
 from rankwell.rankers.newton_iterations import NewtonIterations, loss_gradient_norm_at_zero
-from rankwell.rankers.ranksvm_data import LinearScores, count_pairs, make_pair_loss, pair_data
+from rankwell.rankers.ranksvm_data import LinearScores, count_pairs, pair_data
 from rankwell.rankers.regularisation_path import RegularisationPath, TrainingOutcome, check_Cs, default_Cs, follow_path
 from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.validation import Validation
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
 from rankwell.scoring.normaliser import fit_normaliser
-
-_DEVICES = ("cpu", "cuda")
 
 
 class RankSVM(StepwiseRanker):
@@ -223,8 +221,8 @@ class RankSVM(StepwiseRanker):
         return self._model(task, best.C, best.outcome)
 
     def _pair_loss(self, data: PairData) -> PairLoss:
-        self.device_ = choose_device(self.device, _DEVICES)
-        loss = make_pair_loss(self.device_, data, method=self.method, n_jobs=self.n_jobs)
+        self.device_ = device_for(PAIR_LOSS, self.device, data, method=self.method)
+        loss: PairLoss = load(PAIR_LOSS, self.device_, data, method=self.method, n_jobs=self.n_jobs)
         self.method_ = loss.method
         return loss
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError
-from rankwell.kernels.pair_loss.contract import PairData, PairLoss
+from rankwell.kernels.pair_loss.contract import PairData
 from rankwell.kernels.threads import kernel_threads
 from rankwell.scoring.normaliser import Normaliser
 
@@ -80,17 +80,6 @@ def count_pairs(data: PairData, n_jobs: int | None = None) -> int:
             "RankSVM learns from pairs of documents of one query with different labels."
         )
     return int(n_pairs)
-
-
-def make_pair_loss(device: str, data: PairData, *, method: str, n_jobs: int | None) -> PairLoss:
-    """The pair loss on `device`."""
-    if device == "cuda":
-        from rankwell.kernels.pair_loss.cuda.loss import CudaPairLoss
-
-        return CudaPairLoss(data, method=method)
-    from rankwell.kernels.pair_loss.cpu.loss import CpuPairLoss
-
-    return CpuPairLoss(data, method=method, n_jobs=n_jobs)
 
 
 class LinearScores:

@@ -15,7 +15,7 @@ from rankwell.kernels.boosting.cpu.documents import DocumentWeights, initial_wei
 from rankwell.kernels.boosting.cpu.pairs import PairBooster, list_pairs
 from rankwell.kernels.boosting.precision import LARGEST_R, PI_UNIT, tolerance, weight_factors
 from rankwell.kernels.boosting.reference import boost_reference, document_potentials
-from rankwell.kernels.device import report_device
+from rankwell.kernels.device_report import report_device
 
 N_ROUNDS = 70  # past two choices of new exponents
 

@@ -9,7 +9,7 @@ from tests.kernels.pair_loss.pair_loss_cases import CASES, pair_data, points_of,
 from tests.kernels.pair_loss.test_pair_loss import magnitude
 
 from rankwell import RankingDataset, RankSVM, make_ranking
-from rankwell.kernels.device import report_device
+from rankwell.kernels.device_report import report_device
 from rankwell.kernels.pair_loss.method import METHODS
 from rankwell.kernels.pair_loss.reference import ReferencePairLoss
 

@@ -13,7 +13,7 @@ from tests.scoring.random_rankers import (
     random_trees,
 )
 
-from rankwell.kernels.device import report_device
+from rankwell.kernels.device_report import report_device
 from rankwell.kernels.scoring.cuda import launches as model_evaluation
 from rankwell.kernels.scoring.rules import IN_CATEGORIES, VALUE, ZERO_IS_MISSING
 from rankwell.scoring.description import Dense, ExpressionInputs, LinearInputs, LogLinearInputs, Mean, Sum

@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import njit, types
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -18,6 +18,28 @@ logger = logging.getLogger("rankwell")
 
 # A compilation that takes longer is announced.
 _SECONDS_IN_SILENCE = 1.0
+
+
+class CalledKernel(NamedTuple):
+    """A kernel that Python called: where it is defined, and the types of its arguments."""
+
+    module: str
+    name: str
+    signature: Any
+
+
+_kernels: dict[tuple[str, str], Any] = {}
+_called: list[CalledKernel] = []
+
+
+def called_kernels() -> list[CalledKernel]:
+    """The kernels that Python has called in this process, each once for every set of types."""
+    return list(_called)
+
+
+def kernel_of(module: str, name: str) -> Any:
+    """The kernel that a module, which is imported, defines under a name."""
+    return _kernels[module, name]
 
 
 def kernel(
@@ -36,6 +58,7 @@ def kernel(
         cache = KernelCache(plain)
         dispatcher._cache = cache
         dispatcher.compile = _announced(dispatcher.compile, cache, plain)
+        _kernels[plain.__module__, plain.__qualname__] = dispatcher
         if for_any_constant:
             dispatcher.get_call_template = _without_constants(dispatcher.get_call_template)
         if signature is not None:
@@ -49,7 +72,9 @@ def kernel(
 def _announced(compile_signature: Callable[[Any], Any], cache: KernelCache, plain: Callable[..., Any]) -> Any:
     def compile_and_tell(signature: Any) -> Any:
         try:
-            with _announcement.around(plain.__module__):
+            with _announcement.around(plain.__module__) as is_outermost:
+                if is_outermost:
+                    _called.append(CalledKernel(plain.__module__, plain.__qualname__, signature))
                 return compile_signature(signature)
         finally:
             cache.release()
@@ -76,8 +101,8 @@ class _Announcement:
         self._said: set[str] = set()
 
     @contextmanager
-    def around(self, module: str) -> Iterator[None]:
-        """During a compilation. Kernels compiled on the way to another one belong to that one."""
+    def around(self, module: str) -> Iterator[bool]:
+        """During a compilation; whether it is one that Python asked for, and not another kernel on its way."""
         depth = getattr(self._depth, "value", 0)
         self._depth.value = depth + 1
         timer = None
@@ -86,7 +111,7 @@ class _Announcement:
             timer.daemon = True
             timer.start()
         try:
-            yield
+            yield depth == 0
         finally:
             self._depth.value = depth
             if timer is not None:

@@ -7,14 +7,20 @@ from importlib.resources import files
 from typing import Any
 
 
-@cache
-def opencl_context() -> Any:
-    """A context on the first GPU of any platform, or else on the first device: a `pyopencl.Context` of one device."""
+def opencl_devices() -> list[Any]:
+    """The devices of all platforms, GPUs first: kernels run on the first one."""
     import pyopencl
 
     devices = [device for platform in pyopencl.get_platforms() for device in platform.get_devices()]
-    gpus = [device for device in devices if device.type & pyopencl.device_type.GPU]
-    return pyopencl.Context([(gpus + devices)[0]])
+    return sorted(devices, key=lambda device: not device.type & pyopencl.device_type.GPU)
+
+
+@cache
+def opencl_context() -> Any:
+    """A `pyopencl.Context` on the first device."""
+    import pyopencl
+
+    return pyopencl.Context([opencl_devices()[0]])
 
 
 @cache

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rankwell.kernels.device import Implementation, Subject
+
 
 @dataclass(frozen=True)
 class PairData:
@@ -67,3 +69,17 @@ class PairLoss(Protocol):
 
     def curvature(self) -> Any:
         """About the diagonal of ∇²L, never negative: see `kernels.pair_loss.cpu.product.curvature`."""
+
+
+PAIR_LOSS = Subject(
+    "train RankSVM",
+    {
+        "cpu": Implementation("rankwell.kernels.pair_loss.cpu.loss:CpuPairLoss", options=("method", "n_jobs")),
+        "cuda": Implementation(
+            "rankwell.kernels.pair_loss.cuda.loss:CudaPairLoss",
+            options=("method",),
+            capability=75,
+            memory="rankwell.kernels.pair_loss.cuda.layout:device_bytes",
+        ),
+    },
+)

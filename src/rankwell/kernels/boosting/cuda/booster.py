@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from rankwell.errors import DeviceError
-from rankwell.kernels.boosting.contract import BoostedRounds, LevelledQueries, ScoreWeights
+from rankwell.kernels.boosting.contract import BoostedRounds, BoostingSizes, LevelledQueries, ScoreWeights
 from rankwell.kernels.boosting.cpu.weights import level_ratios
 from rankwell.kernels.boosting.precision import tolerance
 from rankwell.kernels.cuda.module import cuda_module
+from rankwell.kernels.device_report import DeviceReport
 
 _ROUNDS_PER_GRAPH = 16
 _RECORD_ROUNDS = 1024
@@ -50,6 +51,11 @@ _WEIGHTS = np.dtype(
     [(name, _POINTER) for name in ("up", "down", "up_exponent", "down_exponent", *_SEGMENT_FIELDS, "share")]
 )
 _RECORD = np.dtype([(name, _POINTER) for name in ("feature", "bin", "r", "common", "total")])
+
+
+def device_bytes(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> int:
+    """Bins that do not fit pass through the device: three columns, in nine tenths of what is free, are enough."""
+    return sizes.document_bytes + min(sizes.n_features, 3) * sizes.column_bytes * 10 // 9
 
 
 class CudaBooster:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from rankwell.errors import DeviceError
-from rankwell.kernels.boosting.contract import BoostedRounds, LevelledQueries, ScoreWeights
+from rankwell.kernels.boosting.contract import BoostedRounds, BoostingSizes, LevelledQueries, ScoreWeights
 from rankwell.kernels.boosting.cpu.documents import DocumentWeights
 from rankwell.kernels.boosting.precision import LARGEST_R, QUERY_LANES, tolerance
+from rankwell.kernels.device_report import DeviceReport
 from rankwell.kernels.opencl.program import opencl_context, opencl_program
 from rankwell.kernels.threads import kernel_threads
 
@@ -21,6 +21,11 @@ _RECORD_ROUNDS = 1024
 _GROUP_ITEMS = 256
 _DOCS_PER_PART = 65536
 _FINISHED, _ROUND, _RECORDED, _COMMON, _FEATURE, _BIN, _R, _RECENTRES, _NEXT_COMMON = range(9)
+
+
+def device_bytes(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> int:
+    """Everything stays on the device."""
+    return sizes.document_bytes + sizes.n_features * sizes.column_bytes
 
 
 class OpenClBooster:
@@ -71,15 +76,9 @@ class OpenClBooster:
     def _buffer(self, array: np.ndarray) -> Any:
         """A copy of `array` on the device."""
         flags = self._opencl.mem_flags
-        try:
-            return self._opencl.Buffer(
-                opencl_context(), flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=np.ascontiguousarray(array)
-            )
-        except self._opencl.MemoryError as cause:
-            raise DeviceError(
-                f"the OpenCL device has no room for {array.nbytes} bytes of RankBoost's data. Use device='cpu', or "
-                "train on fewer documents or features."
-            ) from cause
+        return self._opencl.Buffer(
+            opencl_context(), flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=np.ascontiguousarray(array)
+        )
 
     def _place_search(self, bins: np.ndarray) -> None:
         table = np.zeros((self._n_features, 256), dtype=np.int32)

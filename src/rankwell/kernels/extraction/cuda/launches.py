@@ -15,6 +15,7 @@ import numpy as np
 
 from rankwell.errors import DataError
 from rankwell.kernels.cuda.module import cuda_module
+from rankwell.kernels.extraction.contract import MOST_CUDA_CANDIDATES, MOST_CUDA_HITS
 from rankwell.kernels.extraction.rules import FeatureColumns, HitArrays
 
 # Queries of more terms need scratch memory, as `FEW_TERMS` in the source.
@@ -37,7 +38,6 @@ _FROM_HITS: dict[str, Any] = {
     "cell_ptr": np.uint32,
     "positions": np.int32,
 }
-_MOST_CANDIDATES, _MOST_HITS = 2**20, 2**32 - 1
 
 
 def pack(hits: HitArrays, weights: Sequence[np.ndarray], room: Callable[[int], np.ndarray]) -> np.ndarray:
@@ -54,9 +54,9 @@ def pack(hits: HitArrays, weights: Sequence[np.ndarray], room: Callable[[int], n
     uint8 (n_bytes,), what `room` gave
     """
     n_candidates, n_hits = int(hits.query_ptr[-1]), len(hits.positions)
-    if n_candidates > _MOST_CANDIDATES or n_hits > _MOST_HITS:
+    if n_candidates > MOST_CUDA_CANDIDATES or n_hits > MOST_CUDA_HITS:
         raise DataError(
-            f"a batch for a CUDA device may have {_MOST_CANDIDATES} candidates and {_MOST_HITS} hits, got "
+            f"a batch for a CUDA device may have {MOST_CUDA_CANDIDATES} candidates and {MOST_CUDA_HITS} hits, got "
             f"{n_candidates} and {n_hits}: pass fewer queries at a time."
         )
     parts = [(getattr(hits, name), np.dtype(dtype)) for name, dtype in _FROM_HITS.items()]

@@ -1,18 +1,26 @@
 // Training networks over lists: forward, exact Top-k ListNet loss and backward of a query, fused in one kernel.
 //
-// A query belongs to a team of TEAM blocks (a thread block cluster), which share its documents. With TEAM > 1 one team
-// walks through an epoch of queries and makes an optimiser step after each, all in one launch: `train_queries`. With
-// TEAM == 1 every block takes one query of a batch and leaves its gradient: `batch_gradients`, then `batch_step`.
+// A query belongs to a team of TEAM blocks, which share its documents. One team walks through an epoch of queries and
+// makes an optimiser step after each, all in one launch: `train_queries`. With TEAM == 1 every block takes one query of a
+// batch and leaves its gradient: `batch_gradients`, then `batch_step`. A team is a thread block cluster where the device
+// has them (CLUSTER), else blocks that were launched together (cooperatively) and meet at a counter in device memory:
+// they do the same additions in the same order.
 //
 // Vocabulary as in kernels/lists/cpu/top_k_loss.py: the truth table's rows, levels, y1 (`best_label`), t0 (best score).
 // Everything that is summed is summed in a fixed order, so the same inputs give the same bits.
 //
-// Defined at compile time: TEAM, THREADS, FEATURES, UNITS (0: linear), PLACES (k), HIDDEN_ACTIVATION and
-// OUTPUT_ACTIVATION (0 identity, 1 sigmoid, 2 relu, 3 tanh), ADAM (0 or 1), FEATURE_BITS (32, 16 or 8).
+// Defined at compile time: TEAM, CLUSTER (0 or 1), THREADS, TILE, FEATURES, UNITS (0: linear), PLACES (k),
+// HIDDEN_ACTIVATION and OUTPUT_ACTIVATION (0 identity, 1 sigmoid, 2 relu, 3 tanh), ADAM (0 or 1), FEATURE_BITS (32, 16 or
+// 8), SHARED_DOCUMENTS, SHARED_PARAMETERS and SHARED_TILE (0 or 1, see `placement.py`).
 
 #ifndef TEAM
 #define TEAM 8
+#define CLUSTER 0
 #define THREADS 512
+#define TILE 64
+#define SHARED_DOCUMENTS 1
+#define SHARED_PARAMETERS 1
+#define SHARED_TILE 1
 #define FEATURES 46
 #define UNITS 15
 #define PLACES 3
@@ -35,7 +43,6 @@ constexpr int WIDTH = UNITS > 0 ? UNITS : 1;  // what the first layer puts out
 constexpr int FIRST_BIAS = FEATURES * WIDTH;
 constexpr int OUTPUT = FIRST_BIAS + WIDTH;  // the output unit's weights, where there is a hidden layer
 constexpr int PARAMETERS = UNITS > 0 ? OUTPUT + UNITS + 1 : FEATURES + 1;
-constexpr int TILE = 64;  // documents a step of the weights' gradient
 constexpr int WARPS = THREADS / 32;
 enum TruthRow { MEMBERSHIP, FIRST, RATIO, EXPONENTIAL, AFTER_BEST };
 
@@ -54,51 +61,59 @@ struct Buffers {
     float* hidden;     // (n_docs, UNITS)
     double* exchange;  // (teams, TEAM, 2)
     float* partial;    // (teams, TEAM, PARAMETERS)
+    float* workspace;  // (blocks, what has no room in shared memory)
+    unsigned* arrivals;  // how often blocks came to meet their team; never set back
 };
 
 // Kernels take plain pointers and numbers; these put them together.
 #define LISTS                                                                                                   \
     const feature_t *features, const float *feature_scale, const long long *query_ptr, const float *truth,      \
         const int *best_label, const float *weights, long long n_docs
-#define BUFFERS float *scores, float *hidden, double *exchange, float *partial
+#define BUFFERS float *scores, float *hidden, double *exchange, float *partial, float *workspace, unsigned *arrivals
 #define OPTIMIZER float rate, float momentum, float beta1, float beta2, float epsilon, float weight_decay
 #define MAKE_LISTS Lists lists = {features, feature_scale, query_ptr, truth, best_label, weights, n_docs}
-#define MAKE_BUFFERS Buffers buffers = {scores, hidden, exchange, partial}
+#define MAKE_BUFFERS Buffers buffers = {scores, hidden, exchange, partial, workspace, arrivals}
 #define MAKE_OPTIMIZER Optimizer optimizer = {rate, momentum, beta1, beta2, epsilon, weight_decay}
 
 struct Optimizer {
     float rate, momentum, beta1, beta2, epsilon, weight_decay;
 };
 
-struct Shared {
-    float* parameters;
-    float* gradient;
+// What a block works on: in shared memory, or in its part of the workspace.
+struct Room {
+    float *parameters, *gradient, *first, *second;  // first, second: the optimiser's memory
     float* e;     // level 0 of the scores
     float* r;
     float* big;   // E
     float* rows;  // score gradients, and the pairs' row sums before
-    float* tile_x;
+    float* tile_x;  // where there is room in shared memory
     float* tile_delta;
     float* tile_hidden;
     float* tile_slope;
 };
 
-__device__ inline void team_sync() {
-#if TEAM > 1
+// The blocks of the team are all here, and see what the others wrote.
+__device__ inline void team_sync(const Buffers& buffers) {
+#if TEAM == 1
+    __syncthreads();
+#elif CLUSTER
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 #else
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        // The count may wrap around: TEAM divides 2^32, and differences are right all the same.
+        const unsigned goal = (atomicAdd(buffers.arrivals, 1u) / TEAM + 1) * TEAM;
+        while (static_cast<int>(*static_cast<volatile unsigned*>(buffers.arrivals) - goal) < 0) {
+        }
+        __threadfence();
+    }
     __syncthreads();
 #endif
 }
 
 __device__ inline unsigned team_rank() {
-#if TEAM > 1
-    unsigned rank;
-    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
-#else
-    return 0;
-#endif
+    return TEAM == 1 ? 0 : blockIdx.x;  // there is one team of more than one block
 }
 
 __device__ inline float reciprocal(float x) {
@@ -113,6 +128,10 @@ __device__ inline float as_float(feature_t x) {
 #else
     return static_cast<float>(x);
 #endif
+}
+
+__device__ inline float stored_feature(const Lists& lists, long long row, int feature) {
+    return as_float(lists.features[row * FEATURES + feature]) * lists.feature_scale[feature];
 }
 
 __device__ inline float activate(float x, int activation) {
@@ -171,24 +190,23 @@ __device__ unsigned long long block_best(const float* scores, int n, unsigned lo
 __device__ inline int document_of(unsigned long long key) { return 0xffffffffu - static_cast<unsigned>(key); }
 
 // Equation 2.5 for documents first..last-1 of the query that starts at row `start`; scores and hidden outputs go to memory.
-__device__ void forward(const Lists& lists, const Buffers& buffers, const Shared& shared, long long start, int first,
+__device__ void forward(const Lists& lists, const Buffers& buffers, const Room& room, long long start, int first,
                         int last) {
     for (int d = first + threadIdx.x; d < last; d += THREADS) {
-        const feature_t* x = lists.features + (start + d) * FEATURES;
         float sums[WIDTH];
-        for (int u = 0; u < WIDTH; ++u) sums[u] = shared.parameters[FIRST_BIAS + u];
+        for (int u = 0; u < WIDTH; ++u) sums[u] = room.parameters[FIRST_BIAS + u];
 #pragma unroll 2
         for (int f = 0; f < FEATURES; ++f) {
-            float value = as_float(x[f]) * lists.feature_scale[f];
-            for (int u = 0; u < WIDTH; ++u) sums[u] += value * shared.parameters[f * WIDTH + u];
+            float value = stored_feature(lists, start + d, f);
+            for (int u = 0; u < WIDTH; ++u) sums[u] += value * room.parameters[f * WIDTH + u];
         }
         float score = sums[0];
         if (UNITS > 0) {
-            score = shared.parameters[PARAMETERS - 1];
+            score = room.parameters[PARAMETERS - 1];
             for (int u = 0; u < UNITS; ++u) {
                 float output = activate(sums[u], HIDDEN_ACTIVATION);
                 buffers.hidden[(start + d) * UNITS + u] = output;
-                score += output * shared.parameters[OUTPUT + u];
+                score += output * room.parameters[OUTPUT + u];
             }
         }
         __stcg(buffers.scores + start + d, activate(score, OUTPUT_ACTIVATION));
@@ -203,16 +221,16 @@ __device__ inline float pair_weight(const float* truth, long long n_docs, int be
 }
 
 // Row sums of w/d over all b for the rows first..last-1, a warp for two rows; returns this thread's part of the loss.
-__device__ double pair_rows(const Shared& shared, float total, int n, int first, int last) {
+__device__ double pair_rows(const Room& room, float total, int n, int first, int last) {
     int lane = threadIdx.x % 32;
     double loss = 0.0;
     for (int a = first + 2 * (threadIdx.x / 32); a < last; a += 2 * WARPS) {
         int c = min(a + 1, last - 1);
-        float da = total - shared.e[a], ra = shared.r[a], ea = shared.big[a];
-        float dc = total - shared.e[c], rc = shared.r[c], ec = shared.big[c];
+        float da = total - room.e[a], ra = room.r[a], ea = room.big[a];
+        float dc = total - room.e[c], rc = room.r[c], ec = room.big[c];
         float sum_a = 0.0f, sum_c = 0.0f, log_part = 0.0f;
         for (int b = lane; b < n; b += 32) {
-            float eb = shared.e[b], rb = shared.r[b], bigb = shared.big[b];
+            float eb = room.e[b], rb = room.r[b], bigb = room.big[b];
             float wa = b == a ? 0.0f : ra * bigb + rb * ea, wc = b == c ? 0.0f : rc * bigb + rb * ec;
             float d0 = b == a ? 1.0f : da - eb, d1 = b == c ? 1.0f : dc - eb;
             float inverse = reciprocal(d0 * d1);  // one reciprocal for two quotients
@@ -227,21 +245,21 @@ __device__ double pair_rows(const Shared& shared, float total, int n, int first,
         }
         loss += log_part;
         if (lane == 0) {
-            shared.rows[a] = sum_a;
-            if (c > a) shared.rows[c] = sum_c;
+            room.rows[a] = sum_a;
+            if (c > a) room.rows[c] = sum_c;
         }
     }
     return loss;
 }
 
-// The score gradients of documents first..last-1 go to shared.rows; returns the list's loss.
-__device__ double list_gradient(const Lists& lists, const Buffers& buffers, const Shared& shared, int query, int team,
+// The score gradients of documents first..last-1 go to room.rows; returns the list's loss.
+__device__ double list_gradient(const Lists& lists, const Buffers& buffers, const Room& room, int query, int team,
                                 long long start, int n, int first, int last) {
-    const float* scores = shared.r;  // until the pairs need the place
+    const float* scores = room.r;  // until the pairs need the place
     const float* truth = lists.truth + start;
     const long long n_docs = lists.n_docs;
     int k = min(PLACES, max(n - 1, 1));
-    for (int i = threadIdx.x; i < n; i += THREADS) shared.r[i] = __ldcg(buffers.scores + start + i);
+    for (int i = threadIdx.x; i < n; i += THREADS) room.r[i] = __ldcg(buffers.scores + start + i);
     __syncthreads();
     unsigned long long key = block_best(scores, n, ~0ull);
     int t0 = document_of(key), t1 = t0, t2 = t0;
@@ -251,7 +269,7 @@ __device__ double list_gradient(const Lists& lists, const Buffers& buffers, cons
     double sums[3] = {0.0, 0.0, 0.0}, log_part = 0.0;
     for (int i = threadIdx.x; i < n; i += THREADS) {
         float e = expf(scores[i] - s0);
-        shared.e[i] = e;
+        room.e[i] = e;
         sums[0] += e;
         if (k > 1 && i != t0) sums[1] += expf(scores[i] - s1);
         if (k > 2 && i != t0 && i != t1) sums[2] += expf(scores[i] - s2);
@@ -262,7 +280,7 @@ __device__ double list_gradient(const Lists& lists, const Buffers& buffers, cons
     double everywhere[4] = {0.0, 0.0, 0.0, 0.0};  // of the second place; after the best; y1's pairs
     for (int i = threadIdx.x; i < n; i += THREADS) {
         if (k > 1 && i != t0) {
-            double remaining = sums[0] - shared.e[i], p = truth[FIRST * n_docs + i];
+            double remaining = sums[0] - room.e[i], p = truth[FIRST * n_docs + i];
             everywhere[0] += p / remaining;
             log_part += p * log(remaining);
         }
@@ -272,7 +290,7 @@ __device__ double list_gradient(const Lists& lists, const Buffers& buffers, cons
             log_part += w * (log(remaining) + (static_cast<double>(s1) - s0));
         }
         if (k > 2 && y1 != t0 && i != t0 && i != y1) {
-            double remaining = sums[0] - shared.e[y1] - shared.e[i], w = truth[AFTER_BEST * n_docs + i];
+            double remaining = sums[0] - room.e[y1] - room.e[i], w = truth[AFTER_BEST * n_docs + i];
             everywhere[2] += w / remaining;
             log_part += w * log(remaining);
         }
@@ -288,16 +306,16 @@ __device__ double list_gradient(const Lists& lists, const Buffers& buffers, cons
     }
     double pairs = 0.0;  // the sum of the pairs' quotients at level 0, each pair once
     if (k > 2) {
-        __syncthreads();  // the scores' last readers are done with shared.r
+        __syncthreads();  // the scores' last readers are done with room.r
         for (int i = threadIdx.x; i < n; i += THREADS) {
-            shared.r[i] = i == t0 ? 0.0f : truth[RATIO * n_docs + i];
-            shared.big[i] = i == t0 ? 0.0f : truth[EXPONENTIAL * n_docs + i];
-            if (i == t0) shared.e[i] = 0.0f;  // its pairs belong to level 1; here they weigh 0 and must not divide by 0
+            room.r[i] = i == t0 ? 0.0f : truth[RATIO * n_docs + i];
+            room.big[i] = i == t0 ? 0.0f : truth[EXPONENTIAL * n_docs + i];
+            if (i == t0) room.e[i] = 0.0f;  // its pairs belong to level 1; here they weigh 0 and must not divide by 0
         }
         __syncthreads();
-        double parts[2] = {0.0, pair_rows(shared, static_cast<float>(sums[0]), n, first, last)};
+        double parts[2] = {0.0, pair_rows(room, static_cast<float>(sums[0]), n, first, last)};
         __syncthreads();
-        for (int i = first + threadIdx.x; i < last; i += THREADS) parts[0] += shared.rows[i];
+        for (int i = first + threadIdx.x; i < last; i += THREADS) parts[0] += room.rows[i];
         block_sum(parts);
 #if TEAM > 1
         double* exchange = buffers.exchange + team * TEAM * 2;
@@ -305,7 +323,7 @@ __device__ double list_gradient(const Lists& lists, const Buffers& buffers, cons
             __stcg(exchange + 2 * team_rank(), parts[0]);
             __stcg(exchange + 2 * team_rank() + 1, parts[1]);
         }
-        team_sync();
+        team_sync(buffers);
         parts[0] = parts[1] = 0.0;
         for (int block = 0; block < TEAM; ++block) {
             parts[0] += __ldcg(exchange + 2 * block);
@@ -317,7 +335,7 @@ __device__ double list_gradient(const Lists& lists, const Buffers& buffers, cons
     }
     for (int i = first + threadIdx.x; i < last; i += THREADS) {
         double score = __ldcg(buffers.scores + start + i);
-        double e = i == t0 ? 1.0 : shared.e[i], expected = e / sums[0];
+        double e = i == t0 ? 1.0 : room.e[i], expected = e / sums[0];
         if (k > 1) {
             double removed = i == t0 ? 0.0 : truth[FIRST * n_docs + i] / (sums[0] - e);
             double e1 = i == t0 ? 0.0 : expf(static_cast<float>(score) - s1);
@@ -326,56 +344,59 @@ __device__ double list_gradient(const Lists& lists, const Buffers& buffers, cons
                 removed = i == t0 || i == t1 ? 0.0 : pair_weight(truth, n_docs, y1, t0, i) / (sums[1] - e1);
                 double e2 = i == t0 || i == t1 ? 0.0 : expf(static_cast<float>(score) - s2);
                 expected += e1 * (everywhere[1] - removed) + two_best * e2 / sums[2];
-                removed = i == t0 ? 0.0 : shared.rows[i];
+                removed = i == t0 ? 0.0 : room.rows[i];
                 if (y1 != t0 && i == y1) removed += everywhere[2];
                 if (y1 != t0 && i != y1 && i != t0)
-                    removed += truth[AFTER_BEST * n_docs + i] / (sums[0] - shared.e[y1] - e);
+                    removed += truth[AFTER_BEST * n_docs + i] / (sums[0] - room.e[y1] - e);
                 expected += e * (pairs - removed);
             }
         }
-        shared.rows[i] = static_cast<float>(expected - truth[MEMBERSHIP * n_docs + i]);
+        room.rows[i] = static_cast<float>(expected - truth[MEMBERSHIP * n_docs + i]);
     }
     __syncthreads();
     return loss;
 }
 
-// The parameters' gradient over documents first..last-1 goes to shared.gradient.
-__device__ void backward(const Lists& lists, const Buffers& buffers, const Shared& shared, long long start, int first,
+// The parameters' gradient over documents first..last-1 goes to room.gradient.
+__device__ void backward(const Lists& lists, const Buffers& buffers, const Room& room, long long start, int first,
                          int last, float weight) {
-    for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) shared.gradient[p] = 0.0f;
+    for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) room.gradient[p] = 0.0f;
     for (int tile = first; tile < last; tile += TILE) {
         int docs = min(TILE, last - tile);
         __syncthreads();
-        for (int i = threadIdx.x; i < docs * FEATURES; i += THREADS)
-            shared.tile_x[i] = as_float(lists.features[(start + tile) * FEATURES + i]) * lists.feature_scale[i % FEATURES];
+        for (int i = threadIdx.x; SHARED_TILE && i < docs * FEATURES; i += THREADS)
+            room.tile_x[i] = stored_feature(lists, start + tile + i / FEATURES, i % FEATURES);
         for (int d = threadIdx.x; d < docs; d += THREADS) {
             float score = __ldcg(buffers.scores + start + tile + d);
-            shared.tile_slope[d] = weight * shared.rows[tile + d] * slope(score, OUTPUT_ACTIVATION);
+            room.tile_slope[d] = weight * room.rows[tile + d] * slope(score, OUTPUT_ACTIVATION);
         }
         __syncthreads();
         for (int i = threadIdx.x; i < docs * WIDTH; i += THREADS) {
-            float delta = shared.tile_slope[i / WIDTH];
+            float delta = room.tile_slope[i / WIDTH];
             if (UNITS > 0) {
                 float output = buffers.hidden[(start + tile) * UNITS + i];
-                shared.tile_hidden[i] = output;
-                delta *= shared.parameters[OUTPUT + i % WIDTH] * slope(output, HIDDEN_ACTIVATION);
+                room.tile_hidden[i] = output;
+                delta *= room.parameters[OUTPUT + i % WIDTH] * slope(output, HIDDEN_ACTIVATION);
             }
-            shared.tile_delta[i] = delta;
+            room.tile_delta[i] = delta;
         }
         __syncthreads();
         for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) {
-            float sum = shared.gradient[p];
+            float sum = room.gradient[p];
             if (p < FIRST_BIAS) {
                 int f = p / WIDTH, u = p % WIDTH;
-                for (int d = 0; d < docs; ++d) sum += shared.tile_x[d * FEATURES + f] * shared.tile_delta[d * WIDTH + u];
+                for (int d = 0; d < docs; ++d) {
+                    float x = SHARED_TILE ? room.tile_x[d * FEATURES + f] : stored_feature(lists, start + tile + d, f);
+                    sum += x * room.tile_delta[d * WIDTH + u];
+                }
             } else if (p < OUTPUT) {
-                for (int d = 0; d < docs; ++d) sum += shared.tile_delta[d * WIDTH + p - FIRST_BIAS];
+                for (int d = 0; d < docs; ++d) sum += room.tile_delta[d * WIDTH + p - FIRST_BIAS];
             } else if (p < PARAMETERS - 1) {
-                for (int d = 0; d < docs; ++d) sum += shared.tile_hidden[d * WIDTH + p - OUTPUT] * shared.tile_slope[d];
+                for (int d = 0; d < docs; ++d) sum += room.tile_hidden[d * WIDTH + p - OUTPUT] * room.tile_slope[d];
             } else {
-                for (int d = 0; d < docs; ++d) sum += shared.tile_slope[d];
+                for (int d = 0; d < docs; ++d) sum += room.tile_slope[d];
             }
-            shared.gradient[p] = sum;
+            room.gradient[p] = sum;
         }
     }
     __syncthreads();
@@ -405,85 +426,112 @@ __device__ inline void adam_corrections(const Optimizer& optimizer, long long st
 #endif
 }
 
-__device__ Shared carve(float* memory, int most_docs) {
-    Shared shared;
-    shared.parameters = memory;
-    shared.gradient = shared.parameters + PARAMETERS;
-    shared.e = shared.gradient + PARAMETERS;
-    shared.r = shared.e + most_docs;
-    shared.big = shared.r + most_docs;
-    shared.rows = shared.big + most_docs;
-    shared.tile_x = shared.rows + most_docs;
-    shared.tile_delta = shared.tile_x + TILE * FEATURES;
-    shared.tile_hidden = shared.tile_delta + TILE * WIDTH;
-    shared.tile_slope = shared.tile_hidden + TILE * WIDTH;
-    return shared;
+// The next `size` numbers of `from`.
+__device__ inline float* take(float*& from, int size) {
+    float* taken = from;
+    from += size;
+    return taken;
 }
 
-// One query by this block's team: its gradient (this block's share) is in shared.gradient afterwards.
-__device__ double query_pass(const Lists& lists, const Buffers& buffers, const Shared& shared, int query, int team) {
+__device__ Room carve(float* shared, const Buffers& buffers, int most_docs) {
+    const long long own_floats = (SHARED_PARAMETERS ? 0 : 4 * PARAMETERS) + (SHARED_DOCUMENTS ? 0 : 4LL * most_docs);
+    float* own = buffers.workspace + blockIdx.x * own_floats;
+    float*& for_parameters = SHARED_PARAMETERS ? shared : own;
+    float*& for_documents = SHARED_DOCUMENTS ? shared : own;
+    Room room;
+    room.parameters = take(for_parameters, PARAMETERS);
+    room.gradient = take(for_parameters, PARAMETERS);
+    room.first = take(for_parameters, PARAMETERS);
+    room.second = take(for_parameters, PARAMETERS);
+    room.e = take(for_documents, most_docs);
+    room.r = take(for_documents, most_docs);
+    room.big = take(for_documents, most_docs);
+    room.rows = take(for_documents, most_docs);
+    room.tile_x = SHARED_TILE ? take(shared, TILE * FEATURES) : nullptr;
+    room.tile_delta = take(shared, TILE * WIDTH);
+    room.tile_hidden = take(shared, TILE * WIDTH);
+    room.tile_slope = take(shared, TILE);
+    return room;
+}
+
+// Parameters that do not change: copied to shared memory, or read where they are.
+__device__ void hold_parameters(Room& room, const float* parameters) {
+#if SHARED_PARAMETERS
+    for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) room.parameters[p] = parameters[p];
+    __syncthreads();
+#else
+    room.parameters = const_cast<float*>(parameters);
+#endif
+}
+
+// One query by this block's team: its gradient (this block's share) is in room.gradient afterwards.
+__device__ double query_pass(const Lists& lists, const Buffers& buffers, const Room& room, int query, int team) {
     long long start = lists.query_ptr[query];
     int n = static_cast<int>(lists.query_ptr[query + 1] - start);
     float weight = lists.weights[query];
     if (n < 2 || weight == 0.0f) {
-        for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) shared.gradient[p] = 0.0f;
+        for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) room.gradient[p] = 0.0f;
         __syncthreads();
         return 0.0;
     }
     int rank = team_rank();
     int first = static_cast<int>(static_cast<long long>(n) * rank / TEAM);
     int last = static_cast<int>(static_cast<long long>(n) * (rank + 1) / TEAM);
-    forward(lists, buffers, shared, start, first, last);
-    team_sync();
-    double loss = list_gradient(lists, buffers, shared, query, team, start, n, first, last);
-    backward(lists, buffers, shared, start, first, last, weight);
+    forward(lists, buffers, room, start, first, last);
+    team_sync(buffers);
+    double loss = list_gradient(lists, buffers, room, query, team, start, n, first, last);
+    backward(lists, buffers, room, start, first, last, weight);
     return weight * loss;
 }
 
 #if TEAM > 1
+#if CLUSTER
+#define TEAM_SHAPE __cluster_dims__(TEAM, 1, 1)
+#else
+#define TEAM_SHAPE
+#endif
+
 // An epoch of one step a query: one team, one launch. `first` and `second` are the optimiser's memory.
-extern "C" __global__ void __cluster_dims__(TEAM, 1, 1) __launch_bounds__(THREADS)
+extern "C" __global__ void TEAM_SHAPE __launch_bounds__(THREADS)
     train_queries(LISTS, BUFFERS, OPTIMIZER, const long long* order, int n_steps, long long steps_before,
                   float* parameters, float* first, float* second, int most_docs, double* loss) {
     MAKE_LISTS;
     MAKE_BUFFERS;
     MAKE_OPTIMIZER;
     extern __shared__ float memory[];
-    Shared shared = carve(memory, most_docs);
-    float* shared_first = shared.tile_slope + TILE;
-    float* shared_second = shared_first + PARAMETERS;
+    Room room = carve(memory, buffers, most_docs);
     for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) {
-        shared.parameters[p] = parameters[p];
-        shared_first[p] = first[p];
-        shared_second[p] = second[p];
+        room.parameters[p] = parameters[p];
+        room.first[p] = first[p];
+        room.second[p] = second[p];
     }
     __syncthreads();
     double total = 0.0;
     for (int step = 0; step < n_steps; ++step) {
-        total += query_pass(lists, buffers, shared, static_cast<int>(order[step]), 0);
+        total += query_pass(lists, buffers, room, static_cast<int>(order[step]), 0);
         // Two sets of partial gradients in turn: a block may write the next while another still reads this one.
         float* shares = buffers.partial + (step % 2) * TEAM * PARAMETERS;
         for (int p = threadIdx.x; p < PARAMETERS; p += THREADS)
-            __stcg(shares + team_rank() * PARAMETERS + p, shared.gradient[p]);
-        team_sync();
+            __stcg(shares + team_rank() * PARAMETERS + p, room.gradient[p]);
+        team_sync(buffers);
         double corrections[2];
         adam_corrections(optimizer, steps_before + step + 1, corrections);
         for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) {
             float gradient = 0.0f;
             for (int block = 0; block < TEAM; ++block) gradient += __ldcg(shares + block * PARAMETERS + p);
-            optimizer_step(optimizer, corrections, gradient, shared.parameters[p], shared_first[p], shared_second[p]);
+            optimizer_step(optimizer, corrections, gradient, room.parameters[p], room.first[p], room.second[p]);
         }
         __syncthreads();
     }
     if (team_rank() == 0) {
         for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) {
-            parameters[p] = shared.parameters[p];
-            first[p] = shared_first[p];
-            second[p] = shared_second[p];
+            parameters[p] = room.parameters[p];
+            first[p] = room.first[p];
+            second[p] = room.second[p];
         }
         if (threadIdx.x == 0) *loss = total;
     }
-    team_sync();
+    team_sync(buffers);
 }
 #else
 // The gradients of a batch's queries, one block each: partial[block], and their losses.
@@ -492,12 +540,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     MAKE_LISTS;
     MAKE_BUFFERS;
     extern __shared__ float memory[];
-    Shared shared = carve(memory, most_docs);
-    for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) shared.parameters[p] = parameters[p];
-    __syncthreads();
-    double loss = query_pass(lists, buffers, shared, static_cast<int>(order[blockIdx.x]), blockIdx.x);
+    Room room = carve(memory, buffers, most_docs);
+    hold_parameters(room, parameters);
+    double loss = query_pass(lists, buffers, room, static_cast<int>(order[blockIdx.x]), blockIdx.x);
     float* own = buffers.partial + static_cast<long long>(blockIdx.x) * PARAMETERS;
-    for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) own[p] = shared.gradient[p];
+    for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) own[p] = room.gradient[p];
     if (threadIdx.x == 0) losses[blockIdx.x] += loss;
 }
 
@@ -524,12 +571,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     MAKE_LISTS;
     MAKE_BUFFERS;
     extern __shared__ float memory[];
-    Shared shared = carve(memory, 0);
-    for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) shared.parameters[p] = parameters[p];
-    __syncthreads();
+    Room room = carve(memory, buffers, 0);
+    hold_parameters(room, parameters);
     for (long long start = static_cast<long long>(blockIdx.x) * THREADS; start < lists.n_docs;
          start += static_cast<long long>(gridDim.x) * THREADS) {
         long long docs = lists.n_docs - start;
-        forward(lists, buffers, shared, start, 0, docs < THREADS ? static_cast<int>(docs) : THREADS);
+        forward(lists, buffers, room, start, 0, docs < THREADS ? static_cast<int>(docs) : THREADS);
     }
 }

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from rankwell.kernels.cuda.module import cuda_module
-from rankwell.kernels.pair_loss.contract import PairData
+from rankwell.kernels.device import memory_errors
+from rankwell.kernels.pair_loss.contract import PAIR_LOSS, PairData
 from rankwell.kernels.pair_loss.cuda.features import DenseFeatures, device_features, share_queries
-from rankwell.kernels.pair_loss.method import SumCosts, choose_method
-
-# Scans over a query, as the kernels make them: one for every 5 levels, or one for every bit of a level.
-SUM_COSTS = SumCosts(few_levels=5, few=1.0, fixed=0.0, per_level=0.2, tree_fixed=0.0, tree_per_bit=1.0)
+from rankwell.kernels.pair_loss.cuda.layout import STATIC_BYTES, SUM_COSTS, lay_out_queries, workspace_doubles
+from rankwell.kernels.pair_loss.method import choose_method
 
 _THREADS = 256
 # Warps of the fused product's pipeline: 16 in all leave a thread 128 registers.
@@ -21,8 +20,6 @@ _FILL_WARPS, _MULTIPLY_WARPS, _SUM_WARPS, _ADD_WARPS = 2, 4, 5, 5
 _CHUNK_BYTES = 4608
 _LEVELS_PER_PASS = 5
 _WIDEST_FUSED = 768
-# Shared memory that kernels have beside what is asked for at launch.
-_STATIC_BYTES = 3072
 # The fused product multiplies in float32, where rows times factors of larger values could overflow.
 _LARGEST_FUSED = 1e12
 _NULL = np.uint64(0)
@@ -63,6 +60,10 @@ class CudaPairLoss:
         return np.asarray(self._cupy.asnumpy(vector))
 
     def loss_and_gradient(self, w: Any) -> tuple[float, Any]:
+        with memory_errors("cuda", PAIR_LOSS.task):
+            return self._loss_and_gradient(w)
+
+    def _loss_and_gradient(self, w: Any) -> tuple[float, Any]:
         queries, support = self._queries, self._support_at_trial
         self._features.products(self._padded(w * self._scale), self._products)
         queries.sort(self._products, self._order)
@@ -111,7 +112,7 @@ class _Support:
         # Zeros, because queries without pairs are never filled in.
         self.places = cupy.zeros((n_docs, 4), dtype=np.int32)
         self.degree = cupy.zeros(n_docs)
-        self.ranks = cupy.empty(queries.n_ranks, dtype=np.int32)
+        self.ranks = cupy.empty(queries.layout.n_ranks, dtype=np.int32)
 
     def arrays(self) -> tuple[Any, ...]:
         return self.places, self.degree, self.ranks
@@ -131,21 +132,13 @@ class _Queries:
         self.host_query_weights = np.ones(len(sizes)) if data.query_weights is None else data.query_weights
         self.query_weights = cupy.asarray(self.host_query_weights)
         self.document_weights = _NULL if data.document_weights is None else cupy.asarray(data.document_weights)
-        # Queries of up to `capacity` documents have their workspace in shared memory, longer ones in `scratch`.
-        self.capacity = min(int(sizes.max(initial=1)), 512 if self.method == 0 else 1024)
-        needed = np.where(sizes > self.capacity, workspace_doubles(sizes), 0)
-        offsets = np.concatenate(([0], np.cumsum(needed)))
-        self.host_scratch_ptr = np.where(needed > 0, offsets[:-1], -1).astype(np.int64)
-        self.scratch_ptr = cupy.asarray(self.host_scratch_ptr)
-        self.scratch = cupy.empty(max(int(offsets[-1]), 1))
-        bits = np.ceil(np.log2(np.maximum(data.n_levels, 1))).astype(np.int64)
-        rank_offsets = np.concatenate(([0], np.cumsum(bits * (sizes + 1)))) * self.method
-        self.n_ranks = int(rank_offsets[-1])
-        self.host_rank_ptr = rank_offsets[:-1].astype(np.int64)
-        self.rank_ptr = cupy.asarray(self.host_rank_ptr)
+        attributes = cupy.cuda.Device().attributes
+        self.layout = lay_out_queries(sizes, data.n_levels, method, int(attributes["MaxSharedMemoryPerBlockOptin"]))
+        self.scratch_ptr = cupy.asarray(self.layout.scratch_ptr)
+        self.scratch = cupy.empty(max(self.layout.n_scratch, 1))
+        self.rank_ptr = cupy.asarray(self.layout.rank_ptr)
         self._module = cuda_module("pair_loss/pair_loss", f"METHOD={self.method}")
-        processors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
-        self._grid = (max(1, min(self.n_queries, 16 * processors)),)
+        self._grid = (max(1, min(self.n_queries, 16 * int(attributes["MultiProcessorCount"]))),)
 
     def sort(self, products: Any, order: Any) -> None:
         """order: the rows of every query in ascending order of their products."""
@@ -215,7 +208,7 @@ class _Queries:
 
     def _launch(self, name: str, *arguments: Any) -> None:
         kernel = self._module.get_function(name)
-        kernel.max_dynamic_shared_size_bytes = shared = 8 * int(workspace_doubles(self.capacity))
+        kernel.max_dynamic_shared_size_bytes = shared = 8 * int(workspace_doubles(self.layout.capacity))
         kernel(self._grid, (_THREADS,), arguments, shared_mem=shared)
 
 
@@ -239,7 +232,7 @@ class _FusedProduct:
             f"ADD_WARPS={_ADD_WARPS}",
         )
         self._kernel = module.get_function("hessian_vector")
-        most = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC_BYTES
+        most = int(attributes["MaxSharedMemoryPerBlockOptin"]) - STATIC_BYTES
         self._n_slots, self._n_factors, self._shared = _divide_memory(features, queries, rows_per_chunk, most)
         self._kernel.max_dynamic_shared_size_bytes = self._shared
         records = _describe_queries(queries)[queries.host_n_levels > 1]
@@ -287,8 +280,8 @@ def _describe_queries(queries: _Queries) -> np.ndarray:
     fields = ("start", "i8"), ("scratch", "i8"), ("ranks", "i8"), ("weight", "f8"), ("n", "i4"), ("n_levels", "i4")
     records = np.zeros(queries.n_queries, dtype=list(fields))
     records["start"] = queries.host_query_ptr[:-1]
-    records["scratch"] = queries.host_scratch_ptr
-    records["ranks"] = queries.host_rank_ptr
+    records["scratch"] = queries.layout.scratch_ptr
+    records["ranks"] = queries.layout.rank_ptr
     records["weight"] = queries.host_query_weights
     records["n"] = np.diff(queries.host_query_ptr)
     records["n_levels"] = queries.host_n_levels
@@ -302,7 +295,7 @@ def _divide_memory(features: DenseFeatures, queries: _Queries, rows_per_chunk: i
     query of `capacity` documents, and for as many rows again as are in the ring or in a longer query that passes
     through it.
     """
-    capacity = queries.capacity
+    capacity = queries.layout.capacity
     workspace = 8 * capacity + 2
     if queries.method == 0:
         passes = -(-int(queries.host_n_levels.max(initial=1)) // _LEVELS_PER_PASS)
@@ -317,8 +310,3 @@ def _divide_memory(features: DenseFeatures, queries: _Queries, rows_per_chunk: i
     # At the end the ring's memory takes the totals of the warps that add, and parts of the sum over blocks.
     at_end = 8 * max(features.width * _ADD_WARPS, 1024)
     return n_slots, n_factors, max(n_slots * slot, at_end) + 4 * n_factors + own
-
-
-def workspace_doubles(n_docs: Any) -> Any:
-    """The size of a query's workspace, an even number: see `workspace_at` in `pair_loss.cu`."""
-    return 9 * n_docs + 6 + (n_docs & 1)

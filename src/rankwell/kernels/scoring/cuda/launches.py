@@ -13,6 +13,7 @@ import numpy as np
 
 from rankwell.errors import DeviceError
 from rankwell.kernels.cuda.module import cuda_module
+from rankwell.kernels.scoring.contract import MOST_CUDA_INPUTS
 from rankwell.kernels.scoring.rules import NEARLY_ZERO, SUM_RUN
 
 _THREADS = 256
@@ -22,13 +23,12 @@ DENSE_UNITS = 8
 # `dense` is faster.
 _TILE_DOCUMENTS, _TILE_UNITS = 64, 16
 _MANY_SUMS = 2**17
-# Shared memory that a block of `walk_trees` may hold in bins and in words: two or more blocks still fit a processor.
+# Shared memory that a block of `walk_trees` may hold in bins and in words: where the device has that much, two or more
+# blocks still fit a processor.
 _MOST_SHARED_BINS = 64 * 1024
 _MOST_SHARED_WORDS = 48 * 1024
 # Blocks of `walk_trees` that run on a processor at the same time: more of them would wait for a turn of their own.
 _BLOCKS_A_PROCESSOR = 4
-# What CUDA allows in a grid's second direction.
-_MOST_BLOCKS_DOWN = 65535
 
 
 def document_stride(n_docs: int) -> int:
@@ -62,7 +62,9 @@ def walk_trees(
     n_bin_words, stride = bins.shape
     shared_bins = 4 * n_bin_words * _THREADS
     shared_words = largest_run * words.dtype.itemsize
-    share_bins, share_words = shared_bins <= _MOST_SHARED_BINS, shared_words <= _MOST_SHARED_WORDS
+    share_bins = shared_bins <= min(_MOST_SHARED_BINS, _shared_memory())
+    left = _shared_memory() - shared_bins * share_bins
+    share_words = shared_words <= min(_MOST_SHARED_WORDS, left)
     n_runs = (n_trees + SUM_RUN - 1) // SUM_RUN
     documents = _blocks(n_docs, _THREADS)
     grid = (documents, max(1, min(n_runs, _BLOCKS_A_PROCESSOR * _processors() // documents)))
@@ -160,9 +162,9 @@ def _launch(
     shared: int = 0,
     definitions: tuple[str, ...] = (),
 ) -> None:
-    if len(grid) > 1 and grid[1] > _MOST_BLOCKS_DOWN:
+    if len(grid) > 1 and grid[1] > MOST_CUDA_INPUTS:
         raise DeviceError(
-            f"the ranker has {grid[1]} inputs or columns of one kind, a CUDA device takes {_MOST_BLOCKS_DOWN}. "
+            f"the ranker has {grid[1]} inputs or columns of one kind, a CUDA device takes {MOST_CUDA_INPUTS}. "
             "Evaluate it with device='cpu'."
         )
     kernel = _kernel(name, *definitions)
@@ -181,6 +183,14 @@ def _processors() -> int:
     import cupy
 
     return int(cupy.cuda.Device().attributes["MultiProcessorCount"])
+
+
+@cache
+def _shared_memory() -> int:
+    """Bytes that a block may have: 64 KiB on the smallest devices."""
+    import cupy
+
+    return int(cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
 
 
 def _blocks(count: int, size: int) -> int:
