@@ -219,4 +219,4 @@ def test_two_hundred_thousand_rounds_do_not_overflow():
     # The weights are still right: the reference's π from these scores is the same.
     distribution = weight * np.exp(margins.min() - margins)
     pi = document_potentials(distribution / distribution.sum(), lower, higher, 7)
-    np.testing.assert_allclose(booster._documents.potentials() * PI_UNIT, pi[problem.queries.rows], atol=1e-5)
+    np.testing.assert_allclose(booster.documents.potentials() * PI_UNIT, pi[problem.queries.rows], atol=1e-5)

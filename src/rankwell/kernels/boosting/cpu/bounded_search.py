@@ -2,45 +2,45 @@
 
 Now and then every r is computed, in a *reference* round. In the rounds after it, bounds tell which features can win
 (`bounds`), and only these *candidates* are computed. Bounds grow worse with every round; when one has cost
-more than the mean of all rounds since the reference round, that one included, the next is a reference round again. What
-is chosen never depends on any of this, only the time it takes.
+more than the mean of all rounds since the reference round, that one included, the next is a reference round again. A
+cost is a count of features, not a time. What is chosen never depends on any of this, only the time it takes.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import get_num_threads
 
 from rankwell.kernels.boosting.contract import LevelledQueries
-from rankwell.kernels.boosting.cpu.bounds import (
-    best_bounds,
-    bound_features,
-    choose_groups,
-    joint_histograms,
-    summarise_intervals,
-)
-from rankwell.kernels.boosting.cpu.histograms import (
-    GROUP,
-    build_histograms,
-    feature_histograms,
-    integrate_few,
-    integrate_histograms,
-)
+from rankwell.kernels.boosting.cpu.bounds import Bounds, best_bounds, bound_features, choose_groups
+from rankwell.kernels.boosting.cpu.histograms import GROUP, integrate_few
 from rankwell.kernels.boosting.cpu.intervals import (
     CODES_A_WORD,
+    DOCS_PER_BLOCK,
     DOCS_PER_CELL,
     HEADROOM,
     MOST_CELLS,
     MOST_INTERVALS,
-    cut_features,
-    find_varying,
+    differing_bits,
+    fill_digits,
     join_features,
-    write_codes,
 )
-from rankwell.kernels.boosting.cpu.weights import TASKS
+from rankwell.kernels.boosting.cpu.tasks import (
+    BEST,
+    CANDIDATES,
+    CHANGES,
+    CODES,
+    COUNTS,
+    CUTS,
+    HISTOGRAMS,
+    INTEGRALS,
+    JOINT,
+    N_CHOSEN,
+    N_GROUPS,
+    SUMMARIES,
+    share_out,
+)
 from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.threads import run_parts
 
 FIRST_LOOK = 4  # candidates computed before the others: what they reach rules out most of these
 # What a feature costs that is computed alone, and a joint histogram, beside one feature of a reference round.
@@ -52,209 +52,236 @@ RISE_FOR_INTERVALS = 0.6  # changes in one round, as a share of the largest |r|,
 FEWEST_ROUNDS, MOST_ROUNDS = 8, 256
 LONGEST_PAUSE = 31  # rounds without bounds, after these ruled out too little again and again
 MOST_PARTS, DOCS_PER_PART = 8, 16384  # parts of the documents that threads look at side by side
+FEW_FEATURES = 128  # up to so many, one thread is done before others would have begun
 
 # Places in `state`: reference rounds so far; rounds so far, and when intervals were made; joint histograms; the largest
 # |r| in the reference round; the sum of all drift.
-_REFERENCES, _ROUND, _CUT_ROUND, _N_GROUPS, _BEST, _DRIFT = range(6)
-# Rounds since the reference round, their cost and that of the last; rounds without bounds to come, and next time.
-_SINCE, _SPENT, _LAST, _PAUSE, _PENALTY = range(6, 11)
+REFERENCES, ROUND, CUT_ROUND, GROUPS, BEST_R, DRIFT = range(6)
+# Rounds since the reference round, their cost and that of the last; rounds without bounds to come, and next time;
+# whether documents were counted.
+SINCE, SPENT, LAST, PAUSE, PENALTY, COUNTED = range(6, 12)
 
 
-class BoundedSearch:
-    """What the search by bounds keeps between rounds; arrays of no size where it is not used (`queries` is None).
-
-    Make it with the number of threads set (`kernel_threads`).
-
-    arrays : see `search_by_bounds`
-    """
-
-    def __init__(self, bins: np.ndarray, n_features: int, queries: LevelledQueries | None) -> None:
-        n_docs, features = (0, 0) if queries is None else (queries.n_docs, n_features)
-        n_words = -(-n_docs // CODES_A_WORD)
-        n_parts = max(1, min(get_num_threads(), MOST_PARTS, n_docs // DOCS_PER_PART))
-        varies = _zeros(features, np.bool_)
-        if queries is not None:
-            find_varying(bins, queries.segment_ptr, queries.query_segments, varies)
-        self.arrays = (
-            _zeros(11, np.int64),
-            (_zeros(n_docs, np.int32), _zeros((features, 256), np.int32), _zeros(features, np.int32)),
-            (_zeros(n_words * CODES_A_WORD, np.int64), _zeros((TASKS, 2), np.int64)),
-            _joint_arrays(features, n_words, n_parts),
-            (
-                _zeros(features, np.int64),
-                _zeros((features, 256), np.uint8),
-                *(_zeros((features, MOST_INTERVALS), np.uint8) for _ in range(2)),
-            ),
-            tuple(_zeros((features, MOST_INTERVALS), np.int64) for _ in range(2)),
-            tuple(_zeros(features, np.int64) for _ in range(3)),
-            _candidate_arrays(features, n_parts),
-            (_zeros((features, 256), np.int32), varies),
-        )
-
-    @property
-    def n_references(self) -> int:
-        """Rounds so far in which every feature was computed."""
-        return int(self.arrays[0][_REFERENCES])
-
-
-def _zeros(shape: Any, dtype: Any) -> np.ndarray:
-    return np.zeros(shape, dtype=dtype)
-
-
-def _joint_arrays(n_features: int, n_words: int, n_parts: int) -> tuple[np.ndarray, ...]:
-    """group_ptr, members, codes (at most 0.4 of the bins, where there are many features), sums and chosen groups."""
-    most_groups = min(n_features, max(16, n_features // 5))
-    return (
-        _zeros(most_groups + 1, np.int64),
-        _zeros(n_features, np.int32),
-        _zeros((most_groups, n_words), np.uint64),
-        _zeros((n_parts, n_features, MOST_INTERVALS), np.int64),
-        _zeros(most_groups, np.int32),
+def new_bounds(bins: np.ndarray, n_features: int, queries: LevelledQueries, query_tasks: int, n_workers: int) -> Bounds:
+    """Before the first round. Call it with the number of threads set (`kernel_threads`)."""
+    n_docs = queries.n_docs
+    n_words = -(-n_docs // CODES_A_WORD)
+    n_parts = max(1, min(n_workers, MOST_PARTS, n_docs // DOCS_PER_PART))
+    most_groups = min(n_features, max(16, n_features // 5))  # codes take at most 0.4 of the bins
+    most_candidates = max(2 * FIRST_LOOK, n_features // 3)
+    words = np.zeros((most_groups, n_words), dtype=np.uint64)
+    return Bounds(
+        state=np.zeros(12, dtype=np.int64),
+        reference_pi=np.zeros(n_docs, dtype=np.int32),
+        reference_table=np.zeros((n_features, 256), dtype=np.int32),
+        reference_largest=np.zeros(n_features, dtype=np.int32),
+        changes=np.zeros(n_words * CODES_A_WORD, dtype=np.int64),
+        moved=np.zeros((query_tasks, 2), dtype=np.int64),
+        group_ptr=np.zeros(most_groups + 1, dtype=np.int64),
+        members=np.zeros(n_features, dtype=np.int32),
+        words=words,
+        codes=words.view(np.uint16),
+        sums=np.zeros((n_parts, n_features, MOST_INTERVALS), dtype=np.int64),
+        chosen=np.zeros(most_groups, dtype=np.int32),
+        cells=np.zeros((n_workers, 2, MOST_CELLS), dtype=np.int64),
+        n_intervals=np.zeros(n_features, dtype=np.int64),
+        interval_of_bin=np.zeros((n_features, 256), dtype=np.uint8),
+        first_bin=np.zeros((n_features, MOST_INTERVALS), dtype=np.uint8),
+        last_bin=np.zeros((n_features, MOST_INTERVALS), dtype=np.uint8),
+        highest=np.zeros((n_features, MOST_INTERVALS), dtype=np.int64),
+        lowest=np.zeros((n_features, MOST_INTERVALS), dtype=np.int64),
+        upper=np.zeros(n_features, dtype=np.int64),
+        standing=np.zeros(n_features, dtype=np.int64),
+        estimates=np.zeros(n_features, dtype=np.int64),
+        done=np.zeros(n_features, dtype=np.bool_),
+        candidates=np.zeros(most_candidates, dtype=np.int32),
+        histograms=np.zeros((most_candidates, n_parts, 256), dtype=np.int32),
+        apart=np.zeros((n_workers, 8, 256), dtype=np.int32),
+        counts=np.zeros((n_features, 256), dtype=np.int32),
+        varies=find_varying(bins, n_features, queries),
+        digits=np.zeros((n_features + 1, 256), dtype=np.uint16),
+        group_cells=np.zeros(most_groups, dtype=np.int64),
+        order=np.zeros(n_features, dtype=np.int64),
+        group_of=np.zeros(n_features, dtype=np.int64),
     )
 
 
-def _candidate_arrays(n_features: int, n_parts: int) -> tuple[np.ndarray, ...]:
-    """Which features are done, candidates, and their histograms."""
-    most = max(2 * FIRST_LOOK, n_features // 3)
-    return (
-        _zeros(n_features, np.bool_),
-        _zeros(most, np.int32),
-        _zeros((most, n_parts, 256), np.int32),
+def find_varying(bins: np.ndarray, n_features: int, queries: LevelledQueries) -> np.ndarray:
+    """Which features differ within some query, bool (n_features,): only these can order a pair."""
+    words = bins.view(np.uint64)  # eight features in each
+    different = np.zeros((len(bins), 2), dtype=np.uint64)
+    run_parts(
+        lambda group: differing_bits(words, queries.segment_ptr, queries.query_segments, group, different), len(bins)
     )
+    return different.view(np.uint8).ravel()[:n_features] != 0
 
 
 @kernel
-def search_by_bounds(search, bounds, pi, moved, n_bins, margin):
-    """Fill the rows of `table` and `largest` of all features that may be chosen; `largest` of the others is 0.
-
-    search : (bins, partial histograms, table of r, largest |r| by feature)
-    bounds : (state, reference (π, table, largest), changes (packed, scratch), joint (group_ptr, members, codes, sums,
-        chosen), intervals (number, of bins, first, last), summaries (highest, lowest), standing (bounds now,
-        bounds less all drift, last estimates), candidates (done, features, histograms), documents (counts by bin,
-        whether a feature varies))
-    moved : what `changed_potentials` returned
-    """
-    state = bounds[0]
-    rise, drift = moved
-    state[_ROUND] += 1
-    state[_DRIFT] += drift
-    worn = state[_LAST] * (state[_SINCE] + 1) > len(search[2]) + state[_SPENT]
-    if state[_PAUSE] > 0:
-        state[_PAUSE] -= 1
-    elif state[_N_GROUPS] > 0 and rise < MOST_RISE * state[_BEST] and not worn:
-        if _search_candidates(search, bounds, pi, n_bins, margin, rise):
-            state[_PENALTY] = 0
+def search_by_bounds(team, documents, search, bounds, n_bins, margin):
+    """Fill the rows of `table` and `largest` of all features that may be chosen; `largest` of the others is 0."""
+    state, moved = bounds.state, bounds.moved
+    share_out(CHANGES, len(moved), team, documents, search, bounds)
+    rise = 0
+    for task in range(len(moved)):
+        rise += moved[task, 0]
+        state[DRIFT] += moved[task, 1]
+    state[ROUND] += 1
+    worn = state[LAST] * (state[SINCE] + 1) > len(search.table) + state[SPENT]
+    if state[PAUSE] > 0:
+        state[PAUSE] -= 1
+    elif state[GROUPS] > 0 and rise < MOST_RISE * state[BEST_R] and not worn:
+        if _search_candidates(team, documents, search, bounds, n_bins, margin, rise):
+            state[PENALTY] = 0
             return
-        state[_PENALTY] = min(2 * state[_PENALTY] + 1, LONGEST_PAUSE)
-        state[_PAUSE] = state[_PENALTY]
-    _search_all(search, bounds, pi, n_bins, rise)
+        penalty = 2 * state[PENALTY] + 1
+        state[PENALTY] = penalty if penalty < LONGEST_PAUSE else LONGEST_PAUSE
+        state[PAUSE] = state[PENALTY]
+    _search_all(team, documents, search, bounds, rise)
 
 
 @kernel
-def _search_candidates(search, bounds, pi, n_bins, margin, rise):
+def _search_candidates(team, documents, search, bounds, n_bins, margin, rise):
     """Search the features that can win; whether they were few enough."""
-    largest = search[3]
-    state, reference, changes, joint, intervals, summaries = bounds[:6]
-    group_ptr, members, words, sums, chosen = joint
-    upper, standing, estimates = bounds[6]
-    done, candidates, _ = bounds[7]
-    varies = bounds[8][1]
-    drift = state[_DRIFT]
-    largest[:] = 0
-    done[:] = False
-    for f in range(len(upper)):
-        upper[f] = min(standing[f] + drift, reference[2][f] + rise) if varies[f] else 0
-    candidates[0] = np.argmax(estimates)
-    reached = _compute(search, bounds, pi, n_bins, candidates[:1])
-    n_chosen = choose_groups(upper, reached - margin, done, joint[:2], state[_N_GROUPS], chosen)
-    joint_histograms(words, changes[0], (chosen[:n_chosen], group_ptr, members), intervals[0], sums)
-    for g in chosen[:n_chosen]:
-        own = members[group_ptr[g] : group_ptr[g + 1]]
-        reached = max(reached, bound_features(reference[1], intervals, summaries, sums, own, upper))
-        for f in own:
-            estimates[f] = upper[f]
+    state, upper, standing, done = bounds.state, bounds.upper, bounds.standing, bounds.done
+    group_ptr, members, chosen, candidates = bounds.group_ptr, bounds.members, bounds.chosen, bounds.candidates
+    candidates[0] = _lower_bounds(search.largest, bounds, rise)
+    reached = _compute(1, team, documents, search, bounds, n_bins)
+    n_chosen = choose_groups(upper, reached - margin, done, group_ptr, members, state[GROUPS], chosen)
+    team.control[N_CHOSEN] = n_chosen
+    share_out(JOINT, (n_chosen + 1) // 2 * len(bounds.sums), team, documents, search, bounds)
+    for place in range(n_chosen):
+        g = chosen[place]
+        border = bound_features(bounds, group_ptr[g], group_ptr[g + 1])
+        reached = border if border > reached else reached
     cost = n_chosen * JOINT_COST + CANDIDATE_COST
-    for most in (FIRST_LOOK, len(candidates)):
-        found = best_bounds(upper, reached - margin, done, candidates[:most])
+    for look in range(2):
+        most = FIRST_LOOK if look == 0 else len(candidates)
+        found = best_bounds(upper, reached - margin, done, candidates, most)
         if found == len(candidates):
             return False
-        reached = max(reached, _compute(search, bounds, pi, n_bins, candidates[:found]))
+        computed = _compute(found, team, documents, search, bounds, n_bins)
+        reached = computed if computed > reached else reached
         cost += found * CANDIDATE_COST
     for f in range(len(upper)):
-        standing[f] = upper[f] - drift
-    state[_SINCE] += 1
-    state[_SPENT] += cost
-    state[_LAST] = cost
+        standing[f] = upper[f] - state[DRIFT]
+    state[SINCE] += 1
+    state[SPENT] += cost
+    state[LAST] = cost
     return True
 
 
 @kernel
-def _compute(search, bounds, pi, n_bins, features):
-    """Compute features in full; returns the largest |r| among them. features : int32 (n,)"""
-    bins, _, table, largest = search
-    upper, _, estimates = bounds[6]
-    done, _, histograms = bounds[7]
-    feature_histograms(bins, pi, features, histograms)
-    integrate_few(histograms, features, n_bins, table, largest)
+def _lower_bounds(largest, bounds, rise):
+    """What earlier rounds say of this one; returns the feature that was best when last looked at."""
+    upper, estimates = bounds.upper, bounds.estimates
+    best = 0
+    for f in range(len(upper)):
+        largest[f] = 0
+        bounds.done[f] = False
+        by_round, by_reference = bounds.standing[f] + bounds.state[DRIFT], bounds.reference_largest[f] + rise
+        bound = by_round if by_round < by_reference else by_reference
+        upper[f] = bound if bounds.varies[f] else 0
+        best = f if estimates[f] > estimates[best] else best
+    return best
+
+
+@kernel(for_any_constant=True)
+def _compute(n_candidates, team, documents, search, bounds, n_bins):
+    """Compute the first candidates in full; returns the largest |r| among them."""
+    largest, candidates = search.largest, bounds.candidates
+    share_out(CANDIDATES, n_candidates * bounds.histograms.shape[1], team, documents, search, bounds)
+    integrate_few(bounds.histograms, candidates, n_candidates, n_bins, search.table, largest)
     reached = 0
-    for f in features:
-        upper[f] = estimates[f] = largest[f]
-        done[f] = True
-        reached = max(reached, largest[f])
+    for place in range(n_candidates):
+        f = candidates[place]
+        bounds.upper[f] = bounds.estimates[f] = largest[f]
+        bounds.done[f] = True
+        reached = largest[f] if largest[f] > reached else reached
     return reached
 
 
 @kernel
-def _search_all(search, bounds, pi, n_bins, rise):
+def feature_tasks(n_features):
+    """Tasks that a stage over features is cut into."""
+    return 1 if n_features <= FEW_FEATURES else n_features // GROUP
+
+
+@kernel
+def _search_all(team, documents, search, bounds, rise):
     """Search every feature, which makes this a reference round."""
-    bins, partial, table, largest = search
-    state, reference, _, _, intervals, summaries = bounds[:6]
-    _, standing, estimates = bounds[6]
-    build_histograms(bins, pi, partial)
-    integrate_histograms(partial, n_bins, table, largest)
-    if state[_N_GROUPS] > 0:
-        due = state[_ROUND] - state[_CUT_ROUND] >= min(max(state[_CUT_ROUND], FEWEST_ROUNDS), MOST_ROUNDS)
-    else:
-        near = np.count_nonzero(largest >= (1.0 - HEADROOM) * largest.max())
-        calm = rise < RISE_FOR_INTERVALS * state[_BEST]
-        due = state[_REFERENCES] > 0 and calm and near < len(bounds[7][1])
-    if due:
-        _make_intervals(search, bounds, len(pi))
-        state[_CUT_ROUND] = state[_ROUND]
-    reference[0][:] = pi
-    reference[1][:] = table
-    reference[2][:] = largest
-    estimates[:] = largest
+    table, largest, state = search.table, search.largest, bounds.state
+    n_features, pi = len(table), documents.pi
+    share_out(HISTOGRAMS, search.partial.shape[0] * search.partial.shape[1], team, documents, search, bounds)
+    share_out(INTEGRALS, feature_tasks(n_features), team, documents, search, bounds)
+    best = 0
+    for f in range(n_features):
+        best = largest[f] if largest[f] > best else best
+    if _intervals_are_due(largest, best, rise, bounds):
+        _make_intervals(team, documents, search, bounds, best)
+        state[CUT_ROUND] = state[ROUND]
+    for i in range(len(pi)):
+        bounds.reference_pi[i] = pi[i]
+    for f in range(n_features):
+        for b in range(256):
+            bounds.reference_table[f, b] = table[f, b]
+        bounds.reference_largest[f] = bounds.estimates[f] = largest[f]
+        bounds.standing[f] = largest[f] - state[DRIFT]
+    if state[GROUPS] > 0:
+        share_out(SUMMARIES, feature_tasks(n_features), team, documents, search, bounds)
+    state[BEST_R] = best
+    state[SINCE] = state[SPENT] = state[LAST] = 0
+    state[REFERENCES] += 1
+
+
+@kernel
+def _intervals_are_due(largest, best, rise, bounds):
+    state = bounds.state
+    if state[GROUPS] > 0:
+        wait = state[CUT_ROUND] if state[CUT_ROUND] > FEWEST_ROUNDS else FEWEST_ROUNDS
+        return state[ROUND] - state[CUT_ROUND] >= (wait if wait < MOST_ROUNDS else MOST_ROUNDS)
+    near = 0
     for f in range(len(largest)):
-        standing[f] = largest[f] - state[_DRIFT]
-    if state[_N_GROUPS] > 0:
-        summarise_intervals(table, intervals, summaries[0], summaries[1])
-    state[_BEST] = largest.max()
-    state[_SINCE] = state[_SPENT] = state[_LAST] = 0
-    state[_REFERENCES] += 1
+        near += 1 if largest[f] >= (1.0 - HEADROOM) * best else 0
+    return state[REFERENCES] > 0 and rise < RISE_FOR_INTERVALS * state[BEST_R] and near < len(bounds.candidates)
 
 
 @kernel
-def _make_intervals(search, bounds, n_docs):
-    """Cut the features by their r of this round, and write the documents' codes. `partial` is overwritten."""
-    bins, partial, table, largest = search
-    joint, intervals = bounds[3], bounds[4]
-    counts, varies = bounds[8]
-    group_ptr, members, words = joint[:3]
-    number, of_bin, first, last = intervals
-    if counts.max() == 0:
-        _count_documents(bins, partial, counts, n_docs)
-    cut_features(table, counts, n_docs, largest.max(), varies, number, of_bin, first, last)
-    most_cells = max(2, min(MOST_CELLS, n_docs // DOCS_PER_CELL))
-    n_groups = join_features(number, largest, most_cells, group_ptr, members)
-    write_codes(bins, intervals, group_ptr, members, n_groups, words.view(np.uint16))
-    bounds[0][_N_GROUPS] = n_groups
+def _make_intervals(team, documents, search, bounds, best):
+    """Cut the features by their r of this round, and write the documents' codes.
+
+    `partial` and π of the reference round, which are not needed any more, are overwritten.
+    """
+    n_docs, n_features, state = len(documents.pi), len(search.table), bounds.state
+    if state[COUNTED] == 0:
+        state[COUNTED] = 1
+        for i in range(n_docs):
+            bounds.reference_pi[i] = 1
+        share_out(COUNTS, search.partial.shape[0] * search.partial.shape[1], team, documents, search, bounds)
+        _sum_counts(search.partial, bounds.counts)
+    team.control[BEST] = best
+    share_out(CUTS, feature_tasks(n_features), team, documents, search, bounds)
+    most_cells = n_docs // DOCS_PER_CELL if n_docs // DOCS_PER_CELL < MOST_CELLS else MOST_CELLS
+    n_groups = join_features(
+        bounds.n_intervals,
+        search.largest,
+        most_cells if most_cells > 2 else 2,
+        bounds.group_ptr,
+        bounds.members,
+        bounds.group_cells,
+        bounds.order,
+        bounds.group_of,
+    )
+    state[GROUPS] = team.control[N_GROUPS] = n_groups
+    fill_digits(bounds.n_intervals, bounds.interval_of_bin, bounds.group_ptr, bounds.members, n_groups, bounds.digits)
+    share_out(CODES, (n_docs + DOCS_PER_BLOCK - 1) // DOCS_PER_BLOCK, team, documents, search, bounds)
 
 
 @kernel
-def _count_documents(bins, partial, counts, n_docs):
+def _sum_counts(partial, counts):
     """Documents by bin. counts : int32 (n_features, 256), written"""
-    build_histograms(bins, np.ones(n_docs, np.int32), partial)
     for f in range(len(counts)):
-        for part in range(partial.shape[1]):
-            counts[f] += partial[f // GROUP, part, f % GROUP]
+        for b in range(256):
+            total = 0
+            for part in range(partial.shape[1]):
+                total += partial[f // GROUP, part, f % GROUP, b]
+            counts[f, b] = total

@@ -188,7 +188,7 @@ class CudaBooster:
         state["round"] = weights.n_rounds
         state["pending"] = 2
         state["next_common"] = level_ratios(
-            queries.query_segments, queries.query_weight, weights.up_exponent, weights.down_exponent, ratios
+            queries.query_segments, queries.query_weight, weights.up_exponent, weights.down_exponent, *ratios
         )
         self._control = self._cupy.asarray(state.view(np.uint8))
         self._launch_recentre()

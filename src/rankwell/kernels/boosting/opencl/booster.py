@@ -99,15 +99,13 @@ class OpenClBooster:
             "down": self._buffer(weights.down),
             "up_exponent": self._buffer(weights.up_exponent),
             "down_exponent": self._buffer(weights.down_exponent),
-            "share": self._buffer(documents.share),
         }
-        names = ("step", "up_ratio", "down_ratio", "bridge")
-        self._held |= {name: self._buffer(array) for name, array in zip(names, documents.levels, strict=True)}
-        self._held |= {"below": self._buffer(documents.sums[2]), "above": self._buffer(documents.sums[3])}
-        self._total = self._buffer(np.array([documents.start[1]]))
+        names = ("share", "step", "up_ratio", "down_ratio", "bridge", "below", "above")
+        self._held |= {name: self._buffer(getattr(documents.arrays, name)) for name in names}
+        self._total = self._buffer(np.array([documents.total]))
         self._lanes = self._buffer(np.zeros(QUERY_LANES))
         self._control_host[_ROUND] = weights.n_rounds
-        self._control_host[_COMMON] = documents.start[0]
+        self._control_host[_COMMON] = documents.common
         self._copy(self._control, self._control_host)
         self._record = self._buffer(np.zeros((4, _RECORD_ROUNDS), dtype=np.int32))
         self._record_total = self._buffer(np.zeros(_RECORD_ROUNDS))
