@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from tests.kernels.boosting.boosting_inputs import PROBLEMS, Problem, make_dataset
+from tests.tolerances import TOLERANCES
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DeviceError
@@ -108,7 +109,7 @@ def test_rounds_are_the_references(make, name, expected):
     np.testing.assert_array_equal(rounds.feature[:n], feature[:n])
     np.testing.assert_array_equal(rounds.bin[:n], threshold[:n])
     np.testing.assert_allclose(rounds.r[:n] * PI_UNIT, r[:n], atol=tolerance(problem.dataset.n_docs) * PI_UNIT)
-    np.testing.assert_allclose(rounds.loss[:n], loss[:n], rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(rounds.loss[:n], loss[:n], **TOLERANCES["cpu"]["boosting loss"])
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tolerances import TOLERANCES
 
 from rankwell.kernels.cpu.ordering import rank_by_label, rank_documents
 from rankwell.kernels.ranking_metrics import reference as reference
@@ -17,7 +18,6 @@ from rankwell.kernels.ranking_metrics.rankings import evaluate_rankings
 from rankwell.kernels.ranking_metrics.rules import Judgments, MetricRules
 from rankwell.kernels.threads import kernel_threads
 
-TOLERANCE = {"rtol": 1e-12, "atol": 1e-15}
 METRICS = [
     *((kind, cutoff) for kind in (kinds.NDCG, kinds.AVERAGE_PRECISION, kinds.RECIPROCAL_RANK) for cutoff in (0, 1, 3)),
     *((kind, cutoff) for kind in (kinds.PRECISION, kinds.RECALL) for cutoff in (1, 3, 40)),
@@ -66,7 +66,7 @@ def _assert_like_the_reference(labels, scores, query_ptr, rules, metrics=METRICS
     highest = float(labels.max(initial=0.0))
     fast = evaluate(labels, scores, query_ptr, metrics, rules, highest)
     slow = reference.evaluate_rankings(labels, scores, query_ptr, metrics, discounts_of(query_ptr), rules, highest)
-    np.testing.assert_allclose(fast, slow, **TOLERANCE)
+    np.testing.assert_allclose(fast, slow, **TOLERANCES["cpu"]["ranking metrics"])
     # Metrics with a cut-off alone, ranked only as deep as they look.
     if rules.ties != kinds.TIES_AVERAGE:
         shallow = [metric for metric in metrics if 0 < metric[1] <= 3]

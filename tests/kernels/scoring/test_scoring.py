@@ -11,6 +11,7 @@ from tests.scoring.random_rankers import (
     random_rows,
     random_trees,
 )
+from tests.tolerances import TOLERANCES
 
 from rankwell.kernels.scoring.rules import IN_CATEGORIES, VALUE, ZERO_IS_MISSING
 from rankwell.scoring.description import Dense, ExpressionInputs, LinearInputs, LogLinearInputs, Mean, Sum
@@ -85,7 +86,7 @@ def test_lines_and_dense_layers(kind, activation):
     scores, expected = RankerEvaluator(description).score(rows), reference_scores(description, rows)
     if kind is LinearInputs and activation in ("identity", "relu"):
         np.testing.assert_array_equal(scores, expected)
-    np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(scores, expected, **TOLERANCES["cpu"]["scores"])
 
 
 @pytest.mark.parametrize("n_docs", SIZES)
@@ -93,7 +94,7 @@ def test_all_kinds_of_inputs_at_once(n_docs):
     rng = np.random.default_rng(n_docs)
     description, rows = random_ranker(rng), random_rows(rng, n_docs, 7)
     np.testing.assert_allclose(
-        RankerEvaluator(description).score(rows), reference_scores(description, rows), rtol=1e-12, atol=1e-12
+        RankerEvaluator(description).score(rows), reference_scores(description, rows), **TOLERANCES["cpu"]["scores"]
     )
 
 
@@ -116,7 +117,7 @@ def test_expressions(expression):
     rows = random_rows(rng, 200, 5)
     description = describe(5, [ExpressionInputs((expression,), np.array([-77.0]))], [Sum()])
     scores, expected = RankerEvaluator(description).score(rows), reference_scores(description, rows)
-    np.testing.assert_allclose(scores, expected, rtol=1e-12)
+    np.testing.assert_allclose(scores, expected, **TOLERANCES["cpu"]["scores of expressions"])
     assert np.isfinite(scores).all()
 
 

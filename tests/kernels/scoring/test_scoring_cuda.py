@@ -12,6 +12,7 @@ from tests.scoring.random_rankers import (
     random_rows,
     random_trees,
 )
+from tests.tolerances import TOLERANCES
 
 from rankwell.kernels.device_report import report_device
 from rankwell.kernels.scoring.cuda import launches as model_evaluation
@@ -80,7 +81,7 @@ def test_lines_and_dense_layers(kind, activation):
     scores, expected = on_device(description).score(rows), RankerEvaluator(description).score(rows)
     if kind is LinearInputs and activation in ("identity", "relu"):
         np.testing.assert_array_equal(scores, expected)
-    np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(scores, expected, **TOLERANCES["cuda"]["scores"])
 
 
 @pytest.mark.parametrize("n_docs", [1, 63, 64, 65, 300])
@@ -126,7 +127,7 @@ def test_all_kinds_of_inputs_at_once(n_docs):
     rng = np.random.default_rng(n_docs)
     description, rows = random_ranker(rng), random_rows(rng, n_docs, 7)
     np.testing.assert_allclose(
-        on_device(description).score(rows), reference_scores(description, rows), rtol=1e-12, atol=1e-12
+        on_device(description).score(rows), reference_scores(description, rows), **TOLERANCES["cuda"]["scores"]
     )
 
 
@@ -135,7 +136,8 @@ def test_expressions(expression):
     rng = np.random.default_rng(len(expression))
     rows = random_rows(rng, 200, 5)
     description = describe(5, [ExpressionInputs((expression,), np.array([-77.0]))], [Sum()])
-    np.testing.assert_allclose(on_device(description).score(rows), reference_scores(description, rows), rtol=1e-12)
+    scores, expected = on_device(description).score(rows), reference_scores(description, rows)
+    np.testing.assert_allclose(scores, expected, **TOLERANCES["cuda"]["scores of expressions"])
 
 
 def test_a_score_does_not_depend_on_the_batch():
