@@ -77,13 +77,19 @@ def print_json(content: Any) -> None:
 
 
 class _NoteHandler(logging.Handler):
-    """What the library logs (which device `auto` picked, ...) as notes, each of them once."""
+    """What the library logs (which device `auto` picked, ...) as notes, each of them once.
+
+    That kernels are being compiled is for whoever waits at a terminal: what a program reads from stderr must not depend
+    on whether kernels were compiled before.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._said: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.name == "rankwell.compilation" and not sys.stderr.isatty():
+            return
         text = in_words_of_options(record.getMessage())
         if text not in self._said:
             self._said.add(text)

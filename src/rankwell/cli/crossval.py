@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import jsonable, make_table, metric_text, parameters_text
 from rankwell.cli.inputs import Reading
@@ -108,7 +107,6 @@ class _Steps:
     def read(self, folds: Sequence[Fold]) -> Iterator[FoldData]:
         from rankwell.data.folds import read_fold
 
-        note_compilation()
         for self._fold, fold in enumerate(folds):
             self._bar.describe(f"reading {fold.name}")
             reading = self._reading

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.corpus import (
     ColumnsOption,
@@ -87,7 +86,6 @@ def build(
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
-    note_compilation()
     if (out / MANIFEST_NAME).exists() and not overwrite:
         raise DataError(
             f"{out} is an index already. Pass --overwrite to replace it, or add to it with rankwell index add."
@@ -142,7 +140,6 @@ def add(
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
-    note_compilation()
     read_manifest(index)
     bad_documents = bad_documents_of(skip_bad_documents)
     batches = read_documents(
@@ -183,7 +180,6 @@ def delete(
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
-    note_compilation()
     read_manifest(index)
     wanted = [*(ids or []), *_lines(ids_from)]
     if not wanted:
@@ -214,7 +210,6 @@ def merge(
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
-    note_compilation()
     read_manifest(index)
     with IndexWriter(index) as writer, progress_bar("merging", quiet=quiet):
         writer.merge(max_segments)
@@ -241,7 +236,6 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
     from rankwell.index.manifest import read_manifest
 
     show_log(quiet=quiet)
-    note_compilation()
     if not index.is_dir():
         read_manifest(index)
     with progress_bar("checking", quiet=quiet):

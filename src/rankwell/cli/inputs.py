@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import say
 from rankwell.cli.progress import progress_bar
 from rankwell.errors import DataError, FileFormatError, ParameterError
@@ -45,7 +44,6 @@ def read_data(path: Path, reading: Reading, *, quiet: bool = False) -> RankingDa
     from rankwell.data.files import read
 
     check_readable(path)
-    note_compilation()
     if is_ranker(path):
         raise DataError(f"{path} is a ranker file; here the data is needed. Check the order of the files.")
     with progress_bar(f"reading {path}", quiet=quiet) as bar:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import make_table
 from rankwell.cli.options import JsonOption, QuietOption, given_path
@@ -78,7 +77,6 @@ def search(
     from rankwell.serving.ranked_search import RankedSearch
 
     show_log(quiet=quiet)
-    note_compilation()
     opened = Index.open(index)
     parsed = parse_query(" ".join(query), opened.analysis)
     model = _model(stream, weights, k1, b)

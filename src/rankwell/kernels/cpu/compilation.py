@@ -14,9 +14,15 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from rankwell.kernels.cpu.kernel_cache import KernelCache
 
-logger = logging.getLogger("rankwell")
+COMPILATION_LOG = "rankwell.compilation"
+"""The logger that a compilation of more than a second is told to."""
 
-# A compilation that takes longer is announced.
+# How long the kernels of a subject that a common call needs take to compile, on one core of an AMD EPYC.
+SECONDS = {"boosting": 9}
+
+logger = logging.getLogger(COMPILATION_LOG)
+
+# A compilation that takes longer is announced, once a subject.
 _SECONDS_IN_SILENCE = 1.0
 
 
@@ -121,7 +127,11 @@ class _Announcement:
         subject = module.removeprefix("rankwell.kernels.").split(".")[0]
         if subject not in self._said:
             self._said.add(subject)
-            logger.warning("compiling kernels (%s): once on this machine, they are kept for later runs.", subject)
+            logger.warning(
+                "compiling kernels of %s: about %d s, once; they are kept for later runs (`rankwell warm` compiles ahead).",
+                subject,
+                SECONDS.get(subject, 10),
+            )
 
 
 _announcement = _Announcement()
