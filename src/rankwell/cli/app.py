@@ -28,6 +28,7 @@ from rankwell.cli.info import info
 from rankwell.cli.predict import predict
 from rankwell.cli.search import search
 from rankwell.cli.train import train
+from rankwell.cli.warm import warm
 from rankwell.version import __version__
 
 
@@ -117,7 +118,7 @@ def rankwell(
         typer.echo(context.get_help())
 
 
-for _command in (train, predict, evaluate, compare, crossval, convert, info, demo):
+for _command in (train, predict, evaluate, compare, crossval, convert, info, demo, warm):
     app.command()(_command)
 app.command("explain")(explain_scores)
 app.command("features")(features)

@@ -128,7 +128,7 @@ class _Announcement:
         if subject not in self._said:
             self._said.add(subject)
             logger.warning(
-                "compiling kernels of %s: about %d s, once; they are kept for later runs (`rankwell warm` compiles ahead).",
+                "compiling kernels of %s: about %d s, once. They are kept for later runs; see `rankwell warm`.",
                 subject,
                 SECONDS.get(subject, 10),
             )
