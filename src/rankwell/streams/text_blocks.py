@@ -118,7 +118,7 @@ def _counted(buffer: bytearray, n_bytes: int, first_line: int) -> TextBlock:
     text = np.frombuffer(buffer, dtype=np.uint8, count=n_bytes)
     ends = np.flatnonzero(text == LINE_FEED)
     first_bytes = text[np.append(0, ends[:-1] + 1)]
-    n_rows = np.count_nonzero((first_bytes != LINE_FEED) & (first_bytes != HASH))
+    n_rows = int(np.count_nonzero((first_bytes != LINE_FEED) & (first_bytes != HASH)))
     return TextBlock(buffer, n_bytes, first_line, len(ends), n_rows)
 
 
