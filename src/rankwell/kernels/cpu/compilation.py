@@ -75,6 +75,14 @@ def kernel(
     return compiled if function is None else compiled(function)
 
 
+def inner_kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """As `kernel`, for a function that only other kernels call.
+
+    It has no entry from Python, whose compilation takes as long as that of the function where arguments hold arrays.
+    """
+    return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
+
+
 def _announced(compile_signature: Callable[[Any], Any], cache: KernelCache, plain: Callable[..., Any]) -> Any:
     def compile_and_tell(signature: Any) -> Any:
         try:
