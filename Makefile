@@ -37,10 +37,11 @@ test-slow: $(VENV)/.installed-test  ## run the tests that take minutes
 test-gpu:        ## run the CUDA tests with this machine's own Python (needs CuPy, Numba, pytest)
 	@PYTHONPATH=src $(PYTHON) -m pytest -m gpu -p no:cacheprovider
 
-lint: $(VENV)/.installed-test  ## ruff and mypy
+lint: $(VENV)/.installed-test  ## ruff, mypy and clang-format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@find src -name '*.cu' -o -name '*.cuh' -o -name '*.cl' | xargs $(BIN)/clang-format --dry-run --Werror
 
 bench: $(VENV)/.installed-test  ## run every benchmark in its quick form
 	@$(BIN)/python -m benchmarks --quick

@@ -338,7 +338,7 @@ class TestPairLists:
             ranker.fit_pairs(X, np.zeros((0, 2), dtype=int))
         with pytest.raises(DataError, match="pair_weights"):
             ranker.fit_pairs(X, [[0, 1]], pair_weights=[-1.0])
-        with pytest.raises(ParameterError, match=r"must be one of 'auto', 'cpu', got .* a list of pairs"):
+        with pytest.raises(ParameterError, match=r"must be one of 'auto', 'cpu', got .*a list of pairs"):
             RankBoost(device="opencl").fit_pairs(X, [[0, 1]])
 
 
