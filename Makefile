@@ -61,10 +61,11 @@ smoke: $(PLAIN)/.installed $(LOWEST)/.installed  ## imports and commands without
 	@echo "==> with the lowest versions"
 	@$(LOWEST)/bin/python .ci/smoke.py
 
-lint: $(VENV)/.installed-test  ## ruff and mypy
+lint: $(VENV)/.installed-test  ## ruff, mypy and clang-format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@find src -name '*.cu' -o -name '*.cuh' -o -name '*.cl' | xargs $(BIN)/clang-format --dry-run --Werror
 
 bench: $(VENV)/.installed-test  ## run every benchmark in its quick form
 	@$(BIN)/python -m benchmarks --quick

@@ -1,7 +1,7 @@
 """Feature extraction on a CUDA device: hits of a batch of queries go in as one block, features or scores come out.
 
 Where scores are wanted, features stay on the device: extraction, expressions, normaliser and model evaluation are
-launched one behind the other (recorded once, then replayed), with one copy to the device and one back.
+launched one after the other (recorded once, then replayed), with one copy to the device and one back.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from rankwell.features.hits import Hits
 from rankwell.kernels.cuda.buffers import Buffers, copy_to_host
 from rankwell.kernels.cuda.graph import LaunchGraphs, size_class
 from rankwell.kernels.extraction.cuda import launches as kernels
+from rankwell.kernels.extraction.declarations import FEW_TERMS, HEADER_BYTES
 from rankwell.kernels.extraction.rules import FeatureColumns
 from rankwell.kernels.scoring.cuda import launches as scoring
 from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
@@ -105,7 +106,7 @@ class CudaFeatureExtractor:
         on_device = self._buffers.device("hits", packed.shape, np.uint8)
         on_device.set(packed, stream=self._graphs.stream)
         scratch, n_cells = None, int(arrays.cell_base[-1])
-        if np.diff(arrays.term_ptr).max(initial=0) > kernels.FEW_TERMS:
+        if np.diff(arrays.term_ptr).max(initial=0) > FEW_TERMS:
             places = self._buffers.device("merge places", (3 * n_cells,), np.uint32)
             scratch = places, self._buffers.device("merge sums", (n_cells,), np.float64)
         schema = hits.streams, hits.static_names
@@ -156,7 +157,7 @@ class _Batch:
 
     @property
     def query_ptr(self) -> Any:
-        return self.packed[kernels.HEADER_BYTES : kernels.HEADER_BYTES + 8].view(np.int64)
+        return self.packed[HEADER_BYTES : HEADER_BYTES + 8].view(np.int64)
 
 
 def _upload_level(level: ExpressionLevel) -> tuple[Any, tuple[Any, ...]]:

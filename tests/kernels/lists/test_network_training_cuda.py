@@ -16,8 +16,8 @@ CUDA = report_device("cuda")
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not CUDA.usable, reason=CUDA.description)]
 # An empty query, one document, two, sizes around a warp, a tile and a block of threads.
 SIZES = [5, 0, 1, 2, 33, 64, 65, 130, 600]
-# Of shared memory: what a block of the smallest devices has; as much as parts of a problem need; almost nothing.
-SMALL, LITTLE = 65_536, 20_000
+# Of shared memory: what a block of the smallest devices has, and room for almost nothing of a problem.
+SMALL, LITTLE = 65_536, 16_000
 
 
 def trained(problem, state, n_epochs=2, **options):

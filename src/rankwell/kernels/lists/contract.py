@@ -44,7 +44,7 @@ class NetworkProblem:
 
 @dataclass
 class NetworkState:
-    """Where training stands: parameters and the optimiser's memory (float32 arrays of equal length), and its steps."""
+    """How far training is: parameters and the optimiser's memory (float32 arrays of equal length), and its steps."""
 
     parameters: np.ndarray
     first: np.ndarray

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import Any
+
+from rankwell.kernels.source_text import source_text
 
 
 def opencl_devices() -> list[Any]:
@@ -32,5 +33,5 @@ def opencl_program(source: str, *definitions: str) -> Any:
     import pyopencl
 
     subject, name = source.split("/")
-    code = files(f"rankwell.kernels.{subject}.opencl").joinpath(f"{name}.cl").read_text(encoding="utf-8")
+    code = source_text(subject, "opencl", f"{name}.cl")
     return pyopencl.Program(opencl_context(), code).build(options=[f"-D{definition}" for definition in definitions])

@@ -12,7 +12,8 @@ from rankwell.kernels.device import memory_errors
 from rankwell.kernels.device_report import report_device
 from rankwell.kernels.lists.contract import CUDA_TEAM, NETWORK_TRAINING, NetworkProblem, NetworkState
 from rankwell.kernels.lists.cpu.top_k_loss import FIRST, top_k_truth
-from rankwell.kernels.lists.cuda.placement import THREADS, TILE, most_docs, place
+from rankwell.kernels.lists.cuda.placement import THREADS, TILE, Placement, most_docs, place
+from rankwell.kernels.lists.declarations import BUFFERS, LISTS, OPTIMIZER
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
 from rankwell.kernels.lists.optimizer_settings import ADAM
 
@@ -49,24 +50,24 @@ class CudaNetworkTrainer:
         self._placement = place(problem.shape, most_docs(problem), shared_memory or report.shared_memory)
         stored, scale = self._stored(problem.features)
         truth = top_k_truth(problem.loss.k, problem.labels, problem.query_ptr)
-        self._lists = [
-            cupy.asarray(stored),
-            cupy.asarray(scale),
-            cupy.asarray(problem.query_ptr),
-            cupy.asarray(truth.astype(np.float32)),
-            cupy.asarray(_best_labels(truth, problem.query_ptr)),
-            cupy.asarray(problem.query_weights.astype(np.float32)),
-            np.int64(self._n_docs),
-        ]
+        self._lists: dict[str, Any] = {
+            "features": cupy.asarray(stored),
+            "feature_scale": cupy.asarray(scale),
+            "query_ptr": cupy.asarray(problem.query_ptr),
+            "truth": cupy.asarray(truth.astype(np.float32)),
+            "best_label": cupy.asarray(_best_labels(truth, problem.query_ptr)),
+            "weights": cupy.asarray(problem.query_weights.astype(np.float32)),
+            "n_docs": self._n_docs,
+        }
         n_parameters, blocks = problem.shape.n_parameters, max(CUDA_TEAM, problem.batch_queries)
-        self._buffers = [
-            cupy.empty(self._n_docs, dtype=cupy.float32),
-            cupy.empty(self._n_docs * max(problem.shape.n_hidden, 1), dtype=cupy.float32),
-            cupy.empty(CUDA_TEAM * 2, dtype=cupy.float64),
-            cupy.empty(max(2 * CUDA_TEAM, problem.batch_queries) * n_parameters, dtype=cupy.float32),
-            cupy.empty(blocks * self._placement.workspace_floats, dtype=cupy.float32),
-            cupy.zeros(1, dtype=cupy.uint32),
-        ]
+        self._buffers = {
+            "scores": cupy.empty(self._n_docs, dtype=cupy.float32),
+            "hidden": cupy.empty(self._n_docs * max(problem.shape.n_hidden, 1), dtype=cupy.float32),
+            "exchange": cupy.empty(CUDA_TEAM * 2, dtype=cupy.float64),
+            "partial": cupy.empty(max(2 * CUDA_TEAM, problem.batch_queries) * n_parameters, dtype=cupy.float32),
+            "workspace": cupy.empty(blocks * self._placement.workspace_floats, dtype=cupy.float32),
+            "arrivals": cupy.zeros(1, dtype=cupy.uint32),
+        }
 
     def _stored(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The features as they are stored, and what each is multiplied by."""
@@ -80,34 +81,26 @@ class CudaNetworkTrainer:
         return features, scale
 
     def _launch(self, name: str, blocks: int, arguments: tuple[Any, ...], *, team: int, shared: int) -> None:
-        kernel = cuda_module("lists/network_training", *self.definitions(team)).get_function(name)
+        kernel = self._module(team).get_function(name)
         kernel.max_dynamic_shared_size_bytes = shared
         together = team > 1 and not self._clusters
         # Blocks that wait for each other must all run: a cooperative launch sees to it, and so does a cluster.
         kernel.kernel((blocks,), (THREADS,), arguments, shared_mem=shared, enable_cooperative_groups=together)
 
-    def definitions(self, team: int) -> tuple[str, ...]:
-        """The macros of `network_training.cu` for teams of so many blocks."""
-        shape = self._problem.shape
-        return (
-            f"TEAM={team}",
-            f"CLUSTER={int(self._clusters)}",
-            f"THREADS={THREADS}",
-            f"TILE={TILE}",
-            f"FEATURES={shape.n_features}",
-            f"UNITS={shape.n_hidden}",
-            f"PLACES={self._problem.loss.k}",
-            f"HIDDEN_ACTIVATION={shape.hidden_activation}",
-            f"OUTPUT_ACTIVATION={shape.output_activation}",
-            f"ADAM={int(self._problem.optimizer.kind == ADAM)}",
-            f"FEATURE_BITS={self._feature_bits}",
-            *self._placement.definitions(),
-        )
+    def _module(self, team: int) -> Any:
+        flags = definitions(self._problem, self._placement, team, self._clusters, self._feature_bits)
+        return cuda_module("lists/network_training", *flags)
 
-    def _optimizer(self, learning_rate: float) -> list[np.float32]:
+    def _optimizer(self, learning_rate: float) -> np.ndarray:
         settings = self._problem.optimizer
-        numbers = (learning_rate, settings.momentum, settings.beta1, settings.beta2, settings.epsilon)
-        return [np.float32(number) for number in (*numbers, settings.weight_decay)]
+        return OPTIMIZER.pack(
+            rate=learning_rate,
+            momentum=settings.momentum,
+            beta1=settings.beta1,
+            beta2=settings.beta2,
+            epsilon=settings.epsilon,
+            weight_decay=settings.weight_decay,
+        )
 
     def run_epoch(
         self, state: NetworkState, order: np.ndarray, learning_rate: float, seed: int,
@@ -135,20 +128,20 @@ class CudaNetworkTrainer:
         longest = np.int32(self._placement.most_docs)
         if problem.batch_queries == 1:
             loss = cupy.zeros(1, dtype=cupy.float64)
-            arguments = [*self._lists, *self._buffers, *optimizer, order, np.int32(len(order)), np.int64(steps_before)]
-            arguments += [*memory, longest, loss]
+            arguments = [LISTS.pack(**self._lists), BUFFERS.pack(**self._buffers), optimizer, order]
+            arguments += [np.int32(len(order)), np.int64(steps_before), *memory, longest, loss]
             shared = self._placement.shared_bytes
             self._launch("train_queries", CUDA_TEAM, tuple(arguments), team=CUDA_TEAM, shared=shared)
             return loss
         losses = cupy.zeros(problem.batch_queries, dtype=cupy.float64)
-        step = cuda_module("lists/network_training", *self.definitions(team=1)).get_function("batch_step")
+        step = self._module(team=1).get_function("batch_step")
         warps = -(-problem.shape.n_parameters * 32 // 256)
         for number, start in enumerate(range(0, len(order), problem.batch_queries)):
             batch = order[start : start + problem.batch_queries]
             self.gradients(batch, memory[0], losses)
             arguments = [
-                self._buffers[3],
-                *optimizer,
+                self._buffers["partial"],
+                optimizer,
                 np.int32(len(batch)),
                 np.int64(steps_before + number + 1),
                 *memory,
@@ -159,10 +152,10 @@ class CudaNetworkTrainer:
     def gradients(self, batch: Any, parameters: Any, losses: Any) -> Any:
         """Loss and gradient of every query in `batch` (device arrays); returns (n_queries, n_parameters) of them."""
         longest = np.int32(self._placement.most_docs)
-        arguments = (*self._lists, *self._buffers, batch, parameters, longest, losses)
+        arguments = (LISTS.pack(**self._lists), BUFFERS.pack(**self._buffers), batch, parameters, longest, losses)
         self._launch("batch_gradients", len(batch), arguments, team=1, shared=self._placement.shared_bytes)
         n_parameters = self._problem.shape.n_parameters
-        return self._buffers[3][: len(batch) * n_parameters].reshape(len(batch), n_parameters)
+        return self._buffers["partial"][: len(batch) * n_parameters].reshape(len(batch), n_parameters)
 
     def scores(self, state: NetworkState, features: np.ndarray) -> np.ndarray:
         with memory_errors("cuda", NETWORK_TRAINING.task):
@@ -172,13 +165,36 @@ class CudaNetworkTrainer:
         import cupy
 
         stored, scale = self._stored(features)
+        documents = {"features": cupy.asarray(stored), "feature_scale": cupy.asarray(scale), "n_docs": len(features)}
         scores = cupy.empty(len(features), dtype=cupy.float32)
         hidden = cupy.empty(len(features) * max(self._problem.shape.n_hidden, 1), dtype=cupy.float32)
-        lists = [cupy.asarray(stored), cupy.asarray(scale), *self._lists[2:6], np.int64(len(features))]
+        lists = LISTS.pack(**{**self._lists, **documents})
+        buffers = BUFFERS.pack(**{**self._buffers, "scores": scores, "hidden": hidden})
         blocks = max(1, min(2048, -(-len(features) // THREADS)))
-        arguments = (*lists, scores, hidden, *self._buffers[2:], cupy.asarray(state.parameters))
+        arguments = (lists, buffers, cupy.asarray(state.parameters))
         self._launch("score_documents", blocks, arguments, team=1, shared=self._placement.scoring_bytes)
         return np.asarray(scores.get())
+
+
+def definitions(
+    problem: NetworkProblem, placement: Placement, team: int, clusters: bool, feature_bits: int = 32
+) -> tuple[str, ...]:
+    """The macros of `network_training.cu` for teams of so many blocks."""
+    shape = problem.shape
+    return (
+        f"TEAM={team}",
+        f"CLUSTER={int(clusters)}",
+        f"THREADS={THREADS}",
+        f"TILE={TILE}",
+        f"FEATURES={shape.n_features}",
+        f"UNITS={shape.n_hidden}",
+        f"PLACES={problem.loss.k}",
+        f"HIDDEN_ACTIVATION={shape.hidden_activation}",
+        f"OUTPUT_ACTIVATION={shape.output_activation}",
+        f"ADAM={int(problem.optimizer.kind == ADAM)}",
+        f"FEATURE_BITS={feature_bits}",
+        *placement.definitions(),
+    )
 
 
 def _best_labels(truth: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:

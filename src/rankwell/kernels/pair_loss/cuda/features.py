@@ -124,7 +124,7 @@ def share_queries(query_ptr: np.ndarray, n_blocks: int) -> np.ndarray:
     """Offsets of the queries of each block, with about as many rows each: int32 (n_blocks + 1,)."""
     goals = np.arange(1, n_blocks) * (int(query_ptr[-1]) / n_blocks)
     inner = np.searchsorted(query_ptr, goals)
-    # The offset behind the goal, or the one before where that is nearer.
+    # The offset after the goal, or the one before where that is nearer.
     inner -= (inner > 0) & (goals - query_ptr[inner - 1] < query_ptr[inner] - goals)
     return np.concatenate(([0], inner, [len(query_ptr) - 1])).astype(np.int32)
 

@@ -12,13 +12,13 @@ from rankwell.kernels.device import memory_errors
 from rankwell.kernels.pair_loss.contract import PAIR_LOSS, PairData
 from rankwell.kernels.pair_loss.cuda.features import DenseFeatures, device_features, share_queries
 from rankwell.kernels.pair_loss.cuda.layout import STATIC_BYTES, SUM_COSTS, lay_out_queries, workspace_doubles
+from rankwell.kernels.pair_loss.declarations import LEVELS_PER_PASS, METHOD_NUMBERS, PLACE, QUERY
 from rankwell.kernels.pair_loss.method import choose_method
 
 _THREADS = 256
 # Warps of the fused product's pipeline: 16 in all leave a thread 128 registers.
 _FILL_WARPS, _MULTIPLY_WARPS, _SUM_WARPS, _ADD_WARPS = 2, 4, 5, 5
 _CHUNK_BYTES = 4608
-_LEVELS_PER_PASS = 5
 _WIDEST_FUSED = 768
 # The fused product multiplies in float32, where rows times factors of larger values could overflow.
 _LARGEST_FUSED = 1e12
@@ -101,7 +101,7 @@ class CudaPairLoss:
 
 @dataclass
 class _Support:
-    """The support pairs at one w, by place in ascending order of score: see `pair_loss.cu`."""
+    """The support pairs at one w, by place in ascending order of score: see `pairs.cuh`."""
 
     places: Any
     degree: Any
@@ -110,7 +110,7 @@ class _Support:
     def __init__(self, data: PairData, queries: _Queries, cupy: Any) -> None:
         n_docs = len(data.levels)
         # Zeros, because queries without pairs are never filled in.
-        self.places = cupy.zeros((n_docs, 4), dtype=np.int32)
+        self.places = cupy.zeros((n_docs, len(PLACE.fields)), dtype=np.int32)
         self.degree = cupy.zeros(n_docs)
         self.ranks = cupy.empty(queries.layout.n_ranks, dtype=np.int32)
 
@@ -123,7 +123,7 @@ class _Queries:
 
     def __init__(self, data: PairData, method: str, cupy: Any) -> None:
         sizes = np.diff(data.query_ptr)
-        self.method = 0 if method == "direct" else 1
+        self.method = method
         self.n_queries = len(sizes)
         self.host_query_ptr = data.query_ptr
         self.host_n_levels = data.n_levels
@@ -137,7 +137,7 @@ class _Queries:
         self.scratch_ptr = cupy.asarray(self.layout.scratch_ptr)
         self.scratch = cupy.empty(max(self.layout.n_scratch, 1))
         self.rank_ptr = cupy.asarray(self.layout.rank_ptr)
-        self._module = cuda_module("pair_loss/pair_loss", f"METHOD={self.method}")
+        self._module = cuda_module("pair_loss/support_pairs", *support_definitions(method))
         self._grid = (max(1, min(self.n_queries, 16 * int(attributes["MultiProcessorCount"]))),)
 
     def sort(self, products: Any, order: Any) -> None:
@@ -220,17 +220,8 @@ class _FusedProduct:
         self._centre = (features.sum_rows(cupy.ones(features.n_docs)) / features.n_docs).astype(np.float32)
         attributes = cupy.cuda.Device().attributes
         n_blocks = int(attributes["MultiProcessorCount"])
-        rows_per_chunk = max(1, _CHUNK_BYTES // (4 * features.width))
-        module = cuda_module(
-            "pair_loss/pair_loss",
-            f"METHOD={queries.method}",
-            f"COLUMN_GROUPS={features.n_groups}",
-            f"ROWS_PER_CHUNK={rows_per_chunk}",
-            f"FILL_WARPS={_FILL_WARPS}",
-            f"MULTIPLY_WARPS={_MULTIPLY_WARPS}",
-            f"SUM_WARPS={_SUM_WARPS}",
-            f"ADD_WARPS={_ADD_WARPS}",
-        )
+        rows_per_chunk = _rows_per_chunk(features.n_groups)
+        module = cuda_module("pair_loss/hessian_vector", *product_definitions(queries.method, features.n_groups))
         self._kernel = module.get_function("hessian_vector")
         most = int(attributes["MaxSharedMemoryPerBlockOptin"]) - STATIC_BYTES
         self._n_slots, self._n_factors, self._shared = _divide_memory(features, queries, rows_per_chunk, most)
@@ -268,6 +259,26 @@ class _FusedProduct:
         return product
 
 
+def support_definitions(method: str) -> tuple[str, ...]:
+    """The macros of `support_pairs.cu`."""
+    return (f"METHOD={METHOD_NUMBERS[method]}",)
+
+
+def product_definitions(method: str, n_groups: int) -> tuple[str, ...]:
+    """The macros of `hessian_vector.cu` for rows of so many groups of 4 features."""
+    warps = {"FILL": _FILL_WARPS, "MULTIPLY": _MULTIPLY_WARPS, "SUM": _SUM_WARPS, "ADD": _ADD_WARPS}
+    return (
+        *support_definitions(method),
+        f"COLUMN_GROUPS={n_groups}",
+        f"ROWS_PER_CHUNK={_rows_per_chunk(n_groups)}",
+        *(f"{task}_WARPS={number}" for task, number in warps.items()),
+    )
+
+
+def _rows_per_chunk(n_groups: int) -> int:
+    return max(1, _CHUNK_BYTES // (16 * n_groups))
+
+
 def _can_fuse(features: DenseFeatures, cupy: Any) -> bool:
     """Bulk copies need compute capability 9.0, and wider rows' sums would not fit into the registers of a warp."""
     if features.width > _WIDEST_FUSED or int(cupy.cuda.Device().compute_capability) < 90 or not features.n_docs:
@@ -276,9 +287,8 @@ def _can_fuse(features: DenseFeatures, cupy: Any) -> bool:
 
 
 def _describe_queries(queries: _Queries) -> np.ndarray:
-    """`Query` of `pair_loss.cu` for every query."""
-    fields = ("start", "i8"), ("scratch", "i8"), ("ranks", "i8"), ("weight", "f8"), ("n", "i4"), ("n_levels", "i4")
-    records = np.zeros(queries.n_queries, dtype=list(fields))
+    """`Query` of the kernels for every query."""
+    records = np.zeros(queries.n_queries, dtype=QUERY.dtype)
     records["start"] = queries.host_query_ptr[:-1]
     records["scratch"] = queries.layout.scratch_ptr
     records["ranks"] = queries.layout.rank_ptr
@@ -291,14 +301,14 @@ def _describe_queries(queries: _Queries) -> np.ndarray:
 def _divide_memory(features: DenseFeatures, queries: _Queries, rows_per_chunk: int, most: int) -> tuple[int, int, int]:
     """Slots of the ring, rows whose factors have a place, and bytes in all: shared memory of `hessian_vector`.
 
-    Factors of a query are needed until it is added, while the ring fills with rows behind it. So there is room for a
+    Factors of a query are needed until it is added, while the ring fills with rows after it. So there is room for a
     query of `capacity` documents, and for as many rows again as are in the ring or in a longer query that passes
     through it.
     """
     capacity = queries.layout.capacity
     workspace = 8 * capacity + 2
-    if queries.method == 0:
-        passes = -(-int(queries.host_n_levels.max(initial=1)) // _LEVELS_PER_PASS)
+    if queries.method == "direct":
+        passes = -(-int(queries.host_n_levels.max(initial=1)) // LEVELS_PER_PASS)
         workspace = 5 * (capacity + 1) + (2 * capacity if passes > 1 else 0)
     # The workspace, barriers of queries, and two numbers for alignment.
     own = 8 * (workspace + 4 * _MULTIPLY_WARPS + 2)

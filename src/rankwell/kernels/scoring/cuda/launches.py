@@ -14,14 +14,11 @@ import numpy as np
 from rankwell.errors import DeviceError
 from rankwell.kernels.cuda.module import cuda_module
 from rankwell.kernels.scoring.contract import MOST_CUDA_INPUTS
+from rankwell.kernels.scoring.declarations import DENSE_UNITS, TILE, TILE_DOCUMENTS, TILE_UNITS, TILE_WARPS
 from rankwell.kernels.scoring.rules import NEARLY_ZERO, SUM_RUN
 
 _THREADS = 256
-_TILE = 32
-DENSE_UNITS = 8
-# What a block of `dense_tiles` works on, and how many sums are enough blocks of it for a large device: below that,
-# `dense` is faster.
-_TILE_DOCUMENTS, _TILE_UNITS = 64, 16
+# How many sums are enough blocks of `dense_tiles` for a large device: below that, `dense` is faster.
 _MANY_SUMS = 2**17
 # Shared memory that a block of `walk_trees` may hold in bins and in words: where the device has that much, two or more
 # blocks still fit a processor.
@@ -39,8 +36,8 @@ def document_stride(n_docs: int) -> int:
 def transpose(rows: Any, n_docs: int, columns: Any) -> None:
     """float32 (n_docs, n_features) to float32 (n_features, stride)."""
     n_features, stride = columns.shape
-    grid = (_blocks(n_docs, _TILE), _blocks(n_features, _TILE))
-    _launch("transpose", grid, (_TILE, 8), (rows, _long(n_docs), np.int32(n_features), _long(stride), columns))
+    grid = (_blocks(n_docs, TILE), _blocks(n_features, TILE))
+    _launch("transpose", grid, (TILE, 8), (rows, _long(n_docs), np.int32(n_features), _long(stride), columns))
 
 
 def bin_columns(columns: Any, n_docs: int, tested: tuple[Any, ...], bins: Any) -> None:
@@ -85,8 +82,7 @@ def walk_trees(
         out,
     )
     shared = shared_bins * share_bins + shared_words * share_words
-    definitions = () if words.dtype == np.uint32 else ("WORD=unsigned long long",)
-    _launch("walk_trees", grid, (_THREADS,), arguments, shared=shared, definitions=definitions)
+    _launch("walk_trees", grid, (_THREADS,), arguments, shared=shared, wide_words=words.dtype == np.uint64)
 
 
 def line_inputs(columns: Any, n_docs: int, arrays: tuple[Any, ...], out: Any, *, logarithmic: bool) -> None:
@@ -125,9 +121,9 @@ def dense(values: Any, n_docs: int, weights: Any, bias: Any, activation: int, ou
         np.int32(activation),
         out,
     )
-    if n_out >= _TILE_UNITS and n_docs * n_out >= _MANY_SUMS:
-        grid = (_blocks(n_docs, _TILE_DOCUMENTS), _blocks(n_out, _TILE_UNITS))
-        _launch("dense_tiles", grid, (32, 2), arguments)
+    if n_out >= TILE_UNITS and n_docs * n_out >= _MANY_SUMS:
+        grid = (_blocks(n_docs, TILE_DOCUMENTS), _blocks(n_out, TILE_UNITS))
+        _launch("dense_tiles", grid, (32, TILE_WARPS), arguments)
     else:
         _launch("dense", (_blocks(n_docs, 32), _blocks(n_out, DENSE_UNITS)), (32, 8), arguments)
 
@@ -160,22 +156,27 @@ def _launch(
     arguments: tuple[Any, ...],
     *,
     shared: int = 0,
-    definitions: tuple[str, ...] = (),
+    wide_words: bool = False,
 ) -> None:
     if len(grid) > 1 and grid[1] > MOST_CUDA_INPUTS:
         raise DeviceError(
             f"the ranker has {grid[1]} inputs or columns of one kind, a CUDA device takes {MOST_CUDA_INPUTS}. "
             "Evaluate it with device='cpu'."
         )
-    kernel = _kernel(name, *definitions)
+    kernel = _kernel(name, wide_words)
     if shared > 48 * 1024:
         kernel.max_dynamic_shared_size_bytes = shared
     kernel(grid, block, arguments, shared_mem=shared)
 
 
+def definitions(*, wide_words: bool) -> tuple[str, ...]:
+    """The macros of `scoring.cu`."""
+    return ("WORD=unsigned long long",) if wide_words else ("WORD=unsigned int",)
+
+
 @cache
-def _kernel(name: str, *definitions: str) -> Any:
-    return cuda_module("scoring/scoring", *definitions).get_function(name)
+def _kernel(name: str, wide_words: bool) -> Any:
+    return cuda_module("scoring/scoring", *definitions(wide_words=wide_words)).get_function(name)
 
 
 @cache
