@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rankwell.errors import DeviceError, ParameterError
+from rankwell.errors import DeviceError, Parameter, ParameterError
 
 logger = logging.getLogger("rankwell")
 
@@ -39,10 +39,10 @@ def choose_device(wanted: str, supported: Sequence[str] = ("cpu",)) -> str:
                 return kind
     if wanted not in supported:
         allowed = ", ".join(repr(kind) for kind in ("auto", *supported))
-        raise ParameterError(f"device must be one of {allowed}, got {wanted!r}.")
+        raise ParameterError(f"must be one of {allowed}, got {wanted!r}.", parameter="device")
     report = report_device(wanted)
     if not report.usable:
-        raise DeviceError(f"device={wanted!r} cannot be used: {report.description}")
+        raise DeviceError(Parameter("device", wanted), f" cannot be used: {report.description}")
     return wanted
 
 
@@ -59,7 +59,12 @@ def _report_cpu() -> DeviceReport:
 
 def _report_cuda() -> DeviceReport:
     if importlib.util.find_spec("cupy") is None:
-        return DeviceReport("cuda", False, "CuPy is not installed. Install the extra: pip install 'rankwell[cuda]'.")
+        return DeviceReport(
+            "cuda",
+            False,
+            "CuPy is not installed. Install the extra for your CUDA (nvidia-smi says which): pip install "
+            "'rankwell[cuda13]', or 'rankwell[cuda12]'.",
+        )
     import cupy
 
     try:

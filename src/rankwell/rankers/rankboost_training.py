@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError
+from rankwell.errors import DataError, Parameter
 from rankwell.kernels.boosting.contract import BoostedRounds, Booster
 from rankwell.metrics.evaluator import MetricEvaluator
 from rankwell.rankers.base import Callback, TrainingStep
@@ -34,8 +34,10 @@ class ValidationScores:
         self._scores = np.zeros(dataset.n_docs)
         if np.isnan(self._evaluator.mean(self._scores)):
             raise DataError(
-                f"no query of eval_set counts for {metric} under the convention {convention!r}: none has a relevant "
-                "document. Choose another metric or convention, or other validation data."
+                "no query of ",
+                Parameter("eval_set"),
+                f" counts for {metric} under the convention {convention!r}: none has a relevant "
+                "document. Choose another metric or convention, or other validation data.",
             )
         for _ in earlier.staged_scores(dataset, self._scores):
             pass

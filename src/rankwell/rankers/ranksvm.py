@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, Parameter, ParameterError
 from rankwell.kernels.device import choose_device
 from rankwell.kernels.pair_loss.contract import PairData
 from rankwell.kernels.pair_loss.method import METHODS
@@ -124,9 +124,9 @@ class RankSVM(Ranker):
 
     def _check_parameters(self) -> None:
         if self.C != "auto" and not (is_number(self.C) and math.isfinite(self.C) and self.C > 0):
-            raise ParameterError(f"C must be a finite number above 0, or 'auto', got {self.C!r}.")
+            raise ParameterError(f"must be a finite number above 0, or 'auto', got {self.C!r}.", parameter="C")
         if not (is_number(self.tol) and 0 < self.tol < 1):
-            raise ParameterError(f"tol must be between 0 and 1, got {self.tol!r}.")
+            raise ParameterError(f"must be between 0 and 1, got {self.tol!r}.", parameter="tol")
         check_whole_number("max_iter", self.max_iter, least=1)
         check_choice("method", self.method, ("auto", *METHODS))
         parse_metric(self.eval_metric)
@@ -214,7 +214,12 @@ class RankSVM(Ranker):
         data = pair_data(task.train, task.normaliser, self.n_jobs)
         n_pairs = count_pairs(data, self.n_jobs)
         if task.validation is None:
-            raise DataError("C='auto' chooses C on a validation set: pass eval_set, or give C a number.")
+            raise DataError(
+                Parameter("C", "auto"),
+                " chooses C on a validation set: pass ",
+                Parameter("eval_set"),
+                ", or give C a number.",
+            )
         values = default_Cs(n_pairs) if Cs is None else check_Cs(Cs)
         # Stopping early by the same metric would leave weights of no C in particular: the path trains to the tolerance.
         run = self._run(task, data, None)
