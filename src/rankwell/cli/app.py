@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from rankwell.cli.compare import compare
 from rankwell.cli.console import print_error
@@ -25,6 +24,7 @@ from rankwell.cli.features import features
 from rankwell.cli.import_model import import_model
 from rankwell.cli.index import index_app
 from rankwell.cli.info import info
+from rankwell.cli.naming import NamingGroup
 from rankwell.cli.predict import predict
 from rankwell.cli.search import search
 from rankwell.cli.train import train
@@ -32,7 +32,7 @@ from rankwell.cli.warm import warm
 from rankwell.version import __version__
 
 
-class RankwellGroup(TyperGroup):
+class RankwellGroup(NamingGroup):
     """The group of all commands: a user's mistake becomes one line on stderr and an exit code."""
 
     def main(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rankwell.cli.failure import in_words_of_options
+from rankwell.cli.naming import in_words_of_options
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -90,7 +90,9 @@ class _NoteHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.name == "rankwell.compilation" and not sys.stderr.isatty():
             return
-        text = in_words_of_options(record.getMessage())
+        if isinstance(record.args, tuple):
+            record.args = tuple(map(in_words_of_options, record.args))
+        text = record.getMessage()
         if text not in self._said:
             self._said.add(text)
             say(text)

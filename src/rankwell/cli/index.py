@@ -23,11 +23,15 @@ from rankwell.cli.corpus import (
     read_documents,
 )
 from rankwell.cli.index_summary import describe_index
+from rankwell.cli.naming import NamingGroup
 from rankwell.cli.options import JsonOption, QuietOption, given_path
-from rankwell.errors import DataError
+from rankwell.errors import DataError, ParameterError
 
 index_app = typer.Typer(
-    name="index", no_args_is_help=True, help="Build an index of documents, change it, describe it and check it."
+    name="index",
+    cls=NamingGroup,
+    no_args_is_help=True,
+    help="Build an index of documents, change it, describe it and check it.",
 )
 
 IndexArgument = Annotated[
@@ -90,8 +94,7 @@ def build(
         raise DataError(
             f"{out} is an index already. Pass --overwrite to replace it, or add to it with rankwell index add."
         )
-    words = stop_words if stop_words is None or "," not in stop_words else names_of(stop_words)
-    analysis = Analysis(stemmer=stemmer, stop_words=words)
+    analysis = Analysis(stemmer=stemmer, stop_words=_stop_words(stop_words))
     schema = Schema(names_of(streams), names_of(statics))
     bad_documents = bad_documents_of(skip_bad_documents)
     batches = read_documents(
@@ -251,6 +254,20 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
             show(f"sound: generation {report.generation}, {report.n_segments} segments, {report.n_bytes:,} bytes")
     if not report.is_sound:
         raise typer.Exit(1)
+
+
+def _stop_words(text: str | None) -> str | tuple[str, ...] | None:
+    """A list by its name, or words with commas between."""
+    from rankwell.index.stop_words import STOP_WORDS
+
+    if text is None or text in STOP_WORDS:
+        return text
+    if "," not in text:
+        raise ParameterError(
+            f"must be {' or '.join(STOP_WORDS)}, or words with commas between (after a single word too), got {text!r}.",
+            parameter="stop_words",
+        )
+    return names_of(text)
 
 
 def _lines(path: Path | None) -> list[str]:

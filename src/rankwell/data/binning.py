@@ -60,11 +60,13 @@ class Binner:
     ) -> None:
         if not is_whole_number(n_bins) or not 2 <= n_bins <= MOST_BINS:
             raise ParameterError(
-                f"n_bins must be from 2 to {MOST_BINS}, the missing values' bin included, got {n_bins!r}."
+                f"must be from 2 to {MOST_BINS}, the missing values' bin included, got {n_bins!r}.", parameter="n_bins"
             )
         check_choice("strategy", strategy, STRATEGIES)
         if subsample is not None and subsample < 1:
-            raise ParameterError(f"subsample must be a number of rows, 1 or more, or None for all, got {subsample}.")
+            raise ParameterError(
+                f"must be a number of rows, 1 or more, or None for all, got {subsample}.", parameter="subsample"
+            )
         self.n_bins = n_bins
         self.strategy = strategy
         self.subsample = subsample

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from rankwell.errors import DeviceError, ParameterError
+from rankwell.errors import DeviceError, Parameter, ParameterError
 from rankwell.kernels.device_report import DEVICES, DeviceReport, report_device
 
 logger = logging.getLogger("rankwell")
@@ -99,17 +99,17 @@ def device_for(subject: Subject, device: str, problem: Any, **options: Any) -> s
     if device not in subject.devices:
         allowed = ", ".join(map(repr, ("auto", *subject.devices)))
         others = f": no other device can {subject.task}" if device in DEVICES else ""
-        raise ParameterError(f"device must be one of {allowed}, got {device!r}{others}.")
+        raise ParameterError(f"must be one of {allowed}, got {device!r}{others}.", parameter="device")
     implementation = subject.devices[device]
     refusal = _missing_option(implementation, problem, options)
     if refusal is not None:
-        raise ParameterError(_message(subject, device, refusal))
+        raise ParameterError(Parameter("device", device), _message(subject, refusal))
     report = report_device(device)
     if not report.usable:
-        raise DeviceError(f"device={device!r} cannot be used: {report.description}")
+        raise DeviceError(Parameter("device", device), f" cannot be used: {report.description}")
     refusal = _missing_hardware(implementation, problem, report, options)
     if refusal is not None:
-        raise DeviceError(_message(subject, device, refusal))
+        raise DeviceError(Parameter("device", device), _message(subject, refusal))
     return device
 
 
@@ -176,12 +176,9 @@ def _missing_hardware(
     return Refusal(f"{_gibibytes(needed)} of device memory", f"{_gibibytes(free)}, which are free")
 
 
-def _message(subject: Subject, device: str, refusal: Refusal) -> str:
+def _message(subject: Subject, refusal: Refusal) -> str:
     """What, where, got, allowed, remedy: the one form of a refusal."""
-    return (
-        f"device={device!r} cannot {subject.task} with {refusal.got}; allowed: {refusal.allowed}. "
-        "Use device='cpu' or 'auto'."
-    )
+    return f" cannot {subject.task} with {refusal.got}; allowed: {refusal.allowed}. Use the device 'cpu' or 'auto'."
 
 
 def _capability(number: int) -> str:

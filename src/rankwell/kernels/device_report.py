@@ -47,7 +47,10 @@ def _report_cpu() -> DeviceReport:
 @cache
 def _report_cuda() -> DeviceReport:
     if importlib.util.find_spec("cupy") is None:
-        remedy = "CuPy is not installed. Install the extra: pip install 'rankwell[cuda]'."
+        remedy = (
+            "CuPy is not installed. Install the extra for your CUDA (nvidia-smi says which): pip install "
+            "'rankwell[cuda13]', or 'rankwell[cuda12]'."
+        )
         return DeviceReport("cuda", False, remedy, installed=False)
     import cupy
 

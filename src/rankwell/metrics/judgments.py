@@ -56,7 +56,8 @@ def highest_grade(queries: JudgedQueries, max_grade: float | None) -> float:
     if not highest <= max_grade < np.inf:
         row = queries.user_row(int(queries.labels.argmax())) if queries.n_docs else 0
         raise ParameterError(
-            f"max_grade must be the highest grade of the scale, got {max_grade}: row {row} has label {highest:g}."
+            f"must be the highest grade of the scale, got {max_grade}: row {row} has label {highest:g}.",
+            parameter="max_grade",
         )
     return float(max_grade)
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError, FileFormatError, NotFittedError, ParameterError
+from rankwell.errors import DataError, FileFormatError, NotFittedError, Parameter, ParameterError
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.normaliser import Normaliser, fit_normaliser
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file, write_ranker_file
@@ -182,10 +182,12 @@ class Ranker(BaseEstimator):
         if init_model is None:
             return None
         if not self.can_continue:
-            raise ParameterError(f"{type(self).__name__} cannot go on from an earlier model: leave out init_model.")
+            raise ParameterError(
+                f"{type(self).__name__} cannot go on from an earlier model: leave out ", Parameter("init_model"), "."
+            )
         earlier = init_model if isinstance(init_model, Ranker) else type(self).from_file(init_model)
         if not isinstance(earlier, type(self)):
-            raise ParameterError(f"init_model must be a {self.name} ranker, got a {earlier.name} ranker.")
+            raise ParameterError(f"must be a {self.name} ranker, got a {earlier.name} ranker.", parameter="init_model")
         _check_features(earlier._fitted_description(), train)
         return earlier
 
@@ -330,7 +332,9 @@ def validation_set(eval_set: Any, eval_qid: Any, eval_group: Any, n_features: in
         return None
     if isinstance(eval_set, list):
         if len(eval_set) != 1:
-            raise DataError(f"eval_set must be one validation set, got {len(eval_set)}. Pass the one to stop by.")
+            raise DataError(
+                f"must be one validation set, got {len(eval_set)}. Pass the one to stop by.", parameter="eval_set"
+            )
         eval_set = eval_set[0]
         eval_qid = eval_qid[0] if isinstance(eval_qid, list) and len(eval_qid) == 1 else eval_qid
         eval_group = eval_group[0] if isinstance(eval_group, list) and len(eval_group) == 1 else eval_group
@@ -339,11 +343,15 @@ def validation_set(eval_set: Any, eval_qid: Any, eval_group: Any, n_features: in
     elif isinstance(eval_set, tuple) and len(eval_set) == 2:
         dataset = as_dataset(*eval_set, qid=eval_qid, group=eval_group)
     else:
-        raise DataError("eval_set must be a RankingDataset or (X, y); its queries go into eval_qid or eval_group.")
+        raise DataError(
+            "must be a RankingDataset or (X, y); its queries go into eval_qid or eval_group.", parameter="eval_set"
+        )
     if dataset.n_features != n_features:
-        raise DataError(f"eval_set must have the training data's {n_features} features, it has {dataset.n_features}.")
+        raise DataError(
+            f"must have the training data's {n_features} features, it has {dataset.n_features}.", parameter="eval_set"
+        )
     if not dataset.has_labels:
-        raise DataError("eval_set must have labels.")
+        raise DataError("must have labels.", parameter="eval_set")
     return dataset
 
 

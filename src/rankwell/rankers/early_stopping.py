@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, Parameter, ParameterError
 from rankwell.parameters import is_whole_number
 
 
@@ -47,4 +47,8 @@ def check_early_stopping(patience: int | None, has_validation: bool) -> None:
     if not is_whole_number(patience) or patience < 1:
         raise ParameterError(f"early stopping must wait for 1 step or more, got {patience!r}. None switches it off.")
     if not has_validation:
-        raise DataError("early stopping needs a validation set to watch: pass eval_set, or switch early stopping off.")
+        raise DataError(
+            "early stopping needs a validation set to watch: pass ",
+            Parameter("eval_set"),
+            ", or switch early stopping off.",
+        )

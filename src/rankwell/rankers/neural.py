@@ -171,7 +171,8 @@ class NeuralRanker(StepwiseRanker):
         layers = self.hidden if isinstance(self.hidden, tuple | list) else (None,)
         if not all(is_whole_number(units) and units >= 1 for units in layers):
             raise ParameterError(
-                f"hidden must be whole numbers of units from 1 up, one a layer, as in (15,), got {self.hidden!r}."
+                f"must be whole numbers of units from 1 up, one a layer, as in (15,), got {self.hidden!r}.",
+                parameter="hidden",
             )
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("output_activation", self.output_activation, OUTPUTS)
@@ -198,7 +199,8 @@ class NeuralRanker(StepwiseRanker):
             wide = self.accumulator_bits
             if wide is not None and not bits <= wide <= MOST_ACCUMULATOR_BITS:
                 raise ParameterError(
-                    f"accumulator_bits must be from {precision}'s {bits} to {MOST_ACCUMULATOR_BITS}, got {wide}."
+                    f"must be from {precision}'s {bits} to {MOST_ACCUMULATOR_BITS}, got {wide}.",
+                    parameter="accumulator_bits",
                 )
 
     def _is_fixed_point(self) -> bool:
@@ -249,7 +251,7 @@ class NeuralRanker(StepwiseRanker):
             layers = [(layer.weights, layer.bias) for layer in earlier]
             hidden = tuple(len(bias) for _, bias in layers[:-1])
             if hidden != tuple(self.hidden):
-                raise ParameterError(f"init_model has hidden={hidden}, this ranker {tuple(self.hidden)}.")
+                raise ParameterError(f"has hidden={hidden}, this ranker {tuple(self.hidden)}.", parameter="init_model")
         else:
             layers = []
             for inputs, units in pairwise([shape.n_features, *self.hidden, 1]):

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, Parameter, ParameterError
 from rankwell.kernels.device import device_for, load
 from rankwell.kernels.pair_loss.contract import PAIR_LOSS, PairData, PairLoss
 from rankwell.kernels.pair_loss.method import METHODS
@@ -120,9 +120,9 @@ class RankSVM(StepwiseRanker):
 
     def _check_parameters(self) -> None:
         if self.C != "auto" and not (is_number(self.C) and math.isfinite(self.C) and self.C > 0):
-            raise ParameterError(f"C must be a finite number above 0, or 'auto', got {self.C!r}.")
+            raise ParameterError(f"must be a finite number above 0, or 'auto', got {self.C!r}.", parameter="C")
         if not (is_number(self.tol) and 0 < self.tol < 1):
-            raise ParameterError(f"tol must be between 0 and 1, got {self.tol!r}.")
+            raise ParameterError(f"must be between 0 and 1, got {self.tol!r}.", parameter="tol")
         check_whole_number("max_iter", self.max_iter, least=1)
         check_choice("method", self.method, ("auto", *METHODS))
         super()._check_parameters()
@@ -202,7 +202,12 @@ class RankSVM(StepwiseRanker):
         n_pairs = count_pairs(data, self.n_jobs)
         validation = self._validation(task)
         if task.validation is None or validation is None:
-            raise DataError("C='auto' chooses C on a validation set: pass eval_set, or give C a number.")
+            raise DataError(
+                Parameter("C", "auto"),
+                " chooses C on a validation set: pass ",
+                Parameter("eval_set"),
+                ", or give C a number.",
+            )
         values = default_Cs(n_pairs) if Cs is None else check_Cs(Cs)
         loss = self._pair_loss(data)
         unit_norm = loss_gradient_norm_at_zero(loss)

@@ -90,7 +90,7 @@ def check_Cs(Cs: Sequence[float]) -> tuple[float, ...]:
     """The values of C in growing order, or an error."""
     values = sorted({float(C) for C in Cs})
     if not values:
-        raise ParameterError("Cs must hold at least one value of C.")
+        raise ParameterError("must hold at least one value of C.", parameter="Cs")
     for C in values:
         if not (math.isfinite(C) and C > 0):
             raise ParameterError(f"every C must be a finite number above 0, got {C}.")

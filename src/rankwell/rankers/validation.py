@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError
+from rankwell.errors import DataError, Parameter
 from rankwell.metrics.evaluator import MetricEvaluator
 
 
@@ -33,8 +33,10 @@ class Validation:
         self._evaluator = MetricEvaluator(dataset, metric, convention, n_jobs=n_jobs)
         if np.isnan(self.measure(np.zeros(dataset.n_docs))):
             raise DataError(
-                f"no query of eval_set counts for {metric} under the convention {convention!r}: none has a relevant "
-                "document. Choose another metric or convention, or other validation data."
+                "no query of ",
+                Parameter("eval_set"),
+                f" counts for {metric} under the convention {convention!r}: none has a relevant document. Choose "
+                "another metric or convention, or other validation data.",
             )
 
     def measure(self, scores: np.ndarray) -> float:

@@ -163,7 +163,7 @@ class CudaRankerEvaluator:
             raise ParameterError("only a sum of trees has scores after some of its rounds; this ranker is none.")
         if not 0 < n_rounds * self._round_size <= self._trees.n_trees:
             most = self._trees.n_trees // self._round_size
-            raise ParameterError(f"n_rounds must be between 1 and the model's {most}, got {n_rounds}.")
+            raise ParameterError(f"must be between 1 and the model's {most}, got {n_rounds}.", parameter="n_rounds")
 
     def _sum_trees(self, trees: _DeviceTrees, columns: Any, n_docs: int, n_rounds: int | None) -> Any:
         n_trees = trees.n_trees if n_rounds is None else n_rounds * self._round_size

@@ -80,7 +80,9 @@ class RankerDescription:
         if self.n_rounds is None:
             raise ParameterError("only a sum of trees has scores after some of its rounds; this ranker is none.")
         if not 0 < n_rounds <= self.n_rounds:
-            raise ParameterError(f"n_rounds must be between 1 and the model's {self.n_rounds}, got {n_rounds}.")
+            raise ParameterError(
+                f"must be between 1 and the model's {self.n_rounds}, got {n_rounds}.", parameter="n_rounds"
+            )
         trees = self.inputs[0]
         assert isinstance(trees, TreeInputs)
         return replace(self, inputs=(trees.first(n_rounds * trees.round_size),))

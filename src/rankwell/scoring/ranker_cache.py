@@ -37,7 +37,7 @@ class RankerCache(Generic[Evaluator]):
 
     def __init__(self, byte_budget: int, make: Callable[[RankerDescription], Evaluator]) -> None:
         if byte_budget < 1:
-            raise ParameterError(f"byte_budget must be 1 or more, got {byte_budget}.")
+            raise ParameterError(f"must be 1 or more, got {byte_budget}.", parameter="byte_budget")
         self.byte_budget = byte_budget
         self._make = make
         self._kept: OrderedDict[Hashable, Evaluator] = OrderedDict()

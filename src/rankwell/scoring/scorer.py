@@ -144,7 +144,7 @@ class RankerEvaluator:
         if n_rounds is not None:
             if not 0 < n_rounds * self._trees_in_a_round <= n_trees:
                 most = n_trees // self._trees_in_a_round
-                raise ParameterError(f"n_rounds must be between 1 and the model's {most}, got {n_rounds}.")
+                raise ParameterError(f"must be between 1 and the model's {most}, got {n_rounds}.", parameter="n_rounds")
             n_trees = n_rounds * self._trees_in_a_round
         scores = np.empty(len(rows))
         if len(rows) <= _FEW_DOCUMENTS:

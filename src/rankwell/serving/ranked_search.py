@@ -91,7 +91,7 @@ class RankedSearch:
         n_jobs: int | None = None,
     ) -> None:
         if n_candidates < 1:
-            raise ParameterError(f"n_candidates must be at least 1, got {n_candidates}.")
+            raise ParameterError(f"must be at least 1, got {n_candidates}.", parameter="n_candidates")
         self.index = index
         self.description = _description_of(ranker)
         self.feature_set = feature_set or features_of(self.description)
@@ -175,9 +175,9 @@ def _check_queries(queries: Sequence[str | Query], k: int, query_ids: Sequence[s
     if isinstance(queries, str | Query):
         raise ParameterError("search_many takes several queries: pass a list, or ask one with search.")
     if k < 1:
-        raise ParameterError(f"k must be at least 1, got {k}.")
+        raise ParameterError(f"must be at least 1, got {k}.", parameter="k")
     if query_ids is not None and len(query_ids) != len(queries):
-        raise ParameterError(f"query_ids must be one a query, {len(queries)}, got {len(query_ids)}.")
+        raise ParameterError(f"must be one a query, {len(queries)}, got {len(query_ids)}.", parameter="query_ids")
 
 
 def features_of(description: RankerDescription) -> FeatureSet:
