@@ -1,6 +1,6 @@
 """The catalogue: every feature by name, with its formula.
 
-Symbols. Over the query's m distinct terms t: tf, the hits of t in the stream; qtf, how often t stands in the query;
+Symbols. Over the query's m distinct terms t: tf, the hits of t in the stream; qtf, how often t occurs in the query;
 len, the stream's words; u, its different terms; covered, the terms with tf > 0; idf = ln(1 + (N − df + ½) / (df + ½)),
 df counted in this stream; p, the term's share of all words of the collection's stream; avg, the stream's mean length.
 A stream without a hit has 0 for everything that is not a length, an idf or a language model. Where a formula divides by
@@ -26,7 +26,7 @@ class FeatureKind:
     name : the first part of a feature's name; formula : what it is, in the catalogue's symbols
     parameters : the parameters that the formula reads
     of_whole : whether the whole document has it too
-    expression : for a kind made of others, the expression, {stream} standing for the stream's name
+    expression : for a kind made of others, the expression, with {stream} for the stream's name
     """
 
     name: str
@@ -37,7 +37,7 @@ class FeatureKind:
 
 
 PARAMETERS: Mapping[str, float] = {"k1": 1.2, "b": 0.75, "mu": 1000.0, "lambda": 0.5, "delta": 0.7, "weight": 1.0}
-"""The parameters of formulas and what they are if nothing else is said; weight is a stream's in BM25F."""
+"""The parameters of formulas and their defaults; weight is a stream's weight in BM25F."""
 
 _FORMULAS: Mapping[Kind, tuple[str, ...]] = {
     Kind.COVERED_TERMS: ("the number of terms with tf > 0",),
@@ -70,11 +70,11 @@ _FORMULAS: Mapping[Kind, tuple[str, ...]] = {
     Kind.FIRST_PLACE: ("the first hit's place, counted from 1",),
     Kind.LAST_PLACE: ("the last hit's place, counted from 1",),
     Kind.EARLINESS: ("1 − (first_place − 1) / max(len, last_place)",),
-    Kind.WINDOW_ALL: ("the places in the smallest window that holds every term; 0 if one is not there",),
+    Kind.WINDOW_ALL: ("the places in the smallest window that holds every term; 0 if one is absent",),
     Kind.WINDOW_MATCHED: ("the places in the smallest window that holds every covered term",),
     Kind.WINDOW_DENSITY: ("min(1, covered / window_matched)",),
     Kind.WINDOW_ORDER: (
-        "of neighbouring covered terms in the query's order, the share that stand in this order in the first smallest "
+        "of neighbouring covered terms in the query's order, the share that occur in this order in the first smallest "
         "window, by their last places there; 1 for one covered term",
     ),
     Kind.PAIR_DISTANCE: ("the smallest distance between hits of two terms, at least 1; 0 if there are not two",),
@@ -84,11 +84,11 @@ _FORMULAS: Mapping[Kind, tuple[str, ...]] = {
         "k1",
         "b",
     ),
-    Kind.LONGEST_SEQUENCE: ("the longest run of neighbouring query words that stands here as in the query",),
+    Kind.LONGEST_SEQUENCE: ("the longest run of neighbouring query words that occurs here as in the query",),
     Kind.SEQUENCE_RATIO: ("longest_sequence / the query's words (its first 64)",),
-    Kind.PHRASE_COUNT: ("how often the whole query stands here as a phrase; 0 for a query of more than 64 words",),
+    Kind.PHRASE_COUNT: ("how often the whole query occurs here as a phrase; 0 for a query of more than 64 words",),
     Kind.EXACT_MATCH: ("1 if the stream is the query and nothing else, else 0",),
-    Kind.ORDERED_PAIRS: ("how often two neighbouring query words stand here as in the query",),
+    Kind.ORDERED_PAIRS: ("how often two neighbouring query words occur here as in the query",),
     Kind.UNORDERED_PAIRS: (
         "of neighbouring query words that are different terms, how many pairs of hits are less than 8 places apart",
     ),
@@ -132,7 +132,7 @@ RELEVANCE_MODEL = FeatureKind(
     ("k1", "b", "documents", "terms", "original"),
     of_whole=True,
 )
-"""What the first documents of the first pass say beyond the query: `rankwell.features.feedback`."""
+"""Features from the first documents of the first pass: `rankwell.features.feedback`."""
 
 FEEDBACK_PARAMETERS: Mapping[str, float] = {"documents": 10, "terms": 10, "original": 0.5}
 """How many of the first pass's documents and how many of their terms a relevance model reads; the query's share."""
@@ -144,6 +144,6 @@ MSLR_STREAMS = ("body", "anchor", "title", "url")
 
 
 def in_mslr_order(streams: tuple[str, ...]) -> tuple[str, ...]:
-    """Streams as MSLR has them, body, anchor, title, url; then others as they come; the whole document last."""
+    """Streams as in MSLR: body, anchor, title, url; then the others in their order; the whole document last."""
     known = [stream for stream in MSLR_STREAMS if stream in streams]
     return (*known, *(stream for stream in streams if stream not in MSLR_STREAMS), WHOLE)
