@@ -1,4 +1,4 @@
-"""What tests share: the real data, where it is, and no time limit on examples that compile a kernel first."""
+"""What tests share: the real data, if it is present, and no time limit on examples that compile a kernel first."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if importlib.util.find_spec("hypothesis") is not None:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real collections: $RANKWELL_DATA, or shared/data beside the checkout."""
+    """The folder of real collections: $RANKWELL_DATA, or shared/data next to the checkout."""
     folder = Path(os.environ.get("RANKWELL_DATA", CHECKOUT.parent / "shared" / "data"))
     if not (folder / "letor").is_dir():
-        pytest.skip(f"the real collections are not there: no folder {folder / 'letor'} (set RANKWELL_DATA)")
+        pytest.skip(f"the real collections are absent: no folder {folder / 'letor'} (set RANKWELL_DATA)")
     return folder

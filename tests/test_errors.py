@@ -1,4 +1,4 @@
-"""Errors: a message in Python's words, and the same in those of a caller with other names for parameters."""
+"""Errors: a message with Python's names of parameters, and with those of a caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong parameters: every ranker says which one, what is allowed and what came, never a traceback from inside."""
+"""Wrong parameters: every ranker says which one, what is allowed and what was given."""
 
 import numpy as np
 import pytest
@@ -47,6 +47,6 @@ def test_numbers_of_numpy_are_numbers():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1, "0.5", None, True])
-def test_what_is_no_number_below_one(value):
+def test_what_is_not_a_number_below_one(value):
     with pytest.raises(ParameterError, match="x must be a finite number below 1, got"):
         check_number("x", value, below=1)

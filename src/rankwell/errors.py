@@ -1,11 +1,11 @@
-"""The mistakes a user can make, as exceptions.
+"""Exceptions for a user's mistakes.
 
-Every message says what is wrong, where, what is allowed, what came, and the remedy. The command line prints a
-`RankwellError` as one line and exits with 1 (2 for a `ParameterError`: what was typed is not allowed); anything else is
-a bug of ours and keeps its traceback.
+Every message says what is wrong, where, what is allowed, what was given, and the remedy. The command line prints a
+`RankwellError` as one line and exits with 1 (2 for a `ParameterError`: what was typed is not allowed); any other
+exception is a bug in Rankwell and keeps its traceback.
 
-Parameters that a message names are kept apart from its text, so that a caller to whom they have other names, as the
-options of the command line are, can say the message in its own words:
+Parameters that a message names are kept apart from its text, so that a caller that has other names for them, such as
+the options of the command line, can use those in the message:
 
 >>> error = ParameterError("must be 1 or more, got 0.", parameter="k")
 >>> str(error)
@@ -23,7 +23,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that a message names, with the value it should have where the message says one.
+    """A parameter that a message names, with the value it should have if the message gives one.
 
     As text it is what a Python user writes: ``eval_set``, ``on_bad_line='skip'``.
     """
@@ -35,9 +35,9 @@ class Parameter:
         return self.name if self.value is None else f"{self.name}={self.value!r}"
 
 
-# What a parameter is called elsewhere, None where it is not there.
+# The caller's name of a parameter; None if the caller does not have it.
 Naming = Callable[[Parameter], str | None]
-# A tuple is a clause that is said only where all the parameters in it are there: (", or pass ", Parameter("format")).
+# A tuple is a clause that is left out if the caller lacks one of its parameters: (", or pass ", Parameter("format")).
 Piece = str | Parameter | tuple[str | Parameter, ...]
 
 
@@ -47,7 +47,7 @@ class RankwellError(Exception):
     Parameters
     ----------
     *pieces : str, Parameter or tuple of them
-        The message, to be put together without blanks.
+        The parts of the message, joined without blanks.
     parameter : str, optional
         The parameter that is wrong; the message begins with its name.
     """
@@ -72,7 +72,7 @@ def _said(piece: Piece, naming: Naming) -> str:
 
 
 class DataError(RankwellError, ValueError):
-    """The data (arrays, frames, files of rows) is not what it must be."""
+    """The data (arrays, frames, files of rows) is not valid."""
 
 
 class ParameterError(RankwellError, ValueError):
@@ -84,7 +84,7 @@ class FileFormatError(RankwellError, ValueError):
 
 
 class IndexLockedError(RankwellError, RuntimeError):
-    """An index was opened for writing while another writer was at work on it."""
+    """An index was opened for writing while another writer had it open."""
 
 
 class DeviceError(RankwellError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Checks of parameters: each says what is allowed and what came."""
+"""Checks of parameters: each error says what is allowed and what was given."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Command = Callable[..., "Outcome"]
 
 
 class Outcome:
-    """What a command left behind."""
+    """The outcome of a command."""
 
     def __init__(self, exit_code: int, stdout: str, stderr: str) -> None:
         self.exit_code = exit_code
@@ -38,7 +38,7 @@ def make_part(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def write_letor(path: Path, features: np.ndarray, labels: np.ndarray, qid: np.ndarray) -> None:
-    """LETOR text, with a document's name behind each row."""
+    """LETOR text, with a document's name after each row."""
     with open(path, "w") as stream:
         for row, (values, label, query) in enumerate(zip(features, labels, qid, strict=True)):
             pairs = " ".join(f"{number}:{value}" for number, value in enumerate(values, start=1))

@@ -9,7 +9,7 @@ from rankwell.cli.console import show_log
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_a_compilation_is_told_to_whoever_waits_at_a_terminal(is_terminal, monkeypatch, capsys):
+def test_a_compilation_is_noted_in_a_terminal_only(is_terminal, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
     show_log(quiet=False)
     logging.getLogger("rankwell.compilation").warning("compiling kernels of boosting")

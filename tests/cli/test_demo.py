@@ -67,7 +67,7 @@ def test_the_table_and_what_it_says_next(rankwell: Command, tmp_path: Path) -> N
 
 
 def _check_the_walk(rankwell: Command) -> None:
-    """What the page that goes through the demonstration shows works as it stands."""
+    """The commands of the page about the demonstration work as they are."""
     page = (Path(__file__).parents[2] / "docs" / "guide" / "getting-started.md").read_text()
     commands = re.findall(r"^\$ rankwell (.*)$", page, re.MULTILINE)
     assert len(commands) >= 7

@@ -98,7 +98,7 @@ def test_scores_from_stdin(rankwell: Command, files: Path) -> None:
         ("1\n2\nnan\n4\n5\n", "judged.scores, line 3: expected one finite number, got 'nan'."),
         ("1\nhello\n3\n4\n5\n", "judged.scores, line 2: expected one finite number, got 'hello'."),
         ("q 1 0.5\n", "line 1: expected one finite number, got 'q 1 0.5'. There are 3 columns"),
-        ("\0\1\2", "judged.scores is not a scores file: it holds binary data"),
+        ("\0\1\2", "judged.scores is not a scores file: it contains binary data"),
     ],
 )
 def test_a_wrong_scores_file_names_the_line(rankwell: Command, judged: Path, scores: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""What an exception is to the user: a line with a remedy and an exit code, or a bug."""
+"""How exceptions are reported: as a line with a remedy and an exit code, or as a bug."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ from rankwell.errors import DataError, DeviceError, FileFormatError, ParameterEr
         (DeviceError("no device."), "no device.", 1),
         (ParameterError("bad parameter."), "bad parameter.", 2),
         (FileNotFoundError(errno.ENOENT, "x", "a.txt"), "there is no file a.txt. Check the path", 1),
-        (IsADirectoryError(errno.EISDIR, "x", "a"), "a is a folder, a file is needed. Give the path", 1),
+        (IsADirectoryError(errno.EISDIR, "x", "a"), "a is a folder, but a file is needed. Give the path", 1),
         (NotADirectoryError(errno.ENOTDIR, "x", "a/b"), "a/b cannot exist: a part of this path is a file", 1),
-        (PermissionError(errno.EACCES, "x", "a.txt"), "a.txt may not be read or written by this user. Check", 1),
-        (OSError(errno.ENOSPC, "x", "a.txt"), "the disk is full, a.txt was not written. Free some space", 1),
-        (OSError(errno.ENOSPC, "x"), "the disk is full, the output was not written.", 1),
-        (OSError(errno.EROFS, "x", "a.txt"), "a.txt lies on a disk that may only be read. Choose", 1),
+        (
+            PermissionError(errno.EACCES, "x", "a.txt"),
+            "a.txt: this user is not permitted to read or write it. Check",
+            1,
+        ),
+        (OSError(errno.ENOSPC, "x", "a.txt"), "the disk is full: a.txt was not written. Free some space", 1),
+        (OSError(errno.ENOSPC, "x"), "the disk is full: the output was not written.", 1),
+        (OSError(errno.EROFS, "x", "a.txt"), "a.txt is on a read-only disk. Choose", 1),
         (OSError(errno.EIO, "Input/output error", b"a.txt"), "a.txt cannot be read or written: Input/output error.", 1),
         (MemoryError("Unable to allocate 3 TiB"), "there is not enough memory for this (Unable to allocate 3 TiB).", 1),
     ],

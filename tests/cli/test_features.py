@@ -51,9 +51,9 @@ def test_training_data_with_names(rankwell, collection, tmp_path, name):
     assert data.feature_names[-1] == "fresh = bm25.title / static.age"
     age = data.feature_names.index("static.age")
     assert np.isnan(data.features[list(data.comments).index("d"), age])
-    assert "1 judged documents are not there" in result.stderr
+    assert "1 judged documents are absent" in result.stderr
     assert "1 queries have no judgments" in result.stderr
-    assert "1 judged queries were not asked" in result.stderr
+    assert "1 judged queries are not among the queries" in result.stderr
 
 
 def test_parameters_are_in_the_names(rankwell, collection, tmp_path):

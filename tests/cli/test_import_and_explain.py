@@ -23,7 +23,7 @@ def test_an_imported_model_predicts(rankwell: Command, files: Path) -> None:
     assert np.array_equal(np.loadtxt("out.txt"), expected)
 
 
-def test_a_file_that_is_no_model_is_one_red_line(rankwell: Command, files: Path) -> None:
+def test_a_file_that_is_not_a_model_is_one_red_line(rankwell: Command, files: Path) -> None:
     outcome = rankwell("import", "test.txt", "imported.rank")
     assert outcome.exit_code == 1
     assert "test.txt: this is neither a LightGBM model" in outcome.stderr
@@ -58,8 +58,8 @@ def test_the_table_names_features_and_the_score(rankwell: Command, files: Path) 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ([], "say which documents"),
-        (["--row", "1", "--query", "1"], "say which documents"),
+        ([], "give the documents to explain"),
+        (["--row", "1", "--query", "1"], "give the documents to explain"),
         (["--row", "0"], "--row must be between 1 and 48"),
         (["--query", "nothing"], "no such query"),
         (["--row", "1", "--top", "0"], "--top must be 1 or more"),

@@ -106,7 +106,7 @@ def test_the_same_id_twice_names_both_places(corpus: Path, rankwell: Command) ->
     write_lines(corpus / "twice.jsonl", *DOCUMENTS, DOCUMENTS[1])
     outcome = rankwell("index", "build", "twice.jsonl", "--out", "docs.idx")
     assert outcome.exit_code == 1
-    assert "twice.jsonl, line 4: id 'dog' is there already, at twice.jsonl, line 2" in outcome.stderr
+    assert "twice.jsonl, line 4: id 'dog' exists already, at twice.jsonl, line 2" in outcome.stderr
 
 
 def test_delete(built: Path, rankwell: Command) -> None:
@@ -124,7 +124,7 @@ def test_ids_of_a_file_that_is_not_text(built: Path, rankwell: Command) -> None:
     (built.parent / "ids.txt").write_bytes(b"cat\ndog\xff\n")
     refused = rankwell("index", "delete", "docs.idx", "--ids-from", "ids.txt")
     assert (refused.exit_code, Index.open(built).n_docs) == (1, 3)
-    assert "ids.txt, line 2: 0xff is not UTF-8, and ids are. Convert" in refused.stderr
+    assert "ids.txt, line 2: 0xff is not UTF-8, but ids are. Convert" in refused.stderr
     assert "cannot read nothing.txt" in rankwell("index", "delete", "docs.idx", "--ids-from", "nothing.txt").stderr
     assert rankwell("index", "delete", "docs.idx", "--ids-from", "-", stdin=b"\xef\xbb\xbfcat\r\ncow").exit_code == 0
     assert Index.open(built).n_docs == 1
@@ -193,7 +193,7 @@ def test_an_empty_path_is_not_the_current_folder(
 @pytest.mark.parametrize(
     "arguments", [["info"], ["check"], ["merge"], ["delete", "a"], ["add", "docs.jsonl"]], ids=lambda one: one[0]
 )
-def test_what_is_no_index(corpus: Path, rankwell: Command, arguments: list[str]) -> None:
+def test_what_is_not_an_index(corpus: Path, rankwell: Command, arguments: list[str]) -> None:
     command, *rest = arguments
     outcome = rankwell("index", command, "nothing.idx", *rest)
     assert outcome.exit_code == 1

@@ -33,7 +33,7 @@ def test_a_data_file_as_text(rankwell: Command, files: Path) -> None:
     assert text["labels"] == "2 of 0, 1 of 1"
 
 
-def test_many_label_levels_are_told_by_their_range(rankwell: Command, files: Path) -> None:
+def test_many_label_levels_are_summarised_by_their_range(rankwell: Command, files: Path) -> None:
     (files / "listwise.txt").write_text("".join(f"{label} qid:1 1:1\n" for label in range(12)))
     report = json.loads(rankwell("info", "listwise.txt", "--json").stdout)
     assert report["labels"] == {"n_levels": 12, "least": 0, "median": 5.5, "most": 11}
@@ -73,7 +73,7 @@ def test_this_machine(rankwell: Command) -> None:
     ("path", "message"),
     [
         ("absent.txt", "there is no file absent.txt"),
-        ("lightgbm", "there is no file lightgbm, and no ranker of that name. The rankers are least-squares, "),
+        ("lightgbm", "there is no file lightgbm and no ranker of that name. The rankers are least-squares, "),
         (".", "folder"),
         ("bad.txt", "bad.txt, line 1"),
     ],

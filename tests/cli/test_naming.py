@@ -20,8 +20,11 @@ DOCUMENTS = '{"id": "a", "title": "one"}\n{"id": "b", "title": "two"}\n'
         (("train", "ranksvm", "--set", "C=auto"), "error: --set C=auto chooses C on a validation set: pass --vali,"),
         (("train", "ranksvm", "--set", "tol=2"), "error: --set tol must be between 0 and 1, got 2.0."),
         (("train", "listnet", "--set", "device=tpu"), "error: --set device must be one of "),
-        (("train", "least-squares", "--init", "model.rank"), "cannot go on from an earlier model: leave out --init."),
-        (("train", "rankboost", "--set", "early_stopping_rounds=2"), "to watch: pass --vali, or switch early stopping"),
+        (
+            ("train", "least-squares", "--init", "model.rank"),
+            "cannot continue from an earlier model: leave out --init.",
+        ),
+        (("train", "rankboost", "--set", "early_stopping_rounds=2"), "to watch: pass --vali, or turn early stopping"),
         (("train", "rankboost", "--convention", "x"), "error: --convention must be one of "),
     ],
 )
@@ -57,20 +60,20 @@ def test_a_remedy_that_a_command_does_not_have_is_left_out(rankwell: Command, fi
     Path("data.xyz").write_text("no data\n")
     outcome = rankwell("info", "data.xyz")
     assert outcome.exit_code == 1
-    assert outcome.stderr.endswith("does not begin as one of them. Rename it.\n")
+    assert outcome.stderr.endswith("does not begin like such a file. Rename it.\n")
 
 
 @pytest.mark.parametrize(
     ("options", "content", "said"),
     [
         (("--stemmer", "klingon"), DOCUMENTS, "error: --stemmer must be one of "),
-        (("--stop-words", "englisch"), DOCUMENTS, "error: --stop-words must be english, or words with commas between"),
-        (("--encoding", "x"), DOCUMENTS, "error: --encoding must be one of text that Python knows"),
+        (("--stop-words", "englisch"), DOCUMENTS, "error: --stop-words must be english, or words separated by commas"),
+        (("--encoding", "x"), DOCUMENTS, "error: --encoding must be a text encoding that Python knows"),
         (("--format", "x"), DOCUMENTS, "error: --format must be one of jsonl"),
         (
             (),
             '{"title": "one"}\n',
-            "or say with --id-field which one holds it. (--skip-bad-documents leaves bad documents",
+            "or name the field that holds it with --id-field. (--skip-bad-documents leaves bad documents",
         ),
         (("--format", "tsv", "--columns", "title"), "one\n", "no column is called 'id'"),
         (("--format", "tsv"), "title\nx\n", "Name the columns in the first line, or pass --columns."),
@@ -86,7 +89,7 @@ def test_index_build(rankwell: Command, files: Path, options: tuple[str, ...], c
 
 def test_index_build_from_stdin(rankwell: Command, files: Path) -> None:
     outcome = rankwell("index", "build", "-", "--out", "idx", stdin=DOCUMENTS)
-    assert "tells its format: pass --format jsonl or --format tsv." in outcome.stderr
+    assert "to tell its format by: pass --format jsonl or --format tsv." in outcome.stderr
 
 
 def test_index_add(rankwell: Command, files: Path) -> None:
@@ -103,7 +106,7 @@ def test_what_is_logged_names_options_too(rankwell: Command, files: Path) -> Non
     outcome = rankwell("index", "build", "documents.jsonl", "--out", "idx", "--skip-bad-documents")
     assert outcome.exit_code == 0
     assert "left out: documents.jsonl, line 3: the field 'id' is missing." in outcome.stderr
-    assert "or say with --id-field which one holds it." in outcome.stderr
+    assert "or name the field that holds it with --id-field." in outcome.stderr
 
 
 def test_features_and_search(rankwell: Command, files: Path) -> None:

@@ -1,4 +1,4 @@
-"""`rankwell predict`: one score a line, the same float64 when read back."""
+"""`rankwell predict`: one score per line, the same float64 when read back."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def test_a_truncated_ranker_file_is_refused(rankwell: Command, files: Path) -> N
         (("absent.rank", "test.txt"), "there is no file absent.rank"),
         (("model.rank", "absent.txt"), "there is no file absent.txt"),
         ((".", "test.txt"), "folder"),
-        (("model.rank", "model.rank"), "model.rank is a ranker file; here the data is needed."),
+        (("model.rank", "model.rank"), "model.rank is a ranker file, but a data file is needed here."),
         (("test.txt", "model.rank"), "test.txt is not a ranker file, or it was cut short. The ranker file comes first"),
-        (("model.rank", "wide.txt"), "model.rank reads 4 features, wide.txt has 8: they do not belong together."),
+        (("model.rank", "wide.txt"), "model.rank reads 4 features, wide.txt has 8: they do not fit together."),
     ],
 )
 def test_mistakes_are_one_line(rankwell: Command, files: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -67,7 +67,7 @@ def test_a_mistake_is_red_in_a_terminal(files: Path) -> None:
     assert done.stderr.startswith("\x1b[31merror: ")
 
 
-def test_a_reader_that_leaves_early_is_no_trouble(files: Path) -> None:
+def test_a_reader_that_closes_the_pipe_early_is_not_an_error(files: Path) -> None:
     rows = (files / "test.txt").read_text() * 2000
     (files / "many.txt").write_text(rows)
     command = f"{sys.executable} -m rankwell predict model.rank many.txt --out - | head -n 1"
@@ -106,7 +106,7 @@ def test_a_full_disk_behind_stdout_is_one_line(files: Path) -> None:
         )
     assert done.returncode == 1
     assert (
-        done.stderr == "error: the disk is full, the output was not written. Free some space or choose another path.\n"
+        done.stderr == "error: the disk is full: the output was not written. Free some space or choose another path.\n"
     )
 
 
@@ -136,11 +136,11 @@ def test_a_device_is_written_to_and_not_replaced(rankwell: Command, files: Path)
 def test_what_may_not_be_read_or_written_is_one_line(files: Path) -> None:
     (files / "secret.txt").write_text("1\n")
     (files / "secret.txt").chmod(0)
-    assert "secret.txt may not be read or written by this user" in run("info", "secret.txt").stderr
+    assert "secret.txt: this user is not permitted to read or write it" in run("info", "secret.txt").stderr
     (files / "locked").mkdir(mode=0o500)
     done = run("predict", "model.rank", "test.txt", "--out", "locked/out.txt")
     assert done.returncode == 1
-    assert "locked may not be written to" in done.stderr
+    assert "locked is not writable" in done.stderr
 
 
 def test_scores_through_a_pipe_of_the_shell(files: Path) -> None:

@@ -36,7 +36,7 @@ def test_it_shows_steps_and_figures_in_a_terminal(monkeypatch: pytest.MonkeyPatc
     assert "loss 0.12346" in screen.getvalue()
 
 
-def test_what_is_said_meanwhile_goes_through_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_go_through_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = screen_of(monkeypatch, terminal=True, patience=0.0)
     with progress.progress_bar("training x"):
         time.sleep(0.1)

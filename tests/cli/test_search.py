@@ -74,7 +74,7 @@ def test_a_query_that_is_too_long_says_so(index: Path) -> None:
         ("!?", "the query has no words to look for."),
         ("zebra", "no document has 'zebra'."),
         ("+zebra +oil", "no document has 'zebra'."),
-        ('"gas oil prices"', "each word is in some document, but none has what the query asks for together."),
+        ('"gas oil prices"', "each word is in some document, but no document matches the whole query."),
     ],
 )
 def test_why_nothing_was_found(index: Path, query: str, reason: str) -> None:

@@ -85,7 +85,7 @@ def test_data_of_different_widths_are_brought_to_the_widest(rankwell: Command, f
         ((*TRAIN, "--set", "ridge=-1"), 2, "ridge must be a finite number of 0 or more"),
         ((*TRAIN, "--set", "ridge"), 2, "--set takes key=value"),
         ((*TRAIN, "--normalize", "max"), 2, "normalize must be one of"),
-        ((*TRAIN, "--normalize", "none", "--set", "normalize=none"), 2, "say the same"),
+        ((*TRAIN, "--normalize", "none", "--set", "normalize=none"), 2, "set the same parameter"),
         ((*TRAIN, "--metrics", "gold"), 2, "metric must be one of"),
         ((*TRAIN, "--convention", "mine"), 2, "convention must be one of"),
         (
@@ -114,7 +114,7 @@ def test_mistakes_are_one_line_and_leave_no_file(
 
 
 @pytest.mark.parametrize("command", [("train", "least-squares", "one.txt", "--out", "m"), ("evaluate", "one.txt", "s")])
-def test_rows_without_query_ids_are_one_query_and_that_is_said(
+def test_rows_without_query_ids_are_one_query_with_a_note(
     rankwell: Command, files: Path, command: tuple[str, ...]
 ) -> None:
     (files / "one.txt").write_text("1 1:1\n0 1:0\n0 1:3\n")
@@ -129,5 +129,5 @@ def test_a_narrower_validation_file_is_widened_with_a_note(rankwell: Command, fi
     (files / "narrow.txt").write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
     outcome = rankwell("train", "least-squares", "wide.txt", "--vali", "narrow.txt", "--out", "new.rank")
     assert outcome.exit_code == 0
-    note = "note: the validation data has 1 features, the other 2: absent ones count as 0"
+    note = "note: the validation data has 1 features, the other 2: absent features count as 0"
     assert note in " ".join(outcome.stderr.split())

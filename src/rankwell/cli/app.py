@@ -1,4 +1,4 @@
-"""The command `rankwell`: its commands by name, and what becomes of a mistake.
+"""The command `rankwell`: its commands by name, and how errors are reported.
 
 Commands import what they need when they run, so that `rankwell --help` answers at once.
 """
@@ -85,7 +85,7 @@ def _say_wrong_usage(error: Any) -> int:
 
 
 def _discard_stdout() -> None:
-    """The reader of our pipe (head, less) has left: nothing more can be said to it, not even at exit."""
+    """The reader of our pipe (head, less) has closed it: nothing more can be written, not even at exit."""
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
@@ -134,6 +134,6 @@ def main() -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Python has no stdout where it was closed (>&-): what is said there goes nowhere, as with print."""
+    """Python has no stdout where it was closed (>&-): output is dropped, as print does."""
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115

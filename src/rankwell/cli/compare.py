@@ -36,7 +36,7 @@ def compare(
     ],
     metrics: MetricsOption = "ndcg@10,map",
     convention: ConventionOption = DEFAULT_CONVENTION,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the randomisation test.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The seed of the randomisation test.")] = 0,
     label: LabelOption = "label",
     qid: QidOption = "qid",
     skip_bad_lines: SkipOption = False,

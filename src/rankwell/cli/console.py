@@ -1,4 +1,4 @@
-"""Where words go: results to stdout, everything said on the way (notes, progress, errors) to stderr."""
+"""Where output goes: results to stdout; notes, progress and errors to stderr."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _consoles_of_bars: list[Console] = []
 
 
 def results() -> Console:
-    """The console of what was asked for. Made anew each time, so that a redirected stdout is seen."""
+    """The console for results. Created anew each time, so that a redirected stdout is used."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
@@ -30,7 +30,7 @@ def results() -> Console:
 
 @contextmanager
 def shared_with_bar(console: Console) -> Iterator[None]:
-    """`console` shows a progress bar during the block: whatever is said meanwhile goes through it."""
+    """`console` shows a progress bar during the block: messages printed meanwhile go through it."""
     _consoles_of_bars.append(console)
     try:
         yield
@@ -39,7 +39,7 @@ def shared_with_bar(console: Console) -> Iterator[None]:
 
 
 def show(result: RenderableType) -> None:
-    """Print what was asked for: a table, or text that is not broken into lines, so that it can be pasted."""
+    """Print a result: a table, or text that is not wrapped, so that it can be pasted."""
     console = results()
     is_text = isinstance(result, str)
     if console.is_terminal:
@@ -67,7 +67,7 @@ def say(text: str, *, quiet: bool = False) -> None:
 
 
 def print_error(text: str) -> None:
-    """A user's mistake: one red line, whatever the message's own line breaks."""
+    """Print an error as one red line; line breaks in the message become blanks."""
     messages().print(f"error: {' '.join(text.split())}", style="red", soft_wrap=True)
 
 
@@ -79,8 +79,8 @@ def print_json(content: Any) -> None:
 class _NoteHandler(logging.Handler):
     """What the library logs (which device `auto` picked, ...) as notes, each of them once.
 
-    That kernels are being compiled is for whoever waits at a terminal: what a program reads from stderr must not depend
-    on whether kernels were compiled before.
+    The note that kernels are being compiled is shown in a terminal only: what a program reads from stderr must not
+    depend on whether kernels were compiled before.
     """
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from rankwell.cli.progress import progress_bar
 def convert(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="A data file; - is LETOR text on stdin.")],
     target: Annotated[
-        Path, typer.Argument(metavar="DST", help="Its ending says the format: .txt, .txt.gz, .feather, .parquet, .csv.")
+        Path, typer.Argument(metavar="DST", help="The ending is the format: .txt, .txt.gz, .feather, .parquet, .csv.")
     ],
     label: LabelOption = "label",
     qid: QidOption = "qid",

@@ -32,7 +32,7 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="What all files hold: jsonl, tsv, text, markdown or html. Without it their names tell.",
+        help="The format of all files: jsonl, tsv, text, markdown or html. By default, by the file name.",
         show_default=False,
     ),
 ]
@@ -42,7 +42,7 @@ ColumnsOption = Annotated[
     typer.Option(
         "--columns",
         metavar="NAMES",
-        help="The names of a TSV file's columns, with commas between, where its first line does not name them.",
+        help="The names of a TSV file's columns, separated by commas, if its first line does not name them.",
         show_default=False,
     ),
 ]
@@ -55,17 +55,17 @@ StaticsOption = Annotated[
 IgnoreOption = Annotated[
     str | None,
     typer.Option(
-        "--ignore", metavar="NAMES", help="Fields that are left out, with commas between.", show_default=False
+        "--ignore", metavar="NAMES", help="Fields that are left out, separated by commas.", show_default=False
     ),
 ]
 EncodingOption = Annotated[
     str | None,
-    typer.Option("--encoding", metavar="NAME", help="The encoding of the text; UTF-8 without it.", show_default=False),
+    typer.Option("--encoding", metavar="NAME", help="The encoding of the text; by default UTF-8.", show_default=False),
 ]
 SkipDocumentsOption = Annotated[
     bool,
     typer.Option(
-        "--skip-bad-documents", help="Leave bad documents out: each is named, and at the end they are counted."
+        "--skip-bad-documents", help="Leave bad documents out: each is reported, and their number at the end."
     ),
 ]
 
@@ -81,7 +81,7 @@ def read_documents(
     encoding: str | None,
     bad_documents: BadDocuments,
 ) -> Iterator[list[Document]]:
-    """The corpus in batches. The first is read at once, so that a wrong path is told before anything is made."""
+    """The corpus in batches. The first is read at once, so that a wrong path is an error before anything is written."""
     from rankwell.corpus.options import CorpusOptions
     from rankwell.corpus.reading import read_corpus
 
@@ -100,12 +100,12 @@ def read_documents(
 
 
 def names_of(text: str | None) -> tuple[str, ...]:
-    """Names with commas between."""
+    """Names separated by commas."""
     return () if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def bad_documents_of(skip: bool) -> BadDocuments:
-    """What becomes of bad documents in a command that reads and indexes them."""
+    """How a command that reads and indexes documents treats bad ones."""
     from rankwell.corpus.bad_documents import BadDocuments
 
     return BadDocuments("skip" if skip else "error")
@@ -127,7 +127,7 @@ def add_all(
 
 
 def _taken_from(batch: list[Document]) -> Iterator[Document]:
-    """The documents of a batch, none of them held any longer than it is needed: some are large."""
+    """The documents of a batch, each released after its use: some are large."""
     batch.reverse()
     while batch:
         yield batch.pop()

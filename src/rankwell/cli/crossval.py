@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def crossval(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The ranker; `rankwell info` lists them.")],
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder of Fold1/{train,vali,test}.txt, Fold2/..., as LETOR's.")
+        Path, typer.Argument(metavar="DIR", help="The folder of Fold1/{train,vali,test}.txt, Fold2/..., as in LETOR.")
     ],
     settings: SetOption = None,
     grid: Annotated[
@@ -45,13 +45,13 @@ def crossval(
         typer.Option(
             "--grid",
             metavar="KEY=A,B,C",
-            help="Values to try for a parameter (between lists of values: ';'). Give the option again for the next.",
+            help="Values to try for a parameter (lists of values are separated by ';'). Can be repeated.",
             show_default=False,
         ),
     ] = None,
     normalize: NormalizeOption = None,
     metric: Annotated[
-        str, typer.Option("--metric", metavar="NAME", help="The metric on validation data that chooses.")
+        str, typer.Option("--metric", metavar="NAME", help="The metric on validation data to choose parameters by.")
     ] = "ndcg@10",
     metrics: MetricsOption = DEFAULT_METRICS,
     convention: ConventionOption = DEFAULT_CONVENTION,
@@ -125,7 +125,7 @@ def _refuse_both(grid: dict[str, list[Any]], settings: Sequence[str], normalize:
     fixed |= {"normalize"} if normalize is not None else set()
     for key in grid:
         if key in fixed:
-            raise ParameterError(f"{key} is both fixed (--set) and to be tried (--grid): keep one of them.")
+            raise ParameterError(f"{key} is given by both --set and --grid: keep one of them.")
 
 
 def _how_chosen(outcome: CrossValidation) -> str:
@@ -134,7 +134,7 @@ def _how_chosen(outcome: CrossValidation) -> str:
         return "Nothing was tuned: give --grid key=a,b,c to choose a parameter on each fold's validation data."
     return (
         f"Chosen on each fold's validation data by {tuning.metric} ({tuning.convention}) "
-        f"from {len(tuning.trials)} combinations; test data had no say."
+        f"from {len(tuning.trials)} combinations; the test data was not used for it."
     )
 
 

@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from rankwell.demo.contest import Entry, Part
 
 SEED = 1
-# Queries of each part.
+# The number of queries of each part.
 SIZES = {"train": 900, "vali": 200, "test": 400}
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where its files are written.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder for its files.")] = Path(
         "demo-output"
     ),
     quiet: QuietOption = False,
 ) -> None:
     """Index the documentation of Python's standard library, train rankers on it, and compare them with BM25.
 
-    Nothing is downloaded. Everything is seeded: a second run on the same Python prints the same figures (but for the
-    seconds).
+    Nothing is downloaded. Everything is seeded: a second run on the same Python prints the same figures (except for
+    the seconds).
     """
     from rankwell.demo.lightgbm_model import IS_INSTALLED
     from rankwell.demo.preparation import start_preparation
@@ -56,7 +56,7 @@ def demo(
     entries = run_contest(parts, out, quiet)
     _print_entries(entries, parts["test"])
     if not IS_INSTALLED:
-        say("LightGBM is not installed here; once it is (pip install lightgbm), it joins the table.", quiet=quiet)
+        say("LightGBM is not installed here; if it is (pip install lightgbm), the table includes it.", quiet=quiet)
     show(f"Documents, queries, index, data and rankers are in {out}. Try next:")
     for command in next_commands(out):
         show(f"  {command}")
@@ -142,7 +142,7 @@ def next_commands(out: Path) -> list[str]:
 
 @contextmanager
 def _step(what: str, quiet: bool) -> Iterator[None]:
-    """Say what is being done, and how long it took."""
+    """Print what is being done, and how long it took."""
     say(f"==> {what}", quiet=quiet)
     started = time.perf_counter()
     with progress_bar(what, quiet=quiet):

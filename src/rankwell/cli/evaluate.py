@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def evaluate(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Judged queries; - is stdin.")],
     run: Annotated[
-        Path, typer.Argument(metavar="SCORES|MODEL", help="One score a line (- is stdin), or a ranker file.")
+        Path, typer.Argument(metavar="SCORES|MODEL", help="One score per line (- is stdin), or a ranker file.")
     ],
     metrics: MetricsOption = DEFAULT_METRICS,
     convention: ConventionOption = DEFAULT_CONVENTION,
@@ -72,7 +72,7 @@ def _print_means(evaluation: Evaluation) -> None:
 
 
 def _print_queries(evaluation: Evaluation) -> None:
-    """One line a query, as trec_eval -q: the means stand last, as query `all`."""
+    """One line per query, as trec_eval -q: the means are last, as query `all`."""
     names = list(evaluation.mean)
     lines = ["\t".join(["qid", *(f"{name} ({evaluation.convention})" for name in names)])]
     columns = (evaluation.per_query[name].tolist() for name in names)

@@ -1,4 +1,4 @@
-"""`rankwell explain`: how a score came about."""
+"""`rankwell explain`: what a score consists of."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def explain_scores(
 
     show_log(quiet=quiet)
     if (row is None) == (query is None):
-        raise ParameterError("say which documents: --row N, or --query QID (one of them).")
+        raise ParameterError("give the documents to explain: either --row N or --query QID.")
     if top < 1:
         raise ParameterError(f"--top must be 1 or more, got {top}.")
     ranker = load_ranker(model)

@@ -1,7 +1,7 @@
-"""What went wrong, in one line, and the exit code that goes with it.
+"""What went wrong, in one line, and its exit code.
 
 0 is success, 1 a failure, 2 a wrong command line (an unknown option, a missing argument, a value that is not allowed),
-130 an interrupt. What is not listed here is a bug of ours and keeps its traceback.
+130 an interrupt. Any other exception is a bug in Rankwell and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Failure:
 
 
 def explain(error: BaseException) -> Failure | None:
-    """The failure that `error` is to the user, or None where it is a bug."""
+    """The failure to report for `error`, or None if it is a bug."""
     if isinstance(error, RankwellError):
         line = error.in_words_of(option_of)
         if isinstance(error.__cause__, OSError):
@@ -48,21 +48,21 @@ def _complaint(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return f"there is no file {name}."
     if isinstance(error, IsADirectoryError):
-        return f"{name} is a folder, a file is needed."
+        return f"{name} is a folder, but a file is needed."
     if isinstance(error, NotADirectoryError):
         return f"{name} cannot exist: a part of this path is a file, not a folder."
     if isinstance(error, PermissionError):
-        return f"{name} may not be read or written by this user."
+        return f"{name}: this user is not permitted to read or write it."
     if error.errno in _FULL:
-        return f"the disk is full, {name} was not written."
+        return f"the disk is full: {name} was not written."
     if error.errno == errno.EROFS:
-        return f"{name} lies on a disk that may only be read."
+        return f"{name} is on a read-only disk."
     return f"{name} cannot be read or written: {error.strerror or error or type(error).__name__}."
 
 
 def _remedy(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
-        return f"Check the path; it is looked for from {os.getcwd()}."
+        return f"Check the path; the current folder is {os.getcwd()}."
     if isinstance(error, IsADirectoryError):
         return "Give the path of a file in it."
     if isinstance(error, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""`rankwell features`: training data from an index, or from what was logged while serving."""
+"""`rankwell features`: training data from an index, or from a log of served features."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def features(
         typer.Argument(
             metavar="IDX QUERIES QRELS",
             parser=given_path,
-            help="An index, a TSV file of queries (id, tab, text) and judgments in TREC's form; with --from-log, the "
+            help="An index, a TSV file of queries (id, tab, text) and judgments in TREC's format; with --from-log, the "
             "judgments alone.",
             show_default=False,
         ),
@@ -60,12 +60,12 @@ def features(
         typer.Option(
             "--candidates",
             metavar="WHICH",
-            help="judged+top, judged or top. Measure rankings on top alone: serving does not know what was judged.",
+            help="judged+top, judged or top. Measure rankings on top only: serving does not know the judgments.",
         ),
     ] = "judged+top",
     top: Annotated[int, typer.Option("--top", metavar="N", help="How many candidates the first pass gives.")] = 100,
     prose: Annotated[
-        bool, typer.Option("--prose", help="Queries are prose: quotes, + and - in them mean nothing.")
+        bool, typer.Option("--prose", help="Queries are prose: quotes, + and - in them have no special meaning.")
     ] = False,
     log: Annotated[
         Path | None,
@@ -157,9 +157,9 @@ def _logged(log: Path, qrels: Path) -> JudgedFeatures:
 def _report(judged: JudgedFeatures, out: Path, quiet: bool) -> None:
     dataset = judged.dataset
     for number, what in (
-        (judged.absent_documents, "judged documents are not there and were left out"),
+        (judged.absent_documents, "judged documents are absent and were left out"),
         (judged.unjudged_queries, "queries have no judgments and were left out"),
-        (judged.unasked_queries, "judged queries were not asked and were left out"),
+        (judged.unasked_queries, "judged queries are not among the queries and were left out"),
     ):
         if number:
             say(f"note: {number} {what}", quiet=quiet)

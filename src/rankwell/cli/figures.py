@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def metric_text(value: float | None) -> str:
-    """A metric with four digits, as the field prints them; a dash where no query counts."""
+    """A metric with four digits, as papers print them; a dash where no query counts."""
     return "-" if value is None or math.isnan(value) else f"{value:.4f}"
 
 

@@ -43,7 +43,7 @@ MemoryOption = Annotated[
 DuplicateOption = Annotated[
     str,
     typer.Option(
-        "--on-duplicate", metavar="RULE", help="replace or error: what to do with an id that the index has already."
+        "--on-duplicate", metavar="RULE", help="replace or error: what to do if the index already has the id."
     ),
 ]
 
@@ -59,15 +59,19 @@ def build(
     ] = False,
     stemmer: Annotated[
         str | None,
-        typer.Option("--stemmer", metavar="LANGUAGE", help="Cut words to their stems: english, german, ..."),
+        typer.Option("--stemmer", metavar="LANGUAGE", help="Reduce words to their stems: english, german, ..."),
     ] = None,
     stop_words: Annotated[
         str | None,
-        typer.Option("--stop-words", metavar="LIST", help="english, or words with commas between: not indexed."),
+        typer.Option(
+            "--stop-words",
+            metavar="LIST",
+            help="Words that are not indexed: english (a list), or words separated by commas.",
+        ),
     ] = None,
     streams: Annotated[
         str | None,
-        typer.Option("--streams", metavar="NAMES", help="Fields of text that get the first numbers, in this order."),
+        typer.Option("--streams", metavar="NAMES", help="Text fields that are numbered first, in this order."),
     ] = None,
     format: FormatOption = None,
     id_field: IdFieldOption = "id",
@@ -135,7 +139,7 @@ def add(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Add documents to an index; those with an id that it has take the old ones' places.
+    """Add documents to an index; a document whose id exists already replaces the old one.
 
     Example: rankwell index add docs.idx more.jsonl
     """
@@ -170,7 +174,7 @@ def delete(
     ] = None,
     ids_from: Annotated[
         Path | None,
-        typer.Option("--ids-from", metavar="FILE", help="A file with an id a line; - is stdin.", show_default=False),
+        typer.Option("--ids-from", metavar="FILE", help="A file with one id per line; - is stdin.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -186,7 +190,7 @@ def delete(
     read_manifest(index)
     wanted = [*(ids or []), *_lines(ids_from)]
     if not wanted:
-        raise DataError("there are no ids to delete. Name them behind the index, or in a file with --ids-from.")
+        raise DataError("there are no ids to delete. Give them after the index, or in a file with --ids-from.")
     with IndexWriter(index) as writer:
         n_deleted = writer.delete(wanted)
         writer.commit()
@@ -230,7 +234,7 @@ def info(index: IndexArgument, as_json: JsonOption = False) -> None:
 
 @index_app.command()
 def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Verify every byte of an index and everything its parts promise each other; exit code 1 where something is wrong.
+    """Verify every byte of an index, and that its parts are consistent; exit code 1 if something is wrong.
 
     Example: rankwell index check docs.idx
     """
@@ -249,7 +253,10 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
         for problem in report.problems:
             show(problem)
         if report.remains:
-            say(f"{len(report.remains)} files belong to no generation; the next writer removes them.", quiet=quiet)
+            say(
+                f"{len(report.remains)} files do not belong to any generation; the next writer removes them.",
+                quiet=quiet,
+            )
         if report.is_sound:
             show(f"sound: generation {report.generation}, {report.n_segments} segments, {report.n_bytes:,} bytes")
     if not report.is_sound:
@@ -257,14 +264,14 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
 
 
 def _stop_words(text: str | None) -> str | tuple[str, ...] | None:
-    """A list by its name, or words with commas between."""
+    """A list by its name, or words separated by commas."""
     from rankwell.index.stop_words import STOP_WORDS
 
     if text is None or text in STOP_WORDS:
         return text
     if "," not in text:
         raise ParameterError(
-            f"must be {' or '.join(STOP_WORDS)}, or words with commas between (after a single word too), got {text!r}.",
+            f"must be {' or '.join(STOP_WORDS)}, or words separated by commas (one word: 'word,'), got {text!r}.",
             parameter="stop_words",
         )
     return names_of(text)
@@ -283,7 +290,7 @@ def _lines(path: Path | None) -> list[str]:
     except UnicodeDecodeError as cause:
         line = content.count(b"\n", 0, cause.start) + 1
         raise DataError(
-            f"{stream.name}, line {line}: 0x{content[cause.start]:02x} is not UTF-8, and ids are. Convert the file to "
+            f"{stream.name}, line {line}: 0x{content[cause.start]:02x} is not UTF-8, but ids are. Convert the file to "
             f"UTF-8 first (iconv -t utf-8)."
         ) from cause
     return [line for line in text.splitlines() if line]

@@ -42,7 +42,7 @@ def _summary(path: Path) -> dict[str, Any]:
         "statics": list(index.schema.statics),
         "analysis": index.analysis.to_json(),
         "n_bytes": _folder_bytes(path),
-        # As they lie on disk, deleted documents included.
+        # As stored on disk, deleted documents included.
         "segments": [
             {"name": one.name, "n_docs": one.n_docs, "n_terms": one.n_terms, "n_words": one.tokens[-1]}
             for one in index.segments
@@ -51,7 +51,7 @@ def _summary(path: Path) -> dict[str, Any]:
 
 
 def _folder_bytes(path: Path) -> int:
-    """What the files of a folder take; a writer may remove some of them meanwhile."""
+    """The size of a folder's files; a writer may remove some of them meanwhile."""
     n_bytes = 0
     for file in path.iterdir():
         with contextlib.suppress(FileNotFoundError):

@@ -32,7 +32,7 @@ def info(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Describe a data file, a ranker file or a ranker's parameters; alone: this machine's devices and the rankers.
+    """Describe a data file, a ranker file or a ranker's parameters; by default, this machine and the rankers.
 
     Example: rankwell info train.txt
     """
@@ -47,7 +47,7 @@ def info(
         summary = summarise_class(ranker_class(str(path)))
         rows = _class_rows(summary)
     elif str(path) != "-" and not path.exists() and path.name == str(path) and not path.suffix:
-        raise DataError(f"there is no file {path}, and no ranker of that name. The rankers are {', '.join(RANKERS)}.")
+        raise DataError(f"there is no file {path} and no ranker of that name. The rankers are {', '.join(RANKERS)}.")
     elif is_ranker(path):
         summary = {"file": str(path), **summarise_ranker(load_ranker(path))}
         rows = _ranker_rows(summary)
@@ -118,7 +118,7 @@ def _class_rows(summary: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _figures_text(figures: Mapping[str, Any], convention: str | None) -> str:
-    """Metrics with their convention; other things that were noted, as they are."""
+    """Metrics with their convention; other notes as they are."""
     if convention is None:
         return parameters_text(figures)
     shown = ", ".join(f"{name} {metric_text(figures[name])}" for name in sorted(figures, key=_metric_order))

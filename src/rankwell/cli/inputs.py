@@ -28,7 +28,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Reading:
-    """How data files are read: what becomes of bad lines, and the columns of labels and query ids."""
+    """How data files are read: the treatment of bad lines, and the columns of labels and query ids."""
 
     skip_bad_lines: bool = False
     label: str = "label"
@@ -40,12 +40,12 @@ class Reading:
 
 
 def read_data(path: Path, reading: Reading, *, quiet: bool = False) -> RankingDataset:
-    """Read a data file (``-`` is stdin) behind a progress bar."""
+    """Read a data file (``-`` is stdin) with a progress bar."""
     from rankwell.data.files import read
 
     check_readable(path)
     if is_ranker(path):
-        raise DataError(f"{path} is a ranker file; here the data is needed. Check the order of the files.")
+        raise DataError(f"{path} is a ranker file, but a data file is needed here. Check the order of the files.")
     with progress_bar(f"reading {path}", quiet=quiet) as bar:
         return read(
             path, on_bad_line=reading.on_bad_line, label=reading.label, qid=reading.qid, progress=bar.bytes_read
@@ -67,7 +67,7 @@ def read_runs(
 
 
 def note_one_query(path: Path, dataset: RankingDataset, *, quiet: bool = False) -> None:
-    """Say that all judged rows count as one query: in text, that is also what a file without query ids is."""
+    """Note that all judged rows count as one query: a text file without query ids looks the same."""
     if dataset.n_queries == 1 and dataset.n_docs > 1:
         say(
             f"note: all {dataset.n_docs} rows of {path} are one query; rows of several queries need qid:ID", quiet=quiet
@@ -94,8 +94,8 @@ def score(
         )
     if wide.n_features != ranker.n_features_in_:
         raise DataError(
-            f"{model} reads {ranker.n_features_in_} features, {data} has {wide.n_features}: they do not belong "
-            "together. Give data with the features that the ranker was trained on."
+            f"{model} reads {ranker.n_features_in_} features, {data} has {wide.n_features}: they do not fit "
+            "together. Use data with the features that the ranker was trained on."
         )
     with progress_bar(f"scoring {data} with {model}", quiet=quiet):
         return ranker.predict(wide, n_rounds=n_rounds, device=device)
@@ -114,16 +114,16 @@ def load_ranker(path: Path) -> Ranker:
 
 
 def check_readable(path: Path) -> None:
-    """Raise the system's own error for a file that is absent, a folder, or not ours to read.
+    """Raise the system's own error for a file that is absent, a folder, or not readable.
 
-    A pipe is only looked at: opening it would take its content from the one who reads it next.
+    A pipe is not opened: that would take its content from the next reader.
     """
     if str(path) != "-" and (path.is_file() or path.is_dir() or not path.exists()):
         path.open("rb").close()
 
 
 def is_ranker(path: Path) -> bool:
-    """Whether a file is a ranker file, by how it begins. A pipe is not looked into: that would eat its beginning."""
+    """Whether a file is a ranker file, by how it begins. A pipe is not opened: that would consume its beginning."""
     from rankwell.scoring.ranker_file import is_ranker_file
 
     return path.is_file() and is_ranker_file(path)

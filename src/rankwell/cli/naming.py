@@ -1,4 +1,4 @@
-"""What the library's parameters are called in the command that runs: its messages speak of options, not of Python.
+"""What the library's parameters are called in the command that runs: its messages name options, not Python parameters.
 
 A parameter is the option of the same name (`id_field` is --id-field), unless it is listed here; what a ranker's
 constructor takes is given with --set. The value of a parameter follows as it is typed.
@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from rankwell.errors import Parameter, RankwellError
 
-# Options that are not called as the parameter: of several, the first that the command has.
+# Options whose names differ from the parameter's; if there are several, the first that the command has.
 _OPTIONS = {
     "eval_convention": ("--convention",),
     "eval_metric": ("--metric",),
@@ -58,12 +58,12 @@ class NamingGroup(TyperGroup):
 
 
 def name_settings(parameters: Iterable[str]) -> None:
-    """Say which parameters the command takes with --set."""
+    """Register the parameters that the command takes with --set."""
     _names.set(_Names(_names.get(_Names()).options, frozenset(parameters)))
 
 
 def option_of(parameter: Parameter) -> str | None:
-    """The option of the running command that is `parameter`, with its value; None where it has none."""
+    """The running command's option for `parameter`, with its value; None if there is no such option."""
     from rankwell.cli.figures import value_text
 
     names = _names.get(_Names())
@@ -77,7 +77,7 @@ def option_of(parameter: Parameter) -> str | None:
 
 
 def in_words_of_options(part: Any) -> Any:
-    """An error of the library as a message of options, a parameter as its option; anything else as it is."""
+    """The message of a library error with each parameter as its option; any other error's message as it is."""
     if isinstance(part, RankwellError):
         return part.in_words_of(option_of)
     if isinstance(part, Parameter):

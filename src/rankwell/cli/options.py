@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they are called and explained the same everywhere."""
+"""Options that several commands share, so that their names and help are the same everywhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_CONVENTION = "burges"
 
 
 def given_path(text: str) -> Path:
-    """A path of a command line. An empty one, often an unset variable of the shell, would be the current folder."""
+    """A path of a command line. An empty one, often an unset shell variable, would mean the current folder."""
     if not text:
         raise typer.BadParameter("the path is empty. Give the path of a file or folder, or . for the current folder.")
     return Path(text)
@@ -24,7 +24,7 @@ MetricsOption = Annotated[
     typer.Option(
         "--metrics",
         metavar="NAMES",
-        help="What to measure, with commas between: ndcg@K, map, mrr, p@K, recall@K, err, pairwise_accuracy, ...",
+        help="What to measure, separated by commas: ndcg@K, map, mrr, p@K, recall@K, err, pairwise_accuracy, ...",
     ),
 ]
 ConventionOption = Annotated[
@@ -32,7 +32,7 @@ ConventionOption = Annotated[
     typer.Option(
         "--convention",
         metavar="NAME",
-        help="How metrics are counted: letor4, mslr, gbdt, trec, sklearn or burges. Every printed number names it.",
+        help="The metrics' convention: letor4, mslr, gbdt, trec, sklearn or burges. Every printed figure names it.",
     ),
 ]
 SetOption = Annotated[
@@ -40,7 +40,7 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A parameter of the ranker. Give the option again for the next one.",
+        help="A parameter of the ranker. Can be repeated.",
         show_default=False,
     ),
 ]
@@ -49,7 +49,7 @@ NormalizeOption = Annotated[
     typer.Option(
         "--normalize",
         metavar="NAME",
-        help="What is done to features first: none, standard, query-minmax or letor. Short for --set normalize=NAME.",
+        help="How features are normalised: none, standard, query-minmax or letor. Short for --set normalize=NAME.",
         show_default=False,
     ),
 ]

@@ -10,7 +10,7 @@ from rankwell.errors import DataError
 
 
 def check_output(path: Path, *, option: str = "--out") -> None:
-    """Refuse a path that cannot be written, before an hour of training is spent on it."""
+    """Refuse a path that cannot be written before the work (perhaps an hour of training) starts."""
     if str(path) == "-":
         return
     if path.is_dir():
@@ -21,13 +21,13 @@ def check_output(path: Path, *, option: str = "--out") -> None:
     if not folder.is_dir():
         raise DataError(f"{option} {path} cannot be written: {folder} is a file, not a folder. Choose another path.")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise DataError(f"{option} {path} cannot be written: {folder} may not be written to. Choose another path.")
+        raise DataError(f"{option} {path} cannot be written: {folder} is not writable. Choose another path.")
 
 
 def write_output(path: Path, content: bytes) -> None:
     """Write `content` to `path` (``-`` is stdout), through a temporary file and a rename.
 
-    A device or a pipe (/dev/null, /dev/stdout) is written to as it is: renaming would replace it by a plain file.
+    A device or a pipe (/dev/null, /dev/stdout) is written directly: renaming would replace it by a plain file.
     """
     from rankwell.streams.whole_files import replace_file
 
@@ -38,5 +38,5 @@ def write_output(path: Path, content: bytes) -> None:
         with open(path, "wb") as stream:
             stream.write(content)
     else:
-        # Through a link, to the file it names: a rename would replace the link itself.
+        # The file that a link names: renaming to the path of the link would replace the link.
         replace_file(path.resolve(), content)

@@ -24,7 +24,7 @@ def predict(
         typer.Option(
             "--rounds",
             metavar="N",
-            help="Score by the first N rounds alone (RankBoost, LightGBM and XGBoost models).",
+            help="Score with the first N rounds only (RankBoost, LightGBM and XGBoost models).",
             show_default=False,
         ),
     ] = None,
@@ -34,7 +34,7 @@ def predict(
     skip_bad_lines: SkipOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score every row of a data file: one score a line, in the order of the rows.
+    """Score every row of a data file: one score per line, in the order of the rows.
 
     Scores are written so that reading them gives the same float64 numbers.
 

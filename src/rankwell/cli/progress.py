@@ -25,12 +25,12 @@ class ProgressBar:
         self._task = task
 
     def show(self, *, done: int, total: int, note: str = "") -> None:
-        """`done` of `total` steps are done; `note` stands behind the bar."""
+        """`done` of `total` steps are done; `note` is shown after the bar."""
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, completed=done, total=total, note=note)
 
     def bytes_read(self, done: int, total: int | None) -> None:
-        """A reader's callback: bytes done of those there are, where that is known."""
+        """A reader's callback: the bytes read, and the total if it is known."""
         if total is not None:
             self.show(done=done, total=total)
 
@@ -40,7 +40,7 @@ class ProgressBar:
             self._progress.update(self._task, description=text)
 
     def training_step(self, step: TrainingStep) -> None:
-        """A ranker's callback: the step's number and its figures, less the seconds: the bar has a clock of its own."""
+        """A ranker's callback: the step's number and its figures, without the seconds: the bar has its own clock."""
         figures = "  ".join(f"{name} {value:.5g}" for name, value in step.values.items() if name != "seconds")
         self.show(done=step.number, total=step.total, note=figures)
 

@@ -18,8 +18,8 @@ def make_ranker(
 ) -> Ranker:
     """The ranker called `name`, untrained, its parameters checked.
 
-    `settings` are the texts of --set. What has an option of its own goes to the parameter it stands for, where the
-    ranker has that parameter: `metric` and `convention` to `eval_metric` and `eval_convention`, so that training
+    `settings` are the texts of --set. Other options set the parameter they correspond to, if the ranker has
+    it: `metric` and `convention` to `eval_metric` and `eval_convention`, so that training
     watches what the command reports.
     """
     from rankwell.cli.settings import parameters_of, parse_settings
@@ -34,7 +34,7 @@ def make_ranker(
     parameters = parse_settings(found, settings)
     if normalize is not None:
         if "normalize" in parameters:
-            raise ParameterError("--normalize and --set normalize=... say the same: keep one of them.")
+            raise ParameterError("--normalize and --set normalize=... set the same parameter: keep one of them.")
         parameters |= parse_settings(found, [f"normalize={normalize}"])
     for parameter, value in (("eval_metric", metric), ("eval_convention", convention)):
         if parameter in known and value is not None:

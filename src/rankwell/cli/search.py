@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rankwell.index.selection import Match, SearchResult
     from rankwell.serving.ranked_search import RankedResult
 
-# Words that a note names.
+# How many words a note lists.
 _MOST_NAMED = 8
 
 
@@ -33,7 +33,7 @@ def search(
     ],
     k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="How many documents to show.")] = 10,
     match: Annotated[
-        str, typer.Option("--match", metavar="RULE", help="any or all: which words a document needs.")
+        str, typer.Option("--match", metavar="RULE", help="Whether documents need any or all of the words.")
     ] = "any",
     stream: Annotated[
         str | None,
@@ -43,9 +43,9 @@ def search(
         str | None,
         typer.Option("--weights", metavar="NAME=W,...", help="Search these streams with BM25F.", show_default=False),
     ] = None,
-    k1: Annotated[float, typer.Option("--k1", metavar="NUMBER", help="How slowly occurrences saturate.")] = 1.2,
+    k1: Annotated[float, typer.Option("--k1", metavar="NUMBER", help="BM25: how slowly occurrences saturate.")] = 1.2,
     b: Annotated[
-        float, typer.Option("--b", metavar="NUMBER", help="How much length is held against a document.")
+        float, typer.Option("--b", metavar="NUMBER", help="BM25: how much long documents are penalised.")
     ] = 0.75,
     ranker: Annotated[
         Path | None,
@@ -60,14 +60,14 @@ def search(
         int, typer.Option("--candidates", metavar="N", min=1, help="How many documents BM25 gives to the ranker.")
     ] = 1000,
     device: Annotated[
-        str, typer.Option("--device", metavar="NAME", help="Where the ranker works: cpu, cuda or auto.")
+        str, typer.Option("--device", metavar="NAME", help="Where the ranker runs: cpu, cuda or auto.")
     ] = "cpu",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Show the best documents of an index for a query, by BM25 or by a ranker.
 
-    Put the query in quotes where it holds quotes, and behind -- and all options where it begins with a minus:
+    Put a query that contains quotes in single quotes. Put one that begins with a minus after all options and --:
     rankwell search IDX -k 5 -- '-gas "crude oil"'
 
     Example: rankwell search idx 'oil +prices -gas' -k 5
@@ -113,7 +113,7 @@ def _reason(index: Index, query: Query) -> str:
     unknown = [term.decode() for term in query.terms if statistics.term(term).doc_freq[-1] == 0]
     if unknown:
         return f"nothing was found: no document has {', '.join(map(repr, unknown[:_MOST_NAMED]))}."
-    return "nothing was found: each word is in some document, but none has what the query asks for together."
+    return "nothing was found: each word is in some document, but no document matches the whole query."
 
 
 def _model(stream: str | None, weights: str | None, k1: float, b: float) -> BM25 | BM25F:
@@ -122,7 +122,7 @@ def _model(stream: str | None, weights: str | None, k1: float, b: float) -> BM25
     if weights is None:
         return BM25(k1=k1, b=b, stream=stream)
     if stream is not None:
-        raise ParameterError("say --stream or --weights, not both: BM25 reads one stream, BM25F those with a weight.")
+        raise ParameterError("give --stream or --weights, not both: BM25 reads one stream, BM25F those with a weight.")
     by_stream: dict[str, float] = {}
     for pair in weights.split(","):
         name, equals, number = pair.strip().partition("=")

@@ -18,12 +18,12 @@ _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
 # Alternatives of a union are tried from the strictest to the one that takes any text.
 _STRICTNESS = (type(None), bool, int, float, Literal, tuple, str)
-# What a parameter without a type of its own may be.
+# What a parameter without an annotation may be.
 _GUESS = None | int | float | str
 
 
 class _NoMatchError(Exception):
-    """The text is not a value of this type; carries what would have been."""
+    """The text is not a value of this type; the message says what is."""
 
 
 def parse_settings(ranker: type, settings: Sequence[str]) -> dict[str, Any]:
@@ -32,7 +32,8 @@ def parse_settings(ranker: type, settings: Sequence[str]) -> dict[str, Any]:
     Raises
     ------
     ParameterError
-        If a text is not key=value, names no parameter of the ranker or one twice, or has no value of its type.
+        If a text is not key=value, names an unknown parameter or one twice, or its value is not of the parameter's
+        type.
     """
     parsed: dict[str, Any] = {}
     for setting in settings:
@@ -107,7 +108,7 @@ def _takes_lists(annotation: Any) -> bool:
 
 
 def _members(annotation: Any) -> list[Any]:
-    """The alternatives of a union, strictest first; anything else is its only member."""
+    """The alternatives of a union, strictest first; any other annotation is its only member."""
     if typing.get_origin(annotation) not in (Union, types.UnionType):
         return [annotation]
     members = [inner for member in typing.get_args(annotation) for inner in _members(member)]
@@ -115,7 +116,7 @@ def _members(annotation: Any) -> list[Any]:
 
 
 def _kind(annotation: Any) -> Any:
-    """Which of `_STRICTNESS` an annotation is; what has no form as text counts as str and is refused later."""
+    """Which of `_STRICTNESS` an annotation is; a type without a text form counts as str and is refused later."""
     if annotation is None:
         return type(None)
     origin = typing.get_origin(annotation)
@@ -153,7 +154,7 @@ def _convert_to_one(text: str, annotation: Any) -> Any:
         return _convert_list(text, typing.get_args(annotation))
     if annotation is str:
         return text
-    raise _NoMatchError("given in Python: it cannot be written on the command line")
+    raise _NoMatchError("set in Python: it cannot be given on the command line")
 
 
 def _convert_none(text: str) -> None:
@@ -192,4 +193,4 @@ def _convert_list(text: str, members: tuple[Any, ...]) -> tuple[Any, ...]:
     try:
         return tuple(_convert(part.strip(), member) for part in text.split(","))
     except _NoMatchError as cause:
-        raise _NoMatchError(f"a list of values with commas between, each {cause}") from None
+        raise _NoMatchError(f"a list of values separated by commas, each {cause}") from None

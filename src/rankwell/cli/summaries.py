@@ -1,4 +1,4 @@
-"""What `rankwell info` tells: of data, of a ranker file, of a ranker that can be trained, of this machine."""
+"""What `rankwell info` reports about data, a ranker file, a ranker that can be trained, or this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
     from rankwell.rankers.base import Ranker
 
-# More label levels than this (a listwise collection has hundreds) are told by their range.
+# More label levels than this (a listwise collection has hundreds) are summarised by their range.
 _LEVELS_SHOWN = 10
 _BLOCK = 65536
 
@@ -80,7 +80,7 @@ def _best_step(ranker: Ranker) -> dict[str, Any] | None:
 
 
 def summarise_class(ranker: type[Ranker]) -> dict[str, Any]:
-    """A ranker that can be trained: its parameters' defaults and what its class says of them."""
+    """A ranker that can be trained: its parameters' defaults and their description."""
     return {
         "kind": "ranker class",
         "ranker": ranker.name,

@@ -51,7 +51,7 @@ def train(
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="What training watches on --vali (for early stopping), where the ranker does; also reported first.",
+            help="The metric to watch on --vali (for early stopping), if the ranker does; also reported first.",
             show_default=False,
         ),
     ] = None,
@@ -60,7 +60,7 @@ def train(
     init: Annotated[
         Path | None,
         typer.Option(
-            "--init", metavar="FILE", help="A ranker file of the same kind to go on from.", show_default=False
+            "--init", metavar="FILE", help="A ranker file of the same kind to continue from.", show_default=False
         ),
     ] = None,
     label: LabelOption = "label",
@@ -107,12 +107,12 @@ def _read_parts(data: Path, vali: Path | None, reading: Reading, quiet: bool) ->
     wide = {name: part.widened(widest) for name, part in parts.items()}
     for name, part in parts.items():
         if wide[name] is not part:
-            say(f"note: the {name} data has {part.n_features} features, the other {widest}: absent ones count as 0")
+            say(f"note: the {name} data has {part.n_features} features, the other {widest}: absent features count as 0")
     return wide
 
 
 def _fit(ranker: Ranker, parts: Mapping[str, RankingDataset], init: Path | None, quiet: bool) -> float:
-    """Train behind a progress bar; returns the seconds it took."""
+    """Train with a progress bar; returns the seconds it took."""
     started = time.perf_counter()
     with progress_bar(f"training {ranker.name}", quiet=quiet) as bar:
         ranker.fit(parts["train"], eval_set=parts.get("validation"), callback=bar.training_step, init_model=init)

@@ -17,16 +17,16 @@ def warm(
         typer.Argument(
             metavar="[SUBJECT ...]",
             help="reading, metrics, least-squares, rankboost, ranksvm, networks, models, index, search or features; "
-            "without any, all of them.",
+            "by default all of them.",
             show_default=False,
         ),
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Compile kernels ahead of their first use; those that are compiled already take no time.
+    """Compile kernels ahead of their first use; those that are already compiled take no time.
 
-    Kernels are kept in the folder that RANKWELL_CACHE_DIR names, or in ~/.cache/rankwell. An installed wheel brings
-    them compiled.
+    Kernels are kept in the folder that RANKWELL_CACHE_DIR names, or in ~/.cache/rankwell. A wheel contains compiled
+    kernels.
 
     Example: rankwell warm rankboost search
     """
