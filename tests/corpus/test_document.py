@@ -83,7 +83,7 @@ def test_good_ids(document_id):
         ({"id": None}, "an id is a text or an integer, got None"),
         ({"id": 1.5}, "an id is a text or an integer, got 1.5"),
         ({"id": True}, "an id is a text or an integer, got True"),
-        ({"id": "a\nb"}, r"no control characters or line breaks, got '\\n' in 'a\\nb'"),
+        ({"id": "a\nb"}, r"must not contain control characters or line breaks, got '\\n' in 'a\\nb'"),
         ({"id": "a\x00"}, r"got '\\x00'"),
         ({"id": "\ud800"}, r"got '\\ud800'"),
         ({"id": "a\u2028"}, r"got '\\u2028'"),

@@ -1,4 +1,4 @@
-"""Corpora: files and folders of every format as documents, and what is said of bad ones."""
+"""Corpora: files and folders of every format as documents, and errors for bad ones."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ BAD_LINES = [
     ('{"title": "x"}', "the field 'id' is missing"),
     ('{"id": {}}', "field 'id': an id is a text or an integer"),
     ('{"id": 1, "m": {"a": 1}}', "field 'm': a field holds a text"),
-    ("[" * 100_000, "too deep in each other"),
+    ("[" * 100_000, "nested too deeply"),
     ('{"id": 1, "n": ' + "9" * 5000 + "}", "an integer has too many digits"),
 ]
 
@@ -113,7 +113,7 @@ def test_not_every_one_of_very_many_bad_documents_is_named(tmp_path, caplog):
         assert read(path, on_bad_document="skip") == []
     assert sum(message.startswith("left out: ") for message in caplog.messages) == MOST_NAMED
     assert caplog.messages[MOST_NAMED:] == [
-        "further bad documents are left out and counted, but not named.",
+        "further bad documents are left out and counted, but not reported.",
         f"{MOST_NAMED + 50} bad documents were left out.",
     ]
 
@@ -130,7 +130,7 @@ def test_utf16_is_named_as_such(tmp_path):
     path = write(tmp_path, "c.jsonl", LINES.encode("utf-16"))
     with pytest.raises(DataError, match=r"c.jsonl is UTF-16 text. Convert it to UTF-8"):
         read(path)
-    with pytest.raises(ParameterError, match="files of lines are not read in utf-16"):
+    with pytest.raises(ParameterError, match="files of lines cannot be read in utf-16"):
         read(path, encoding="utf-16")
 
 
@@ -245,10 +245,10 @@ def test_the_name_tells_the_format(name, kind):
 def test_what_cannot_be_read(tmp_path):
     with pytest.raises(DataError, match=r"cannot read .*none.jsonl: No such file"):
         read(tmp_path / "none.jsonl")
-    with pytest.raises(DataError, match="the name does not tell what the file holds"):
+    with pytest.raises(DataError, match="the name does not tell the format"):
         read(write(tmp_path, "a.xyz", "x"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="empty holds no file to index"):
+    with pytest.raises(DataError, match="empty contains no file to index"):
         read(tmp_path / "empty")
     with pytest.raises(ParameterError, match="standard input has no name"):
         read("-")
@@ -266,10 +266,10 @@ def test_what_cannot_be_read(tmp_path):
     [
         ({"on_bad_document": "drop"}, "on_bad_document must be 'error' or 'skip', got 'drop'"),
         ({"longest_document": 0}, "longest_document must be at least 1, got 0"),
-        ({"encoding": "utf-99"}, "encoding must be one of text that Python knows.*got 'utf-99'"),
-        ({"encoding": "hex"}, "encoding must be one of text that Python knows.*got 'hex'"),
-        ({"encoding": "undefined"}, "encoding must be one of text that Python knows.*got 'undefined'"),
-        ({"encoding": "idna"}, "encoding must be one of text that Python knows.*got 'idna'"),
+        ({"encoding": "utf-99"}, "encoding must be a text encoding that Python knows.*got 'utf-99'"),
+        ({"encoding": "hex"}, "encoding must be a text encoding that Python knows.*got 'hex'"),
+        ({"encoding": "undefined"}, "encoding must be a text encoding that Python knows.*got 'undefined'"),
+        ({"encoding": "idna"}, "encoding must be a text encoding that Python knows.*got 'idna'"),
     ],
 )
 def test_bad_options(options, message):

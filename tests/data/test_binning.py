@@ -83,7 +83,7 @@ class TestQuantile:
         assert binner.thresholds[0].tolist() == [-np.inf, 1.5, 3.5]
         assert binner.transform(column(0, 1, 2, 3.5, 4, 9, np.nan))[:, 0].tolist() == [1, 1, 2, 2, 3, 3, 0]
 
-    def test_neighbouring_floats_are_parted(self):
+    def test_neighbouring_floats_are_separated(self):
         one = np.float32(1)
         above = np.nextafter(one, np.float32(2))
         assert Binner(strategy="quantile").fit_transform(column(one, above))[:, 0].tolist() == [1, 2]
@@ -179,8 +179,8 @@ class TestLayouts:
             Binner().fit(np.zeros((3, 1))).transform(np.zeros((3, 1)), rows=np.array([0, bad]))
 
     @pytest.mark.parametrize("bad", [[True, False, True], [0.0, 1.5], [[0], [1]]])
-    def test_rows_that_are_no_rows(self, bad):
-        """A mask, above all, would be taken for the rows 1, 0 and 1."""
+    def test_rows_that_are_not_valid(self, bad):
+        """A mask, in particular, would be read as the rows 1, 0 and 1."""
         with pytest.raises(DataError, match="rows must be whole numbers of shape"):
             Binner().fit(np.zeros((3, 1))).transform(np.zeros((3, 1)), rows=np.array(bad))
 

@@ -41,7 +41,7 @@ def large_dataset() -> RankingDataset:
 
 
 def mapped_file(address: int) -> str:
-    """The file whose mapping the address lies in, as the system tells."""
+    """The file whose mapping contains the address, according to the system."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
         for line in maps:
             start, end = (int(edge, 16) for edge in line.split()[0].split("-"))

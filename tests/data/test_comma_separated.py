@@ -1,4 +1,4 @@
-"""CSV: columns by their names, missing values, fields that are no numbers."""
+"""CSV: columns by their names, missing values, fields that are not numbers."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_other_programs_can_read_what_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("qid,label,a\n1,1,1\n1,1,x\n", r"row 2 behind the header, column 'a': expected a number.*found 'x'"),
-        ("qid,label,a\n1,,1\n", r"row 1 behind the header, column 'label': expected a finite number, found ''"),
+        ("qid,label,a\n1,1,1\n1,1,x\n", r"row 2 after the header, column 'a': expected a number.*found 'x'"),
+        ("qid,label,a\n1,,1\n", r"row 1 after the header, column 'label': expected a finite number, found ''"),
         ("qid,label,a\n1,1,inf\n", r"column 'a': expected a number that float32 can hold, or nothing, found 'inf'"),
         ("qid,label,a\n1,1,1e39\n", r"column 'a'.*found '1e39'"),
         ("qid,label,a\n,1,1\n", r"column 'qid': expected a query id, found ''"),
@@ -80,7 +80,7 @@ def test_other_programs_can_read_what_is_written(tmp_path: Path) -> None:
         ("label,a\n1,1\n", r"has no column 'qid'\. Say with qid which of its columns it is: label, a"),
         ("qid,a,a\n1,1,1\n", r"2 columns 'a'"),
         ("", r"must start with a line of column names"),
-        ("qid,label,a\n", r"holds no rows"),
+        ("qid,label,a\n", r"has no rows"),
     ],
 )
 def test_errors_say_where_and_what(tmp_path: Path, text: str, message: str) -> None:
@@ -88,7 +88,7 @@ def test_errors_say_where_and_what(tmp_path: Path, text: str, message: str) -> N
         read_text(tmp_path, text)
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_bytes(b"qid,a\n1,\xff\n")
     with pytest.raises(DataError, match=r"data\.csv must be UTF-8: invalid start byte at byte 8"):
         read(tmp_path / "data.csv")

@@ -39,7 +39,7 @@ def test_a_slice_shares_the_buffer() -> None:
     assert list(comments[1:].take(np.array([1, 0]))) == ["def", "c"]
 
 
-def test_bytes_that_are_no_utf8_are_kept() -> None:
+def test_bytes_that_are_not_utf8_are_kept() -> None:
     comments = RowComments(np.frombuffer(b"caf\xe9", dtype=np.uint8), np.array([0, 4]))
     assert RowComments.from_strings(list(comments)).buffer.tobytes() == b"caf\xe9"
 

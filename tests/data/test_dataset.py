@@ -30,7 +30,7 @@ class TestOrder:
         weights = np.arange(len(labels), dtype=float)
         names = [f"d{row}" for row in range(len(labels))]
         dataset = RankingDataset(features, labels, qid=qid, document_weights=weights, comments=names)
-        rows = dataset.document_weights.astype(int)  # the user's row behind each row
+        rows = dataset.document_weights.astype(int)  # the user's row of each row
         np.testing.assert_array_equal(dataset.features, features[rows])
         np.testing.assert_array_equal(dataset.labels, labels[rows])
         assert list(dataset.comments) == [names[row] for row in rows]
@@ -64,7 +64,7 @@ class TestOrder:
         assert dataset.to_user_order(np.array([10, 30, 20])).tolist() == [10, 20, 30]
 
     def test_user_order_needs_one_value_a_row(self):
-        with pytest.raises(DataError, match="one value a row: 2 rows, 3 values"):
+        with pytest.raises(DataError, match="one value per row: 2 rows, 3 values"):
             RankingDataset(np.eye(2)).to_user_order(np.zeros(3))
 
 
@@ -166,7 +166,7 @@ class TestSparse:
         np.testing.assert_array_equal(dataset.dense_features(), dense[[0, 2, 1]].astype(np.float32))
         np.testing.assert_array_equal(dataset.subset([1]).dense_features(), [[0, 0, 0]])
 
-    def test_entries_that_stand_twice_are_added_up_and_the_users_matrix_is_left_alone(self):
+    def test_duplicate_entries_are_added_up_and_the_users_matrix_is_not_changed(self):
         twice = sparse.csr_matrix((np.array([1, 2], np.float32), np.array([1, 1]), np.array([0, 2])), shape=(1, 3))
         dataset = RankingDataset(twice)
         assert dataset.features.nnz == 1
@@ -204,7 +204,7 @@ class TestSubset:
         [
             ([3], "queries must be from 0 to 2, got 3"),
             ([0, -4], "queries must be from 0 to 2, got -4"),
-            ([True], "one value a query: 3 queries, 1 values"),
+            ([True], "one value per query: 3 queries, 1 values"),
             ([0.5], "whole numbers or a mask, got float64"),
             (1, "whole numbers or a mask"),
             (["a"], "whole numbers or a mask"),
@@ -235,8 +235,8 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"y": [1]}, r"y must have one number a row: 2 rows, got shape \(1,\)"),
-            ({"y": [[1], [2]]}, r"y must have one number a row: 2 rows, got shape \(2, 1\)"),
+            ({"y": [1]}, r"y must have one number per row: 2 rows, got shape \(1,\)"),
+            ({"y": [[1], [2]]}, r"y must have one number per row: 2 rows, got shape \(2, 1\)"),
             ({"y": [1, np.nan]}, "y must be finite: row 1 is nan. Leave out rows without a judgment"),
             ({"y": [np.inf, 1]}, "y must be finite: row 0 is inf"),
             ({"y": ["good", "bad"]}, "y must hold numbers"),
@@ -248,10 +248,10 @@ class TestMistakes:
             ({"document_weights": [1, -1]}, "document_weights must be finite and not negative: number 1 is -1"),
             ({"document_weights": [np.nan, 1]}, "document_weights must be finite and not negative: number 0 is nan"),
             ({"document_weights": ["a", "b"]}, "document_weights must hold numbers"),
-            ({"comments": ["one"]}, "comments must have one text a row: 2 rows, 1 comments"),
+            ({"comments": ["one"]}, "comments must have one text per row: 2 rows, 1 comments"),
             ({"comments": ["one", 2]}, "comments must be texts: row 1 is 2, of type int"),
-            ({"feature_names": ["a"]}, "one name a feature: 3 features, 1 names"),
-            ({"feature_names": ["a", "b", "a"]}, "feature_names must differ: 'a' stands there more than once"),
+            ({"feature_names": ["a"]}, "one name per feature: 3 features, 1 names"),
+            ({"feature_names": ["a", "b", "a"]}, "feature_names must differ: 'a' appears more than once"),
         ],
     )
     def test_each_says_what_is_wrong(self, options, message):

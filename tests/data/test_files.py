@@ -198,7 +198,7 @@ def test_nothing_comes_back_as_nothing(tmp_path: Path, name: str, n_docs: int, n
 
 
 @pytest.mark.parametrize("name", ["data.txt", "data.txt.gz", "data.parquet", "data.feather", "data.csv"])
-def test_a_file_without_a_telling_name_is_told_by_its_content(tmp_path: Path, name: str) -> None:
+def test_a_file_without_a_known_ending_is_recognised_by_its_content(tmp_path: Path, name: str) -> None:
     dataset = make_dataset()
     write(dataset, tmp_path / name)
     (tmp_path / name).rename(tmp_path / "mystery")
@@ -253,7 +253,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, name: str) -> No
 def test_text_cannot_hold_everything(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="query id 'a b' cannot be written as LETOR text"):
         write(make_dataset(qid=["a b"] * 40), tmp_path / "data.txt")
-    with pytest.raises(DataError, match="comment of row 39 holds a line break"):
+    with pytest.raises(DataError, match="comment of row 39 contains a line break"):
         write(make_dataset(comments=["x"] * 39 + ["a\nb"]), tmp_path / "data.txt")
 
 

@@ -68,9 +68,9 @@ def test_all_parts_are_read_with_the_same_features(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (("vali.txt", "test.txt"), "Fold1 has no train data. Expected is train.txt"),
-        (("train.txt", "test.txt"), "has no validation data. Expected is vali.txt or valid.txt or validation.txt"),
-        (("train.txt", "vali.txt"), "has no test data. Expected is test.txt"),
+        (("vali.txt", "test.txt"), "Fold1 has no train data. Expected train.txt"),
+        (("train.txt", "test.txt"), "has no validation data. Expected vali.txt or valid.txt or validation.txt"),
+        (("train.txt", "vali.txt"), "has no test data. Expected test.txt"),
         ((), "has no train data"),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_part_that_is_missing_is_named(tmp_path: Path, names: tuple[str, ...],
 
 
 def test_no_folder_and_no_folds(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="absent is no folder"):
+    with pytest.raises(DataError, match="absent is not a folder"):
         find_folds(tmp_path / "absent")
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="file is a file, not a folder"):

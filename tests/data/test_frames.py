@@ -60,7 +60,7 @@ class TestEveryLibrary:
         assert dataset.feature_names == ("clicks", "length")
         assert dataset.features[:, 0].tolist() == [1, 3, 2, 4]
 
-    def test_no_label_column_is_no_labels(self, make):
+    def test_without_a_label_column_there_are_no_labels(self, make):
         dataset = RankingDataset.from_frame(make({"qid": [1, 1], "a": [1.0, 2.0]}))
         assert not dataset.has_labels
         assert dataset.feature_names == ("a",)
@@ -139,7 +139,7 @@ def test_column_keeps_its_type():
     assert column(pa.table({"qid": [2**60 + 1]}), "qid").tolist() == [2**60 + 1]
 
 
-def test_arrays_are_no_frames():
+def test_arrays_are_not_frames():
     assert not any(is_frame(thing) for thing in (np.eye(2), [[1, 2]], None, pd.Series([1]), pl.Series([1])))
     with pytest.raises(DataError, match="frame must be a pandas or Polars data frame or an Arrow table, got ndarray"):
         RankingDataset.from_frame(np.eye(2))

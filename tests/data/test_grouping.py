@@ -90,15 +90,15 @@ class TestByQid:
             group_by_qid(qid, 3)
 
     def test_wrong_length_and_shape(self):
-        with pytest.raises(DataError, match=r"one query id a row: 3 rows, got shape \(2,\)"):
+        with pytest.raises(DataError, match=r"one query id per row: 3 rows, got shape \(2,\)"):
             group_by_qid([1, 2], 3)
-        with pytest.raises(DataError, match=r"one query id a row: 2 rows, got shape \(2, 1\)"):
+        with pytest.raises(DataError, match=r"one query id per row: 2 rows, got shape \(2, 1\)"):
             group_by_qid([[1], [2]], 2)
 
     def test_ids_that_cannot_be_told_apart(self):
         lists = np.empty(2, dtype=object)
         lists[:] = [[1], [2, 3]]
-        with pytest.raises(DataError, match="qid must hold ids that can be told apart"):
+        with pytest.raises(DataError, match="qid must hold hashable ids"):
             group_by_qid(lists, 2)
 
 

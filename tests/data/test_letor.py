@@ -69,7 +69,7 @@ def test_without_qid_all_rows_are_one_query(write) -> None:  # type: ignore[no-u
     assert data.query_ptr.tolist() == [0, 2]
 
 
-def test_query_ids_that_are_no_integers_are_text(write) -> None:  # type: ignore[no-untyped-def]
+def test_query_ids_that_are_not_integers_are_text(write) -> None:  # type: ignore[no-untyped-def]
     data = read(write("1 qid:7 1:1\n1 qid:über 1:2\n1 qid:007 1:3\n".encode()))
     assert data.query_ids.tolist() == ["7", "über", "007"]
 
@@ -82,10 +82,10 @@ def test_a_query_that_comes_back_is_brought_together(write) -> None:  # type: ig
     assert data.to_user_order(data.labels).tolist() == [0, 1, 2]
 
 
-def test_indices_count_from_zero_if_zero_stands_in_any_row(write) -> None:  # type: ignore[no-untyped-def]
+def test_indices_count_from_zero_if_zero_is_in_any_row(write) -> None:  # type: ignore[no-untyped-def]
     assert read(write(b"1 1:5 2:6\n1 0:4\n")).features.tolist() == [[0, 5, 6], [4, 0, 0]]
     assert read(write(b"1 1:5 2:6\n1 0:4\n"), n_features=3).features.tolist() == [[0, 5, 6], [4, 0, 0]]
-    with pytest.raises(DataError, match=r"index 0 stands in the file.*index 2 is one more than n_features=2"):
+    with pytest.raises(DataError, match=r"index 0 is in the file.*index 2 is one more than n_features=2"):
         read(write(b"1 1:5 2:6\n1 0:4\n"), n_features=2)
 
 
@@ -153,12 +153,12 @@ def test_bad_lines_are_left_out_and_counted(write, caplog: pytest.LogCaptureFixt
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"# only a comment\n", b"\xef\xbb\xbf"])
 def test_a_file_without_rows_is_an_error(write, content: bytes) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(DataError, match="holds no row"):
+    with pytest.raises(DataError, match="has no row"):
         read(write(content))
 
 
 def test_a_file_of_nothing_but_bad_lines_is_an_error(write) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(DataError, match=r"holds no row.*2 bad lines were left out.*line 1, column 1"):
+    with pytest.raises(DataError, match=r"has no row.*2 bad lines were left out.*line 1, column 1"):
         read(write(b"a\nb\n"), on_bad_line="skip")
 
 
@@ -266,7 +266,7 @@ def test_a_line_that_is_too_long_is_a_bad_line(write) -> None:  # type: ignore[n
 def test_an_index_that_would_need_too_much_memory_is_refused(write, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr("rankwell.data.row_storage.available_memory", lambda: 10_000)
     path = write(b"1 1:1\n" * 50 + b"1 60000:1\n" + b"1 2:2\n" * 10)
-    with pytest.raises(DataError, match=r"61 rows of 60000 features need .* Feature index 60000 stands in line 51"):
+    with pytest.raises(DataError, match=r"61 rows of 60000 features need .* Feature index 60000 is in line 51"):
         read(path)
     with pytest.raises(BadLineError, match=f"at most {MOST_FEATURES}, found '65537:1'"):
         read(write(b"1 1:1\n1 65537:1\n"))

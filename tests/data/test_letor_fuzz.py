@@ -1,4 +1,4 @@
-"""Generated and mutated text: whatever a file holds, the reader does what the reference does."""
+"""Generated and mutated text: for any content, the reader does what the reference does."""
 
 from __future__ import annotations
 

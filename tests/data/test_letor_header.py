@@ -25,7 +25,7 @@ def test_many_and_long_names_come_back(tmp_path: Path) -> None:
     assert list(read(tmp_path / "data.txt").feature_names or ()) == names
 
 
-def test_another_comment_is_no_header(tmp_path: Path) -> None:
+def test_another_comment_is_not_a_header(tmp_path: Path) -> None:
     path = tmp_path / "data.txt"
     path.write_bytes(b"# features: none\n1 qid:7 1:2\n")
     assert read(path).feature_names is None

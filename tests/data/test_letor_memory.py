@@ -1,4 +1,4 @@
-"""How much memory reading takes beside the arrays that it returns."""
+"""How much memory reading takes in addition to the arrays that it returns."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def make_text() -> bytes:
 
 
 @pytest.mark.skipif(
-    not Path("/proc/self/clear_refs").exists(), reason="peak memory is told by /proc, which is not there"
+    not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc, which is absent"
 )
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz"])
 def test_the_peak_is_at_most_one_and_a_half_times_the_arrays(tmp_path: Path, suffix: str) -> None:

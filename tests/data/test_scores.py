@@ -1,4 +1,4 @@
-"""Scores files: one number a line; an error names the line."""
+"""Scores files: one number per line; an error names the line."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_what_a_scores_file_may_look_like(tmp_path: Path, content: bytes, expect
         (b"1\n\xff\xfe\n3\n", "line 2: expected one finite number"),
         (b"1\t0\t0.5\n", "line 1: expected one finite number, got '1\\t0\\t0.5'. There are 3 columns"),
         (b"x" * 100, "got 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'."),
-        (b"1\n\0\n", "is not a scores file: it holds binary data"),
+        (b"1\n\0\n", "is not a scores file: it contains binary data"),
         (b"1\n2\n", "has 2 scores, the data has 3 rows: it ends after line 2."),
         (b"1\n2\n3\n4\n", "has 4 scores, the data has 3 rows: line 4 is the first that is too many."),
         (b"", "has 0 scores, the data has 3 rows"),
@@ -70,6 +70,6 @@ def test_a_dash_is_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_scores("-").tolist() == [0.5, 0.25]
 
 
-def test_scores_that_are_no_numbers_are_not_written() -> None:
+def test_scores_that_are_not_numbers_are_not_written() -> None:
     with pytest.raises(DataError, match="the score of row 2 is nan"):
         format_scores(np.array([1.0, np.nan]))

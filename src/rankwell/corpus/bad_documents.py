@@ -1,4 +1,4 @@
-"""Bad documents: the first one is an error, or each is named, left out and counted."""
+"""Bad documents: the first one is an error, or each is reported, left out and counted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from rankwell.errors import DataError, Parameter, ParameterError
 
 logger = logging.getLogger("rankwell")
 
-# A corpus that is bad all through would otherwise bury the beginning of what is said about it.
+# In a corpus of bad documents only, later warnings would otherwise hide the first ones.
 MOST_NAMED = 100
 
 
 class BadDocuments:
-    """What becomes of documents that cannot be indexed.
+    """How documents that cannot be indexed are treated.
 
     One of these may serve the reader of a corpus and the writer of an index, so that they count together.
 
@@ -36,7 +36,7 @@ class BadDocuments:
 
     @classmethod
     def of(cls, rule: str | BadDocuments) -> BadDocuments:
-        """Those of a rule by its name, or the ones given."""
+        """The object for a rule's name, or `rule` itself if it is a `BadDocuments`."""
         return rule if isinstance(rule, BadDocuments) else cls(rule)
 
     def add(self, error: DataError) -> None:
@@ -48,10 +48,10 @@ class BadDocuments:
         if self.count <= MOST_NAMED:
             logger.warning("left out: %s", error)
         elif self.count == MOST_NAMED + 1:
-            logger.warning("further bad documents are left out and counted, but not named.")
+            logger.warning("further bad documents are left out and counted, but not reported.")
 
     def report(self) -> None:
-        """Log how many were left out since the last report; nothing where none were."""
+        """Log how many were left out since the last report; nothing if there were none."""
         n_new = self.count - self._n_reported
         self._n_reported = self.count
         if n_new:

@@ -1,4 +1,4 @@
-"""A document on its way into an index: checked, its fields parted into texts and numbers."""
+"""A document to be indexed: checked, its fields divided into texts and numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Document:
     ----------
     id : str
     texts : dict of str to str or list of str
-        What each stream says. The texts of a list are kept apart: no phrase reaches from one into the next.
+        The text of each stream. The texts of a list are kept apart: no phrase extends from one into the next.
     numbers : dict of str to float
         The static features it has.
     stored : bytes
@@ -68,14 +68,14 @@ def document_of(
     """The document that a dictionary of fields describes.
 
     A text, or a list of texts, is a stream; a number or a truth value (of Python or NumPy) is a static; None is a field
-    that is not there.
+    that is absent.
 
     Parameters
     ----------
     ignored : collection of str
         Fields that are neither indexed nor checked.
     stored : bytes or None
-        The fields as one line of JSON, where the caller has it already.
+        The fields as one line of JSON, if the caller has it already.
     """
     texts: dict[str, str | list[str]] = {}
     numbers: dict[str, float] = {}
@@ -91,10 +91,10 @@ def document_of(
             _sort_value(name, value, place, texts, numbers)
     if document_id is None:
         raise DataError(
-            f"{place}: the field {id_field!r} is missing. Every document needs an id of its own: add the field, or say "
-            "with ",
+            f"{place}: the field {id_field!r} is missing. Every document needs its own id: add the field, or name "
+            "the field that holds it with ",
             Parameter("id_field"),
-            " which one holds it.",
+            ".",
         )
     return Document(document_id, texts, numbers, _stored(fields, place) if stored is None else stored, place)
 
@@ -110,13 +110,13 @@ def checked_id(value: Any, name: str, place: Place) -> str:
     if type(value) is str and value.isascii() and value.isprintable() and 0 < len(value) <= LONGEST_ID:
         return value
     if value == "":
-        raise DataError(f"{place}, field {name!r}: the id is empty. Give every document an id of its own.")
+        raise DataError(f"{place}, field {name!r}: the id is empty. Give every document its own id.")
     if type(value) is int or len(value.encode("utf-8", "replace")) > LONGEST_ID:
         raise DataError(f"{place}, field {name!r}: an id has at most {LONGEST_ID} bytes, got {shown(value)}.")
     unfit = control_character(value)
     if unfit is not None:
         raise DataError(
-            f"{place}, field {name!r}: an id holds no control characters or line breaks, got {unfit!r} in "
+            f"{place}, field {name!r}: an id must not contain control characters or line breaks, got {unfit!r} in "
             f"{shown(value)}. Leave them out."
         )
     return value
@@ -140,7 +140,7 @@ def _plain(value: Any) -> bool | int | float:
         return int(value)
     if isinstance(value, np.floating):
         return float(value)
-    raise TypeError(f"{shown(value)} is no value of JSON")
+    raise TypeError(f"{shown(value)} is not a JSON value")
 
 
 def _stored(fields: Mapping[str, Any], place: Place) -> bytes:
@@ -148,12 +148,12 @@ def _stored(fields: Mapping[str, Any], place: Place) -> bytes:
         return as_json(fields)
     except TypeError as cause:
         raise DataError(
-            f"{place}: {cause}. The names of fields must be texts, and their values such as JSON has."
+            f"{place}: {cause}. The names of fields must be texts, and their values must be JSON values."
         ) from cause
 
 
 def shown(value: Any) -> str:
-    """A value in a message: its beginning, and its type where that is not plain."""
+    """A value for a message: its beginning, and its type where that is not obvious."""
     try:
         text = repr(value)
     except ValueError:
@@ -165,7 +165,7 @@ def shown(value: Any) -> str:
 def _sort_value(
     name: str, value: Any, place: Place, texts: dict[str, str | list[str]], numbers: dict[str, float]
 ) -> None:
-    """File a value that is not simply a text among the texts or the numbers."""
+    """Add a value that is not a plain text to the texts or the numbers."""
     if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
         try:
             number = float(value)
@@ -174,7 +174,7 @@ def _sort_value(
         if not math.isfinite(number):
             raise DataError(
                 f"{place}, field {name!r}: a number must be finite and fit in 64-bit floating point, got "
-                f"{shown(value)}. Leave the field out where the value is missing."
+                f"{shown(value)}. Leave the field out if the value is missing."
             )
         numbers[name] = number
     elif isinstance(value, str):

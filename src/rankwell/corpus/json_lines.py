@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, one document an object."""
+"""JSON lines: one object per line, one document per object."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_json_lines(
                 on_bad(error)
         return documents
 
-    # A map, unlike a generator, holds no lines while its caller has the documents: some are large.
+    # A map, unlike a generator, does not hold the lines while its caller uses the documents: some are large.
     return map(documents_of, read_lines(stream, options, on_bad))
 
 
@@ -39,7 +39,7 @@ def _document(line: Line, encoding: str, id_field: str, ignored: frozenset[str])
 
 
 def parse_object(text: str, place: Place) -> dict[str, Any]:
-    """The JSON object of a line; of a name that stands in it twice the last value counts."""
+    """The JSON object of a line; if a name appears twice, the last value counts."""
     try:
         value = _decode(text)
     except json.JSONDecodeError as cause:
@@ -48,11 +48,11 @@ def parse_object(text: str, place: Place) -> dict[str, Any]:
             f'{_found(text, cause.pos)}. Each line must be one object: {{"id": ..., ...}}.'
         ) from cause
     except RecursionError as cause:
-        raise DataError(f"{place}: lists and objects lie too deep in each other. Correct the line.") from cause
+        raise DataError(f"{place}: lists and objects are nested too deeply. Correct the line.") from cause
     except _ConstantError as cause:
         raise DataError(f"{place}: {cause}. Correct the line.") from cause
     except ValueError as cause:
-        # Python reads no integers of more than 4,300 digits.
+        # Python does not read integers of more than 4,300 digits.
         raise DataError(f"{place}: an integer has too many digits. Correct the line.") from cause
     if type(value) is not dict:
         raise DataError(f'{place}: each line must be one object, {{"id": ..., ...}}, got {shown(value)}.')
@@ -60,7 +60,7 @@ def parse_object(text: str, place: Place) -> dict[str, Any]:
 
 
 def _found(text: str, start: int) -> str:
-    """What stands at a place of a line, as far as a message needs it."""
+    """The text at a place of a line, shortened for a message."""
     rest = text[start : start + 31].strip()
     return f"{rest[:30]!r}" if rest else "the end of the line"
 
@@ -70,7 +70,7 @@ class _ConstantError(ValueError):
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise _ConstantError(f"{name} is not JSON; leave a field out where its value is missing")
+    raise _ConstantError(f"{name} is not JSON; leave a field out if its value is missing")
 
 
 _decode = json.JSONDecoder(parse_constant=_no_constant).decode

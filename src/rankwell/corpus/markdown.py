@@ -13,9 +13,9 @@ LINK_DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*\S+.*$", re.MULTILINE)
 
 
 def split_markdown(text: str) -> tuple[str, str]:
-    """Title (of the front matter, or the first heading; empty where there is neither) and body.
+    """Title (of the front matter, or the first heading; empty if there is neither) and body.
 
-    The targets of links are left out. All other marks part words anyway.
+    The targets of links are left out. All other marks separate words anyway.
     """
     text = text.replace("\r\n", "\n")
     title = ""

@@ -22,7 +22,7 @@ class CorpusOptions:
     Attributes
     ----------
     format : "jsonl", "tsv", "text", "markdown", "html" or None
-        What all files hold; None: told by their names.
+        The format of all files; None: by their names.
     id_field : str
         The field, or column, that holds the id.
     columns : tuple of str or None
@@ -32,12 +32,12 @@ class CorpusOptions:
     ignored : tuple of str
         Fields that are neither indexed nor checked.
     encoding : str or None
-        Of the text; None: UTF-8, and for HTML what the page says.
+        The encoding of the text; None: UTF-8, and for HTML the one that the page names.
     longest_document : int
-        A line, or a file that is one document, may have so many bytes.
+        The largest size in bytes of a line, or of a file that is one document.
     on_bad_document : "error", "skip" or BadDocuments
         The first bad document is a DataError, or each is logged with its place and left out. A `BadDocuments` can be
-        shared with an `IndexWriter`; whoever made it reports how many there were.
+        shared with an `IndexWriter`; the caller that created it reports how many there were.
     """
 
     format: str | None = None
@@ -55,7 +55,7 @@ class CorpusOptions:
             raise ParameterError(f"must be at least 1, got {self.longest_document}.", parameter="longest_document")
         if self.encoding is not None and text_encoding(self.encoding) is None:
             raise ParameterError(
-                f"must be one of text that Python knows, such as 'latin-1' or 'cp1252', got {self.encoding!r}.",
+                f"must be a text encoding that Python knows, such as 'latin-1' or 'cp1252', got {self.encoding!r}.",
                 parameter="encoding",
             )
 
@@ -64,13 +64,13 @@ class CorpusOptions:
         encoding = codecs.lookup(self.encoding or "utf-8").name
         if encoding.startswith(WIDE_ENCODINGS):
             raise ParameterError(
-                f"files of lines are not read in {self.encoding}: convert them to UTF-8 first (iconv -t utf-8)."
+                f"files of lines cannot be read in {self.encoding}: convert them to UTF-8 first (iconv -t utf-8)."
             )
         return encoding
 
 
 def text_encoding(name: str) -> str | None:
-    """Python's name of an encoding, or None where it knows none of that name, or one that is not of text (hex)."""
+    """Python's name of an encoding, or None if it is unknown or not an encoding of text (hex)."""
     try:
         encoding = codecs.lookup(name).name
         bytes(4).decode(encoding)

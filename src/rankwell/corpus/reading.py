@@ -1,7 +1,7 @@
 """A corpus: files and folders read as documents.
 
-What a file holds is told by its name, without .gz, .bz2 or .zst: lines of JSON (.jsonl, .ndjson, .json), lines of
-columns parted by tabs (.tsv, .tab), or one document (.txt, .text, .md, .markdown, .html, .htm, .xhtml).
+The format of a file is told by its name, without .gz, .bz2 or .zst: lines of JSON (.jsonl, .ndjson, .json), lines of
+columns separated by tabs (.tsv, .tab), or one document (.txt, .text, .md, .markdown, .html, .htm, .xhtml).
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def read_corpus(
         Files, folders, or ``-`` for standard input.
     options : CorpusOptions
 
-    A bad document is a DataError that names the place, or is named, left out and counted (``on_bad_document``); files
-    that cannot be read to their end are always errors.
+    A bad document is a DataError that names the place, or is reported, left out and counted (``on_bad_document``);
+    files that cannot be read to their end are always errors.
     """
     options = options or CorpusOptions()
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
@@ -82,12 +82,12 @@ def read_corpus(
 
 
 def _files(paths: list[str], options: CorpusOptions) -> Iterator[tuple[str, str]]:
-    """Every file to read, and what its documents are called if they have no id of their own."""
+    """Every file to read, and the id of its document if it does not contain one."""
     for path in paths:
         if path == STANDARD_STREAM:
             if options.format is None:
                 raise ParameterError(
-                    "standard input has no name that tells its format: pass ",
+                    "standard input has no name to tell its format by: pass ",
                     Parameter("format", "jsonl"),
                     " or ",
                     Parameter("format", "tsv"),
@@ -101,7 +101,7 @@ def _files(paths: list[str], options: CorpusOptions) -> Iterator[tuple[str, str]
 
 
 def _files_of_folder(folder: str, options: CorpusOptions) -> Iterator[tuple[str, str]]:
-    """The files of a folder and of those in it, by name; hidden ones and unknown kinds are passed over."""
+    """The files of a folder and of those in it, by name; hidden files and unknown kinds are skipped."""
     n_found = n_unknown = 0
     for path in _walk(folder):
         if options.format is None and format_of(path) is None:
@@ -110,10 +110,10 @@ def _files_of_folder(folder: str, options: CorpusOptions) -> Iterator[tuple[str,
         n_found += 1
         yield path, PurePosixPath(Path(path).relative_to(folder)).as_posix()
     if n_unknown:
-        logger.info("%s: %d files of other kinds were passed over.", folder, n_unknown)
+        logger.info("%s: %d files of other kinds were skipped.", folder, n_unknown)
     if n_found == 0:
         raise DataError(
-            f"{folder} holds no file to index: known are {', '.join(FORMAT_OF_SUFFIX)}, each also as "
+            f"{folder} contains no file to index: known endings are {', '.join(FORMAT_OF_SUFFIX)}, each also as "
             f"{', '.join(CODECS)}. Pass ",
             Parameter("format"),
             " to read all its files as one kind.",
@@ -137,7 +137,7 @@ def _read_file(path: str, name: str, options: CorpusOptions, on_bad: OnBad) -> I
     kind = options.format or format_of(path)
     if kind is None:
         raise DataError(
-            f"{path}: the name does not tell what the file holds. Known are {', '.join(FORMAT_OF_SUFFIX)}, each also "
+            f"{path}: the name does not tell the format. Known endings are {', '.join(FORMAT_OF_SUFFIX)}, each also "
             f"as {', '.join(CODECS)}; or pass ",
             Parameter("format"),
             f" (one of {', '.join(READERS)}).",

@@ -1,4 +1,4 @@
-"""TSV: one document a line, its fields parted by tabs. There is no quoting, so no field holds a tab or a line break."""
+"""TSV: one document per line, fields separated by tabs. There is no quoting: no field has a tab or a line break."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_tab_separated(
                 on_bad(error)
         return documents
 
-    # A map, unlike a generator, holds no lines while its caller has the documents: some are large.
+    # A map, unlike a generator, does not hold the lines while its caller uses the documents: some are large.
     return map(documents_of, read_lines(stream, options, on_bad))
 
 
@@ -65,8 +65,8 @@ def _checked_columns(names: list[str], place: Place, options: CorpusOptions) -> 
 def _fields(columns: list[str], values: list[str], line: Line, options: CorpusOptions) -> dict[str, Any]:
     if len(values) != len(columns):
         raise DataError(
-            f"{line.place}: the line has {len(values)} columns, but {len(columns)} are named. Columns are parted by "
-            f"single tabs, and no value may hold one."
+            f"{line.place}: the line has {len(values)} columns, but {len(columns)} are named. Columns are separated by "
+            f"single tabs, and no value may contain one."
         )
     fields: dict[str, Any] = dict(zip(columns, values, strict=True))
     for column in options.statics:
@@ -76,6 +76,6 @@ def _fields(columns: list[str], values: list[str], line: Line, options: CorpusOp
         except ValueError as cause:
             raise DataError(
                 f"{line.place}, field {column!r}: a number was expected, got {shown(text)}. Correct it, or leave it "
-                f"empty where it is missing."
+                f"empty if it is missing."
             ) from cause
     return fields

@@ -1,4 +1,4 @@
-"""Files that are one document each: plain text, Markdown, HTML. The path is the id, its words the stream url."""
+"""Files that are one document each: plain text, Markdown, HTML. The path is the id, and its words the stream url."""
 
 from __future__ import annotations
 
@@ -72,6 +72,6 @@ def _text(stream: ByteStream, place: Place, options: CorpusOptions, encoding: st
 
 
 def _stem(name: str) -> str:
-    """A file's name without what it ends in."""
+    """A file's name without its ending."""
     path = PurePosixPath(name)
     return (path.with_suffix("") if path.suffix in CODECS else path).stem

@@ -21,7 +21,7 @@ class Line(NamedTuple):
     data: bytes
 
     def text(self, encoding: str) -> str:
-        """The line decoded; a DataError where it is not in the encoding."""
+        """The decoded line; a DataError if it is not in the encoding."""
         try:
             return str(self.data, encoding)
         except UnicodeDecodeError as cause:
@@ -29,7 +29,7 @@ class Line(NamedTuple):
 
 
 def read_lines(stream: ByteStream, options: CorpusOptions, on_bad: Callable[[DataError], None]) -> Iterator[list[Line]]:
-    """The lines of a stream, a block at a time; blank ones are passed over.
+    """The lines of a stream, a block at a time; blank ones are skipped.
 
     `on_bad` is called for a line that is too long.
     """
@@ -55,7 +55,7 @@ def _lines_of(block: TextBlock, blocks: TextBlocks, name: str) -> list[Line]:
 
 
 def refuse_wide(head: bytes, name: str) -> None:
-    """UTF-16 would be taken for bad UTF-8 line by line."""
+    """Refuse UTF-16, of which each line would be reported as bad UTF-8."""
     if head.startswith(WIDE_MARKS):
         raise DataError(f"{name} is UTF-16 text. Convert it to UTF-8 first: iconv -f utf-16 -t utf-8.")
 
@@ -73,7 +73,7 @@ def not_encoded(place: Place, cause: UnicodeDecodeError) -> DataError:
 
 def too_long(place: Place, longest: int) -> DataError:
     return DataError(
-        f"{place}: the document has more than {longest:,} bytes. Part it into several documents",
+        f"{place}: the document has more than {longest:,} bytes. Split it into several documents",
         (", or raise ", Parameter("longest_document")),
         ".",
     )

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from rankwell.corpus.options import WIDE_ENCODINGS, text_encoding
 
 UNSEEN = frozenset(("script", "style", "template", "noscript", "svg"))
-# Tags that stand inside a line, or inside a word; all others part words.
+# Tags that occur inside a line or a word; all others separate words.
 INLINE = frozenset(
     (
         *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i"),
@@ -26,20 +26,20 @@ class PageError(ValueError):
 
 
 def declared_encoding(head: bytes) -> str | None:
-    """The encoding that the first bytes of a page name, where it is one that Python knows."""
+    """The encoding that the first bytes of a page name, if Python knows it."""
     found = CHARSET.search(head)
     if found is None:
         return None
     encoding = text_encoding(found[1].decode("ascii"))
-    # Its name could not have been read in one of these: browsers, too, take such a page for UTF-8.
+    # The page's bytes cannot be in one of these, or its name could not have been read: browsers assume UTF-8, too.
     return "utf-8" if encoding is not None and encoding.startswith(WIDE_ENCODINGS) else encoding
 
 
 def split_page(text: str) -> tuple[str, str]:
-    """Title and text of a page; what is not closed ends with the page."""
+    """Title and text of a page; elements that are not closed end with the page."""
     page = _Page()
     text = _with_short_declarations(text)
-    # A tag behind the last > has no end: a page of such would have the parser look for it again and again.
+    # A tag after the last > has no end: on a page of such tags the parser would search for it again and again.
     unfinished = UNFINISHED.search(text, text.rfind(">") + 1)
     try:
         page.feed(text if unfinished is None else text[: unfinished.start()])
@@ -50,10 +50,10 @@ def split_page(text: str) -> tuple[str, str]:
 
 
 def _with_short_declarations(text: str) -> str:
-    """A page in which marked sections (<![CDATA[) and comments without an end reach to the next > only.
+    """A page in which marked sections (<![CDATA[) and comments without an end extend to the next > only.
 
-    For sections browsers do the same. Python's parser looks for their ends through the whole page, and where there is
-    none it does so for each.
+    For sections browsers do the same. Python's parser searches the whole page for their ends, and if there is none, it
+    does so for each.
     """
     closed = text.rfind("-->") + 1
     return text[:closed].replace("<![", "<! ") + text[closed:].replace("<![", "<! ").replace("<!--", "<! --")
@@ -69,7 +69,7 @@ class _Page(HTMLParser):
         self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        # A title holds no tags: any other one ends it, should it not have been closed.
+        # A title contains no tags: any other tag ends one that was not closed.
         self._in_title = tag == "title" and not self.title and not self._unseen
         if tag in UNSEEN:
             self._unseen.append(tag)
@@ -84,7 +84,7 @@ class _Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         self._in_title = False
         if self._n_unseen[tag]:
-            # What stands inside and was not closed ends with it.
+            # Elements inside it that were not closed end with it.
             closed = ""
             while closed != tag:
                 closed = self._unseen.pop()

@@ -1,7 +1,7 @@
 """A dataset as Arrow columns, and back: which column is what, and how its values become arrays.
 
-A table of rows has a column of labels, one of query ids, one a feature and, if there are any, one of comments; columns
-of weights are there only in files that Rankwell wrote, which say so in their metadata.
+A table of rows has a column of labels, one of query ids, one per feature and, if there are any, one of comments; only
+files that Rankwell wrote have columns of weights, which say so in their metadata.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ METADATA_KEY = b"rankwell"
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """Which columns of a table are what; None where there is none."""
+    """The roles of a table's columns; None for a role that no column has."""
 
     label: str | None
     qid: str | None
@@ -38,7 +38,7 @@ class ColumnRoles:
 
     @property
     def others(self) -> list[str]:
-        """All columns that are read but the features."""
+        """All columns that are read, except the features."""
         return [name for name in (self.label, self.qid, self.comment, *self.weights) if name is not None]
 
 
@@ -52,7 +52,7 @@ def assign_roles(
     """
     name, times = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
     if times > 1:
-        raise DataError(f"{file} has {times} columns {name!r}. Give every column a name of its own.")
+        raise DataError(f"{file} has {times} columns {name!r}. Give every column its own name.")
     for wanted, parameter in ((qid, "qid"), (label if label != LABEL else None, "label")):
         if wanted is not None and wanted not in names:
             shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
@@ -72,7 +72,7 @@ def assign_roles(
 
 
 def read_metadata(file: str, schema: pyarrow.Schema) -> dict[str, Any]:
-    """What Rankwell noted when it wrote the file; nothing for a file of another program."""
+    """The metadata that Rankwell wrote; empty for a file of another program."""
     noted = (schema.metadata or {}).get(METADATA_KEY)
     if noted is None:
         return {}
@@ -82,14 +82,14 @@ def read_metadata(file: str, schema: pyarrow.Schema) -> dict[str, Any]:
         is_sound = names is None or all(isinstance(name, str) for name in names)
         is_sound = is_sound and all(name in (QUERY_WEIGHT, DOCUMENT_WEIGHT) for name in weights)
     except (ValueError, KeyError, TypeError) as cause:
-        raise DataError(f"{file}: what Rankwell noted about the file is damaged. Convert the data again.") from cause
+        raise DataError(f"{file}: the metadata that Rankwell wrote is damaged. Convert the data again.") from cause
     if not is_sound:
-        raise DataError(f"{file}: what Rankwell noted about the file is damaged. Convert the data again.")
+        raise DataError(f"{file}: the metadata that Rankwell wrote is damaged. Convert the data again.")
     return dict(metadata)
 
 
 def metadata_of(dataset: RankingDataset) -> dict[bytes, bytes]:
-    """What a reader needs to know that columns do not say."""
+    """The metadata: what a reader needs to know besides the columns."""
     names = None if dataset.feature_names is None else list(dataset.feature_names)
     noted = {"version": 1, "feature_names": names, "weights": list(weight_columns(dataset))}
     return {METADATA_KEY: json.dumps(noted).encode()}
@@ -102,12 +102,12 @@ def feature_columns(dataset: RankingDataset) -> list[str]:
     taken = {LABEL, QID, COMMENT, *weight_columns(dataset)}
     clash = next((name for name in dataset.feature_names if name in taken), None)
     if clash is not None:
-        raise DataError(f"a feature is named {clash!r}, as a column of another kind is. Rename it, or write .feather.")
+        raise DataError(f"a feature is named {clash!r}, like a column of another kind. Rename it, or write .feather.")
     return list(dataset.feature_names)
 
 
 def names_of_features(metadata: dict[str, Any], columns: Sequence[str]) -> list[str] | None:
-    """The features' names behind column names: f1, f2, ... stand for no names, unless the file notes that they are."""
+    """The features' names by column names: f1, f2, ... do not count as names, unless the metadata says so."""
     is_numbered = list(columns) == [f"f{number}" for number in range(1, len(columns) + 1)]
     return None if is_numbered and metadata.get("feature_names") is None else list(columns)
 
@@ -135,7 +135,7 @@ def as_ids(values: pyarrow.ChunkedArray) -> np.ndarray:
 
 
 def as_comments(file: str, values: pyarrow.ChunkedArray) -> RowComments:
-    """Text or bytes, one a row, without a copy of one chunk of large strings; a null is an empty comment."""
+    """Text or bytes, one per row, without a copy of one chunk of large strings; a null is an empty comment."""
     values = _decoded(values)
     kind = values.type
     is_bytes = pyarrow.types.is_binary(kind) or pyarrow.types.is_large_binary(kind)
@@ -157,7 +157,7 @@ def is_text(kind: pyarrow.DataType) -> bool:
 
 
 def _decoded(values: Any) -> Any:
-    """Categories (a dictionary and numbers into it) as the values they stand for; anything else as it is."""
+    """Categories (a dictionary and numbers into it) as their values; any other array as it is."""
     if not pyarrow.types.is_dictionary(values.type):
         return values
     kind = pyarrow.large_string() if is_text(values.type.value_type) else values.type.value_type
@@ -167,7 +167,7 @@ def _decoded(values: Any) -> Any:
 
 
 def _joined(values: Any) -> pyarrow.Array:
-    """One array of an array or chunked array, without a copy where there is one chunk."""
+    """One array of an array or chunked array, without a copy if there is one chunk."""
     if isinstance(values, pyarrow.Array):
         return values
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
@@ -184,7 +184,7 @@ def weight_columns(dataset: RankingDataset) -> dict[str, np.ndarray]:
 
 
 def user_order(dataset: RankingDataset) -> np.ndarray | None:
-    """The row of the dataset behind each of the user's rows, int64 (n_docs,); None where they are the same.
+    """The row of the dataset for each of the user's rows, int64 (n_docs,); None if they are the same.
 
     Files keep the user's order: scores of a file are compared with it line by line.
     """
@@ -221,7 +221,7 @@ def build_dataset(
     roles: ColumnRoles,
     columns: dict[str, pyarrow.ChunkedArray],
 ) -> RankingDataset:
-    """The dataset of features and the columns beside them."""
+    """The dataset of the features and the other columns."""
     numbers = {
         name: as_numbers(file, name, columns[name], pyarrow.float64())
         for name in (roles.label, *roles.weights)

@@ -1,6 +1,6 @@
-"""Features to at most 256 bins of one byte each, and back to thresholds in the feature's own scale.
+"""Features to at most 256 bins of one byte each, and bins back to thresholds on the feature's own scale.
 
-Bin 0 is kept for missing values; a value has a bin from 1 on. The thresholds of a feature are ascending float32
+Bin 0 is for missing values; values have bins from 1 on. The thresholds of a feature are ascending float32
 numbers, the first of them -inf, and for every float32 x, in the training data or not,
 
     bin(x) > b   <=>   x > thresholds[feature][b]
@@ -37,17 +37,18 @@ class Binner:
         Bins in all, 2 to 256, with the one for missing values: at most ``n_bins - 1`` bins hold values.
     strategy : "width" or "quantile"
         "width": bins of equal width between a feature's smallest and largest value, equation 3 of the FAR paper with
-        one bin fewer, which is the missing values'. "quantile": bins of about equally many values; up to
+        one bin fewer, which is for missing values. "quantile": bins of about equally many values; up to
         ``n_bins - 1`` distinct values get a bin each, and a value that fills a bin alone gets its own.
     subsample : int or None
-        "quantile" looks at this many rows, chosen at random, where there are more; None looks at all of them.
+        "quantile" uses this many rows, chosen at random, if there are more; None uses all of them.
     random_state : int
         The seed of that choice.
 
     Notes
     -----
-    A feature whose values are all equal has one bin for them, one without any value has none. Values outside the range
-    seen in `fit` fall into the first or the last bin. The same data gives the same bins on any number of threads.
+    A feature whose values are all equal has one bin for them; a feature without values has no such bin. Values outside
+    the range seen in `fit` fall into the first or the last bin. The same data gives the same bins on any number of
+    threads.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class Binner:
             "interleaved16": (n_features / 16 rounded up, n_docs, 16), feature ``16 * group + lane`` at
             ``[group, doc, lane]``. What is rounded up is bin 0.
         rows : int64 array, optional
-            The rows of `data` that are the documents, in this order; without it all of them in theirs.
+            The rows of `data` that are the documents, in this order; by default all of them, in their own order.
         """
         check_choice("layout", layout, LAYOUTS)
         features = _features_of(data)
@@ -131,14 +132,14 @@ class Binner:
     def thresholds(self) -> list[np.ndarray]:
         """Of each feature the ascending float32 thresholds: ``bin(x) > b`` exactly where ``x > thresholds[f][b]``.
 
-        The first is -inf ("the feature has a value"). As many as the feature has bins for values, so every bin b but
-        the last has its threshold; a feature that was always missing has none.
+        The first is -inf ("the feature has a value"). There are as many as the feature has bins for values, so every
+        bin b except the last has its threshold; a feature that was always missing has no thresholds.
         """
         return [row[:number] for row, number in zip(self.threshold_table, self._n_thresholds, strict=True)]
 
     @property
     def threshold_table(self) -> np.ndarray:
-        """The thresholds as one float32 array (n_features, 256), +inf behind a feature's last one."""
+        """The thresholds as one float32 array (n_features, 256), +inf after a feature's last one."""
         return self._fitted_table()
 
     def _fitted_table(self) -> np.ndarray:
@@ -213,7 +214,7 @@ def _every_sixteenth(table: np.ndarray) -> np.ndarray:
 
 
 def _dense_rows(features: Any, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Where documents begin, an array and their rows in it: all at once where it is dense, else some at a time."""
+    """Where documents begin, an array and their rows in it: all at once if it is dense, otherwise some at a time."""
     if isinstance(features, np.ndarray):
         yield 0, features, rows
         return
@@ -223,7 +224,7 @@ def _dense_rows(features: Any, rows: np.ndarray) -> Iterator[tuple[int, np.ndarr
 
 
 def _dense_columns(features: Any, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Columns with the rows to look at in them: all at once where they are dense, else some at a time."""
+    """Columns with the rows to use: all at once if they are dense, otherwise some at a time."""
     if isinstance(features, np.ndarray):
         yield slice(None), features, rows
         return

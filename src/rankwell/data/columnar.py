@@ -1,9 +1,9 @@
 """Parquet and Feather: tables of rows, column by column.
 
-Parquet holds an ordinary table, a column a feature, as other programs expect. Feather (an Arrow IPC file, not
+Parquet holds an ordinary table, one column per feature, as other programs expect. Feather (an Arrow IPC file, not
 compressed) holds the features as one column of fixed-size lists, which is one float32 array in C order: a reader maps
-the file into memory and the array is there, without reading or copying it. Feather files of other programs, with a
-column a feature, can be read too.
+the file into memory and the array is there, without reading or copying it. Feather files of other programs, with
+one column per feature, can be read too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def read_feather(
     )
     batches = [file.get_batch(number) for number in range(file.num_record_batches)]
     for batch in batches:
-        # Offsets and lengths that point outside of the file would be followed later on.
+        # Without the check, offsets and lengths that point outside of the file would be followed later.
         batch.validate(full=True)
     if roles.features == [FEATURES] and pyarrow.types.is_fixed_size_list(schema.field(FEATURES).type):
         features = _matrix(name, batches, schema.field(FEATURES).type.list_size)
@@ -62,7 +62,7 @@ def read_feather(
 
 
 def write_parquet(dataset: RankingDataset, sink: Any) -> None:
-    """Write an ordinary table to an Arrow file: label, qid, weights, a column a feature, comment."""
+    """Write an ordinary table to an Arrow file: label, qid, weights, one column per feature, comment."""
     schema, batches = table_batches(dataset)
     with pyarrow.parquet.ParquetWriter(sink, schema) as writer:
         for batch in batches:
@@ -85,7 +85,7 @@ def write_feather(dataset: RankingDataset, sink: Any) -> None:
 def table_batches(
     dataset: RankingDataset, *, weights: bool = True
 ) -> tuple[pyarrow.Schema, Iterable[pyarrow.RecordBatch]]:
-    """A dataset as an ordinary table, a piece at a time: features lie by row and have to be turned."""
+    """A dataset as an ordinary table, a piece at a time: features are stored by row and have to be transposed."""
     names = arrow_columns.feature_columns(dataset)
     columns = arrow_columns.columns_beside_features(dataset, weights=weights)
     comment = {name: columns.pop(name) for name in [arrow_columns.COMMENT] if name in columns}

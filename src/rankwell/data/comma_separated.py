@@ -1,7 +1,7 @@
-"""CSV with a header: a column a feature, beside label, qid and comment.
+"""CSV with a header: columns label, qid and comment, and one per feature.
 
-Every field is read as text first and turned into numbers here, so that a field that is none can be named with its row
-and column, or its row be left out.
+Every field is first read as text and converted to a number here, so that an error can name the row and column of a
+field that is not a number, or its row can be left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rankwell.streams.decompression import ByteStream, named_errors
 
 logger = logging.getLogger("rankwell")
 
-# Also how long a line can be.
+# Also the longest line.
 BLOCK_BYTES = 2**24
 LONGEST_HEADER = 2**22
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -78,7 +78,7 @@ class _CsvReader:
                 self._take(batch)
         columns = {name: pyarrow.chunked_array(parts) for name, parts in self.beside.items() if parts}
         if self.n_rows == 0:
-            raise DataError(f"{self.stream.name} holds no rows. {self.n_bad_lines} bad lines were left out.")
+            raise DataError(f"{self.stream.name} has no rows. {self.n_bad_lines} bad lines were left out.")
         if self.roles.qid is not None and _all_match(columns[self.roles.qid], INTEGER):
             columns[self.roles.qid] = columns[self.roles.qid].cast(pyarrow.int64())
         features = self.storage.finish(self.n_rows)
@@ -101,7 +101,7 @@ class _CsvReader:
         )
 
     def _bad_row(self, row: pyarrow.csv.InvalidRow) -> str:
-        """What Arrow is to do with a row of too many or too few fields."""
+        """Tell Arrow what to do with a row of too many or too few fields."""
         self.n_bad_lines += 1
         return "skip" if self.skip_bad_lines else "error"
 
@@ -142,7 +142,7 @@ class _CsvReader:
         if is_wrong.any() and not self.skip_bad_lines:
             row = int(np.flatnonzero(is_wrong)[0])
             raise DataError(
-                f"{self.stream.name}, row {self.n_rows_seen + row + 1} behind the header, column {name!r}: expected "
+                f"{self.stream.name}, row {self.n_rows_seen + row + 1} after the header, column {name!r}: expected "
                 f"{expected}, found {batch.column(name)[row].as_py()[:40]!r}. Correct the field, or pass ",
                 Parameter("on_bad_line", "skip"),
                 " to leave such rows out.",
@@ -151,7 +151,7 @@ class _CsvReader:
 
 
 class _Utf8Stream(io.RawIOBase):
-    """A stream that is checked to be UTF-8 while it is read: Arrow finds out too late to say where it is not."""
+    """A stream that is checked to be UTF-8 while it is read: Arrow detects it too late to say where it is not."""
 
     def __init__(self, stream: ByteStream) -> None:
         super().__init__()
@@ -177,7 +177,7 @@ class _Utf8Stream(io.RawIOBase):
 
 
 def _header(stream: ByteStream) -> list[str]:
-    """The names of the columns, from the first line, which stays to be read."""
+    """The names of the columns, from the first line, which remains in the stream."""
     head = stream.peek(LONGEST_HEADER).removeprefix(BYTE_ORDER_MARK).partition(b"\n")[0]
     try:
         names = next(csv.reader([head.decode("utf-8").strip("\r")]), [])
@@ -189,7 +189,7 @@ def _header(stream: ByteStream) -> list[str]:
 
 
 def _numbers(texts: pyarrow.Array, dtype: pyarrow.DataType) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers in text, NaN for a missing one, and which of them are no finite numbers of that type."""
+    """Numbers in text, NaN for a missing one, and which of them are not finite numbers of that type."""
     try:
         numbers = texts.cast(dtype).to_numpy(zero_copy_only=False)
         is_wrong = np.zeros(len(texts), dtype=bool)

@@ -1,4 +1,4 @@
-"""Row comments: the text behind `#` in LETOR files, one a row, kept as one buffer instead of a million strings."""
+"""Row comments: the text after `#` in LETOR files, one per row, kept as one buffer instead of a million strings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """RankingDataset: judged queries, checked once, as flat arrays.
 
 Vocabulary. Queries are ragged: query q owns rows ``query_ptr[q]:query_ptr[q + 1]``. `doc_idx` is a row of the user's
-data; rows here may stand in another order, because a query's rows are brought together.
+data; rows here may be in another order, because a query's rows are brought together.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ class RankingDataset:
     Parameters
     ----------
     X : array, SciPy sparse matrix, pandas or Polars frame, or Arrow table of shape (n_docs, n_features)
-        Kept as float32: dense in C order, or CSR if it came sparse. NaN is a missing value and stays one; infinities
+        Kept as float32: dense in C order, or CSR if it came sparse. NaN is a missing value and stays NaN; infinities
         are refused. No copy is made of a float32 C-ordered array whose rows are already grouped.
     y : array of shape (n_docs,)
-        Labels: any finite real numbers, the larger the better. May be None where there is nothing to learn from.
+        Labels: any finite real numbers, the larger the better. May be None if the data is not used for training.
     qid : array of shape (n_docs,), optional
         The query of each row, of any kind (int, str, ...). Rows of one query need not be neighbours: they are brought
         together stably, queries in the order of their first row, and `to_user_order` brings results back.
     group : array of shape (n_queries,), optional
-        Or: the number of rows of each query, in order, as LightGBM and XGBoost take it. A query may be empty.
-        Without `qid` and `group` all rows are one query.
+        The number of rows of each query, in order, as LightGBM and XGBoost take it, instead of `qid`. A query may be
+        empty. Without `qid` and `group` all rows are one query.
     query_weights : array of shape (n_queries,), optional
         How much each query counts, in the order of the queries' first rows.
     document_weights : array of shape (n_docs,), optional
-        How much each row counts, for the rankers that say they use it.
+        How much each row counts, for the rankers that document its use.
     comments : sequence of str, optional
-        One text a row (document names, as LETOR writes behind ``#``).
+        One text per row (document names, as LETOR writes after ``#``).
     feature_names : sequence of str, optional
         Taken from a frame's columns if not given.
 
@@ -58,9 +58,9 @@ class RankingDataset:
     query_ptr : int64 array (n_queries + 1,)
     query_ids : array (n_queries,)
     doc_idx : int64 array (n_docs,) or None
-        The user's row behind each row here; None where the order is the same.
+        The user's row of each row here; None if the order is the same.
     skipped_lines : int
-        The bad lines that the reader of a file left out.
+        The number of bad lines that the reader of a file left out.
     """
 
     skipped_lines: int = 0
@@ -126,7 +126,7 @@ class RankingDataset:
         label, qid, comment : str
             The columns' names. A frame without the label column has no labels.
         features : sequence of str, optional
-            The feature columns; without it, every other column.
+            The feature columns; by default every other column.
         """
         parts = split_frame(frame, label=label, qid=qid, features=features, comment=comment)
         return cls(
@@ -162,7 +162,7 @@ class RankingDataset:
         return f"RankingDataset({self.n_docs} documents, {self.n_queries} queries, {self.n_features} features{kind})"
 
     def dense_features(self) -> np.ndarray:
-        """The features as a dense float32 array in C order: the array itself where it is dense already."""
+        """The features as a dense float32 array in C order: the array itself if it is already dense."""
         return self.features.toarray() if self.is_sparse else self.features
 
     def query_of_rows(self) -> np.ndarray:
@@ -174,9 +174,9 @@ class RankingDataset:
         return self.query_ids[self.query_of_rows()]
 
     def to_user_order(self, values: np.ndarray) -> np.ndarray:
-        """Bring one value a row from this dataset's order back to the order the rows came in."""
+        """Bring one value per row from this dataset's order back to the user's order."""
         if len(values) != self.n_docs:
-            raise DataError(f"there must be one value a row: {self.n_docs} rows, {len(values)} values.")
+            raise DataError(f"there must be one value per row: {self.n_docs} rows, {len(values)} values.")
         if self.doc_idx is None:
             return values
         in_user_order = np.empty_like(values)
@@ -204,10 +204,10 @@ class RankingDataset:
         return changed
 
     def widened(self, n_features: int) -> RankingDataset:
-        """The same data with its absent last features as 0, or this dataset itself where nothing is absent.
+        """The same data with its absent last features as 0, or this dataset itself if nothing is absent.
 
         LETOR text leaves out zeros, so a file whose last features are 0 in every row seems narrower than it is.
-        Features with names are never added to: there an absent one is a column that was forgotten, not zeros.
+        Features with names are never added to: there an absent feature is a forgotten column, not zeros.
         """
         absent = n_features - self.n_features
         if absent <= 0 or self.feature_names is not None:
@@ -221,7 +221,7 @@ class RankingDataset:
     def subset(self, queries: Sequence[int] | np.ndarray) -> RankingDataset:
         """A dataset of some queries, by their numbers in the order given or by a mask.
 
-        Its rows count as the user's rows: nothing is left of the order they came in.
+        Its rows count as the user's rows: the original order is not kept.
         """
         chosen = as_query_numbers(queries, self.n_queries)
         sizes = self.query_sizes[chosen]

@@ -1,4 +1,4 @@
-"""`read`, `write` and `convert`: data files of every format, told apart by their names or by how they begin."""
+"""`read`, `write` and `convert`: data files of every format, recognised by their names or their first bytes."""
 
 from __future__ import annotations
 
@@ -51,34 +51,34 @@ def read(
     ----------
     path : str or path
         LETOR / SVMlight text (.txt, .svm, .letor, .dat), CSV with a header (.csv), either of them plain or compressed
-        (.gz, .zst, .bz2); Parquet (.parquet); Feather (.feather, .arrow); or ``-`` for standard input. A name that says
-        nothing is no matter: the file is told by how it begins.
+        (.gz, .zst, .bz2); Parquet (.parquet); Feather (.feather, .arrow); or ``-`` for standard input. If the name does
+        not tell the format, the first bytes do.
     format : {"letor", "csv", "parquet", "feather"}, optional
-        To overrule the name.
+        Overrides the name.
     n_features : int, optional
         Text: how many features there are, where the last ones may be absent from every row; a larger feature index is
-        an error. Without it the largest index tells, up to 65,536. Other formats: how many there must be.
+        an error. By default the largest index, up to 65,536. Other formats: how many there must be.
     on_bad_line : {"error", "skip"}
         What to do with a line of text or CSV that breaks the format: raise an error that says where and what, or leave
         it out, count it in ``dataset.skipped_lines`` and log a warning.
     comments : bool
-        Whether to keep the text behind ``#`` of each row, without blanks around it, or the column ``comment``.
+        Whether to keep the text after ``#`` of each row, without blanks around it, or the column ``comment``.
     label, qid : str
-        Parquet, Feather, CSV: the columns of labels and query ids; every other column but ``comment`` is a feature. A
-        file without the column ``label`` has no labels; with qid=None all rows are one query.
+        Parquet, Feather, CSV: the columns of labels and query ids; every other column except ``comment`` is a feature.
+        A file without the column ``label`` has no labels; with qid=None all rows are one query.
     mmap : bool
         Map a Feather file into memory instead of reading it. The file must not be changed while the dataset is used.
     n_jobs : int, optional
         The number of threads that read text; None is every core. The result does not depend on it.
     progress : function of two numbers, optional
-        Called while text is read, with the bytes read and the bytes there are (None where that is not known).
+        Called while text is read, with the bytes read and the bytes there are (None if that is not known).
 
     Notes
     -----
     Text. Every row is ``label qid:ID index:value ... # comment``; see `rankwell.kernels.letor_text.reference` for the
     exact format. A comment in the first line may name the features (`rankwell.data.letor_header`). Rows without ``qid``
-    are one query. Query ids are integers if all of them are written as integers are, else text. Features that a row
-    does not name are 0. Indices count from 1, or from 0 if index 0 stands in any row.
+    are one query. Query ids are integers if all of them are written as integers, otherwise text. Features that a row
+    does not name are 0. Indices count from 1, or from 0 if index 0 appears in any row.
     """
     if on_bad_line not in ("error", "skip"):
         raise ParameterError(f"must be 'error' or 'skip', got {on_bad_line!r}.", parameter="on_bad_line")
@@ -109,10 +109,10 @@ def read(
 def write(dataset: RankingDataset, path: str | os.PathLike[str], *, format: str | None = None) -> None:
     """Write a dataset to a file, whole or not at all; ``-`` is standard output.
 
-    The format follows from the name as in `read`; standard output is text if nothing else is asked for. Feather is the
-    fastest to read again: its features are mapped into memory. Feather and Parquet keep everything but queries without
-    rows; CSV and text have no place for weights, and text keeps the names of features in a comment in its first line.
-    Rows are written in the order they came in.
+    The format follows from the name as in `read`; standard output is text by default. Feather is the
+    fastest to read: its features are mapped into memory. Feather and Parquet keep everything but queries without
+    rows; CSV and text cannot hold weights, and text keeps the names of features in a comment in its first line.
+    Rows are written in the user's order.
     """
     name = os.fspath(path)
     chosen = _check_format(format) or _format_of_name(name)
@@ -171,10 +171,10 @@ def _read_columnar(kind: str, stream: ByteStream, mmap: bool, **columns: Any) ->
         try:
             return reader(source, stream.name, **columns)
         except (ValueError, LookupError, OverflowError, MemoryError) as cause:
-            # Names that are no UTF-8, lengths beyond all measure: Arrow does not look for every damage itself.
+            # Names that are not UTF-8, huge lengths: Arrow does not detect every damage itself.
             if isinstance(cause, DataError):
                 raise
-            raise DataError(f"{stream.name} is no {kind} file, or a damaged one: {cause}.") from cause
+            raise DataError(f"{stream.name} is not a {kind} file, or it is damaged: {cause}.") from cause
 
 
 def _check_format(format: str | None) -> str | None:
@@ -192,7 +192,7 @@ def _format_of_name(name: str) -> str | None:
 
 
 def _format_of_content(stream: ByteStream) -> str:
-    """The format by how the stream begins."""
+    """The format by the first bytes of the stream."""
     head = stream.peek(SNIFFED_BYTES)
     if head.startswith(b"PAR1"):
         return "parquet"
@@ -205,8 +205,8 @@ def _format_of_content(stream: ByteStream) -> str:
     if lines and b"," in lines[0]:
         return "csv"
     raise DataError(
-        f"cannot tell the format of {stream.name}: its name has none of the endings {_endings()}, and it does not "
-        "begin as one of them. Rename it",
+        f"cannot tell the format of {stream.name}: its name does not end in {_endings()}, and it does not "
+        "begin like such a file. Rename it",
         (", or pass ", Parameter("format")),
         ".",
     )
@@ -218,7 +218,7 @@ def _endings() -> str:
 
 @contextmanager
 def _replaced(name: str) -> Iterator[Any]:
-    """An Arrow file to write to, which takes the place of the file of that name when all has gone well."""
+    """An Arrow file to write to, which replaces the file of that name on success."""
     import pyarrow
 
     codec = next((codec for suffix, (codec, _) in CODECS.items() if name.lower().endswith(suffix)), None)

@@ -3,8 +3,8 @@
     DIR/Fold1/train.txt  DIR/Fold1/vali.txt  DIR/Fold1/test.txt
     DIR/Fold2/...
 
-Each file may be of any format that `rankwell.read` knows. Where one part is there in several (`train.txt` beside
-`train.feather`), the one that opens fastest is taken.
+Each file may be of any format that `rankwell.read` knows. If a part exists in several formats (`train.txt` and
+`train.feather`), the one that opens fastest is used.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def find_folds(directory: str | os.PathLike[str]) -> list[Fold]:
     Raises
     ------
     DataError
-        If there is no such folder, it holds no folds, or a fold lacks a part.
+        If there is no such folder, it has no folds, or a fold lacks a part.
     """
     folder = Path(directory)
     if not folder.is_dir():
-        kind = "a file, not a folder" if folder.exists() else "no folder"
+        kind = "a file, not a folder" if folder.exists() else "not a folder"
         raise DataError(f"{folder} is {kind}. Give the folder that holds Fold1, Fold2, ...")
     numbered = sorted(
         (int(match[1]), child)
@@ -71,7 +71,7 @@ def find_folds(directory: str | os.PathLike[str]) -> list[Fold]:
     if any(_find_part(folder, stems) is not None for stems in PARTS.values()):
         return [_fold(folder)]
     raise DataError(
-        f"{folder} has no folds. Expected are {folder}/Fold1/train.txt, vali.txt and test.txt, then Fold2 and so on "
+        f"{folder} has no folds. Expected {folder}/Fold1/train.txt, vali.txt and test.txt, then Fold2 and so on "
         f"(endings: {', '.join(ENDINGS)})."
     )
 
@@ -91,7 +91,7 @@ def _fold(folder: Path) -> Fold:
         path = _find_part(folder, stems)
         if path is None:
             expected = " or ".join(f"{stem}.txt" for stem in stems)
-            raise DataError(f"{folder} has no {part} data. Expected is {expected} (endings: {', '.join(ENDINGS)}).")
+            raise DataError(f"{folder} has no {part} data. Expected {expected} (endings: {', '.join(ENDINGS)}).")
         found[part] = path
     return Fold(folder.resolve().name, **found)
 

@@ -84,7 +84,7 @@ def _number_column(frame: Any, name: str, what: str) -> np.ndarray:
             return values.to_numpy(dtype=np.float64, na_value=np.nan)
         numbers = column(frame, name)
         if numbers.dtype.kind in "cmM":
-            raise TypeError("dates and complex numbers are none")
+            raise TypeError("dates and complex numbers are not supported")
         return numbers if numbers.dtype.kind in "fiub" else numbers.astype(np.float64)
     except (TypeError, ValueError) as cause:
         raise DataError(
@@ -99,7 +99,7 @@ def _as_text(value: Any) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether one cell is None, NaN, NaT or pandas' NA (which does not even compare with itself)."""
+    """Whether one cell is None, NaN, NaT or pandas' NA (which does not compare equal to itself)."""
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
@@ -108,7 +108,7 @@ def _place_of(frame: Any, name: str) -> int:
     if names.count(name) == 1:
         return names.index(name)
     if name in names:
-        raise DataError(f"there are {names.count(name)} columns {name!r}. Give each column a name of its own.")
+        raise DataError(f"there are {names.count(name)} columns {name!r}. Give each column its own name.")
     raise DataError(f"there is no column {name!r}. The columns are {', '.join(names)}.")
 
 

@@ -38,7 +38,7 @@ def group_by_qid(qid: Any, n_docs: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     -------
     query_ptr : int64 array (n_queries + 1,)
     query_ids : array (n_queries,)
-    doc_idx : int64 array (n_docs,), or None where the rows stand together already
+    doc_idx : int64 array (n_docs,), or None if they are already together
     """
     ids = _as_ids(qid, n_docs)
     if n_docs == 0:
@@ -72,7 +72,7 @@ def _number_runs(run_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         try:
             query = number_of_id.setdefault(query_id, len(first_run))
         except TypeError as cause:
-            raise DataError(f"qid must hold ids that can be told apart (numbers, texts, ...): {cause}.") from cause
+            raise DataError(f"qid must hold hashable ids (numbers, texts, ...): {cause}.") from cause
         if query == len(first_run):
             first_run.append(run)
         query_of_run[run] = query
@@ -82,9 +82,9 @@ def _number_runs(run_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _as_ids(qid: Any, n_docs: int) -> np.ndarray:
     ids = np.asarray(qid)
     if ids.ndim != 1 or len(ids) != n_docs:
-        raise DataError(f"qid must have one query id a row: {n_docs} rows, got shape {ids.shape}.")
+        raise DataError(f"qid must have one query id per row: {n_docs} rows, got shape {ids.shape}.")
     if ids.dtype.kind == "f" and isinstance(qid, list | tuple) and all(isinstance(value, int) for value in qid):
-        ids = np.array(qid, dtype=object)  # whole numbers that no int64 holds; as floats two of them could be one
+        ids = np.array(qid, dtype=object)  # whole numbers beyond int64; as floats two of them could be equal
     missing = _missing_rows(ids)
     if len(missing):
         row = int(missing[0])

@@ -4,9 +4,9 @@ The main thread reads (and decompresses) the next block while workers turn block
 to their place, so neither the text nor a second copy of the rows is kept. Results are taken in the order of the file:
 the first bad line is the first of the file, and nothing depends on the number of workers.
 
-Before its first block nothing is known of a file. The widest row so far says how many columns there are; a block with a
-wider one is read again when the storage has been widened. How many rows there are is guessed from the first block and
-the size of the file; where the guess was too low, or nothing tells the size, the storage grows by a quarter at a time.
+Before the first block nothing is known about a file. The widest row so far gives the number of columns; a block with a
+wider row is read again after the storage has been widened. The number of rows is estimated from the first block and the
+size of the file; if the estimate was too low, or the size is unknown, the storage grows by a quarter at a time.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from rankwell.streams.text_blocks import BLOCK_BYTES, LONGEST_LINE, TextBlock, T
 
 logger = logging.getLogger("rankwell")
 
-# Without n_features, an index above this is taken for damage and not for a feature: rows are dense.
+# Without n_features, an index above this is treated as damage, not as a feature: rows are dense.
 MOST_FEATURES = 2**16
-# Query ids that are text are numbered downwards from here, below every integer that is taken for an id.
+# Query ids that are text are numbered downwards from here, below every integer that is accepted as an id.
 FIRST_TEXT_QID = -(2**62)
-# How much the storage grows at a time where the size of the file does not tell: it takes memory while reading.
+# How much the storage grows at a time if the size of the file is unknown: it takes memory while reading.
 GROWTH = 1.25
-# For how many times the rows that are expected room is made: rows are not all of one length, and a decompressor reads
-# ahead. What is not used takes no memory.
+# The room to make, as a multiple of the expected rows: rows differ in length, and a decompressor reads ahead. Unused
+# room takes no memory.
 SLACK = 1.25
 
 Progress = Callable[[int, int | None], None]
@@ -53,9 +53,9 @@ class BadLineError(DataError):
     line, column : int
         Counted from 1, the column in bytes.
     expected, found : str
-        What should have stood there, and what did.
+        What was expected there, and what was found.
     description : str
-        All of that but the file, in words.
+        All of that except the file, as text.
     """
 
     def __init__(self, file: str, line: int, bad: LineError) -> None:
@@ -96,7 +96,7 @@ def read_letor(
 
 
 class _LetorReader:
-    """The state of one reading: what is known of the file so far, and the blocks under way."""
+    """The state of one reading: what is known about the file so far, and the blocks in progress."""
 
     def __init__(self, blocks: TextBlocks, n_features: int | None, keep_comments: bool, skip: bool) -> None:
         self.blocks = blocks
@@ -123,7 +123,7 @@ class _LetorReader:
             reading = self._reading(block, self.next_row)
             self.next_row += block.n_rows
             self.under_way.append((reading, pool.submit(reading.run)))
-            # The first rows decide whether rows carry query ids and how wide they are: nothing goes ahead of them.
+            # The first rows decide whether rows have query ids and how wide they are: other blocks wait for them.
             self._take_results(leave=n_workers if self.has_qid is not None else 0)
             if progress is not None:
                 progress(self.stream.bytes_taken(), self.stream.size)
@@ -139,7 +139,7 @@ class _LetorReader:
         n_rows = self._close_gaps()
         if n_rows == 0:
             raise DataError(
-                f"{self.stream.name} holds no row of the form 'label qid:ID index:value ...'.{self._left_out()}"
+                f"{self.stream.name} has no row of the form 'label qid:ID index:value ...'.{self._left_out()}"
             )
         features = self.storage.finish(n_rows)
         dataset = RankingDataset(
@@ -166,26 +166,26 @@ class _LetorReader:
         return BlockReading(block, self.storage, first_row, self.base, rules)
 
     def _make_room(self, block: TextBlock) -> None:
-        """See that the storage has a place for every row the block can hold."""
+        """Make sure that the storage has room for every row the block can hold."""
         capacity = self.storage.capacity
         if self.next_row + block.n_rows <= capacity:
             return
         self._take_results(leave=0)
         self._close_gaps()
         needed = self.next_row + block.n_rows
-        # Room that closing gaps has won is enough if there is a fair amount of it, or gaps would be closed every time.
+        # Closing gaps is enough only if it frees a fair amount of room, or gaps would be closed every time.
         if GROWTH * needed <= capacity:
             return
         n_rows = max(needed, int(GROWTH * capacity))
         expected = self._expected_rows(needed)
-        # Pages of a fresh array take no memory before they are written, so it may be as long as the file seems to need.
+        # Pages of a fresh array take no memory before they are written, so it may be as long as the estimate.
         if expected >= 2 * capacity and fits_memory(expected, self.storage.stride):
             n_rows = max(needed, expected)
         with self._memory_errors("Read a part of it, or convert it on a machine with more memory."):
             self.storage.reserve(n_rows, self.next_row)
 
     def _expected_rows(self, n_rows: int) -> int:
-        """How many rows the file seems to have, where `n_rows` stand in what was read of it; 0 where nothing tells."""
+        """The estimated number of rows of the file, of which `n_rows` have been read; 0 if its size is unknown."""
         n_bytes = self.stream.bytes_taken()
         if self.stream.size is None or n_bytes == 0:
             return 0
@@ -198,7 +198,7 @@ class _LetorReader:
         return self.next_row
 
     def _take_results(self, *, leave: int) -> None:
-        """Wait for the oldest blocks under way until only `leave` are left, and take what they found."""
+        """Wait for the oldest blocks in progress until only `leave` are left, and take their results."""
         while len(self.under_way) > leave:
             reading, future = self.under_way.popleft()
             future.result()
@@ -219,7 +219,7 @@ class _LetorReader:
         if self.n_features is None:
             remedy = "If the index is right, convert the file on a machine with more memory; else correct the line."
             line = reading.line_of_largest_index()
-            with self._memory_errors(f"Feature index {reading.largest_index} stands in line {line}. {remedy}"):
+            with self._memory_errors(f"Feature index {reading.largest_index} is in line {line}. {remedy}"):
                 self.storage.widen(width, self.next_row, shift=shift)
         else:
             self.storage.widen(self.n_features, self.next_row, shift=shift)
@@ -232,7 +232,7 @@ class _LetorReader:
         self.largest_index = max(self.largest_index, reading.largest_index)
         if self.n_features is not None and self.largest_index - self.base >= self.n_features:
             raise DataError(
-                f"{self.stream.name}: feature index 0 stands in the file, so its indices count from 0, and index "
+                f"{self.stream.name}: feature index 0 is in the file, so its indices count from 0, and index "
                 f"{self.largest_index} is one more than n_features={self.n_features} allows. Pass a larger n_features."
             )
         self.n_bad_lines += reading.n_bad_lines
@@ -253,7 +253,7 @@ class _LetorReader:
         self.first_bad_line = self.first_bad_line or error
 
     def _text_of_qids(self, numbers: np.ndarray) -> np.ndarray:
-        """Query ids as text: the text behind a number, or the integer as it was written."""
+        """Query ids as text: the text for a number, or the integer as it was written."""
         text_of_number = {number: text for text, number in self.number_of_text_qid.items()}
         texts = np.empty(len(numbers), dtype=object)
         for query, number in enumerate(numbers.tolist()):

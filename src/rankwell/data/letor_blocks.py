@@ -23,16 +23,16 @@ from rankwell.kernels.letor_text.lines import (
 from rankwell.kernels.letor_text.reference import BLANKS, QID, LineError, Row, parse_line
 from rankwell.streams.text_blocks import TextBlock
 
-# How an integer is written, in as many digits as the kernel takes: any other query id is kept as text.
+# How an integer is written, in as many digits as the kernel takes: any other query id is stored as text.
 INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True)
 class LineRules:
-    """What lines may hold, as far as it is known before a block is read."""
+    """What lines may contain, as far as it is known before a block is read."""
 
     limit: int  # the largest feature index allowed
-    has_qid: bool | None  # whether rows carry query ids; None before the first row
+    has_qid: bool | None  # whether rows have query ids; None before the first row
     keep_comments: bool
     skip_bad_lines: bool
 
@@ -45,7 +45,7 @@ class BlockReading:
     report : int64 array
         See `kernels/letor_text/lines.py`.
     qid_spans, comment_spans : int32 arrays
-        Where text query ids and comments stand in the block.
+        Where text query ids and comments are in the block.
     n_bad_lines : int
     first_bad_line : (line number, LineError) or None
     """
@@ -98,7 +98,7 @@ class BlockReading:
         return self.largest_index - self._to.base < self._to.width and not (self.has_zero_index and self._to.base == 1)
 
     def text_qids(self) -> list[tuple[int, bytes]]:
-        """Row and text of each query id that is no integer."""
+        """Row and text of each query id that is not an integer."""
         spans = self.qid_spans[: self.report[N_TEXT_QIDS]].tolist()
         return [(self.first_row + row, bytes(self.block.buffer[start:end])) for row, start, end in spans]
 
@@ -145,7 +145,7 @@ class BlockReading:
                 self.qid_spans[self.report[N_TEXT_QIDS]] = span
                 self.report[N_TEXT_QIDS] += 1
         if self.rules.keep_comments:
-            # Searched from behind: the comment is the end of the line, but for blanks.
+            # Searched from the end: the comment is the end of the line, except for blanks.
             comment_end = start + len(bytes(self.block.buffer[start:end]).rstrip(BLANKS))
             self.comment_spans[place - self.first_row] = comment_end - len(row.comment), comment_end
         largest = max(row.values, default=-1)

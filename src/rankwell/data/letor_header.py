@@ -1,4 +1,4 @@
-"""The names of features in LETOR / SVMlight text: a comment in the first line, which other readers pass over.
+"""The names of features in LETOR / SVMlight text: a comment in the first line, which other readers ignore.
 
 # features: ["bm25.title", "bm25.body"]
 """
@@ -22,7 +22,7 @@ def header_line(feature_names: Sequence[str]) -> bytes:
 
 
 def peek_feature_names(stream: ByteStream) -> tuple[str, ...] | None:
-    """The names that the stream's first line gives, None where it gives none; nothing is taken from the stream."""
+    """The names in the stream's first line, None if there are none; nothing is consumed from the stream."""
     if not stream.peek(len(HEADER)).startswith(HEADER):
         return None
     looked = _FIRST_LOOK

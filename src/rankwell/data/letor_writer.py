@@ -16,16 +16,16 @@ from rankwell.data.letor_header import header_line
 from rankwell.errors import DataError
 from rankwell.kernels.letor_text.reference import BLANKS
 
-# Numbers that are text at the same time.
+# Numbers that are converted to text at a time.
 BATCH_NUMBERS = 2**20
 
 
 def write_letor(dataset: RankingDataset, sink: Any) -> None:
     """Write text to an Arrow file, rows in the user's order.
 
-    Every number is written in the fewest digits that read back as the same float32; of a NaN the sign is not kept. A
+    Every number is written in the fewest digits that read back as the same float32; the sign of a NaN is not kept. A
     dense dataset names every feature in every row, a sparse one those that it holds. Names of features go into a
-    comment in the first line (`letor_header`); weights have no place in this format.
+    comment in the first line (`letor_header`); this format cannot hold weights.
     """
     if dataset.feature_names is not None:
         sink.write(header_line(dataset.feature_names))
@@ -74,7 +74,7 @@ def _feature_tokens(
 
 
 def _with_last_feature(features: Any) -> Any:
-    """Name the last feature in the first row, be it 0, so that a reader finds how many there are."""
+    """Name the last feature in the first row, even if it is 0, so that a reader finds how many there are."""
     if features.shape[0] == 0 or features.shape[1] == 0 or features[0, -1] != 0:
         return features
     first = features[0]
@@ -88,7 +88,8 @@ def _with_last_feature(features: Any) -> Any:
 def _as_text(numbers: np.ndarray) -> pyarrow.Array:
     """Float numbers in the fewest digits that read back as the same numbers."""
     texts = pyarrow.array(numbers).cast(pyarrow.string())
-    # Readers round to float64 first, where the fewest digits of a float32 may lie in the middle of two: 7.038531e-26.
+    # Readers round to float64 first, where the fewest digits of a float32 may be halfway between two numbers:
+    # 7.038531e-26.
     read_back = texts.cast(pyarrow.float64()).to_numpy().astype(numbers.dtype)
     is_changed = (read_back != numbers) & ~np.isnan(numbers)
     if is_changed.any():
@@ -104,7 +105,7 @@ def _qid_tokens(query_ids: np.ndarray) -> pyarrow.Array:
         text = str(query_id).encode("utf-8", "surrogateescape")
         if not text or any(byte in text for byte in BLANKS + b"\n#"):
             raise DataError(
-                f"query id {query_id!r} cannot be written as LETOR text: an id has no blank, no line break and no '#'. "
+                f"query id {query_id!r} cannot be written as LETOR text: an id cannot have blanks, line breaks or '#'. "
                 "Rename the query, or write .feather or .parquet."
             )
         tokens.append(b" qid:" + text)
@@ -119,7 +120,7 @@ def _comment_tokens(comments: RowComments | None, rows: np.ndarray) -> pyarrow.A
     if (texts.buffer == ord("\n")).any():
         row = next(int(row) for row, text in zip(rows, texts, strict=True) if "\n" in text)
         raise DataError(
-            f"the comment of row {row} holds a line break, which LETOR text cannot. Remove it, or write .feather or "
+            f"the comment of row {row} contains a line break, which LETOR text cannot. Remove it, or write .feather or "
             ".parquet."
         )
     buffers = [None, pyarrow.py_buffer(texts.offsets), pyarrow.py_buffer(texts.buffer)]

@@ -1,4 +1,4 @@
-"""Rows of a size not known beforehand: arrays that grow in length and in width, with little memory beside them."""
+"""Rows of a size not known beforehand: arrays that grow in length and in width, with little additional memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rankwell.data.comments import RowComments
 from rankwell.errors import DataError
 from rankwell.kernels.letor_text.rows import gather_rows, gather_spans, spread_rows
 
-# Widening moves every row, so it happens by at least so much at a time.
+# Widening moves every row, so the width grows by at least this much at a time.
 GROWTH_IN_WIDTH = 1.125
 
 
 class RowStorage:
-    """Features, labels and query ids of rows that are still coming in.
+    """Features, labels and query ids of rows while they are read.
 
     A row of features starts at number ``row * stride`` of a flat array and has `width` numbers. Growing moves the
     arrays: nothing else may use them at that time.
@@ -30,7 +30,7 @@ class RowStorage:
         self.qids = np.empty(0, dtype=np.int64)
 
     def reserve(self, n_rows: int, n_used: int) -> None:
-        """Make room for `n_rows` rows, of which the first `n_used` hold something."""
+        """Make room for `n_rows` rows, of which the first `n_used` are in use."""
         check_memory(n_rows, self.stride)
         self.features = _resized(self.features, n_rows * self.stride, n_used * self.stride)
         self.labels = _resized(self.labels, n_rows, n_used)
@@ -38,12 +38,12 @@ class RowStorage:
         self.capacity = n_rows
 
     def widen(self, width: int, n_used: int, *, shift: int = 0) -> None:
-        """Make rows `width` numbers wide; those that are there move by `shift` columns and the new columns become 0."""
+        """Make rows `width` numbers wide; existing rows move by `shift` columns and the new columns become 0."""
         stride = self.stride
         if width > stride:
             stride = max(width, int(GROWTH_IN_WIDTH * stride))
             if not fits_memory(self.capacity, stride):
-                # More rows were expected than came, perhaps.
+                # Perhaps more rows were expected than were read.
                 self.capacity = n_used
             check_memory(self.capacity, stride)
         source = self.features
@@ -60,7 +60,7 @@ class RowStorage:
         self.width, self.stride = width, stride
 
     def close_gaps(self, parts: list[tuple[int, int]]) -> int:
-        """Bring together the parts (first row, number of rows) that hold something; returns how many rows that is."""
+        """Move the parts (first row, number of rows) that hold rows together; returns the number of rows."""
         n_rows = 0
         for start, length in parts:
             if start > n_rows:
@@ -80,7 +80,7 @@ class RowStorage:
 
 
 class GrowingComments:
-    """Row comments that come in a block at a time."""
+    """Row comments that are added a block at a time."""
 
     def __init__(self) -> None:
         self._buffer = np.empty(0, dtype=np.uint8)
@@ -88,7 +88,7 @@ class GrowingComments:
         self._lengths: list[np.ndarray] = []
 
     def append(self, text: np.ndarray, spans: np.ndarray) -> None:
-        """Add the comments that stand in uint8 `text` at `spans` (int32, start and end of each)."""
+        """Add the comments of uint8 `text` at `spans` (int32, start and end of each)."""
         lengths = spans[:, 1] - spans[:, 0]
         end = self._n_bytes + int(lengths.sum(dtype=np.int64))
         if end > self._buffer.size:
@@ -99,7 +99,7 @@ class GrowingComments:
         self._lengths.append(lengths)
 
     def finish(self) -> RowComments | None:
-        """All comments, or None where no row has one."""
+        """All comments, or None if no row has one."""
         if self._n_bytes == 0:
             return None
         self._buffer.resize(self._n_bytes, refcheck=False)
@@ -109,12 +109,12 @@ class GrowingComments:
 
 
 def fits_memory(n_rows: int, n_features: int) -> bool:
-    """Whether this machine can hold so many rows."""
+    """Whether this machine can hold this many rows."""
     return _needed_memory(n_rows, n_features) <= available_memory()
 
 
 def check_memory(n_rows: int, n_features: int) -> None:
-    """Refuse rows that this machine cannot hold: asking the system for them may end the process."""
+    """Refuse rows that this machine cannot hold: allocating them may end the process."""
     if not fits_memory(n_rows, n_features):
         raise DataError(
             f"{n_rows} rows of {n_features} features need {_needed_memory(n_rows, n_features) / 2**30:.1f} GiB as a "
@@ -123,12 +123,12 @@ def check_memory(n_rows: int, n_features: int) -> None:
 
 
 def _needed_memory(n_rows: int, n_features: int) -> int:
-    """Bytes of features in float32, and of a label and a query id a row."""
+    """Bytes of features in float32, and of a label and a query id per row."""
     return n_rows * (4 * n_features + 16)
 
 
 def available_memory() -> int:
-    """Bytes that can be taken without swapping, as far as the system tells; else all that the machine has."""
+    """Bytes that can be used without swapping, if the system tells; otherwise all that the machine has."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:
@@ -142,8 +142,8 @@ def available_memory() -> int:
 def _resized(array: np.ndarray, length: int, n_used: int) -> np.ndarray:
     """`array` with another length, its first `n_used` numbers kept.
 
-    A little more is asked of the allocator, which moves pages instead of copying them. NumPy fills what is new with
-    zeros, so for much more a fresh array is better: its pages take no memory before they are written.
+    To grow a little, the array is resized: the allocator moves pages instead of copying them. NumPy fills the new
+    part with zeros, so to grow much, a fresh array is better: its pages take no memory before they are written.
     """
     if length < 2 * array.size:
         array.resize(length, refcheck=False)

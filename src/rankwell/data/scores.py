@@ -1,4 +1,4 @@
-"""Scores files: one number a line, in the order of the data's rows, as LETOR, SVMrank and RankLib tools read them."""
+"""Scores files: one number per line, in the order of the data's rows, as LETOR, SVMrank and RankLib tools read them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def read_scores(path: str | os.PathLike[str], *, n_docs: int | None = None) -> n
     Raises
     ------
     DataError
-        With the line, where it is not one finite number or where there are too few or too many.
+        With the line, if it is not one finite number or if there are too few or too many.
     """
     name = "stdin" if os.fspath(path) == "-" else os.fspath(path)
     content = sys.stdin.buffer.read() if name == "stdin" else Path(path).read_bytes()
     if b"\0" in content:
-        raise DataError(f"{name} is not a scores file: it holds binary data. Expected is one number a line.")
+        raise DataError(f"{name} is not a scores file: it contains binary data. One number per line is expected.")
     lines = content.rstrip().splitlines()
     scores = np.array([_as_score(name, number, line) for number, line in enumerate(lines, start=1)], dtype=np.float64)
     if n_docs is not None and len(scores) != n_docs:
@@ -42,7 +42,7 @@ def read_scores(path: str | os.PathLike[str], *, n_docs: int | None = None) -> n
         )
         raise DataError(
             f"{name} has {len(scores)} scores, the data has {n_docs} rows: {where}. "
-            "Expected is one score a row, in the data's order."
+            "One score per row is expected, in the data's order."
         )
     return scores
 

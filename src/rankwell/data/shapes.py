@@ -1,7 +1,7 @@
 """The sizes of the collections in the papers, by name, so that a benchmark can be run at the size a paper reports.
 
 Each is the data that the paper *trains* on. A paper's number of pairs (documents of one query with different labels)
-fixes what its other numbers leave open: how far query sizes spread, and how labels are shared out.
+determines what its other numbers leave open: how query sizes vary, and how labels are distributed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rankwell.errors import ParameterError
 
 @dataclass(frozen=True)
 class Shape:
-    """The size and the nature of a collection.
+    """The size and the characteristics of a collection.
 
     Attributes
     ----------
@@ -26,14 +26,14 @@ class Shape:
     longest : int or None
         No query has more documents than this.
     query_spread : float
-        Standard deviation of the queries' offsets, where what can be learned within a query has about 1: the larger,
-        the more queries have documents of one label alone.
+        Standard deviation of the queries' offsets, relative to about 1 for what can be learned within a query: the
+        larger, the more queries have documents of one label only.
     scaled_by_query : bool
         Features are brought to 0 ... 1 within each query, as LETOR 4.0 publishes them.
     n_pairs : int or None
         As the paper counts them.
     source : str
-        Where the numbers come from, and which of them are ours.
+        Where the numbers come from, and which of them are our own.
     """
 
     n_docs: int

@@ -1,7 +1,7 @@
-"""Made-up judged queries with the character of real ones: something to learn, and features as web search has them.
+"""Synthetic judged queries that resemble real ones: something to learn, and features as in web search.
 
 How a collection is made. Each document has hidden strengths, one for each of five *streams* (body, anchor, title, URL,
-whole document), which go together. Features are noisy views of one stream each, bent into the kinds of numbers that
+whole document), which are correlated. Features are noisy views of one stream each, bent into the kinds of numbers that
 real collections hold (counts, scores, ratios, flags, ...). Relevance is a linear part, a non-linear part and
 interactions of the strengths, an offset of the query and noise; labels are its grades.
 
@@ -26,7 +26,7 @@ from rankwell.kernels.threads import available_cores
 
 BLOCK = 8192  # documents made at a time
 
-_WHOLE, _BLOCK = 0, 1  # spawn keys: the seed of the whole collection and those of its blocks do not meet
+_WHOLE, _BLOCK = 0, 1  # spawn keys: the seed of the whole collection differs from those of its blocks
 _TOGETHER = 0.6  # how much of a document's strength its streams share
 
 
@@ -51,23 +51,25 @@ def make_ranking(
     ----------
     shape : str, optional
         The name of a collection in the papers, as ``make_ranking("far", scale=0.01)``: one of `rankwell.data.shapes`.
-        Without it: 10,000 documents, 100 queries, 50 features, labels 0 to 4 shared out as in MSLR-WEB10K.
+        By default 10,000 documents, 100 queries, 50 features, labels 0 to 4 distributed as in MSLR-WEB10K.
     n_docs, n_queries, n_features : int, optional
-        Take the place of the shape's own numbers. Of `n_docs` and `n_queries`, one alone brings the other along.
+        Replace the shape's own numbers. If only one of `n_docs` and `n_queries` is given, the other changes in
+        proportion.
     scale : float
-        Multiplies the number of queries and of documents; features stay.
+        Multiplies the number of queries and of documents; the number of features stays.
     n_levels : int, optional
         Labels 0 ... n_levels - 1, each half as frequent as the one below, instead of the shape's own.
     missing : float
         The share of values that are missing (NaN), up to 0.5, more in some features than in others.
     noise : float
-        Standard deviation of what cannot be learned, where that of what can be is about 1.
+        Standard deviation of what cannot be learned, relative to about 1 for what can be learned.
     skew : bool
         False leaves every feature normally distributed.
     standardised : bool
         Bring each feature to mean 0 and variance 1.
     random_state : int
-        The seed. Another seed is another problem: cut train and test out of one collection (`RankingDataset.subset`).
+        The seed. Another seed is another problem: take training and test data from one collection
+        (`RankingDataset.subset`).
     n_jobs : int, optional
         Threads; None or -1 is every core. The result does not depend on it.
     """
@@ -134,7 +136,7 @@ def _shape_wanted(
 
 
 def _resized(shape: Shape, n_docs: int | None, n_queries: int | None, scale: float) -> tuple[int, int, int | None]:
-    """Documents, queries and the longest query: given one size, the other keeps the shape's documents a query."""
+    """Documents, queries and the longest query: given one size, the other keeps the shape's documents per query."""
     docs_a_query = shape.n_docs / shape.n_queries
     docs: float = shape.n_docs
     queries: float = shape.n_queries
@@ -175,7 +177,7 @@ def _draw_query_sizes(generator: np.random.Generator, shape: Shape) -> np.ndarra
 
 
 def _draw_strengths(generator: np.random.Generator, n_docs: int) -> np.ndarray:
-    """Hidden strengths, float32 (N_STREAMS, n_docs): variance 1, streams of a document go together."""
+    """Hidden strengths, float32 (N_STREAMS, n_docs): variance 1, the streams of a document are correlated."""
     together = generator.standard_normal(n_docs, dtype=np.float32)
     strengths = generator.standard_normal((N_STREAMS, n_docs), dtype=np.float32)
     strengths *= np.float32(np.sqrt(1 - _TOGETHER**2))
@@ -190,7 +192,7 @@ class Relevance:
     Attributes
     ----------
     weights : float64 array (N_STREAMS,)
-        Of the linear part, scaled to variance 1.
+        The weights of the linear part, scaled to variance 1.
     query_offsets : float64 array (n_queries,)
         Some queries have many good documents, some have none.
     noise : float
@@ -236,7 +238,7 @@ def _order(scores: np.ndarray, query_of_rows: np.ndarray) -> np.ndarray:
 
 
 def _standardise(features: np.ndarray, n_jobs: int | None) -> None:
-    """Bring each column to mean 0 and variance 1, in place; one that does not vary becomes 0."""
+    """Bring each column to mean 0 and variance 1, in place; a column that does not vary becomes 0."""
 
     def moments(rows: slice) -> np.ndarray:
         block = features[rows].astype(np.float64)
@@ -261,7 +263,7 @@ def _standardise(features: np.ndarray, n_jobs: int | None) -> None:
 
 
 def _scale_by_query(features: np.ndarray, sizes: np.ndarray) -> None:
-    """Bring each feature to 0 ... 1 within each query, in place; one that does not vary there becomes 0."""
+    """Bring each feature to 0 ... 1 within each query, in place; a feature that does not vary there becomes 0."""
     for part in np.split(features, np.cumsum(sizes)[:-1]):
         lowest, highest = np.fmin.reduce(part), np.fmax.reduce(part)
         part -= lowest

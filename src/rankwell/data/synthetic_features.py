@@ -1,4 +1,4 @@
-"""The features of made-up documents: noisy views of hidden strengths, bent into the kinds that web search has.
+"""The features of synthetic documents: noisy views of hidden strengths, bent into the kinds that web search has.
 
 A feature first draws a bell-shaped u from the strength of its stream and from noise, and its kind turns u into what the
 collection holds. The kinds and the streams take turns, as the columns of MSLR-WEB10K do.
@@ -112,7 +112,8 @@ class Feature:
 def draw_features(generator: np.random.Generator, n_features: int, *, skew: bool, missing: float) -> list[Feature]:
     """Draw the columns of a collection. `missing` is the mean share of missing values over them."""
     clarity = generator.uniform(0.3, 0.9, n_features)
-    # About one in five says nothing of relevance; the first ten columns do, so that a small collection can be learned.
+    # About one in five does not depend on relevance; the first ten columns do, so that a small collection can be
+    # learned.
     clarity[(generator.random(n_features) < 0.2) & (np.arange(n_features) >= 2 * N_STREAMS)] = 0.0
     shares = missing * generator.uniform(0.0, 2.0, n_features)
     places = generator.random((n_features, 2))
@@ -143,7 +144,7 @@ def fill_features(
         The block's own.
     plan : list of Feature
     strengths, query_strengths : float32 arrays (N_STREAMS, n_docs)
-        Of each document in its query, and of the query it belongs to; both with variance 1.
+        The strengths of each document in its query, and of the query it belongs to; both with variance 1.
     out : float32 array (n_docs, n_features)
     """
     columns = generator.standard_normal((len(plan), len(out)), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""What a user passes, as the arrays a dataset keeps; or an error that names the first thing that cannot be one."""
+"""A user's data as the arrays of a dataset, or an error that names the first invalid value."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scipy import sparse
 from rankwell.data.comments import RowComments
 from rankwell.errors import DataError
 
-_VALUES_CHECKED = 2**20  # features looked at together
+_VALUES_CHECKED = 2**20  # values checked at a time
 
 
 def as_features(X: Any) -> Any:
-    """X as float32: dense in C order (the same array where it is one already), or CSR without duplicates if sparse."""
+    """X as float32: dense in C order (the same array if it is one already), or CSR without duplicates if sparse."""
     if sparse.issparse(X):
         return _as_sparse_features(X)
     try:
@@ -39,7 +39,7 @@ def as_numbers(name: str, values: Any, length: int) -> np.ndarray:
     """One finite float64 for each of `length` rows."""
     numbers = _as_float64(name, values)
     if numbers.shape != (length,):
-        raise DataError(f"{name} must have one number a row: {length} rows, got shape {numbers.shape}.")
+        raise DataError(f"{name} must have one number per row: {length} rows, got shape {numbers.shape}.")
     if not np.isfinite(numbers).all():
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])
         raise DataError(f"{name} must be finite: row {row} is {numbers[row]}. Leave out rows without a judgment.")
@@ -58,10 +58,10 @@ def as_weights(name: str, values: Any, length: int) -> np.ndarray:
 
 
 def as_comments(comments: Iterable[str], n_docs: int) -> RowComments:
-    """One text a row."""
+    """One text per row."""
     texts = comments if isinstance(comments, RowComments) else list(comments)
     if len(texts) != n_docs:
-        raise DataError(f"comments must have one text a row: {n_docs} rows, {len(texts)} comments.")
+        raise DataError(f"comments must have one text per row: {n_docs} rows, {len(texts)} comments.")
     if isinstance(texts, RowComments):
         return texts
     for row, text in enumerate(texts):
@@ -71,15 +71,15 @@ def as_comments(comments: Iterable[str], n_docs: int) -> RowComments:
 
 
 def as_feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
-    """One name a feature, all different, or None."""
+    """One name per feature, all different, or None."""
     if names is None:
         return None
     checked = tuple(str(name) for name in names)
     if len(checked) != n_features:
-        raise DataError(f"feature_names must have one name a feature: {n_features} features, {len(checked)} names.")
+        raise DataError(f"feature_names must have one name per feature: {n_features} features, {len(checked)} names.")
     if len(set(checked)) != len(checked):
         twice = next(name for name in checked if checked.count(name) > 1)
-        raise DataError(f"feature_names must differ: {twice!r} stands there more than once.")
+        raise DataError(f"feature_names must differ: {twice!r} appears more than once.")
     return checked
 
 
@@ -93,7 +93,7 @@ def as_query_numbers(queries: Any, n_queries: int) -> np.ndarray:
     if chosen.dtype == bool:
         if len(chosen) != n_queries:
             raise DataError(
-                f"a mask of queries must have one value a query: {n_queries} queries, {len(chosen)} values."
+                f"a mask of queries must have one value per query: {n_queries} queries, {len(chosen)} values."
             )
         return np.flatnonzero(chosen)
     outside = (chosen < -n_queries) | (chosen >= n_queries)
@@ -108,7 +108,7 @@ def _as_sparse_features(X: Any) -> Any:
     with np.errstate(over="ignore"):
         features = given.astype(np.float32, copy=False)
     if not features.has_canonical_format:
-        # SciPy adds up entries that stand twice; kernels read each entry once. On a copy: X is the user's.
+        # SciPy adds up duplicate entries; kernels read each entry once. Done on a copy: X is the user's.
         features = features.copy()
         with np.errstate(over="ignore"):
             features.sum_duplicates()
@@ -152,13 +152,13 @@ def _as_float64(name: str, values: Any) -> np.ndarray:
 
 
 def _without_mask(values: Any) -> np.ndarray:
-    """An array; what a masked array hides is missing, not the number behind the mask."""
+    """An array; masked values are missing: the numbers under the mask are not used."""
     if isinstance(values, np.ma.MaskedArray):
         return np.ma.filled(values.astype(np.float64), np.nan)
     return np.asarray(values)
 
 
 def _refuse_other_kinds(name: str, dtype: np.dtype) -> None:
-    """NumPy would turn dates and complex numbers into floats without a word."""
+    """Refuse dates and complex numbers, which NumPy would silently convert to floats."""
     if dtype.kind in "cmM":
         raise DataError(f"{name} must hold numbers, it holds {dtype}. Turn them into real numbers first.")

@@ -1,4 +1,4 @@
-"""Byte streams: a file or standard input, decompressed on the way if its first bytes say that it is compressed."""
+"""Byte streams: a file or standard input, decompressed if its first bytes say that it is compressed."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ LONGEST_SIGNATURE = 4
 
 
 class ByteStream(io.RawIOBase):
-    """The bytes of a file, or of standard input for ``-``, to be read once from the first to the last.
+    """The bytes of a file, or of standard input for ``-``, to be read once from start to end.
 
     Attributes
     ----------
     name : str
-        What messages call it.
+        Its name in messages.
     size : int or None
-        The bytes it takes on disk; None where that is not known.
+        Its size on disk in bytes; None if that is not known.
     is_plain_file : bool
-        Whether it is a file that holds these very bytes, so that it can be read a second time.
+        Whether it is a file with exactly these bytes, so that it can be read a second time.
     """
 
     def __init__(self, path: str) -> None:
@@ -37,7 +37,7 @@ class ByteStream(io.RawIOBase):
         self.name = "standard input" if path == STANDARD_STREAM else path
         self._opened: Any = None
         if path == STANDARD_STREAM and sys.stdin is None:
-            raise DataError("standard input is closed. Give the path of a file, or send something to standard input.")
+            raise DataError("standard input is closed. Give the path of a file, or provide standard input.")
         with named_errors(self.name):
             self._opened = sys.stdin.buffer if path == STANDARD_STREAM else open(path, "rb")  # noqa: SIM115
             self.size = os.path.getsize(path) if os.path.isfile(path) else None
@@ -59,7 +59,7 @@ class ByteStream(io.RawIOBase):
         super().close()
 
     def peek(self, n_bytes: int) -> bytes:
-        """The next `n_bytes` (fewer at the end), which stay to be read."""
+        """The next `n_bytes` (fewer at the end), which are not consumed."""
         with named_errors(self.name):
             self._ahead += _read_fully(self._source, n_bytes - len(self._ahead))
         return self._ahead[:n_bytes]
@@ -89,7 +89,7 @@ class ByteStream(io.RawIOBase):
         for suffix, (codec, signature) in CODECS.items():
             if self.path.endswith(suffix):
                 raise DataError(
-                    f"{self.name} is named {suffix} but starts with {head!r}, where {codec} files start with "
+                    f"{self.name} is named {suffix} but starts with {head!r}, while {codec} files start with "
                     f"{signature!r}: it is damaged or has the wrong name."
                 )
         return None
@@ -104,7 +104,7 @@ class ByteStream(io.RawIOBase):
 
 @contextmanager
 def named_errors(name: str) -> Iterator[None]:
-    """Turn what can go wrong in reading a file (absent, truncated, damaged) into a DataError that names it."""
+    """Convert errors in reading a file (absent, truncated, damaged) to a DataError that names it."""
     try:
         yield
     except Exception as cause:
@@ -112,12 +112,12 @@ def named_errors(name: str) -> Iterator[None]:
             raise
         reason = getattr(cause, "strerror", None) or str(cause).strip().partition("\n")[0]
         if "runcated" in reason:
-            reason += ": it ends too early, so fetch or make it again"
+            reason += ": it ends too early, so download or create it again"
         raise DataError(f"cannot read {name}: {reason.rstrip('.')}.") from cause
 
 
 class _Rewound(io.RawIOBase):
-    """A stream that cannot seek, put back to its start by the bytes already read from it."""
+    """A stream that cannot seek, with the bytes already read from it put back at its start."""
 
     def __init__(self, head: bytes, file: Any) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ class _Rewound(io.RawIOBase):
 
 
 def _read_fully(source: Any, n_bytes: int) -> bytes:
-    """`n_bytes` from a source that may give fewer at a time."""
+    """`n_bytes` from a source that may return fewer at a time."""
     data = b""
     while len(data) < n_bytes:
         piece = source.read(n_bytes - len(data))

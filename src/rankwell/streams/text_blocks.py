@@ -1,4 +1,4 @@
-"""A byte stream cut into blocks of whole lines, in a few buffers that are used again and again."""
+"""A byte stream cut into blocks of whole lines, in a few buffers that are reused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TextBlock:
     n_bytes: int
     first_line: int  # its number in the file, from 1
     n_lines: int
-    n_rows: int  # at most so many lines hold a row
+    n_rows: int  # at most this many lines contain a row
 
     @property
     def text(self) -> np.ndarray:
@@ -68,7 +68,7 @@ class TextBlocks:
 
     def release(self, block: TextBlock) -> None:
         """Give back the buffer of a block that is no longer needed."""
-        # A buffer that had to grow for one long line is not kept, here or by whoever still has the block.
+        # A buffer that had to grow for one long line is not kept for reuse.
         if len(block.buffer) == self._buffer_bytes:
             self._free.append(block.buffer)
         else:
@@ -103,7 +103,7 @@ class TextBlocks:
             buffer = _grown(buffer, min(2 * len(buffer), self._longest_line + 2))
 
     def _leave_out_line(self, buffer: bytearray) -> None:
-        """Read on behind the end of the line that is being read."""
+        """Skip to the end of the current line."""
         self._next_line += 1
         while n_read := self.stream.readinto(memoryview(buffer)[: self._buffer_bytes]):
             end = buffer.find(b"\n", 0, n_read) + 1
@@ -114,7 +114,7 @@ class TextBlocks:
 
 def _counted(buffer: bytearray, n_bytes: int, first_line: int) -> TextBlock:
     """The block with its lines counted, and those that start with neither a line feed nor `#`: other lines without a
-    row are rare enough to be given room."""
+    row are rare enough to reserve room for them."""
     text = np.frombuffer(buffer, dtype=np.uint8, count=n_bytes)
     ends = np.flatnonzero(text == LINE_FEED)
     first_bytes = text[np.append(0, ends[:-1] + 1)]

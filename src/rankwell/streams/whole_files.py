@@ -10,7 +10,7 @@ from rankwell.errors import DataError
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write `content` beside `path`, force it to disk and rename it: `path` holds the old or the new, never a mix."""
+    """Write `content` to a temporary file, force it to disk and rename it: `path` has the old or the new content."""
     if path.is_dir():
         raise DataError(f"{path} is a folder. Give the name of a file in it.")
     path.parent.mkdir(parents=True, exist_ok=True)
