@@ -1,4 +1,4 @@
-"""Storage that goes wrong: at any one operation, for want of space, or by losing what was not forced to disk."""
+"""Storage that fails: at any operation, on a full disk, or by losing what was not forced to disk."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class CrashingStorage(CountingStorage):
         self._pending: list[tuple[str, Path, int]] = []
 
     def adopt(self, folder: Path) -> None:
-        """Take what lies in `folder` as safe on disk."""
+        """Treat the content of `folder` as safe on disk."""
         for path in sorted(folder.iterdir()):
             number = len(self._content)
             self._content[number] = bytearray(path.read_bytes())

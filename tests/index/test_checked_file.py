@@ -67,7 +67,7 @@ def test_a_size_that_changed_is_found_at_opening(tmp_path: Path, change: str) ->
     content = some_bytes(PAGE_BYTES + 10)
     pages = write(path, content)
     path.write_bytes({"cut": content[:-1], "longer": content + b"\0", "empty": b""}[change])
-    with pytest.raises(FileFormatError, match=r"65,546 were written: it was cut, or replaced"):
+    with pytest.raises(FileFormatError, match=r"but 65,546 were written: it was truncated or replaced"):
         CheckedFile(path, pages)
 
 

@@ -1,4 +1,4 @@
-"""The Python that the guide to the index shows runs as it stands."""
+"""The Python code in the guide to the index runs as it is."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_another_version_says_so(tmp_path: Path, version: int) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"generation": 1}', b"not JSON", b'{"segments": 3}', b"\xff"])
-def test_content_that_is_no_manifest(tmp_path: Path, body: bytes) -> None:
+def test_content_that_is_not_a_manifest(tmp_path: Path, body: bytes) -> None:
     (tmp_path / "manifest").write_bytes(f"rankwell-index 1 {digest_of(body)}\n".encode() + body)
     with pytest.raises(FileFormatError, match="manifest is unreadable"):
         read_manifest(tmp_path)

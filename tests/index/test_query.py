@@ -31,7 +31,7 @@ def test_operators_and_phrases() -> None:
     ("text", "terms", "required", "excluded"),
     [
         ("state-of-the-art", (b"state", b"of", b"the", b"art"), (), ()),  # a minus inside a word is punctuation
-        ("a - b + c", (b"a", b"b", b"c"), (), ()),  # operators that stand alone, too
+        ("a - b + c", (b"a", b"b", b"c"), (), ()),  # operators alone, too
         ("c++ -", (b"c",), (), ()),
         ("--a ++b", (b"b",), (b"b",), (b"a",)),
         ('"one"', (b"one",), (b"one",), ()),  # a phrase of one word
@@ -75,7 +75,7 @@ def test_a_query_keeps_its_first_terms() -> None:
     assert query.is_shortened
     assert clauses.is_shortened
     assert not parse_query(" ".join(words[:MOST_TERMS]), PLAIN).is_shortened
-    # Repeated words are no new terms; a phrase is taken whole or not at all.
+    # Repeated words are not new terms; a phrase is used as a whole or not at all.
     assert not parse_query(" ".join(words[:5] * 2_000), PLAIN).is_shortened
     cut = parse_query(" ".join(words[: MOST_TERMS - 1]) + ' "w0 new1 new2" -w1', PLAIN)
     assert cut.is_shortened

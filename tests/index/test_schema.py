@@ -38,7 +38,7 @@ def test_a_name_twice(streams, statics):
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m", "\ud800", "a\u2028b", "x" * 257, 7, None, ("a",)])
-def test_what_is_no_name(name):
+def test_what_is_not_a_name(name):
     with pytest.raises(ParameterError, match="the name of a field must be a text of 1 to 256 characters, none of them"):
         Schema([name])
     with pytest.raises(DataError, match=r"corpus, line 3, the name of a field must be a text of 1 to 256 characters"):

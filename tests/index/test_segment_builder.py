@@ -238,7 +238,7 @@ def test_many_streams_count_in_the_memory():
 def test_an_id_twice_names_both_places():
     builder = SegmentBuilder(Schema(), Analysis())
     builder.add([document_of({"id": "a"}, Place("one.jsonl", 3))])
-    with pytest.raises(DataError, match=r"two.jsonl, line 9: id 'a' is there already, at one.jsonl, line 3"):
+    with pytest.raises(DataError, match=r"two.jsonl, line 9: id 'a' exists already, at one.jsonl, line 3"):
         builder.add([document_of({"id": "a"}, Place("two.jsonl", 9))])
 
 

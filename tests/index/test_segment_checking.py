@@ -114,7 +114,7 @@ BROKEN: dict[str, tuple[Callable[[Segment, Arrays, dict[str, Any]], None], str]]
     ),
     "document frequency": (
         lambda s, a, m: a["lists.doc_freq"].__setitem__(list_of(s, b"all", 1), 3 * 128 + 1),
-        "its number of blocks does not go with its document frequency",
+        "its number of blocks does not match its document frequency",
     ),
     "a width code": (
         lambda s, a, m: a["blocks.widths"].__setitem__(first_block(s), 3),
@@ -138,7 +138,7 @@ BROKEN: dict[str, tuple[Callable[[Segment, Arrays, dict[str, Any]], None], str]]
     ),
     "a last document": (
         lambda s, a, m: a["blocks.last_doc"].__setitem__(first_block(s) + 2, N_DOCS),
-        "last document is not the one that was noted",
+        "last document is not the recorded one",
     ),
     "a frequency": (
         lambda s, a, m: a["postings"].__setitem__(first_frequency(s), 1),
@@ -149,7 +149,7 @@ BROKEN: dict[str, tuple[Callable[[Segment, Arrays, dict[str, Any]], None], str]]
         "its occurrences are not the sum of its frequencies",
     ),
     "positions that do not ascend": (
-        # Document 1 has "all" twice, at 0 and 1, behind document 0's one position.
+        # Document 1 has "all" twice, at 0 and 1, after document 0's one position.
         lambda s, a, m: a["positions"].__setitem__(int(a["blocks.positions"][first_block(s)]) + 2, 0),
         "positions of a document do not ascend",
     ),
@@ -170,7 +170,7 @@ BROKEN: dict[str, tuple[Callable[[Segment, Arrays, dict[str, Any]], None], str]]
         lambda s, a, m: a["documents.distinct"].__setitem__(3 * 17 + 2, 9),
         "documents.distinct of document 17, column 2, is 9, the posting lists have 3",
     ),
-    "tokens": (lambda s, a, m: m.__setitem__("tokens", [1, 2, 3]), "tokens are noted as (1, 2, 3)"),
+    "tokens": (lambda s, a, m: m.__setitem__("tokens", [1, 2, 3]), "tokens are recorded as (1, 2, 3)"),
     "columns of tokens": (lambda s, a, m: m.__setitem__("tokens", [1, 2]), "tokens are counted for 2 list columns"),
     "an id": (
         lambda s, a, m: a["documents.ids.text"].__setitem__(0, ord("e")),

@@ -97,7 +97,7 @@ def test_pruning_changes_nothing_in_a_large_index(large: Index, model: BM25 | BM
 
 
 def test_a_wrong_guess_of_the_threshold_costs_nothing() -> None:
-    """All good documents lie in the windows that are sampled, so the sample promises more than there is."""
+    """All good documents are in the windows that are sampled, so the sample's estimate is too high."""
     documents = [{"body": "x"}] * 200_000
     for group in range(3):
         start = (16 * group + DRIFT * group % 16) * WINDOW
@@ -154,7 +154,7 @@ def test_phrases_respect_the_gaps_of_stop_words() -> None:
     assert sorted(index.search("bank england").ids) == ["d0", "d1", "d2"]
 
 
-def test_a_phrase_stands_in_one_text_of_a_list(tmp_path: Path) -> None:
+def test_a_phrase_is_in_one_text_of_a_list(tmp_path: Path) -> None:
     with IndexWriter(tmp_path / "idx") as writer:
         writer.add([{"id": "apart", "tags": ["crude", "oil prices"]}, {"id": "together", "tags": ["x", "crude oil"]}])
         writer.commit()
@@ -164,7 +164,7 @@ def test_a_phrase_stands_in_one_text_of_a_list(tmp_path: Path) -> None:
     assert sorted(index.search("crude oil").ids) == ["apart", "together"]
 
 
-def test_a_phrase_stands_in_one_stream() -> None:
+def test_a_phrase_is_in_one_stream() -> None:
     index = make_index([{"title": "a", "body": "b"}, {"title": "c", "body": "a b"}, {"title": "a b"}])
     assert sorted(index.search('"a b"').ids) == ["d1", "d2"]
     assert index.search('"a b"', model=BM25(stream="title")).ids == ["d2"]
@@ -225,7 +225,7 @@ def test_wrong_arguments(arguments: dict, message: str) -> None:
         (lambda: BM25(k1="x"), "k1 must be between 0 and 1e6, got 'x'"),
         (lambda: BM25(b=None), "b must be between 0 and 1, got None"),
         (lambda: BM25F(["body"]), r"weights must be a mapping of streams to numbers, got \['body'\]"),
-        (lambda: BM25F({}), "weights must name a stream or more"),
+        (lambda: BM25F({}), "weights must name at least one stream"),
         (lambda: BM25F(b={"body": 2}), "b of stream 'body' must be between 0 and 1, got 2"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Anything a user can do with an index, in any order, with crashes between, against a dictionary."""
+"""All operations on an index, in any order, with crashes in between, compared with a dictionary."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class IndexMachine(RuleBasedStateMachine):
     def add(self, documents: list[dict[str, Any]]) -> None:
         twice = [one["id"] for one in documents if one["id"] in self.added]
         if twice:
-            with pytest.raises(DataError, match=f"id '({'|'.join(twice)})' is there already"):  # noqa: PT012
+            with pytest.raises(DataError, match=f"id '({'|'.join(twice)})' exists already"):  # noqa: PT012
                 self.writer.add(documents)
                 self.writer.commit()
             self.rollback()

@@ -64,7 +64,7 @@ def test_nothing_is_visible_before_a_commit_and_nothing_stays_without_one(path: 
     assert check_index(path).remains == []
 
 
-def test_a_commit_without_a_change_is_no_generation(path: Path) -> None:
+def test_a_commit_without_a_change_is_not_a_generation(path: Path) -> None:
     with IndexWriter(path) as writer:
         assert writer.commit() == 1
         assert writer.commit() == 1
@@ -118,7 +118,7 @@ BAD = [
 ]
 REASONS = [
     "document 1 of those added: the field 'id' is missing",
-    "document 2 of those added: id 'cat' is there already, at document 1 of those added",
+    "document 2 of those added: id 'cat' exists already, at document 1 of those added",
     "document 3 of those added, field 'year' holds a text, but other documents have numbers",
     "document 4 of those added, field 'body' holds a number, but other documents have texts",
     "document 5 of those added, the name of a field must be a text",
@@ -215,7 +215,7 @@ def test_one_writer_at_a_time_and_readers_do_not_wait(path: Path) -> None:
         with pytest.raises(IndexLockedError, match=r"this process has another writer open .*close that one first"):
             IndexWriter(path)
         (path / LOCK_NAME).write_text("1\n")
-        with pytest.raises(IndexLockedError, match=r"another writer \(process 1\) is at work"):
+        with pytest.raises(IndexLockedError, match=r"another writer \(process 1\) is working"):
             IndexWriter(path)
         assert Index.open(path).n_docs == 1
     with IndexWriter(path) as writer:
@@ -230,7 +230,7 @@ def test_a_lock_needs_no_room_on_the_disk(path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(os, "pwrite", no_room)
     with IndexWriter(path) as writer:
-        with pytest.raises(IndexLockedError, match="another writer is at work"):
+        with pytest.raises(IndexLockedError, match="another writer is working"):
             IndexWriter(path)
         writer.add([CAT])
         writer.commit()
@@ -323,7 +323,7 @@ def test_a_damaged_index_can_be_overwritten_but_not_added_to(path: Path) -> None
         writer.add([CAT])
         writer.commit()
     (path / "manifest").write_bytes(b"rankwell-index 1 nonsense")
-    with pytest.raises(FileFormatError, match="not the manifest"):
+    with pytest.raises(FileFormatError, match="not an index manifest"):
         IndexWriter(path)
     with IndexWriter(path, overwrite=True) as writer:
         assert (path / "segment-00000001.table").exists()
@@ -350,7 +350,7 @@ def test_the_analysis_of_an_index_stays(path: Path) -> None:
 def test_folders_that_are_not_an_index_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "diary.txt").write_text("mine")
-    with pytest.raises(DataError, match=r"not an index and not empty: it has 'diary.txt'"):
+    with pytest.raises(DataError, match=r"not an index and not empty: it contains 'diary.txt'"):
         IndexWriter(tmp_path / "notes", overwrite=True)
     assert [file.name for file in (tmp_path / "notes").iterdir()] == ["diary.txt"]
     with pytest.raises(DataError, match="is a file; an index is a folder"):
@@ -426,7 +426,7 @@ def test_ids_are_asked_for_as_texts_or_integers(path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [["cat"], ("cat", "cat"), [7], [[CAT]], [None]])
-def test_what_is_no_document(path: Path, wrong: list[object]) -> None:
+def test_what_is_not_a_document(path: Path, wrong: list[object]) -> None:
     with IndexWriter(path) as writer, pytest.raises(DataError, match="document 1 of those added: a document is a"):
         writer.add(wrong)
 
@@ -439,7 +439,7 @@ def test_places_with_odd_names_are_remembered(path: Path, name: str) -> None:
             writer.add([document])
         with pytest.raises(DataError) as raised:
             writer.add(documents[-1:])
-    assert str(raised.value).startswith(f"{name}, line 4: id 'd1' is there already, at {name}, line 1.")
+    assert str(raised.value).startswith(f"{name}, line 4: id 'd1' exists already, at {name}, line 1.")
 
 
 def test_a_full_builder_is_written_out_before_the_commit(path: Path) -> None:

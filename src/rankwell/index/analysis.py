@@ -12,7 +12,7 @@ from rankwell.errors import FileFormatError, Parameter, ParameterError
 from rankwell.index.stop_words import STOP_WORDS
 from rankwell.kernels.words.character_kinds import JOINERS, kind_table
 
-# The rule of `kernels.words.character_kinds` and of `fold`. An index made by another rule would be searched wrongly.
+# The rule of `kernels.words.character_kinds` and of `fold`. An index built with another rule would give wrong results.
 WORD_RULE = "unicode-1"
 
 _WITHOUT_JOINERS = dict.fromkeys(map(ord, JOINERS))
@@ -24,7 +24,7 @@ class Analysis:
     Parameters
     ----------
     stemmer : str or None
-        The name of a Snowball algorithm of PyStemmer ("english", "german", ...); None leaves words as they are.
+        The name of a Snowball algorithm of PyStemmer ("english", "german", ...); None keeps words as they are.
     stop_words : str, iterable of str or None
         Words that are not indexed: a list by its name ("english"), or the words. They still count in positions.
     """
@@ -36,7 +36,7 @@ class Analysis:
         self._stemmer = None if stemmer is None else _load_stemmer(stemmer)
 
     def term_of(self, word: bytes) -> bytes | None:
-        """The term of a word as it stands in a text (UTF-8), or None for a stop word."""
+        """The term of a word as it is written in a text (UTF-8), or None for a stop word."""
         folded = fold(word.decode("utf-8"))
         if folded in self._stop:
             return None
@@ -74,7 +74,7 @@ class Analysis:
         rule = recorded.get("words")
         if rule != WORD_RULE:
             raise FileFormatError(
-                f"the index cuts words by the rule {rule!r}, and this release knows {WORD_RULE!r} only. Open it with "
+                f"the index uses the word rule {rule!r}, but this release knows only {WORD_RULE!r}. Open it with "
                 f"the release that built it, or build it again."
             )
         return cls(stemmer=recorded.get("stemmer"), stop_words=tuple(recorded.get("stop_words") or ()))
@@ -92,7 +92,7 @@ class Analysis:
 
 
 def fold(word: str) -> str:
-    """A word without what does not matter: case, width, ligatures, how accents are composed, and joiners.
+    """A word without differences that do not matter: case, width, ligatures, composition of accents, joiners.
 
     ``NFKC(casefold(NFKC(word)))``, as Unicode's caseless matching, with the joiners left out.
     """
@@ -129,5 +129,5 @@ def _load_stemmer(name: str) -> Any:
         ) from cause
     if name not in Stemmer.algorithms():
         raise ParameterError(f"must be one of {', '.join(Stemmer.algorithms())}, got {name!r}.", parameter="stemmer")
-    # Each word is stemmed once: a cache would only take memory.
+    # Each word is stemmed once, so a cache would be useless.
     return Stemmer.Stemmer(name, 0)

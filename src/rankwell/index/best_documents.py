@@ -10,7 +10,7 @@ _LEAST_ROOM = 64
 
 
 class BestDocuments:
-    """The best k documents so far: the kernels' BestArrays, how many documents they hold, and what others must beat."""
+    """The best k documents so far: the kernels' BestArrays, how many they hold, and the score to beat."""
 
     def __init__(self, k: int, threshold: float = 0.0) -> None:
         from rankwell.kernels.selection.best import BestArrays
@@ -20,7 +20,7 @@ class BestDocuments:
         self.arrays = BestArrays(np.empty(room), np.empty(room, np.int64), np.empty(room), k)
 
     def search(self, start: tuple[Any, ...], step: int, prune: bool, base: int) -> None:
-        """Take in what beats the threshold in one of each `step` windows of a segment."""
+        """Add the documents that beat the threshold in one of each `step` windows of a segment."""
         from rankwell.kernels.selection.windows import search_windows
 
         self.size, self.threshold = search_windows(*start, step, prune, self.arrays, self.size, self.threshold, base)
@@ -30,7 +30,7 @@ class BestDocuments:
         return float(np.partition(self.arrays.scores[: self.size], self.size - self.k)[self.size - self.k])
 
     def join(self, later: BestDocuments) -> None:
-        """Take in another one's k documents or more, all later than ours, and all that beat its first threshold."""
+        """Add another object's k documents or more: all later than ours, and all that beat its first threshold."""
         if self.size:
             scores = np.concatenate((self.arrays.scores[: self.size], later.arrays.scores[: later.size]))
             docs = np.concatenate((self.arrays.docs[: self.size], later.arrays.docs[: later.size]))

@@ -52,7 +52,7 @@ class BM25:
     k1 : float, 0 or more
         How slowly occurrences saturate; 0 counts them as present or absent.
     b : float, 0 to 1
-        How much long documents are held against them.
+        How much long documents are penalised.
     stream : str or None
         None is the whole document: all streams as one text.
     """
@@ -80,7 +80,7 @@ class BM25F:
         Streams that are not named are not read. None: every stream, with weight 1.
     k1 : float, 0 or more
     b : float, or mapping of stream to float, 0 to 1
-        For streams that a mapping does not name it is 0.75.
+        Streams that a mapping does not name have 0.75.
     """
 
     weights: Mapping[str, float] | None = None
@@ -95,7 +95,7 @@ class BM25F:
             _check_between(f"the weight of stream {stream!r}", weight, "1e-9", "1e9")
         if self.weights is not None and not self.weights:
             raise ParameterError(
-                "must name a stream or more, got none. Leave it out to read every stream.", parameter="weights"
+                "must name at least one stream, got none. Leave it out to read every stream.", parameter="weights"
             )
         if isinstance(self.b, Mapping):
             for stream, b in self.b.items():
@@ -108,7 +108,7 @@ class BM25F:
         by_stream = self.b if isinstance(self.b, Mapping) else dict.fromkeys(weights, self.b)
         for stream in by_stream:
             _stream_number(stream, schema)
-        # In the order of the schema, so that the same model sums in the same order however it was written.
+        # In the order of the schema, so that equal models sum in the same order.
         streams = sorted(weights, key=lambda stream: _stream_number(stream, schema))
         return ModelColumns(
             float(self.k1),
@@ -132,7 +132,7 @@ def _check_b(b: float, name: str) -> None:
 
 
 def _check_between(name: str, value: float, least: str, most: str) -> None:
-    """Limits are texts, so that the message has them as they are written here."""
+    """Refuse a value outside the limits, which are texts so that the message shows them as written here."""
     if not is_number(value) or not float(least) <= value <= float(most):
         raise ParameterError(f"{name} must be between {least} and {most}, got {value!r}.")
 

@@ -19,7 +19,7 @@ def make_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *,
     """At most `length` characters of the text that holds most of the query's different terms, as it is written.
 
     Of equally good pieces the first one of the first field; without any hit the beginning of the first text. White
-    space and control characters become single blanks, so that a caption is one line and harmless to a terminal.
+    space and control characters become single blanks, so that a caption is one line and safe to print to a terminal.
     """
     texts = [_one_line(text) for name, value in fields.items() if name != "id" for text in _texts(value)]
     terms = set(query.terms)

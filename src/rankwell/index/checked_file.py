@@ -1,8 +1,8 @@
 """Files that are written once and checked page by page when they are first read.
 
-A page is 64 KiB and has a CRC-32. The checksums of a file live elsewhere (in the segment's table, which a digest in the
-manifest covers), so a page that was altered, moved or taken from another file does not match. Reading one posting list
-of a large index checks its few pages and no more; a page is checked once for each opening.
+A page is 64 KiB and has a CRC-32. The checksums of a file are stored elsewhere (in the segment's table, which a digest
+in the manifest covers), so a page that was altered, moved or taken from another file does not match. Reading one
+posting list of a large index checks only its few pages; a page is checked once each time the file is opened.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def n_pages(n_bytes: int) -> int:
 
 
 class CheckedFileWriter:
-    """Writes one new file and sums its pages on the way."""
+    """Writes one new file and computes the checksums of its pages."""
 
     def __init__(self, storage: Storage, path: Path) -> None:
         self._storage = storage
@@ -66,11 +66,11 @@ class CheckedFileWriter:
         return PageChecksums(self.n_bytes, np.array(self._checksums, dtype="<u4"))
 
     def abandon(self) -> None:
-        """Close without caring for the content."""
+        """Close, whatever has been written."""
         self._storage.close(self._file)
 
     def _write_buffer(self) -> None:
-        """Every write but the last is of whole pages, so that pages need no checksum that continues."""
+        """Every write except the last is of whole pages, so that no checksum spans two writes."""
         with memoryview(self._buffer) as content:
             for start in range(0, len(content), PAGE_BYTES):
                 self._checksums.append(zlib.crc32(content[start : start + PAGE_BYTES]))
@@ -82,7 +82,7 @@ class CheckedFileWriter:
 class CheckedFile:
     """A file mapped into memory, with the checksums its pages must have.
 
-    Raises FileNotFoundError where the file is gone, FileFormatError where its size is not what was written.
+    Raises FileNotFoundError if the file is missing, FileFormatError if its size is not what was written.
     """
 
     def __init__(self, path: Path, pages: PageChecksums) -> None:
@@ -112,7 +112,7 @@ class CheckedFile:
         return len(self._checked)
 
     def damaged_pages(self) -> list[int]:
-        """Check every page again; the numbers of those that are not what was written."""
+        """Check every page again; returns the numbers of those that do not match their checksums."""
         return [page for page in range(len(self._checked)) if not self._matches(page)]
 
     def release(self) -> None:
@@ -141,7 +141,7 @@ def _map(path: Path, n_bytes: int) -> mmap.mmap | None:
         found = os.fstat(stream.fileno()).st_size
         if found != n_bytes:
             raise FileFormatError(
-                f"{path} has {found:,} bytes, {n_bytes:,} were written: it was cut, or replaced. "
+                f"{path} has {found:,} bytes, but {n_bytes:,} were written: it was truncated or replaced. "
                 f"Restore the file from a copy, or build the index again."
             )
         if n_bytes == 0:

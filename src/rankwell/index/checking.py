@@ -1,4 +1,4 @@
-"""`check`: every byte of an index against its checksum, then everything that its arrays promise each other."""
+"""`check`: every byte of an index against its checksum, then whether its arrays are consistent."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from rankwell.index.working_segment import common_documents
 class CheckReport:
     """What a check has found.
 
-    problems : a line for each fault; none where the index is sound
-    remains : files that belong to no generation (a writer is at work, or was stopped); they do no harm
+    problems : a line for each fault; empty if the index is sound
+    remains : files that do not belong to any generation (a writer is working, or was stopped); they are harmless
     generation : of the index, 0 where its manifest is unreadable
-    n_segments, n_bytes : how much was looked at
+    n_segments, n_bytes : how much was checked
     """
 
     problems: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class CheckReport:
 def check_index(path: str | os.PathLike[str]) -> CheckReport:
     """Verify everything: every page of every file, every order, count and hash, ids unique among live documents.
 
-    Where a writer commits meanwhile and removes files, the newer generation is checked instead.
+    If a writer commits meanwhile and removes files, the newer generation is checked instead.
     """
     folder = index_folder(path)
     while True:
@@ -73,7 +73,7 @@ def _check_generation(folder: Path, manifest: Manifest) -> CheckReport:
             files = SegmentFiles(folder, entry.name, entry.digest)
             live = None if entry.deletions is None else read_deletions(folder, entry.deletions, entry.n_docs)
         except FileNotFoundError as error:
-            report.problems.append(f"{error.filename} is missing, the manifest names it.")
+            report.problems.append(f"{error.filename} is missing, but the manifest names it.")
             continue
         except OSError as error:
             report.problems.append(f"{error.filename} cannot be read: {error.strerror}.")

@@ -16,7 +16,7 @@ from rankwell.index.storage import Storage, digest_of, read_digested, write_file
 
 @dataclass(frozen=True)
 class Deletions:
-    """What the manifest knows of a file of deletions: its name, its digest and how many documents are deleted."""
+    """What the manifest records about a file of deletions: its name, its digest and how many documents are deleted."""
 
     file: str
     digest: str
@@ -35,8 +35,8 @@ def read_deletions(folder: Path, deletions: Deletions, n_docs: int) -> np.ndarra
     path = folder / deletions.file
     content = np.frombuffer(read_digested(path, deletions.digest), dtype=np.uint8)
     if len(content) != -(-n_docs // 8):
-        raise FileFormatError(f"{path} is of a segment of another size. Build the index again.")
+        raise FileFormatError(f"{path} belongs to a segment of another size. Build the index again.")
     live = np.unpackbits(content, count=n_docs, bitorder="little")
     if n_docs - int(np.count_nonzero(live)) != deletions.n_deleted:
-        raise FileFormatError(f"{path} deletes another number of documents than the manifest says. Build it again.")
+        raise FileFormatError(f"{path} does not delete as many documents as the manifest says. Build it again.")
     return live

@@ -15,7 +15,7 @@ def allowed_documents(
 ) -> np.ndarray | None:
     """uint8 (n_docs,), read-only: 1 where a document may be found; None where all may be.
 
-    Words and phrases are looked for in the streams that the model reads; a phrase must stand in one of them.
+    Words and phrases are looked for in the streams that the model reads; a phrase must occur in one of them.
     """
     if not (query.phrases or query.excluded or query.excluded_phrases):
         return live

@@ -9,7 +9,7 @@ from rankwell.kernels.words.term_table import hash_strings
 
 
 def wanted_id(document_id: str | int | np.integer) -> bytes:
-    """An id that somebody asks for, as an index holds it: integers are their digits, as in documents."""
+    """A requested id as an index stores it: an integer becomes its digits, as in documents."""
     if isinstance(document_id, np.integer) or type(document_id) is int:
         document_id = str(document_id)
     if not isinstance(document_id, str):
@@ -17,7 +17,7 @@ def wanted_id(document_id: str | int | np.integer) -> bytes:
             f"an id is a text or an integer, got {document_id!r} of type {type(document_id).__name__}. Pass it as the "
             f"documents have it."
         )
-    # Half of a surrogate pair is in no id; it must only not be an error here.
+    # No id contains half of a surrogate pair; it must not be an error here.
     return document_id.encode("utf-8", "surrogatepass")
 
 
@@ -30,13 +30,13 @@ def hash_id(document_id: bytes) -> int:
 def hash_ids(text: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """The hashes of the ids text[offsets[i] : offsets[i + 1]], uint64."""
     hashes = np.empty(len(offsets) - 1, dtype=np.uint64)
-    # Kernels are compiled for arrays that may be written to and for those that may not: one is enough.
+    # Kernels are compiled separately for writable and read-only arrays: one of them is enough.
     hash_strings(text.copy(), offsets.astype(np.int64), hashes)
     return hashes
 
 
 def encode_ids(ids: list[bytes]) -> dict[str, np.ndarray]:
-    """The arrays of the documents' ids; documents of equal hash come in their order."""
+    """The arrays of the documents' ids; documents of equal hash are in their order."""
     text = np.frombuffer(b"".join(ids), dtype=np.uint8)
     offsets = np.concatenate(([0], np.cumsum([len(one) for one in ids], dtype=np.int64))).astype(np.int64)
     hashes = hash_ids(text, offsets)

@@ -1,4 +1,4 @@
-"""What several segments know of each document, joined: ids, lengths, statics, stored fields."""
+"""The per-document data of several segments, joined: ids, lengths, statics, stored fields."""
 
 from __future__ import annotations
 
@@ -66,20 +66,20 @@ class DocumentMerge:
             segment.release()
 
     def _parts(self) -> Iterator[tuple[int, int, int]]:
-        """Runs of documents: the segment's number, the first one, and the one behind the last."""
+        """Runs of documents: the segment's number, the first document, and one past the last."""
         for number, segment in enumerate(self.segments):
             for start in range(0, segment.n_docs, DOCUMENTS_AT_A_TIME):
                 yield number, start, min(start + DOCUMENTS_AT_A_TIME, segment.n_docs)
 
     def _alive(self, number: int, start: int, stop: int) -> np.ndarray | slice:
-        """What to index rows [start, stop) of a segment's documents with, to leave the live ones."""
+        """An index into rows [start, stop) of a segment's documents that selects the live ones."""
         alive = self.live[number]
         return slice(None) if alive is None else alive[start:stop]
 
     def _by_column(self, name: str) -> np.ndarray:
         """An array that has a number for each list column of a document, int32 (n_docs * n_columns,).
 
-        Streams that a segment does not know are empty there; the whole document stays the last column.
+        Streams that a segment does not have are empty there; the whole document is always the last column.
         """
         merged = page_array(self.n_docs * self.n_columns, np.int32).reshape(self.n_docs, self.n_columns)
         row = 0

@@ -30,19 +30,19 @@ from rankwell.kernels.postings.merging import (
 from rankwell.kernels.postings.rules import BLOCK, lists_per_term
 
 TERMS_AT_A_TIME = 4096
-# Fewer terms where there are many streams, with a list for each.
+# Fewer terms if there are many streams, with a list for each.
 LISTS_AT_A_TIME = 2**17
 WINDOW_BLOCKS = 512
 WINDOW_BYTES = WINDOW_BLOCKS * BLOCK * 8  # of postings: 4 bytes for a document, 4 for a frequency at most
 OUTPUT_POSTINGS = 2**18
-# Mapped files count as memory of this process once they are read: given back after so many windows.
+# Mapped files count as memory of this process once they are read: it is released after this many windows.
 WINDOWS_BEFORE_RELEASE = 32
 
 
 class MergedTerms(NamedTuple):
     """A group of terms of the output."""
 
-    text: np.ndarray  # uint8, one term behind another
+    text: np.ndarray  # uint8, one term after another
     sizes: np.ndarray  # int64
     lists: Lists
 
@@ -90,11 +90,11 @@ class ListMerge:
         return n_terms
 
     def _pieces(self) -> Iterator[Blocks | MergedTerms]:
-        """Blocks as they become full, and groups of terms as they are done."""
+        """Yield blocks as they become full, and groups of terms as they are done."""
         for text, offsets, sources in self._term_groups():
             lists = new_lists(len(sources.term) * self.n_columns)
             yield from self._merge(sources, lists)
-            # A term whose documents are all deleted is gone: its lists are empty and have no block.
+            # A term whose documents are all deleted is dropped: its lists are empty and have no block.
             kept = lists.doc_freq.reshape(-1, self.n_columns).any(axis=1)
             sizes = np.diff(offsets)
             kept_lists = Lists(*(column.reshape(-1, self.n_columns)[kept].ravel() for column in lists))
@@ -118,7 +118,7 @@ class ListMerge:
                 self._pending = _more_gaps(self._pending)
             else:
                 yield self._blocks
-                # Nothing was encoded yet where one block needs more room for its positions than there is.
+                # Nothing has been encoded if one block needs more room for its positions than there is.
                 is_empty = self._blocks.counts[N_BLOCKS] == 0
                 n_positions = len(self._blocks.positions) // 4
                 self._blocks = new_blocks(OUTPUT_POSTINGS, 2 * n_positions if is_empty else n_positions, 0)
@@ -136,7 +136,7 @@ class ListMerge:
             yield text, offsets, sources
 
     def _align(self, starts: list[int], stops: list[int]) -> tuple[np.ndarray, np.ndarray, SourceLists]:
-        """Merge the terms [start, stop) of each segment as far as that is possible without those behind."""
+        """Merge the terms [start, stop) of each segment as far as that is possible without the following ones."""
         texts, offsets, window_ptr, n_bytes = [], [], [0], 0
         for segment, start, stop in zip(self.segments, starts, stops, strict=True):
             of_segment = rows(segment, "terms.offsets", start, stop + 1)
@@ -174,7 +174,7 @@ class ListMerge:
         )
 
     def _columns_of(self, segment: Segment) -> list[int]:
-        """The segment's list for each list of the output, -1 for streams it does not know."""
+        """The segment's list for each list of the output, -1 for streams it does not have."""
         columns = [stream if stream < segment.n_streams else -1 for stream in range(self.n_columns)]
         columns[-1] = segment.lists_per_term - 1
         return columns
@@ -189,7 +189,7 @@ class BlockWindows:
         self._allocate(WINDOW_BYTES)
 
     def load(self, number: int, block: int) -> None:
-        """Make the window of segment `number` hold `block`, the one before it, and some behind."""
+        """Make the window of segment `number` hold `block`, the one before it, and some after it."""
         segment = self.segments[number]
         n_blocks = len(segment.unverified("blocks.last_doc"))
         first = max(block - 1, 0)
@@ -218,7 +218,7 @@ class BlockWindows:
                 one.release()
 
     def _allocate(self, position_room: int) -> None:
-        """Empty windows, with so many bytes for the positions of each segment."""
+        """Empty windows, with this many bytes for the positions of each segment."""
         self._position_room = position_room
         n_segments = len(self.segments)
         n_blocks = n_segments * WINDOW_BLOCKS
@@ -276,7 +276,7 @@ def _copy(segment: Segment, name: str, start: int, stop: int, target: np.ndarray
 
 
 def _gather(text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The strings text[starts[i] : stops[i]] one behind another, and their offsets."""
+    """The strings text[starts[i] : stops[i]] one after another, and their offsets."""
     sizes = stops - starts
     offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])

@@ -1,4 +1,4 @@
-"""One writer at a time: a lock that the operating system drops when its process ends, however it ends."""
+"""One writer at a time: a lock that the operating system releases when its process ends, however it ends."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class WriterLock:
                 ) from cause
             by = f" (process {holder})" if holder.isdigit() else ""
             raise IndexLockedError(
-                f"another writer{by} is at work on {folder}. An index takes one writer at a time: wait until it has "
+                f"another writer{by} is working on {folder}. An index takes one writer at a time: wait until it has "
                 f"finished, or stop it; readers need not wait."
             ) from cause
-        # Only for the message above; the lock itself is the operating system's, also on a disk that is full.
+        # Only for the message above; the lock itself is the operating system's and works on a full disk, too.
         with contextlib.suppress(OSError):
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let the next writer in. The file stays: removing it would let two writers lock two files of one name."""
+        """Release the lock. The file stays: removing it would let two writers lock two files of one name."""
         os.close(self._descriptor)

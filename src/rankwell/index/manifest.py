@@ -1,7 +1,7 @@
-"""The manifest: which files are the index. To replace it is to commit.
+"""The manifest: which files make up the index. Replacing it is a commit.
 
-One line (format, version, digest of the rest), then JSON. It is written beside its place, forced to disk and renamed,
-so that a reader finds the old one or the new one; every file it names was forced to disk before.
+One line (format, version, digest of the rest), then JSON. It is written to a temporary file, forced to disk and
+renamed, so that a reader finds the old one or the new one; every file it names was forced to disk before.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SegmentEntry:
     name : its files are called NAME.table, NAME.arrays, ...
     n_docs : documents, deleted ones included
     digest : of its table
-    deletions : the file that says which documents are deleted, or None
+    deletions : the file of the deleted documents, or None
     """
 
     name: str
@@ -63,7 +63,7 @@ class Manifest:
 
 
 def write_manifest(storage: Storage, folder: Path, manifest: Manifest) -> None:
-    """Write the manifest of a new generation and put it in the old one's place. Not durable before `sync_folder`."""
+    """Write the manifest of a new generation and replace the old one. Not durable before `sync_folder`."""
     body = json.dumps(asdict(manifest), indent=1, allow_nan=False).encode()
     write_file(storage, folder / TEMPORARY_NAME, f"{FORMAT} {VERSION} {digest_of(body)}\n".encode() + body)
     storage.rename(folder / TEMPORARY_NAME, folder / MANIFEST_NAME)
@@ -88,7 +88,7 @@ def read_manifest(folder: Path) -> Manifest:
     header, _, body = content.partition(b"\n")
     matched = _HEADER.fullmatch(header)
     if matched is None:
-        raise FileFormatError(f"{path} is not the manifest of an index, or it was altered. {_REMEDY}")
+        raise FileFormatError(f"{path} is not an index manifest, or it was altered. {_REMEDY}")
     version = int(matched[1])
     if version != VERSION:
         raise FileFormatError(
@@ -96,7 +96,9 @@ def read_manifest(folder: Path) -> Manifest:
             f"release that wrote it, or build it again with this one."
         )
     if digest_of(body) != matched[2].decode():
-        raise FileFormatError(f"{path} was altered or cut after it was written: its digest does not match. {_REMEDY}")
+        raise FileFormatError(
+            f"{path} was altered or truncated after it was written: its digest does not match. {_REMEDY}"
+        )
     return _parse(path, body)
 
 
@@ -107,8 +109,8 @@ def _no_index(folder: Path) -> str:
     if not folder.exists():
         return f"there is no index {folder}: no such folder. Check the path, or build it with rankwell index build."
     return (
-        f"{folder} is not an index: it has no file {MANIFEST_NAME!r}. Check the path; a build that was stopped before "
-        f"it had finished leaves none: build it again."
+        f"{folder} is not an index: it has no file {MANIFEST_NAME!r}. Check the path; a build that stopped before "
+        f"it was finished does not leave one: build it again."
     )
 
 

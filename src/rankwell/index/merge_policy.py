@@ -1,9 +1,10 @@
-"""Which neighbouring segments to merge, so that their number stays bounded and each document is rewritten seldom.
+"""Which neighbouring segments to merge, so that their number stays bounded and each document is rarely rewritten.
 
 Documents keep their order, so only neighbours can be merged. Sizes are live documents; a segment of size s is of level
 floor(log_6 s). Two rules, in this order:
 
-1. Six segments of one level, with nothing but smaller ones between them, become one (smaller neighbours come along).
+1. Six segments of one level, with nothing but smaller ones between them, become one (smaller neighbours are merged with
+them).
 2. Where more than `most` remain (sizes in an order that rule 1 cannot use), the run that costs the fewest documents for
    each segment it saves becomes one.
 
@@ -20,7 +21,7 @@ MOST_SEGMENTS = 16
 
 
 def choose_merge(live: Sequence[int], sizes: Sequence[int], most: int = MOST_SEGMENTS) -> tuple[int, int] | None:
-    """The next run [start, stop) of segments to merge, None where all is well.
+    """The next run [start, stop) of segments to merge, None if there is nothing to merge.
 
     Parameters
     ----------

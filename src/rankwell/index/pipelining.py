@@ -1,4 +1,4 @@
-"""Work handed to threads, its results taken in order: what comes out does not depend on who is faster."""
+"""Work handed to threads, its results taken in order: the output does not depend on which thread is faster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class InlineExecutor(Executor):
 
 
 def in_order(function: Callable[[Item], Result], items: Iterable[Item], pool: Executor, ahead: int) -> Iterator[Result]:
-    """`function` of each item in turn, with up to `ahead` of them under way."""
+    """`function` of each item in turn, with up to `ahead` of them in progress."""
     under_way: deque[Future[Result]] = deque()
     for item in items:
         under_way.append(pool.submit(function, item))

@@ -23,14 +23,14 @@ _NAMES = (
 
 
 def posting_arrays(segment: Segment) -> PostingArrays:
-    """The arrays as they lie there: `segment.verify_list` comes before a list is read."""
+    """The arrays, not verified: call `segment.verify_list` before a list is read."""
     from rankwell.kernels.postings.blocks import PostingArrays
 
     return PostingArrays(*(segment.unverified(name) for name in _NAMES))
 
 
 def segment_column(segment: Segment, column: int) -> int | None:
-    """The list column of a stream (by number) or of the whole document (-1) in a segment; None where it has none."""
+    """The list column of a stream (by number) or of the whole document (-1) in a segment; None if it has none."""
     if column < 0:
         return segment.lists_per_term - 1
     return column if column < segment.n_streams else None

@@ -1,11 +1,12 @@
-"""What a user asks for: words, "phrases", +required and -excluded ones, cut as the documents were.
+"""Queries: words, "phrases", +required and -excluded ones, cut into terms as the documents were.
 
-The rules. Clauses are separated by white space. ``"…"`` is a phrase: its words must stand in this order and distance in
-one stream. ``+`` before a word means that a document must have it, ``-`` before a word or phrase that it must not; both
-count only at the beginning of a clause, elsewhere they separate words as other punctuation does. A phrase is required
-with and without ``+``. A clause of several words behind an operator (``-e-mail``) is a phrase. A quote that is not
-closed reaches to the end. Control characters and whatever else is not part of a word separate words. Stop words are not
-indexed, so they are ignored, but keep their place in a phrase. What is excluded wins over what is asked for.
+The rules. Clauses are separated by white space. ``"…"`` is a phrase: its words must occur in this order and at these
+distances in one stream. ``+`` before a word means that a document must have it, ``-`` before a word or phrase that it
+must not; both are operators only at the beginning of a clause; elsewhere they separate words as other punctuation does.
+A phrase is required with and without ``+``. A clause of several words after an operator (``-e-mail``) is a phrase. A
+quote that is not closed extends to the end. Control characters and all other characters that are not part of a word
+separate words. Stop words are not indexed, so they are ignored, but keep their place in a phrase. Exclusion takes
+precedence over everything else.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_TERMS = 1024
 
-# An operator, a phrase or a word with what clings to it; or a run of plain words, which is cut in one go.
+# A phrase or a word with its operator and punctuation; or a run of plain words, which is cut at once.
 _CLAUSE = re.compile(
     r"""(?:(?<!\S)(?P<operator>[+-]+))?"(?P<phrase>[^"]*)"?
       | (?<!\S)(?P<sign>[+-]+)(?P<word>[^\s"]+)
@@ -46,11 +47,11 @@ class Query:
     Attributes
     ----------
     terms : tuple of bytes
-        Different terms in the order they first stand in, excluded ones not among them.
+        Different terms in the order of their first occurrence, without excluded ones.
     frequencies : tuple of int
-        How often each of `terms` is asked for.
+        How often the query has each of `terms`.
     words, places : tuple of int
-        The words in order, as numbers of `terms`, and where each stands; stop words leave gaps.
+        The words in order, as numbers of `terms`, and the place of each; stop words leave gaps.
     phrases : tuple of Phrase
         Of two terms or more; a document must have each of them.
     required : tuple of bytes
@@ -58,7 +59,7 @@ class Query:
     excluded : tuple of bytes; excluded_phrases : tuple of Phrase
         What a document must not have.
     is_shortened : bool
-        Whether the query went on after `MOST_TERMS` different terms; what came then was ignored.
+        Whether the query has more than `MOST_TERMS` different terms; the rest was ignored.
     """
 
     terms: tuple[bytes, ...]
@@ -161,7 +162,7 @@ class _Builder:
             self.excluded_phrases.append(_phrase(words))
 
     def _too_many(self, words: list[tuple[bytes, int]]) -> bool:
-        """Whether a clause, which is taken whole or not at all, brings more terms than there may be."""
+        """Whether a clause, which is used as a whole or not at all, would exceed the limit of terms."""
         known = self.numbers.keys() | self.excluded.keys()
         new = {term for term, _ in words} - known
         self.is_full = len(known) + len(new) > MOST_TERMS

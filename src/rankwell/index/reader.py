@@ -42,7 +42,7 @@ class Index:
     ----------
     bases : int64 [n_segments + 1], the number of each segment's first document
     n_docs : live documents
-    path : the folder, None where the segments are in memory
+    path : the folder, None if the segments are in memory
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class Index:
     def open(cls, path: str | os.PathLike[str]) -> Index:
         """The newest generation of the index in the folder `path`.
 
-        Raises DataError where there is no index, FileFormatError where it was altered or is of another version.
+        Raises DataError if there is no index, FileFormatError if it was altered or is of another version.
         """
         return _open(index_folder(path), {})
 
     def reopen(self) -> Index:
-        """The newest generation; this one where nothing was committed since. Segments in both are shared."""
+        """The newest generation; this one if nothing was committed since. Segments in both are shared."""
         if self.path is None or self._manifest is None:
             return self
         if read_manifest(self.path) == self._manifest:
@@ -105,7 +105,7 @@ class Index:
         return segment.id_of(local)
 
     def find(self, document_id: str | int) -> int:
-        """The number of the live document with that id, -1 where there is none."""
+        """The number of the live document with that id, -1 if there is none."""
         from rankwell.index.document_ids import hash_id, wanted_id
 
         wanted = wanted_id(document_id)
@@ -140,7 +140,7 @@ class Index:
 
 
 def _open(folder: Path, known: dict[str, Segment]) -> Index:
-    """Open what the manifest names. A file may be gone because a writer has committed since: then read it again."""
+    """Open the files that the manifest names. If one is gone after a writer's commit, read the manifest again."""
     manifest = read_manifest(folder)
     while True:
         try:
@@ -180,7 +180,7 @@ def open_segment(folder: Path, entry: SegmentEntry) -> Segment:
     segment = SegmentFiles(folder, entry.name, entry.digest).segment()
     if segment.n_docs != entry.n_docs:
         raise FileFormatError(
-            f"{folder / entry.name}.table has {segment.n_docs} documents, the manifest says {entry.n_docs}. "
+            f"{folder / entry.name}.table has {segment.n_docs} documents, but the manifest says {entry.n_docs}. "
             f"Build the index again."
         )
     return segment

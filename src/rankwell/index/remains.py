@@ -1,6 +1,6 @@
 """Files of an index that its manifest does not name: what a stopped writer left, and what a commit has replaced.
 
-Only a writer removes them, under its lock and after the manifest that does not name them is safe on disk. A reader that
+Only a writer removes them, under its lock and after the manifest without them is safe on disk. A reader that
 has just read an older manifest may find a file gone; it then reads the manifest again.
 """
 
@@ -28,18 +28,18 @@ def deletions_name(segment: str, generation: int) -> str:
 
 
 def places_name(segment: str) -> str:
-    """The file that says where the documents of a segment came from, while it is not committed."""
+    """The file with the origins of a segment's documents, until the segment is committed."""
     return f"{segment}.places"
 
 
 def foreign_names(names: list[str]) -> list[str]:
-    """The names in a folder that are not of an index."""
+    """The names in a folder that do not belong to an index."""
     own = (LOCK_NAME, MANIFEST_NAME, TEMPORARY_NAME)
     return [name for name in names if name not in own and not _SEGMENT_FILE.fullmatch(name)]
 
 
 def unused_number(names: list[str]) -> int:
-    """A number that no segment in the folder has, nor any later one."""
+    """A number above those of all segments in the folder."""
     return 1 + max((int(found[2]) for name in names if (found := _SEGMENT_FILE.fullmatch(name))), default=0)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from rankwell.corpus.document import control_character, shown
 from rankwell.errors import DataError, Parameter, ParameterError
 
-# A term has a posting list for each stream, and a document a number for each static, also where they are empty: where
-# documents have names of their own for their fields, an index would be large and slow beyond use.
+# A term has a posting list for each stream, and a document a number for each static, even if they are empty: if every
+# document named its fields differently, an index would be large and slow beyond use.
 MOST_STREAMS = 256
 MOST_STATICS = 1024
 LONGEST_NAME = 256
@@ -18,8 +18,9 @@ LONGEST_NAME = 256
 class Schema:
     """Which fields are streams of words and which are static numbers.
 
-    Both lists only grow, at their ends: a name keeps its number, and a segment knows the names there were when it was
-    built. A field is a stream or a static by what its first value is, a text or a number, unless it was named here.
+    Both lists only grow, at their ends: a name keeps its number, and a segment has the names that existed when it was
+    built. Whether a field is a stream or a static depends on its first value, a text or a number, unless it is named
+    here.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class Schema:
     def number_fields(
         self, streams: Iterable[str], statics: Iterable[str], place: object = None
     ) -> tuple[list[int], list[int]]:
-        """The numbers of a document's streams and statics. Where one name is refused, none of the new ones stays."""
+        """The numbers of a document's streams and statics. If one name is refused, none of the new ones is added."""
         n_streams, n_statics = self.n_streams, self.n_statics
         try:
             return (

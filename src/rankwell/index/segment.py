@@ -1,6 +1,6 @@
 """A segment: the arrays of some of an index's documents, never changed once written.
 
-Vocabulary. A *term* has `lists_per_term` posting lists: one for each stream and, where there is more than one stream,
+Vocabulary. A *term* has `lists_per_term` posting lists: one for each stream and, if there is more than one stream,
 a last one for the whole document. List number = term * lists_per_term + stream. A list is cut into *blocks* of up to
 128 postings. `ARRAYS` names every array; all are flat and little-endian.
 
@@ -40,7 +40,7 @@ Verifier = Callable[[str, int, int], None]
 
 
 class Segment:
-    """Arrays by name, what they mean, and their checking on first touch.
+    """Arrays by name, and their verification on first use.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Segment:
     meta : ``n_docs``, ``n_terms``, ``n_streams``, ``n_statics`` and ``tokens`` (a list: the indexed words of each
         list column)
     name : what the segment is called in its index
-    verifier : checks a range of an array's bytes; None where the arrays are in memory and nothing can be altered
+    verifier : checks a range of an array's bytes; None if the arrays are in memory and cannot have been altered
     release : gives back the memory of mapped files
     """
 
@@ -77,7 +77,7 @@ class Segment:
 
     @classmethod
     def in_memory(cls, arrays: Mapping[str, Any], meta: Mapping[str, Any], *, name: str = "memory") -> Segment:
-        """A segment of arrays that never were on disk (tests, and what a sink collected); those not given are empty."""
+        """A segment of arrays that were never on disk (tests, and what a sink collected); those not given are empty."""
         return cls(
             {key: np.asarray(arrays.get(key, ()), dtype=dtype) for key, dtype in ARRAYS.items()}, meta, name=name
         )
@@ -88,17 +88,17 @@ class Segment:
         return self._arrays[name]
 
     def unverified(self, name: str) -> np.ndarray:
-        """The array `name` as it lies there: check what will be read by `verify_list` or `verify_rows` first."""
+        """The array `name`, not verified: call `verify_list` or `verify_rows` for the part that will be read."""
         return self._arrays[name]
 
     def verify_rows(self, name: str, start: int, stop: int) -> None:
-        """Check elements [start, stop) of the array `name`; raises FileFormatError where a byte was altered."""
+        """Check elements [start, stop) of the array `name`; raises FileFormatError if a byte was altered."""
         if self._verifier is not None and start < stop:
             width = self._arrays[name].itemsize
             self._verifier(name, start * width, stop * width)
 
     def verify_list(self, list_number: int, *, positions: bool = True) -> None:
-        """Check all that a posting list consists of, its positions too unless they will not be read."""
+        """Check all parts of a posting list; its positions only if they will be read."""
         if self._verifier is None:
             return
         wanted = _DOCUMENTS_CHECKED | (_POSITIONS_CHECKED if positions else 0)
@@ -130,7 +130,7 @@ class Segment:
         self._verify_bytes_of_blocks(list_number, "blocks.data", "postings")
 
     def _verify_bytes_of_blocks(self, list_number: int, starts_name: str, bytes_name: str) -> None:
-        """Blocks lie in order in `postings` and `positions`: the next block's start is where a list ends."""
+        """Blocks are stored in order in `postings` and `positions`: a list ends where the next block starts."""
         first, stop = self._blocks(list_number)
         if first == stop:
             return
@@ -148,7 +148,7 @@ class Segment:
         return self._slice("terms", term_number)
 
     def term_number(self, term: bytes) -> int:
-        """The number of a term, -1 where no document of this segment has it. By bisection, remembered."""
+        """The number of a term, -1 if no document of this segment has it. By bisection, cached."""
         known = self._term_numbers.get(term)
         if known is not None:
             return known
@@ -170,7 +170,7 @@ class Segment:
         return self._slice("documents.ids", doc).decode()
 
     def find(self, document_id: bytes, hashed: int) -> int:
-        """The document with that id (UTF-8) and hash, deleted or not; -1 where there is none."""
+        """The document with that id (UTF-8) and hash, deleted or not; -1 if there is none."""
         hashes, order = self["documents.id_hashes"], self["documents.id_order"]
         place = int(np.searchsorted(hashes, np.uint64(hashed)))
         while place < len(hashes) and int(hashes[place]) == hashed:
@@ -190,7 +190,7 @@ class Segment:
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
-    """Mapped arrays cannot be written to, nor can those in memory: kernels are compiled once for both."""
+    """Make arrays in memory read-only as mapped ones are, so that kernels are compiled once for both."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -32,17 +32,17 @@ from rankwell.kernels.postings.rules import lists_per_term
 from rankwell.kernels.threads import available_cores
 
 MEMORY_BYTES = 128 * 2**20
-# Text is cut into words so many bytes at a time, and so many batches may wait for it.
+# Text is cut into words this many bytes at a time, and this many batches may wait for it.
 BATCH_BYTES = 2**21
 BATCHES_AHEAD = 2
-# Fewer bytes where there are many streams: text that is not cut yet may bring a new term, with a list for every stream,
+# Fewer bytes if there are many streams: text that is not cut yet may bring a new term, with a list for every stream,
 # every few bytes, and a quarter of the memory is kept for that.
 LEAST_BATCH_BYTES = 2**12
 BYTES_OF_NEW_TERM = 8
 SHARE_OF_NEW_TERMS = 4
-# What a byte of text in a batch, a token, a word with its term and a document take, in bytes.
+# The memory of a byte of text in a batch, a token, a word with its term and a document, in bytes.
 TEXT_COST, TOKEN_COST, WORD_COST, DOCUMENT_COST = 4, 12, 350, 400
-# What a document takes more for each list of a term (its length, its different words) and each static.
+# The additional memory of a document for each list of a term (its length, its different words) and each static.
 CELL_COST = 8
 
 
@@ -57,7 +57,7 @@ class SegmentBuilder:
     memory_bytes : int
         About how much memory the builder may take; `is_full` says when it is used up.
     n_jobs : int or None
-        Threads; None or -1 is every core. The segment is the same whatever it is.
+        Threads; None or -1 is every core. The segment does not depend on it.
     """
 
     def __init__(
@@ -102,14 +102,14 @@ class SegmentBuilder:
         return self._places.values()
 
     def place_of(self, document_id: str) -> Place | None:
-        """Where the document of that id came from, or None where there is none."""
+        """Where the document of that id came from, or None if there is none."""
         return self._places.get(document_id)
 
     def add(self, documents: Iterable[Document], on_bad: Callable[[DataError], None] | None = None) -> None:
-        """Take in documents; they get the next document numbers in their order.
+        """Add documents; they get the next document numbers in their order.
 
-        The first bad one raises a DataError, and those before it have been taken in; or `on_bad` is called for each,
-        and they leave nothing behind.
+        The first bad one raises a DataError after those before it have been added; or `on_bad` is called for each bad
+        one, which leaves no trace.
         """
         for document in documents:
             try:
@@ -120,7 +120,7 @@ class SegmentBuilder:
                 on_bad(error)
 
     def write(self, sink: SegmentSink) -> dict[str, Any]:
-        """Write the segment and return its meta data; the builder is empty of words afterwards."""
+        """Write the segment and return its meta data; the builder has no words afterwards."""
         self._send_batch()
         self._take_results(leave=0)
         self._cutter.shutdown()
@@ -155,16 +155,16 @@ class SegmentBuilder:
         first = self._places.get(document.id)
         if first is not None:
             raise DataError(
-                f"{document.place}: id {document.id!r} is there already, at {first}. Ids must be unique: leave one of "
+                f"{document.place}: id {document.id!r} exists already, at {first}. Ids must be unique: leave one of "
                 f"the two out, or give it another id."
             )
         for name, text in document.texts.items():
             if (len(text) if type(text) is str else most_positions(text)) > MOST_POSITIONS:
                 raise DataError(
                     f"{document.place}, field {name!r}: the text is too long. A field has room for {MOST_POSITIONS:,} "
-                    f"words, {VALUE_GAP} of them between the texts of a list. Part the document into several."
+                    f"words, {VALUE_GAP} of them between the texts of a list. Split the document."
                 )
-        # Names last: what is refused must leave none of them behind.
+        # Names come last: a refused document must not add any.
         streams, statics = self.schema.number_fields(document.texts, document.numbers, document.place)
         doc = len(self._places)
         batch_bytes = self._batch_bytes()
@@ -205,9 +205,9 @@ class SegmentBuilder:
         self._take_results(leave=BATCHES_AHEAD)
 
     def _take_results(self, *, leave: int) -> None:
-        """Take what the worker found, in the order of the batches, until only `leave` are under way.
+        """Take the worker's results, in the order of the batches, until only `leave` are in progress.
 
-        Always so many and never "those that are ready": `is_full` must not depend on who is faster.
+        Always this many and never "those that are ready": `is_full` must not depend on which thread is faster.
         """
         while len(self._under_way) > leave:
             batch, future = self._under_way.popleft()

@@ -1,7 +1,7 @@
 """Whether the arrays of a segment fit together: sizes, orders, counts, ids, stored fields.
 
-Checksums find what the disk has done; this finds what a faulty writer would have done. Each check that fails gives one
-line; where offsets are wrong, what they point to is not looked at.
+Checksums detect damage after writing; these checks detect a faulty writer. Each check that fails gives one
+line; if offsets are wrong, what they point to is not checked.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from rankwell.index.stored_fields import decode_stored
 from rankwell.kernels.postings import checking as posting_checking
 
 _WRONG_LISTS = {
-    posting_checking.BLOCK_COUNT: "its number of blocks does not go with its document frequency",
+    posting_checking.BLOCK_COUNT: "its number of blocks does not match its document frequency",
     posting_checking.WIDTH_CODE: "a block has an unknown width code",
     posting_checking.POSTING_BYTES: "a block's postings do not end where the next block's begin",
     posting_checking.POSITION_BYTES: "a block's positions do not end where the next block's begin",
     posting_checking.DOCUMENT_ORDER: "its documents do not ascend",
     posting_checking.DOCUMENT_RANGE: "it names a document that the segment does not have",
-    posting_checking.LAST_DOCUMENT: "a block's last document is not the one that was noted",
+    posting_checking.LAST_DOCUMENT: "a block's last document is not the recorded one",
     posting_checking.OCCURRENCES: "its occurrences are not the sum of its frequencies",
     posting_checking.POSITION_ORDER: "positions of a document do not ascend",
     posting_checking.POSITION_RANGE: "a position is beyond 2,147,483,647",
@@ -146,7 +146,7 @@ def _wrong_totals(segment: Segment, total: np.ndarray, distinct: np.ndarray) -> 
             yield f"{name} of document {doc:,}, column {column}, is {noted:,}, the posting lists have {found:,}"
     by_column = total.reshape(segment.n_docs, segment.lists_per_term)
     if tuple(by_column.sum(axis=0).tolist()) != segment.tokens:
-        yield f"tokens are noted as {segment.tokens}, the posting lists have {tuple(by_column.sum(axis=0).tolist())}"
+        yield f"tokens are recorded as {segment.tokens}, the posting lists have {tuple(by_column.sum(axis=0).tolist())}"
     if segment.n_streams > 1:
         differs = np.flatnonzero(by_column[:, :-1].sum(axis=1) != by_column[:, -1])
         if len(differs):
@@ -159,7 +159,7 @@ def _wrong_totals(segment: Segment, total: np.ndarray, distinct: np.ndarray) -> 
         differs |= (whole < streams.max(axis=1)) | (whole > streams.sum(axis=1))
         if differs.any():
             term = segment.term(int(np.argmax(differs)))
-            yield f"term {term!r}: the whole document's list does not go with those of the streams"
+            yield f"term {term!r}: the whole document's list does not match those of the streams"
 
 
 def _ids(segment: Segment) -> Iterator[str]:

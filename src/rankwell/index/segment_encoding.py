@@ -26,16 +26,16 @@ from rankwell.kernels.postings.rules import BLOCK, lists_per_term
 
 # How many occurrences are encoded at a time: a few megabytes of buffers.
 PIECE = 2**18
-# And at most so many lists: those of rare terms in many streams are empty, but each has its numbers.
+# At most this many lists: those of rare terms in many streams are empty, but each still has its counts.
 PIECE_LISTS = 2**17
-# Tokens are sorted in so many parts side by side; more would take more memory for counts.
+# Tokens are sorted in this many parts in parallel; more would take more memory for counts.
 PARTS = 2
-# Bytes that `invert` takes for each stream of each term, however rare: the counts of the parts, and the starts.
+# Bytes that `invert` takes for each stream of each term, even for rare ones: the counts of the parts, and the starts.
 LIST_COST = 8 * (PARTS + 1)
 
 
 class Inverted(NamedTuple):
-    """The occurrences of each term in each stream, and what was counted on the way."""
+    """The occurrences of each term in each stream, and the counts made at the same time."""
 
     occurrences: np.ndarray  # int64, document << 32 | position, by list
     starts: np.ndarray  # int64 (n_terms * n_streams + 1,)
@@ -78,7 +78,7 @@ def invert(
 
 
 def _parts(batches: Sequence[Tokens]) -> list[range]:
-    """About equally many batches a part; a document that lies in several batches is in one part."""
+    """About equally many batches per part; a document that spans several batches is in one part."""
     bounds = [0]
     for part in range(1, PARTS):
         bound = max(bounds[-1], part * len(batches) // PARTS)
@@ -91,7 +91,7 @@ def _parts(batches: Sequence[Tokens]) -> list[range]:
 def _starts(counts: np.ndarray) -> np.ndarray:
     """Where the occurrences of each list start; `counts`, int64 (PARTS, n), becomes where those of each part do.
 
-    Nothing else of the size of the lists is made: there may be very many.
+    No other array of the size of the lists is made: there may be very many.
     """
     n_lists = counts.shape[1]
     starts = page_array(n_lists + 1, np.int64)
@@ -167,7 +167,7 @@ class PostingAppender:
 
 
 def new_blocks(n_postings: int, n_positions: int, n_lists: int) -> Blocks:
-    """Room for the blocks of at most so many postings and positions in so many lists, whatever their widths."""
+    """Room for the blocks of at most this many postings and positions in this many lists, for any widths."""
     n_blocks = n_postings // BLOCK + n_lists
     return Blocks(
         counts=np.zeros(COUNTS_SIZE, dtype=np.int64),

@@ -1,7 +1,7 @@
-"""A segment on disk: its arrays in checked files, and a table of where they lie and what each page's checksum is.
+"""A segment on disk: its arrays in checked files, and a table of their places and of the checksums of all pages.
 
 Arrays that stay small share one file (NAME.arrays), so that a commit of a few documents forces two files to disk and
-not two dozen; an array that outgrows its buffer gets a file of its own (NAME.postings, ...). The table (NAME.table) is
+not two dozen; an array that outgrows its buffer gets its own file (NAME.postings, ...). The table (NAME.table) is
 one line of JSON and then the checksums of all pages, file after file, as uint32. The manifest has a digest of it.
 """
 
@@ -20,15 +20,15 @@ from rankwell.index.checked_file import CheckedFile, CheckedFileWriter, PageChec
 from rankwell.index.segment import ARRAYS, Segment
 from rankwell.index.storage import Storage, digest_of, read_digested, write_file
 
-# Up to here an array waits in memory; 24 arrays at most do.
+# Arrays up to this size stay in memory until the end; there are at most 24.
 _BUFFER_BYTES = 2**20
-# Arrays begin at multiples of this in the file they share: numpy and compiled loops want them aligned.
+# Arrays begin at multiples of this in the file they share: NumPy and compiled loops need them aligned.
 _ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
 class ArrayPlace:
-    """Where an array lies: in which of the segment's files, from which byte, how many elements."""
+    """Where an array is stored: in which of the segment's files, from which byte, how many elements."""
 
     file: str
     start: int
@@ -38,8 +38,8 @@ class ArrayPlace:
 class SegmentFilesSink:
     """Writes one segment to disk; a `rankwell.index.segment_sink.SegmentSink`.
 
-    After `finish` every file is forced to disk (their names are not, before the folder is) and `digest` is that of the
-    table. `abandon` closes what is open; the files are the caller's to remove.
+    After `finish` every file is forced to disk (their names are not until the folder is) and `digest` is that of the
+    table. `abandon` closes what is open; the caller removes the files.
     """
 
     def __init__(self, storage: Storage, folder: Path, name: str) -> None:
@@ -74,7 +74,7 @@ class SegmentFilesSink:
         self.digest = digest_of(table)
 
     def abandon(self) -> None:
-        """Stop: something went wrong, here or in who made the arrays."""
+        """Stop after an error, here or in the caller."""
         for writer in self._writers.values():
             writer.abandon()
         self._writers.clear()
@@ -95,7 +95,7 @@ class SegmentFilesSink:
 class SegmentFiles:
     """The files of one segment, opened: the table is checked at once, pages when they are read.
 
-    Raises FileNotFoundError where a file is gone (a merge may have replaced the segment: read the manifest again).
+    Raises FileNotFoundError if a file is missing (a merge may have replaced the segment: read the manifest again).
     """
 
     def __init__(self, folder: Path, name: str, digest: str) -> None:
@@ -106,7 +106,7 @@ class SegmentFiles:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all files but the table."""
+        """Bytes of all files except the table."""
         return sum(len(file.content) for file in self.files.values())
 
     def segment(self) -> Segment:

@@ -1,4 +1,4 @@
-"""A segment made ready to be scored by a model."""
+"""A segment prepared to be scored by a model."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class SegmentScoring:
         self.scoring = ScoringArrays(norms, np.zeros(len(self.arrays.last_doc)), np.zeros(len(self.arrays.doc_freq)))
 
     def lists_of(self, term: bytes) -> tuple[tuple[int, ...], int]:
-        """The numbers of a term's lists, one a column of the model, checked and bounded; and the one that drives it.
+        """The numbers of a term's lists, one per column of the model, checked and bounded; and the driving one.
 
-        -1 is a list that is not there, or is empty.
+        -1 is a list that is absent or empty.
         """
         segment, model = self.segment, self.model
         number = segment.term_number(term)

@@ -1,4 +1,4 @@
-"""Where a segment's arrays go while they are made: piece by piece, in any interleaving of names."""
+"""Where a segment's arrays are written: piece by piece, in any interleaving of names."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class MemorySink:
         return Segment.in_memory(arrays, self._meta)
 
 
-# Smaller arrays are malloc's business.
+# Smaller arrays are left to malloc.
 _LEAST_PAGE_BYTES = 2**16
 
 
 def page_array(size: int, dtype: Any) -> np.ndarray:
-    """An array (size,) of zeros; a large one is in pages of its own, which go back to the system when it is freed.
+    """An array (size,) of zeros; a large one has its own pages, which are returned to the system when it is freed.
 
-    NumPy's memory comes from malloc, which keeps what was freed for later and, once large arrays come and go, does so
-    with arrays of many megabytes: a build of many segments would then grow from one to the next.
+    NumPy allocates with malloc, which keeps freed memory for later, even arrays of many megabytes once large arrays
+    come and go: a build of many segments would grow from one to the next.
     """
     n_bytes = size * np.dtype(dtype).itemsize
     if n_bytes < _LEAST_PAGE_BYTES:

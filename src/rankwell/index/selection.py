@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Match = Literal["any", "all"]
 _TERMS_REMEMBERED = 65_536
 _MODELS_REMEMBERED = 16
-# One of so many windows of a segment is sampled, where the sample has so many.
+# One in this many windows of a segment is sampled, if the sample has at least this many.
 _SAMPLED = 16
 _SAMPLES = 3
 _selectors: WeakKeyDictionary[Index, dict[ModelColumns, Selector]] = WeakKeyDictionary()
@@ -38,7 +38,7 @@ _EVERYTHING.flags.writeable = False
 class SearchResult:
     """The documents found, best first; equal scores by document number.
 
-    docs : int64 (n,), document numbers; scores : float64 (n,); query : as it was cut
+    docs : int64 (n,), document numbers; scores : float64 (n,); query : as it was parsed
     """
 
     docs: np.ndarray
@@ -73,11 +73,11 @@ def search(
     k : int
         How many documents at most.
     model : BM25 or BM25F
-        Without it BM25 over the whole document with k1 = 1.2 and b = 0.75.
+        By default BM25 over the whole document with k1 = 1.2 and b = 0.75.
     match : "any" or "all"
         Whether a document must have one of the words or all of them.
     prune : bool
-        Skip what cannot be among the best k. The result is the same without, to the last bit; it only takes longer.
+        Skip documents that cannot be among the best k. Without it the result is the same, to the last bit, but slower.
     """
     if match not in ("any", "all"):
         raise ParameterError(f"must be 'any' or 'all', got {match!r}.", parameter="match")
@@ -103,14 +103,14 @@ class _Term(NamedTuple):
 
 
 class Selector:
-    """An index made ready to be searched by one model: `Selector.of(index, model)` remembers it.
+    """An index prepared to be searched with one model: `Selector.of(index, model)` caches it.
 
     It keeps a norm for each document (8 bytes for each stream the model reads) and, of the lists that queries have
     used, the bounds of their blocks.
     """
 
     def __init__(self, index: Index, model: ModelColumns) -> None:
-        # Not the index itself: it is the key under which this is remembered for as long as the index lives.
+        # Not the index itself: it is the key under which this is cached for as long as the index lives.
         self.model, self._bases = model, index.bases.tolist()
         self.statistics = Statistics.of(index)
         self._parts = [SegmentScoring(segment, self.statistics, model) for segment in index.segments]
@@ -147,7 +147,7 @@ class Selector:
     def _select_part(self, number: int, query: Any, driver: int, prune: bool, best: BestDocuments) -> None:
         """Offer a segment's documents to `best`.
 
-        A large segment is sampled first. The k-th best score very likely lies above that of the sample's r-th best
+        A large segment is sampled first. The k-th best score is very likely above that of the sample's r-th best
         document: of the best k about k / SAMPLED are in the sample, and r is three standard deviations more. With this
         guess as a threshold most of the segment is skipped. It was right if k documents beat it; otherwise the segment
         is searched again without it.
@@ -161,7 +161,7 @@ class Selector:
             sample = BestDocuments(math.ceil(k / _SAMPLED + 3.0 * math.sqrt(k / _SAMPLED) + 1.0), best.threshold)
             sample.search(start, _SAMPLED, True, base)
             if sample.size >= sample.k:
-                # As low as not to shut out documents that equal the sample's.
+                # Just below it, so that documents with an equal score are not lost.
                 likely = BestDocuments(k, float(np.nextafter(sample.kth_score(), 0.0)))
                 likely.search(start, 1, True, base)
                 if likely.size >= k:
@@ -170,7 +170,7 @@ class Selector:
         best.search(start, 1, prune, base)
 
     def _asked_terms(self, query: Query, match: Match) -> list[tuple[float, bytes, _Term, bool]]:
-        """(−weight, term, what is known of it, whether it is required) by falling weight; none if nothing can match."""
+        """(−weight, term, its data, whether it is required) by falling weight; empty if nothing can match."""
         required = set(query.terms if match == "all" else query.required)
         asked = []
         for term, frequency in zip(query.terms, query.frequencies, strict=True):
@@ -183,7 +183,7 @@ class Selector:
         return asked
 
     def _term(self, term: bytes) -> _Term | None:
-        """What is known of a term; None where no live document has it."""
+        """What is known about a term; None if no live document has it."""
         if term in self._terms:
             return self._terms[term]
         doc_freq = int(self.statistics.term(term).doc_freq[self.model.counted])

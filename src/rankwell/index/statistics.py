@@ -1,7 +1,7 @@
 """What is counted over the live documents of an index: documents, words, and how many documents have a term.
 
 Deleted documents do not count, so an index ranks after deletions as one that never had them. Segments without deletions
-answer from their arrays; in the others a term's lists are counted when it is first asked for.
+answer from their arrays; in the others a term's lists are counted on its first use.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _of_index: WeakKeyDictionary[Index, Statistics] = WeakKeyDictionary()
 
 
 class TermStatistics(NamedTuple):
-    """Of one term: int64 (S + 1,) each, one number a stream and a last one for the whole document."""
+    """Counts of one term: int64 (S + 1,) each, one number per stream and a last one for the whole document."""
 
     doc_freq: np.ndarray
     occurrences: np.ndarray
 
 
 class Statistics:
-    """Counts over the live documents; `Statistics.of(index)` remembers them for as long as the index lives."""
+    """Counts over the live documents; `Statistics.of(index)` caches them for as long as the index lives."""
 
     def __init__(self, index: Index) -> None:
         self._segments, self._live = index.segments, index.live

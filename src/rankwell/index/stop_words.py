@@ -1,4 +1,4 @@
-"""Lists of words that say little about what a text is about."""
+"""Lists of words that say little about the subject of a text."""
 
 from __future__ import annotations
 

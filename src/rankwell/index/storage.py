@@ -1,7 +1,7 @@
-"""Every change that an index makes to its folder, one method an operation.
+"""Every change that an index makes to its folder, one method per operation.
 
-An index is only as safe as the order of its writes, so they all go through this small class: tests put another in its
-place that fails, runs out of space or loses what was not forced to disk, at any one operation.
+An index is only as safe as the order of its writes, so they all go through this small class: tests replace it by one
+that fails, runs out of space or loses what was not forced to disk, at any operation.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ class Storage:
     """The operating system's files."""
 
     def make_folder(self, folder: Path) -> None:
-        """Make `folder`, and those it lies in, where they are not there."""
+        """Create `folder` and its parents if they do not exist."""
         folder.mkdir(parents=True, exist_ok=True)
 
     def create(self, path: Path) -> StorageFile:
-        """A new, empty file; it is an error where `path` exists: files of an index are written once."""
+        """A new, empty file; it is an error if `path` exists: files of an index are written once."""
         return StorageFile(path, open(path, "xb", buffering=0))
 
     def append(self, file: StorageFile, content: bytes | memoryview) -> None:
-        """Write `content` behind what the file has."""
+        """Append `content` to the file."""
         rest = memoryview(content)
         try:
             while rest.nbytes:
                 rest = rest[file.stream.write(rest) or 0 :]
         except OSError as error:
-            # The operating system does not say which file it was; the user should know.
+            # The operating system does not name the file in this error.
             raise OSError(error.errno, error.strerror, str(file.path)) from error
 
     def sync(self, file: StorageFile) -> None:
@@ -51,15 +51,15 @@ class Storage:
             raise OSError(error.errno, error.strerror, str(file.path)) from error
 
     def close(self, file: StorageFile) -> None:
-        """Nothing more is written."""
+        """Close the file."""
         file.stream.close()
 
     def rename(self, source: Path, target: Path) -> None:
-        """`source` takes the place of `target`, at once."""
+        """Replace `target` by `source`, atomically."""
         os.replace(source, target)
 
     def remove(self, path: Path) -> None:
-        """The name goes away; who has the file open keeps it."""
+        """Remove the name; processes that have the file open keep it."""
         path.unlink(missing_ok=True)
 
     def sync_folder(self, folder: Path) -> None:
@@ -76,7 +76,7 @@ class Storage:
 
 
 def write_file(storage: Storage, path: Path, content: bytes) -> None:
-    """A new file with `content`, forced to disk. Its name is not, before `sync_folder`."""
+    """A new file with `content`, forced to disk. Its name is not until `sync_folder`."""
     file = storage.create(path)
     try:
         storage.append(file, content)
@@ -91,11 +91,11 @@ def digest_of(content: bytes) -> str:
 
 
 def read_digested(path: Path, digest: str) -> bytes:
-    """The content of `path`, which must have the digest that the manifest has for it."""
+    """The content of `path`, which must have the digest that the manifest records."""
     content = path.read_bytes()
     if digest_of(content) != digest:
         raise FileFormatError(
-            f"{path} is not what the manifest describes: it was altered, cut or exchanged. Restore the file from a "
+            f"{path} is not what the manifest describes: it was altered, truncated or replaced. Restore it from a "
             f"copy, or build the index again."
         )
     return content

@@ -19,7 +19,7 @@ LARGE_BLOCK_BYTES = 2**20
 
 
 class StoredFields:
-    """Collects documents' lines into blocks, and gives the ``stored`` arrays away piece by piece."""
+    """Collects documents' lines into blocks, and returns the ``stored`` arrays piece by piece."""
 
     def __init__(self) -> None:
         import pyarrow
@@ -34,23 +34,23 @@ class StoredFields:
 
     @property
     def n_bytes(self) -> int:
-        """How much of it is in memory."""
+        """How much is in memory."""
         return self._line_bytes + self._block_bytes
 
     def add(self, line: bytes) -> None:
-        """Take in the next document's line of JSON, without a line feed."""
+        """Add the next document's line of JSON, without a line feed."""
         self._lines.append(line)
         self._line_bytes += len(line)
         if self._line_bytes >= BLOCK_BYTES:
             self._close_block()
 
     def add_block(self, block: bytes, n_docs: int) -> None:
-        """Take in the next `n_docs` documents as a block that exists already."""
+        """Add the next `n_docs` documents as an existing block."""
         self._close_block()
         self._append(block, n_docs)
 
     def take(self) -> Iterator[tuple[str, np.ndarray]]:
-        """What there is of the arrays and was not taken yet, but for a block that is not full: names and pieces."""
+        """The parts of the arrays that were not taken yet, without a block that is not full: names and pieces."""
         blocks, self._blocks, self._block_bytes = self._blocks, [], 0
         for start in range(0, len(blocks), BLOCKS_AT_A_TIME):
             yield "stored.data", np.frombuffer(b"".join(blocks[start : start + BLOCKS_AT_A_TIME]), dtype=np.uint8)
@@ -76,7 +76,7 @@ class StoredFields:
         return compressed
 
     def _compress_pieces(self) -> bytes:
-        """The same without room for all of it once more, and once more for what might not get smaller."""
+        """Compress without allocating buffers of the input's size and of the largest possible output."""
         import pyarrow
 
         target = pyarrow.BufferOutputStream()

@@ -1,7 +1,7 @@
-"""Fields of documents on their way to be cut into words, some at a time.
+"""Batches of documents' fields, to be cut into words.
 
 A field is added as one text, as the values of a list, or as the pieces of a long text: each is a field of the batch
-with a *gap*, how many positions lie between it and what stands before it in the same stream of the document.
+with a *gap*, how many positions are between it and the text before it in the same stream of the document.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import numpy as np
 
 from rankwell.kernels.postings.inversion import NEW_FIELD
 
-# Positions between the texts of a list, so that no phrase and no window of words reaches from one into the next.
+# Positions between the texts of a list, so that no phrase and no window of words extends from one into the next.
 VALUE_GAP = 100
 # Positions are 32 bits.
 MOST_POSITIONS = 2**31 - 1
 
-# ASCII characters that are neither letters nor digits part words whatever stands around them.
+# ASCII characters that are neither letters nor digits always separate words.
 SEPARATOR = re.compile(r"[\x00-/:-@\[-`{-\x7f]")
 
 
 def most_positions(texts: Iterable[str]) -> int:
-    """The texts of a list take no more positions: a word has at least one character."""
+    """An upper bound of the positions that the texts of a list take: a word has at least one character."""
     return sum(len(text) + VALUE_GAP for text in texts)
 
 
 def text_pieces(text: str, n_characters: int) -> Iterator[str]:
-    """A text as pieces of about `n_characters`, parted between words."""
+    """A text as pieces of about `n_characters`, split between words."""
     start = 0
     while len(text) - start > n_characters:
         found = SEPARATOR.search(text, start + n_characters)
@@ -49,7 +49,8 @@ class TextBatch:
         self._docs, self._streams, self._gaps = array("i"), array("i"), array("b")
 
     def add(self, text: str, doc: int, stream: int, gap: int = NEW_FIELD) -> None:
-        # Half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark: it parts words, as it would have.
+        # Half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark: it separates words, as the half
+        # would.
         part = text.encode("utf-8", "replace")
         self.parts.append(part)
         self.n_bytes += len(part)

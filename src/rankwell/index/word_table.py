@@ -29,7 +29,7 @@ class NumberedText(NamedTuple):
 
 
 class WordTable:
-    """Numbers words; a word is what stands in the text, with ASCII letters in lower case."""
+    """Numbers words; a word is as written in the text, with ASCII letters in lower case."""
 
     def __init__(self) -> None:
         self.n_words = 0
@@ -57,7 +57,7 @@ class WordTable:
         return NumberedText(kept, token_ptr, new_text, (offsets - offsets[0]).tolist())
 
     def _grow(self, n_words: int) -> None:
-        """Twice the room."""
+        """Double the capacity."""
         old = self._keys
         slots = page_array(2 * len(old.slots), np.uint64)
         fill_slots(old.hashes[:n_words], slots)
@@ -71,7 +71,7 @@ class WordTable:
 
 
 class TermTable:
-    """The terms behind the words, numbered in the order of their first appearance."""
+    """The terms of the words, numbered in the order of their first appearance."""
 
     def __init__(self, analysis: Analysis) -> None:
         self.analysis = analysis
@@ -87,7 +87,7 @@ class TermTable:
         return len(self.numbers)
 
     def add(self, text: bytes, offsets: list[int]) -> None:
-        """Take in the next words, text[offsets[i] : offsets[i + 1]]."""
+        """Add the next words, text[offsets[i] : offsets[i + 1]]."""
         term_of, numbers = self.analysis.term_of, self.numbers
         for start, stop in pairwise(offsets):
             term = term_of(text[start:stop])

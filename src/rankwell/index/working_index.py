@@ -1,4 +1,4 @@
-"""What a writer holds of an index: the last commit, the segments of the next one, and how one becomes the other."""
+"""A writer's view of an index: the last commit, the segments of the next one, and the commit itself."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MergeChoice = Callable[[list[int], list[int]], tuple[int, int] | None]
 
 
 class WorkingIndex:
-    """The next generation of an index while it is made. The caller holds the writer's lock.
+    """The next generation of an index in the making. The caller holds the writer's lock.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class WorkingIndex:
         self.load()
 
     def load(self) -> None:
-        """Go back to the last commit, and remove what stopped writers have left."""
+        """Return to the last commit, and remove the files that stopped writers have left."""
         names = self.storage.list_folder(self.folder)
         self._next_segment = unused_number(names)
         self.manifest = None
@@ -61,8 +61,8 @@ class WorkingIndex:
                 if not self._overwrite:
                     raise
         if self.manifest is not None or MANIFEST_NAME not in names:
-            # A crash may have come between the renaming of this manifest and its way to the disk: until it is safe
-            # there, the files of the one before it must stay.
+            # A crash may have happened between the renaming of this manifest and its sync to disk: until it is safe
+            # there, the files of the previous one must stay.
             self.storage.sync_folder(self.folder)
             remove_unnamed(self.storage, self.folder, self.manifest)
         self._begin(None if self._overwrite else self.manifest)
@@ -116,7 +116,7 @@ class WorkingIndex:
         return WorkingSegment(entry, open_segment(self.folder, entry), None, is_new=True)
 
     def publish(self) -> None:
-        """Commit: the next generation becomes the last one. Nothing happens where they do not differ."""
+        """Commit: the next generation becomes the last one. Does nothing if they do not differ."""
         generation = self.generation + 1
         for one in self.segments:
             one.write_deletions(self.storage, self.folder, generation)
@@ -131,7 +131,7 @@ class WorkingIndex:
             self.manifest, generation=generation, next_segment=self._next_segment
         ):
             return
-        # The names of the new files must be safe before the manifest that speaks of them can be.
+        # The names of the new files must be safe on disk before the manifest that lists them.
         self.storage.sync_folder(self.folder)
         write_manifest(self.storage, self.folder, manifest)
         self.storage.sync_folder(self.folder)
@@ -139,12 +139,12 @@ class WorkingIndex:
         self._overwrite = False
         for one in self.segments:
             one.committed()
-        # The commit stands; what cannot be removed now is left to the next writer and does no harm.
+        # The commit is valid; files that cannot be removed now are harmless and left to the next writer.
         with contextlib.suppress(OSError):
             remove_unnamed(self.storage, self.folder, manifest)
 
     def merge_while(self, choose: MergeChoice) -> None:
-        """Merge one run of segments after the other, each with a commit of its own, until none is chosen."""
+        """Merge one run of segments after the other, each with its own commit, until none is chosen."""
         while (
             run := choose([one.n_live for one in self.segments], [one.entry.n_docs for one in self.segments])
         ) is not None:
@@ -165,7 +165,7 @@ class WorkingIndex:
         self.segments[start:stop] = merged
 
     def abandon(self) -> None:
-        """Drop the next generation; its files go now, or with the next writer where that fails."""
+        """Drop the next generation and remove its files; if that fails, the next writer removes them."""
         self.segments = []
         with contextlib.suppress(OSError, RankwellError):
             self.load()

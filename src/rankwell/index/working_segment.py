@@ -1,4 +1,4 @@
-"""A segment as a writer holds it: what will be committed of it."""
+"""A segment as a writer holds it, with the changes to commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WorkingSegment:
     """An open segment, its live documents, and whether the manifest on disk knows them.
 
     entry : as it is, or will be, in the manifest; its `deletions` are those on disk
-    live : uint8 [n_docs], None where nothing is deleted
+    live : uint8 [n_docs], None if nothing is deleted
     is_new : not committed yet
     has_new_deletions : `live` is not what `entry.deletions` says
     """
@@ -53,7 +53,7 @@ class WorkingSegment:
             self.entry = replace(self.entry, deletions=write_deletions(storage, folder, name, self.live))
 
     def committed(self) -> None:
-        """The manifest on disk has it now."""
+        """Note that the manifest on disk has it now."""
         self.is_new = self.has_new_deletions = False
 
 

@@ -1,7 +1,7 @@
 """Changing an index: documents added and deleted, made visible all at once by a commit.
 
-A commit writes new files only, forces them to disk, and then replaces the manifest: whoever opens the index finds the
-generation before or the one after. Files that no manifest names any more are removed last.
+A commit writes new files only, forces them to disk, and then replaces the manifest: a reader opens either the previous
+generation or the new one. Files that no manifest names any more are removed last.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from rankwell.index.working_segment import WorkingSegment, common_documents
 class IndexWriter:
     """The one writer of an index.
 
-    What is added and deleted becomes visible by `commit`, and not at all without: leaving a ``with`` block, or closing
-    the writer, drops what was not committed. After an error the writer takes no more work before `rollback`.
+    Additions and deletions become visible with `commit`: leaving a ``with`` block, or closing the writer, drops what
+    was not committed. After an error, call `rollback` before using the writer again.
 
     Parameters
     ----------
-    path : the index's folder; a new index is made where there is none
-    schema : streams and statics known from the start; documents add those they bring
-    analysis : how text is cut into words. An index keeps the one it was made with.
+    path : the index's folder; a new index is created if there is none
+    schema : streams and statics known from the start; documents add further ones
+    analysis : how text is cut into words. An index keeps the one it was created with.
     on_duplicate : "replace" or "error"
-        What becomes of a document whose id the index has: it takes the old one's place at the next commit, or it is a
+        What to do with a document whose id the index has: it replaces the old one at the next commit, or it is a
         DataError. The same id twice between two commits is always a DataError, unless the first was deleted.
     on_bad_document : "error", "skip" or BadDocuments
-        What becomes of a document that cannot be added, those that ``on_duplicate`` makes errors included: a DataError,
-        or it is logged with its place and left out, and a commit logs how many there were.
-    overwrite : start from nothing; what the index holds stays readable until the first commit
+        What to do with a document that cannot be added, including those that ``on_duplicate`` makes errors: raise a
+        DataError, or log it with its place and leave it out; a commit then logs how many there were.
+    overwrite : start with an empty index; what the index holds stays readable until the first commit
     memory_bytes : about how much memory documents take before they are written out as a segment
-    max_segments : commits merge neighbouring segments until at most so many are left
+    max_segments : commits merge neighbouring segments until at most this many are left
     storage : the file operations
     """
 
@@ -88,7 +88,7 @@ class IndexWriter:
 
     @property
     def generation(self) -> int:
-        """The last commit's number; 0 where there was none."""
+        """The last commit's number; 0 if there was none."""
         return self._index.generation
 
     @property
@@ -108,7 +108,7 @@ class IndexWriter:
                     self._index.schema, self._index.analysis, self._memory_bytes
                 )
                 self._builder.add((document,), self._bad_documents.add)
-                # It may be large, and need not be held while it is written.
+                # It may be large: release it while it is written.
                 del document
                 if self._builder.is_full:
                     self._flush()
@@ -123,9 +123,9 @@ class IndexWriter:
             return sum(map(self._delete, wanted))
 
     def commit(self) -> int:
-        """Make everything visible, and safe against a crash; returns the generation.
+        """Make everything visible and durable; returns the generation.
 
-        Where there are too many segments some are merged afterwards; should that fail, the commit stands.
+        If there are too many segments, some are merged afterwards; if that fails, the commit is still valid.
         """
         return self._commit(lambda live, sizes: choose_merge(live, sizes, self._max_segments))
 
@@ -149,7 +149,7 @@ class IndexWriter:
         self._failure = None
 
     def close(self) -> None:
-        """Drop what was not committed and let the next writer in."""
+        """Drop what was not committed and release the lock."""
         if self._lock is None:
             return
         lock, self._lock, self._builder = self._lock, None, None
@@ -182,7 +182,7 @@ class IndexWriter:
         return self.generation
 
     def _flush(self, *, is_last: bool = False) -> None:
-        """Write the documents collected so far as a segment, not visible yet; older ones with their ids give way."""
+        """Write the collected documents as a segment, not visible yet; they replace older ones with their ids."""
         builder, self._builder = self._builder, None
         if builder is None or builder.n_docs == 0:
             return
@@ -197,12 +197,12 @@ class IndexWriter:
             places = [str(place) for place in builder.places]
             self._replace(replaced, new, places)
             if not is_last:
-                # Places of documents are needed for a message only, so they wait on disk and not in memory.
+                # Places of documents are needed for messages only, so they are kept on disk and not in memory.
                 write_file(self._storage, self.path / places_name(new.entry.name), json.dumps(places).encode())
         self._index.segments.append(new)
 
     def _replace(self, replaced: list[tuple[WorkingSegment, int, int]], new: WorkingSegment, places: list[str]) -> None:
-        """Older documents give way to those of `new` with their ids; or it is the new ones that are bad."""
+        """Delete older documents with the ids of those of `new`; or report the new ones as bad."""
 
         @cache
         def places_of(name: str) -> list[str]:
@@ -219,10 +219,10 @@ class IndexWriter:
                 new.delete(new_doc)
 
     def _duplicate(self, document_id: str, place: str, first: str | None) -> DataError | None:
-        """What is wrong with a document whose id another one has, one not committed yet where its place is given."""
+        """The error for a document whose id another one has; with its place if that one is not committed yet."""
         if first is not None:
             return DataError(
-                f"{place}: id {document_id!r} is there already, at {first}. Ids must be unique: leave one of the two "
+                f"{place}: id {document_id!r} exists already, at {first}. Ids must be unique: leave one of the two "
                 f"out, or give it another id."
             )
         if self._on_duplicate == "error":
@@ -245,11 +245,11 @@ class IndexWriter:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """After an error nobody knows how far the work had come: nothing of it may be committed."""
+        """After an error the state of the work is unknown: none of it may be committed."""
         self._require_open()
         if self._failure is not None:
             raise RankwellError(
-                f"an error interrupted this writer before ({self._failure}). Call rollback() to go on from generation "
+                f"an error interrupted this writer ({self._failure}). Call rollback() to continue from generation "
                 f"{self.generation}; what was not committed is dropped."
             ) from self._failure
         try:
@@ -270,13 +270,13 @@ def _checked_count(max_segments: int) -> int:
 
 
 def _make_folder(storage: Storage, folder: Path) -> None:
-    """Make the index's folder; one that holds other things than an index is refused."""
+    """Create the index's folder; a folder with other files than an index's is refused."""
     if folder.is_dir():
         names = storage.list_folder(folder)
         others = [] if MANIFEST_NAME in names else foreign_names(names)
         if others:
             raise DataError(
-                f"{folder} is not an index and not empty: it has {others[0]!r}. Choose a folder that is empty or new."
+                f"{folder} is not an index and not empty: it contains {others[0]!r}. Choose an empty or a new folder."
             )
     elif folder.exists():
         raise DataError(f"{folder} is a file; an index is a folder. Choose another path.")
@@ -286,7 +286,7 @@ def _make_folder(storage: Storage, folder: Path) -> None:
 
 
 class _Checked:
-    """Makes documents of what is added, one after another; None of bad ones that are left out."""
+    """Converts what is added to documents, one by one; None for bad ones that are left out."""
 
     def __init__(self, bad_documents: BadDocuments) -> None:
         self._bad_documents = bad_documents
