@@ -97,7 +97,7 @@ def random_documents(
 
 
 def scattered_hits(seed: int) -> Hits:
-    """Hits drawn cell by cell, so that different terms stand at the same place."""
+    """Hits drawn cell by cell, so that different terms occur at the same place."""
     rng = np.random.default_rng(seed)
     documents = random_documents(rng, 12, longest=40)
     hits = hits_of_documents(documents, [[1, 2, 3], [4, 5], [6], [1, 2, 1, 3]])

@@ -210,11 +210,11 @@ def test_a_stream_the_index_lacks_is_named(index):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("relevance_model", "say of which stream, as in relevance_model.title"),
+        ("relevance_model", "name a stream, as in relevance_model.title"),
         ("relevance_model.whole(mu=3)", "its settings are: k1, b, documents, terms, original"),
         ("relevance_model.whole(terms=2.5)", "terms must be a whole number, got 2.5"),
-        ("relevance_model.whole(documents=0)", r"documents must lie in \[1, 100\], got 0"),
-        ("relevance_model.whole(original=1.5)", r"original must lie in \[0, 1\], got 1.5"),
+        ("relevance_model.whole(documents=0)", r"documents must be in \[1, 100\], got 0"),
+        ("relevance_model.whole(original=1.5)", r"original must be in \[0, 1\], got 1.5"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(name, message):

@@ -38,18 +38,18 @@ def test_a_name_has_one_canonical_form(given, canonical):
     ("name", "message"),
     [
         ("bm26.title", "docs/features.md lists the features"),
-        ("bm25", "say of which stream, as in bm25.title"),
-        ("window_all.whole", "reads places, which only streams have"),
+        ("bm25", "name a stream, as in bm25.title"),
+        ("window_all.whole", "reads places, and only streams have them"),
         ("bm25.title(mu=3)", "bm25 has no setting 'mu'; its settings are: k1, b"),
         ("bm25.title(b.title=3)", "bm25 has no setting 'b.title'"),
         ("bm25.title(b=high)", "'b=high' must be a parameter, = and a number"),
-        ("bm25.title(b=1.5)", r"b must lie in \[0, 1\], got 1.5"),
-        ("bm25.title(b=nan)", r"b must lie in \[0, 1\], got nan"),
-        ("lm_absolute.title(delta=1)", r"delta must lie in \(0, 1\), got 1"),
+        ("bm25.title(b=1.5)", r"b must be in \[0, 1\], got 1.5"),
+        ("bm25.title(b=nan)", r"b must be in \[0, 1\], got nan"),
+        ("lm_absolute.title(delta=1)", r"delta must be in \(0, 1\), got 1"),
         ("completeness.title(b=1)", "completeness.title has no settings"),
     ],
 )
-def test_what_is_no_feature_is_refused(name, message):
+def test_what_is_not_a_feature_is_refused(name, message):
     with pytest.raises(ParameterError, match=message):
         parse_feature(name)
 
@@ -106,7 +106,7 @@ def test_a_fingerprint_changes_with_names_and_their_order():
         (["bm25.title", "bm25.title"], "holds each feature once"),
         (["bm25.title", "bm25.title(k1=1)"], "holds each feature once: 'bm25.title' and 'bm25.title"),
         (["a = 1", "a = 2"], "holds each feature once: 'a = 1' and 'a = 2'"),
-        (["bm25.title(k1=1)", "bm25_proximity.title"], "have different k1: a stream has one"),
+        (["bm25.title(k1=1)", "bm25_proximity.title"], "have different k1: a stream has only one"),
         (["a = bm25.title", "bm25.title"], "feature 'a = bm25.title': .*there is no feature of this name"),
         (["a = 1 +"], "feature 'a = 1 \\+'"),
     ],

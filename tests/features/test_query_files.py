@@ -30,9 +30,9 @@ def test_operators_of_prose_mean_nothing(tmp_path):
     [
         (b"1\tred\nno tab\n", "line 2 must be a query's id, a tab and its text, got b'no tab'"),
         (b"\tred\n", "line 1 must be a query's id"),
-        (b"1\ta\n2\tb\n1\tc\n", "line 3 has the id '1' of line 1 again"),
+        (b"1\ta\n2\tb\n1\tc\n", "line 3 repeats the id '1' of line 1"),
         (b"1\t\xff\n", "line 1 is not UTF-8"),
-        (b"\n", "holds no query"),
+        (b"\n", "contains no query"),
     ],
 )
 def test_bad_queries_are_refused(tmp_path, content, message):
@@ -56,7 +56,7 @@ def test_judgments_are_read(tmp_path):
         (b"1 0 d1 high\n", "line 1: the relevance must be a number, got 'high'"),
         (b"1 0 d1 nan\n", "line 1: the relevance must be a number, got 'nan'"),
         (b"1 0 \xff 1\n", "line 1 is not UTF-8"),
-        (b"", "holds no judgment"),
+        (b"", "contains no judgment"),
     ],
 )
 def test_bad_judgments_are_refused(tmp_path, content, message):

@@ -19,7 +19,7 @@ def test_the_cascade():
     assert err([1, 2, 0], [3, 2, 1], "err@1") == pytest.approx(1 / 4, abs=1e-15)
 
 
-def test_the_highest_grade_of_the_scale_can_be_said():
+def test_the_highest_grade_of_the_scale_can_be_given():
     assert err([1, 2, 0], [3, 2, 1], "err@1", max_grade=4) == pytest.approx(1 / 16, abs=1e-15)
     assert evaluate([1, 2], [1, 2], metrics="err").max_grade == 2.0
 

@@ -15,7 +15,7 @@ ALL = "ndcg@2,ndcg,mean_ndcg,map,map@2,mrr,p@2,recall@2,err@2,pairwise_accuracy,
 
 
 def scattered():
-    """Two queries whose rows lie among each other, and scores in the user's order."""
+    """Two queries with interleaved rows, and scores in the user's order."""
     rng = np.random.default_rng(5)
     qid = np.array(["b", "a", "b", "a", "a", "b", "b"])
     labels = np.array([0, 2, 1, 0, 1, 2, 0])
@@ -124,14 +124,14 @@ def test_a_nan_score_is_refused_with_the_users_row():
 
 
 def test_data_and_scores_in_the_wrong_order():
-    with pytest.raises(DataError, match="got a RankingDataset: that goes first, then scores"):
+    with pytest.raises(DataError, match="got a RankingDataset: pass it first, then the scores"):
         evaluate([0.5, -1.0], RankingDataset(np.zeros((2, 1)), [1, 0]))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"scores": [1, 2]}, r"scores must be one number a document: 3 documents, got shape \(2,\)"),
+        ({"scores": [1, 2]}, r"scores must be one number per document: 3 documents, got shape \(2,\)"),
         ({"scores": ["a", "b", "c"]}, "scores must be numbers"),
         ({"labels": [1, np.nan, 0]}, "labels must be finite: row 1 is nan"),
         ({"labels": [[1, 0, 0]]}, "labels must have one dimension"),

@@ -74,8 +74,8 @@ def test_the_rules_written_down_again_give_the_same_numbers(shared_data, part):
             assert ours.mean[name] == pytest.approx(expected[:, number].mean(), abs=1e-12)
 
 
-# What LETOR's Eval-Score-4.0.pl says of a part of MQ2008 ranked by one feature, printed with ten decimals instead of
-# four: P@1..10 and MAP, then NDCG@1..10 and MeanNDCG.
+# The output of LETOR's Eval-Score-4.0.pl for a part of MQ2008 ranked by one feature, printed with ten decimals instead
+# of four: P@1..10 and MAP, then NDCG@1..10 and MeanNDCG.
 PRINTED = {
     ("S5", 25): """
         0.3397435897 0.3205128205 0.3055555556 0.2884615385 0.2769230769 0.2628205128 0.2536630037 0.2379807692

@@ -99,7 +99,7 @@ def test_evaluations_are_compared_query_by_query_and_left_out_queries_stay_out()
 def test_mistakes():
     labels, scores = [1, 0], [1, 2]
     both = evaluate(labels, scores, metrics="mrr,map")
-    with pytest.raises(ParameterError, match=r"both evaluations hold \(mrr, map\); none was named"):
+    with pytest.raises(ParameterError, match=r"both evaluations have \(mrr, map\); none was named"):
         compare(both, both)
     with pytest.raises(ParameterError, match="got 'ndcg'"):
         compare(both, both, metric="ndcg")

@@ -1,4 +1,4 @@
-"""Ranked search on a CUDA device, the whole way from an index on disk, against the CPU's results."""
+"""Ranked search on a CUDA device, from an index on disk to the results, compared with the CPU's."""
 
 from __future__ import annotations
 

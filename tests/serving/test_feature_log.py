@@ -78,7 +78,7 @@ def test_every_altered_byte_is_detected(tmp_path):
 
 def test_rows_of_another_set_are_refused(tmp_path):
     path = make_log(tmp_path / "log")
-    with pytest.raises(DataError, match=f"holds rows of the feature set {FEATURES.fingerprint}, not of"):
+    with pytest.raises(DataError, match=f"has rows of the feature set {FEATURES.fingerprint}, not of"):
         FeatureLog(path, FeatureSet(["bm25.title"]))
     with (
         FeatureLog(path, FEATURES) as log,
@@ -91,7 +91,7 @@ def test_another_file_is_refused(tmp_path):
     path = tmp_path / "text"
     path.write_text("1 qid:1 1:2")
     for opened in (FeatureLogReader, lambda where: FeatureLog(where, FEATURES)):
-        with pytest.raises(FileFormatError, match="is no feature log"):
+        with pytest.raises(FileFormatError, match="is not a feature log"):
             opened(path)
     with pytest.raises(DataError, match="cannot read"):
         FeatureLogReader(tmp_path / "absent")

@@ -96,7 +96,7 @@ def test_features_the_index_lacks_are_named(index, train):
         RankedSearch(index, ranker)
 
 
-def test_features_that_nobody_can_extract_are_named(index):
+def test_features_that_cannot_be_extracted_are_named(index):
     data = RankingDataset(np.eye(3), [0, 1, 2], feature_names=["clicks", "bm25.title", "price"])
     with pytest.raises(DataError, match="reads 2 features that cannot be extracted: 'clicks', 'price'"):
         RankedSearch(index, LeastSquares().fit(data))
@@ -122,7 +122,7 @@ def test_mistakes_are_told(index, train, tmp_path):
         searcher.search_many("w1 w2")
     with pytest.raises(ParameterError, match="k must be at least 1, got 0"):
         searcher.search("w1", k=0)
-    with pytest.raises(ParameterError, match="query_ids must be one a query, 2, got 1"):
+    with pytest.raises(ParameterError, match="query_ids must be one per query, 2, got 1"):
         searcher.search_many(["w1", "w2"], query_ids=["a"])
     other = FeatureLog(tmp_path / "log", FeatureSet(["bm25.title"]))
     with other, pytest.raises(DataError, match="another feature set"):

@@ -1,6 +1,6 @@
 """Feature extraction on a CUDA device: hits of a batch of queries go in as one block, features or scores come out.
 
-Where scores are wanted, features stay on the device: extraction, expressions, normaliser and model evaluation are
+If scores are wanted, features stay on the device: extraction, expressions, normaliser and model evaluation are
 launched one after the other (recorded once, then replayed), with one copy to the device and one back.
 """
 
@@ -26,7 +26,7 @@ from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
 
 
 def extract_on_cuda(hits: Hits, feature_set: FeatureSet) -> np.ndarray:
-    """`CudaFeatureExtractor.extract`, with the extractors of the last feature sets kept."""
+    """`CudaFeatureExtractor.extract`, with the extractors of the last feature sets cached."""
     return _extractor(feature_set).extract(hits)
 
 
@@ -36,11 +36,11 @@ def _extractor(feature_set: FeatureSet) -> CudaFeatureExtractor:
 
 
 class CudaFeatureExtractor:
-    """A feature set made ready for the device.
+    """A feature set prepared for the device.
 
     The same features as `rankwell.features.extraction.extract`: to the bit, except that logarithms of language models
-    and functions in expressions may differ in the last place of float64. Any number of threads may ask: it serves one
-    at a time.
+    and functions in expressions may differ in the last place of float64. Several threads may call it: it serves one at
+    a time.
     """
 
     def __init__(self, feature_set: FeatureSet) -> None:
@@ -75,7 +75,7 @@ class CudaFeatureExtractor:
         if evaluator.feature_names != self.feature_set.names:
             raise DataError(
                 f"the ranker's {len(evaluator.feature_names)} features are not the {len(self.feature_set)} of this "
-                "feature set in their order. Make the set of the ranker's names: FeatureSet(feature_names)."
+                "feature set in their order. Create the set from the ranker's names: FeatureSet(feature_names)."
             )
         if hits.n_candidates == 0:
             return np.empty(0)
@@ -123,7 +123,7 @@ class CudaFeatureExtractor:
         return columns
 
     def _key(self, batch: _Batch) -> tuple[Any, ...]:
-        """What a recording of `_launch` depends on: addresses and sizes."""
+        """The addresses and sizes that a recording of `_launch` depends on."""
         return batch.schema, batch.size, batch.most_queries, batch.scratch is not None, self._buffers.generation
 
     def _columns_for(self, hits: Hits) -> FeatureColumns:
@@ -138,7 +138,7 @@ class CudaFeatureExtractor:
 
 @dataclass(frozen=True)
 class _Batch:
-    """A batch of hits on its way to the device.
+    """A batch of hits that is copied to the device.
 
     packed : uint8, what `kernels.pack` made; schema : its streams and statics
     size : candidates, and most_queries : queries, rounded up to a class

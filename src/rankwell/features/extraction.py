@@ -1,4 +1,4 @@
-"""Feature extraction: hits in, rows of float32 out. Training and serving both come here.
+"""Feature extraction: hits in, rows of float32 out. Training and serving both use it.
 
 Missing values, one rule: a stream that a document lacks is an empty stream and has an empty stream's values; a static
 that a document lacks is NaN; an expression that is not a number, or too large for float32, is NaN.
@@ -31,7 +31,7 @@ def extract(hits: Hits, feature_set: FeatureSet, *, device: str = "cpu", n_jobs:
     Raises
     ------
     DataError
-        That names the features which need a stream or a static that the index lacks.
+        Names the features that need a stream or a static that the index lacks.
     """
     rows: np.ndarray = load(EXTRACTION, device, hits, hits, feature_set, n_jobs=n_jobs)
     return rows

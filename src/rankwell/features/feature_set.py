@@ -45,7 +45,7 @@ class ExpressionLevel:
 
 
 class FeatureSet:
-    """What a model sees of a candidate: features in order.
+    """The features that a model reads of a candidate, in order.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class FeatureSet:
     Attributes
     ----------
     names : the canonical names; features : what they mean
-    feedback : those of them that read the first pass's documents, and come with the hits (`with_feedback`)
+    feedback : those of them that read the first pass's documents, and are passed with the hits (`with_feedback`)
     fingerprint : 16 hexadecimal digits that change with any name, their order, or the catalogue's formulas
     """
 
@@ -82,7 +82,7 @@ class FeatureSet:
         return f"FeatureSet({len(self)} features, {self.fingerprint})"
 
     def lacking(self, streams: Sequence[str], statics: Sequence[str]) -> list[str]:
-        """The features that cannot be had from an index with these streams and statics."""
+        """The features that an index with these streams and statics cannot provide."""
         known = {*streams, WHOLE}
         of_streams = {*KINDS, *COMBINED, RELEVANCE_MODEL.name}
         return [
@@ -94,7 +94,7 @@ class FeatureSet:
         ]
 
     def check(self, streams: Sequence[str], statics: Sequence[str]) -> None:
-        """Raise DataError that names the features which need a stream or static that is not there."""
+        """Raise a DataError that names the features that need an absent stream or static."""
         check_streams(streams)
         _refuse_lacking(self.lacking(streams, statics), streams, statics)
 
@@ -106,7 +106,7 @@ class FeatureSet:
         Raises
         ------
         DataError
-            That names the features which need a stream or static that is not there.
+            Names the features that need an absent stream or static.
         """
         known = self._columns.get((streams, statics))
         if known is None:
@@ -148,8 +148,8 @@ def make_feature_set(
     ----------
     name : {"mslr", "full"}
         "mslr" is the 25 kinds of MSLR for each stream and the whole document, kind by kind, the streams in MSLR's
-        order: 125 features for body, anchor, title and url. "full" is those, then what reads places, the statics, and
-        what is made of others.
+        order: 125 features for body, anchor, title and url. "full" is those, then the features that read places, the
+        statics, and those made of others.
     parameters : mapping, optional
         k1, b, mu, lambda, delta and weight, for all streams or for one (``"b.title"``).
     """
@@ -190,7 +190,7 @@ def _check_parameters(parameters: Mapping[str, float], streams: Sequence[str]) -
 
 
 def _refuse_twins(features: Sequence[Feature]) -> None:
-    """Two features of one label, or of one kind and stream, which the kernels have one place for."""
+    """Refuse two features of one label, or of one kind and stream, for which the kernels have one place."""
     seen: dict[tuple[str, str], str] = {}
     for feature in features:
         keys = [("label", feature.label), ("place", f"{feature.kind}.{feature.stream}")]
@@ -210,13 +210,13 @@ def _common_settings(features: Sequence[Feature]) -> dict[tuple[str, str], tuple
             before, name = settings.setdefault((feature.stream, parameter), (value, feature.name))
             if before != value:
                 raise ParameterError(
-                    f"{name!r} and {feature.name!r} have different {parameter}: a stream has one in a feature set."
+                    f"{name!r} and {feature.name!r} have different {parameter}: a stream has only one in a feature set."
                 )
     return settings
 
 
 def _of_streams(settings: Mapping[str, float]) -> list[tuple[str, str]]:
-    """(parameter, stream) of the settings that are one stream's."""
+    """(parameter, stream) of the settings of one stream."""
     parts = [name.partition(".") for name in settings]
     return [(parameter, stream) for parameter, dot, stream in parts if dot]
 

@@ -1,4 +1,4 @@
-"""Pseudo-relevance feedback: what the first pass's first documents say, as features of every candidate.
+"""Pseudo-relevance feedback: features of every candidate from the first pass's first documents.
 
 The relevance model of Lavrenko and Croft (2001), mixed with the query as Abdul-Jaleel et al. (2004) do (RM3). Of the
 first `documents` that the first pass found, with their scores s(d),
@@ -6,12 +6,12 @@ first `documents` that the first pass found, with their scores s(d),
     r(t)  ∝  Σ over d of s(d) · tf(t, d) / len(d),    over the `terms` terms that have the most of it, summing to 1,
     w(t)  =  original · qtf(t) / Σ qtf + (1 − original) · r(t),
 
-and a candidate's value is BM25 with w for qtf. Terms that more than a tenth of all documents have say little of any
-subject and do not become terms of the model. Documents are read from the stored fields and cut as they were for the
+and a candidate's value is BM25 with w for qtf. Terms that more than a tenth of all documents have say little about
+any subject and are not terms of the model. Documents are read from the stored fields and cut as they were for the
 index; of a very long text only the beginning is read, so that no document costs more than another.
 
-The values are computed here, on the host, for training and serving alike, and travel with the hits as statics do: no
-kernel knows of them, so every device has the same ones.
+The values are computed here, on the host, for training and serving alike, and are passed with the hits as statics are:
+no kernel computes them, so every device has the same values.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def with_feedback(
     *,
     n_jobs: int | None = None,
 ) -> Hits:
-    """The hits, and the values of the set's feedback features as further statics; the same hits where it has none.
+    """The hits, and the values of the set's feedback features as further statics; the same hits if it has none.
 
     Parameters
     ----------
@@ -63,7 +63,9 @@ def with_feedback(
     names = tuple(feature.name for feature in feature_set.feedback)
     taken = next((name for name in names if name in hits.static_names), None)
     if taken is not None:
-        raise DataError(f"the index has a static called {taken!r}, which is a feature's name. Build it with another.")
+        raise DataError(
+            f"the index has a static called {taken!r}, which is a feature's name. Build the index with another name."
+        )
     values = np.empty((hits.n_candidates, len(names)), np.float32)
     by_settings: dict[tuple[float, ...], list[int]] = {}
     for number, feature in enumerate(feature_set.feedback):
@@ -114,7 +116,7 @@ def _most_said(said: Mapping[bytes, float], index: Index, terms: int) -> list[by
 
 
 def _terms_of(index: Index, doc: int) -> Counter[bytes]:
-    """How often each term stands in a document, all streams together."""
+    """How often each term occurs in a document, all streams together."""
     fields = index.stored(doc)
     counts: Counter[bytes] = Counter()
     for stream in index.schema.streams:

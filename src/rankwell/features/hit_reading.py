@@ -1,4 +1,4 @@
-"""Hits from an index: where the terms of queries stand in the documents that were chosen as their candidates."""
+"""Hits from an index: where the terms of queries occur in the documents that were chosen as their candidates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def collect_hits(
 def count_hits(
     index: Index, queries: Sequence[Query], candidates: Sequence[np.ndarray], *, n_jobs: int | None = None
 ) -> list[np.ndarray]:
-    """How often each term of a query stands in each stream of its candidates: int32 (n, n_terms, n_streams) a query."""
+    """Per query, how often each term occurs in each stream of its candidates: int32 (n, n_terms, n_streams)."""
     batch = _Batch(index, queries, candidates)
     with kernel_threads(n_jobs):
         _, (frequencies, _, _) = _find(batch)
@@ -73,7 +73,7 @@ class _Batch:
 
     def __init__(self, index: Index, queries: Sequence[Query], candidates: Sequence[np.ndarray]) -> None:
         if len(queries) != len(candidates):
-            raise DataError(f"each query must have its candidates: {len(queries)} queries, {len(candidates)} lists.")
+            raise DataError(f"each query needs its candidates: {len(queries)} queries, {len(candidates)} lists.")
         check_streams(index.schema.streams)
         self.index, self.queries = index, queries
         self.streams = tuple(index.schema.streams)
@@ -88,7 +88,7 @@ class _Batch:
         self.segment_of_row = np.searchsorted(index.bases, self.docs, side="right") - 1
 
     def hits(self, parts: Sequence[_SegmentPart], cell_ptr: np.ndarray, positions: np.ndarray) -> Hits:
-        """All of it together, with the statistics of the collection and what the documents bring."""
+        """All of it together, with the statistics of the collection and the data of the documents."""
         n_rows, n_columns = len(self.docs), len(self.streams) + 1
         statics = tuple(self.index.schema.statics)
         lengths = np.zeros((n_rows, n_columns), np.int32)
@@ -124,7 +124,7 @@ class _Batch:
 
 
 class _SegmentPart:
-    """The candidates that lie in one segment, ascending by document within each query: lists are walked forwards."""
+    """The candidates of one segment, ascending by document within each query: lists are read forwards."""
 
     def __init__(self, batch: _Batch, number: int) -> None:
         self.batch = batch

@@ -1,8 +1,8 @@
-"""Hits: where a query's terms stand in its candidates, the one thing that feature extraction reads.
+"""Hits: where a query's terms occur in its candidates, the only input of feature extraction.
 
 Vocabulary. A batch has Q queries, T distinct terms and W words in all, N candidates, S streams (title, body, ...) and H
 hits. The *whole document* is column S of what is counted by stream: all streams together. A *cell* is one candidate's
-one term in one stream; its hits are the places (0, 1, ...) where the term stands there, and its width is the term
+one term in one stream; its hits are the places (0, 1, ...) where the term occurs there, and its width is the term
 frequency. Everything is flat, so that the same arrays can be copied to a device as they are.
 """
 
@@ -29,13 +29,13 @@ class Hits:
     stream_tokens : int64 (S + 1,), words of the collection by stream
     query_ptr : int64 (Q + 1,), candidates of query q are query_ptr[q]:query_ptr[q + 1]
     term_ptr : int64 (Q + 1,), distinct terms of each query, in the order of their first occurrence
-    query_frequency : int32 (T,), how often a term stands in its query
+    query_frequency : int32 (T,), how often a term occurs in its query
     word_ptr : int64 (Q + 1,); words : int32 (W,), the query's words in order, as numbers of its own terms
-    word_places : int32 (W,), ascending: where they stand in the query; a stop word leaves a gap, as in a document
-    doc_freq, occurrences : int64 (T · (S + 1),), term-major: documents with the term, and how often it stands in them
+    word_places : int32 (W,), ascending: their places in the query; a stop word leaves a gap, as in a document
+    doc_freq, occurrences : int64 (T · (S + 1),), term-major: documents with the term, and how often it occurs in them
     lengths : int32 (N · S,), candidate-major: words of a candidate's stream
     distinct : int32 (N · (S + 1),), candidate-major: how many different terms are among them
-    statics : float32 (N · n_statics,), candidate-major, NaN where a document has none
+    statics : float32 (N · n_statics,), candidate-major, NaN if a document does not have it
     cell_base : int64 (Q + 1,); the cell of query q, candidate c, term t and stream s, counted within the query, is
         cell_base[q] + (c · n_terms(q) + t) · S + s
     cell_ptr : int64 (cells + 1,), hits of each cell
@@ -90,7 +90,7 @@ class Hits:
         return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
     def cell(self, query: int, candidate: int, term: int, stream: int) -> np.ndarray:
-        """The places of a term in a stream; all but the stream counted within the query."""
+        """The places of a term in a stream; candidate and term are counted within the query."""
         n_terms = int(self.term_ptr[query + 1] - self.term_ptr[query])
         place = int(self.cell_base[query]) + (candidate * n_terms + term) * self.n_streams + stream
         return self.positions[self.cell_ptr[place] : self.cell_ptr[place + 1]]
@@ -98,7 +98,7 @@ class Hits:
     def check(self) -> Hits:
         """Refuse arrays that do not fit together; returns the hits themselves.
 
-        `collect_hits` makes hits that fit: this is for hits that come from elsewhere.
+        Hits from `collect_hits` always fit: this is for hits from elsewhere.
         """
         _check_pointers(self)
         _check_shapes(self)
@@ -109,10 +109,10 @@ class Hits:
 def check_streams(streams: Sequence[str]) -> None:
     """Refuse an index without streams, and a stream that has the name of the whole document."""
     if not streams:
-        raise DataError("this index has no streams: no text was ever added to it, so there is nothing to extract.")
+        raise DataError("this index has no streams: no text was added to it, so there is nothing to extract.")
     if WHOLE in streams:
         raise DataError(
-            f"the index has a stream called {WHOLE!r}, which is what features call all streams together. Build it "
+            f"the index has a stream called {WHOLE!r}, which is the name of all streams together. Build it "
             "again with another name for this field."
         )
     if len(set(streams)) != len(streams):
@@ -146,11 +146,11 @@ def _check_pointers(hits: Hits) -> None:
     for name in ("query_ptr", "term_ptr", "word_ptr", "cell_ptr"):
         pointer = getattr(hits, name)
         if len(pointer) == 0 or pointer[0] != 0 or (np.diff(pointer) < 0).any():
-            raise DataError(f"hits: {name} must begin with 0 and never fall.")
+            raise DataError(f"hits: {name} must begin with 0 and not decrease.")
     for name in ("term_ptr", "word_ptr", "cell_base"):
         if len(getattr(hits, name)) != len(hits.query_ptr):
             raise DataError(
-                f"hits: {name} must have one number a query and one more, {len(hits.query_ptr)}, "
+                f"hits: {name} must have one number per query and one more, {len(hits.query_ptr)}, "
                 f"got {len(getattr(hits, name))}."
             )
 
@@ -159,7 +159,7 @@ def _check_shapes(hits: Hits) -> None:
     check_streams(hits.streams)
     expected = cell_bases(hits.query_ptr, hits.term_ptr, hits.n_streams)
     if not np.array_equal(hits.cell_base, expected):
-        raise DataError("hits: cell_base must count a cell for each candidate, term and stream of each query.")
+        raise DataError("hits: cell_base must count one cell per candidate, term and stream of each query.")
     columns = hits.n_streams + 1
     lengths = {
         "stream_tokens": columns,

@@ -1,4 +1,4 @@
-"""A feature's name says all about it, so that a ranker file needs no other description of its features.
+"""A feature's name describes it completely, so that a ranker file needs no other description of its features.
 
     feature    := stream | static | bm25f | expression
     stream     := kind "." stream's name [settings]          bm25.title, bm25.title(b=0.4;k1=0.9), tf_max.whole,
@@ -8,8 +8,8 @@
     settings   := "(" parameter "=" number {";" parameter "=" number} ")"
     expression := label "=" text                             fresh = bm25.title / (1 + static.age)
 
-Settings name only what differs from the catalogue's, in the order of the alphabet. An expression reads features that
-stand before it in its set: by their names, expressions by their labels. In the name of a stream or static, the
+Settings name only what differs from the catalogue, in alphabetical order. An expression reads features that come before
+it in its set: by their names, expressions by their labels. In the name of a stream or static, the
 characters % ( ) = ; and " are written as % and two hexadecimal digits.
 """
 
@@ -42,7 +42,7 @@ _ESCAPED = re.compile(r"%([0-9A-F]{2})")
 
 
 def escaped(field: str) -> str:
-    """The name of a stream or static as feature names have it."""
+    """The name of a stream or static as feature names contain it."""
     return field.translate(_SPECIAL)
 
 
@@ -52,9 +52,9 @@ def unescaped(text: str) -> str:
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature that was understood.
+    """A parsed feature.
 
-    name : as written in canonical form; label : how expressions call it
+    name : as written in canonical form; label : its name in expressions
     kind : a name of the catalogue, "static" or "expression"; stream : a stream's or a static's name, or ""
     settings : parameters, every one that the kind reads; BM25F's may end in "." and a stream's name
     expression : the text of an expression
@@ -69,7 +69,7 @@ class Feature:
 
 
 def parse_feature(name: str) -> Feature:
-    """The feature of this name; raises ParameterError where there is none."""
+    """The feature of this name; raises ParameterError if there is none."""
     expression = _EXPRESSION.fullmatch(name)
     if expression is not None:
         label, text = expression.group(1), expression.group(2).strip()
@@ -87,7 +87,7 @@ def parse_feature(name: str) -> Feature:
         return Feature(canonical, canonical, kind, stream, expression=text.replace("{stream}", escaped(stream)))
     if stream and kind in _OF_STREAMS and (_OF_STREAMS[kind].of_whole or stream != WHOLE):
         return _named(kind, stream, settings, _OF_STREAMS[kind].parameters)
-    raise ParameterError(f"{name!r} is no feature: {_remedy(kind, stream, plain, settings)}")
+    raise ParameterError(f"{name!r} is not a feature: {_remedy(kind, stream, plain, settings)}")
 
 
 def feature_name(kind: str, stream: str, settings: Mapping[str, float]) -> str:
@@ -112,7 +112,7 @@ def check_parameter(name: str, value: float) -> float:
     }[name]
     if not (low <= value <= high if includes_ends else low < value < high):
         signs = "[]" if includes_ends else "()"
-        raise ParameterError(f"{name} must lie in {signs[0]}{low:g}, {high:g}{signs[1]}, got {value:g}.")
+        raise ParameterError(f"{name} must be in {signs[0]}{low:g}, {high:g}{signs[1]}, got {value:g}.")
     if name in ("documents", "terms") and value != int(value):
         raise ParameterError(f"{name} must be a whole number, got {value:g}.")
     return value
@@ -142,7 +142,7 @@ def _split_settings(name: str) -> tuple[str, dict[str, float]]:
             settings[unescaped(parameter.strip())] = float(number)
         except ValueError:
             raise ParameterError(
-                f"{name!r} is no feature: {setting!r} must be a parameter, = and a number, as in k1=0.9."
+                f"{name!r} is not a feature: {setting!r} must be a parameter, = and a number, as in k1=0.9."
             ) from None
     return match["name"], settings
 
@@ -155,7 +155,7 @@ def _remedy(kind: str, stream: str, plain: str, settings: Mapping[str, float]) -
     if settings and (kind in COMBINED or kind == STATIC):
         return f"{plain} has no settings."
     if not stream and (kind in _OF_STREAMS or kind in COMBINED):
-        return f"say of which stream, as in {kind}.title."
+        return f"name a stream, as in {kind}.title."
     if kind in KINDS or kind in COMBINED:
-        return f"{kind} reads places, which only streams have, not the whole document."
+        return f"{kind} reads places, and only streams have them, not the whole document."
     return "docs/features.md lists the features; an expression is written as label = text."

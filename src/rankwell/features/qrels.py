@@ -1,4 +1,4 @@
-"""Relevance judgments in TREC's form: `query iteration document relevance`, one a line."""
+"""Relevance judgments in TREC's format: `query iteration document relevance`, one per line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
                     f"as {judged[document_id]:g}. Keep one of them."
                 )
         if not qrels:
-            raise DataError(f"{stream.name} holds no judgment. A line is: query iteration document relevance.")
+            raise DataError(f"{stream.name} contains no judgment. A line is: query iteration document relevance.")
     return qrels
 
 

@@ -1,4 +1,4 @@
-"""Files of queries: one a line, its id, a tab, its text."""
+"""Files of queries: one per line, its id, a tab, its text."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def read_queries(path: str | os.PathLike[str], *, operators: bool = True) -> lis
     Parameters
     ----------
     operators : bool
-        Whether quotes, + and - mean phrases, required and excluded words, as they do when a user asks. Topics of test
-        collections are prose: there they mean nothing.
+        Whether quotes, + and - mean phrases, required and excluded words, as in a user's query. Topics of test
+        collections are prose: there they have no special meaning.
     """
     line_of_id: dict[str, int] = {}
     queries = []
@@ -44,10 +44,10 @@ def read_queries(path: str | os.PathLike[str], *, operators: bool = True) -> lis
                 raise DataError(f"{place} must be a query's id, a tab and its text, got {line[:60]!r}.")
             if query_id in line_of_id:
                 raise DataError(
-                    f"{place} has the id {query_id!r} of line {line_of_id[query_id]} again. Give each query its own id."
+                    f"{place} repeats the id {query_id!r} of line {line_of_id[query_id]}. Give each query its own id."
                 )
             line_of_id[query_id] = number
             queries.append(QueryText(query_id, (text if operators else text.translate(_NO_OPERATORS)).strip()))
         if not queries:
-            raise DataError(f"{stream.name} holds no query. A line is a query's id, a tab and its text.")
+            raise DataError(f"{stream.name} contains no query. A line is a query's id, a tab and its text.")
     return queries

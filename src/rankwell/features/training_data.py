@@ -1,4 +1,4 @@
-"""Training data for the learn half: features of candidates with their judgments, extracted now or once logged."""
+"""Training data: features of candidates with their judgments, extracted from an index or read from a log."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from rankwell.index.selection import search
 from rankwell.serving.feature_log import FeatureLogReader
 
 SOURCES = ("judged+top", "judged", "top")
-# Queries whose hits are held at the same time.
+# Queries whose hits are in memory at the same time.
 _BATCH = 32
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedFeatures:
-    """A dataset, its document ids as comments, and what could not come into it.
+    """A dataset with document ids as comments, and counts of what was left out.
 
     absent_documents : judged documents that the index (or the log) lacks
     unjudged_queries : queries without judgments, left out
-    unasked_queries : judged queries that nobody asked, left out
+    unasked_queries : judged queries that are not among the queries, left out
     """
 
     dataset: RankingDataset
@@ -54,7 +54,7 @@ def judged_features(
 ) -> JudgedFeatures:
     """The features of judged queries' candidates; a candidate without a judgment has label 0.
 
-    A query's rows stand in the order of the index's documents, which tells nothing of their relevance.
+    A query's rows are in the order of the index's documents, which does not depend on their relevance.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def judged_features(
         ranking can be measured as it would be served: a ranker never sees which documents were judged.
     n_candidates : int
         How many the first pass gives.
-    model : what the first pass ranks by; BM25 over the whole document if nothing is said
-    progress : called with the number of queries done and of all
+    model : the first pass's ranking; by default BM25 over the whole document
+    progress : called with the number of queries done and the total
     """
     if source not in SOURCES:
         raise ParameterError(f"must be one of {', '.join(SOURCES)}, got {source!r}.", parameter="source")
@@ -94,7 +94,7 @@ def judged_features(
 
 
 def logged_features(log: FeatureLogReader, qrels: Qrels) -> JudgedFeatures:
-    """What a ranker saw of judged queries, as it was logged; of a query that was logged again, the last time."""
+    """The logged features of judged queries; if a query was logged several times, the last ones."""
     last = {logged.query_id: logged for logged in log}
     rows = _Rows(log.feature_set)
     absent = 0
@@ -114,7 +114,7 @@ def _candidates(best: np.ndarray, judged: np.ndarray, source: str) -> np.ndarray
 
 @dataclass(eq=False)
 class _Rows:
-    """Rows as they come, query by query."""
+    """Collects rows, query by query."""
 
     feature_set: FeatureSet
     query_ids: list[str] = field(default_factory=list)

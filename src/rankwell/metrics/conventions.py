@@ -1,7 +1,7 @@
 """Conventions: how published numbers and other libraries count, by name.
 
-The same ranking has a different NDCG in every one of them, so a number without its convention means little. What each
-says was taken from the tool itself: `tests/compare` runs the libraries and demands the same numbers.
+The same ranking has a different NDCG in every one of them, so a number without its convention means little. The rules
+of each were taken from the tool itself: `tests/compare` runs the libraries and expects the same numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Convention:
     Attributes
     ----------
     name : str
-        Stands beside every number that is printed.
+        Printed with every number.
     source : str
         Whose numbers it reproduces.
     gain : ``"2^label - 1"`` or ``"label"``
@@ -61,9 +61,9 @@ class Convention:
         ERR are 0 there, but leave it out with the others. For NDCG and ERR it is a query without a label above 0, for
         the others one without a label from `relevance_level` on. An empty query is such a query.
     relevance_level : float
-        The label from which on a document counts as relevant in AP, reciprocal rank, P@k and recall.
+        The smallest label that counts as in AP, reciprocal rank, P@k and recall.
     ties : ``"file order"``, ``"reverse file order"`` or ``"average"``
-        Documents with equal scores keep the order of their rows, or stand in the opposite one. ``"average"`` is
+        Documents with equal scores keep the order of their rows, or the opposite order. ``"average"`` is
         scikit-learn's: NDCG is the mean over all orders, AP takes them as retrieved together; other metrics, which
         scikit-learn does not have, keep file order.
     cut_average_precision : ``"relevant"`` or ``"reachable"``
@@ -168,14 +168,14 @@ CONVENTIONS: dict[str, Convention] = {
     convention.name: convention for convention in (letor4, mslr, gbdt, trec, sklearn, burges)
 }
 
-# The gain and discount that most papers of the last fifteen years mean by NDCG. A query without relevant documents
-# says nothing about a ranking: leaving it out makes means comparable between collections that hold more or fewer of
-# them, where counting 1 flatters every ranking and counting 0 punishes every one.
+# The gain and discount that most papers of the last fifteen years mean by NDCG. A query without relevant documents says
+# nothing about a ranking: leaving it out makes means comparable between collections with more or fewer of them, while
+# counting 1 favours every ranking and counting 0 penalises every ranking.
 DEFAULT = burges
 
 
 def get_convention(convention: str | Convention) -> Convention:
-    """A convention by its name; a `Convention` is handed through."""
+    """A convention by its name; a `Convention` is returned as it is."""
     if isinstance(convention, Convention):
         return convention
     if convention not in CONVENTIONS:

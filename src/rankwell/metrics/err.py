@@ -5,7 +5,7 @@ its label.
 
 Chapelle, Metzler, Zhang and Grinspan, "Expected reciprocal rank for graded relevance", CIKM 2009. The highest grade is
 that of the grading scale (4 for Yahoo! and MSLR): a figure of one data set is comparable with another's only if both
-use the same one, so say it (`max_grade`); without it the highest label of the data is taken. The formula is the same in
+use the same one, so pass it (`max_grade`); the default is the highest label of the data. The formula is the same in
 every convention.
 """
 

@@ -1,4 +1,4 @@
-"""Evaluation: how good a ranking is, per query and in the mean, with the convention beside every number."""
+"""Evaluation: how good a ranking is, per query and in the mean, with the convention next to every number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `evaluate` found.
+    """The result of `evaluate`.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Evaluation:
     per_query : dict of float64 arrays (n_queries,)
         By metric name; NaN where the query is left out.
     mean : dict of float
-        By metric name: the mean over the queries that count, weighted where there are query weights. Pairwise accuracy
+        By metric name: the mean over the queries that count, weighted if there are query weights. Pairwise accuracy
         counts all pairs of all queries together.
     max_grade : float
         The highest grade that ERR was computed with.
@@ -55,7 +55,7 @@ class Evaluation:
         return f"Evaluation({figures}; {self.n_queries} queries)"
 
     def table(self) -> str:
-        """The means as text, one metric a line, the convention and the number of queries that count beside each."""
+        """The means as text, one metric per line, with the convention and the number of queries that count."""
         header = ("metric", "mean", "convention", "queries")
         rows = [
             (name, f"{mean:.4f}", self.convention.name, f"{self.n_counted(name)} of {self.n_queries}")
@@ -68,7 +68,7 @@ class Evaluation:
         return "\n".join(line.rstrip() for line in lines)
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
-        """Everything as what JSON can hold; a missing figure is None."""
+        """Everything as JSON values; a missing figure is None."""
         content: dict[str, Any] = {
             "convention": self.convention.name,
             "rules": self.convention.to_dict(),
@@ -118,9 +118,10 @@ def evaluate(
     convention : str or Convention
         One of letor4, mslr, gbdt, trec, sklearn, burges (the default; see `rankwell.metrics.conventions`).
     query_weights : array (n_queries,), optional
-        How much each query counts in the mean, in the order of the queries' first rows; without it the data set's own.
+        How much each query counts in the mean, in the order of the queries' first rows; by default the data set's own
+        weights.
     max_grade : float, optional
-        The highest grade of the grading scale, for ERR; without it the highest label of the data.
+        The highest grade of the grading scale, for ERR; by default the highest label of the data.
     n_jobs : int, optional
         Threads; None or -1 is every core.
 
@@ -155,11 +156,13 @@ def _as_queries(labels_or_dataset: Any, *, qid: Any, group: Any, query_ptr: Any)
 
 
 def _refuse_dataset(scores: Any) -> None:
-    """Before labels are looked at: they would be the scores, and the complaint about them would lead astray."""
+    """Refuse exchanged arguments before labels are checked: an error about the labels would be misleading."""
     from rankwell.data.dataset import RankingDataset
 
     if isinstance(scores, RankingDataset):
-        raise DataError("scores must be numbers, one a document, got a RankingDataset: that goes first, then scores.")
+        raise DataError(
+            "scores must be numbers, one per document, got a RankingDataset: pass it first, then the scores."
+        )
 
 
 def _number_or_none(value: float) -> float | None:

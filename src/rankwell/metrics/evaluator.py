@@ -1,4 +1,4 @@
-"""MetricEvaluator: judgments prepared once, then as many rankings as wanted."""
+"""MetricEvaluator: judgments prepared once, then any number of rankings."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class MetricEvaluator:
         For instance ``"ndcg@10"`` or ``("ndcg@10", "map")``.
     convention : str or Convention
     max_grade : float, optional
-        The highest grade of the grading scale, for ERR; without it the highest label of the data.
+        The highest grade of the grading scale, for ERR; by default the highest label of the data.
     query_weights : array (n_queries,), optional
-        How much each query counts in the mean; without it the data set's own, or all the same.
+        How much each query counts in the mean; by default the data set's own weights, or equal ones.
     n_jobs : int, optional
         Threads; None or -1 is every core.
 
@@ -69,7 +69,7 @@ class MetricEvaluator:
         self._rules = self.convention.rules()
         self._kinds = np.array([metric.family.kind for metric in self.metrics], dtype=np.int64)
         self._cutoffs = np.array([metric.cutoff or 0 for metric in self.metrics], dtype=np.int64)
-        # A whole-list metric needs every place; so do averaged ties, whose runs may go on behind the cut-off.
+        # A whole-list metric needs every place; so do averaged ties, whose runs may extend past the cut-off.
         whole = bool((self._cutoffs == 0).any()) or self._rules.ties == TIES_AVERAGE
         self._depth = 0 if whole else int(self._cutoffs.max())
         self.max_grade = highest_grade(queries, max_grade)
@@ -83,7 +83,7 @@ class MetricEvaluator:
         Parameters
         ----------
         scores : array (n_docs,)
-            In the data set's own order (not the user's, where the rows of a query were scattered).
+            In the data set's own order (not the user's, which differs if the rows of a query were scattered).
 
         Returns
         -------
@@ -126,8 +126,8 @@ def metric_function(
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], float]:
     """A function of (labels, scores, query_ptr) that gives the metric's mean over queries.
 
-    What depends on the labels is kept from one call to the next, as long as the same two arrays come again; they must
-    not be changed in between.
+    What depends on the labels is cached between calls as long as the same two arrays are passed; they must not be
+    changed in between.
     """
     metrics, checked = parse_metrics(name), get_convention(convention)
     if len(metrics) != 1:

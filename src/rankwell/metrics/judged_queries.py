@@ -1,4 +1,4 @@
-"""JudgedQueries: labels and which rows belong to which query, all that a metric needs of a data set."""
+"""JudgedQueries: labels and which rows belong to which query, the parts of a data set that metrics need."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class JudgedQueries:
     query_ids : array (n_queries,)
     query_weights : float64 array (n_queries,) or None
     doc_idx : int64 array (n_docs,) or None
-        The user's row behind each row here; None where the order is the same.
+        The user's row of each row here; None if the order is the same.
     """
 
     labels: np.ndarray
@@ -74,20 +74,20 @@ class JudgedQueries:
         return len(self.query_ptr) - 1
 
     def to_own_order(self, values: np.ndarray) -> np.ndarray:
-        """One value a row, from the user's order to the order here."""
+        """One value per row, from the user's order to the order here."""
         return values if self.doc_idx is None else values[self.doc_idx]
 
     def user_row(self, row: int) -> int:
-        """The user's row behind a row here."""
+        """The user's row of a row here."""
         return row if self.doc_idx is None else int(self.doc_idx[row])
 
 
 def as_labels(labels: Any) -> np.ndarray:
-    """Labels as float64 (n_docs,), or an error that names the first one that cannot be."""
+    """Labels as float64 (n_docs,), or an error that names the first invalid one."""
     try:
         numbers = np.ascontiguousarray(labels, dtype=np.float64)
     except (TypeError, ValueError) as cause:
-        raise DataError(f"labels must be numbers, one a document: {cause}.") from cause
+        raise DataError(f"labels must be numbers, one per document: {cause}.") from cause
     if numbers.ndim != 1:
         raise DataError(f"labels must have one dimension, got shape {numbers.shape}.")
     if not np.isfinite(numbers).all():
@@ -97,18 +97,18 @@ def as_labels(labels: Any) -> np.ndarray:
 
 
 def as_scores(scores: Any, n_docs: int) -> np.ndarray:
-    """Scores as float64 (n_docs,), or an error that names the first one that cannot be."""
+    """Scores as float64 (n_docs,), or an error that names the first invalid one."""
     try:
         numbers = np.ascontiguousarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as cause:
-        raise DataError(f"scores must be numbers, one a document: {cause}.") from cause
+        raise DataError(f"scores must be numbers, one per document: {cause}.") from cause
     if numbers.shape != (n_docs,):
-        raise DataError(f"scores must be one number a document: {n_docs} documents, got shape {numbers.shape}.")
+        raise DataError(f"scores must be one number per document: {n_docs} documents, got shape {numbers.shape}.")
     missing = np.isnan(numbers)
     if missing.any():
         raise DataError(
             f"scores must not be NaN: row {int(missing.argmax())} is, {int(missing.sum())} in all. A document without "
-            "a score has no place in a ranking: give it one, or leave it out of both labels and scores."
+            "a score cannot be ranked: give it one, or leave it out of both labels and scores."
         )
     return numbers
 
@@ -121,16 +121,16 @@ def as_query_ptr(query_ptr: Any, n_docs: int) -> np.ndarray:
     if pointers[0] != 0 or pointers[-1] != n_docs or (np.diff(pointers) < 0).any():
         raise DataError(
             f"query_ptr must rise from 0 to the number of documents, {n_docs}: it goes from {pointers[0]} to "
-            f"{pointers[-1]}. Pass where each query starts and, last, where the last one ends."
+            f"{pointers[-1]}. Pass the start of each query and, last, the end of the last one."
         )
     return np.ascontiguousarray(pointers, dtype=np.int64)
 
 
 def as_query_weights(query_weights: Any, n_queries: int) -> np.ndarray:
-    """Query weights as float64 (n_queries,), or an error that names the first one that cannot be."""
+    """Query weights as float64 (n_queries,), or an error that names the first invalid one."""
     weights = np.ascontiguousarray(query_weights, dtype=np.float64)
     if weights.shape != (n_queries,):
-        raise DataError(f"query_weights must be one number a query: {n_queries} queries, got shape {weights.shape}.")
+        raise DataError(f"query_weights must be one number per query: {n_queries} queries, got shape {weights.shape}.")
     allowed = np.isfinite(weights) & (weights >= 0)
     if not allowed.all():
         query = int((~allowed).argmax())

@@ -1,4 +1,4 @@
-"""What metrics need of the labels alone (gains, ideal DCG, label levels), computed once for many rankings."""
+"""What metrics need of the labels only (gains, ideal DCG, label levels), computed once for many rankings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def make_judgments(
 
 
 def highest_grade(queries: JudgedQueries, max_grade: float | None) -> float:
-    """The highest grade of the scale, for ERR: `max_grade`, or the highest label where it was not said."""
+    """The highest grade of the scale, for ERR: `max_grade`, or the highest label if it was not given."""
     highest = float(queries.labels.max(initial=0.0))
     if max_grade is None:
         return highest
@@ -69,6 +69,6 @@ def _check_negative_labels(queries: JudgedQueries, metrics: Sequence[Metric], co
     row = int((queries.labels < 0.0).argmax())
     raise DataError(
         f"{reading[0]} under {convention.name} needs labels of 0 or more: row {queries.user_row(row)} has label "
-        f"{queries.labels[row]:g}. Shift the labels, use the convention trec (there negative labels gain nothing), or "
+        f"{queries.labels[row]:g}. Shift the labels, use the convention trec (there negative labels have no gain), or "
         "a metric that only compares labels (pairwise_accuracy, kendall_tau)."
     )

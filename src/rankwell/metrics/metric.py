@@ -1,4 +1,4 @@
-"""Metric: a family (NDCG, average precision, ...) and the place where it stops looking."""
+"""Metric: a family (NDCG, average precision, ...) and a cut-off."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class MetricFamily:
     Attributes
     ----------
     name : str
-        Before the ``@``.
+        The part before the ``@``.
     kind : int
         Its code in `rankwell.kernels.ranking_metrics.rules`.
     cutoff : ``"required"``, ``"optional"`` or ``"none"``
     reads_gains : bool
-        Labels are turned into gains, so negative ones matter.
+        Labels are converted to gains, so negative ones matter.
     pooled : bool
         The overall figure counts all pairs of all queries together, not the mean of the queries' figures.
     """
@@ -39,7 +39,7 @@ class MetricFamily:
 
 @dataclass(frozen=True)
 class Metric:
-    """A family and its cut-off; None looks at the whole list. All metrics are better when larger."""
+    """A family and its cut-off; None is the whole list. All metrics are better when larger."""
 
     family: MetricFamily
     cutoff: int | None = None

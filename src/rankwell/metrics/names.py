@@ -32,7 +32,7 @@ FAMILIES: dict[str, MetricFamily] = {
 
 
 def parse_metric(name: str | Metric) -> Metric:
-    """The metric that a name means: a family, and ``@k`` where it stops at rank k. Case does not matter."""
+    """The metric that a name means: a family, and ``@k`` if it stops at rank k. Case does not matter."""
     if isinstance(name, Metric):
         return name
     family_name, at, cutoff = name.strip().lower().partition("@")
@@ -44,7 +44,7 @@ def parse_metric(name: str | Metric) -> Metric:
 
 
 def parse_metrics(names: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
-    """Several metrics: a sequence of names, or one text with commas between. Each is kept once, in the order given."""
+    """Several metrics: a sequence of names, or one text with commas. Each is kept once, in the order given."""
     if isinstance(names, str):
         names = [part for part in names.split(",") if part.strip()]
     elif isinstance(names, Metric):

@@ -4,8 +4,8 @@
 
 The ideal DCG is that of the same documents in the order of their labels. Järvelin and Kekäläinen, "Cumulated gain-based
 evaluation of IR techniques", TOIS 20 (2002), with gain = label and 1/log2(r) from rank 2 on; Burges et al., "Learning
-to rank using gradient descent", ICML 2005, with gain = 2^label − 1 and 1/log2(r + 1). Which of them, and what a short
-list or a query without relevant documents counts, is the convention's word.
+to rank using gradient descent", ICML 2005, with gain = 2^label − 1 and 1/log2(r + 1). The convention says which of them
+is used, and how a short list or a query without relevant documents counts.
 
 MeanNDCG is LETOR's: the mean of NDCG@1, ..., NDCG@n over a query's own n documents (Qin and Liu, "Introducing LETOR 4.0
 datasets", 2013).

@@ -1,4 +1,4 @@
-"""Recall@k: the share of a query's relevant documents that stand among the first k.
+"""Recall@k: the share of a query's relevant documents that are among the first k.
 
 recall@k = (relevant documents at ranks 1..k) / (relevant documents)
 """

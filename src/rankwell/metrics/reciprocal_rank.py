@@ -1,6 +1,6 @@
 """RR, reciprocal rank; its mean over queries is MRR.
 
-    RR = 1 / (rank of the first relevant document),    0 where none stands above the cut-off
+    RR = 1 / (rank of the first relevant document),    0 if there is none within the cut-off
 
 Voorhees, "The TREC-8 question answering track report", TREC 1999.
 """

@@ -1,10 +1,10 @@
-"""Is one ranking better than another, or lucky? Paired tests over queries.
+"""Is one ranking better than another, or is the difference chance? Paired tests over queries.
 
 Fisher's randomisation test: if the two rankings were the same, each query's difference could as well have the other
 sign. The p-value is the share of sign assignments whose sum is at least as far from 0 as the one observed; all of them
-are counted where they are no more than `n_resamples`, otherwise so many are drawn. Smucker, Allan and Carterette, "A
-comparison of statistical significance tests for information retrieval evaluation", CIKM 2007, recommend it; the paired
-t-test stands beside it. Both are two-sided.
+are counted if they are at most `n_resamples`, otherwise `n_resamples` of them are drawn. Smucker, Allan and Carterette,
+"A comparison of statistical significance tests for information retrieval evaluation", CIKM 2007, recommend it; the
+paired t-test is reported as well. Both are two-sided.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _TIE = 1e-12
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found of a against b, over the queries where both have a figure.
+    """The result of `compare`: a against b, over the queries where both have a figure.
 
     Attributes
     ----------
     metric, convention : str
-        Empty where plain arrays were compared.
+        Empty if plain arrays were compared.
     n_queries, n_left_out : int
         Queries compared, and those without a figure on either side.
     mean_a, mean_b, difference : float
@@ -39,7 +39,7 @@ class Comparison:
     fisher_p : float
         Two-sided p-value of the randomisation test.
     exact : bool
-        Whether all sign assignments were counted; else `n_resamples` were drawn.
+        Whether all sign assignments were counted; otherwise `n_resamples` were drawn.
     n_resamples : int
     t_statistic, t_p : float
         Paired t-test, two-sided. NaN for a single query.
@@ -70,7 +70,7 @@ class Comparison:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as what JSON can hold; a figure that does not exist is None."""
+        """Everything as JSON values; a figure that does not exist is None."""
         return {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in asdict(self).items()
@@ -93,9 +93,9 @@ def compare(
     a, b : Evaluation, or float array (n_queries,)
         Queries where either is NaN are left out.
     metric : str, optional
-        Which metric of the evaluations; needed where they hold several.
+        Which metric of the evaluations; needed if they have several.
     n_resamples : int
-        Sign assignments drawn; where there are no more than that in all, they are counted exactly.
+        The number of sign assignments to draw; if there are at most that many in all, they are counted exactly.
     random_state : int
         The same seed gives the same p-value, on any number of threads.
     n_jobs : int, optional
@@ -108,7 +108,7 @@ def compare(
     name = _common_metric(a, b, metric)
     of_a, of_b = _values(a, name), _values(b, name)
     if of_a.shape != of_b.shape or of_a.ndim != 1:
-        raise DataError(f"a and b must have one figure a query each: got shapes {of_a.shape} and {of_b.shape}.")
+        raise DataError(f"a and b must each have one figure per query: got shapes {of_a.shape} and {of_b.shape}.")
     both = ~(np.isnan(of_a) | np.isnan(of_b))
     if not both.any():
         raise DataError("a and b share no query with a figure: there is nothing to compare.")
@@ -152,7 +152,7 @@ def fisher_randomisation(
         return 1.0, True, 1
     # Sums that differ from the observed one only by rounding are as extreme.
     threshold = abs(float(different.sum())) - 1e-12 * float(np.abs(different).sum())
-    # Turning all signs leaves the absolute sum, so the last sign need not be turned.
+    # Changing all signs keeps the absolute sum, so the last sign need not change.
     exact = len(different) <= 62 and 2 ** (len(different) - 1) <= n_resamples
     n_used = 2 ** (len(different) - 1) if exact else n_resamples
     with kernel_threads(n_jobs):
@@ -191,7 +191,7 @@ def _common_metric(a: Any, b: Any, metric: str | None) -> str | None:
         return shared[0]
     if metric not in shared:
         got = "none was named" if metric is None else f"got {metric!r}"
-        raise ParameterError(f"metric must be one that both evaluations hold ({', '.join(shared)}); {got}.")
+        raise ParameterError(f"metric must be one that both evaluations have ({', '.join(shared)}); {got}.")
     return metric
 
 

@@ -1,4 +1,4 @@
-"""The feature log: what a ranker saw of the queries it served, to be trained on as it is.
+"""The feature log: the features of served queries as the ranker read them, for training.
 
     file    := "RWFLOG1\\n" header record*
     header  := frame of JSON {"features": [names], "fingerprint": digits}
@@ -8,7 +8,8 @@
                ids, float32 (n_docs, n_features)
 
 All numbers are little-endian. A record is appended by one write under a lock, so several processes may share a log.
-What a crash left of a last record is cut off by the next writer and passed over by readers; other damage is an error.
+An incomplete last record, left by a crash, is cut off by the next writer and ignored by readers; other damage is an
+error.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ class LoggedQuery:
 
 
 class FeatureLog:
-    """A log to append to; made where there is none.
+    """A log to append to; created if there is none.
 
     Parameters
     ----------
     path : str or path
     feature_set : FeatureSet
-        What the rows are; a log holds rows of one set.
+        The features of the rows; a log has rows of one set.
     """
 
     def __init__(self, path: str | os.PathLike[str], feature_set: FeatureSet) -> None:
@@ -65,7 +66,7 @@ class FeatureLog:
     def append(self, query_id: str, document_ids: Sequence[str], features: np.ndarray) -> None:
         """Add one served query.
 
-        features : float32 array (n_docs, n_features), the very rows that were scored
+        features : float32 array (n_docs, n_features), the rows that were scored
         """
         expected = (len(document_ids), len(self.feature_set))
         if features.dtype != np.float32 or features.shape != expected:
@@ -96,7 +97,7 @@ class FeatureLog:
         self.close()
 
     def _prepare(self) -> None:
-        """Write the header of a new log; check that of an old one, and cut off half a record."""
+        """Write the header of a new log; check that of an old one, and cut off an incomplete record."""
         with _Locked(self._file):
             if os.fstat(self._file).st_size == 0:
                 header = {"features": list(self.feature_set.names), "fingerprint": self.feature_set.fingerprint}
@@ -106,7 +107,7 @@ class FeatureLog:
                 feature_set = _read_header(file, self.path)
                 if feature_set.fingerprint != self.feature_set.fingerprint:
                     raise DataError(
-                        f"{self.path} holds rows of the feature set {feature_set.fingerprint}, not of "
+                        f"{self.path} has rows of the feature set {feature_set.fingerprint}, not of "
                         f"{self.feature_set.fingerprint}. Start another log."
                     )
                 whole = file.tell()
@@ -116,7 +117,7 @@ class FeatureLog:
                 os.ftruncate(self._file, whole)
 
     def _write(self, content: bytes) -> None:
-        """Write all of it or nothing, also where the disk is full in the middle."""
+        """Write all of it or nothing, even if the disk becomes full."""
         before = os.fstat(self._file).st_size
         try:
             written = 0
@@ -158,13 +159,13 @@ class FeatureLogReader:
             start = place + 4 * n_docs + id_bytes
             features = np.frombuffer(payload, "<f4", offset=start).reshape(n_docs, len(self.feature_set))
         except (ValueError, struct.error) as cause:
-            raise _damaged(self.path, f"record {number} makes no sense") from cause
+            raise _damaged(self.path, f"record {number} is not valid") from cause
         name = payload[_SIZES.size : place].decode()
         return LoggedQuery(name, tuple(ids), features.astype(np.float32))
 
 
 class _Locked:
-    """The file, to oneself."""
+    """Lock the file."""
 
     def __init__(self, file: int) -> None:
         self._file = file
@@ -182,7 +183,7 @@ def _framed(content: bytes) -> bytes:
 
 
 def _frames(file: BinaryIO, path: str) -> Iterator[tuple[int, int]]:
-    """Checksum and length of each whole frame from here on; the file stands at its content, and must leave it read."""
+    """Checksum and length of each whole frame from here on; the file is at its content, which the caller must read."""
     size = os.fstat(file.fileno()).st_size
     while True:
         start = file.tell()
@@ -199,11 +200,11 @@ def _frames(file: BinaryIO, path: str) -> Iterator[tuple[int, int]]:
 
 def _read_header(file: BinaryIO, path: str) -> FeatureSet:
     if file.read(len(_MAGIC)) != _MAGIC:
-        raise FileFormatError(f"{path} is no feature log, or of another version.")
+        raise FileFormatError(f"{path} is not a feature log, or it is of another version.")
     checksum, length = next(_frames(file, path), (0, -1))
     content = file.read(length) if length >= 0 else b""
     if length < 0 or zlib.crc32(content) != checksum:
-        raise _damaged(path, "its header is not whole")
+        raise _damaged(path, "its header is incomplete")
     header = json.loads(content)
     feature_set = FeatureSet(header["features"])
     if feature_set.fingerprint != header["fingerprint"]:
@@ -214,4 +215,6 @@ def _read_header(file: BinaryIO, path: str) -> FeatureSet:
 
 
 def _damaged(path: str, how: str) -> FileFormatError:
-    return FileFormatError(f"{path} is damaged: {how}. Nothing behind it can be trusted; use a copy, or start anew.")
+    return FileFormatError(
+        f"{path} is damaged: {how}. Nothing after it can be trusted; use a copy, or start a new log."
+    )

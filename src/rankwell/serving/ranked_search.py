@@ -1,4 +1,4 @@
-"""Ranked search, the whole way: selection, hits, features, the ranker's evaluation, results."""
+"""Ranked search: selection, hits, features, the ranker's evaluation, results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RankedResult:
     """The best documents of one query, best first.
 
     docs : int64 (k,), numbers in the index; ids : their ids; scores : float64 (k,), the ranker's
-    first_scores : float64 (k,), what the first pass gave them; n_candidates : how many were ranked
+    first_scores : float64 (k,), their scores in the first pass; n_candidates : how many were ranked
     """
 
     docs: np.ndarray
@@ -59,13 +59,13 @@ class RankedSearch:
     ranker : a fitted Ranker, a RankerDescription, or the path of a ranker file
     n_candidates : int
         How many documents the first pass gives to the ranker.
-    model : what the first pass ranks by; BM25 over the whole document if nothing is said
+    model : the first pass's ranking; by default BM25 over the whole document
     match : {"any", "all"}
-        Which of a query's words a candidate needs.
+        Whether a candidate needs any or all of a query's words.
     feature_set : FeatureSet, optional
-        What the ranker's columns are, where it was trained without names.
+        The ranker's columns, if it was trained without names.
     log : FeatureLog, optional
-        Where the features of queries that are asked with an id go, as the ranker saw them.
+        Where the features of queries with an id are logged, as the ranker read them.
     device : {"cpu", "cuda", "auto"}
         Where features are extracted and scored.
     n_jobs : int, optional
@@ -74,7 +74,7 @@ class RankedSearch:
     Raises
     ------
     DataError
-        That names the features which the ranker reads and the index cannot give.
+        Names the features that the ranker reads and the index cannot provide.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class RankedSearch:
                 f"the ranker reads {self.description.n_features} features, the feature set has {len(self.feature_set)}."
             )
         if log is not None and log.feature_set != self.feature_set:
-            raise DataError("the log holds rows of another feature set than the ranker's. Start another log.")
+            raise DataError("the log has rows of another feature set than the ranker's. Start another log.")
         self.n_candidates = n_candidates
         self.model = model
         self.match: Match = match
@@ -109,13 +109,13 @@ class RankedSearch:
         self._log, self._n_jobs = log, n_jobs
 
     def search(self, query: str | Query, k: int = 10, *, query_id: str | None = None) -> RankedResult:
-        """The best `k` documents for a query; with an id, its features are logged where there is a log."""
+        """The best `k` documents for a query; with an id, its features are logged if there is a log."""
         return self.search_many([query], k, query_ids=None if query_id is None else [query_id])[0]
 
     def search_many(
         self, queries: Sequence[str | Query], k: int = 10, *, query_ids: Sequence[str] | None = None
     ) -> list[RankedResult]:
-        """The same for several queries at once, which is quicker than one after another."""
+        """The same for several queries at once, which is faster than one after another."""
         _check_queries(queries, k, query_ids)
         if len(queries) == 0:
             return []
@@ -173,11 +173,11 @@ class RankedSearch:
 
 def _check_queries(queries: Sequence[str | Query], k: int, query_ids: Sequence[str] | None) -> None:
     if isinstance(queries, str | Query):
-        raise ParameterError("search_many takes several queries: pass a list, or ask one with search.")
+        raise ParameterError("search_many takes several queries: pass a list, or use search for one query.")
     if k < 1:
         raise ParameterError(f"must be at least 1, got {k}.", parameter="k")
     if query_ids is not None and len(query_ids) != len(queries):
-        raise ParameterError(f"must be one a query, {len(queries)}, got {len(query_ids)}.", parameter="query_ids")
+        raise ParameterError(f"must be one per query, {len(queries)}, got {len(query_ids)}.", parameter="query_ids")
 
 
 def features_of(description: RankerDescription) -> FeatureSet:
@@ -185,7 +185,7 @@ def features_of(description: RankerDescription) -> FeatureSet:
     names = description.feature_names
     if names == default_feature_names(len(names)):
         raise DataError(
-            "this ranker does not know what its features are: it was trained on data without names. Pass feature_set=, "
+            "this ranker's features have no names: it was trained on data without names. Pass feature_set=, "
             "or train it on what `rankwell features` writes."
         )
     unknown = []
