@@ -1,4 +1,4 @@
-"""The PyTorch losses against the float64 definitions, and in a network of somebody's own."""
+"""The PyTorch losses against the float64 definitions, and in a user's own network."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_network_of_ones_own_learns():
 
 def test_mistakes_are_named():
     scores = torch.tensor(SCORES)
-    with pytest.raises(DataError, match="labels must have one number a score"):
+    with pytest.raises(DataError, match="labels must have one number per score"):
         listnet_loss(scores, LABELS[:-1], GROUP)
     with pytest.raises(DataError, match="scores must be a floating tensor of one dimension"):
         ranknet_loss(scores[None, :], LABELS, GROUP)

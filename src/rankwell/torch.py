@@ -1,8 +1,8 @@
-"""The list losses as differentiable PyTorch functions, for networks of your own. Needs the extra `torch`.
+"""The list losses as differentiable PyTorch functions, for your own networks. Needs the extra `torch`.
 
 Queries are ragged: `group` gives the number of documents of each, one after another in `scores` and `labels`. The
 losses are Rankwell's own kernels, value and gradient computed together in one pass: exact Top-k without permutations,
-safe for any labels and scores. They run on the CPU; scores on another device travel there and their gradients back.
+safe for any labels and scores. They run on the CPU; scores on another device are copied to it and their gradients back.
 The gradient is not differentiable again.
 
 >>> loss = listnet_loss(network(features).squeeze(-1), labels, group, k=3)
@@ -39,7 +39,7 @@ Reduction = Literal["mean", "sum", "none"]
 
 
 class _ListLoss(torch.autograd.Function):
-    """Losses of all lists (n_queries,), their gradients kept for the way back."""
+    """Losses of all lists (n_queries,), their gradients kept for the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, scores: Any, labels: np.ndarray, query_ptr: np.ndarray, loss: ListLoss, seed: int) -> Any:
@@ -121,7 +121,7 @@ def _apply(loss: ListLoss, scores: Any, labels: Any, group: Any, reduction: str,
         raise DataError(f"scores must be a floating tensor of one dimension, got {scores.dtype} {tuple(scores.shape)}.")
     values = np.ascontiguousarray(_as_numpy(labels), dtype=np.float64)
     if values.shape != tuple(scores.shape):
-        raise DataError(f"labels must have one number a score: {len(scores)} scores, labels of shape {values.shape}.")
+        raise DataError(f"labels must have one number per score: {len(scores)} scores, labels of shape {values.shape}.")
     query_ptr, _ = group_by_sizes(_as_numpy(group), len(values))
     losses = _ListLoss.apply(scores, values, query_ptr, loss, seed)
     if reduction == "none":

@@ -128,7 +128,7 @@ def test_columns_in_another_order_are_refused():
         (lambda X, y, qid: LeastSquares().fit(X, qid=qid), "no labels to learn from"),
         (lambda X, y, qid: LeastSquares().fit(X[:0], y[:0], qid=qid[:0]), "no documents to learn from"),
         (lambda X, y, qid: LeastSquares().fit(RankingDataset(X, y, qid=qid), y), "has its own labels and queries"),
-        (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, sample_weight=[1, 2]), r"one weight a query \(30\)"),
+        (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, sample_weight=[1, 2]), r"one weight per query \(30\)"),
         (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, sample_weight=np.zeros(30)), "every weight is 0"),
         (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, eval_set=(X[:, :1], y), eval_qid=qid), "4 features"),
         (lambda X, y, qid: LeastSquares().fit(X, y, qid=qid, eval_set=[(X, y)] * 2), "one validation set, got 2"),
@@ -150,7 +150,7 @@ def test_ridge_out_of_range(ridge):
 def test_a_ranker_that_cannot_continue_says_so():
     X, y, qid = judged()
     ranker = LeastSquares().fit(X, y, qid=qid)
-    with pytest.raises(ParameterError, match="LeastSquares cannot go on from an earlier model"):
+    with pytest.raises(ParameterError, match="LeastSquares cannot continue from an earlier model"):
         LeastSquares().fit(X, y, qid=qid, init_model=ranker)
 
 
@@ -172,7 +172,7 @@ def test_public_names_exist():
     assert dir(rankwell) == rankwell.__all__
 
 
-def test_rows_without_queries_are_one_query_and_that_is_said(caplog):
+def test_rows_without_queries_are_one_query_with_a_warning(caplog):
     X, y, qid = judged()
     LeastSquares().fit(X, y)
     assert "without qid or group all 240 rows are one query" in caplog.text
@@ -183,7 +183,7 @@ def test_rows_without_queries_are_one_query_and_that_is_said(caplog):
     assert caplog.text == ""
 
 
-def test_a_folder_is_no_ranker_file(tmp_path):
+def test_a_folder_is_not_a_ranker_file(tmp_path):
     X, y, qid = judged()
     ranker = LeastSquares().fit(X, y, qid=qid)
     with pytest.raises(DataError, match=r"is a folder. Give the name of a file in it"):

@@ -45,7 +45,7 @@ def test_without_a_path_nothing_happens(tmp_path):
 
 def test_another_runs_checkpoint_is_refused(path):
     Checkpoints(path, 1, "one").save(1, {}, {})
-    with pytest.raises(ParameterError, match="of another run"):
+    with pytest.raises(ParameterError, match="belongs to another run"):
         Checkpoints(path, 1, "two").load()
 
 
@@ -66,7 +66,7 @@ def test_remove_starts_the_next_run_anew(path):
 
 
 def test_every_zero_is_refused(path):
-    with pytest.raises(ParameterError, match="every 1 step or more, got every 0"):
+    with pytest.raises(ParameterError, match="must be 1 or more, got 0"):
         Checkpoints(path, 0, "run")
 
 

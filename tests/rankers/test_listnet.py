@@ -1,4 +1,4 @@
-"""ListNet and its rivals as estimators."""
+"""ListNet and similar rankers as estimators."""
 
 from __future__ import annotations
 
@@ -204,8 +204,8 @@ def test_plot_of_the_history(tmp_path):
         ({"batch_queries": 0}, "batch_queries must be 1 or more"),
         ({"n_epochs": 0}, "n_epochs must be 1 or more"),
         ({"precision": "float16"}, "precision must be 'float32' or 'fixedN'"),
-        ({"precision": "fixed8", "activation": "relu"}, "fixed point holds hidden outputs"),
-        ({"precision": "fixed8", "dropout": 0.5}, "fixed point has no dropout"),
+        ({"precision": "fixed8", "activation": "relu"}, "fixed point needs hidden outputs"),
+        ({"precision": "fixed8", "dropout": 0.5}, "fixed point does not support dropout"),
         ({"precision": "fixed8", "accumulator_bits": 4}, "accumulator_bits must be from"),
         ({"fixed_point": "float"}, "fixed_point must be one of"),
         ({"eval_metric": "accuracy"}, "metric must be one of"),

@@ -309,7 +309,7 @@ class TestCheckpoints:
         train, validation = collection
         path = str(tmp_path / "run.checkpoint")
         self.interrupt(RankBoost(n_rounds=200, checkpoint=path, checkpoint_every=10), train, validation, 100)
-        with pytest.raises(ParameterError, match="of another run"):
+        with pytest.raises(ParameterError, match="belongs to another run"):
             RankBoost(n_rounds=200, checkpoint=path, n_bins=64).fit(train, eval_set=validation)
 
 
@@ -343,7 +343,7 @@ class TestPairLists:
             # r = ±(3 − 1) / 4
             assert ranker.weak_rankers_.r.tolist() == [sign * 2**29]
 
-    def test_what_is_no_list_of_pairs_is_refused(self):
+    def test_what_is_not_a_list_of_pairs_is_refused(self):
         X = np.zeros((4, 1))
         ranker = RankBoost(n_rounds=1)
         with pytest.raises(DataError, match=r"shape \(n_pairs, 2\)"):

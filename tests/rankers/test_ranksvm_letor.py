@@ -14,7 +14,7 @@ OPTIMUM = 7565689.546
 
 
 def parts(folder, name, numbers):
-    """The parts S1 ... S5 of a collection, one behind the other."""
+    """The parts S1 ... S5 of a collection, one after the other."""
     read = [rankwell.read(folder / "letor" / name / f"S{number}.txt.gz") for number in numbers]
     return RankingDataset(
         np.concatenate([part.features for part in read]),

@@ -258,7 +258,7 @@ class TestCheckpoints:
         path = str(tmp_path / "run")
         with pytest.raises(KilledError):
             self.run_to_the_end(path, killed_at(5))
-        with pytest.raises(ParameterError, match="of another run"):
+        with pytest.raises(ParameterError, match="belongs to another run"):
             make_run(Countdown([1]), 1, checkpoints=Checkpoints(path, 3, "other")).train()
 
 

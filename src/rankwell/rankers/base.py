@@ -20,7 +20,7 @@ from rankwell.scoring.scorer import evaluate_description
 
 logger = logging.getLogger("rankwell")
 
-# In a history: how long training took up to each step.
+# The history's figure of the training time up to each step.
 SECONDS = "seconds"
 
 
@@ -37,7 +37,7 @@ class TrainingStep:
     values: dict[str, float]
 
 
-# A true answer ends the training after this step.
+# A true return value ends the training after this step.
 Callback = Callable[[TrainingStep], bool | None]
 
 
@@ -45,7 +45,7 @@ Callback = Callable[[TrainingStep], bool | None]
 class TrainingTask:
     """What a ranker's `_train` gets: normalised data, checked once.
 
-    validation is None where no eval_set was given; init_model is a fitted ranker of the same class to go on from.
+    validation is None if no eval_set was given; init_model is a fitted ranker of the same class to continue from.
     """
 
     train: RankingDataset
@@ -63,7 +63,7 @@ class TrainingTask:
 class TrainedModel:
     """What a ranker's `_train` returns.
 
-    description : what was learnt
+    description : the learnt model
     state : further arrays the class keeps in the ranker file
     history : values by training step, lists of equal length
     """
@@ -76,16 +76,16 @@ class TrainedModel:
 class Ranker(BaseEstimator):
     """A ranking function that can be trained.
 
-    A subclass has a `name` (how the command line and ranker files call it), a constructor that only stores its
+    A subclass has a `name` (used by the command line and in ranker files), a constructor that only stores its
     parameters, a `normalize` parameter, and `_train`. It also checks its parameters in `_check_parameters`.
 
     Attributes
     ----------
     description_ : RankerDescription
-        What was learnt; every prediction evaluates it.
+        The learnt model; every prediction evaluates it.
     history_ : dict of str to list
-        Figures by training step, lists of equal length. Where training goes step by step, `seconds` is among them: how
-        long all steps up to this one took. A ranker file leaves it out, so that the same training gives the same file.
+        Figures by training step, lists of equal length. If training is done in steps, `seconds` is among them: how long
+        all steps up to this one took. A ranker file leaves it out, so that the same training gives the same file.
     metrics_ : dict
         What was measured on which data, free-form; kept in the ranker file.
     """
@@ -119,7 +119,7 @@ class Ranker(BaseEstimator):
         ----------
         X : RankingDataset; or array, sparse matrix, frame of shape (n_docs, n_features)
         y : array of shape (n_docs,)
-            Labels, the larger the better. Not with a RankingDataset, which has its own.
+            Labels, the larger the better. Not to be passed with a RankingDataset, which has its own.
         qid, group : array
             The query of each row, or the number of rows of each query: see `RankingDataset`.
         sample_weight : array of shape (n_queries,) or (n_docs,), optional
@@ -132,8 +132,8 @@ class Ranker(BaseEstimator):
             Called with a `TrainingStep` after each step. If it returns True, training ends after that step, as if all
             steps were done.
         init_model : Ranker or path, optional
-            A trained ranker of the same class to go on from, where the class can (`can_continue`). Its normaliser is
-            kept.
+            A trained ranker of the same class to continue from, if the class supports it (`can_continue`). Its
+            normaliser is kept.
         """
         self._check_parameters()
         train = _weighted(as_dataset(X, y, qid=qid, group=group), sample_weight)
@@ -160,7 +160,7 @@ class Ranker(BaseEstimator):
         callback: Callback | None,
         init_model: Ranker | str | os.PathLike[str] | None,
     ) -> TrainingTask:
-        """What `_train` gets: both datasets normalised, by the earlier model's normaliser where there is one."""
+        """What `_train` gets: both datasets normalised, by the earlier model's normaliser if there is one."""
         earlier = self._earlier_model(init_model, train)
         normaliser = fit_normaliser(self.normalize, train) if earlier is None else earlier.description_.normaliser
         return TrainingTask(
@@ -175,15 +175,15 @@ class Ranker(BaseEstimator):
         """Raise ParameterError for a parameter outside what is allowed."""
 
     def _train(self, task: TrainingTask) -> TrainedModel:
-        raise TypeError(f"{type(self).__name__} does not say how it is trained: it must define _train.")
+        raise TypeError(f"{type(self).__name__} cannot be trained: it must define _train.")
 
     def _earlier_model(self, init_model: Ranker | str | os.PathLike[str] | None, train: RankingDataset) -> Self | None:
-        """The ranker to go on from, checked: of this class, trained, and on the same features."""
+        """The ranker to continue from, checked: of this class, trained, and on the same features."""
         if init_model is None:
             return None
         if not self.can_continue:
             raise ParameterError(
-                f"{type(self).__name__} cannot go on from an earlier model: leave out ", Parameter("init_model"), "."
+                f"{type(self).__name__} cannot continue from an earlier model: leave out ", Parameter("init_model"), "."
             )
         earlier = init_model if isinstance(init_model, Ranker) else type(self).from_file(init_model)
         if not isinstance(earlier, type(self)):
@@ -206,15 +206,15 @@ class Ranker(BaseEstimator):
         ----------
         X : RankingDataset; or array, sparse matrix, frame of shape (n_docs, n_features)
         qid, group : array, optional
-            Needed where the normaliser works by query.
+            Needed if the normaliser works by query.
         n_rounds : int, optional
-            Score by the first so many rounds alone, where the model is a sum of rounds (boosting).
+            Score with only the first `n_rounds` rounds, if the model is a sum of rounds (boosting).
         device : "cpu", "cuda" or "auto"
             Where rows are scored; the model may have been trained anywhere.
 
         Returns
         -------
-        float64 array (n_docs,), in the order the rows came in
+        float64 array (n_docs,), in the order of the given rows
         """
         description = self._fitted_description()
         dataset = as_dataset(X, None, qid=qid, group=group)
@@ -231,7 +231,7 @@ class Ranker(BaseEstimator):
 
         Returns
         -------
-        list of int64 arrays, one a query: rows of X (`doc_idx`)
+        list of int64 arrays, one per query: rows of X (`doc_idx`)
         """
         dataset = as_dataset(X, None, qid=qid, group=group)
         scores = self.predict(dataset)
@@ -243,10 +243,10 @@ class Ranker(BaseEstimator):
         return rankings
 
     def score(self, X: Any, y: Any = None, *, qid: Any = None, group: Any = None, sample_weight: Any = None) -> float:
-        """The mean NDCG@10 under the default convention, as scikit-learn's model selection wants it.
+        """The mean NDCG@10 under the default convention, as scikit-learn's model selection expects it.
 
-        `sample_weight` (n_queries,) says how much each query counts. scikit-learn's Pipeline passes it even where it is
-        None, and cannot score a ranker that does not know it.
+        `sample_weight` (n_queries,) says how much each query counts. scikit-learn's Pipeline passes it even if it is
+        None, and cannot score a ranker without this parameter.
         """
         from rankwell.metrics.evaluation import evaluate
 
@@ -304,11 +304,11 @@ class Ranker(BaseEstimator):
 
 
 def as_dataset(X: Any, y: Any = None, *, qid: Any = None, group: Any = None) -> RankingDataset:
-    """X as a RankingDataset: itself where it is one."""
+    """X as a RankingDataset: X itself if it is one."""
     if not isinstance(X, RankingDataset):
         return RankingDataset(X, y, qid=qid, group=group)
     if y is not None or qid is not None or group is not None:
-        raise DataError("a RankingDataset has its own labels and queries: do not pass y, qid or group beside it.")
+        raise DataError("a RankingDataset has its own labels and queries: do not pass y, qid or group with it.")
     return X
 
 
@@ -319,7 +319,7 @@ def _weighted(dataset: RankingDataset, sample_weight: Any) -> RankingDataset:
     length = len(np.atleast_1d(sample_weight))
     if length not in (dataset.n_queries, dataset.n_docs):
         raise DataError(
-            f"sample_weight must have one weight a query ({dataset.n_queries}) or one a row ({dataset.n_docs}), "
+            f"sample_weight must have one weight per query ({dataset.n_queries}) or per row ({dataset.n_docs}), "
             f"got {length}."
         )
     by_query = length == dataset.n_queries
@@ -327,13 +327,13 @@ def _weighted(dataset: RankingDataset, sample_weight: Any) -> RankingDataset:
 
 
 def validation_set(eval_set: Any, eval_qid: Any, eval_group: Any, n_features: int) -> RankingDataset | None:
-    """What `fit` was given to validate on, as a dataset with `n_features` features and labels; None for None."""
+    """The validation data of `fit`, as a dataset with `n_features` features and labels; None for None."""
     if eval_set is None:
         return None
     if isinstance(eval_set, list):
         if len(eval_set) != 1:
             raise DataError(
-                f"must be one validation set, got {len(eval_set)}. Pass the one to stop by.", parameter="eval_set"
+                f"must be one validation set, got {len(eval_set)}. Pass only the one to watch.", parameter="eval_set"
             )
         eval_set = eval_set[0]
         eval_qid = eval_qid[0] if isinstance(eval_qid, list) and len(eval_qid) == 1 else eval_qid
@@ -348,7 +348,8 @@ def validation_set(eval_set: Any, eval_qid: Any, eval_group: Any, n_features: in
         )
     if dataset.n_features != n_features:
         raise DataError(
-            f"must have the training data's {n_features} features, it has {dataset.n_features}.", parameter="eval_set"
+            f"must have the {n_features} features of the training data, it has {dataset.n_features}.",
+            parameter="eval_set",
         )
     if not dataset.has_labels:
         raise DataError("must have labels.", parameter="eval_set")
@@ -379,11 +380,11 @@ def _check_features(description: RankerDescription, dataset: RankingDataset) -> 
 
 
 def ignore_step(step: TrainingStep) -> None:
-    """The callback of a caller who gave none."""
+    """The default callback."""
 
 
 def _jsonable(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON can hold them: NumPy numbers become plain ones."""
+    """Parameters as JSON values: NumPy numbers become plain ones."""
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
 
 

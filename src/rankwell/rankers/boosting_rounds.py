@@ -1,7 +1,7 @@
-"""RankBoost's rounds, as a training run takes them.
+"""RankBoost's rounds as steps of a training run.
 
-The device only says which weak rankers it chose; α and the scores of the validation data follow from that, so they are
-the same for every device.
+The device only returns the weak rankers that it chose; α and the scores of the validation data follow from that, so
+they are the same for every device.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ class BoostingRounds(StepSource):
     Parameters
     ----------
     make_booster : callable
-        Makes the device's run in the state after the rounds that it is given; called with the first round to run.
+        Creates the device's run in the state after the given rounds; called before the first round.
     thresholds : float32 (n_features, 256)
-        Of each bin.
+        The threshold of each bin.
     earlier : WeakRankers
-        The rounds of the model that training goes on from.
+        The rounds of the model that training continues from.
     validation : RankingDataset, optional
         With normalised features.
 
     Attributes
     ----------
     weak_rankers : WeakRankers
-        Of all rounds so far, the earlier ones included.
+        The weak rankers of all rounds so far, the earlier ones included.
     """
 
     figures = ("loss", "alpha")

@@ -1,8 +1,8 @@
-"""Checkpoints: what a long training run leaves on disk, so that a killed one goes on where it was.
+"""Checkpoints: the state of a long training run on disk, so that a killed run can continue.
 
 A checkpoint is one safetensors file, replaced whole each time, with the step, the run's arrays and its history. It also
-carries a fingerprint of the parameters and data it belongs to: going on with other data would give a model that no
-single run could have given, so that is refused.
+has a fingerprint of the parameters and data it belongs to: continuing with other data would give a model that no single
+run could give, so that is refused.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from rankwell.streams.whole_files import replace_file
 _FORMAT = "rankwell-checkpoint"
 # 2: the history has seconds.
 _VERSION = "2"
-# Where no checkpoints are kept, the next one is this far away.
+# The steps until the next checkpoint if no checkpoints are written.
 _NEVER = sys.maxsize
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run was: the steps it had done, its arrays, and its history by name (lists of one value a step)."""
+    """Where a run was: the steps it had done, its arrays, and its history by name (lists of one value per step)."""
 
     step: int
     arrays: dict[str, np.ndarray]
@@ -43,23 +43,23 @@ class Checkpoints:
     Parameters
     ----------
     path : str or None
-        Where it is kept; None keeps none: nothing is ever due and nothing is found.
+        Where it is written; None writes no checkpoints: none is ever due or found.
     every : int
         Steps between two checkpoints.
     fingerprint : str
-        Of this run, from `run_fingerprint`.
+        The fingerprint of this run, from `run_fingerprint`.
 
     Examples
     --------
     >>> checkpoints = Checkpoints(path, 100, run_fingerprint(parameters, train, validation))
     >>> resumed = checkpoints.load()              # None on a fresh start
-    >>> checkpoints.save(step, {"weights": weights}, history)    # where checkpoints.steps_until_due(step) <= 0
+    >>> checkpoints.save(step, {"weights": weights}, history)    # if checkpoints.steps_until_due(step) <= 0
     >>> checkpoints.remove()                      # the run is complete
     """
 
     def __init__(self, path: str | None, every: int, fingerprint: str) -> None:
         if every < 1:
-            raise ParameterError(f"a checkpoint can be written every 1 step or more, got every {every}.")
+            raise ParameterError(f"the steps between two checkpoints must be 1 or more, got {every}.")
         self._path = None if path is None else Path(path)
         self.every = every
         self._fingerprint = fingerprint
@@ -87,14 +87,14 @@ class Checkpoints:
         self._last_step = step
 
     def load(self) -> Checkpoint | None:
-        """The checkpoint left by an earlier try of this same run, or None where there is none."""
+        """The checkpoint that an earlier attempt at this run left, or None if there is none."""
         if self._path is None or not self._path.exists():
             return None
         metadata, arrays = _read(self._path)
         if metadata.get("fingerprint") != self._fingerprint:
             raise ParameterError(
-                f"the checkpoint {self._path} is of another run: its data or parameters differ from these. "
-                "Delete it to start anew, or give this run a checkpoint file of its own."
+                f"the checkpoint {self._path} belongs to another run: its data or parameters differ. "
+                "Delete it to start anew, or give this run its own checkpoint file."
             )
         checkpoint = Checkpoint(int(metadata["step"]), arrays, json.loads(metadata["history"]))
         self._last_step = checkpoint.step
@@ -107,9 +107,9 @@ class Checkpoints:
 
 
 def run_fingerprint(parameters: Mapping[str, Any], *parts: RankingDataset | np.ndarray | None) -> str:
-    """A digest of what decides a run: parameters that JSON can hold, and every number of the data.
+    """A digest of what determines a run: parameters that JSON can hold, and every number of the data.
 
-    Leave out parameters that do not change the model (threads, where checkpoints are kept).
+    Leave out parameters that do not change the model (threads, the path of checkpoints).
     """
     digest = hashlib.sha256(json.dumps(dict(parameters), sort_keys=True).encode())
     for part in parts:

@@ -1,4 +1,4 @@
-"""Early stopping: which step of a run was best on the validation set, and when to stop waiting for a better one."""
+"""Early stopping: which step of a run was best on the validation set, and when to stop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class EarlyStopping:
     Parameters
     ----------
     patience : int or None
-        Stop when this many steps in a row brought nothing better. None never stops; the best step is still known.
+        Stop after this many steps without improvement. None never stops; the best step is still known.
 
     Attributes
     ----------
@@ -29,26 +29,26 @@ class EarlyStopping:
         self.best_value: float | None = None
 
     def update(self, step: int, value: float) -> bool:
-        """Take note of the figure of `step`; whether it is time to stop. NaN is never better than a number."""
+        """Record the figure of `step`; returns whether to stop. NaN is never better than a number."""
         if value == value and (self.best_value is None or value > self.best_value):
             self.best_step, self.best_value = step, value
         return self.patience is not None and step - self.best_step >= self.patience
 
     def replay(self, values: Iterable[float]) -> None:
-        """Take note of the figures of steps 1, 2, ... again, as when a run resumes."""
+        """Record the figures of steps 1, 2, ... again, as when a run resumes."""
         for step, value in enumerate(values, start=1):
             self.update(step, value)
 
 
 def check_early_stopping(patience: int | None, has_validation: bool) -> None:
-    """Refuse a patience that cannot work: less than one step, or nothing to watch."""
+    """Refuse a patience of less than one step, or without a validation set."""
     if patience is None:
         return
     if not is_whole_number(patience) or patience < 1:
-        raise ParameterError(f"early stopping must wait for 1 step or more, got {patience!r}. None switches it off.")
+        raise ParameterError(f"early stopping must wait for 1 step or more, got {patience!r}. None turns it off.")
     if not has_validation:
         raise DataError(
             "early stopping needs a validation set to watch: pass ",
             Parameter("eval_set"),
-            ", or switch early stopping off.",
+            ", or turn early stopping off.",
         )

@@ -1,4 +1,4 @@
-"""The plot of a training history: one panel a figure, the steps along the bottom. Needs the extra `plot`."""
+"""The plot of a training history: one panel per figure, the steps on the horizontal axis. Needs the extra `plot`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def plot_history(
     title: str = "",
     path: str | os.PathLike[str] | None = None,
 ) -> Any:
-    """Draw a history, and save it where a path is given.
+    """Draw a history, and save it if a path is given.
 
     Parameters
     ----------
     history : dict of str to list of float
-        One value a step, as `Ranker.history_` holds it.
+        One value per step, as in `Ranker.history_`.
     step_name : str
         What a step is called: round, iteration, epoch.
     best_step : int, optional
@@ -34,7 +34,7 @@ def plot_history(
     Returns
     -------
     matplotlib.figure.Figure
-        Not registered with pyplot, so nothing pops up and nothing has to be closed.
+        Not registered with pyplot, so no window opens and nothing has to be closed.
     """
     try:
         from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""A model that another library trained, as a ranker: it predicts, is judged, saved and served like any other."""
+"""A model that another library trained, as a ranker: it predicts, and is evaluated, saved and served like any other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ImportedRanker(Ranker):
     Parameters
     ----------
     source : str
-        Where the model came from, for the record.
+        Where the model came from, for information.
     """
 
     name = "imported"
@@ -37,4 +37,6 @@ class ImportedRanker(Ranker):
         return ranker
 
     def _train(self, task: TrainingTask) -> TrainedModel:
-        raise ParameterError("an imported model is not trained here: train it where it came from, and import it again.")
+        raise ParameterError(
+            "an imported model cannot be trained by Rankwell: train it in its own library, and import it again."
+        )

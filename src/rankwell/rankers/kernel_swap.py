@@ -2,11 +2,11 @@
 
 A `swap` parameter is one of
 
-    None                                        the precision stays
+    None the precision does not change
     ((50, "fixed8"), (250, "float32"))          from those epochs on (counted from 1), those formats
     ("gain", 1e-4, "fixed8", "float32")         when the validation figure's gain per second, over the last WINDOW
                                                 epochs in the present format, falls below 1e-4: the next format of the
-                                                list, round and round
+                                                list, cyclically
 
 The rule measures time, so the epoch it swaps at can differ from run to run; a schedule cannot.
 """
@@ -22,12 +22,12 @@ WINDOW = 5
 
 
 class KernelSwap:
-    """Follows one training run and says what format its next epoch is trained in.
+    """Follows one training run and chooses the format of its next epoch.
 
     Parameters
     ----------
     precision : str
-        The format to begin with.
+        The initial format.
     swap : tuple or None
         See the head of this file.
     """
@@ -47,7 +47,7 @@ class KernelSwap:
         return self.precision
 
     def after(self, value: float | None, seconds: float) -> None:
-        """Take note of an epoch's validation figure and training time."""
+        """Record an epoch's validation figure and training time."""
         if self._swap is None or self._swap[0] != "gain" or value is None:
             return
         self._gains.append((value, seconds))
@@ -60,7 +60,7 @@ class KernelSwap:
             self._change(formats[self.swaps % len(formats)])
 
     def resume(self, epoch: int, swaps: int) -> None:
-        """Be as a run was after `epoch` epochs and `swaps` swaps."""
+        """Restore the state after `epoch` epochs and `swaps` swaps."""
         if self._swap is None:
             return
         if self._swap[0] == "gain":
@@ -78,7 +78,7 @@ class KernelSwap:
 
 
 def check_swap(swap: Any, has_validation: bool) -> None:
-    """Refuse a swap that says nothing the trainer could follow."""
+    """Refuse a swap that is not valid."""
     if swap is None:
         return
     if not isinstance(swap, tuple | list) or not swap:

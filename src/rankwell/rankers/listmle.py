@@ -9,7 +9,7 @@ from rankwell.rankers.neural import NeuralRanker
 class ListMLE(NeuralRanker):
     """A network trained by −log P(s, π_y)/n, π_y the query's documents by label.
 
-    Equal labels come in an order drawn anew in every epoch: a fixed one would be learnt as if it meant something.
+    Equal labels come in an order drawn anew in every epoch: a fixed order would be learnt as if it had a meaning.
 
     The parameters are `NeuralRanker`'s.
     """

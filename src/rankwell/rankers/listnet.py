@@ -35,14 +35,14 @@ class ListNet(NeuralRanker):
     k : int
         Places that count.
     sampling : "exact", "stochastic" or "position-aware"
-        All permutations (k ≤ 3), or some of them (any k): drawn whole (Algorithm 2), or by place (Algorithm 6).
+        All permutations (k ≤ 3), or a sample (any k): drawn whole (Algorithm 2), or by place (Algorithm 6).
     sample_factors : tuple of float
-        Of "position-aware": the share of a query's documents that is drawn for each place, f_1 ≥ … ≥ f_k in (0, 1].
+        For "position-aware": the share of a query's documents that is drawn for each place, f_1 ≥ … ≥ f_k in (0, 1].
     sample_size, sample_distribution : int, "uniform" "fixed" or "adaptive"
-        Of "stochastic": permutations a query, and the distribution they are drawn from (all documents alike, the
+        For "stochastic": permutations per query, and the distribution they are drawn from (all documents alike, the
         labels' P_y, or the current scores' P_s).
     **settings
-        The network's and its training's: see `NeuralRanker`.
+        Parameters of the network and its training: see `NeuralRanker`.
 
     Examples
     --------

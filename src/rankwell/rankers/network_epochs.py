@@ -1,4 +1,4 @@
-"""A network's epochs on some device, as a training run takes them."""
+"""A network's epochs on some device, as steps of a training run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class NetworkEpochs(StepSource):
     n_queries : int
     optimizer : FirstOrder
     swap : KernelSwap
-        Says the number format of each epoch.
+        Chooses the number format of each epoch.
     fixed_point : callable
-        Makes the number format of "fixed8" and its like, None for "float32".
+        Creates the number format of "fixed8" and similar names, None for "float32".
     seed : int
-        An epoch's order and random numbers follow from it and the epoch alone.
+        An epoch's order and random numbers depend only on it and the epoch.
     shuffle : bool
     validation : RankingDataset, optional
         With normalised features.
@@ -40,7 +40,7 @@ class NetworkEpochs(StepSource):
     state : NetworkState
         After the last epoch.
     best : float32 array
-        The parameters after the epoch that was best on the validation data; those at the start before the first one.
+        The parameters after the epoch that was best on the validation data; the initial ones before the first epoch.
     """
 
     figures = ("loss", "learning rate", "bits")
@@ -119,6 +119,6 @@ class NetworkEpochs(StepSource):
 
 
 def network_features(dataset: RankingDataset) -> np.ndarray:
-    """What a network reads: float32 (n_docs, n_features) in C order, missing values as 0."""
+    """The input of a network: float32 (n_docs, n_features) in C order, missing values as 0."""
     features = np.ascontiguousarray(dataset.dense_features(), dtype=np.float32)
     return np.nan_to_num(features, nan=0.0) if np.isnan(features).any() else features

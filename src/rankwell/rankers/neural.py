@@ -1,10 +1,10 @@
-"""NeuralRanker: what ListNet and its rivals share. A network scores documents (equation 2.5), a loss over a query's
-list says how wrong the scores are, and gradient descent follows it query by query.
+"""NeuralRanker: what ListNet and similar rankers share. A network scores documents (equation 2.5), a loss over a
+query's list measures the scores, and gradient descent minimises it query by query.
 
     s_i = out(Σ_h w_h·act(Σ_f w_hf·x_if + b_h) + b)
 
 The thesis has sigmoids in both places and no biases; here the hidden units and the output have biases, and the output
-is a sigmoid only above sigmoid hidden layers (a linear function, or rectified units, put out their sum).
+is a sigmoid only above sigmoid hidden layers (a linear function, or rectified units, output their sum).
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from rankwell.solvers.first_order import FirstOrder
 
 ACTIVATIONS = {"sigmoid": "sigmoid", "relu": "relu", "tanh": "tanh", "linear": "identity"}
 OUTPUTS = ("auto", "sigmoid", "identity")
-# What does not change the model, and so is not part of a checkpoint's fingerprint.
+# Parameters that do not change the model, and so are not part of a checkpoint's fingerprint.
 _WITHOUT_EFFECT = frozenset({"n_jobs", "checkpoint", "checkpoint_every", "n_epochs"})
 
 
 class NeuralRanker(StepwiseRanker):
-    """A network trained on lists; a subclass says its loss in `_list_loss`.
+    """A network trained on lists; a subclass defines its loss in `_list_loss`.
 
     Parameters
     ----------
@@ -60,20 +60,20 @@ class NeuralRanker(StepwiseRanker):
     momentum : float
         Of "sgd".
     weight_decay : float
-        Decoupled: every step also takes learning rate · weight_decay · w off every weight and bias.
+        Decoupled: every step also subtracts learning rate · weight_decay · w from every weight and bias.
     dropout : float
-        The share of hidden units left out, anew for every document.
+        The share of hidden units left out, drawn anew for every document.
     batch_queries : int
-        Queries a step; their gradients are averaged. 1 is the thesis's training, query by query.
+        Queries per step; their gradients are averaged. 1 is the thesis's training, query by query.
     n_epochs : int
     shuffle : bool
-        Whether every epoch takes the queries in an order of its own.
+        Whether every epoch takes the queries in a new order.
     precision : "float32" or "fixed4" to "fixed31"
         The number format of back propagation (`kernels/lists/fixed_point_format.py`); fixed point runs on the CPU.
     fixed_point : "direct", "adaptive" or "batch"
         How gradients are scaled into fixed point.
     accumulator_bits : int, optional
-        Without it, 10 more than the multiplications' bits.
+        By default 10 more than the multiplications' bits.
     fixed_point_batches : int
         M of "batch".
     swap : tuple, optional
@@ -84,8 +84,8 @@ class NeuralRanker(StepwiseRanker):
     eval_metric, eval_convention : str
         The validation figure.
     checkpoint, checkpoint_every : str, int
-        A file where the run is kept every so many epochs: the same call goes on from there if it was killed, to the
-        very same model. It is deleted when the run is complete.
+        A file to which the run's state is written every `checkpoint_every` epochs: after a crash, the same call
+        continues from there and gives the same model. It is deleted when the run is complete.
     normalize : str
         See `rankwell.scoring.normaliser`.
     device : "auto", "cpu" or "cuda"
@@ -165,13 +165,13 @@ class NeuralRanker(StepwiseRanker):
         self.n_jobs = n_jobs
 
     def _list_loss(self) -> ListLoss:
-        raise TypeError(f"{type(self).__name__} does not say its loss: it must define _list_loss.")
+        raise TypeError(f"{type(self).__name__} has no loss: it must define _list_loss.")
 
     def _check_parameters(self) -> None:
         layers = self.hidden if isinstance(self.hidden, tuple | list) else (None,)
         if not all(is_whole_number(units) and units >= 1 for units in layers):
             raise ParameterError(
-                f"must be whole numbers of units from 1 up, one a layer, as in (15,), got {self.hidden!r}.",
+                f"must be whole numbers of units from 1 up, one per layer, as in (15,), got {self.hidden!r}.",
                 parameter="hidden",
             )
         check_choice("activation", self.activation, ACTIVATIONS)
@@ -190,10 +190,10 @@ class NeuralRanker(StepwiseRanker):
         check_choice("fixed_point", self.fixed_point, METHODS)
         if self._is_fixed_point() and self.hidden and self.activation != "sigmoid":
             raise ParameterError(
-                f"fixed point holds hidden outputs in [0, 1]: use activation='sigmoid', got {self.activation!r}."
+                f"fixed point needs hidden outputs in [0, 1]: use activation='sigmoid', got {self.activation!r}."
             )
         if self._is_fixed_point() and self.dropout > 0:
-            raise ParameterError("fixed point has no dropout: use dropout=0, or precision='float32'.")
+            raise ParameterError("fixed point does not support dropout: use dropout=0, or precision='float32'.")
         for precision in formats_of(self.precision, self.swap) - {"float32"}:
             bits = bits_of_precision(precision) or 0
             wide = self.accumulator_bits

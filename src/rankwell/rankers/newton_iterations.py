@@ -42,9 +42,9 @@ class NewtonIterations(StepSource):
     loss : PairLoss
     C, tol : float
     start : float64 array (n_features,), optional
-        Weights of normalised features; without it 0.
+        Weights of normalised features; by default 0.
     initial_gradient_norm : float, optional
-        ‖∇f(0)‖, where it is known.
+        ‖∇f(0)‖, if it is known.
     validation : LinearScores, optional
 
     Attributes
@@ -76,7 +76,7 @@ class NewtonIterations(StepSource):
 
     @cached_property
     def solver(self) -> TrustRegionNewton:
-        """Made by the first iteration, so that its passes over the data count as training."""
+        """Created by the first iteration, so that its passes over the data count as training."""
         loss, norm = self._loss, self._initial_gradient_norm
         if self._start is not None and norm is None:
             norm = self._C * loss_gradient_norm_at_zero(loss)
@@ -93,11 +93,11 @@ class NewtonIterations(StepSource):
         return self._loss.to_host(self.solver.w)
 
     def run(self, n_steps: int) -> Steps:
-        """Make one outer iteration, unless the start is good enough already."""
+        """Make one outer iteration, unless the start already meets the stopping rule."""
         if self.solver.stopped_by is not None:
             return Steps([], finished=True)
         step = self.solver.iterate()
-        # What is left to gain cannot be known; it shrinks at least about as fast as the gradient does.
+        # The remaining gain is unknown; it shrinks at least about as fast as the gradient.
         ratio = step.relative_gradient / self._gradient_before
         self._remaining = step.predicted_fall * min(ratio, 1.0)
         self._gradient_before = step.relative_gradient
@@ -118,7 +118,7 @@ class NewtonIterations(StepSource):
             self.best = self.weights.copy()
 
     def final_eta(self, objectives: list[float]) -> list[float]:
-        """Every η against one f(w*): the last objective less what was left to gain then."""
+        """Every η against one f(w*): the last objective less the remaining gain at that time."""
         if not objectives:
             return []
         optimum = _estimated_optimum(objectives[-1], self._remaining)
@@ -132,5 +132,5 @@ def loss_gradient_norm_at_zero(loss: PairLoss) -> float:
 
 
 def _estimated_optimum(value: float, remaining: float) -> float:
-    """f(w*), always above 0; far from it, where the estimate means little, no lower than a hundredth of f(w)."""
+    """f(w*), always above 0; far from it, where the estimate is poor, at least a hundredth of f(w)."""
     return max(value - remaining, 0.01 * value)

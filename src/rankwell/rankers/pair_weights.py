@@ -1,4 +1,4 @@
-"""Which pairs there are, and how much each counts at the start.
+"""The pairs, and their initial weights.
 
 | `pair_weight` | D_1(x0, x1) ∝ |
 | ------------- | ------------- |
@@ -6,7 +6,7 @@
 | `queries`     | 1 / (pairs of the query): every query counts alike |
 | `difference`  | label(x1) − label(x0) |
 
-times the weight of the query and of both documents, where the dataset has weights.
+times the weight of the query and of both documents, if the dataset has weights.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueri
     if not has_pairs.any():
         raise DataError(
             "there are no pairs to learn from: within every query all labels are equal, or the weights are 0. "
-            "Check that y and qid (or group) belong together."
+            "Check that y matches qid (or group)."
         )
     kept = has_pairs[query]
     rows, label, opens = rows[kept], label[kept], opens[kept]
@@ -65,7 +65,9 @@ def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueri
 
 def _label_steps(label: np.ndarray, query_segments: np.ndarray) -> np.ndarray:
     """By how much each segment's label is above the one below, in units of the largest; 0 for a query's lowest."""
-    scaled = label / np.abs(label).max()  # the difference of two labels may not fit a float64, of two scaled ones does
+    scaled = (
+        label / np.abs(label).max()
+    )  # the difference of two labels may overflow float64, that of scaled labels cannot
     step = np.diff(scaled, prepend=0.0)
     step[query_segments[:-1]] = 0.0
     return step / step.max()
@@ -84,7 +86,7 @@ def listed_pairs(dataset: RankingDataset, pairs: Any, weights: Any = None) -> Pa
     rows = _as_rows(pairs, dataset.n_docs)
     weight = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
     if weight.shape != (len(rows),) or not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise DataError(f"pair_weights must be {len(rows)} finite numbers of 0 or more, one a pair.")
+        raise DataError(f"pair_weights must be {len(rows)} finite numbers of 0 or more, one per pair.")
     if dataset.doc_idx is not None:
         place = np.empty(dataset.n_docs, dtype=np.int64)
         place[dataset.doc_idx] = np.arange(dataset.n_docs)

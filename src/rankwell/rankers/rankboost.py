@@ -36,9 +36,9 @@ from rankwell.scoring.normaliser import Normaliser
 
 
 class RankBoost(StepwiseRanker):
-    """A boosted sum of threshold weak rankers, in O(documents · features) a round, whatever the number of pairs.
+    """A boosted sum of threshold weak rankers, in O(documents · features) per round, for any number of pairs.
 
-    Training ends early by itself when no weak ranker helps any more, or when one orders every pair rightly. The same
+    Training ends early when no weak ranker helps any more, or when one orders every pair correctly. The same
     data and parameters give the same model, byte for byte, on any number of threads and on every device.
 
     Parameters
@@ -46,27 +46,27 @@ class RankBoost(StepwiseRanker):
     n_rounds : int
         Rounds at most; with `init_model`, that many more.
     n_bins : int
-        Bins a feature, 2 to 256, the missing values' own included: thresholds are the borders between them.
+        Bins per feature, 2 to 256, including the one for missing values: thresholds are the borders between them.
     binning : "width" or "quantile"
         Bins of equal width, as in the papers, or of about equally many documents.
     weak_learner : "m3.int", "m3", "m2.2dint" or "m2"
         How the best weak ranker is searched for. All find the same ones; the others are for comparison (Table I of the
-        FAR paper) and run on the CPU alone.
+        FAR paper) and run on the CPU only.
     early_stopping_rounds : int, optional
-        Stop when the validation metric was not better for so many rounds, and keep the rounds up to the best.
+        Stop after this many rounds without a better validation metric, and keep the rounds up to the best.
     eval_metric, eval_convention : str
-        What is measured on `eval_set` after every round, and how it is counted.
+        The metric on `eval_set` after every round, and its convention.
     pair_weight : "pairs", "queries" or "difference"
         The initial weight of a pair: the same for all, the same sum for every query, or the difference of its labels.
         Weights of queries and documents multiply it.
     checkpoint : str, optional
-        A file where the run is kept every `checkpoint_every` rounds: the same call goes on from there if it was killed,
-        and ends with the same model. It is deleted at the end.
+        A file to which the run's state is written every `checkpoint_every` rounds: after a crash, the same call
+        continues from there and gives the same model. It is deleted at the end.
     normalize : str
         See `rankwell.scoring.normaliser`.
     device : "auto", "cpu", "cuda" or "opencl"
     random_state : int
-        Chooses the rows that quantile binning looks at, where there are very many.
+        Chooses the rows that quantile binning uses if there are very many.
     n_jobs : int, optional
         Threads; None or -1 is every core.
 
@@ -78,7 +78,7 @@ class RankBoost(StepwiseRanker):
         Σ|α| by feature.
     history_ : dict
         By round: `loss` (Σ of initial pair weight · e^{H(x0) − H(x1)}, 1 at the start), `alpha`, and the validation
-        metric, also of rounds after the best one; `seconds` of training so far.
+        metric, including rounds after the best one; `seconds` of training so far.
     best_iteration_, best_score_
         The round of `history_` that was best on `eval_set`, counted from 1, and its metric.
     """
@@ -143,17 +143,17 @@ class RankBoost(StepwiseRanker):
         callback: Callback | None = None,
         init_model: Ranker | str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Train on a list of pairs, as clicks give them, instead of labels: O(pairs) more a round, on the CPU.
+        """Train on a list of pairs, for example from clicks, instead of labels: O(pairs) more per round, on the CPU.
 
         Parameters
         ----------
         X, qid, group
             As in `fit`; labels are not read.
         pairs : int array (n_pairs, 2)
-            Rows of X: the preferred document, then the other one of the same query. A pair may be there more than
+            Rows of X: the preferred document, then the other one of the same query. A pair may appear more than
             once, and two pairs may contradict each other.
         pair_weights : array (n_pairs,), optional
-            The initial weight of each pair, in place of the parameter `pair_weight`.
+            The initial weight of each pair, instead of the parameter `pair_weight`.
         eval_set, eval_qid, eval_group, callback, init_model
             As in `fit`.
         """
@@ -191,7 +191,7 @@ class RankBoost(StepwiseRanker):
         return Checkpoints(self.checkpoint, self.checkpoint_every, self._fingerprint(task, listed, earlier))
 
     def _fingerprint(self, task: TrainingTask, listed: PairList | None, earlier: WeakRankers) -> str:
-        # Not the number of rounds: a longer run begins as the shorter one did.
+        # Without the number of rounds: a longer run begins like a shorter one.
         decisive = ["n_bins", "binning", "weak_learner", "pair_weight", "random_state", "normalize"]
         decisive += ["early_stopping_rounds", "eval_metric", "eval_convention"]
         pairs = (None,) * 3 if listed is None else (listed.lower, listed.higher, listed.weight)
@@ -214,7 +214,7 @@ class RankBoost(StepwiseRanker):
     def predict(
         self, X: Any, *, qid: Any = None, group: Any = None, n_rounds: int | None = None, device: str = "cpu"
     ) -> np.ndarray:
-        """Score every row, as `Ranker.predict` does; with `n_rounds`, by the first so many rounds alone."""
+        """Score every row, as `Ranker.predict` does; with `n_rounds`, with only the first rounds."""
         if n_rounds is None:
             return super().predict(X, qid=qid, group=group, device=device)
         check_whole_number("n_rounds", n_rounds, least=0)
@@ -228,7 +228,7 @@ class RankBoost(StepwiseRanker):
 
         Yields
         ------
-        float64 array (n_docs,), in the order the rows came in, a new one each time
+        float64 array (n_docs,), in the order of the given rows, a new one each time
         """
         description = self._fitted_description()
         dataset = as_dataset(X, None, qid=qid, group=group)

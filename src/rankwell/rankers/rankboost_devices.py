@@ -1,6 +1,6 @@
 """Which kernels run a RankBoost training: by device and by weak learner.
 
-| weak learner | of Table I | runs on | search a round |
+| weak learner | of Table I | runs on | search per round |
 | ------------ | ---------- | ------- | -------------- |
 | `m3.int`     | document-wise, integral histograms | CPU, CUDA, OpenCL | O(documents · features) |
 | `m3`         | document-wise, naive | CPU | O(documents · features · thresholds) |
@@ -87,7 +87,7 @@ def _sizes(queries: LevelledQueries, n_features: int) -> BoostingSizes:
 def _replayed_weights(
     queries: LevelledQueries, dataset: RankingDataset, earlier: WeakRankers, n_jobs: int | None
 ) -> ScoreWeights:
-    """e^{±H} after the rounds of `earlier`, every bit as the run that made them had it."""
+    """e^{±H} after the rounds of `earlier`, bit for bit as in the run that made them."""
     from rankwell.kernels.boosting.cpu.documents import initial_weights, replay_round
 
     with kernel_threads(n_jobs):

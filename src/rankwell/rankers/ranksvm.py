@@ -48,30 +48,31 @@ class RankSVM(StepwiseRanker):
     max_iter : int
         Outer iterations of the solver at most.
     method : "auto", "direct" or "order-statistic"
-        How sums over pairs are found: by counting level by level, O(documents·levels), or with an order-statistic tree,
-        O(documents·log levels). Both give the same numbers; "auto" takes the cheaper one for the data (`method_`).
+        How sums over pairs are computed: by counting level by level, O(documents·levels), or with an order-statistic
+        tree, O(documents·log levels). Both give the same numbers; "auto" takes the cheaper one for the data
+        (`method_`).
     early_stopping_rounds : int, optional
-        Stop when the validation metric was not better for so many outer iterations, and keep the best weights.
+        Stop after this many outer iterations without a better validation metric, and keep the best weights.
     eval_metric, eval_convention : str
-        What is measured on `eval_set` after every outer iteration, and how it is counted.
+        The metric on `eval_set` after every outer iteration, and its convention.
     normalize : str
         See `rankwell.scoring.normaliser`. The default suits features of any size and costs no copy of them: means
         cancel in pairs, and standard deviations go into the weights. LETOR's files are normalised already; "none"
-        takes them as they are, and is what sparse features need.
+        uses them as they are, and is required for sparse features.
     device : "auto", "cpu" or "cuda"
     random_state : int, optional
-        Taken, as by every ranker, and without effect: nothing here is random.
+        Accepted, as by every ranker, but without effect: nothing is random here.
     n_jobs : int, optional
         Threads; None or -1 is every core. The model does not depend on it.
 
     Attributes
     ----------
     weights_ : float64 array (n_features,)
-        Of the normalised features.
+        The weights of the normalised features.
     C_ : float
-        The C in use, also where it was chosen by "auto".
+        The C in use, also if "auto" chose it.
     method_, device_ : str
-        What "auto" picked. Not known of a ranker from a file.
+        What "auto" chose. Not known for a ranker from a file.
     converged_ : bool
         Whether the stopping rule was met.
     path_ : RegularisationPath
@@ -141,7 +142,7 @@ class RankSVM(StepwiseRanker):
         ----------
         train, validation : RankingDataset
         Cs : sequence of float, optional
-            Without it, powers of two that suit the number of pairs (`default_Cs`).
+            By default powers of two that suit the number of pairs (`default_Cs`).
         callback : callable, optional
             Called with a `TrainingStep` after each outer iteration. If it returns True, the path ends there.
 
@@ -178,7 +179,7 @@ class RankSVM(StepwiseRanker):
         callback: Callback | None,
         init_model: Ranker | str | os.PathLike[str] | None,
     ) -> TrainingTask:
-        """As every ranker's; but under the normaliser `standard` both datasets stay as they are (see `pair_data`)."""
+        """As for every ranker, but under the normaliser `standard` both datasets stay as they are (see `pair_data`)."""
         earlier = self._earlier_model(init_model, train)
         normaliser = fit_normaliser(self.normalize, train) if earlier is None else earlier.description_.normaliser
         if normaliser.name != "standard":
@@ -206,14 +207,14 @@ class RankSVM(StepwiseRanker):
                 Parameter("C", "auto"),
                 " chooses C on a validation set: pass ",
                 Parameter("eval_set"),
-                ", or give C a number.",
+                ", or set C to a number.",
             )
         values = default_Cs(n_pairs) if Cs is None else check_Cs(Cs)
         loss = self._pair_loss(data)
         unit_norm = loss_gradient_norm_at_zero(loss)
         self.path_ = follow_path(
-            # Stopping early by the same metric would leave weights of no C in particular: the path trains to the
-            # tolerance.
+            # Early stopping by the same metric would give weights that belong to no particular C: the path trains
+            # to the tolerance.
             lambda C, start: self._minimise(
                 task, NewtonIterations(loss, C, self.tol, start=start, initial_gradient_norm=C * unit_norm), None
             ),

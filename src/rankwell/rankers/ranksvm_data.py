@@ -1,4 +1,4 @@
-"""RankSVM's data as the kernels take it, and the loss on its device."""
+"""RankSVM's data in the form that the kernels read, and the loss on its device."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rankwell.scoring.normaliser import Normaliser
 
 
 def pair_data(dataset: RankingDataset, normaliser: Normaliser, n_jobs: int | None = None) -> PairData:
-    """The dataset as a pair loss takes it.
+    """The dataset in the form that a pair loss reads.
 
-    Under `standard` the dataset comes as it is, and the division by the standard deviation goes into `column_scale`;
-    under any other normaliser it comes normalised.
+    Under `standard` the dataset is passed as it is, and the division by the standard deviation goes into
+    `column_scale`; under any other normaliser it is passed normalised.
     """
     from rankwell.kernels.pair_loss.cpu.preparation import label_levels
 
@@ -37,12 +37,12 @@ def pair_data(dataset: RankingDataset, normaliser: Normaliser, n_jobs: int | Non
 
 
 def column_scale(normaliser: Normaliser) -> np.ndarray | None:
-    """What each feature counts times, where the features themselves stay as they are."""
+    """The factor of each feature, if the features themselves stay as they are."""
     return 1.0 / normaliser.arrays["scale"] if normaliser.name == "standard" else None
 
 
 def trainable_features(features: Any, normaliser: Normaliser, n_jobs: int | None = None) -> Any:
-    """Features without NaN: the same object where there is none, else a copy.
+    """Features without NaN: the same object if there are none, otherwise a copy.
 
     A missing value counts as 0 after normalisation, which under `standard` is the mean before it.
     """
@@ -62,7 +62,7 @@ def trainable_features(features: Any, normaliser: Normaliser, n_jobs: int | None
 
 
 def count_pairs(data: PairData, n_jobs: int | None = None) -> int:
-    """Pairs of one query with different labels and a weight above 0, or an error where there are none."""
+    """Pairs of one query with different labels and a weight above 0, or an error if there are none."""
     from rankwell.kernels.pair_loss.cpu import preparation as ranksvm_preparation
 
     none = np.empty(0)
@@ -88,7 +88,7 @@ class LinearScores:
     Parameters
     ----------
     dataset : RankingDataset
-        As it is under the normaliser `standard`, else normalised.
+        As it is under the normaliser `standard`, otherwise normalised.
     """
 
     def __init__(self, dataset: RankingDataset, normaliser: Normaliser, n_jobs: int | None) -> None:

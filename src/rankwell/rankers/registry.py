@@ -1,4 +1,4 @@
-"""The rankers by name: what `rankwell train NAME` and ranker files may say. Nothing else is ever loaded."""
+"""The rankers by name: the names that `rankwell train NAME` and ranker files may use. Nothing else is ever loaded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RANKERS = {
     "listmle": ("rankwell.rankers.listmle", "ListMLE"),
 }
 
-# What ranker files may hold as well, and nothing here can train.
+# Rankers that files may also contain, but that cannot be trained here.
 LOADED_ONLY = {
     "imported": ("rankwell.rankers.imported", "ImportedRanker"),
 }
@@ -38,7 +38,7 @@ def load(path: str | os.PathLike[str]) -> Ranker:
     known = RANKERS | LOADED_ONLY
     if content.ranker not in known:
         raise FileFormatError(
-            f"{path} holds a {content.ranker!r} ranker, which this release does not know. "
+            f"{path} contains a {content.ranker!r} ranker, which this release does not know. "
             f"It knows {', '.join(known)}; upgrade rankwell if the file is newer."
         )
     return _class_at(*known[content.ranker]).from_content(content, path)

@@ -18,8 +18,8 @@ from rankwell.rankers.ranksvm_data import LinearScores
 from rankwell.rankers.validation import Validation
 from rankwell.solvers.trust_region_newton import NewtonResult
 
-# C·(number of pairs) = 2⁰, 2², ..., 2²⁴: from weights held near 0 to weights that are all but free, for features of
-# about unit size, whatever the number of pairs is.
+# C·(number of pairs) = 2⁰, 2², ..., 2²⁴: from weights kept near 0 to almost unregularised weights, for features of
+# about unit size and any number of pairs.
 _DEFAULT_EXPONENTS = range(0, 26, 2)
 
 
@@ -66,7 +66,7 @@ class RegularisationPath:
         return max(self.points, key=lambda point: -math.inf if math.isnan(point.validation) else point.validation)
 
     def table(self) -> str:
-        """The path as text, one C a line, the best one marked."""
+        """The path as text, one C per line, the best one marked."""
         lines = [
             f"{'C':>12}  {self.metric} ({self.convention})  {'objective':>14}  {'iterations':>10}  {'products':>8}"
         ]
@@ -104,12 +104,12 @@ def follow_path(
     Cs: Sequence[float],
     start: np.ndarray | None = None,
 ) -> RegularisationPath:
-    """Train for each C, each from the weights of the one before, until the end or a callback's wish.
+    """Train for each C, each from the weights of the one before, until the end or until a callback stops it.
 
     Parameters
     ----------
     train : callable
-        Of C and the weights to start from (None is 0).
+        A function of C and the initial weights (None is 0).
     validation, scores :
         Measure the weights of each C: the metric, and the scores of the validation documents.
     Cs : sequence of float

@@ -1,4 +1,4 @@
-"""StepwiseRanker: what rankers that are trained step by step offer, whatever their steps are."""
+"""StepwiseRanker: what rankers that are trained step by step have in common."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rankwell.rankers.validation import Validation
 class StepwiseRanker(Ranker):
     """A ranker whose `_train` drives a `TrainingRun`.
 
-    A subclass says what a step is called, and has the parameters early_stopping_rounds, eval_metric, eval_convention
+    A subclass names its steps, and has the parameters early_stopping_rounds, eval_metric, eval_convention
     and n_jobs.
 
     Attributes
@@ -31,7 +31,7 @@ class StepwiseRanker(Ranker):
     """
 
     step_name: ClassVar[str]
-    # What of the history is a setting, and worth a plot only where it changes.
+    # Settings in the history, which are plotted only if they change.
     settings_in_history: ClassVar[frozenset[str]] = frozenset()
 
     early_stopping_rounds: int | None
@@ -44,7 +44,7 @@ class StepwiseRanker(Ranker):
         get_convention(self.eval_convention)
 
     def _validation(self, task: TrainingTask) -> Validation | None:
-        """What the run watches, where there is validation data; early stopping must have it."""
+        """What the run watches if there is validation data; early stopping requires it."""
         check_early_stopping(self.early_stopping_rounds, task.validation is not None)
         if task.validation is None:
             return None
@@ -58,7 +58,7 @@ class StepwiseRanker(Ranker):
         validation: Validation | None,
         checkpoints: Checkpoints | None = None,
     ) -> TrainingRun:
-        """Train by `source` to the end; early stopping only where there is something to watch."""
+        """Train with `source` to the end; early stopping only if there is validation data."""
         run = TrainingRun(
             source,
             n_steps,
@@ -85,7 +85,7 @@ class StepwiseRanker(Ranker):
         return watched
 
     def plot_history(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Draw the history by step, the best one marked (needs the extra `plot`); saved where a path is given.
+        """Draw the history by step, the best one marked (needs the extra `plot`); saved if a path is given.
 
         Returns
         -------

@@ -20,18 +20,18 @@ from rankwell.rankers.checkpoints import Checkpoints
 from rankwell.rankers.early_stopping import EarlyStopping
 from rankwell.rankers.validation import Validation
 
-# A signal (Ctrl-C) and progress wait for the end of a batch. A quarter of the second that a person is made to wait at
-# most: steps are not all of one length.
+# A signal (Ctrl-C) and progress wait for the end of a batch. A user should wait for at most a second; a quarter of it,
+# because steps differ in length.
 _SECONDS_PER_BATCH = 0.25
 _MOST_STEPS_PER_BATCH = 64
 
 
 @dataclass(frozen=True)
 class Steps:
-    """What a source did.
+    """The steps that a source ran.
 
-    figures : one mapping a step, by the names in `StepSource.figures`
-    finished : whether training ended by itself, so that there are no further steps
+    figures : one mapping per step, by the names in `StepSource.figures`
+    finished : whether training has ended, so that there are no further steps
     """
 
     figures: Sequence[Mapping[str, float]]
@@ -51,26 +51,26 @@ class StepSource(ABC):
 
     @abstractmethod
     def run(self, n_steps: int) -> Steps:
-        """Run the next steps: `n_steps` at most, and at least one unless training ends by itself."""
+        """Run the next steps: `n_steps` at most, and at least one unless training has ended."""
 
     @abstractmethod
     def validation_scores(self) -> np.ndarray:
-        """The scores of the validation data, float64 (n_docs,), after one further step of those that `run` gave.
+        """The scores of the validation data, float64 (n_docs,), after one more of the steps that `run` returned.
 
-        Called once for each of them, in their order, before `run` is called again; not at all without validation data.
+        Called once for each of them, in order, before `run` is called again; never without validation data.
         """
 
     def step_done(self, seconds: float, validation: float | None, is_best: bool) -> None:  # noqa: B027
-        """Take note that the next of the steps that `run` gave was measured; many sources need not.
+        """Called when the next of the steps that `run` returned has been measured; many sources ignore it.
 
         Parameters
         ----------
         seconds : float
             How long the step took.
         validation : float, optional
-            The validation figure, where there is validation data.
+            The validation figure, if there is validation data.
         is_best : bool
-            Whether it is the best so far; a source that cannot get back to a step later must copy its model now.
+            Whether it is the best so far; a source that cannot return to a step later must copy its model now.
         """
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -78,12 +78,12 @@ class StepSource(ABC):
         raise TypeError(f"{type(self).__name__} cannot be checkpointed: it must define arrays and restore.")
 
     def restore(self, arrays: Mapping[str, np.ndarray], n_steps: int) -> None:
-        """Be as after the `n_steps` steps after which `arrays` were taken, to the last bit."""
+        """Restore the state after `n_steps` steps, when `arrays` were taken, to the last bit."""
         raise TypeError(f"{type(self).__name__} cannot be checkpointed: it must define arrays and restore.")
 
 
 class BatchSize:
-    """How many steps to run before the host looks again: as many as fit a fraction of a second, by the clock.
+    """How many steps to run before control returns to the host: as many as fit in a fraction of a second.
 
     It starts at one step and at most doubles, since the first steps may include compilation or a transfer.
 
@@ -96,7 +96,7 @@ class BatchSize:
         self.n_steps = 1
 
     def measured(self, n_steps: int, seconds: float) -> None:
-        """Take note that `n_steps` steps took `seconds`."""
+        """Record that `n_steps` steps took `seconds`."""
         most = min(2 * self.n_steps, _MOST_STEPS_PER_BATCH)
         fitting = most if seconds * most <= _SECONDS_PER_BATCH * n_steps else _SECONDS_PER_BATCH * n_steps / seconds
         self.n_steps = max(1, int(fitting))
@@ -111,11 +111,11 @@ class TrainingRun:
     n_steps : int
         Steps at most, those of a checkpoint included.
     callback : callable
-        Called with a `TrainingStep` after each step; a true answer ends the run.
+        Called with a `TrainingStep` after each step; a true return value ends the run.
     validation : Validation, optional
         Measured after every step.
     patience : int, optional
-        Steps without a better validation figure before the run ends; None never ends it so.
+        Steps without a better validation figure before the run ends; None disables this.
     checkpoints : Checkpoints, optional
     clock : callable
         The time in seconds.
@@ -124,7 +124,7 @@ class TrainingRun:
     ----------
     history : dict of str to list of float
         The figures of every step by name: the source's, the validation figure, and `seconds`, how long all steps up to
-        this one took, without validation and callbacks. A resumed run goes on from its checkpoint's.
+        this one took, without validation and callbacks. A resumed run continues from its checkpoint's.
     ended_by : "steps", "source", "patience", "callback" or None
         None before the end; "steps" when all `n_steps` are done.
     """
@@ -158,11 +158,11 @@ class TrainingRun:
 
     @property
     def n_kept(self) -> int:
-        """Steps whose model is kept: up to the best one with early stopping, else all."""
+        """Steps whose model is kept: up to the best one with early stopping, otherwise all."""
         return self.n_done if self._early_stopping.patience is None else self._early_stopping.best_step
 
     def train(self) -> None:
-        """Run to the end, from the checkpoint where there is one; then delete the checkpoint."""
+        """Run to the end, from the checkpoint if there is one; then delete the checkpoint."""
         self._resume()
         batch = BatchSize()
         while self.ended_by is None and self.n_done < self._n_steps:

@@ -1,4 +1,4 @@
-"""Tuning: try parameters, keep what ranks the validation data best, report on test data that had no part in it."""
+"""Tuning: try parameters, keep what ranks the validation data best, report on test data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEFAULT_METRICS = ("ndcg@1", "ndcg@5", "ndcg@10", "map")
 
 @dataclass(frozen=True)
 class Trial:
-    """One choice of parameters: what it reached on the validation data and how long its training took."""
+    """One choice of parameters: its figure on the validation data and its training time."""
 
     parameters: dict[str, Any]
     validation: float
@@ -63,7 +63,7 @@ class FoldOutcome:
 class CrossValidation:
     """The outcome of `cross_validate`.
 
-    folds : one outcome a fold
+    folds : one outcome per fold
     mean : each metric's mean over the folds' test figures (each fold counts the same, as in LETOR's tables)
     convention : how all of them are counted
     """
@@ -103,13 +103,13 @@ def tune(
     Parameters
     ----------
     ranker : Ranker
-        Says the class and the parameters that are not in the grid; it is not changed.
+        Gives the class and the parameters that are not in the grid; it is not changed.
     train, validation : RankingDataset
-        Each training gets `validation` as its eval_set too, for early stopping where the ranker has it.
+        Each training gets `validation` as its eval_set too, for early stopping if the ranker has it.
     grid : dict of str to list, optional
-        Values to try by parameter. Without it there is one trial.
+        Values to try by parameter. By default there is one trial.
     metric, convention :
-        What "best" means: the mean over the validation queries. Equal trials: the first one.
+        What "best" means: the mean over the validation queries. Of equal trials the first one.
     callback : callable, optional
         Called with a `TrainingStep` after each training step.
     on_trial : callable, optional
@@ -126,7 +126,7 @@ def tune(
         seconds = time.perf_counter() - started
         value = _means(candidate, validation, (metric,), convention)[metric.name]
         trials.append(Trial(parameters, value, seconds))
-        # A validation set without a single query that counts gives NaN: then the first trial stays.
+        # A validation set without a query that counts gives NaN: then the first trial is kept.
         if best is None or value > best_value or (math.isnan(best_value) and not math.isnan(value)):
             best, best_value = candidate, value
             chosen = trials[-1]
@@ -160,7 +160,7 @@ def cross_validate(
     Parameters
     ----------
     folds : iterable of FoldData
-        As `rankwell.data.folds` reads them; taken one at a time, so that one is in memory.
+        As `rankwell.data.folds` reads them; read one at a time, so that only one is in memory.
     metric :
         Chooses the parameters (see `tune`).
     metrics :

@@ -10,19 +10,19 @@ from rankwell.metrics.evaluator import MetricEvaluator
 
 
 class Validation:
-    """The mean of a metric over the validation queries, for as many rankings as wanted.
+    """The mean of a metric over the validation queries, for any number of rankings.
 
     Parameters
     ----------
     dataset : RankingDataset
-        Its labels and queries count; features are not read.
+        Its labels and queries are used; features are not read.
     metric, convention : str
     n_jobs : int, optional
 
     Attributes
     ----------
     name : str
-        Of the figure in a history: "validation ndcg@10".
+        The name of the figure in a history: "validation ndcg@10".
     metric, convention : str
     """
 

@@ -22,7 +22,7 @@ class WeakRankers:
 
     feature : int32 (n_rounds,)
     threshold : float32 (n_rounds,)
-        h = 1 where x > threshold; -inf asks only whether there is a value.
+        h = 1 where x > threshold; with -inf, where x is not missing.
     r : int32 (n_rounds,)
         How well each one orders the pairs, weighted as they were in its round, in units of 2^−30.
     """
@@ -37,11 +37,11 @@ class WeakRankers:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> WeakRankers:
-        """Back from `to_arrays`, checked, since arrays come from a file."""
+        """The inverse of `to_arrays`, with checks, since arrays come from a file."""
         try:
             rankers = cls(arrays["feature"], arrays["threshold"], arrays["r"])
         except KeyError as cause:
-            raise FileFormatError(f"the file holds no rounds: {cause} is missing.") from cause
+            raise FileFormatError(f"the file has no rounds: {cause} is missing.") from cause
         shapes = {array.shape for array in (rankers.feature, rankers.threshold, rankers.r)}
         sound = (
             len(shapes) == 1
@@ -91,7 +91,7 @@ class WeakRankers:
             yield scores
 
     def inputs(self) -> BucketInputs:
-        """H as one step function a feature, to be summed.
+        """H as one step function per feature, to be summed.
 
         The α of one feature and threshold are added in the order of their rounds, those sums from the lowest threshold
         up; evaluation then adds the features from the first to the last.
@@ -104,7 +104,7 @@ class WeakRankers:
             step = np.zeros(len(threshold))
             np.add.at(step, place, self.alpha[mine])
             height = np.cumsum(step)
-            # The value below every edge: 0, or the sum of the weak rankers that only ask for a value to be there.
+            # The value below every edge: 0, or the sum of the weak rankers that only need a value.
             always = threshold == -np.inf
             edges.append(threshold[~always])
             values.append(np.concatenate((height[:1] if always.any() else [0.0], height[~always])))

@@ -1,4 +1,4 @@
-"""First-order optimisers: gradient descent with momentum, and Adam. They know no loss; the kernels make the steps.
+"""First-order optimisers: gradient descent with momentum, and Adam. The kernels make the steps.
 
     sgd    v ← momentum·v + g;   w ← w − η_e·v − η_e·weight_decay·w                      (equation 2.9, plus momentum)
     adam   m ← β1·m + (1 − β1)·g;   v ← β2·v + (1 − β2)·g²;   w ← w − η_e·m̂/(√v̂ + ε) − η_e·weight_decay·w

@@ -3,7 +3,7 @@
 Each outer iteration minimises a quadratic model of f inside a trust region by conjugate gradient, tries the step, and
 accepts it if f fell enough; the region grows or shrinks by how well the model predicted the fall. Constants and updates
 are LIBLINEAR's, and so is the form of the preconditioner, M = (1 − a)·I + a·diag(∇²f), in whose norm the region is
-measured. LIBLINEAR sets a = 0.01; here it is 1, which took fewer steps wherever it was measured.
+measured. LIBLINEAR sets a = 0.01; here it is 1, which took fewer steps in all measurements.
 
 The stopping rule is the paper's equation 3: ‖∇f(w)‖ ≤ tolerance·‖∇f(0)‖.
 """
@@ -22,9 +22,9 @@ from rankwell.solvers.objective import Objective
 # good predictions; the region changes by factors between SIGMA_1 and SIGMA_3.
 _ETA_0, _ETA_1, _ETA_2 = 1e-4, 0.25, 0.75
 _SIGMA_1, _SIGMA_2, _SIGMA_3 = 0.25, 0.5, 4.0
-# Below this share of f a change is rounding, and says nothing of a step; the gradient still does.
+# Below this share of f a change is rounding and does not tell whether a step is good; the gradient still does.
 _ROUNDING = 1e-12
-# How far the inner iterations go: the residual they leave, relative to the gradient, and their number at most.
+# Limits of the inner iterations: the residual relative to the gradient, and their largest number.
 _MODEL_TOLERANCE, _MOST_PRODUCTS = 0.1, 1000
 
 
@@ -33,7 +33,7 @@ class NewtonStep:
     """One outer iteration, as a callback sees it.
 
     relative_gradient : ‖∇f(w)‖ / ‖∇f(0)‖ after the step
-    predicted_fall : what the model promised the step would gain
+    predicted_fall : the decrease of f that the model predicted
     accepted : whether the step was taken
     n_products : Hessian-vector products of this iteration
     w : the point after the step
@@ -81,7 +81,7 @@ def minimise(
 
     max_iterations : int
     callback : callable, optional
-        Called with a `NewtonStep` after each outer iteration; a true answer ends the run.
+        Called with a `NewtonStep` after each outer iteration; a true return value ends the run.
     """
     solver = TrustRegionNewton(
         objective,
@@ -103,20 +103,20 @@ class TrustRegionNewton:
     Parameters
     ----------
     start : float64 array (n,)
-        Where to begin; of the objective's own kind of array.
+        The initial point, as the objective's kind of array.
     initial_gradient_norm : float, optional
-        ‖∇f(0)‖, where it is known; needed if `start` is not 0, else it is measured there.
+        ‖∇f(0)‖, if it is known; needed if `start` is not 0, otherwise it is computed.
     tolerance : float
         The stopping rule.
     preconditioning : float
-        The share a of the Hessian's diagonal in M: 0 is none.
+        The share a of the Hessian's diagonal in M: 0 turns preconditioning off.
 
     Attributes
     ----------
     w : float64 array (n,)
         The point after the last iteration.
     stopped_by : "gradient", "rounding" or None
-        Why no further iteration is wanted; None where one is.
+        Why the iterations have ended; None if they have not.
     n_iterations, n_products, n_evaluations : int
     """
 
@@ -211,7 +211,7 @@ class TrustRegionNewton:
             self._radius = max(radius, min(wanted, _SIGMA_3 * radius))
 
     def result(self, otherwise: str) -> NewtonResult:
-        """Where it is, stopped by what `stopped_by` says, or by what `otherwise` says where that is None."""
+        """The result, with `stopped_by` as the reason, or `otherwise` if that is None."""
         stopped_by = self.stopped_by or otherwise
         return NewtonResult(
             self.w,
