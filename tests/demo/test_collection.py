@@ -59,7 +59,7 @@ def test_the_sentence_a_query_was_made_from_is_nowhere(collection: Collection) -
         query = known.query.split()
         assert 4 <= len(query) <= 6
         assert query == [word for word in meaningful_words(known.sentence) if word in query]
-    # `fill` mentioned `Box` in its first sentence only, which is gone: it is no anchor text either.
+    # `fill` mentioned `Box` in its first sentence only, which was removed: it is not anchor text either.
     box = next(document for document in collection.documents if document["id"] == "pack.Box")
     assert (box["anchor"], box["mentions"]) == ("", 0)
 

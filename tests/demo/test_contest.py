@@ -1,4 +1,4 @@
-"""The contest on made-up data: what is kept, and that another process can prepare it."""
+"""The contest on synthetic data: what is kept, and that another process can prepare it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judged documents that are no candidates count as missed."""
+"""Judged documents that are not candidates count as missed."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def test_without_missed_documents_nothing_changes() -> None:
 def test_missed_documents_are_never_found_within_the_depth() -> None:
     assert figures("recall@4", "burges", MISSED).tolist() == [0.5, 0, 0]
     assert figures("mrr@4", "mslr", MISSED).tolist() == [0.5, 0, 0]
-    # One place behind the depth they stand.
+    # They are one place after the depth.
     assert figures("recall@5", "burges", MISSED).tolist() == [1, 1, 0.5]

@@ -50,7 +50,7 @@ def header():
 def hidden():
     """Imported, but not listed."""
 def unused():
-    """Exported by nobody."""
+    """Not exported."""
 '''
 PARTS = '''"""Parts of archives."""
 __all__ = ("Part",)

@@ -1,4 +1,4 @@
-"""What a name means where it stands, and what is a name at all."""
+"""Which words are names, and how names are resolved in their context."""
 
 from __future__ import annotations
 

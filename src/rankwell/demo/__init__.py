@@ -1,1 +1,1 @@
-"""The demonstration's collection: the documentation of Python's standard library, and judged queries made from it."""
+"""The demonstration's collection: the documentation of Python's standard library, and queries from it."""

@@ -1,4 +1,4 @@
-"""Candidates: what the first pass finds for each query, with their features and grades, as the commands would do it."""
+"""Candidates: what the first pass finds for each query, with their features and grades, as the commands do it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankwell.index.writer import IndexWriter
 
 
 def build_index(documents: Path, folder: Path) -> Index:
-    """Index a file of documents, instead of whatever index is in `folder`."""
+    """Index a file of documents, replacing an index in `folder`."""
     analysis = Analysis(stemmer="english", stop_words="english")
     with IndexWriter(folder, analysis=analysis, overwrite=True) as writer:
         for batch in read_corpus([documents]):
@@ -29,8 +29,8 @@ def build_index(documents: Path, folder: Path) -> Index:
 def gather_candidates(index: Index, queries: Path, judgments: Path) -> Part:
     """BM25's first `DEPTH` documents for each query of a file, and every feature of each.
 
-    Judged documents that are not among them are left out in training as well: adding them shows a ranker lists such as
-    it never meets when it serves, and made every ranker worse when it was tried.
+    Judged documents that are not among them are left out in training as well: adding them gives a ranker lists that do
+    not occur in serving, and made every ranker worse in a test.
     """
     features = make_feature_set("full", index.schema.streams, index.schema.statics)
     grades = read_qrels(judgments)
@@ -40,7 +40,7 @@ def gather_candidates(index: Index, queries: Path, judgments: Path) -> Part:
 
 
 def missed_grades(candidates: RankingDataset, judgments: Qrels) -> dict[int, list[float]]:
-    """By the number of each judged query, the grades of its judged documents that are no candidates."""
+    """By the number of each judged query, the grades of its judged documents that are not candidates."""
     rows_of = dict(zip(candidates.query_ids.tolist(), candidates.queries(), strict=True))
     names = list(candidates.comments or ())
     missed = {}

@@ -14,7 +14,7 @@ from rankwell.demo.library import Library
 from rankwell.demo.mentions import NameTable, mentions
 from rankwell.demo.sentences import sentences, words
 
-# A word starts where a capital follows a small letter, and where the last of several capitals begins one.
+# A word starts where a capital follows a small letter, and at the last of several capitals before a small letter.
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Mentions kept as a document's anchor text; all of them are counted.
 _MOST_ANCHORS = 40
@@ -54,7 +54,7 @@ def make_collection(library: Library, n_queries: int, seed: int) -> Collection:
 
 
 def _anchors(definitions: Sequence[Definition], texts: dict[str, list[str]]) -> dict[str, list[str]]:
-    """What the sentences that are left say around each definition's name."""
+    """The words around each definition's name in the remaining sentences."""
     table = NameTable(definitions)
     anchors: dict[str, list[str]] = defaultdict(list)
     for definition in definitions:
@@ -80,12 +80,12 @@ def _document(definition: Definition, text: list[str], anchors: list[str], uses:
 
 
 def _call(definition: Definition) -> list[str]:
-    """How it is called: `open(name, mode='r')`; nothing where that is not known."""
+    """Its call: `open(name, mode='r')`; empty if that is not known."""
     return [f"{definition.name.rpartition('.')[2]}{definition.signature}"] if definition.signature else []
 
 
 def _title(definition: Definition) -> str:
-    """The name inside its module, with the words that its capitals part: `ZipFile.open (Zip File)`."""
+    """The name inside its module, with the words that its capitals separate: `ZipFile.open (Zip File)`."""
     parted = [_WORD_START.sub(" ", part) for part in re.split(r"[._]", definition.local_name)]
     several = [part for part in parted if " " in part]
     return f"{definition.local_name} ({' '.join(several)})" if several else definition.local_name

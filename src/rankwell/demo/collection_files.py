@@ -13,7 +13,7 @@ DOCUMENTS = "documents.jsonl"
 
 
 def write_documents(documents: Iterable[dict[str, Any]], folder: Path) -> Path:
-    """Write one document a line; returns the file."""
+    """Write one document per line; returns the file."""
     path = folder / DOCUMENTS
     path.write_text("".join(f"{json.dumps(document, ensure_ascii=False)}\n" for document in documents), "utf-8")
     return path

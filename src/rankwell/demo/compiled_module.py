@@ -1,4 +1,4 @@
-"""Modules written in C: their documentation is asked of the running interpreter, since there is no text to read."""
+"""Modules written in C: their documentation is read from the running interpreter, since there is no source to parse."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ HARMLESS = (
 # `join(iterable, /)` or `gmtime([seconds]) -> tuple` as the first line of a docstring.
 _SIGNATURE_LINE = re.compile(r"\A\w[\w.]*(\(.*\))(?:\s*->\s*[^\n]*)?\s*(?:\n|\Z)")
 
-# What a text signature says of `self` and of the module, which a caller does not write; and a parameter's default.
+# The parts of a text signature for `self` and the module, which a caller does not write; and a parameter's default.
 _BOUND = re.compile(r"\$\w+(?:, /)?(?:, )?")
 _DEFAULT = re.compile(r"=[^,)\]]*")
 
 
 def compiled_definitions(name: str) -> list[Definition]:
-    """The module, its documented public classes, methods and functions; nothing of a module that is not there."""
+    """The module, its documented public classes, methods and functions; nothing for a module that is absent."""
     try:
         module = importlib.import_module(name)
     except ImportError:

@@ -1,4 +1,4 @@
-"""The contest: rankers learn from the candidates of some queries and are judged on those of others, beside BM25."""
+"""The contest: rankers learn from the candidates of some queries and are compared with BM25 on those of others."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from rankwell.metrics.significance import Comparison, compare
 from rankwell.rankers.base import Ranker
 from rankwell.rankers.registry import ranker_class
 
-# How many of the first pass's documents are ranked anew.
+# How many of the first pass's documents are reranked.
 DEPTH = 50
-# What is measured, and how it is counted. A query looks for one item: reciprocal rank counts grade 2 alone, as `mslr`.
+# The metrics and their conventions. A query looks for one item: reciprocal rank counts grade 2 only, as `mslr` does.
 METRICS = {"ndcg@10": "burges", f"mrr@{DEPTH}": "mslr"}
 
-# What each ranker is given: enough for good models, little enough for seconds. Features of different queries are
-# not comparable, so linear rankers see them normalised within a query.
+# The parameters of each ranker: enough for good models, small enough to train in seconds. Features of different
+# queries are not comparable, so linear rankers get them normalised within a query.
 SETTINGS: dict[str, dict[str, Any]] = {
     "least-squares": {"normalize": "query-minmax"},
     "rankboost": {"n_rounds": 200, "pair_weight": "difference", "early_stopping_rounds": 50},
@@ -34,7 +34,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "listnet": {"n_epochs": 30, "early_stopping_rounds": 8},
 }
 LIGHTGBM = "lightgbm"
-# What makes a first training short, where a ranker has the parameter.
+# Parameters that make a first training short, if a ranker has them.
 _SHORT = {"n_rounds": 2, "n_epochs": 1, "C": 1e-4}
 
 
@@ -45,9 +45,9 @@ class Part:
     Attributes
     ----------
     candidates : RankingDataset
-        At most `DEPTH` a query, in the order of the index's documents.
+        At most `DEPTH` per query, in the order of the index's documents.
     first_scores : float64 array (n_docs,)
-        What the first pass gave them.
+        Their scores in the first pass.
     missed : by the id of each query, the grades of its judged documents that are not among them
     """
 
@@ -67,14 +67,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Entry:
-    """One way to rank, judged on the test queries; `seconds` is its training, None where there was none."""
+    """One way to rank, judged on the test queries; `seconds` is its training time, None if it was not trained."""
 
     name: str
     evaluations: Mapping[str, Evaluation]
     seconds: float | None = None
 
     def against(self, other: Entry) -> Comparison:
-        """Whether the difference to another entry, by the first metric, could be luck."""
+        """Whether the difference to another entry, by the first metric, could be chance."""
         metric = next(iter(METRICS))
         return compare(self.evaluations[metric], other.evaluations[metric])
 
@@ -86,9 +86,9 @@ def first_pass_entry(test: Part, folder: Path) -> Entry:
 
 
 def ranker_entry(name: str, parts: Mapping[str, Part], folder: Path) -> Entry:
-    """Train a ranker of ours, keep its file in `folder`, and judge it.
+    """Train one of our rankers, keep its file in `folder`, and evaluate it.
 
-    A copy is trained for a moment first: that compiles the kernels, so that the seconds are those of training.
+    A copy is trained briefly first: that compiles the kernels, so that the seconds do not include it.
     """
     ranker = ranker_class(name)(**SETTINGS[name])
     short = clone(ranker)
@@ -99,7 +99,7 @@ def ranker_entry(name: str, parts: Mapping[str, Part], folder: Path) -> Entry:
 
 
 def lightgbm_entry(parts: Mapping[str, Part], folder: Path) -> Entry:
-    """Train LightGBM's lambdarank, keep its model and the ranker file made of it in `folder`, and judge the latter."""
+    """Train LightGBM's lambdarank, keep its model and the ranker file in `folder`, and evaluate the latter."""
     model = folder / f"{LIGHTGBM}.txt"
     train, validation = parts["train"].candidates, parts["vali"].candidates
     return _entry(LIGHTGBM, lambda: train_lightgbm(train, validation, model), parts["test"], folder)

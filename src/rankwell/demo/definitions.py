@@ -22,7 +22,7 @@ class Definition:
     docstring : str
         Without the indentation; never empty.
     signature : str
-        ``(name, mode='r')``; empty where there is none.
+        ``(name, mode='r')``; empty if there is none.
     n_parameters : int
         Parameters of the signature, without `self` and `cls`.
     """
@@ -45,7 +45,7 @@ class Definition:
         return self.name.removeprefix(f"{self.module}.")
 
     def exported_as(self, module: str) -> Definition:
-        """The same definition as another module's: what `from zipfile import ZipFile` makes of it there."""
+        """The same definition as another module's: as after `from zipfile import ZipFile` there."""
         return replace(self, name=f"{module}.{self.local_name}", module=module)
 
 

@@ -23,17 +23,17 @@ def evaluate_candidates(
     """Evaluate the ranking of each query's candidates, which ends after `depth` places.
 
     A query's list is filled up with documents of grade 0, and the judged documents that are not among the candidates
-    stand behind them. So they belong to the ideal ranking and to the number of relevant documents, but no metric that
+    come after them. So they belong to the ideal ranking and to the number of relevant documents, but no metric that
     looks at `depth` places or fewer ever finds them.
 
     Parameters
     ----------
     candidates : RankingDataset
-        At most `depth` rows a query.
+        At most `depth` rows per query.
     scores : float array (n_docs,)
         In the order of its rows.
     missed : for each query, by its id, the grades of its judged documents that are not among the candidates
-        Queries that have no candidates at all stand here too.
+        Queries without any candidates are included.
     """
     rows_of = dict(zip(candidates.query_ids.tolist(), candidates.queries(), strict=True))
     labels: list[np.ndarray] = []

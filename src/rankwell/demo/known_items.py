@@ -2,9 +2,9 @@
 
 A query is drawn from the first sentence of an item's documentation, the one that says what it does; that sentence is
 then taken out of the collection, so that the item must be found by the rest: its name, its place, its other sentences,
-and what others say of it. Items whose first sentence another sentence of the library says as well, or whose
-documentation is nothing but that sentence, make no queries: nobody could tell what such a query looks for, or nothing
-would be left to find.
+and the sentences of others that mention it. Items whose first sentence also occurs elsewhere in the library, or whose
+documentation is only that sentence, do not give queries: such a query would be ambiguous, or nothing would be left to
+find.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class KnownItem:
 
 
 def draw_known_items(definitions: Sequence[Definition], n_queries: int, seed: int) -> list[KnownItem]:
-    """Draw `n_queries` items (or all that are fit, where those are fewer) and make a query of each."""
+    """Draw `n_queries` items (or all that qualify, if those are fewer) and make a query of each."""
     generator = random.Random(seed)
     fit = fit_definitions(definitions)
     chosen = generator.sample(fit, min(n_queries, len(fit)))

@@ -2,7 +2,7 @@
 
 A name can be written in several ways: `json.loads` is defined in `json`, but `json.JSONDecoder` in `json.decoder`, and
 `collections.abc.Mapping` in `_collections_abc`. A definition gets the name under which an enclosing package exports it;
-one of a private module gets the name under which a public module exports it, and is left out where none does.
+one of a private module gets the name under which a public module exports it, and is left out if there is none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEFT_OUT = {
 # Public by their names only: users write the other name, or the name of a module that exports theirs.
 _OTHER_NAME = {"posixpath": "os.path", "_collections_abc": "collections.abc"}
 _PRIVATE = {"genericpath", "ntpath", "nturl2path", "posix", "sre_compile", "sre_constants", "sre_parse"}
-# Fewer than this is an installation without sources, not a library.
+# An installation with fewer than this has no sources.
 _FEWEST = 1000
 
 
@@ -47,9 +47,9 @@ class Library:
 
 
 def read_library(folder: Path | None = None, compiled: Iterable[str] = HARMLESS) -> Library:
-    """Read the sources below `folder` (the running interpreter's library) and ask the `compiled` modules.
+    """Read the sources below `folder` (the running interpreter's library) and inspect the `compiled` modules.
 
-    Nothing is imported but the modules in `compiled`; files that are not Python of this version are passed over.
+    Only the modules in `compiled` are imported; files that are not Python of this version are skipped.
     """
     folder = Path(sysconfig.get_paths()["stdlib"]) if folder is None else folder
     sources: dict[str, ModuleSource] = {}
@@ -63,7 +63,7 @@ def read_library(folder: Path | None = None, compiled: Iterable[str] = HARMLESS)
         definitions.setdefault(definition.name, definition)
     if folder == Path(sysconfig.get_paths()["stdlib"]) and len(definitions) < _FEWEST:
         raise DataError(
-            f"{folder} holds only {len(definitions)} documented modules, classes and functions: this Python comes "
+            f"{folder} contains only {len(definitions)} documented modules, classes and functions: this Python comes "
             "without the sources of its standard library. Use a Python that has them."
         )
     ordered = tuple(definitions[name] for name in sorted(definitions))

@@ -1,4 +1,4 @@
-"""LightGBM's lambdarank, where it is installed: trained by LightGBM, served by us."""
+"""LightGBM's lambdarank, if it is installed: trained by LightGBM, evaluated by Rankwell."""
 
 from __future__ import annotations
 

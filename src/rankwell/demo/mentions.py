@@ -2,9 +2,9 @@
 
 They are its anchor text, as the text of links is a page's. A mention is a name as code would write it: with a dot in it
 (``os.path.join``), called (``walk()``), in quotes or back-quotes, with an underscore or a capital inside
-(``is_zipfile``, ``ZipFile``). A plain word such as *open* is none. It means what it would mean where it stands: a
+(``is_zipfile``, ``ZipFile``). A plain word such as *open* is not a mention. A name is resolved in its context: a
 member of the same class, then of the same module, then the full name, then a built-in one; a name that only code would
-write may also be the only one of the library that ends so.
+write may also be the only name of the library with that ending.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BESIDE = 8
 
 
 class NameTable:
-    """What a name means where it stands.
+    """Resolves names in their context.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class NameTable:
         self._only = {ending: next(iter(names)) for ending, names in by_ending.items() if len(names) == 1}
 
     def resolve(self, written: str, place: Definition) -> str | None:
-        """The definition that `written` names inside `place`'s documentation; None where none or several could be."""
+        """The definition that `written` names inside `place`'s documentation; None if none or several match."""
         scope = place.name
         while scope:
             if f"{scope}.{written}" in self._names:

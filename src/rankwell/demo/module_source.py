@@ -1,4 +1,4 @@
-"""ModuleSource: what the text of one module says it defines, re-exports and uses. The module is read, never run."""
+"""ModuleSource: what one module defines, re-exports and uses, by its source. The module is parsed, never run."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class ModuleSource:
     ----------
     name : str
     definitions : list of Definition
-        The module itself where it has a docstring, then its documented public classes, methods and functions.
+        The module itself if it has a docstring, then its documented public classes, methods and functions.
     exports : list of (str, str, str)
         Imports at its top level: the module imported from, the name there ("*" for all), the name here.
     listed : tuple of str, or None
-        What `__all__` lists, where it is written out.
+        What `__all__` lists, if it is a literal.
     uses : Counter of str
         How often the code names something it imported, by the name it was imported under: ``os.path.join``.
     """
@@ -36,11 +36,11 @@ class ModuleSource:
     uses: Counter[str] = field(default_factory=Counter)
 
     def members(self) -> list[Definition]:
-        """The definitions but for the module itself."""
+        """The definitions without the module itself."""
         return [definition for definition in self.definitions if definition.kind != "module"]
 
     def is_exported(self, name: str) -> bool:
-        """Whether `__all__` lists a name; where it does not say, whether the name is public."""
+        """Whether `__all__` lists a name; without `__all__`, whether the name is public."""
         return is_public(name) if self.listed is None else name in self.listed
 
 
@@ -166,7 +166,7 @@ def _uses(tree: ast.Module, name: str, is_package: bool) -> Counter[str]:
 
 
 def _dotted_name(node: ast.expr) -> str:
-    """``a.b.c`` of an expression that is only names and dots; empty for another."""
+    """``a.b.c`` of an expression that consists of names and dots; empty for any other."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

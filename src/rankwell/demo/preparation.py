@@ -1,7 +1,7 @@
 """Preparation: another process compiles the rankers' kernels while this one reads, indexes and extracts.
 
-Compiling takes most of a first run's time and one core. Kernels are cached on disk, so that whoever compiles them first
-does it for both; in a later run there is nothing to do, and the process ends after a few seconds.
+Compiling takes most of a first run's time and one core. Kernels are cached on disk, so that the process that compiles
+them first does it for both; in a later run there is nothing to do, and the process ends after a few seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _N_QUERIES, _QUERY_SIZE = 20, 30
 
 
 def start_preparation() -> subprocess.Popen[bytes]:
-    """Start the other process. What becomes of it changes nothing but the time that the contest takes."""
+    """Start the other process. Its outcome affects only the time that the contest takes."""
     return subprocess.Popen(
         [sys.executable, "-m", "rankwell.demo.preparation"],
         stdin=subprocess.DEVNULL,
@@ -31,7 +31,7 @@ def start_preparation() -> subprocess.Popen[bytes]:
 
 
 def prepare() -> None:
-    """Hold the contest on a little made-up data, which calls for the same kernels."""
+    """Run the contest on a little synthetic data, which needs the same kernels."""
     part = _made_up_part()
     parts = dict.fromkeys(("train", "vali", "test"), part)
     with tempfile.TemporaryDirectory() as name:

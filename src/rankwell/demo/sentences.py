@@ -11,7 +11,7 @@ _END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?][\"')\]]*(?=\s
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _WORD = re.compile(r"[^\W_]+")
 
-# Words that say nothing of what is looked for: a query is not made of them.
+# Words without meaning for a search: queries do not contain them.
 _EMPTY = frozenset(ENGLISH) | {
     *(
         "about",
@@ -86,6 +86,6 @@ def words(text: str) -> list[str]:
 
 
 def meaningful_words(text: str) -> list[str]:
-    """Distinct words in order of their first place, without digits, single letters and words that say nothing."""
+    """Distinct words in order of their first place, without digits, single letters and words without meaning."""
     kept = (word for word in words(text) if len(word) > 1 and word not in _EMPTY and not any(map(str.isdigit, word)))
     return list(dict.fromkeys(kept))

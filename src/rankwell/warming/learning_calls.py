@@ -1,4 +1,4 @@
-"""Calls of the learn half on made-up data: reading, measuring, binning, every ranker, every kind of model."""
+"""Calls of the learning part on synthetic data: reading, measuring, binning, every ranker, every kind of model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 
 _QUERY_SIZE = 16
-# Enough that RankBoost searches by bounds.
+# Enough for RankBoost to search by bounds.
 _LARGE = {"n_queries": 640, "n_features": 48}
 
 
@@ -173,7 +173,7 @@ def _train_and_score(ranker: Any) -> None:
 
 @contextmanager
 def _silenced() -> Iterator[None]:
-    """Without the rankers' remarks on data as small as this."""
+    """Without the rankers' warnings about data as small as this."""
     logger = logging.getLogger("rankwell")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,10 +1,11 @@
-"""Machine code for a wheel: every kernel that a public call can reach, compiled for levels of processors.
+"""Machine code for a wheel: every kernel that a public call can reach, compiled for several processor levels.
 
     python -m rankwell.warming.prebuilt FOLDER [LEVEL ...]
 
-First the calls of `subjects` run, and the kernels that Python calls are noted with the types of their arguments. Then a
-process a level compiles these, and runs none of them: so a wheel for processors with AVX-512 can be built where there
-is none. What kernels call is part of their machine code, so files of kernels that only kernels call are left out.
+First the calls of `subjects` run, and the kernels that Python calls are recorded with the types of their arguments.
+Then one process per level compiles these without running them: so a wheel for processors with AVX-512 can be built on a
+machine without it. The machine code of a kernel includes the kernels it calls, so kernels that only kernels call have
+no files of their own.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def prebuild(folder: Path, levels: Sequence[str] = ()) -> None:
         scratch = Path(name)
         noted = scratch / "noted"
         chosen = tuple(levels) or LEVELS[os.uname().machine]
-        # The calls run on machine code of a level that this processor has, which is then compiled once and not twice.
+        # The calls run on machine code of a level that this processor has, so that it is compiled once and not twice.
         at_hand = next((level for level in chosen if level in runnable_levels()), None)
         _finish(_start("note", str(noted), **_compiling_for(at_hand, scratch)), "the calls that show what is needed")
         processes = {
@@ -44,7 +45,7 @@ def prebuild(folder: Path, levels: Sequence[str] = ()) -> None:
 
 
 def _compiling_for(level: str | None, scratch: Path) -> dict[str, str]:
-    """The environment in which Numba compiles for `level`, and keeps what it compiles in `scratch`."""
+    """The environment in which Numba compiles for `level`, and stores the machine code in `scratch`."""
     environment = {"RANKWELL_CACHE_DIR": str(scratch / str(level))}
     return environment if level is None else environment | {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
 
@@ -61,7 +62,7 @@ def _finish(process: subprocess.Popen[bytes], task: str) -> None:
 
 
 def note_kernels(path: Path) -> None:
-    """Run the calls of all subjects and write down which kernels Python called, with the types of their arguments."""
+    """Run the calls of all subjects and record which kernels Python called, with the types of their arguments."""
     from numba.core.serialize import dumps
 
     from rankwell.kernels.cpu.compilation import called_kernels
@@ -72,7 +73,7 @@ def note_kernels(path: Path) -> None:
 
 
 def compile_kernels(noted: Path, folder: Path) -> None:
-    """Compile the kernels written down in `noted` for the processor that Numba was told, into `folder`."""
+    """Compile the kernels listed in `noted` for the configured processor, into `folder`."""
     from rankwell.kernels.cpu.compilation import kernel_of
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Calls of the search half on made-up documents: building, merging, checking, searching, features."""
+"""Calls of the search part on synthetic documents: building, merging, checking, searching, features."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The subjects that kernels can be compiled for, by name, each a made-up call of what users call.
+"""The subjects that kernels can be compiled for, by name, each with example calls of the public API.
 
-Between them the calls need every kernel that a public call can reach: `rankwell warm` runs them so that later commands
-do not wait, and a wheel is built from what they ask for. A kernel that no call here reaches makes an installed wheel
-compile; `tests/warming` looks for such kernels.
+Together the calls need every kernel that a public call can reach: `rankwell warm` runs them so that later commands do
+not wait, and a wheel is built from the kernels they use. A kernel that no call here reaches makes an installed wheel
+compile; `tests/warming` searches for such kernels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SUBJECTS: Mapping[str, Callable[[Path], None]] = {
 
 
 def warm(subjects: Iterable[str] = (), begin: Callable[[str], None] | None = None) -> None:
-    """Compile the kernels of the named subjects, or of all; those that are compiled already are only loaded.
+    """Compile the kernels of the named subjects, or of all; those that are already compiled are only loaded.
 
     begin : called with the name of each subject before its turn
     """
