@@ -1,4 +1,4 @@
-"""One way to a device: contracts decide, what is asked for and not there is an error, and auto never picks in vain."""
+"""Choice of devices: contracts decide, an absent device is an error, and auto only chooses a device that works."""
 
 import logging
 from dataclasses import replace
@@ -144,7 +144,7 @@ class TestBoosting:
         pretend(H200, free=GIBIBYTE)
         large = replace(self.SIZES, n_docs=100_000_000)
         assert device_for(LEVEL_BOOSTING, "auto", large, naive=False) == "cpu"
-        assert "cuda refuses 2.5 GiB of device memory (1.0 GiB, which are free)" in note()
+        assert "cuda refuses 2.5 GiB of device memory (1.0 GiB, which is free)" in note()
 
     def test_opencl_needs_room_for_all_bins(self, pretend):
         pretend(DeviceReport("opencl", True, "pretended", largest_buffer=GIBIBYTE // 2))
@@ -165,7 +165,7 @@ class TestPairLoss:
         data = random_data([5000] * 20, 100, 3)
         pretend(H200, free=10**7)
         assert device_for(PAIR_LOSS, "auto", data, method="auto") == "cpu"
-        assert "cuda refuses 0.1 GiB of device memory (0.0 GiB, which are free)" in note()
+        assert "cuda refuses 0.1 GiB of device memory (0.0 GiB, which is free)" in note()
         with pytest.raises(DeviceError, match=r"cannot train RankSVM with 0\.1 GiB of device memory"):
             load(PAIR_LOSS, "cuda", data, method="auto")
         pretend(H200)

@@ -1,4 +1,4 @@
-"""What Python and C share is written once, and sources are put together from files."""
+"""Definitions that Python and C share are written once, and sources are assembled from files."""
 
 from types import SimpleNamespace
 

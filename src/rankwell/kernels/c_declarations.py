@@ -1,4 +1,4 @@
-"""What Python and CUDA or OpenCL C share, defined in Python and written as C: constants, enumerations, structs.
+"""Definitions that Python shares with CUDA and OpenCL C, generated as C: constants, enumerations, structs.
 
 A subject's `declarations.py` makes the text `declarations.h` of these; its sources include that (`source_text.py`).
 """
@@ -27,7 +27,7 @@ def constants(**values: float) -> str:
 
 
 def enumeration(name: str, members: Mapping[str, int] | type[IntEnum]) -> str:
-    """An enumeration of members by their numbers; OpenCL C has none but anonymous ones (an empty name)."""
+    """An enumeration of members by their numbers; OpenCL C has only anonymous ones (an empty name)."""
     numbers = members if isinstance(members, Mapping) else {member.name: member.value for member in members}
     inside = ", ".join(f"{member} = {int(number)}" for member, number in numbers.items())
     return f"enum {name} {{ {inside} }};\n"
@@ -42,8 +42,8 @@ def numbered(names: Iterable[str], first: int = 0) -> dict[str, int]:
 class Struct:
     """A struct that the host fills and kernels read.
 
-    fields : (C type, name, what it is) each; a pointer's type ends with an asterisk
-    alignment : bytes, where it is more than the fields'
+    fields : (C type, name, meaning) each; a pointer's type ends with an asterisk
+    alignment : bytes, if it is more than the fields'
     """
 
     name: str
@@ -56,7 +56,7 @@ class Struct:
         return np.dtype([(name, _layout(kind)) for kind, name, _ in self.fields], align=True)
 
     def declaration(self) -> str:
-        """The struct in CUDA C++, which fails to compile where its size is not that of `dtype`."""
+        """The struct in CUDA C++, which fails to compile if its size is not that of `dtype`."""
         aligned = f"__align__({self.alignment}) " if self.alignment else ""
         inside = "".join(f"  {kind} {name};  // {meaning}".rstrip(" /") + "\n" for kind, name, meaning in self.fields)
         size = self.dtype.itemsize
@@ -64,7 +64,7 @@ class Struct:
         return f"struct {aligned}{self.name} {{\n{inside}}};\n{check}"
 
     def bytes_of(self, name: str) -> slice:
-        """Where a field is in an element of `dtype`."""
+        """The offset of a field in an element of `dtype`."""
         fields: Mapping[str, Any] = self.dtype.fields or {}
         layout, start = fields[name][:2]
         return slice(start, start + layout.itemsize)

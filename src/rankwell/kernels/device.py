@@ -1,8 +1,8 @@
-"""The one way to a device: `load` chooses it and makes what runs there.
+"""Choice of devices: `load` chooses one and creates the implementation that runs there.
 
-A contract (`kernels/<subject>/contract.py`) declares a `Subject`: which devices it has, what runs on each, and what
-that needs. A device that was asked for and cannot do it is an error with the remedy, never a silent fall-back.
-``"auto"`` asks the contract, takes the first device that refuses nothing, and logs which one and why not the others.
+A contract (`kernels/<subject>/contract.py`) declares a `Subject`: its devices, the implementation for each, and its
+requirements. A requested device that cannot be used is an error with the remedy, never a silent fall-back.
+``"auto"`` takes the first device that accepts the problem, and logs which one and why not the others.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from rankwell.kernels.device_report import DEVICES, DeviceReport, report_device
 
 logger = logging.getLogger("rankwell")
 
-# OpenCL is never picked by itself: on a machine without a GPU it would be the CPU by a detour.
+# OpenCL is never chosen automatically: on a machine without a GPU it would be a slower way to use the CPU.
 _AUTOMATIC = ("cuda", "cpu")
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a device does not take a problem, in words: got "646 features", allowed "at most 512"."""
+    """Why a device does not accept a problem: got "646 features", allowed "at most 512"."""
 
     got: str
     allowed: str
@@ -38,12 +38,12 @@ def at_most(number: int, limit: int, what: str) -> Refusal | None:
 
 @dataclass(frozen=True)
 class Implementation:
-    """What runs a subject on one device, and what it needs. Checks get the problem and the options of `load`.
+    """The implementation of a subject on one device. Checks get the problem and the options of `load`.
 
-    target : "module:name" of what is called; it is imported only then
+    target : "module:name" of what is called; imported when it is needed
     options : names of the options of `load` that it takes
-    lacks : (problem, **options), refuses an option that this device does not have
-    capability : of CUDA, the least
+    lacks : (problem, **options), refuses an option that this device does not support
+    capability : the least compute capability, for CUDA
     limits : (problem, report, **options), refuses sizes
     memory : "module:name" of (problem, report, **options), bytes of device memory
     """
@@ -58,9 +58,9 @@ class Implementation:
 
 @dataclass(frozen=True)
 class Subject:
-    """Something that kernels do, and the devices that do it.
+    """A task of kernels, and the devices that can do it.
 
-    task : after "cannot", as "train RankSVM"
+    task : the words after "cannot" in messages, such as "train RankSVM"
     """
 
     task: str
@@ -68,13 +68,13 @@ class Subject:
 
 
 def load(subject: Subject, device: str, problem: Any, *arguments: Any, **options: Any) -> Any:
-    """What runs `subject` on a device, made for a problem.
+    """The implementation of `subject` on a device, created for a problem.
 
     Parameters
     ----------
     device : "auto", or one of the subject's
     problem
-        What the contract's checks look at. The implementation is called with `arguments`, or with the problem where
+        What the contract's checks examine. The implementation is called with `arguments`, or with the problem if
         there are none, and with those `options` that it takes.
 
     Raises
@@ -82,7 +82,7 @@ def load(subject: Subject, device: str, problem: Any, *arguments: Any, **options
     ParameterError
         The subject, or an option of it, does not exist on that device.
     DeviceError
-        The machine does not have the device, or not enough of it.
+        The machine does not have the device, or its memory or size is not sufficient.
     """
     kind = device_for(subject, device, problem, **options)
     chosen = subject.devices[kind]
@@ -93,7 +93,7 @@ def load(subject: Subject, device: str, problem: Any, *arguments: Any, **options
 
 
 def device_for(subject: Subject, device: str, problem: Any, **options: Any) -> str:
-    """The kind of device that `load` would take; what must be known before, as a layout of data, follows from it."""
+    """The kind of device that `load` would choose, for choices that come before, such as a layout of data."""
     if device == "auto":
         return _pick(subject, problem, options)
     if device not in subject.devices:
@@ -114,7 +114,7 @@ def device_for(subject: Subject, device: str, problem: Any, **options: Any) -> s
 
 
 def choose_device(wanted: str, supported: Sequence[str] = ("cpu",)) -> str:
-    """The device to run on, one of `supported`, where there is no problem yet that a contract could judge."""
+    """The device to run on, one of `supported`, if there is no problem yet to check."""
     return device_for(Subject("do this", {kind: Implementation("") for kind in supported}), wanted, None)
 
 
@@ -128,19 +128,19 @@ def memory_errors(kind: str, task: str) -> AbstractContextManager[None]:
 
 
 def free_memory(kind: str) -> int:
-    """Bytes of a device's memory that can be had now."""
+    """Bytes of a device's memory that are available now."""
     return int(_imported(f"rankwell.kernels.{kind}.memory:free_bytes")())
 
 
 def _pick(subject: Subject, problem: Any, options: Mapping[str, Any]) -> str:
-    """The first of the automatic devices that refuses nothing; the log says which, and why not those before."""
+    """The first of the automatic devices that accepts the problem; the log says which, and why not those before."""
     reasons: list[str] = []
     for kind in _AUTOMATIC:
         if kind not in subject.devices:
             continue
         implementation, report = subject.devices[kind], report_device(kind)
         if not report.usable:
-            # Somebody without the package has no such device in mind.
+            # Without the package, the user does not expect this device: say nothing.
             reasons += [f"{kind} cannot be used: {report.description}"] if report.installed else []
             continue
         refusal = _missing_option(implementation, problem, options)
@@ -173,11 +173,11 @@ def _missing_hardware(
     needed, free = _imported(implementation.memory)(problem, report, **options), free_memory(report.kind)
     if needed <= free:
         return None
-    return Refusal(f"{_gibibytes(needed)} of device memory", f"{_gibibytes(free)}, which are free")
+    return Refusal(f"{_gibibytes(needed)} of device memory", f"{_gibibytes(free)}, which is free")
 
 
 def _message(subject: Subject, refusal: Refusal) -> str:
-    """What, where, got, allowed, remedy: the one form of a refusal."""
+    """The common form of a refusal: what, where, got, allowed, remedy."""
     return f" cannot {subject.task} with {refusal.got}; allowed: {refusal.allowed}. Use the device 'cpu' or 'auto'."
 
 

@@ -1,4 +1,4 @@
-"""Which devices this machine has, and what is known of each."""
+"""The devices of this machine, and what is known about each."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ DEVICES = ("cpu", "cuda", "opencl")
 
 @dataclass(frozen=True)
 class DeviceReport:
-    """What is known of one device: whether it can be used, its name, or why not and what would help.
+    """What is known about one device: whether it can be used, and its name, or why not and the remedy.
 
-    installed : whether the package that reaches it is there
-    capability, processors : of CUDA, 10 · major + minor, and the number of multiprocessors
-    shared_memory : of CUDA, bytes that a block may have
-    largest_buffer : of OpenCL, bytes of one array
+    installed : whether the package that it needs is installed
+    capability, processors : for CUDA, 10 · major + minor, and the number of multiprocessors
+    shared_memory : for CUDA, bytes that a block may have
+    largest_buffer : for OpenCL, bytes of one array
     """
 
     kind: str
@@ -48,7 +48,7 @@ def _report_cpu() -> DeviceReport:
 def _report_cuda() -> DeviceReport:
     if importlib.util.find_spec("cupy") is None:
         remedy = (
-            "CuPy is not installed. Install the extra for your CUDA (nvidia-smi says which): pip install "
+            "CuPy is not installed. Install the extra for your CUDA (nvidia-smi shows which): pip install "
             "'rankwell[cuda13]', or 'rankwell[cuda12]'."
         )
         return DeviceReport("cuda", False, remedy, installed=False)

@@ -1,8 +1,8 @@
-"""The text of a CUDA or OpenCL source, with what it includes written out.
+"""The text of a CUDA or OpenCL source, with its includes expanded.
 
-`#include "name"` names a file of the same folder, or else of the device's (`kernels/cuda`), or `declarations.h`, which
-a subject's `declarations.py` makes from Python's own definitions. Each is included once. The compiler then needs no
-folder to look in, and a cache of compiled code that goes by the text, as CuPy's, sees every change.
+`#include "name"` names a file of the same folder, or of the device's folder (`kernels/cuda`), or `declarations.h`,
+which a subject's `declarations.py` generates from Python's definitions. Each is included once. The compiler then needs
+no include path, and a cache of compiled code that is keyed by the text, such as CuPy's, sees every change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The threads that CPU kernels run on: how many, and a pool that shares out the parts of a piece of work.
+"""The threads that CPU kernels run on: how many, and a pool that distributes the parts of a task.
 
-Kernels release the interpreter lock, so threads of Python's run them side by side. Threads without work wait without
-using the processor; a forked child gets a pool of its own; and which thread takes which part changes no result.
+Kernels release the interpreter lock, so Python threads run them in parallel. Threads without work wait without using
+the processor; a forked child gets its own pool; and results do not depend on which thread takes which part.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _n_threads: contextvars.ContextVar[int | None] = contextvars.ContextVar("rankwel
 
 @cache
 def available_cores() -> int:
-    """The cores this process may use: those it may run on, and no more than its control group's share of time."""
+    """The cores this process may use: those it may run on, limited by its control group's share of time."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _control_group_quota()
     return cores if quota is None else max(1, min(cores, math.ceil(quota)))
 
 
 def _control_group_quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
-    """How many cores' time the control group of a container may use; None where that is not limited."""
+    """How many cores' time the control group of a container may use; None if that is not limited."""
     try:
         if (root / "cpu.max").exists():
             quota, period = (root / "cpu.max").read_text().split()[:2]
@@ -71,7 +71,7 @@ def current_threads() -> int:
 def run_parts(task: Callable[[int], object], n_parts: int) -> None:
     """Call ``task(part)`` for every part below `n_parts`, on as many threads as `kernel_threads` set.
 
-    The calling thread takes parts like the others. Where a task raises an exception, no further parts are begun, and
+    The calling thread takes parts like the others. If a task raises an exception, no further parts are started, and
     the exception is raised here.
     """
     n_threads = min(current_threads(), n_parts)
@@ -94,7 +94,7 @@ def run_parts(task: Callable[[int], object], n_parts: int) -> None:
     try:
         work()
     finally:
-        # What no thread has begun is cancelled, so that a task may itself call `run_parts` without a circle of waiting.
+        # Calls that no thread has started are cancelled, so that a task may itself call `run_parts` without a deadlock.
         wait([future for future in others if not future.cancel()])
     for future in others:
         if not future.cancelled():

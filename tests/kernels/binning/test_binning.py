@@ -148,7 +148,7 @@ class TestLayouts:
         expected = np.array(
             [reference.bins_of_values(column, row[:100]) for column, row in zip(features.T, table, strict=True)]
         ).T.reshape(n_docs, n_features)
-        before = 3  # documents that stand in `out` already
+        before = 3  # documents that are already in `out`
         rows = np.full((before + n_docs, n_features), 7, dtype=np.uint8)
         by_feature = np.full((n_features, before + n_docs + 5), 7, dtype=np.uint8)
         interleaved = np.full((-(-n_features // 16), before + n_docs, 16), 7, dtype=np.uint8)
@@ -273,7 +273,7 @@ def test_results_do_not_depend_on_the_number_of_threads():
 @pytest.mark.slow
 @pytest.mark.parametrize("by_width", [True, False])
 def test_every_float32_there_is(by_width):
-    """All 2³² of them, in ascending order: the bin rises by one behind each threshold, and nowhere else."""
+    """All 2³² of them, in ascending order: the bin rises by one after each threshold, and nowhere else."""
     rule, thresholds = rule_by_width(-1000.0, 3.5, 255)
     if not by_width:
         thresholds = np.sort(np.random.default_rng(0).standard_cauchy(255)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Compiled kernels are kept where that is possible, and whatever is wrong with the place is never an error."""
+"""Compiled kernels are cached if possible, and problems with the cache folder are never an error."""
 
 import os
 import subprocess

@@ -64,7 +64,7 @@ def test_numbers_are_rounded_as_python_rounds_them(
 
 @given(st.integers(2**53, 2**54 - 1), st.integers(-40, 40), st.integers(-1, 1))
 def test_numbers_at_the_middle_of_two_float64_are_right_or_left_alone(half: int, power: int, step: int) -> None:
-    # An odd 54-bit integer times a power of two lies exactly between two float64 numbers.
+    # An odd 54-bit integer times a power of two is exactly between two float64 numbers.
     middle = Fraction(half | 1) * Fraction(2) ** power
     scale = 10**60
     digits = int(middle * scale) + step
@@ -93,7 +93,7 @@ def test_forms_of_a_number(token: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "+", "-", ".", "e5", "1e", "1e+", "abc", "inf", "na", "--1", "1e999999", "\x00"])
-def test_what_is_no_number_is_left_alone(token: str) -> None:
+def test_what_is_not_a_number_is_not_read(token: str) -> None:
     assert read_number(token)[1] == -1
 
 

@@ -150,7 +150,7 @@ def test_spans_are_gathered_end_to_end() -> None:
         (b"x qid:1", 1, "a label (a finite number)", "'x'"),
         (b"  nan", 3, "a label (a finite number)", "'nan'"),
         (b"1e400 1:1", 1, "a label (a finite number)", "'1e400'"),
-        (b"1 qid: 1:1", 7, "a query id behind 'qid:'", "nothing"),
+        (b"1 qid: 1:1", 7, "a query id after 'qid:'", "nothing"),
         (b"1 qid:3 x", 9, "index:value", "'x'"),
         (b"1 qid:3 1:0.5 2:a#c", 17, "a number that float32 can hold, or nan", "'a'"),
         (b"1 1:-inf", 5, "a number that float32 can hold, or nan", "'-inf'"),
@@ -172,7 +172,7 @@ def test_a_bad_line_says_where_what_was_expected_and_what_stood_there(
     assert (caught.value.column, caught.value.expected, caught.value.found) == (column, expected, found)
 
 
-def test_query_ids_stand_in_every_row_or_in_none() -> None:
+def test_query_ids_are_in_every_row_or_in_none() -> None:
     parsed = parse_text(b"1 qid:1 1:1\n1 1:1\n1\n1 qid:2\n", limit=9)
     assert [(line, bad.column, bad.found) for line, bad in parsed.bad_lines] == [(2, 3, "'1:1'"), (3, 2, "nothing")]
     parsed = parse_text(b"1 1:1\n1 qid:2\n", limit=9)

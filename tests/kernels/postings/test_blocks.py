@@ -22,7 +22,7 @@ LISTS = [(1, 1, 1), (127, 1, 1), (128, 2, 2), (129, 3, 1), (300, 1, 300), (130, 
 
 @pytest.fixture(scope="module")
 def segment() -> Segment:
-    """One stream; list i has the documents 0, gap, 2·gap, ... of `LISTS[i]`, the term standing at even places."""
+    """One stream; list i has the documents 0, gap, 2·gap, ... of `LISTS[i]`, the term occurring at even places."""
     documents: list[list[list[tuple[bytes, int]]]] = [[[]] for _ in range(150_000)]
     for number, (count, gap, occurrences) in enumerate(LISTS):
         for doc in range(0, count * gap, gap):

@@ -1,10 +1,10 @@
 """Values to bins: by a multiply and a ceiling (equal width), or by counting the thresholds below (quantile).
 
-Vocabulary. `table[f]` holds the thresholds of feature f, ascending, -inf first, +inf behind the last, 256 numbers; the
-bin of x is how many of them are below x, and NaN is above none (bin 0). The count is taken in two steps of 16
+Vocabulary. `table[f]` holds the thresholds of feature f, ascending, -inf first, +inf after the last, 256 numbers; the
+bin of x is how many of them are below x, and NaN is above none of them (bin 0). They are counted in two steps of 16
 comparisons each, one vector instruction and a population count, which ran six times as fast as a binary search.
 
-Work is cut into blocks of 64 documents whatever the number of threads, and no block touches another's output.
+Work is divided into blocks of 64 documents for any number of threads, and no block writes to another's output.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def _search_block(features, rows, table, last_of_sixteen, bins):
 def _width_bin(value, origin, scale, top):
     """The equal-width bin of one value, as a float64.
 
-    Every operation is exact or rounds monotonically, so the bin never falls as the value grows: that is what makes the
-    thresholds of `width_thresholds` exact. The comparison with -inf is false for NaN.
+    Every operation is exact or rounds monotonically, so the bin never decreases as the value grows: therefore the
+    thresholds of `width_thresholds` are exact. The comparison with -inf is false for NaN.
     """
     place = np.ceil((np.float64(value) - origin) * scale)
     place = place if place > 1.0 else 1.0
@@ -99,7 +99,7 @@ def bin_rows(features, rows, rule, first_doc, out):
     rows : int64 array (n_docs,), the row of each document
     rule : tuple (by_width bool, origin, scale, top float64 (n_features,), table (n_features, 256), last_of_sixteen)
     first_doc : int
-        Where the first document stands in `out`.
+        The place of the first document in `out`.
     out : uint8 array (n_docs_in_all, n_features)
     """
     n_docs = len(rows)
@@ -124,7 +124,7 @@ def bin_by_feature(features, rows, rule, first_doc, out):
 
 @kernel(parallel=True)
 def bin_interleaved(features, rows, rule, first_doc, out):
-    """Bins of 16 features side by side: ``out[group, first_doc + doc, lane]``, the order that FAR streams them in."""
+    """Bins of 16 features next to each other: ``out[group, first_doc + doc, lane]``, FAR's order."""
     n_docs = len(rows)
     for block in prange((n_docs + BLOCK - 1) // BLOCK):
         start, end = block * BLOCK, min((block + 1) * BLOCK, n_docs)
@@ -163,10 +163,10 @@ def feature_ranges(features, lowest, highest):
 
 @kernel(parallel=True)
 def width_thresholds(origin, scale, top, table):
-    """The thresholds behind `_width_bin`: for each bin b the largest float32 whose bin is not above b.
+    """The thresholds of `_width_bin`: for each bin b the largest float32 whose bin is not above b.
 
-    Found by bisection over all finite float32 numbers, in the order of their bits; so they are right whatever rounding
-    the formula suffers. They are the boundaries of equation 3 of the FAR paper up to that rounding.
+    Found by bisection over all finite float32 numbers, in the order of their bits; so they are right for any rounding
+    in the formula. They are the boundaries of equation 3 of the FAR paper up to that rounding.
     """
     for feature in prange(len(origin)):
         bits = np.empty(1, dtype=np.uint32)

@@ -1,6 +1,6 @@
 """Quantile thresholds of many features: sort each column, count its distinct values, cut them evenly.
 
-The arithmetic that decides is on whole numbers, so the result is that of `reference.binning` bit for bit. Columns are
+Decisions are made with integer arithmetic, so the result is that of `reference.binning` bit for bit. Columns are
 taken 16 at a time: a row's 16 neighbours share a cache line.
 """
 
@@ -27,9 +27,9 @@ def quantile_thresholds(features, rows, n_value_bins, table, n_thresholds):
     rows : int64 array (n_rows,)
     n_value_bins : int
     table : float32 array (n_features, >= n_value_bins)
-        Filled with the thresholds, -inf first; what is behind them stays as it is.
+        Filled with the thresholds, -inf first; the rest of the row is not changed.
     n_thresholds : int64 array (n_features,)
-        Filled with the number of thresholds of each feature: 0 where every value is missing.
+        Filled with the number of thresholds of each feature: 0 if every value is missing.
     """
     n_features = features.shape[1]
     for group in prange((n_features + GROUP - 1) // GROUP):
@@ -64,7 +64,7 @@ def _gather_present(features, rows, columns):
 
 @kernel
 def sort_floats(values, scratch):
-    """Sort float32 `values` in place (no NaN): radix sort, lowest digit first, on bits made to order as the numbers do.
+    """Sort float32 `values` in place (no NaN): radix sort, lowest digit first, on bits in the order of the numbers.
 
     `scratch` is uint32 and at least as long as `values`.
     """
@@ -99,7 +99,7 @@ def _count_digits(keys):
 
 @kernel
 def _scatter_by_digit(source, target, shift, counts):
-    """One stable pass: `source` into `target` by the digit from bit `shift` on. `counts` is used up."""
+    """One stable pass: `source` into `target` by the digit from bit `shift` on. `counts` is overwritten."""
     start = 0
     for digit in range(len(counts)):
         start, counts[digit] = start + counts[digit], start
@@ -159,7 +159,7 @@ def _cut_column(distinct, counts, n_value_bins, thresholds):
 
 @kernel
 def _find_heavy(counts, n_value_bins):
-    """Values that fill a bin alone; taking them out makes the bins of the rest smaller, so look until none is left."""
+    """Values that fill a bin alone; removing them makes the bins of the rest smaller, so repeat until none is left."""
     heavy = np.zeros(len(counts), dtype=np.bool_)
     light = counts.sum()
     light_bins = n_value_bins

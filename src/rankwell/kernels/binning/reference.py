@@ -1,12 +1,12 @@
-"""Binning, slow and plain: what the fast kernels must give.
+"""Binning, slow and plain: the results that the fast kernels must give.
 
 Vocabulary. A feature has thresholds θ_0 <= θ_1 <= ... in its own scale, with θ_0 = -inf. The bin of a value x is the
 number of thresholds below it, so that for every b
 
     bin(x) > b   <=>   x > θ_b.
 
-A missing value (NaN) is above no threshold: bin 0 is its own, and RankBoost's weak ranker, 0 where the feature is
-undefined (equation 1 of the FAR paper), needs no case for it.
+A missing value (NaN) is above no threshold: bin 0 is for missing values only, and RankBoost's weak ranker, 0 where
+the feature is undefined (equation 1 of the FAR paper), needs no special case.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ def bins_of_values(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
 
 
 def width_thresholds(values: np.ndarray, n_value_bins: int) -> np.ndarray:
-    """Boundaries of equal width between the smallest and the largest value, as equation 3 of the FAR paper has them.
+    """Boundaries of equal width between the smallest and the largest value, as in equation 3 of the FAR paper.
 
     Float64, before any rounding: ``θ_s = f_min + s (f_max - f_min) / n_value_bins`` for s = 1 ... n_value_bins - 1, and
-    θ_0 = -inf, because the smallest value has a bin too. No value has no threshold; equal values have θ_0 alone.
+    θ_0 = -inf, because the smallest value has a bin too. Without values there are no thresholds; with equal values
+    there is only θ_0.
     """
     present = values[~np.isnan(values)].astype(np.float64)
     if len(present) == 0:
@@ -50,7 +51,7 @@ def quantile_thresholds(values: np.ndarray, n_value_bins: int) -> np.ndarray:
 
     Up to `n_value_bins` distinct values get a bin each. Otherwise a value that alone fills a bin is *heavy* and gets
     its own, and the light values between share the rest evenly; fewer than half a bin of light values before a heavy
-    one join it. A boundary is the middle between the two values it parts.
+    one join it. A boundary is the middle between the two values it separates.
     """
     present = values[~np.isnan(values)]
     if len(present) == 0:
@@ -62,7 +63,7 @@ def quantile_thresholds(values: np.ndarray, n_value_bins: int) -> np.ndarray:
 
 
 def cut_evenly(counts: list[int], n_value_bins: int) -> list[int]:
-    """The places behind which a bin ends (not the last one), for distinct values that occur `counts` times."""
+    """The places after which a bin ends (not the last one), for distinct values that occur `counts` times."""
     if len(counts) <= n_value_bins:
         return list(range(len(counts) - 1))
     heavy: set[int] = set()
@@ -90,6 +91,6 @@ def cut_evenly(counts: list[int], n_value_bins: int) -> list[int]:
 
 
 def _between(low: np.float32, high: np.float32) -> np.float32:
-    """The float32 nearest to the middle that is still below `high`: x > it is true of `high` and not of `low`."""
+    """The float32 nearest to the middle that is still below `high`: x > it is true for `high` and false for `low`."""
     middle = np.float32((float(low) + float(high)) / 2)
     return middle if middle < high else low

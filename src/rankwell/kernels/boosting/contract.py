@@ -1,7 +1,7 @@
-"""What a RankBoost backend is given and what it returns.
+"""The input and output of a RankBoost backend.
 
-Vocabulary. A *segment* is one label level of one query. Backends know the documents of queries that have pairs, and
-no others, query by query and sorted by label within each, so that the documents of a segment are neighbours. Bins,
+Vocabulary. A *segment* is one label level of one query. Backends get only the documents of queries that have pairs,
+query by query and sorted by label within each, so that the documents of a segment are neighbours. Bins,
 weights and π are all in this order.
 """
 
@@ -30,7 +30,7 @@ class LevelledQueries:
     query_segments : int64 (n_queries + 1,)
         The segments of each query, from the lowest label up; two or more each.
     step : float64 (n_segments,)
-        How much better a segment's label is than the one below; 1 where pairs count alike.
+        How much better a segment's label is than the one below; 1 if pairs count alike.
     carry : bool
         Whether steps add up over levels (weights by label difference).
     query_weight : float64 (n_queries,)
@@ -66,7 +66,8 @@ class ScoreWeights:
     up, down : float64 (n_docs,)
     up_exponent, down_exponent : int32 (n_segments,)
     n_rounds : int
-        Rounds applied so far; it decides when exponents are chosen anew, so a resumed run does so when the first would.
+        Rounds applied so far; it determines when exponents are chosen anew, so that a resumed run does so at the same
+        rounds.
     """
 
     up: np.ndarray
@@ -106,11 +107,11 @@ class BoostedRounds:
 
     feature, bin : int32 (n_rounds,)
     r : int32 (n_rounds,)
-        In units of 2^−30, held within ±LARGEST_R.
+        In units of 2^−30, limited to ±LARGEST_R.
     loss : float64 (n_rounds,)
         Σ D_1(x0, x1)·e^{H(x0) − H(x1)} after each round; it starts at 1.
     finished : bool
-        Whether training ended by itself: no weak ranker helps, or the last one orders every pair rightly.
+        Whether training has ended: no weak ranker helps, or the last one orders every pair correctly.
     """
 
     feature: np.ndarray
@@ -127,13 +128,13 @@ class Booster(Protocol):
     """A training run on one device."""
 
     def boost(self, n_rounds: int) -> BoostedRounds:
-        """Run the next `n_rounds` rounds; fewer come back only where training ended by itself."""
+        """Run the next `n_rounds` rounds; fewer are returned only if training has ended."""
         ...
 
 
 @dataclass(frozen=True)
 class BoostingSizes:
-    """What decides whether a device can train over label levels."""
+    """The sizes that determine whether a device can train over label levels."""
 
     n_docs: int
     n_segments: int
@@ -164,7 +165,7 @@ def _many_documents(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> Ref
 
 
 def _opencl_limits(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> Refusal | None:
-    """The bins are one buffer."""
+    """The bins must fit in one buffer."""
     refusal = _many_documents(sizes, report)
     return refusal or at_most(sizes.n_features * sizes.column_bytes, report.largest_buffer, "bytes of bins")
 

@@ -1,4 +1,4 @@
-"""What RankBoost's kernels in CUDA and OpenCL C share with Python."""
+"""Definitions that RankBoost's kernels in CUDA and OpenCL C share with Python."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rankwell.kernels.boosting.precision import (
 from rankwell.kernels.c_declarations import Struct, constants, enumeration
 
 BINS = 256
-# CUDA: copies of a histogram, one a lane, so that a warp's additions never meet in a bank; and documents that a warp
-# takes at a time, 16 a lane.
+# CUDA: copies of a histogram, one per lane, so that a warp's additions have no bank conflicts; and documents that a
+# warp takes at a time, 16 per lane.
 COLUMNS = 32
 TILE = 512
 
 
 class Control(IntEnum):
-    """OpenCL: the numbers that say how far a run is."""
+    """OpenCL: the numbers of a run's progress."""
 
     FINISHED = 0
     ROUND = 1
@@ -36,16 +36,16 @@ class Control(IntEnum):
 
 
 CONTROL = Struct(
-    "Control",  # how far the run is; in device memory and shared by all kernels
+    "Control",  # the progress of the run; in device memory and shared by all kernels
     (
-        ("int", "finished", "training ended by itself: every later kernel returns at once"),
-        ("int", "round", "rounds done, those before this run too"),
+        ("int", "finished", "training has ended: every later kernel returns at once"),
+        ("int", "round", "rounds done, including those before this run"),
         ("int", "recorded", "rounds written to the record since the host last took it"),
         ("int", "common", "power of two that all pair weights were divided by"),
         ("int", "feature", "of the weak ranker chosen last"),
         ("int", "bin", "likewise"),
         ("int", "r", "likewise"),
-        ("int", "pending", "1: this round's sums wait for `recentre`; 2: so do the sums before the first round"),
+        ("int", "pending", "1: this round's sums are left to `recentre`; 2: so are the sums before the first round"),
         ("int", "next_common", "what `common` becomes"),
         ("int", "arrived", "blocks that are done; the last one finishes a kernel's work"),
         ("double", "total", "Z"),
@@ -60,7 +60,7 @@ QUERIES = Struct(
         ("const int*", "query_segments", "(n_queries + 1,)"),
         ("const double*", "query_weight", "(n_queries,)"),
         ("const double*", "step", "(n_segments,)"),
-        ("double", "carry", "1 where steps add up over levels, else 0"),
+        ("double", "carry", "1 if steps add up over levels, else 0"),
         ("int", "n_queries", ""),
     ),
 )

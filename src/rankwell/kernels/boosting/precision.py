@@ -1,30 +1,30 @@
-"""The numbers RankBoost decides with, the same on every device.
+"""The precision of RankBoost's decisions, the same on every device.
 
-π in fixed point. The pair weights D sum to 1, and a pair adds its weight to one document's π and takes it from one
-other's, so over *any* set of documents −1 ≤ Σ π ≤ 1. π is rounded to a multiple of 2^−30 once, before any sum: a sum
-over n documents then lies within 2^30 + n/2 of zero, which an int32 holds for every n up to 2^31. So histograms, their
+π in fixed point. The pair weights D sum to 1, and a pair adds its weight to one document's π and subtracts it from
+another's, so over *any* set of documents −1 ≤ Σ π ≤ 1. π is rounded to a multiple of 2^−30 once, before any sum: a sum
+over n documents is then within 2^30 + n/2 of zero, which fits in an int32 for every n up to 2^31. So histograms, their
 integrals and partial ones never overflow, their sums are exact, and neither the order of additions, the number of
-threads, nor atomics on a GPU can change a bit of them.
+threads, nor atomics on a GPU can change them.
 
-What the rounding costs. Each π is off by at most half a unit, so a sum over n documents is off by about √(n/12) units:
-3·10^−7 of r = 1 for the 1.2 million documents of the FAR paper. Two weak rankers whose r differ by no more than
-`tolerance` (about five standard deviations of the difference) are equals, and of equals the first wins: the lowest
-feature, then the lowest threshold. Exact ties are common (a feature twice, a feature and its complement, an empty bin),
-so without this rule rounding would decide between them, and two ways of summing would build two models. An r within
-the tolerance of 0 is no help at all.
+The error of the rounding. Each π is off by at most half a unit, so a sum over n documents is off by about √(n/12)
+units: 3·10^−7 of r = 1 for the 1.2 million documents of the FAR paper. Two weak rankers whose r differ by no more than
+`tolerance` (about five standard deviations of the difference) count as equal, and of equal ones the first is chosen:
+the lowest feature, then the lowest threshold. Exact ties are common (a feature twice, a feature and its complement, an
+empty bin), so without this rule rounding would choose between them, and two orders of summation would give two models.
+An r within the tolerance of 0 counts as 0.
 
-So that a weak ranker that is constant within every query gets exactly r = 0, what rounding left over in a query is
-taken from its last document: the rounded π of a query sum to exactly 0.
+So that a weak ranker that is constant within every query gets exactly r = 0, the rounding error of a query is
+subtracted from its last document: the rounded π of a query sum to exactly 0.
 
 α and e^{±α}. With r exact, e^α = √((1 + r) / (1 − r)) takes only operations that IEEE 754 rounds in one way, so it has
-the same bits on every device. |r| is held 2^−20 below 1, hence |α| ≤ 7.28 and e^|α| < 2^10.51.
+the same bits on every device. |r| is at most 1 − 2^−20, hence |α| ≤ 7.28 and e^|α| < 2^10.51.
 
 e^{±H}. A weak ranker changes H by α where h = 1, so e^H is multiplied there by e^α and e^{−H} by e^{−α}: the relative
-error is 2^−53 a round, 2·10^−11 after 200,000 rounds at the very worst. Both are centred by query and label level: each
-level has a power of two of its own (scaling by it is exact), chosen anew every `RECENTRE_ROUNDS` rounds so that the
+error is 2^−53 a round, 2·10^−11 after 200,000 rounds in the worst case. Both are centred by query and label level: each
+level has its own power of two (scaling by it is exact), chosen anew every `RECENTRE_ROUNDS` rounds so that the
 level's largest is in [0.5, 1). In between the largest grows to at most 2^(32·10.51) = 2^337, products of two of them
-stay under 2^700, and nothing overflows however many rounds there are. A document is held at 2^−1000 of its level's
-largest: it may fall 693 behind the best of its own level in H before its weight is no longer exact.
+stay under 2^700, and nothing overflows, for any number of rounds. A document's weight is at least 2^−1000 of its
+level's largest: its H may be up to 693 below the best of its level before its weight is no longer exact.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ QUERY_LANES = 1024  # partial sums over queries: lane j takes queries j, j + 102
 
 
 def tolerance(n_docs: int) -> int:
-    """How many units of 2^−30 two r may differ by and still be equals."""
+    """How many units of 2^−30 two r may differ by and still count as equal."""
     return 2 * math.isqrt(n_docs) + 2
 
 

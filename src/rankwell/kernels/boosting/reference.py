@@ -1,4 +1,4 @@
-"""RankBoost, slow and right: pairs in a list, every sum as appendices A and B of the FAR paper write it, in float64."""
+"""RankBoost, slow and plain: pairs in a list, every sum as in appendices A and B of the FAR paper, in float64."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def correctness_table(bins: np.ndarray, potentials: np.ndarray, n_bins: int) -> 
 
 
 def first_of_the_best(table: np.ndarray, margin: float) -> tuple[int, int] | None:
-    """The lowest feature, then threshold, within `margin` of the largest |r|; None where that helps nothing."""
+    """The lowest feature, then threshold, within `margin` of the largest |r|; None if that does not help."""
     size = np.abs(table)
     if size.max() <= margin:
         return None

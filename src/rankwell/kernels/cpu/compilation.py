@@ -1,4 +1,4 @@
-"""How CPU kernels are compiled: Numba without the interpreter lock, kept by `kernel_cache`, never a silent wait."""
+"""How CPU kernels are compiled: by Numba without the interpreter lock, cached by `kernel_cache`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from rankwell.kernels.cpu.kernel_cache import KernelCache
 
 COMPILATION_LOG = "rankwell.compilation"
-"""The logger that a compilation of more than a second is told to."""
+"""The logger for compilations of more than a second."""
 
-# How long the kernels of a subject that a common call needs take to compile, on one core of an AMD EPYC.
+# The seconds that the kernels of a common call take to compile, by subject, on one core of an AMD EPYC.
 SECONDS = {"boosting": 9}
 
 logger = logging.getLogger(COMPILATION_LOG)
 
-# A compilation that takes longer is announced, once a subject.
+# A compilation that takes longer is announced, once per subject.
 _SECONDS_IN_SILENCE = 1.0
 
 
@@ -44,7 +44,7 @@ def called_kernels() -> list[CalledKernel]:
 
 
 def kernel_of(module: str, name: str) -> Any:
-    """The kernel that a module, which is imported, defines under a name."""
+    """The kernel of that name in a module, which is imported."""
     return _kernels[module, name]
 
 
@@ -78,7 +78,7 @@ def kernel(
 def inner_kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """As `kernel`, for a function that only other kernels call.
 
-    It has no entry from Python, whose compilation takes as long as that of the function where arguments hold arrays.
+    It has no entry point for Python, which would take as long to compile as the function if arguments contain arrays.
     """
     return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
@@ -97,7 +97,7 @@ def _announced(compile_signature: Callable[[Any], Any], cache: KernelCache, plai
 
 
 def _without_constants(template: Callable[[Any, Any], Any]) -> Any:
-    """A constant among the types that a caller asks for becomes a number like any other."""
+    """Treats a constant among the requested types as an ordinary number."""
 
     def get_call_template(args: Any, kws: Any) -> Any:
         return template(
@@ -108,7 +108,7 @@ def _without_constants(template: Callable[[Any, Any], Any]) -> Any:
 
 
 class _Announcement:
-    """Says that kernels are being compiled, once a subject, when it takes longer than a second."""
+    """Logs that kernels are being compiled, once per subject, if it takes longer than a second."""
 
     def __init__(self) -> None:
         self._depth = threading.local()
@@ -116,7 +116,7 @@ class _Announcement:
 
     @contextmanager
     def around(self, module: str) -> Iterator[bool]:
-        """During a compilation; whether it is one that Python asked for, and not another kernel on its way."""
+        """Enclose a compilation; yields whether Python requested it, and not the compilation of another kernel."""
         depth = getattr(self._depth, "value", 0)
         self._depth.value = depth + 1
         timer = None
@@ -136,7 +136,7 @@ class _Announcement:
         if subject not in self._said:
             self._said.add(subject)
             logger.warning(
-                "compiling kernels of %s: about %d s, once. They are kept for later runs; see `rankwell warm`.",
+                "compiling kernels of %s: about %d s, once. They are cached for later runs; see `rankwell warm`.",
                 subject,
                 SECONDS.get(subject, 10),
             )
@@ -147,10 +147,10 @@ _announcement = _Announcement()
 
 @contextmanager
 def allow_function_values() -> Iterator[None]:
-    """Let a kernel be handed a compiled function as a value, such as the loss it calls.
+    """Allow a compiled function to be passed to a kernel as a value, such as the loss it calls.
 
-    A pair of the same function in a tuple is what Numba takes for a function value (one alone would be compiled into
-    the caller). Numba warns that this is young; the tests hold it to what is used here.
+    Numba treats a tuple with the same function twice as function values (one alone would be compiled into the caller).
+    Numba warns that this is experimental; the tests cover what is used here.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)

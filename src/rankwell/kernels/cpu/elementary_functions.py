@@ -1,4 +1,4 @@
-"""Exponential, logarithm and sigmoid in float32, written so that the compiler turns a loop over them into vector code.
+"""Exponential, logarithm and sigmoid in float32, written so that the compiler can vectorise loops over them.
 
 The library's `math.exp` and `math.log` are calls, one number at a time. These are polynomials after range reduction
 (the coefficients of Cephes' single-precision functions): relative error below 3e-7 over the whole float32 range

@@ -1,12 +1,12 @@
-"""Where compiled kernels are kept: in the wheel they came with, and in a folder of the user's.
+"""Where compiled kernels are stored: in the wheel, and in a folder of the user.
 
 A kernel is one file, named after the function and a digest of everything its machine code depends on: the sources of
-the kernel and of what it imports from `rankwell.kernels`, the types of its arguments, the processor it is for, and the
-versions of Python, Numba and llvmlite. A file with the right name is therefore never out of date, whoever wrote it and
-wherever: a change compiles what it touches, and nothing else.
+the kernel and of its imports from `rankwell.kernels`, the types of its arguments, the processor it is for, and the
+versions of Python, Numba and llvmlite. A file with the right name is therefore never out of date, wherever it was
+written: a change recompiles only the kernels that depend on it.
 
-A file that is damaged, cut short or cannot be read counts as absent, and a folder that cannot be written to keeps
-nothing; neither is an error. Of two processes that need the same kernel at the same time, one waits for the other.
+A file that is damaged, cut short or cannot be read counts as absent, and nothing is stored in a folder that is not
+writable; neither is an error. Of two processes that need the same kernel at the same time, one waits for the other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _KERNELS = Path(__file__).parents[1]
 _MAGIC = b"rankwell kernel 1\n"
 _CHECKSUM_BYTES = 16
 _UNUSED_DAYS = 90
-# What a processor must have for machine code of a level; the highest level first.
+# The processor features that machine code of a level needs; the highest level first.
 _LEVELS = {
     "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
     "x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
@@ -50,7 +50,7 @@ _LEVELS = {
 
 
 def versions() -> dict[str, str]:
-    """What machine code of Numba's depends on besides its source and the processor."""
+    """What Numba's machine code depends on besides its source and the processor."""
     return {
         "python": f"{sys.version_info[0]}.{sys.version_info[1]}",
         "numba": numba.__version__,
@@ -60,7 +60,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def runnable_levels() -> tuple[str, ...]:
-    """The levels of machine code that wheels are built for and this processor has, the highest first."""
+    """The levels of machine code that wheels contain and this processor supports, the highest first."""
     if os.uname().machine == "aarch64":
         return ("generic",)
     features = llvm.get_host_cpu_features()
@@ -71,14 +71,14 @@ def runnable_levels() -> tuple[str, ...]:
 
 
 def cache_folder() -> Path | None:
-    """Where kernels compiled on this machine are kept: $RANKWELL_CACHE_DIR, or the user's folder for caches."""
+    """Where kernels compiled on this machine are stored: $RANKWELL_CACHE_DIR, or the user's folder for caches."""
     named = os.environ.get("RANKWELL_CACHE_DIR")
     if named:
         return Path(named)
     user = os.environ.get("XDG_CACHE_HOME")
     try:
         return Path(user) / "rankwell" if user else Path.home() / ".cache" / "rankwell"
-    except RuntimeError:  # there is no home
+    except RuntimeError:  # there is no home folder
         return None
 
 
@@ -102,7 +102,7 @@ def _import_closure(module: str) -> set[str]:
     return found
 
 
-# Modules that kernels import and no machine code depends on.
+# Modules that kernels import, but that do not affect machine code.
 _WITHOUT_EFFECT = {f"rankwell.kernels.{name}" for name in ("cpu.kernel_cache", "threads", "device")}
 _IMPORT = re.compile(rb"^\s*from (rankwell\.kernels[\w.]*) import ([\w, ]+)", re.MULTILINE)
 
@@ -123,7 +123,7 @@ def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
 
 @cache
 def _path_of(module: str) -> Path | None:
-    """The file of a module of `rankwell.kernels`, or where a kernel is defined elsewhere (in a test), its file."""
+    """The file of a module of `rankwell.kernels`, or of a kernel that is defined elsewhere (in a test)."""
     parts = module.split(".")
     if parts[:2] != ["rankwell", "kernels"]:
         file = getattr(sys.modules.get(module), "__file__", None)
@@ -133,7 +133,7 @@ def _path_of(module: str) -> Path | None:
 
 
 class KernelCache:
-    """What Numba asks for a kernel that is already compiled, and hands what it has compiled.
+    """Numba's interface to the cache: it loads compiled kernels from here and saves them here.
 
     Parameters
     ----------
@@ -156,10 +156,10 @@ class KernelCache:
         """Always on."""
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Does nothing: there is no buffer."""
 
     def load_overload(self, signature: Any, target_context: Any) -> CompileResult | None:
-        """The kernel for `signature`; where it is nowhere, None, and other processes wait until `release`."""
+        """The kernel for `signature`; None if it is not stored, and then other processes wait until `release`."""
         target_context.refresh()
         for level in runnable_levels() if _prebuilt_fits() else ():
             found = _load(PREBUILT / level / self._file_name(signature, (level, "")), target_context)
@@ -174,7 +174,7 @@ class KernelCache:
         return found
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep what was compiled, where that is possible."""
+        """Store what was compiled, if possible."""
         path = self.path_of(signature, result.codegen)
         if path is None or result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
             return
@@ -182,10 +182,10 @@ class KernelCache:
             _prune(path.parent)
             _write(path, dumps(result._reduce()))
         except OSError as cause:
-            _say_once(f"compiled kernels are not kept: {path.parent} cannot be written to ({cause.strerror}).")
+            _say_once(f"compiled kernels are not cached: {path.parent} cannot be written to ({cause.strerror}).")
 
     def release(self) -> None:
-        """Let other processes go on that wait for this kernel."""
+        """Release the lock that other processes wait for."""
         if self._lock is not None:
             lock, self._lock = self._lock, None
             with contextlib.suppress(OSError):
@@ -193,10 +193,10 @@ class KernelCache:
             lock.close()
 
     def path_of(self, signature: Any, codegen: Any) -> Path | None:
-        """The file that a kernel compiled on this machine is kept in; None where there is no folder for it."""
+        """The file for a kernel compiled on this machine; None if there is no folder for it."""
         folder = cache_folder()
         if folder is None:
-            _say_once("compiled kernels are not kept: there is no home folder. Set RANKWELL_CACHE_DIR.")
+            _say_once("compiled kernels are not cached: there is no home folder. Set RANKWELL_CACHE_DIR.")
             return None
         _, processor, features = codegen.magic_tuple()
         return folder / self._file_name(signature, (processor, features))
@@ -221,9 +221,9 @@ class KernelCache:
         return f"{subject}.{function.__name__}-{digest}"
 
     def _take_lock(self, path: Path) -> bool:
-        """Whether this process shall compile the kernel of `path`, or waited for one that was compiling it.
+        """Whether this process must compile the kernel of `path`, or has waited for another that compiled it.
 
-        Kernels call each other in one direction, so that waiting for a callee's lock never closes a circle.
+        Kernels call each other in one direction, so that waiting for a callee's lock cannot deadlock.
         """
         import fcntl
 
@@ -242,25 +242,25 @@ class KernelCache:
 
 
 def _bounds_checked() -> bool:
-    """Whether Numba was asked to check every index (NUMBA_BOUNDSCHECK), which makes other machine code."""
+    """Whether Numba was asked to check every index (NUMBA_BOUNDSCHECK), which gives different machine code."""
     return bool(config.BOUNDSCHECK)  # type: ignore[attr-defined]
 
 
 @cache
 def _prebuilt_fits() -> bool:
-    """Whether the machine code that came with this installation was made for these versions; says so once if not."""
+    """Whether the machine code of this installation was built for these versions; logs once if not."""
     if _bounds_checked():
         return False
     try:
         built_for = json.loads((PREBUILT / VERSIONS_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False  # a checkout: there is none
+        return False  # a checkout has no machine code
     different = {name: value for name, value in versions().items() if built_for.get(name) != value}
     if different:
         have = ", ".join(f"{name} {value}" for name, value in different.items())
         want = ", ".join(f"{name} {built_for.get(name)}" for name in different)
         logger.warning(
-            "the compiled kernels of this installation are for %s, and this is %s: kernels are compiled on first use.",
+            "the compiled kernels of this installation are for %s, but this is %s: kernels are compiled on first use.",
             want,
             have,
         )
@@ -273,7 +273,7 @@ def _say_once(text: str) -> None:
 
 
 def _load(path: Path, target_context: Any) -> CompileResult | None:
-    """The kernel in a file; None where the file is absent, damaged or not what it should be."""
+    """The kernel in a file; None if the file is absent, damaged or invalid."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -293,7 +293,7 @@ def _load(path: Path, target_context: Any) -> CompileResult | None:
 
 
 def _write(path: Path, payload: bytes) -> None:
-    """Write a file whole, or not at all."""
+    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _replaced_whole(path) as file:
         file.write(_MAGIC + _checksum(payload) + payload)
@@ -318,7 +318,7 @@ def _checksum(payload: bytes) -> bytes:
 
 @cache
 def _prune(folder: Path) -> None:
-    """Once a process that compiles: delete what nobody has used for long, such as kernels of earlier releases."""
+    """Once per process that compiles: delete what has not been used for long, such as kernels of earlier releases."""
     oldest = time.time() - _UNUSED_DAYS * 86_400
     if folder.is_dir():
         for path in folder.iterdir():

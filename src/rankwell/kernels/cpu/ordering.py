@@ -29,7 +29,7 @@ def rank_queries(scores, query_ptr, depth, later_first, order):
     depth : int
         How many places are needed, 0 for all of them; the places after them are left undefined.
     later_first : bool
-        Of equal scores the later document comes first, else the earlier one.
+        Of equal scores the later document comes first, otherwise the earlier one.
     order : int64 array (n_docs,), filled
     """
     spare = np.empty(len(order), np.int64)
@@ -116,7 +116,7 @@ def rank_labels(labels: np.ndarray, query_ptr: np.ndarray, order: np.ndarray) ->
 
 @kernel
 def count_grades(labels, query_ptr, order, starts):
-    """As `rank_labels`, and whether that was possible: it is not where a label is not a small whole number."""
+    """As `rank_labels`, and whether that was possible: it is not if a label is not a small whole number."""
     for query in range(len(query_ptr) - 1):
         first, last = query_ptr[query], query_ptr[query + 1]
         for grade in range(_GRADES + 1):

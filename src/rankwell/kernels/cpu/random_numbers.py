@@ -1,4 +1,4 @@
-"""Random numbers from counters: the number for (seed, a, b) is a hash of them, the same in any order of asking."""
+"""Random numbers from counters: the number for (seed, a, b) is a hash of them, the same in any order of calls."""
 
 from __future__ import annotations
 

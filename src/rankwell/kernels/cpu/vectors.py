@@ -1,8 +1,8 @@
-"""Vector instructions for Numba kernels, where the compiler's own vectorisation falls short.
+"""Vector instructions for Numba kernels, where the compiler's vectorisation is not sufficient.
 
 Numba's loops over short rows spend much of their time in the remainder that does not fill a register. The functions
-here are written as LLVM vector operations on `LANES` numbers at a time and several rows at once; LLVM turns them into
-whatever the processor has. Sums are float64 whatever the rows are.
+here are written as LLVM vector operations on `LANES` numbers at a time and several rows at once; LLVM translates them
+to the instructions of the processor. Sums are always float64.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 4
-# Label levels that `running_totals` keeps apart: one row of totals is one cache line.
+# Label levels that `running_totals` distinguishes: one row of totals is one cache line.
 TOTALS = 8
 
 _FLOAT32, _FLOAT64 = ir.FloatType(), ir.DoubleType()
@@ -111,7 +111,7 @@ def running_totals(typing_context: Any, values: Any, levels: Any, membership: An
 
 @intrinsic
 def prefetch(typing_context: Any, array: Any, offset: Any) -> Any:
-    """Ask for the cache line of array[offset], to be read soon; an address outside the array does no harm."""
+    """Prefetch the cache line of array[offset]; an address outside the array is harmless."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         pointer = ir.IntType(8).as_pointer()
@@ -137,7 +137,7 @@ def _length(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any,
 
 
 def _variable(builder: ir.IRBuilder, value: Any) -> Any:
-    """A local variable, set to `value` here (and not only once, where this code stands in a loop)."""
+    """A local variable, set to `value` here (each time, if this code is in a loop)."""
     variable = cgutils.alloca_once(builder, value.type)
     builder.store(value, variable)
     return variable

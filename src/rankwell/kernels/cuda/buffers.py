@@ -1,4 +1,4 @@
-"""Memory that is kept from call to call and grown where needed, on the device and page-locked on the host."""
+"""Memory that is reused between calls and grown if needed, on the device and page-locked on the host."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ _GENERATIONS = count()
 class Buffers:
     """Arrays by name.
 
-    An array's address stays the same until one of that name is asked for that is larger. `generation` is another number
-    after that, and no two objects ever have the same one: launches recorded under it (`graph.py`) are good as long as
-    it lasts.
+    An array's address stays the same until a larger one of that name is requested. `generation` then changes, and no
+    two objects ever have the same one: launches recorded with it (`graph.py`) are valid as long as it does not change.
     """
 
     def __init__(self) -> None:
@@ -25,7 +24,7 @@ class Buffers:
         self._pinned: dict[str, np.ndarray] = {}
 
     def device(self, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
-        """A CuPy array; what it holds is what was left there, zeros at first."""
+        """A CuPy array with its previous content, zeros at first."""
         import cupy
 
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
@@ -35,7 +34,7 @@ class Buffers:
         return self._on_device[name][:n_bytes].view(dtype).reshape(shape)
 
     def pinned(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """A NumPy array in page-locked memory: copies to and from the device are faster and need not be waited for."""
+        """A NumPy array in page-locked memory: copies to and from the device are faster and asynchronous."""
         import cupyx
 
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
@@ -46,7 +45,7 @@ class Buffers:
 
 
 def copy_to_host(on_device: Any, pinned: np.ndarray) -> None:
-    """Launch the copy of a CuPy array to page-locked memory on the current stream; nothing waits."""
+    """Launch the copy of a CuPy array to page-locked memory on the current stream, without waiting."""
     import cupy
 
     runtime, stream = cupy.cuda.runtime, cupy.cuda.get_current_stream()

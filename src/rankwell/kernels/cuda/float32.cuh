@@ -1,5 +1,5 @@
 // float32 numbers as float64, and back. CuPy compiles with -ftz=true, under which the hardware's own conversions and
-// comparisons take subnormal float32 numbers for 0.
+// comparisons treat subnormal float32 numbers as 0.
 
 // x as it is.
 __device__ inline double widen(float x) {

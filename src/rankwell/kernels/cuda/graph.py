@@ -1,7 +1,7 @@
-"""Launches recorded once and replayed: the host then pays for one launch instead of one for every kernel.
+"""Launches recorded once and replayed: the host then makes one launch instead of one for every kernel.
 
-A recording holds addresses and sizes, so it serves calls of one size only. `size_class` rounds sizes up, so that few
-recordings serve all of them.
+A recording contains addresses and sizes, so it is valid for calls of one size only. `size_class` rounds sizes up, so
+that few recordings are needed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def size_class(size: int) -> int:
 
 
 class LaunchGraphs:
-    """CUDA graphs by key, on a stream of their own that waits for the default stream, and the default one for it.
+    """CUDA graphs by key, on their own stream, which waits for the default stream, as the default one waits for it.
 
     The first call of a key runs as it is (kernels compile, buffers grow), the second is recorded, and from then on the
     recording runs. One thread at a time.
@@ -34,7 +34,7 @@ class LaunchGraphs:
         self._graphs: OrderedDict[Hashable, Any] = OrderedDict()
 
     def run(self, key: Hashable, launch: Callable[[], None]) -> None:
-        """Do what `launch` launches on the current stream; it must launch the same for the same key."""
+        """Run what `launch` launches on the current stream; it must launch the same for the same key."""
         with self.stream:
             if key not in self._graphs:
                 launch()
@@ -53,5 +53,5 @@ class LaunchGraphs:
             self._graphs[key].launch(self.stream)
 
     def clear(self) -> None:
-        """Forget every recording: an address in them is no longer good."""
+        """Drop every recording: an address in them is no longer valid."""
         self._graphs.clear()

@@ -9,7 +9,7 @@ from rankwell.errors import DeviceError
 
 
 def free_bytes() -> int:
-    """Bytes that can be had now: the device's own, and those that CuPy keeps and nobody uses."""
+    """Bytes that are available now: the device's free memory, and unused memory that CuPy holds."""
     import cupy
 
     free, _ = cupy.cuda.runtime.memGetInfo()
@@ -18,7 +18,7 @@ def free_bytes() -> int:
 
 @contextmanager
 def out_of_memory_is_a_device_error(task: str) -> Iterator[None]:
-    """Raise a `DeviceError` in place of CuPy's OutOfMemoryError."""
+    """Raise a `DeviceError` instead of CuPy's OutOfMemoryError."""
     import cupy
 
     try:

@@ -1,6 +1,6 @@
 """CUDA C++ sources, compiled at run time.
 
-Each `.cu` file of a subject is one module; CuPy compiles it with NVRTC for the device at hand and keeps the binary in
+Each `.cu` file of a subject is one module; CuPy compiles it with NVRTC for the current device and keeps the binary in
 its own cache on disk. Nothing is imported or compiled before `cuda_module` is called.
 """
 
@@ -25,8 +25,8 @@ def cuda_module(source: str, *definitions: str, fuse: bool = True) -> Any:
     definitions : str
         Macros to define, as ``"N_BINS=256"``: one module is compiled for each set of them.
     fuse : bool
-        Whether a product and a sum may become one instruction that rounds once. Where the bits must be those of the
-        CPU, they may not.
+        Whether a product and a sum may become one instruction that rounds once. If the bits must equal the CPU's,
+        they may not.
     """
     import cupy
 

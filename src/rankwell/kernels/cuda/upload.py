@@ -1,7 +1,7 @@
-"""Large arrays to the device, at the speed of the bus.
+"""Copies large arrays to the device at the speed of the bus.
 
 A copy from ordinary memory goes through one small pinned buffer of the driver, on one thread. Here several threads copy
-pieces into pinned buffers of their own while the pieces before are on their way.
+pieces into their own pinned buffers while earlier pieces are being transferred.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HOST_TO_DEVICE = 1  # cudaMemcpyHostToDevice
 
 
 def upload_rows(features: np.ndarray, n_columns: int) -> Any:
-    """Features on the device, each row filled up with zeros to `n_columns`.
+    """Features on the device, each row padded with zeros to `n_columns`.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def upload_rows(features: np.ndarray, n_columns: int) -> Any:
     if n_workers < 2:
         rows[:, :n_features] = cupy.asarray(features)
         return rows
-    # Memory that other streams write must be there before they begin.
+    # Memory that other streams write must be allocated before they begin.
     cupy.cuda.get_current_stream().synchronize()
     device = cupy.cuda.Device()
 

@@ -5,13 +5,13 @@ in one of three ways:
 
 - at most 15 digits and no exponent: one division of two numbers that float64 holds, which rounds once (Clinger, 1990);
   this is written out in the loop over features in `lines.py`, because nearly all numbers are of this form;
-- else the product of the digits with a 128-bit power of five, whose upper bits nearly always decide the rounding
+- otherwise the product of the digits with a 128-bit power of five, whose upper bits nearly always decide the rounding
   (Lemire, "Number parsing at a gigabyte per second", 2021);
-- else it is left to the caller: subnormal, overflowing, or too close to the middle of two float64 numbers.
+- otherwise it is left to the caller: subnormal, overflowing, or too close to the middle between two float64 numbers.
 
-`text` is a uint8 array in which a byte that is part of no number follows, such as a line feed. Functions that return a
-position return -1 where they give up. Digits are uint64 throughout: their constants are uint64 as well, because Numba
-makes float64 of a uint64 and an int64.
+`text` is a uint8 array in which the number is followed by a byte that cannot be part of one, such as a line feed.
+Functions that return a position return -1 if they give up. Digits are uint64 throughout: their constants are uint64 as
+well, because Numba converts a uint64 and an int64 to float64.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 
 PLUS, MINUS, DOT, LETTER_A, LETTER_E, LETTER_N = 43, 45, 46, 97, 101, 110
 LOWER_CASE = 32
-# A byte less this is the digit it stands for, or 10 and more: there is no number below 0.
+# A byte minus this is its digit, or 10 and more if it is not a digit: the difference is unsigned.
 CODE_OF_ZERO = np.uint64(48)
 ZERO, ONE, TEN = np.uint64(0), np.uint64(1), np.uint64(10)
 
-# Every integer of so many digits is one of uint64, and of float64 without rounding.
+# Every integer of this many digits fits in uint64, or in float64 without rounding.
 DIGITS_OF_UINT64, DIGITS_OF_FLOAT64 = 19, 15
 EXACT_POWERS = 10.0 ** np.arange(DIGITS_OF_FLOAT64 + 1)
 LARGEST_EXACT = np.uint64(2**53)
@@ -63,7 +63,7 @@ def read_number(text, position):
         written, position = read_exponent(text, position + 1)
         exponent += written
     value = round_decimal(digits, exponent)
-    # What was cut off lies between the digits that were kept and these plus one.
+    # The exact number is between the digits that were kept and these plus one.
     if value == UNSETTLED or (is_cut and value != round_decimal(digits + ONE, exponent)):
         position = -1
     return sign * value, position
@@ -80,7 +80,7 @@ def read_digits(text, position):
     is_cut : bool
         Whether a digit other than 0 follows the first 19.
     position : int64
-        After the digits, or -1 where there are none.
+        After the digits, or -1 if there are none.
     """
     start = position
     digits = ZERO
@@ -129,7 +129,7 @@ def read_exponent(text, position):
 def _powers_of_five() -> np.ndarray:
     """5^q for q from -342 to 308 as 128 significant bits, uint64 (651, 2): upper and lower half.
 
-    Truncated where q >= 0 and rounded up where q < 0, as the proof of the method demands.
+    Truncated where q >= 0 and rounded up where q < 0, as the proof of the method requires.
     """
     table = np.empty((LARGEST_POWER - SMALLEST_POWER + 1, 2), dtype=np.uint64)
     for q in range(SMALLEST_POWER, LARGEST_POWER + 1):

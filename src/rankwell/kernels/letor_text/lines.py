@@ -1,15 +1,15 @@
-"""LETOR / SVMlight text in bulk: the plain lines, at the speed of the machine.
+"""Fast reading of the plain lines of LETOR / SVMlight text.
 
-The kernel reads lines that are plainly good and stops in front of any other: a bad one, or one with a number whose
-rounding it cannot settle. The caller hands that line to the reference (`kernels/letor_text/reference.py`), which
-defines what is right, and goes on after it. So errors are found and worded in one place, and the kernel only has to
-be certain of what it accepts.
+The kernel reads lines that are clearly valid and stops before any other: a bad one, or one with a number whose rounding
+it cannot decide. The caller passes that line to the reference (`kernels/letor_text/reference.py`), which defines the
+format, and continues after it. So errors are found and reported in one place, and the kernel only has to be certain of
+what it accepts.
 
 A block of text is whole lines, the last one ended by a line feed as well: every loop over bytes stops there at the
-latest, so none checks for the end of the block. Functions that return a position return -1 where they give up.
+latest, so no loop checks for the end of the block. Functions that return a position return -1 if they give up.
 
-The loop over features is written out, without a function a byte or a number: as functions that LLVM inlines the same
-code ran at 60 % of the speed, and as functions that Numba inlines it took three times as long to compile.
+The loop over features is written inline, without functions for bytes or numbers: with functions that LLVM inlines the
+same code ran at 60 % of the speed, and with functions that Numba inlines it took three times as long to compile.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from rankwell.kernels.letor_text.decimal_numbers import (
 
 LINE_FEED, HASH, COLON = 10, 35, 58
 QID = np.frombuffer(b"qid:", dtype=np.uint8)
-# Every integer of so many digits is one of int64.
+# Every integer of this many digits fits in int64.
 DIGITS_OF_INT64 = 18
 
-# By byte: whether it is a blank, and whether a token ends in front of it.
+# By byte: whether it is a blank, and whether a token ends before it.
 IS_BLANK = np.isin(np.arange(256), [ord(blank) for blank in " \t\v\f\r"])
 ENDS_TOKEN = IS_BLANK | np.isin(np.arange(256), [LINE_FEED, HASH])
 
 NO_QID, INTEGER_QID, TEXT_QID = 0, 1, 2
 
-# What the kernel reports, and where it goes on when it is called again: slots of an int64 array.
+# What the kernel reports, and where it continues when it is called again: slots of an int64 array.
 POSITION = 0  # the first byte that was not taken: the end of the block, or the start of a line left to the caller
 ROW = 1  # the row of the next line
 LARGEST_INDEX = 2  # of a feature in the lines taken; -1 before there is one
 WIDEST_LINE = 3  # where the line with that index starts
-HAS_ZERO_INDEX = 4  # whether feature index 0 stood in one of them
-HAS_QID = 5  # whether rows carry a query id: 1 or 0, as the first one does; -1 before it
-N_TEXT_QIDS = 6  # how many query ids were no integers
+HAS_ZERO_INDEX = 4  # whether feature index 0 is in one of them
+HAS_QID = 5  # whether rows have a query id: 1 or 0, as for the first row; -1 before it
+N_TEXT_QIDS = 6  # how many query ids were not integers
 REPORT_SIZE = 7
 
 
@@ -69,14 +69,14 @@ class Destination(NamedTuple):
     labels: np.ndarray  # float64, by row
     qids: np.ndarray  # int64, by row
     first_row: int  # the row of the block's first line
-    qid_spans: np.ndarray  # int32 (n_lines, 3): row - first_row, start and end of each query id that is no integer
+    qid_spans: np.ndarray  # int32 (n_lines, 3): row - first_row, start and end of each query id that is not an integer
     comment_spans: np.ndarray  # int32 (n_lines, 2): start and end, by row - first_row; empty to keep no comments
     stamps: np.ndarray  # int32 (limit + 1,), by index: start of the last line that named it, plus 1; zeros at first
 
 
 @kernel
 def read_lines(text, to, report):
-    """Read lines of uint8 `text` from the reported position until its end, or up to a line that is not plainly good."""
+    """Read lines of uint8 `text` from the reported position to its end, or to a line that is not clearly valid."""
     position = report[POSITION]
     while position < len(text):
         start = position
@@ -96,7 +96,7 @@ def read_lines(text, to, report):
 
 @kernel(inline="always")
 def read_line(text, position, start, to, report):
-    """Read one line, whose label starts at `position`; only a line that is good to its end changes the report."""
+    """Read one line, whose label starts at `position`; only a line that is valid to its end changes the report."""
     row = report[ROW]
     label, position = read_number(text, position)
     if position < 0 or not math.isfinite(label) or not ENDS_TOKEN[text[position]]:
@@ -121,7 +121,7 @@ def read_line(text, position, start, to, report):
 
 @inner_kernel
 def read_qid(text, position, row, to, n_text_qids):
-    """The query id, if there is one: an integer if its text is just how that integer is written, else a span of text.
+    """The query id, if there is one: an integer if its text is the usual form of one, otherwise a span of text.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def read_qid(text, position, row, to, n_text_qids):
     while IS_BLANK[text[position]]:
         position += 1
     for place in range(len(QID)):
-        # A line feed, which QID does not hold, ends the comparison before the end of the block.
+        # A line feed, which QID does not contain, ends the comparison before the end of the block.
         if text[position + place] != QID[place]:
             return NO_QID, position
     start = position + len(QID)
@@ -171,7 +171,7 @@ def read_features(text, position, stamp, row, to):
     Returns
     -------
     largest : int64
-        The largest index, -1 where there is none.
+        The largest index, -1 if there is none.
     has_zero : bool
         Whether index 0 is among them.
     position : int64

@@ -2,14 +2,14 @@
 
     line    = [ label [ "qid:" id ] { index ":" value } ] [ "#" comment ]
 
-- Lines end in a line feed. Tokens are parted by blanks: space, tab, carriage return, vertical tab, form feed.
-- A line without a token holds no row. `#` starts a comment wherever it stands.
+- Lines end in a line feed. Tokens are separated by blanks: space, tab, carriage return, vertical tab, form feed.
+- A line without a token is not a row. `#` always starts a comment.
 - A label is a finite number; a value is one that float32 can hold, or nan for a missing value.
-- A number is `[+-] digits [. digits] [e [+-] digits]`, with a digit before or behind the dot. It is rounded to float64,
-  as by C's `strtod`, and a value then to float32: so scikit-learn's `load_svmlight_file` does it.
-- An id is any text. Every row carries one if the first row does.
-- An index is an integer of 0 or more. Indices come in any order, each at most once in a line. If 0 stands in any row of
-  a file its indices count from 0, else from 1. Features that a line does not name are 0.
+- A number is `[+-] digits [. digits] [e [+-] digits]`, with a digit before or after the dot. It is rounded to float64,
+  as by C's `strtod`, and a value then to float32: as scikit-learn's `load_svmlight_file` does.
+- An id is any text. Every row has one if the first row does.
+- An index is an integer of 0 or more. Indices come in any order, each at most once in a line. If 0 appears in any row
+  of a file, its indices count from 0, otherwise from 1. Features that a line does not name are 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BLANKS = b" \t\r\v\f"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 QID = b"qid:"
 
-# Possessive quantifiers (`++`) never go back: a line takes one pass, whatever it holds.
+# Possessive quantifiers (`++`) never backtrack: any line takes one pass.
 TOKEN = re.compile(rb"[^ \t\r\v\f]++")
 NUMBER = re.compile(rb"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 MISSING = re.compile(rb"[+-]?nan", re.IGNORECASE)
@@ -47,7 +47,7 @@ class LineError(DataError):
 
 @dataclass(frozen=True)
 class Row:
-    """What one line says; an empty comment and none are the same."""
+    """The content of one line; an empty comment is the same as no comment."""
 
     label: float
     qid: bytes | None
@@ -56,14 +56,14 @@ class Row:
 
 
 def parse_line(line: bytes, *, limit: int, has_qid: bool | None) -> Row | None:
-    """The row of one line (without its line feed), or None for a line that holds none.
+    """The row of one line (without its line feed), or None for a line without a row.
 
     Parameters
     ----------
     limit : int
         The largest feature index allowed.
     has_qid : bool, optional
-        Whether the rows before this one carry query ids; None for the first row.
+        Whether the rows before this one have query ids; None for the first row.
     """
     before, _, comment = line.partition(b"#")
     tokens = TOKEN.finditer(before)
@@ -87,7 +87,7 @@ def parse_line(line: bytes, *, limit: int, has_qid: bool | None) -> Row | None:
 
 
 def is_letor_line(line: bytes) -> bool:
-    """Whether a line is a row of this format with at least one feature, and so hardly of another."""
+    """Whether a line is a row of this format with at least one feature, and so unlikely to be of another format."""
     try:
         row = parse_line(line, limit=2**31, has_qid=None)
     except LineError:
@@ -105,7 +105,7 @@ def parse_qid(column: int, token: bytes, has_qid: bool | None) -> bytes:
     if has_qid is False:
         raise LineError(column, "index:value, because the rows before have no qid", token)
     if token == QID:
-        raise LineError(column + len(QID), "a query id behind 'qid:'", b"")
+        raise LineError(column + len(QID), "a query id after 'qid:'", b"")
     return token[len(QID) :]
 
 
@@ -131,7 +131,7 @@ def parse_feature(column: int, token: bytes, limit: int, values: dict[int, np.fl
 
 @dataclass
 class ParsedText:
-    """What a whole text says: one entry a row, and one a bad line (its number and what is wrong with it)."""
+    """The content of a whole text: one entry per row, and one per bad line (its number and what is wrong with it)."""
 
     labels: list[float] = field(default_factory=list)
     qids: list[bytes] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Rows of a flat array moved in place: to a wider or narrower layout, or together over a gap."""
+"""Rows of a flat array moved in place: to a wider or narrower layout, or to close a gap."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from rankwell.kernels.cpu.compilation import kernel
 def spread_rows(source, target, n_rows, width, stride, new_width, new_stride, shift):
     """Move rows to a layout with at least the same stride: column j goes to j + `shift`, columns without one become 0.
 
-    `source` and `target` may be the same array: from the last number to the first, none is overwritten before it moved,
-    because none comes to lie before where it was. A column that would come to lie behind the new width is dropped.
+    `source` and `target` may be the same array: numbers are moved from the last to the first, and never to an earlier
+    place, so none is overwritten before it has moved. A column beyond the new width is dropped.
     """
     n_kept = min(width, new_width - shift)
     for row in range(n_rows - 1, -1, -1):
@@ -25,9 +25,9 @@ def spread_rows(source, target, n_rows, width, stride, new_width, new_stride, sh
 
 @kernel
 def gather_rows(values, start, n_rows, stride, to, width):
-    """Move `n_rows` rows of `width` numbers, `stride` apart from row `start` on, to lie densely from number `to` on.
+    """Move `n_rows` rows of `width` numbers, `stride` apart from row `start` on, to places without gaps from `to` on.
 
-    The first number must not come to lie behind where it was: then, from first to last, none is overwritten too early.
+    The first number must not move to a later place: then, moving from first to last, none is overwritten too early.
     """
     for row in range(n_rows):
         old = (start + row) * stride

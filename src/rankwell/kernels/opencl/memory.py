@@ -9,7 +9,7 @@ from rankwell.errors import DeviceError
 
 
 def free_bytes() -> int:
-    """Bytes of the device; OpenCL does not tell how many of them are taken."""
+    """Bytes of the device; OpenCL does not tell how many of them are in use."""
     from rankwell.kernels.opencl.program import opencl_devices
 
     return int(opencl_devices()[0].global_mem_size)
@@ -17,7 +17,7 @@ def free_bytes() -> int:
 
 @contextmanager
 def out_of_memory_is_a_device_error(task: str) -> Iterator[None]:
-    """Raise a `DeviceError` in place of PyOpenCL's MemoryError."""
+    """Raise a `DeviceError` instead of PyOpenCL's MemoryError."""
     import pyopencl
 
     try:

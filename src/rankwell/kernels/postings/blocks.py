@@ -1,8 +1,8 @@
 """Reading posting lists: blocks of up to 128 postings, each value found without decoding the rest.
 
 A block holds its documents as differences from its base (the document after the previous block's last one), then its
-frequencies less one; widths are 1, 2 or 4 bytes a value, the same through a block, so that value j lies at a place
-known in advance. `rankwell.kernels.postings.reference` is the slow definition.
+frequencies less one; widths are 1, 2 or 4 bytes per value, the same throughout a block, so that the place of value
+j is known in advance. `rankwell.kernels.postings.reference` is the slow definition.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LANES = 16
 
 
 class PostingArrays(NamedTuple):
-    """A segment's arrays that posting lists consist of; the names in a segment are beside them."""
+    """A segment's arrays that posting lists consist of; the comments are their names in a segment."""
 
     first_block: np.ndarray  # int64, lists.first_block
     doc_freq: np.ndarray  # int32, lists.doc_freq
@@ -49,7 +49,7 @@ def _loader(bits: int) -> Any:
     return intrinsic(load)
 
 
-# A block begins at any byte, which NumPy's views cannot express; the processor does not mind.
+# A block begins at any byte, which NumPy's views cannot express; the processor allows unaligned loads.
 _load16, _load32 = _loader(16), _loader(32)
 
 
@@ -66,7 +66,7 @@ def load_value(values, place, code, j):
 def _block_loader(bits: int) -> Any:
     """A compiled ``f(bytes, place, add, out, at)``: out[at + j] = the j-th number of `bits` bits + add, for j < 128.
 
-    Written as vectors: the compiler makes a third of the speed of the same loop.
+    Written as vectors: the compiler's code for the same loop has a third of the speed.
     """
 
     def load(typing_context: Any, values: Any, place: Any, add: Any, out: Any, at: Any) -> Any:
@@ -96,7 +96,8 @@ _load_block8, _load_block16, _load_block32 = _block_loader(8), _block_loader(16)
 
 
 def _finder(bits: int) -> Any:
-    """A compiled ``f(bytes, place, wanted)``: which of 128 numbers of `bits` bits is the first that equals; 128: none.
+    """A compiled ``f(bytes, place, wanted)``: the first of 128 numbers of `bits` bits that is `wanted`; 128:
+    none.
 
     All of a block are compared at once, which takes less than a bisection's first steps.
     """
@@ -135,7 +136,7 @@ def load_values(values, place, code, add, count, out):
 def load_block(values, place, code, add, count, out, at):
     """out[at + j] = value j + add, for j < count; out : uint32 or int32, with room for 128 numbers from `at` on.
 
-    What lies behind `count` becomes anything.
+    What is after `count` is undefined.
     """
     if place + (BLOCK << code) > len(values):
         for j in range(count):
@@ -150,7 +151,7 @@ def load_block(values, place, code, add, count, out, at):
 
 @kernel(inline="always")
 def block_size(arrays, list_number, block):
-    """How many postings a block of a list holds: 128, or what is left for the last one."""
+    """How many postings a block of a list holds: 128, or the rest for the last one."""
     return min(BLOCK, np.int64(arrays.doc_freq[list_number]) - BLOCK * (block - arrays.first_block[list_number]))
 
 
@@ -214,9 +215,9 @@ def find_in_block(arrays, list_number, block, doc):
 
 @kernel(forceinline=True)
 def seek_block(last_doc, block, stop, doc):
-    """The first block in [block, stop) whose last document is `doc` or a later one; `stop` where there is none.
+    """The first block in [block, stop) whose last document is `doc` or a later one; `stop` if there is none.
 
-    By doubling steps, then halving: a few steps where the document is near.
+    By doubling steps, then halving: a few steps if the document is near.
     """
     if block >= stop or last_doc[block] >= doc:
         return block

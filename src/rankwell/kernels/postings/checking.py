@@ -1,7 +1,7 @@
-"""Whether posting lists are what they should be, every byte of them looked at.
+"""Checks every byte of posting lists.
 
 `rankwell.index.checking` calls this after the checksums were right and the offsets ascend, so what it finds is a fault
-of the program that wrote the index, not of the disk. Nothing is read before it is known to lie inside its array.
+of the program that wrote the index, not of the disk. Nothing is read before it is known to be inside its array.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rankwell.kernels.postings.rules import BLOCK
 
 LARGEST_POSITION = 2**31 - 1
 
-# What may be wrong; 0 is nothing.
+# What may be wrong; 0 means that nothing is.
 BLOCK_COUNT, WIDTH_CODE, POSTING_BYTES, POSITION_BYTES, DOCUMENT_ORDER, DOCUMENT_RANGE = 1, 2, 3, 4, 5, 6
 LAST_DOCUMENT, OCCURRENCES, POSITION_ORDER, POSITION_RANGE, IMPACT_ORDER, IMPACT_BOUND, IMPACT_EXACT = (
     7, 8, 9, 10, 11, 12, 13,
@@ -26,9 +26,9 @@ def check_lists(
     first_block, doc_freq, occurrences, last_doc, data, position_starts, widths, first_impact, impact_frequency,
     impact_length, postings, positions, lengths, lists_per_term, n_streams, n_docs, total, distinct,
 ):  # fmt: skip
-    """Check every list; returns (what is wrong, list number, block), (0, -1, -1) where nothing is.
+    """Check every list; returns (what is wrong, list number, block), (0, -1, -1) if nothing is.
 
-    Arrays as `rankwell.index.segment.ARRAYS` has them. Adds each posting to its document and list column in
+    Arrays as in `rankwell.index.segment.ARRAYS`. Adds each posting to its document and list column in
     total (int64 [n_docs · lists_per_term], its frequency) and distinct (int32, 1).
     """
     for list_number in range(len(doc_freq)):
@@ -63,7 +63,7 @@ def _check_block(
     block, count, base, column, last_doc, data, position_starts, widths, postings, positions, lengths, lists_per_term,
     has_positions, n_docs, total, distinct,
 ):  # fmt: skip
-    """Check a block but for its impacts; returns (what is wrong, sum of frequencies)."""
+    """Check a block except its impacts; returns (what is wrong, sum of frequencies)."""
     width = np.int64(widths[block])
     doc_code, frequency_code, position_code = width & 3, width >> 2 & 3, width >> 4 & 3
     if width >> 6 != 0 or doc_code > 2 or frequency_code > 2 or position_code > 2:

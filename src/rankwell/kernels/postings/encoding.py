@@ -15,14 +15,14 @@ COUNTS_SIZE = 4
 
 
 class Blocks(NamedTuple):
-    """Where blocks go; `counts` says how full the other arrays are."""
+    """Where blocks are written; `counts` says how full the other arrays are."""
 
     counts: np.ndarray  # int64 (COUNTS_SIZE,)
     last_doc: np.ndarray  # int32
     data: np.ndarray  # int64
     positions_start: np.ndarray  # int64
     widths: np.ndarray  # uint8
-    impact_end: np.ndarray  # int64: behind the block's last impact
+    impact_end: np.ndarray  # int64: after the block's last impact
     frequency: np.ndarray  # int32
     length: np.ndarray  # int32
     postings: np.ndarray  # uint8
@@ -30,7 +30,7 @@ class Blocks(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """What is known of each list."""
+    """What is known about each list."""
 
     n_blocks: np.ndarray  # int64
     doc_freq: np.ndarray  # int32
@@ -45,7 +45,7 @@ def width_code(largest):
 
 @kernel(for_any_constant=True)
 def put_values(values, start, stop, subtracted, code, target, place):
-    """Write values[start:stop] - subtracted with the width of `code`; returns the place behind them."""
+    """Write values[start:stop] - subtracted with the width of `code`; returns the place after them."""
     if code == 0:
         for i in range(start, stop):
             target[place] = values[i] - subtracted
@@ -69,7 +69,7 @@ def put_values(values, start, stop, subtracted, code, target, place):
 
 @kernel
 def add_impact(frequencies, lengths, start, stop, frequency, length):
-    """Take a pair into the frontier frequencies, lengths [start:stop], both ascending; returns its new end."""
+    """Add a pair to the frontier frequencies, lengths [start:stop], both ascending; returns its new end."""
     place = start
     while place < stop and frequencies[place] < frequency:
         place += 1
@@ -80,7 +80,7 @@ def add_impact(frequencies, lengths, start, stop, frequency, length):
     while first > start and lengths[first - 1] >= length:
         first -= 1
     behind = place + 1 if place < stop and frequencies[place] == frequency else place
-    # [first, behind) is beaten and makes room for the pair.
+    # [first, behind) is dominated and replaced by the pair.
     moved = first + 1 - behind
     if moved > 0:
         for i in range(stop - 1, behind - 1, -1):
@@ -104,7 +104,7 @@ def encode_block(blocks, docs, frequencies, start, stop, base, gaps, gap_start, 
     docs, frequencies : int32; the block's postings are [start, stop), at most BLOCK
     base : documents are written less this
     gaps : int32: [gap_start, gap_stop) are the differences of the positions
-    lengths : int32 (n_docs * n_lists,); `column` is the one that impacts take
+    lengths : int32 (n_docs * n_lists,); `column` is the one that impacts use
     """
     counts = blocks.counts
     number, n_impacts = counts[N_BLOCKS], counts[N_IMPACTS]
@@ -113,7 +113,7 @@ def encode_block(blocks, docs, frequencies, start, stop, base, gaps, gap_start, 
     for i in range(start, stop):
         largest_frequency = max(largest_frequency, frequencies[i])
         length = lengths[np.int64(docs[i]) * n_lists + column]
-        # Most pairs are beaten by the first one, and a call takes longer than to see that.
+        # Most pairs are dominated by the first one, and a call takes longer than this check.
         if (
             n_impacts == first_impact
             or frequencies[i] > blocks.frequency[first_impact]
@@ -161,7 +161,7 @@ def encode_list(blocks, docs, frequencies, start, stop, gaps, gap_start, lengths
 
 @kernel(for_any_constant=True)
 def group_occurrences(occurrences, start, stop, docs, frequencies, n_postings, gaps):
-    """Postings of sorted occurrences [start, stop): appended behind `n_postings`, whose new number is returned.
+    """Postings of sorted occurrences [start, stop): appended after `n_postings`; returns their new number.
 
     gaps : int32, at least stop - start: the differences of the positions
     """
@@ -185,7 +185,7 @@ def group_occurrences(occurrences, start, stop, docs, frequencies, n_postings, g
 def join_streams(docs, frequencies, heads, ends, n_streams, place):
     """The postings of the whole document from those of its streams, written from `place`; returns their end.
 
-    heads, ends : int64 (n_streams,): the streams' postings in docs and frequencies; heads are moved on
+    heads, ends : int64 (n_streams,): the streams' postings in docs and frequencies; heads are advanced
     """
     while True:
         doc = np.int64(2**31)
@@ -214,7 +214,7 @@ def encode_terms(
     ----------
     occurrences : int64, sorted by term, stream, document and position
     starts : int64 (n_terms * n_streams + 1,)
-    docs, frequencies : int32, room for twice the occurrences of the largest term; gaps : int32, for them once
+    docs, frequencies : int32, room for twice the occurrences of the largest term; gaps : int32, room for them once
     lists : one entry for each list of these terms
     """
     heads, ends = np.empty(n_streams, np.int64), np.empty(n_streams, np.int64)

@@ -1,9 +1,9 @@
 """From words in the order of the documents to words in the order of the terms: a counting sort.
 
-Tokens are word numbers, field after field; a field is one stream of one document, or goes on with the stream of the
+Tokens are word numbers, field after field; a field is one stream of one document, or continues the stream of the
 field before it, and a token's position is the number of tokens and gaps before it in the stream. An *occurrence* is
-document << 32 | position. Sorting is stable, so the occurrences of a term in a stream end up in ascending order,
-whatever the parts that were sorted side by side.
+document << 32 | position. Sorting is stable, so the occurrences of a term in a stream are in ascending order, for
+any parts that were sorted in parallel.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rankwell.kernels.cpu.compilation import kernel
 # The gap of a field that is the first of its stream in a document.
 NEW_FIELD = -1
 
-# Where the stream stands that is being placed, slots of an int64 array: behind its last token, and the gap before the
-# next one, which tokens may be a few fields away from.
+# The state of the current stream, slots of an int64 array: the place after its last token, and the gap before the next
+# one, which may be a few fields away.
 STREAM_END, PENDING_GAP = 0, 1
 STREAM_SIZE = 2
 
@@ -26,7 +26,7 @@ STREAM_SIZE = 2
 class Tokens(NamedTuple):
     """The words of some fields."""
 
-    words: np.ndarray  # int32: word numbers, negative for words that have none
+    words: np.ndarray  # int32: word numbers, negative for words without a number
     field_ptr: np.ndarray  # int64 (n_fields + 1,)
     doc_of_field: np.ndarray  # int32
     stream_of_field: np.ndarray  # int32
@@ -39,8 +39,8 @@ def count_occurrences(tokens, term_of_word, n_streams, counts, last_seen, length
 
     term_of_word : int32, negative for words that are not indexed
     counts : int64 (n_terms * n_streams,)
-    last_seen : int64 (n_terms,), document * n_streams + stream where a term was seen last, -1 where it was not; kept
-        from batch to batch, whose documents ascend
+    last_seen : int64 (n_terms,), document * n_streams + stream where a term was seen last, -1 if it was not; kept from
+        batch to batch, whose documents ascend
     lengths, distinct : int32 (n_docs * n_lists,), words and different terms; the last column is the whole document
     """
     for field in range(len(tokens.doc_of_field)):
@@ -66,7 +66,7 @@ def count_occurrences(tokens, term_of_word, n_streams, counts, last_seen, length
 
 @kernel
 def first_position(stream, gap, n_tokens):
-    """The position of a field's first token; moves `stream`, int64 (STREAM_SIZE,), behind the field's tokens.
+    """The position of a field's first token; advances `stream`, int64 (STREAM_SIZE,), past the field's tokens.
 
     A gap counts once there are tokens on both sides of it.
     """
@@ -85,9 +85,9 @@ def first_position(stream, gap, n_tokens):
 
 @kernel
 def place_occurrences(tokens, term_of_word, n_streams, next_place, occurrences, stream_state):
-    """Put every occurrence to its term and stream.
+    """Write every occurrence to the list of its term and stream.
 
-    next_place : int64 (n_terms * n_streams,): where the next occurrence of a list goes; moved on
+    next_place : int64 (n_terms * n_streams,): where the next occurrence of a list goes; advanced
     occurrences : int64
     stream_state : int64 (STREAM_SIZE,), kept from batch to batch
     """

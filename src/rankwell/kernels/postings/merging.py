@@ -2,7 +2,7 @@
 
 Lists are joined in the order of the output: term after term, list after list, segment after segment. Only a window of
 each segment's blocks is in memory; the kernel returns when it needs another one, when the output is full, or when the
-positions of a block need more room, and goes on where it stopped when it is called again.
+positions of a block need more room, and continues where it stopped when it is called again.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from rankwell.kernels.postings.rules import BLOCK
 # Why the kernel returned.
 DONE, NEEDS_BLOCK, OUTPUT_FULL, NEEDS_GAPS = 0, 1, 2, 3
 
-# Where it stands, slots of an int64 array.
+# The state, slots of an int64 array.
 TERM, COLUMN, SEGMENT, NEXT_BLOCK = 0, 1, 2, 3  # NEXT_BLOCK: -1 for the first block of the list
 N_PENDING, N_GAPS, BASE = 4, 5, 6  # postings and gaps that wait for their block, and the base of its documents
 LIST_BLOCKS, LIST_DOCS, LIST_OCCURRENCES = 7, 8, 9  # what the list has so far
 STATE_SIZE = 10
 
-# Between two looks at the room that is left, at most this many blocks are written.
+# Between two checks of the remaining room, at most this many blocks are written.
 BLOCKS_AT_ONCE = 2
 
 
@@ -39,7 +39,7 @@ class Windows(NamedTuple):
     """Blocks of each segment; block b of segment k is entry place[k] + b - first[k]."""
 
     first: np.ndarray  # int64 (n_segments,)
-    last: np.ndarray  # int64: behind the last block of the window
+    last: np.ndarray  # int64: after the last block of the window
     place: np.ndarray  # int64
     last_doc: np.ndarray  # int32
     data: np.ndarray  # int64: where it starts in `postings`
@@ -55,14 +55,14 @@ class SourceLists(NamedTuple):
 
     term: np.ndarray  # int64 (n_terms, n_segments): the term's number among the segment's terms here, or -1
     column: np.ndarray  # int64 (n_segments, n_columns): the segment's list for a list of the output, or -1
-    n_columns: np.ndarray  # int64 (n_segments,): lists a term of the segment has
+    n_columns: np.ndarray  # int64 (n_segments,): lists per term of the segment
     start: np.ndarray  # int64 (n_segments,): where the segment's lists start in doc_freq
     doc_freq: np.ndarray  # int32
-    first_block: np.ndarray  # int64, one more entry a segment: it starts at start[k] + k
+    first_block: np.ndarray  # int64, one more entry per segment: it starts at start[k] + k
 
 
 class Documents(NamedTuple):
-    """Where the segments' documents go."""
+    """The new numbers of the segments' documents."""
 
     base: np.ndarray  # int64 (n_segments,): the first document's new number, or its place in new_number
     is_mapped: np.ndarray  # uint8 (n_segments,): whether some are deleted
@@ -94,7 +94,7 @@ def take_block(windows, entry, n_postings, base, segment, documents, has_positio
     n_pending, n_gaps = state[N_PENDING], state[N_GAPS]
     is_mapped = documents.is_mapped[segment]
     if has_positions and not is_mapped:
-        # Gaps count within a posting, so those of a whole block stay what they are.
+        # Gaps count within a posting, so those of a whole block do not change.
         n_values = (windows.positions_stop[entry] - place) >> code
         load_values(windows.positions, place, code, 0, n_values, pending.gaps[n_gaps:])
         n_gaps += n_values
@@ -138,7 +138,7 @@ def write_block(blocks, pending, has_positions, documents, n_columns, column, st
 
 @kernel
 def lacks_room(blocks, n_gaps):
-    """Whether the output may not hold the next `BLOCKS_AT_ONCE` blocks, with so many gaps."""
+    """Whether the output may not hold the next `BLOCKS_AT_ONCE` blocks, with this many gaps."""
     counts = blocks.counts
     return (
         counts[N_BLOCKS] + BLOCKS_AT_ONCE > len(blocks.last_doc)
@@ -150,7 +150,7 @@ def lacks_room(blocks, n_gaps):
 
 @kernel
 def take_list(windows, sources, documents, has_positions, n_columns, pending, scratch, blocks, state):
-    """Take one segment's list of the term and column the state names; returns why it stopped."""
+    """Add one segment's list of the state's term and column; returns why it stopped."""
     term, column, segment = state[TERM], state[COLUMN], state[SEGMENT]
     source = sources.column[segment, column]
     if sources.term[term, segment] < 0 or source < 0:
@@ -161,7 +161,7 @@ def take_list(windows, sources, documents, has_positions, n_columns, pending, sc
         state[NEXT_BLOCK] = first
     while state[NEXT_BLOCK] < stop:
         block = state[NEXT_BLOCK]
-        # The block before it says where its documents count from.
+        # The base of its documents is in the block before it.
         if max(block - 1, first) < windows.first[segment] or block >= windows.last[segment]:
             return NEEDS_BLOCK
         entry = windows.place[segment] + block - windows.first[segment]
@@ -216,7 +216,7 @@ def merge_lists(windows, sources, documents, n_streams, pending, blocks, lists, 
 
 @kernel
 def compare_terms(text, offsets, one, other):
-    """Negative, 0 or positive: the term at `one` comes before the one at `other`, is the same, or comes behind it."""
+    """Negative, 0 or positive: the term at `one` comes before the one at `other`, is the same, or comes after it."""
     length = offsets[one + 1] - offsets[one]
     other_length = offsets[other + 1] - offsets[other]
     for i in range(min(length, other_length)):
@@ -228,7 +228,7 @@ def compare_terms(text, offsets, one, other):
 
 @kernel
 def align_terms(text, offsets, window_ptr, has_more, cursors, term_of_segment, source):
-    """Merge sorted terms of several segments until a window is used up whose segment has more.
+    """Merge sorted terms of several segments until a window is exhausted whose segment has more.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def align_terms(text, offsets, window_ptr, has_more, cursors, term_of_segment, s
     has_more : uint8 (n_segments,)
     cursors : int64 (n_segments,), zeros at first: how many terms of each window were taken
     term_of_segment : int64 (room, n_segments): the number of each merged term in each window, or -1
-    source : int64 (room,): where in `offsets` each merged term stands
+    source : int64 (room,): where in `offsets` each merged term is
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """A segment's inverted index, built and read one posting at a time: slow, obvious, and the definition of what is right.
 
-A term has one list a stream and, where there is more than one stream, a last one for the whole document; list number =
-term · lists_per_term + stream. A list is cut into blocks of `BLOCK` postings. A block's documents and frequencies lie
-in ``postings`` and its positions in ``positions``, each with one width (1, 2 or 4 bytes a value) for the whole block.
+A term has one list per stream and, if there is more than one stream, a last one for the whole document; list number =
+term · lists_per_term + stream. A list is cut into blocks of `BLOCK` postings. A block's documents and frequencies are
+in ``postings`` and its positions in ``positions``, each with one width (1, 2 or 4 bytes per value) for the whole block.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rankwell.kernels.postings.rules import BLOCK, POSTING_ARRAYS, lists_per_ter
 
 WIDTHS = (1, 2, 4)
 
-# A posting: a document, how often the term stands there, and where (empty for the whole document of several streams).
+# A posting: a document, how often the term occurs there, and where (empty for the whole document of several streams).
 Posting = tuple[int, int, list[int]]
 # A document's words, stream by stream: (term, position).
 Words = Sequence[Sequence[tuple[bytes, int]]]

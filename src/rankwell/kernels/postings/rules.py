@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# A list is cut into blocks of so many postings; the last one is shorter.
+# A list is divided into blocks of this many postings; the last one may be shorter.
 BLOCK = 128
 
 POSTING_ARRAYS: Mapping[str, str] = {
@@ -31,5 +31,5 @@ POSTING_ARRAYS: Mapping[str, str] = {
 
 
 def lists_per_term(n_streams: int) -> int:
-    """Posting lists of a term: one a stream, and one for the whole document where that is not the same."""
+    """Posting lists of a term: one per stream, and one for the whole document if that is not the same."""
     return 1 if n_streams == 1 else n_streams + 1

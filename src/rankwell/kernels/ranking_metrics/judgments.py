@@ -1,7 +1,7 @@
-"""What metrics need of the labels alone: gains, ideal DCG, label levels and counts, once for many rankings.
+"""What metrics need of the labels only: gains, ideal DCG, label levels and counts, once for many rankings.
 
 2^label − 1 overflows float64 from label 1,024 on, and list-wise data has larger ones. NDCG is a ratio of gains of one
-query, so a query with such labels gets its gains multiplied by one power of two, which changes no digit of the ratio.
+query, so a query with such labels gets its gains multiplied by one power of two, which does not change the ratio.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _LN2 = math.log(2.0)
 _LARGEST_UNSCALED_EXPONENT = 512.0
 _LARGEST_UNSCALED_GAIN = 2.0**960
 _LINEAR_SCALE = 2.0**-64
-# How many documents are one part of the work, where it is not done query by query.
+# How many documents are one part of the work, if it is not done query by query.
 _PART = 2**16
 
 
 def prepare_judgments(judgments: Judgments, exponential: bool, relevance_level: float) -> None:
-    """Fill gains, ideal DCG, counts and, where there is room for them, levels of `judgments` from its labels."""
+    """Fill gains, ideal DCG, counts and, if there is room for them, levels of `judgments` from its labels."""
     query_ptr = judgments.query_ptr
     ranges = query_ranges(query_ptr)
 
@@ -48,7 +48,7 @@ def prepare_judgments(judgments: Judgments, exponential: bool, relevance_level: 
 def find_gains(labels, query_ptr, exponential, relevance_level, gains, n_relevant):
     """The gain of each document, and how many are relevant.
 
-    A negative label gains 0; the gains of a query are multiplied by one power of two where they are huge.
+    A negative label gains 0; the gains of a query are multiplied by one power of two if they are huge.
     """
     for query in range(len(query_ptr) - 1):
         start, end = query_ptr[query], query_ptr[query + 1]

@@ -1,4 +1,4 @@
-"""Counts the pairs of a query that a ranking puts right or wrong, in O(n log levels) instead of O(n²)."""
+"""Counts the pairs of a query that a ranking orders correctly or wrongly, in O(n log levels) instead of O(n²)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def count_pairs(query_ptr, levels, scores, order, tree, counts):
     order : int64 array (n_docs,)
         The documents of each query by descending score.
     tree : int64 array (more than the highest level + 1,)
-        Room to work.
+        Scratch.
     counts : int64 array (n_queries, 3), filled
-        Pairs whose better document has the higher score, whose worse one has, and pairs with equal scores.
+        Pairs whose better document has the higher score, whose worse document has it, and pairs with equal scores.
     """
     for query in range(len(query_ptr) - 1):
         first, last = query_ptr[query], query_ptr[query + 1]

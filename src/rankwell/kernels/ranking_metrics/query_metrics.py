@@ -1,8 +1,8 @@
-"""The metrics of queries, each written once and compiled only where it is asked for.
+"""The metrics of queries, each written once and compiled only if it is used.
 
 Vocabulary. `gains`, `labels` and `stops` are in the order of the model's ranking: those of a query are at the places
 from query_ptr[query] to query_ptr[query + 1] − 1, the best one first. `cutoff` 0 is the whole list. `values` is filled,
-one number a query. The formulas and their sources are in `rankwell.metrics`, one metric a file.
+one number per query. The formulas and their sources are in `rankwell.metrics`, one metric per file.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def average_precision(
 ):
     """The precision at each relevant document's place, summed, over the relevant documents.
 
-    Where ties are averaged, documents with one score count as retrieved together: the precision is the one at the end
-    of their run, `tie_end`, which is empty where they are not.
+    If ties are averaged, documents with one score count as retrieved together: the precision is the one at the end of
+    their run, `tie_end`, which is empty if they are not.
     """
     for query in range(len(query_ptr) - 1):
         start, end = query_ptr[query], query_ptr[query + 1]
@@ -75,7 +75,7 @@ def average_precision(
 
 @kernel
 def reciprocal_rank(query_ptr, labels, n_relevant, cutoff, relevance_level, without_relevant, values):
-    """1 / the rank of the first relevant document, 0 where none is above the cutoff."""
+    """1 / the rank of the first relevant document, 0 if there is none within the cutoff."""
     for query in range(len(query_ptr) - 1):
         start, end = query_ptr[query], query_ptr[query + 1]
         if n_relevant[query] == 0:

@@ -1,6 +1,6 @@
-"""Ranking metrics over many queries: each query is ranked once for all metrics, and ranges of queries are shared out.
+"""Ranking metrics over many queries: each query is ranked once for all metrics, and threads take ranges of queries.
 
-Each metric is a kernel of its own, so that only those asked for are compiled; a range of queries is small enough for
+Each metric is its own kernel, so that only those in use are compiled; a range of queries is small enough for
 its ranking to stay in the processor's cache from one metric to the next.
 """
 
@@ -50,7 +50,7 @@ def evaluate_rankings(
     kinds, cutoffs : int64 arrays (n_metrics,)
         Codes of `rankwell.kernels.ranking_metrics.rules`; cutoff 0 is the whole list.
     depth : int
-        The deepest place any of the metrics looks at, 0 for all of them: only so much is ranked.
+        The deepest place that any of the metrics reads, 0 for all of them: no more is ranked.
     rules : MetricRules
     values : float64 array (n_metrics, n_queries), filled
         NaN where the query is left out.
@@ -68,7 +68,7 @@ def evaluate_rankings(
 
 
 class _RankedQueries:
-    """The queries first, ..., last − 1 in the order of their rankings; what a metric needs is made when it asks."""
+    """The queries first, ..., last − 1 in the order of their rankings; what a metric needs is computed on first use."""
 
     def __init__(
         self, judgments: Judgments, scores: np.ndarray, first: int, last: int, depth: int, rules: MetricRules
@@ -96,7 +96,7 @@ class _RankedQueries:
 
     @cached_property
     def gains(self) -> np.ndarray:
-        """Gains by place; documents with one score have their mean gain where ties are averaged."""
+        """Gains by place; documents with one score have their mean gain if ties are averaged."""
         gains = self._taken(self._judgments.gains)
         if self._rules.ties == TIES_AVERAGE:
             average_over_ties(self.tie_end, gains)
@@ -104,7 +104,7 @@ class _RankedQueries:
 
     @cached_property
     def tie_end(self) -> np.ndarray:
-        """The place after the last document with the same score; empty where ties are not averaged."""
+        """The place after the last document with the same score; empty if ties are not averaged."""
         if self._rules.ties != TIES_AVERAGE:
             return np.empty(0, np.int64)
         tie_end = np.empty(len(self._order), np.int64)
@@ -156,7 +156,7 @@ class _RankedQueries:
             query_metrics.kendall_tau(query_ptr, self.n_pairs, self.pair_counts, values)
 
     def _evaluate_share(self, kind: int, cutoff: int, values: np.ndarray) -> None:
-        """Precision: the share of relevant documents among the first k. Recall: the share of them that is there."""
+        """Precision: the share of relevant documents among the first k. Recall: the share of all relevant ones."""
         n_found = np.empty(len(values), np.int64)
         query_metrics.count_relevant(self.query_ptr, self.labels, cutoff, self._rules.relevance_level, n_found)
         without = self._rules.ratio_without_relevant if kind == RECALL else self._rules.count_without_relevant

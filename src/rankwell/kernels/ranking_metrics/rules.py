@@ -1,4 +1,4 @@
-"""What the metric kernels are told: which metric, and the rules a convention turns into.
+"""The input of the metric kernels: which metric, and the rules of a convention.
 
 Plain numbers in tuples, so that the compiled kernels and the reference read the same thing. Importing this compiles
 nothing.
@@ -36,15 +36,16 @@ class MetricRules(NamedTuple):
     Attributes
     ----------
     exponential_gain : bool
-        A document's gain is 2^label − 1, else the label itself. A negative label gains nothing.
+        A document's gain is 2^label − 1, otherwise the label itself. A negative label has no gain.
     short_list_is_zero : bool
         NDCG@k of a query with fewer than k documents is 0.
     precision_pads : bool
-        P@k divides by k, else by the smaller of k and the query's documents.
+        P@k divides by k, otherwise by the smaller of k and the query's documents.
     cut_by_reachable : bool
-        AP@k divides by the smallest of k, the relevant documents and the query's documents, else by the relevant ones.
+        AP@k divides by the smallest of k, the relevant documents and the query's documents, otherwise by the relevant
+        ones.
     relevance_level : float
-        A document counts as relevant from this label on.
+        The smallest label that counts as relevant.
     ties : int
         One of the TIES_ codes.
     ratio_without_relevant : float
@@ -65,16 +66,16 @@ class MetricRules(NamedTuple):
 
 
 class Judgments(NamedTuple):
-    """What depends on the labels alone, made once for many rankings.
+    """What depends on the labels only, computed once for many rankings.
 
     Attributes
     ----------
     labels, gains : float64 arrays (n_docs,)
         Gains may be scaled within a query; a metric only uses their ratios.
     stops : float64 array (n_docs,)
-        The probability that a document satisfies the user (ERR); empty where nobody asks for it.
+        The probability that a document satisfies the user (ERR); empty if no metric needs it.
     levels : int64 array (n_docs,)
-        The number of each document's label among the labels of its query, 0 for the highest; empty where no metric
+        The number of each document's label among the labels of its query, 0 for the highest; empty if no metric
         compares pairs.
     ideal_dcg : float64 array (n_docs,)
         At place r of a query, the largest DCG that r + 1 of its documents can have.
@@ -101,7 +102,7 @@ _DOCUMENTS_AT_A_TIME = 2**15
 
 
 def query_ranges(query_ptr: np.ndarray) -> list[tuple[int, int]]:
-    """Ranges (first, last + 1) that cover all queries, each of about so many documents: parts to share out."""
+    """Ranges (first, last + 1) that cover all queries, each of about this many documents: parts for threads."""
     n_ranges = min(len(query_ptr) - 1, -(-int(query_ptr[-1]) // _DOCUMENTS_AT_A_TIME))
     aims = np.arange(1, n_ranges) * (int(query_ptr[-1]) / max(n_ranges, 1))
     cuts = np.unique(np.concatenate(([0], np.searchsorted(query_ptr, aims), [len(query_ptr) - 1])))

@@ -1,9 +1,9 @@
-"""What each Unicode character does to words: the rule that the kernel, its reference and queries share.
+"""The role of each Unicode character in words: the rule that the kernel, its reference and queries share.
 
-A letter or digit (categories L and N) belongs to a word together with the letters and digits beside it. A character of
-Han, Hiragana or Katakana, which are written without spaces, is a word of its own. A combining mark (category M), and a
-character that only joins (soft hyphen, zero-width joiners, word joiner), belongs to the word before it and starts none.
-Everything else parts words.
+A letter or digit (categories L and N) belongs to a word together with the adjacent letters and digits. A character of
+Han, Hiragana or Katakana, which are written without spaces, is a word by itself. A combining mark (category M), and a
+character that only joins (soft hyphen, zero-width joiners, word joiner), belongs to the word before it and does not
+start one. Everything else separates words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 
 SEPARATOR, LETTER, ALONE, MARK = 0, 1, 2, 3
 
-# No letter lies behind these planes; what does is a separator, but for the variation selectors of plane 14.
+# There are no letters after these planes; other characters there are separators, except the variation selectors of
+# plane 14.
 N_KINDS = 0x34000
 VARIATION_SELECTORS = range(0xE0100, 0xE01F0)
 
@@ -49,7 +50,7 @@ def kind_of(character: str) -> int:
 @cache
 def kind_table() -> np.ndarray:
     """The kind of every character before `N_KINDS`, uint8 (N_KINDS,)."""
-    # Two letters a category, of which the first is its class.
+    # Two letters per category, of which the first is its class.
     categories = "".join(map(unicodedata.category, map(chr, range(N_KINDS))))
     classes = np.frombuffer(categories.encode("ascii"), dtype=np.uint8)[::2]
     table = np.full(N_KINDS, SEPARATOR, dtype=np.uint8)

@@ -1,7 +1,7 @@
-"""Words found in UTF-8 text; `kernels.words.character_kinds` has the rule, `kernels/words/reference.py` its plain form.
+"""Finds words in UTF-8 text by the rule of `kernels.words.character_kinds`; `reference.py` is its slow definition.
 
-Text is valid UTF-8. A decoded character is followed no further than the end of its field, so damaged bytes can cut
-words wrongly but read nothing else.
+Text is valid UTF-8. A character is decoded only up to the end of its field, so damaged bytes can give wrong words
+but no reads outside the field.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FIRST_SELECTOR, LAST_SELECTOR = VARIATION_SELECTORS.start, VARIATION_SELECTORS.s
 
 @kernel
 def character_at(text, place, end, kinds):
-    """The kind of the character behind ASCII that starts at `place`, and the place behind it."""
+    """The kind of the non-ASCII character that starts at `place`, and the place after it."""
     byte = np.int64(text[place])
     width = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
     stop = min(place + width, end)
@@ -30,7 +30,7 @@ def character_at(text, place, end, kinds):
 
 @kernel(for_any_constant=True)
 def next_word(text, place, end, kinds):
-    """Start and stop of the first word that starts at `place` or behind it; both are `end` where there is none.
+    """Start and stop of the first word that starts at `place` or after it; both are `end` if there is none.
 
     text : uint8, UTF-8; the field ends before `end`
     kinds : uint8 (N_KINDS,), of `character_kinds.kind_table`

@@ -1,8 +1,8 @@
-"""Words numbered by their bytes: a hash table that takes in whole batches of text.
+"""Words numbered by their bytes: a hash table for whole batches of text.
 
-A word's key is its UTF-8 with ASCII letters in lower case. Keys lie one behind another in one buffer, numbered in the
-order of their first appearance; the slots of an open-addressing table hold a number + 1 in the low half and the upper
-half of the key's hash above it, so that few keys are compared in vain.
+A word's key is its UTF-8 with ASCII letters in lower case. Keys are stored one after another in one buffer, numbered in
+the order of their first appearance; the slots of an open-addressing table hold a number + 1 in the low half and the
+upper half of the key's hash above it, so that few unequal keys are compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MIX_1, MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 LOW_HALF, HALF, MIX_SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(33)
 ONE, FREE = np.uint64(1), np.uint64(0)
 
-# Where a batch stands, slots of an int64 array: the field and the byte to go on with, and what there is so far.
+# The state of a batch, slots of an int64 array: the field and the byte to continue with, and the counts so far.
 FIELD, PLACE, N_TOKENS, N_WORDS = 0, 1, 2, 3
 STATE_SIZE = 4
 
@@ -32,7 +32,7 @@ class WordKeys(NamedTuple):
     """The table's arrays."""
 
     slots: np.ndarray  # uint64, a power of two of them, more than twice the words; 0 is a free one
-    text: np.ndarray  # uint8, keys one behind another
+    text: np.ndarray  # uint8, keys one after another
     offsets: np.ndarray  # int64 (n_words + 1,): where a key starts
     hashes: np.ndarray  # uint64 (n_words,)
 
@@ -57,7 +57,7 @@ def hash_strings(text, offsets, hashes):
 
 @kernel
 def number_of_key(keys, length, value, n_words):
-    """The number of the key of `length` bytes that stands behind the last one; it is entered if it is new.
+    """The number of the key of `length` bytes that is stored after the last one; it is added if it is new.
 
     value : its hash, uint64
     """
@@ -89,13 +89,13 @@ def number_of_key(keys, length, value, n_words):
 def number_words(text, field_ptr, kinds, lower, keys, tokens, token_ptr, state):
     """Cut fields into words and number them; returns whether all fields are done, or the table must grow first.
 
-    Called again with the same arguments and larger `keys` it goes on where it stopped.
+    Called again with the same arguments and larger `keys`, it continues where it stopped.
 
     Parameters
     ----------
     text : uint8; field_ptr : int64 (n_fields + 1,); field f is text[field_ptr[f] : field_ptr[f + 1]]
-    lower : uint8 (256,), a byte as it stands in a key
-    tokens : int32, at least (field bytes + 1) // 2 a field: the word numbers, `TOO_LONG` for words that have none
+    lower : uint8 (256,), a byte as it is written in a key
+    tokens : int32, at least (field bytes + 1) // 2 per field: the word numbers, `TOO_LONG` for words without a number
     token_ptr : int64 (n_fields + 1,): the tokens of each field
     state : int64 (STATE_SIZE,)
     """
@@ -132,7 +132,7 @@ def number_words(text, field_ptr, kinds, lower, keys, tokens, token_ptr, state):
 
 @kernel
 def fill_slots(hashes, slots):
-    """Enter the words of these hashes, which are all different words, into empty slots."""
+    """Insert the words of these hashes, which are all different words, into empty slots."""
     mask = np.uint64(len(slots) - 1)
     for number in range(len(hashes)):
         slot = hashes[number] & mask

@@ -1,7 +1,7 @@
 """RankBoost on the CPU: whole rounds in compiled code, over queries in factorised form.
 
-A round: π, best weak ranker, α, new weights. `run_rounds` strings the kernels together so that a batch of rounds costs
-one call from Python; `LevelBooster` holds the arrays in between.
+A round: π, best weak ranker, α, new weights. `run_rounds` calls the kernels one after another, so that a batch of
+rounds is one call from Python; `LevelBooster` holds the arrays in between.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from rankwell.kernels.boosting.precision import LARGEST_R, RECENTRE_ROUNDS, tole
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
 
-# Parts of the documents that histograms are built over at the same time: enough to share out few features evenly.
+# Parts of the documents that histograms are built over at the same time: enough to balance few features.
 _PARTS = 4
 _DOCS_PER_PART = 4096
-# With fewer, bounds cost what they spare.
+# With fewer, bounds cost as much as they save.
 _DOCS_FOR_BOUNDS = 8192
 _FEATURES_FOR_BOUNDS = 40
-# With fewer values, a round is over before another thread would have helped.
+# With fewer values, a round ends before another thread could help.
 _VALUES_FOR_A_TEAM = 2**18
-# Tasks that queries are shared out to: the documents of one stay in the caches from one step to the next.
+# Tasks that queries are divided into: the documents of one stay in the caches from one step to the next.
 _MOST_QUERY_TASKS = 64
 _DOCS_PER_QUERY_TASK = 1024
 
@@ -54,13 +54,13 @@ _weight_factors = kernel(weight_factors)
 
 
 class Plan(NamedTuple):
-    """What a batch of rounds begins with.
+    """The input of a batch of rounds.
 
     first_round : rounds done before
     n_rounds : rounds to do
     n_bins : int
-    margin : what two r may differ by and still be equals, in units of 2^−30
-    query_tasks : tasks that queries are shared out to
+    margin : how much two r may differ and still count as equal, in units of 2^−30
+    query_tasks : tasks that queries are divided into
     carry : whether steps add up over levels, 1.0 or 0.0
     common, total : see `DocumentWeights`
     """
@@ -86,13 +86,13 @@ class Record(NamedTuple):
 
 @kernel
 def run_rounds(worker, team, documents, search, bounds, record, plan):
-    """Run rounds until `plan`'s number is done or training ends by itself; worker 0 leads, the others help.
+    """Run rounds until `plan`'s number is done or training ends; worker 0 leads, the others help.
 
-    bounds : Bounds, or None, where every round searches every feature
+    bounds : Bounds, or None if every round searches every feature
 
     Returns
     -------
-    for worker 0 the rounds done, whether training ended by itself, and `common` and `total` after them
+    for worker 0 the rounds done, whether training has ended, and `common` and `total` after them
     """
     if worker > 0:
         help_out(worker, team, documents, search, bounds)
@@ -160,7 +160,7 @@ class LevelBooster:
     naive : bool
         Search as the naive M3 does, threshold by threshold.
     bounded : bool, optional
-        Search by bounds, which finds the same weak rankers; without it, where there are enough documents and features.
+        Search by bounds, which finds the same weak rankers; by default if there are enough documents and features.
     n_jobs : int or None
 
     Attributes
@@ -168,7 +168,7 @@ class LevelBooster:
     documents : DocumentWeights
     search : Search
     bounds : Bounds or None
-        None where every round searches every feature.
+        None if every round searches every feature.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ class LevelBooster:
 
     @property
     def n_references(self) -> int:
-        """Rounds so far in which every feature was computed, where the search is by bounds."""
+        """Rounds so far in which every feature was computed, if the search is by bounds."""
         return 0 if self.bounds is None else int(self.bounds.state[REFERENCES])
 
     def boost(self, n_rounds: int) -> BoostedRounds:

@@ -1,9 +1,9 @@
 """RankBoost on the CPU: the search for the best weak ranker that computes few features in full, by bounds.
 
 Now and then every r is computed, in a *reference* round. In the rounds after it, bounds tell which features can win
-(`bounds`), and only these *candidates* are computed. Bounds grow worse with every round; when one has cost
-more than the mean of all rounds since the reference round, that one included, the next is a reference round again. A
-cost is a count of features, not a time. What is chosen never depends on any of this, only the time it takes.
+(`bounds`), and only these *candidates* are computed. Bounds become weaker with every round; when a round
+has cost more than the mean of all rounds since the reference round, that one included, the next is a reference round. A
+cost is a count of features, not a time. The choice of weak rankers never depends on this, only the time.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from rankwell.kernels.boosting.cpu.tasks import (
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.threads import run_parts
 
-FIRST_LOOK = 4  # candidates computed before the others: what they reach rules out most of these
-# What a feature costs that is computed alone, and a joint histogram, beside one feature of a reference round.
+FIRST_LOOK = 4  # candidates computed before the others: their r excludes most of the others
+# The cost of a feature that is computed alone, and of a joint histogram, relative to a feature of a reference round.
 CANDIDATE_COST = 2
 JOINT_COST = 1
-MOST_RISE = 2.0  # changes beyond so many times the largest |r|: bounds would tell nothing
-RISE_FOR_INTERVALS = 0.6  # changes in one round, as a share of the largest |r|, from which on intervals are made
+MOST_RISE = 2.0  # beyond this many times the largest |r|, bounds would be useless
+RISE_FOR_INTERVALS = 0.6  # intervals are made if the changes in one round are at least this share of the largest |r|
 # Intervals are made anew after as many rounds as there were before, within these limits: later rounds differ less.
 FEWEST_ROUNDS, MOST_ROUNDS = 8, 256
-LONGEST_PAUSE = 31  # rounds without bounds, after these ruled out too little again and again
-MOST_PARTS, DOCS_PER_PART = 8, 16384  # parts of the documents that threads look at side by side
-FEW_FEATURES = 128  # up to so many, one thread is done before others would have begun
+LONGEST_PAUSE = 31  # rounds without bounds, after these have repeatedly excluded too little
+MOST_PARTS, DOCS_PER_PART = 8, 16384  # parts of the documents that threads work on in parallel
+FEW_FEATURES = 128  # up to this many, one thread is done before others could start
 
 # Places in `state`: reference rounds so far; rounds so far, and when intervals were made; joint histograms; the largest
 # |r| in the reference round; the sum of all drift.
@@ -63,7 +63,7 @@ SINCE, SPENT, LAST, PAUSE, PENALTY, COUNTED = range(6, 12)
 
 
 def new_bounds(bins: np.ndarray, n_features: int, queries: LevelledQueries, query_tasks: int, n_workers: int) -> Bounds:
-    """Before the first round. Call it with the number of threads set (`kernel_threads`)."""
+    """The state before the first round. Call it with the number of threads set (`kernel_threads`)."""
     n_docs = queries.n_docs
     n_words = -(-n_docs // CODES_A_WORD)
     n_parts = max(1, min(n_workers, MOST_PARTS, n_docs // DOCS_PER_PART))
@@ -107,7 +107,7 @@ def new_bounds(bins: np.ndarray, n_features: int, queries: LevelledQueries, quer
 
 
 def find_varying(bins: np.ndarray, n_features: int, queries: LevelledQueries) -> np.ndarray:
-    """Which features differ within some query, bool (n_features,): only these can order a pair."""
+    """Which features vary within some query, bool (n_features,): only these can order a pair."""
     words = bins.view(np.uint64)  # eight features in each
     different = np.zeros((len(bins), 2), dtype=np.uint64)
     run_parts(
@@ -172,7 +172,7 @@ def _search_candidates(team, documents, search, bounds, n_bins, margin, rise):
 
 @kernel
 def _lower_bounds(largest, bounds, rise):
-    """What earlier rounds say of this one; returns the feature that was best when last looked at."""
+    """Update the bounds from earlier rounds; returns the feature with the best last estimate."""
     upper, estimates = bounds.upper, bounds.estimates
     best = 0
     for f in range(len(upper)):
@@ -208,7 +208,7 @@ def feature_tasks(n_features):
 
 @kernel
 def _search_all(team, documents, search, bounds, rise):
-    """Search every feature, which makes this a reference round."""
+    """Search every feature: this is a reference round."""
     table, largest, state = search.table, search.largest, bounds.state
     n_features, pi = len(table), documents.pi
     share_out(HISTOGRAMS, search.partial.shape[0] * search.partial.shape[1], team, documents, search, bounds)

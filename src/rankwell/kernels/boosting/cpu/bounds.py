@@ -1,12 +1,12 @@
-"""RankBoost on the CPU: which features can still have the best weak ranker, without looking at every one.
+"""RankBoost on the CPU: which features can still have the best weak ranker, without computing every one.
 
 In a *reference* round every r was computed. Since then π has changed by Δ, and r of a threshold by the sum of Δ over
 the documents above it. Joint histograms of Δ (see `intervals`) give that sum exactly at the borders of
-intervals. Inside an interval r can have risen, beyond what it has at the upper border, by at most the sum of its
+intervals. Inside an interval r can have risen, relative to the upper border, by at most the sum of its
 positive Δ, and fallen by at most the sum of its negative ones. From one round to the next no |r| grows by more than the
 sum of all positive changes of π, its *drift*, so a bound of an earlier round holds when the drift since is added to it.
-A feature whose bound is below an r that is surely reached cannot win; the others are computed in full, so the choice is
-exactly that of the whole search.
+A feature whose bound is below an r that is certainly reached cannot win; the others are computed in full, so the choice
+is exactly that of the whole search.
 
 Positive and negative Δ are summed in one addition, in the upper and the lower half of an int64: |Δ| sums to at most 4,
 2^32 units, half of it in either direction, so neither half overflows.
@@ -43,15 +43,15 @@ class Bounds(NamedTuple):
     sums : int64 (n_parts, n_features, 64), packed sums of Δ by feature and interval
     chosen : int32 (most groups,), joint histograms to be made
     cells : int64 (n_workers, 2, 1024), of the joint histograms being made
-    n_intervals : int64 (n_features,), 0 where a feature does not vary; interval_of_bin : uint8 (n_features, 256)
+    n_intervals : int64 (n_features,), 0 if a feature does not vary; interval_of_bin : uint8 (n_features, 256)
     first_bin, last_bin : uint8 (n_features, 64), of each interval
     highest, lowest : int64 (n_features, 64), r of the thresholds inside each interval, in the reference round
-    upper : int64 (n_features,), bounds of |r| now; standing : the same less all drift; estimates : as last looked at
+    upper : int64 (n_features,), bounds of |r| now; standing : the same less all drift; estimates : the last estimates
     done : bool (n_features,), computed in full in this round
     candidates : int32 (most candidates,); histograms : int32 (most candidates, n_parts, 256)
     apart : int32 (n_workers, 8, 256), of the histograms being made
     counts : int32 (n_features, 256), documents by bin
-    varies : bool (n_features,), whether a feature differs within some query: only such a one can order a pair
+    varies : bool (n_features,), whether a feature varies within some query: only then can it order a pair
     digits : uint16 (n_features + 1, 256), see `fill_digits`
     group_cells : int64 (most groups,); order, group_of : int64 (n_features,): scratch of `join_features`
     """
@@ -133,7 +133,7 @@ def choose_groups(upper, least, done, group_ptr, members, n_groups, chosen):
 
 @kernel
 def _add_to_two(one, other, changes, start, end, cells):
-    """Two joint histograms side by side, so that an addition seldom waits for the one before it.
+    """Two joint histograms at the same time, so that an addition rarely waits for the one before it.
 
     one, other : uint64 (n,), four codes in each; changes : int64 (4·n,); cells : int64 (2, most cells), changed
     """
@@ -158,7 +158,7 @@ def _add_to_one(words, changes, start, end, cells):
 
 @kernel
 def _sum_digits(cells, members, first, last, number, sums):
-    """The own histograms of members[first:last] out of a joint one, which is used up.
+    """The separate histograms of members[first:last] from a joint one, which is overwritten.
 
     cells : int64 (most cells,); sums : int64 (n_features, 64), written
     """
@@ -216,7 +216,7 @@ def summarise_intervals(table, number, first_bin, last_bin, highest, lowest, fir
 
 @kernel
 def bound_features(bounds, first, last):
-    """Lower the bounds of members[first:last]; returns the largest |r| of their borders, which is reached."""
+    """Lower the bounds of members[first:last]; returns the largest |r| at their borders, which is exact."""
     table, sums, last_bin = bounds.reference_table, bounds.sums, bounds.last_bin
     highest, lowest, upper = bounds.highest, bounds.lowest, bounds.upper
     reached = 0
@@ -246,7 +246,7 @@ def bound_features(bounds, first, last):
 def best_bounds(upper, least, done, candidates, most):
     """The features with bounds of at least `least` that are not done yet, the largest first; returns their number.
 
-    done : bool (n_features,); candidates : int32 (`most` or more,), written; one beyond `most` is not looked for
+    done : bool (n_features,); candidates : int32 (`most` or more,), written; the search ends beyond `most`
     """
     found = 0
     for f in range(len(upper)):

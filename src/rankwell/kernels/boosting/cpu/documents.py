@@ -1,4 +1,4 @@
-"""RankBoost's document weights in the host's memory: how they start, how earlier rounds are replayed, and one round."""
+"""RankBoost's document weights in host memory: their start, the replay of earlier rounds, and one round."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rankwell.kernels.boosting.cpu.weights import (
 from rankwell.kernels.boosting.precision import QUERY_LANES, RECENTRE_ROUNDS, weight_factors
 from rankwell.kernels.threads import run_parts
 
-_DOCS_PER_PART = 16384  # what a thread is woken for
+_DOCS_PER_PART = 16384  # the smallest part for a thread
 
 
 class DocumentWeights:

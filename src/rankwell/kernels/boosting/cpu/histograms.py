@@ -1,8 +1,8 @@
 """RankBoost on the CPU: the search for the best weak ranker over integral histograms (M3.int), in FAR's layout.
 
-Bins lie as [group of 16 features][document][16]: a document's π is added to sixteen histograms in a row, so no
+Bins are stored as [group of 16 features][document][16]: a document's π is added to sixteen histograms in a row, so no
 addition waits for the one before it, and a group's 16 KB of histograms stay in the first-level cache. All sums are
-integers, so the partition of the work cannot change them.
+integers, so they do not depend on the partition of the work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ONE = np.uint64(1)
 
 
 class Search(NamedTuple):
-    """The bins, and what a search of them finds.
+    """The bins, and the results of a search.
 
     bins : uint8 (n_groups, n_docs, 16)
     words : uint64 (n_groups, n_docs, 2), the same memory, the bins of eight features in each
@@ -39,7 +39,7 @@ class Search(NamedTuple):
 
 
 def new_search(bins: np.ndarray, n_features: int, n_parts: int) -> Search:
-    """A search over so many parts of the documents at the same time."""
+    """A search over this many parts of the documents at the same time."""
     return Search(
         bins,
         bins.view(np.uint64),
@@ -89,7 +89,7 @@ def integrate_histograms(partial, n_bins, table, largest, first, last):
 
 @kernel
 def choose_weak_ranker(table, largest, n_bins, margin):
-    """The lowest feature, then bin, whose |r| is within `margin` of the largest; (−1, −1) where that helps nothing."""
+    """The lowest feature, then bin, whose |r| is within `margin` of the largest; (−1, −1) if that does not help."""
     best = 0
     for feature in range(len(largest)):
         best = largest[feature] if largest[feature] > best else best
@@ -105,7 +105,7 @@ def choose_weak_ranker(table, largest, n_bins, margin):
 
 @kernel
 def naive_table(bins, pi, n_bins, table, largest, first, last):
-    """What `integrate_histograms` gives, the way of the naive M3: every threshold looks at every document."""
+    """The results of `integrate_histograms` by the naive M3: every threshold reads every document."""
     for feature in range(first, last):
         rows = bins[feature // GROUP]
         lane = feature % GROUP
@@ -122,7 +122,7 @@ def naive_table(bins, pi, n_bins, table, largest, first, last):
 
 @kernel
 def feature_histogram(rows, lane, pi, start, end, apart, histogram):
-    """One feature's histogram by way of eight, so that no addition waits for the one before it.
+    """One feature's histogram from eight partial ones, so that no addition waits for the one before it.
 
     rows : uint8 (n_docs, 16), of the feature's group; start, end : the documents; apart : int32 (8, 256), scratch
     histogram : int32 (256,), written

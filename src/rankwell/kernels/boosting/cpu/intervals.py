@@ -2,7 +2,7 @@
 
 An *interval* is a run of neighbouring bins of one feature, a *border* the threshold between two intervals. The
 intervals of several features are the digits of one number, a document's *code* in a *joint* histogram: one addition
-there counts for all of these features, and sums over digits give each one's own histogram back.
+there counts for all of these features, and sums over digits give the histogram of each.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from rankwell.kernels.cpu.compilation import kernel
 MOST_INTERVALS = 64  # of a feature
 MOST_CELLS = 1024  # of a joint histogram: two of them are 16 KB, half the first-level cache
 CODES_A_WORD = 4  # codes of 16 bits that are loaded at once
-DOCS_PER_CELL = 16  # at least, so that a joint histogram is small beside the documents added to it
+DOCS_PER_CELL = 16  # at least, so that a joint histogram is small compared with the documents added to it
 DOCS_PER_BLOCK = 1024  # documents whose bins, of all features, stay in the second-level cache
 
-# Intervals are made for changes of up to REACH times the largest |r|, and as wide as they can be while the thresholds
-# inside stay under (1 − HEADROOM) of it; SMALL_SHARE of the documents may always be together.
+# Intervals are made for changes of up to REACH times the largest |r|, and as wide as possible while the thresholds
+# inside stay under (1 − HEADROOM) of it; SMALL_SHARE of the documents may always be in one interval.
 REACH = 1.2
 HEADROOM = 0.15
 SMALL_SHARE = 1 / 64
@@ -108,11 +108,11 @@ def _order_features(number, largest, order):
 
 @kernel
 def join_features(number, largest, most_cells, group_ptr, members, cells, order, group_of):
-    """Share features out to joint histograms of at most `most_cells` cells, the best fit first; returns how many.
+    """Assign features to joint histograms of at most `most_cells` cells, by best fit; returns how many.
 
-    Of features with equally many intervals, those with a similar largest |r| come together: a joint histogram is left
-    out where none of its features can win. Features that find no place are cut no more: their number of intervals
-    becomes 1.
+    Of features with equally many intervals, those with a similar largest |r| are put together: a joint histogram is
+    skipped if none of its features can win. Features that do not fit are not divided: their number of intervals becomes
+    1.
 
     number : int64 (n_features,), changed; largest : int32 (n_features,), largest |r|
     group_ptr : int64 (most groups + 1,), written
@@ -159,7 +159,7 @@ def _list_members(group_of, n_groups, group_ptr, members):
 def fill_digits(number, interval_of_bin, group_ptr, members, n_groups, digits):
     """What each bin of each feature adds to a code; the first member of a group is the lowest digit.
 
-    digits : uint16 (n_features + 1, 256), written; the last row stays 0, for a feature that is not there
+    digits : uint16 (n_features + 1, 256), written; the last row stays 0, for an absent feature
     """
     for g in range(n_groups):
         value = 1
@@ -181,7 +181,7 @@ def write_codes(bins, group_ptr, members, n_groups, digits, codes, start, end):
         for i in range(np.uint64(start), np.uint64(end)):
             codes[g, i] = 0
         for place in range(group_ptr[g], group_ptr[g + 1], _DIGITS_AT_ONCE):
-            # A feature that is not there adds the row of zeros, whatever bins it is looked up by.
+            # An absent feature adds the row of zeros, for any bin.
             a, left = members[place], group_ptr[g + 1] - place
             b, b_row = (members[place + 1], members[place + 1]) if left > 1 else (a, absent)
             c, c_row = (members[place + 2], members[place + 2]) if left > 2 else (a, absent)

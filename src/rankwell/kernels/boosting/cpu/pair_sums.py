@@ -1,7 +1,7 @@
-"""RankBoost on the CPU over a list of pairs: its sums, and the weak learners of FAR's Table I that look at pairs.
+"""RankBoost on the CPU over a list of pairs: its sums, and the pair-wise weak learners of FAR's Table I.
 
-The searches sum D in fixed point, 2^−52 a unit, so their r is exact to far below the 2^−30 that weak rankers are
-compared in. One call is one feature, or a range of queries or pairs.
+The searches sum D in fixed point, in units of 2^−52, so their r is exact to far below the units of 2^−30 in which
+weak rankers are compared. One call is one feature, or a range of queries or pairs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def fixed_point(distribution, fixed, first, last):
 
 @kernel
 def pairwise_table(bins, lower, higher, fixed, n_bins, table, largest, feature):
-    """Naive M2 for one feature: r(f, b) = Σ D(x0, x1)·(h(x1) − h(x0)), every threshold looks at every pair."""
+    """Naive M2 for one feature: r(f, b) = Σ D(x0, x1)·(h(x1) − h(x0)), every threshold reads every pair."""
     rows, lane = bins[feature // GROUP], feature % GROUP
     size = 0
     for b in range(n_bins - 1):

@@ -1,5 +1,5 @@
-"""RankBoost on the CPU over a list of pairs: O(pairs) a round, as in the papers. For pairs that labels do not give, as
-clicks do, and for the weak learners of Table I of the FAR paper that look at pairs (M2 and M2.2Dint).
+"""RankBoost on the CPU over a list of pairs: O(pairs) per round, as in the papers. For pairs that do not come from
+labels, such as clicks, and for the pair-wise weak learners of Table I of the FAR paper (M2 and M2.2Dint).
 
 D is kept for every pair and normalised each round.
 """
@@ -34,7 +34,7 @@ from rankwell.kernels.threads import kernel_threads, run_parts
 
 WEAK_LEARNERS = ("m2", "m2.2dint", "m3", "m3.int")
 
-_PAIRS_PER_PART = 65536  # what a thread is woken for
+_PAIRS_PER_PART = 65536  # the smallest part for a thread
 
 
 def list_pairs(queries: LevelledQueries) -> PairList:
@@ -115,7 +115,7 @@ class PairBooster:
         return BoostedRounds(feature_bin_r[:, 0], feature_bin_r[:, 1], feature_bin_r[:, 2], loss, finished)
 
     def weigh(self) -> None:
-        """What the search reads: D in fixed point, and π where the weak learner is document-wise."""
+        """The input of the search: D in fixed point, and π if the weak learner is document-wise."""
         pairs, fixed, exact, pi = self.pairs, self._fixed, self._exact, self._pi
         self._over(pairs.n_pairs, lambda first, last: fixed_point(self.distribution, fixed, first, last))
         if self._weak_learner in ("m3", "m3.int"):
@@ -125,7 +125,7 @@ class PairBooster:
             )
 
     def search(self) -> None:
-        """Fill the table of r, the weak learner's way."""
+        """Fill the table of r by the weak learner."""
         pairs, search, n_bins = self.pairs, self._search, self._n_bins
         bins, table, largest, pi = search.bins, search.table, search.largest, self._pi
         n_features = len(table)
@@ -154,6 +154,6 @@ class PairBooster:
         self.loss *= total
 
     def _over(self, n_items: int, task: Callable[[int, int], None]) -> None:
-        """Share out pairs or queries to threads as ranges."""
+        """Divide pairs or queries into ranges for threads."""
         n_parts = self._n_parts
         run_parts(lambda part: task(n_items * part // n_parts, n_items * (part + 1) // n_parts), n_parts)

@@ -1,4 +1,4 @@
-"""RankBoost on the CPU: the tasks that the threads of a team share out, and what each of them runs."""
+"""RankBoost on the CPU: the tasks of a team of threads, and what each of them runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rankwell.kernels.cpu.compilation import kernel
 POTENTIALS, WEIGHTS, SUMS, EXPONENTS = range(1, 5)
 # Over groups of features and parts of the documents: histograms; over features: r.
 HISTOGRAMS, INTEGRALS = range(5, 7)
-# Of the search by bounds. π with its changes; histograms of candidates; joint histograms; summaries of intervals;
+# For the search by bounds: π with its changes; histograms of candidates; joint histograms; summaries of intervals;
 # documents by bin; intervals; codes.
 CHANGES, CANDIDATES, JOINT, SUMMARIES, COUNTS, CUTS, CODES = range(7, 14)
 

@@ -1,12 +1,12 @@
-"""A team of threads inside compiled code: one leads, the others help with the tasks that it shares out.
+"""A team of threads inside compiled code: one leads, the others help with its tasks.
 
 A stage of the work is a number of tasks of one kind. The leader publishes it as a *ticket*, the kind in the upper half
-of an int64 and the number of tasks left in the lower one; whoever lowers the ticket by one has taken the task of that
-number. The leader takes tasks too and goes on when all of them are done, so it never waits for a helper that the
-operating system does not run, only for one that is in the middle of a task. A helper without work spins for a few
-microseconds, then offers its processor to others, then sleeps.
+of an int64 and the number of tasks left in the lower one; a thread that lowers the ticket by one has taken the task of
+that number. The leader takes tasks too and continues when all of them are done, so it never waits for a helper that the
+operating system does not run, except in the middle of a task. A helper without work spins for a few microseconds, then
+yields its processor, then sleeps.
 
-Numba's own parallel loops compile several times as long, and their threads spin at every barrier.
+Numba's own parallel loops take several times as long to compile, and their threads spin at every barrier.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from numba.extending import intrinsic
 
 from rankwell.kernels.cpu.compilation import kernel
 
-# Places in `control`; what several threads write lies in cache lines of its own.
+# Places in `control`; what several threads write has its own cache lines.
 TICKET, DONE, STOP, FAILED, N_TASKS = 0, 8, 16, 24, 32
-_PLACES = 48  # those from 33 on belong to the work
+_PLACES = 48  # those from 33 on are for the tasks
 N_NUMBERS = 8
 
 _LOWER_HALF = 0xFFFFFFFF
 _SPINS = 2000  # a few microseconds
-_OFFERS = 100  # a few tens of microseconds, where nobody else wants the processor
+_OFFERS = 100  # a few tens of microseconds, if no other thread needs the processor
 _NAP = 50  # microseconds
 
 _sched_yield = types.ExternalFunction("sched_yield", types.int32())
@@ -39,7 +39,7 @@ class Team(NamedTuple):
     """What the threads of a team share.
 
     control : int64 (48,), the places above, and whole numbers that tasks read
-    numbers : float64 (8,), what else tasks read
+    numbers : float64 (8,), other numbers that tasks read
     """
 
     control: np.ndarray
@@ -82,7 +82,7 @@ def write_place(typing_context: Any, array: Any, place: Any, value: Any) -> Any:
 
 @intrinsic
 def add_to_place(typing_context: Any, array: Any, place: Any, value: Any) -> Any:
-    """array[place] += value, whatever other threads add; returns what was there."""
+    """array[place] += value, atomically; returns the previous value."""
     return _atomic(lambda builder, at, value: builder.atomic_rmw("add", at, value, "acq_rel"), types.int64)(
         typing_context, array, place, value
     )
@@ -90,7 +90,7 @@ def add_to_place(typing_context: Any, array: Any, place: Any, value: Any) -> Any
 
 @intrinsic
 def replace_in_place(typing_context: Any, array: Any, place: Any, expected: Any, value: Any) -> Any:
-    """Put `value` where `expected` is; whether it was still there."""
+    """Replace `expected` by `value`, atomically; returns whether `expected` was still there."""
 
     def emit(builder: ir.IRBuilder, at: Any, expected: Any, value: Any) -> Any:
         return builder.extract_value(builder.cmpxchg(at, expected, value, "acq_rel", "acquire"), 1)
@@ -100,7 +100,7 @@ def replace_in_place(typing_context: Any, array: Any, place: Any, expected: Any,
 
 @kernel
 def publish(control, kind, n_tasks):
-    """Share out a stage. The one before must be done."""
+    """Publish a stage. The one before must be done."""
     control[N_TASKS] = n_tasks
     write_place(control, DONE, 0)
     write_place(control, TICKET, (kind << 32) | n_tasks)
@@ -108,7 +108,7 @@ def publish(control, kind, n_tasks):
 
 @kernel
 def take_task(control):
-    """The kind and the number of a task that is now the caller's; (−1, −1) where none is left."""
+    """The kind and the number of a task that is now the caller's; (−1, −1) if none is left."""
     while True:
         ticket = read_place(control, TICKET)
         if ticket & _LOWER_HALF == 0:
@@ -119,7 +119,7 @@ def take_task(control):
 
 @kernel
 def wait_a_little(times):
-    """Let time pass, after having done so `times` times already."""
+    """Wait, after having waited `times` times already."""
     if times > _SPINS + _OFFERS:
         _usleep(_NAP)
     elif times > _SPINS:
@@ -128,7 +128,7 @@ def wait_a_little(times):
 
 @kernel
 def wait_for_tasks(control):
-    """Until every task of the stage is done."""
+    """Wait until every task of the stage is done."""
     times = 0
     while read_place(control, DONE) < control[N_TASKS]:
         if read_place(control, FAILED) != 0:

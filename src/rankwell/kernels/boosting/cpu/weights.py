@@ -1,15 +1,15 @@
 """RankBoost on the CPU: pair weights in factorised form.
 
-For a document of label level L in a query with weight w (DESIGN: "RankBoost in O(documents) a round")
+For a document of label level L in a query with weight w (RankBoost in O(documents) per round)
 
     π(d) = w·[ e^{−H(d)}·Σ_{l<L} A_l − e^{H(d)}·Σ_{l>L} B_l ] / Z,      A_l = Σ e^H,  B_l = Σ e^{−H} over level l.
 
-A_l and B_l carry a power of two each (see `boosting.precision`), so the running sums over levels are multiplied by a
-factor between neighbouring levels as they go. The order of every float64 sum is fixed, and the same on every device.
+A_l and B_l have a power of two each (see `boosting.precision`), so the running sums over levels are multiplied by a
+factor between neighbouring levels. The order of every float64 sum is fixed, and the same on every device.
 
-Kernels work on a range of queries or segments, so that threads can share them out; the ranges change no sum. Loops over
-documents count in unsigned numbers: a signed index could mean one from the end, and that case would keep the compiler
-from vectors (measured: up to eight times as slow).
+Kernels work on a range of queries or segments, so that threads can divide them; the ranges do not change any sum. Loops
+over documents use unsigned indices: a signed index could count from the end, and that case would prevent vectorisation
+(measured: up to eight times as slow).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _0, _1, _2, _3, _4, _5, _6, _7, _8 = (np.uint64(number) for number in range(9))
 class Documents(NamedTuple):
     """Documents, their weights, and the sums over label levels that belong to these.
 
-    Given (see `LevelledQueries`): segment_ptr, query_segments, query_weight, step
+    Input (see `LevelledQueries`): segment_ptr, query_segments, query_weight, step
     Weights (see `ScoreWeights`): up, down, up_exponent, down_exponent
     From a segment to the one below it, float64 (n_segments,): up_ratio, down_ratio, bridge
     Sums, float64 (n_segments,): up_sum (A_l), down_sum (B_l), below (Σ_{l<L} A_l), above (Σ_{l>L} B_l)
@@ -95,7 +95,7 @@ def _lane_sum(values, start, end):
 
 @kernel
 def query_sum(values, lanes):
-    """Σ values, 0 or more each, in 1,024 lanes, then halves onto halves. lanes : float64 (1024,), scratch"""
+    """Σ values, 0 or more each, in 1,024 lanes, which are then added by halves. lanes : float64 (1024,), scratch"""
     for lane in range(QUERY_LANES):
         lanes[lane] = 0.0
     for first in range(0, len(values), QUERY_LANES):
@@ -141,7 +141,7 @@ def sum_levels(documents, carry, first, last):
 
 @kernel
 def multiply_weights(marked, up_factor, down_factor, up, down, start, end):
-    """e^{±H} of the documents start, ..., end − 1 where h = 1 times e^{±α}: without a branch, so as vectors.
+    """e^{±H} of the documents start, ..., end − 1 where h = 1 times e^{±α}: without a branch, so that it is vectorised.
 
     marked : bool (n_docs,), where h = 1
     """

@@ -1,8 +1,8 @@
-"""RankBoost on a CUDA device: bins, weights and results stay there; the host looks once a batch of rounds.
+"""RankBoost on a CUDA device: bins, weights and results stay there; the host reads them once per batch of rounds.
 
-A batch is a replay of CUDA graphs, so that not even launches are in the way. Bins that do not fit the device's memory
-are streamed through it feature block by feature block, every round (the ATI paper's 1 − γ); then the host waits once a
-round, to send the chosen feature's column.
+A batch is a replay of CUDA graphs, which saves launches. Bins that do not fit the device's memory
+are streamed through it feature block by feature block, every round (the ATI paper's 1 − γ); then the host waits once
+per round, to send the chosen feature's column.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _RECORD_ROUNDS = 1024
 _HISTOGRAM_THREADS = 1024
 _QUERY_THREADS = 256
 _COLUMN_BYTES = BINS * COLUMNS * 4  # one feature's histogram
-_MOST_FEATURES = 5  # histograms a block; with six the registers run short (H200: 0.234 against 0.240 ms)
+_MOST_FEATURES = 5  # histograms per block; with six there are too few registers (H200: 0.234 against 0.240 ms)
 _STREAM_BLOCK_BYTES = 256 * 2**20
 
 
 def device_bytes(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> int:
-    """Bins that do not fit pass through the device: three columns, in nine tenths of what is free, are enough."""
+    """Bins that do not fit are streamed: three columns in nine tenths of the free memory are enough."""
     return sizes.document_bytes + min(sizes.n_features, 3) * sizes.column_bytes * 10 // 9
 
 
@@ -55,7 +55,7 @@ class CudaBooster:
     queries : LevelledQueries
     weights : ScoreWeights
     memory : int, optional
-        Bytes of device memory to use; without it nine tenths of what is free.
+        Bytes of device memory to use; by default nine tenths of what is free.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class CudaBooster:
 
     @property
     def streams(self) -> bool:
-        """Whether some of the bins pass through the device every round instead of staying there."""
+        """Whether some of the bins are streamed through the device every round instead of staying there."""
         return bool(self._host_blocks)
 
     def _choose_kernels(self) -> None:
@@ -103,11 +103,11 @@ class CudaBooster:
         )
         self._histogram_blocks = attributes["MultiProcessorCount"] * max(1, blocks)
         self._query_blocks = -(-self._queries.n_queries * width // _QUERY_THREADS)
-        # Mostly it has nothing to do: then the fewer blocks come to see that, the better.
+        # Mostly it has nothing to do: then fewer blocks are better.
         self._recentre_blocks = min(self._query_blocks, 8 * attributes["MultiProcessorCount"])
 
     def _place_documents(self, weights: ScoreWeights) -> None:
-        """Everything that is by document, segment or query, on the device."""
+        """The arrays by document, segment or query, on the device."""
         cupy, queries = self._cupy, self._queries
         n_tiles = -(-self._stride // TILE)
         self._pi = cupy.zeros(n_tiles * TILE, dtype=np.int32)
@@ -136,7 +136,7 @@ class CudaBooster:
         self._largest = cupy.zeros(self._n_features, dtype=np.int32)
 
     def _place_bins(self, bins: Any, memory: int | None) -> None:
-        """As many features on the device as fit; the others stay with the host, in blocks to be streamed."""
+        """As many features on the device as fit; the others stay on the host, in blocks to be streamed."""
         cupy = self._cupy
         self._host_blocks: list[tuple[int, np.ndarray]] = []
         if isinstance(bins, cupy.ndarray):
@@ -159,7 +159,7 @@ class CudaBooster:
             self._ready = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
             self._used = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
             self._host_bins = bins
-            # Pinned, so that copies run beside the kernels and at the bus's full rate.
+            # Pinned, so that copies run at the same time as kernels and at the full speed of the bus.
             runtime = cupy.cuda.runtime
             runtime.hostRegister(bins.ctypes.data, bins.nbytes, 0)
             weakref.finalize(self, runtime.hostUnregister, bins.ctypes.data)
@@ -212,7 +212,7 @@ class CudaBooster:
         return self._control.get(stream=self._stream).view(CONTROL.dtype)[0]
 
     def _graph_of(self, n_rounds: int) -> Any:
-        """The graph of so many rounds; their kernels read from the device how far the run is, so it serves any."""
+        """The graph of this many rounds; its kernels read the progress from the device, so it serves any rounds."""
         if n_rounds not in self._graphs:
             self._stream.begin_capture()
             for _ in range(n_rounds):
@@ -291,7 +291,7 @@ def definitions(group: int, width: int) -> tuple[str, ...]:
 
 
 def _lanes_per_query(queries: LevelledQueries) -> int:
-    """All 32 lanes of a warp for queries that are few or have many label levels, else 8: the lanes then idle less."""
+    """All 32 lanes of a warp if queries are few or have many label levels, otherwise 8: then fewer lanes are idle."""
     return 8 if queries.n_queries > 10_000 and queries.n_segments <= 16 * queries.n_queries else 32
 
 

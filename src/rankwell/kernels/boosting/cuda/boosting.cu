@@ -1,10 +1,10 @@
-// RankBoost: whole rounds on the device. Five kernels a round, none of which the host waits for:
+// RankBoost: whole rounds on the device. Five kernels per round; the host does not wait for them:
 //
 //   potentials      π of every document, in units of 2^−30
 //   histograms      Σ π by feature and bin
 //   choose          integral histograms, the best weak ranker, e^{±α}
 //   reweight        e^{±H} where h = 1, sums by label level, Z, and the round's record
-//   recentre        every 32nd round, in place of the sums of `reweight`: new powers of two first
+//   recentre        every 32nd round, instead of the sums of `reweight`: new powers of two first
 //
 // Vocabulary and precision are those of `contract.py` and `precision.py`. Sums in float64 run in the same order as on
 // the CPU and are never contracted into fused operations, all others are integers: the rounds have the same bits as the
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(256) potentials(Queries queries, Weights weigh
     const int first = __ldg(&queries.query_segments[q]), last = __ldg(&queries.query_segments[q + 1]);
     int left_over = 0;
     for (int s = first_segment(first); s < last; s += WIDTH / 8) {
-      // Nothing but π is written here, so every load may run ahead of the stores.
+      // Only π is written here, so loads may be moved before stores.
       const double below = __ldg(&weights.below[s]), above = __ldg(&weights.above[s]);
       const int end = __ldg(&queries.segment_ptr[s + 1]);
 #pragma unroll 4
@@ -57,8 +57,8 @@ __global__ void __launch_bounds__(256) potentials(Queries queries, Weights weigh
   }
 }
 
-// The blocks share out the documents of all feature groups evenly, so a block works on one or two groups. A lane adds
-// into a column of its own; the columns are added up when the block leaves a group.
+// The documents of all feature groups are divided evenly among the blocks, so a block works on one or two groups. A
+// lane adds into its own column; the columns are added up when the block leaves a group.
 // bins : [n_features][16 · n_words] bytes, of features first_feature, ...; out : [n_features][256], of all features
 __global__ void __launch_bounds__(THREADS)
     histograms(const uint4* __restrict__ bins, const int4* __restrict__ pi, int n_words, int n_features,
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(THREADS)
       uint4 loaded[GROUP];
 #pragma unroll
       for (int g = 0; g < GROUP; ++g) {
-        // A group beyond the last feature reads the last one again and adds nothing of it to `out`.
+        // Beyond the last feature, a group reads the last one again without adding it to `out`.
         const int f = min(feature + g, n_features - 1);
         loaded[g] = __ldcs(&bins[static_cast<size_t>(f) * n_words + word]);
       }
@@ -122,8 +122,8 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-// One block of 256 threads a feature: r(f, b) = Σ_{a > b} Hist_f(a); the last block to be done takes the lowest
-// feature, then bin, whose |r| is within `margin` of the largest. `histogram` is left at 0 for the next round.
+// One block of 256 threads per feature: r(f, b) = Σ_{a > b} Hist_f(a); the last block to finish takes the lowest
+// feature, then bin, whose |r| is within `margin` of the largest. `histogram` is reset to 0 for the next round.
 __global__ void __launch_bounds__(256)
     choose(int* histogram, int n_features, int n_bins, int margin, int* table, int* largest, Control* control) {
   __shared__ int scratch[8];
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(256)
   control->next_common = -2147483647 - 1;
 }
 
-// column : the chosen feature's bins where they are not in `bins`, else null
+// column : the chosen feature's bins if they are not in `bins`, else null
 __global__ void __launch_bounds__(256)
     reweight(Queries queries, Weights weights, const unsigned char* bins, size_t stride, const unsigned char* column,
              Control* control, Record record) {

@@ -1,7 +1,7 @@
-"""RankBoost on an OpenCL device: bins, weights and results stay there; the host looks once a batch of rounds.
+"""RankBoost on an OpenCL device: bins, weights and results stay there; the host reads them once per batch of rounds.
 
 Pair weights need double precision. A device without it builds the histograms and searches them, and the host does the
-O(documents) rest, as in the ATI Stream half of the 2010 paper.
+remaining O(documents) work, as in the ATI Stream part of the 2010 paper.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OpenClBooster:
     queries : LevelledQueries
     weights : ScoreWeights
     documents_on_host : bool, optional
-        Keep the pair weights with the host; without it, where the device has no double precision.
+        Keep the pair weights on the host; by default if the device has no double precision.
     n_jobs : int or None
         Threads of the host.
     """
@@ -177,7 +177,7 @@ class OpenClBooster:
         return np.array(chosen, dtype=np.int32).reshape(-1, 3).T, np.array(losses)
 
     def _search(self) -> None:
-        """Integral histograms of π and the weak ranker they show to be best."""
+        """Integral histograms of π and the best weak ranker."""
         n_parts = max(1, self._stride // _DOCS_PER_PART)
         margin = np.int32(tolerance(self._queries.n_docs))
         self._run("histograms", self._n_features * n_parts * _GROUP_ITEMS, self._bins, self._pi,
