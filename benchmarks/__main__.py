@@ -13,7 +13,7 @@ from benchmarks.table import make_console
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: every benchmark ran and every check held, 1: not so, 2: wrong usage. A missed target does not fail."""
+    """0: every benchmark ran and every check passed, 1: otherwise, 2: wrong usage. A missed target does not fail."""
     parser = _make_parser()
     options = parser.parse_args(arguments)
     questions = find_questions()
@@ -22,11 +22,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{question.name}\t{question.text}")
         return 0
     if options.quick and options.write:
-        parser.error("--quick figures mean nothing and are never written: leave out --quick or --write.")
+        parser.error("--quick figures are meaningless and never written: leave out --quick or --write.")
     chosen = _choose(parser, questions, options.names)
     if options.write:
         try:
-            demand_commit()  # now, and not after an hour
+            demand_commit()  # before the work, not after it
         except NoCommitError as cause:
             parser.error(str(cause))
     console = make_console()
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = run_apart(chosen, console, flags=flags)
     skipped = [question for question in chosen if cannot_run(question)]
     console.print(
-        f"{len(chosen) - len(failed) - len(skipped)} of {len(chosen)} benchmarks ran and all their checks held"
+        f"{len(chosen) - len(failed) - len(skipped)} of {len(chosen)} benchmarks ran and all their checks passed"
     )
     for word, those in (("[yellow]skipped[/]", skipped), ("[bold red]failed[/]", failed)):
         if those:
@@ -46,10 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run benchmarks: all, or those named.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark (see --list); none: all of them")
-    parser.add_argument("--quick", action="store_true", help="the small form: seconds each, the figures mean nothing")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark (see --list); by default all of them")
+    parser.add_argument(
+        "--quick", action="store_true", help="the small form: seconds each, its figures are meaningless"
+    )
     parser.add_argument("--write", action="store_true", help="keep the results; needs a clean checkout")
-    parser.add_argument("--list", action="store_true", help="say which benchmarks there are")
+    parser.add_argument("--list", action="store_true", help="list the benchmarks")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""How fast this machine's cores read memory: the sum of a large array, the bound no kernel of ours can beat."""
+"""How fast this machine's cores read memory: the sum of a large array, the upper bound of every kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numba import get_num_threads, njit, prange
 
 @njit(cache=True, nogil=True)
 def _sum(values: np.ndarray) -> np.uint64:
-    # Integers, because their sum may be reordered: the compiler makes wide adds of it and only reading is left. A loop
+    # Integers, because their sum may be reordered: the compiler vectorises it, and only reading remains. A loop
     # over the elements, because one over index arithmetic is not vectorised and takes several times as long.
     total = np.uint64(0)
     for value in values:
@@ -27,9 +27,9 @@ def _sum_parts(values: np.ndarray, n_parts: int) -> np.uint64:
 
 
 def read_bandwidth(n_bytes: int = 2**30, repeat: int = 7) -> float:
-    """Gigabytes (1e9) a second that all cores together read from memory: the best of `repeat` sums.
+    """Gigabytes (1e9) per second that all cores together read from memory: the best of `repeat` sums.
 
-    `n_bytes` must be far above the last-level cache for the figure to be one of memory.
+    `n_bytes` must be far above the last-level cache for the figure to measure memory.
     """
     values = np.ones(n_bytes // 8, dtype=np.uint64)
     n_parts = 8 * get_num_threads()

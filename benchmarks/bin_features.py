@@ -1,6 +1,6 @@
 """How fast are features binned to one byte each, and with how much memory?
 
-100 million values of a made-up collection with 136 features, as MSLR-WEB10K has: by equal width (equation 3 of the FAR
+100 million values of a synthetic collection with 136 features, as in MSLR-WEB10K: by equal width (equation 3 of the FAR
 paper) and by quantile, into each layout; and memory at the FAR paper's own size. The tree libraries bin by quantile as
 the first step of training.
 """
@@ -37,7 +37,7 @@ def run(bench: Benchmark) -> None:
 
 
 def record_compilation(bench: Benchmark, small: RankingDataset) -> None:
-    """What the very first use costs: compiling every kernel, or loading what an earlier run compiled."""
+    """The cost of the first use: compiling every kernel, or loading what an earlier run compiled."""
 
     def use_all() -> None:
         for strategy in STRATEGIES:
@@ -45,7 +45,7 @@ def record_compilation(bench: Benchmark, small: RankingDataset) -> None:
                 Binner(strategy=strategy).fit_transform(small, layout)
 
     timing = bench.time("first use of all kernels", use_all, repeat=1)
-    bench.record("first use of all kernels", value=timing.first_s, unit="s", note="compiled, or loaded where cached")
+    bench.record("first use of all kernels", value=timing.first_s, unit="s", note="compiled, or loaded if cached")
 
 
 def check_bins(bench: Benchmark, dataset: RankingDataset, strategy: str) -> None:
@@ -74,7 +74,7 @@ def time_strategy(bench: Benchmark, dataset: RankingDataset, strategy: str, riva
     for layout in LAYOUTS:
         timing = bench.time(f"{strategy}: transform, {layout}", lambda layout=layout: binner.transform(dataset, layout))
         speed = dataset.features.size / timing.minimum / 1e9
-        note = f"{speed:.2f} billion values a second"
+        note = f"{speed:.2f} billion values per second"
         bench.record(f"{strategy}: transform, {layout}", value=timing.minimum, unit="s", note=note)
     both = bench.time(f"{strategy}: fit and transform", lambda: Binner(strategy=strategy).fit_transform(dataset))
     for rival, rival_value in rivals.items():
@@ -100,7 +100,7 @@ def time_width_rival(bench: Benchmark, dataset: RankingDataset) -> dict[str, flo
 
 
 def time_quantile_rivals(bench: Benchmark, dataset: RankingDataset) -> dict[str, float | None]:
-    """Seconds of each rival, None where it is not installed."""
+    """Seconds of each rival, None if it is not installed."""
     seconds = {sklearn_binning.QUANTILE_NAME: time_quantile_sklearn(bench, dataset)}
     for rival in (lightgbm_binning, xgboost_binning):
         seconds[rival.NAME] = None

@@ -1,4 +1,4 @@
-"""The benchmarks there are: one module a question, found by reading the files, without importing any.
+"""The benchmarks: one module per question, found by parsing the files, without importing any.
 
 A benchmark is a module of this folder with a docstring (the question) and a top-level function ``run``; everything
 else here is machinery. A name that ends in ``_cuda`` needs a CUDA device.
@@ -37,6 +37,6 @@ def _question_of(path: Path) -> Question | None:
         return None
     docstring = ast.get_docstring(tree)
     if not docstring:
-        raise ValueError(f"{path.name} has a run() but no docstring. Its first line must say the question it answers.")
+        raise ValueError(f"{path.name} has a run() but no docstring. Its first line must be the question it answers.")
     first_paragraph = docstring.split("\n\n")[0]
     return Question(path.stem, " ".join(first_paragraph.split()))

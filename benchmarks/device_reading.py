@@ -1,4 +1,4 @@
-"""The floor of every kernel that streams an array on a GPU: how long only reading it takes."""
+"""The lower bound of every kernel that streams an array on a GPU: the time to read it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ extern "C" __global__ void read_only(const uint4* words, size_t n, unsigned* out
 
 
 def reader(array: Any, times: int) -> Callable[[], None]:
-    """A function that reads a CuPy array `times` times from the device's memory, 16 bytes a load, and waits."""
+    """A function that reads a CuPy array `times` times from the device's memory, 16 bytes per load, and waits."""
     import cupy
 
     kernel = cupy.RawKernel(_READ, "read_only")

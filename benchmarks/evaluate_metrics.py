@@ -1,7 +1,7 @@
 """How long does it take to evaluate a ranking of 6,306 queries with 120 documents each?
 
 Ours and each rival get the same metrics on the same arrays, and must give the same figures first. A rival is timed with
-the data already in the form it wants; ours from plain arrays to the finished table, checks and ideal rankings included.
+the data already in the form it needs; ours from plain arrays to the finished table, checks and ideal rankings included.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ SHARED = ["ndcg@1", "ndcg@5", "ndcg@10", "map@10", "p@5", "recall@10", "mrr"]
 
 
 def make_queries(n_queries: int, n_docs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels 0 to 4 with shares like MSLR-WEB's, and scores that know something of them."""
+    """Labels 0 to 4 with shares like MSLR-WEB's, and scores that are correlated with them."""
     rng = np.random.default_rng(0)
     labels = rng.choice(5, n_queries * n_docs, p=[0.52, 0.32, 0.13, 0.02, 0.01]).astype(np.float64)
-    # float32 values, because trec_eval and XGBoost hold no others.
+    # float32 values, because trec_eval and XGBoost store only these.
     scores = (labels + rng.normal(0, 2, len(labels))).astype(np.float32).astype(np.float64)
     return labels, scores, np.arange(n_queries + 1) * n_docs
 
@@ -57,7 +57,7 @@ def run(bench: Benchmark) -> None:
 
 def _metrics_of(rival: MetricRival) -> list[str]:
     metrics = [metric for metric in SHARED if rival.has(metric)]
-    # scikit-learn's average precision has no cut-off; XGBoost's wants binary labels, so it is asked for NDCG alone.
+    # scikit-learn's average precision has no cut-off; XGBoost's needs binary labels, so it is used for NDCG only.
     if rival.name in ("scikit-learn", "XGBoost"):
         metrics = [metric for metric in metrics if metric.startswith("ndcg")]
     return metrics
@@ -90,7 +90,7 @@ def _beside_rivals(bench: Benchmark, labels: np.ndarray, scores: np.ndarray, que
 
 
 def _early_stopping(bench: Benchmark, labels: np.ndarray, scores: np.ndarray, query_ptr: np.ndarray) -> None:
-    """The metric of a validation set after every round: both sides know the labels already."""
+    """The metric of a validation set after every round: both sides have the labels already."""
     evaluator = MetricEvaluator(JudgedQueries.from_arrays(labels, query_ptr=query_ptr), "ndcg@10", "gbdt")
     rival = next(rival for rival in RIVALS if rival.name == "LightGBM")
     rival_seconds = None
@@ -112,7 +112,7 @@ def _early_stopping(bench: Benchmark, labels: np.ndarray, scores: np.ndarray, qu
 def _significance(bench: Benchmark, labels: np.ndarray, scores: np.ndarray, query_ptr: np.ndarray) -> None:
     """Fisher's randomisation test between two runs, and SciPy's permutation test on the same differences."""
     n_resamples = 10_000
-    # So little noise that the two runs are hard to tell apart: a p-value near 0 would compare nothing.
+    # So little noise that the two runs hardly differ: p-values near 0 would not be comparable.
     noise = np.random.default_rng(1).normal(0, 0.1, len(scores))
     runs = [evaluate(labels, scores + shift, metrics="ndcg@10", query_ptr=query_ptr) for shift in (0.0, noise)]
     ours = compare(*runs, n_resamples=n_resamples)

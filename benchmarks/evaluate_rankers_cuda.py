@@ -1,7 +1,8 @@
 """How fast does the device evaluate the thesis's rankers R-S-BLG, R-M-BGD and R-L-D on 10,000 documents?
 
-Transfers included: rows from page-locked memory to the device, scores back. The thesis counts against a CPU that runs
-each query on one thread; the same against all cores stands beside it, and from how many documents on the device wins.
+Transfers included: rows from page-locked memory to the device, scores back. The thesis compares with a CPU that runs
+each query on one thread; the comparison with all cores is recorded as well, and the number of documents from which the
+device is faster.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
 from rankwell.scoring.reference_scores import reference_scores
 from rankwell.scoring.scorer import RankerEvaluator
 
-# A call after a pause (the harness collects garbage before each) finds cold caches; calls in a row do not.
+# A call after a pause (the harness collects garbage before each) has cold caches; calls in a row do not.
 IN_A_ROW = 20
 SIZES = (1, 10, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
-# What the thesis reached: one thread a query on its CPU against its GPU, harmonic mean of the three.
+# The thesis's result: one thread per query on its CPU compared with its GPU, harmonic mean of the three.
 THESIS_SPEEDUP = 8.8
 
 
@@ -32,7 +33,7 @@ def run(bench: Benchmark) -> None:
         speedups_all.append(against_all)
     mean = len(speedups) / sum(1 / speedup for speedup in speedups)
     bench.record(
-        "speed-up over one CPU thread a query, harmonic mean",
+        "speed-up over one CPU thread per query, harmonic mean",
         value=mean,
         unit="x",
         target=THESIS_SPEEDUP,

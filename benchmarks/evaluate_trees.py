@@ -1,7 +1,7 @@
 """How fast is a forest evaluated: 1,000 trees of 64 leaves, 136 features, for 10,000, 1,000 and 1 documents?
 
-The same trees in every library, two threads each, 32-bit rows as they lie in memory. One document means another one at
-each call, 200 of them, so that no branch predictor learns the answer by heart.
+The same trees in every library, two threads each, 32-bit rows in memory. One document means a different one at each
+call, 200 of them, so that the branch predictor cannot learn them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rankwell.scoring.scorer import RankerEvaluator
 
 N_FEATURES, N_THREADS, N_SINGLE = 136, 2, 200
 RIVALS = (lightgbm_predict, xgboost_predict, onnx_runtime, treelite_predict)
-# Scores of a rival that sums in float32 may differ by so much of the largest score.
+# Scores of a rival that sums in float32 may differ by this share of the largest score.
 _TOLERANCE = 1e-5
 
 Score = Callable[[np.ndarray], np.ndarray]

@@ -2,8 +2,8 @@
 
 From the numbers of the candidates to rows of float32: looking the candidates up in the posting lists, decoding the
 positions, and the features. The collection is Reuters-21578 with title and body as they are, an address made of the
-title's words, and titles of other stories as anchor text; without it, made-up documents. The queries are words of one
-document each. Figures are the mean over queries of the quickest of several runs; the index is on disk, in the page
+title's words, and titles of other stories as anchor text; without it, synthetic documents. The queries are words of one
+document each. Figures are the mean over queries of the fastest of several runs; the index is on disk, in the page
 cache, and its pages were checked by an earlier query.
 """
 
@@ -77,12 +77,12 @@ def measure_set(
         unit="ms",
         target=None if bench.quick else target,
         note=f"hits {np.mean(times['hits']):.2f} ms, features {np.mean(times['features']):.2f} ms; "
-        f"slowest query {max(times['all']):.2f} ms; {n_hits:,.0f} hits a query",
+        f"slowest query {max(times['all']):.2f} ms; {n_hits:,.0f} hits per query",
     )
 
 
 def check_rows(bench: Benchmark, case: str, hits: Hits, features: FeatureSet) -> None:
-    """Against the slow definition, which knows no expressions."""
+    """Compare with the slow definition, which has no expressions."""
     expected = extract_features(
         hits.for_kernels(), hits.n_docs, features.columns(hits.streams, hits.static_names), len(features)
     )

@@ -1,8 +1,8 @@
 """How fast does the device turn the hits of a batch of queries into features, and into scores?
 
-1,000 candidates a query, 4 words, MSLR's 125 features of four streams and the whole document; scores by a ranker like
-the thesis's R-M-BGD. Packing on the host and both transfers are included. Beside it the same on the CPU, on one thread
-and on all cores.
+1,000 candidates per query, 4 words, MSLR's 125 features of four streams and the whole document; scores by a ranker like
+the thesis's R-M-BGD. Packing on the host and both transfers are included. The same is measured on the CPU, on one
+thread and on all cores.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
 from rankwell.scoring.ranker_cache import RankerCache
 from rankwell.scoring.scorer import RankerEvaluator
 
-# A call after a pause (the harness collects garbage before each) finds cold caches; calls in a row do not.
+# A call after a pause (the harness collects garbage before each) has cold caches; calls in a row do not.
 IN_A_ROW = 20
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
 _DETAILED = (1, 8, 64)
@@ -91,7 +91,7 @@ def _beside(
     every: CudaFeatureExtractor,
     cpu: RankerEvaluator,
 ) -> str:
-    """Where the time goes, and what the CPU takes for the same."""
+    """The parts of the time, and the time of the CPU for the same."""
     import cupyx
 
     buffer = cupyx.empty_pinned(len(_packed(hits, lambda size: np.empty(size, np.uint8))), np.uint8)

@@ -1,7 +1,7 @@
 """How long does a newcomer wait for the first, second and third run of a command, from a checkout and from a wheel?
 
-Each command runs in a process of its own with an empty folder of compiled kernels; processor seconds are those of the
-whole process and of all it starts. A wheel is built and installed into an environment of its own; a checkout compiles.
+Each command runs in its own process with an empty folder of compiled kernels; processor seconds are those of the
+process and its children. A wheel is built and installed into its own environment; a checkout compiles.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COMMANDS = {
     "search": "search index wing flow",
     "features": "features index queries.tsv qrels --out features.txt",
 }
-# Seconds of a first run: from a checkout in all, from a wheel more than the second run.
+# Seconds of a first run: in all from a checkout, in excess of the second run from a wheel.
 CHECKOUT_TARGETS = {
     name: 8.0 if name.split()[-1] in ("least-squares", "evaluate", "search") else 20.0 for name in COMMANDS
 }
@@ -102,7 +102,7 @@ def write_runs(runs: Runs) -> str:
 
 
 def make_files(folder: Path, n_queries: int) -> None:
-    """Data of the demo's size (219 features of 50 candidates a query), a small index, queries and judgments."""
+    """Data of the demo's size (219 features of 50 candidates per query), a small index, queries and judgments."""
     for part, share in (("train", 1.0), ("vali", 0.25)):
         number = max(2, int(share * n_queries))
         data = rankwell.make_ranking(n_queries=number, n_docs=50 * number, n_features=219, random_state=len(part))
@@ -166,7 +166,7 @@ def run_command(python: str, command: str, folder: Path, cache: str) -> tuple[fl
 
 
 def install_wheel(folder: Path) -> str:
-    """Build the wheel and install it into an environment without anything else; returns its interpreter."""
+    """Build the wheel and install it into an empty environment; returns its interpreter."""
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder / "dist"), str(ROOT)],
         check=True,

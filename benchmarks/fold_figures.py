@@ -1,4 +1,4 @@
-"""Test figures of a collection's folds under `letor4`, each beside the published one, and their means."""
+"""Test figures of a collection's folds under `letor4`, each with the published one, and their means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankwell.rankers.base import Ranker
 
 
 class FoldFigures:
-    """Look at each test fold once, for the ranker that validation chose.
+    """Evaluate each test fold once, with the ranker that validation chose.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a benchmark is handed: it checks the answer, times it, and records figures beside their targets and rivals.
+"""The argument of a benchmark: it checks the answer, times it, and records figures with their targets and rivals.
 
 from benchmarks.harness import Benchmark, measure
 
@@ -27,7 +27,7 @@ __all__ = ["Benchmark", "BenchmarkError", "Better", "Check", "Row", "Timing", "m
 
 
 class BenchmarkError(Exception):
-    """A check failed, or there was none: the figures would mean nothing."""
+    """A check failed, or there was none: the figures would be meaningless."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Benchmark:
     ----------
     question : Question
     quick : bool
-        The small form: a few seconds, so that it can run at every change and none rots. Its figures mean nothing.
+        The small form: a few seconds, so that it can run at every change. Its figures are meaningless.
     folder : Path
         Where figures are drawn; the runner keeps them with the results.
     """
@@ -79,13 +79,13 @@ class Benchmark:
         warmup: int = 1,
         setup: Callable[[], Any] | None = None,
     ) -> Timing:
-        """Time `function`: the first call apart (`first_s`), then `repeat` raw times.
+        """Time `function`: the first call separately (`first_s`), then `repeat` raw times.
 
         Of the `warmup` calls the first one is timed as `first_s`; with ``warmup=0`` the first counted call is. `setup`
         runs before every call, untimed. What the last call returned is in `result`.
         """
         timing = time_function(name, function, repeat=repeat, warmup=warmup, setup=setup)
-        # The raw times are kept to the end; the result is only the caller's, so that its memory can go.
+        # The raw times are kept to the end; the result is not, so that its memory can be freed.
         self.timings.append(Timing(timing.name, timing.first_s, timing.times))
         return timing
 
@@ -106,13 +106,13 @@ class Benchmark:
         self.rows.append(Row(case, value, unit, target, better, rival, rival_value, paper, note))
 
     def figure(self, name: str) -> Path:
-        """Where a plot may be saved as PNG; it is kept beside the JSON when results are written."""
+        """Where a plot may be saved as PNG; it is stored next to the JSON when results are written."""
         return self._folder / f"{name}.png"
 
     def data(self, name: str) -> Path | None:
-        """A file or folder of the real collections, or None where it is not there.
+        """A file or folder of the real collections, or None if it is absent.
 
-        They lie in the folder that the variable RANKWELL_DATA names, or in ``../shared/data`` beside the checkout.
+        They are in the folder that the variable RANKWELL_DATA names, or in ``../shared/data`` next to the checkout.
         """
         folder = os.environ.get("RANKWELL_DATA")
         path = (Path(folder) if folder else ROOT.parent / "shared" / "data") / name

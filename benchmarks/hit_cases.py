@@ -1,4 +1,4 @@
-"""Hits of made-up queries, as web search has them: four streams, four words, a thousand candidates a query."""
+"""Hits of synthetic queries, as in web search: four streams, four words, a thousand candidates per query."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rankwell.features.hits import Hits, cell_bases
 
 STREAMS = ("body", "anchor", "title", "url")
 N_DOCS = 400_000
-# Of each stream: its mean length, the share of a candidate's terms that stand in it, and their mean frequency there.
+# Of each stream: its mean length, the share of a candidate's terms that occur in it, and their mean frequency there.
 _MEAN_LENGTH = np.array([400, 25, 9, 6])
 _COVERED = np.array([0.75, 0.35, 0.3, 0.15])
 _MEAN_FREQUENCY = np.array([4.0, 2.0, 1.1, 1.05])

@@ -1,4 +1,4 @@
-"""How long does `import rankwell` take, and what does it pull in?
+"""How long does `import rankwell` take, and what does it import?
 
 The target is the whole command ``python -X importtime -c "import rankwell"``, interpreter start included.
 """
@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from benchmarks.harness import Benchmark
 
 TARGET_S = 0.5
-# What is optional, and what is required but slow to import: none of it may come with `import rankwell`.
+# What is optional, and what is required but slow to import: `import rankwell` must not import any of it.
 HEAVY = (
     "cupy",
     "lightgbm",
@@ -72,4 +72,4 @@ def import_seconds(module: str) -> float:
     for line in run_python(f"import {module}", "-X", "importtime").stderr.splitlines():
         if line.startswith("import time:") and line.rpartition("|")[2].strip() == module:
             return int(line.split("|")[1]) / 1e6
-    raise RuntimeError(f"-X importtime said nothing of {module}.")
+    raise RuntimeError(f"-X importtime did not report {module}.")

@@ -2,7 +2,7 @@
 
 Reuters-21578 and 20 copies of it: lines of JSON with an id and three fields, each a stream of words with positions, and
 stored. The English stemmer, no stop words. Time is from opening the file to the end of the commit, the index safe on
-disk, on two threads; speed is bytes of the file a second, from the page cache. tantivy indexes the same file with the
+disk, on two threads; speed is bytes of the file per second, from the page cache. tantivy indexes the same file with the
 same fields, positions, stemmer and stored fields. Memory is the growth of a process above what it held before, after
 kernels were compiled.
 """
@@ -27,7 +27,7 @@ from rankwell.index.writer import IndexWriter
 STREAMS = ("title", "body", "source")
 COPIES = 20
 LEAST_SPEED = 15.0  # MB/s
-# Beside what the builder may take: batches on their way, buffers of the writer, what a merge holds.
+# In addition to the builder's memory: batches in progress, buffers of the writer, what a merge holds.
 MOST_MEMORY = MEMORY_BYTES + 64 * 2**20
 N_THREADS = 2
 
@@ -51,10 +51,10 @@ def run(bench: Benchmark) -> None:
 
 
 def check_against_rival(bench: Benchmark, corpus: Path, folder: str) -> None:
-    """Without stems, which are of different versions, every word stands in the same documents."""
+    """Without stems, whose versions differ, every word occurs in the same documents."""
     build(str(corpus), f"{folder}/check", stemmer=None)
     index = Index.open(f"{folder}/check")
-    bench.check("every document is there", index.n_docs == corpus.read_bytes().count(b"\n"), f"{index.n_docs:,}")
+    bench.check("every document is in the index", index.n_docs == corpus.read_bytes().count(b"\n"), f"{index.n_docs:,}")
     if not tantivy_index.IS_INSTALLED:
         return
     rival = tantivy_index.build_index(str(corpus), f"{folder}/check-rival", STREAMS, 1, stemmed=False)
@@ -63,7 +63,7 @@ def check_against_rival(bench: Benchmark, corpus: Path, folder: str) -> None:
     for stream, name in enumerate(index.schema.streams):
         counts = segment["lists.doc_freq"][stream :: segment.lists_per_term]
         expected = tantivy_index.document_frequencies(rival, name, [term.decode() for term in terms])
-        # Of words with more than 40 bytes tantivy keeps none.
+        # tantivy drops words of more than 40 bytes.
         same = [count == wanted or len(term) > 40 for count, wanted, term in zip(counts, expected, terms, strict=True)]
         bench.check(f"{name}: {len(terms):,} terms in as many documents as in tantivy", all(same))
 
@@ -147,14 +147,14 @@ def build_with_rival(corpus: str, folder: str) -> None:
 
 
 def write_copies(path: Path, lines: list[bytes], copies: int) -> None:
-    """Write the lines so many times, each time under other ids."""
+    """Write the lines this many times, each time with other ids."""
     with open(path, "wb") as file:
         for copy in range(copies):
             file.writelines(line.replace(b'{"id": "', b'{"id": "%d-' % copy, 1) + b"\n" for line in lines)
 
 
 def made_up_lines(n_docs: int) -> list[bytes]:
-    """Documents of made-up words, where the real ones are not there."""
+    """Documents of synthetic words, if the real ones are absent."""
     generator = np.random.default_rng(0)
 
     def words(count: int) -> str:

@@ -1,4 +1,4 @@
-"""LETOR's five folds, put together from the parts S1 to S5 where the collections are there."""
+"""LETOR's five folds, assembled from the parts S1 to S5 if the collections are present."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ N_FOLDS = 5
 
 
 def letor_fold(bench: Benchmark, collection: str, number: int) -> FoldData | None:
-    """Fold 1 to 5 of MQ2007 or MQ2008; None where the collection is not there.
+    """Fold 1 to 5 of MQ2007 or MQ2008; None if the collection is absent.
 
-    Fold k trains on parts k, k + 1 and k + 2, validates on k + 3 and tests on k + 4, counted round from 5 to 1.
+    Fold k trains on parts k, k + 1 and k + 2, validates on k + 3 and tests on k + 4, cyclically from 5 to 1.
     """
     folder = bench.data(f"letor/{collection}")
     if folder is None:
@@ -27,13 +27,13 @@ def letor_fold(bench: Benchmark, collection: str, number: int) -> FoldData | Non
 
 
 def letor_folds(bench: Benchmark, collection: str) -> list[FoldData]:
-    """All folds of MQ2007 or MQ2008; none in the quick form, or where the collection is not there."""
+    """All folds of MQ2007 or MQ2008; none in the quick form, or if the collection is absent."""
     folds = [] if bench.quick else [letor_fold(bench, collection, number + 1) for number in range(N_FOLDS)]
     return [fold for fold in folds if fold is not None]
 
 
 def synthetic_fold(scale: float) -> FoldData:
-    """Made-up queries of MQ2008's shape in place of a fold."""
+    """Synthetic queries of MQ2008's shape instead of a fold."""
     dataset = make_ranking("mq2008", scale=scale)
     thirds = np.array_split(np.arange(dataset.n_queries), 3)
     return FoldData("Fold1", *(dataset.subset(part) for part in thirds))

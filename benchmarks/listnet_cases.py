@@ -18,12 +18,12 @@ from rankwell.solvers.first_order import FirstOrder
 
 
 def list_collection(quick: bool) -> RankingDataset:
-    """MQ2008-list's shape: 471 queries, 540,679 documents, every document of a query with a label of its own."""
+    """MQ2008-list's shape: 471 queries, 540,679 documents, every document of a query with its own label."""
     return make_ranking("mq2008-list", scale=0.01 if quick else 1.0)
 
 
 def graded(dataset: RankingDataset) -> RankingDataset:
-    """The same queries with five labels: then no weight of the Top-3 loss vanishes, which is its dearest case."""
+    """The same queries with five labels: then no weight of the Top-3 loss vanishes, its most expensive case."""
     changed = dataset.replace()
     ranks = dataset.labels / np.repeat(np.maximum(dataset.query_sizes, 1), dataset.query_sizes)
     changed.labels = np.floor(5 * np.minimum(ranks, 0.999))
@@ -38,7 +38,7 @@ def network_problem(
     batch_queries: int = 1,
     loss: ListLoss | None = None,
 ) -> tuple[NetworkProblem, NetworkState]:
-    """A network and where its training starts."""
+    """A network and the initial state of its training."""
     output = "sigmoid" if hidden else "identity"
     shape = network_shape(dataset.n_features, hidden, "sigmoid", output)
     problem = NetworkProblem(

@@ -1,8 +1,8 @@
 """How fast does the CPU train ListNet: epochs of exact Top-1, Top-2 and Top-3, and 300 epochs on MQ2008?
 
 The thesis's Top-2 epoch takes 395 s on its CPU and 123 s on its FPGA; its sampled Top-3 epoch 420 s and 10.4 s, where
-it gives "5 days" for an unsampled one. MQ2008 Fold1 is the real collection where it is there, else one of its size. The
-rival is the same 46-15-1 network in PyTorch on the same cores, from the same weights, in the same run.
+it gives "5 days" for an unsampled one. MQ2008 Fold1 is the real collection if it is present, otherwise one of its size.
+The rival is the same 46-15-1 network in PyTorch on the same cores, from the same weights, in the same run.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def time_mq2008(bench: Benchmark) -> None:
 
 
 def time_torch(bench, dataset, problem, start, trainer, epochs):  # type: ignore[no-untyped-def]
-    """The rival's seconds, on one thread or on all, whichever is faster for it."""
+    """The rival's seconds, on one thread or on all, whichever is faster."""
     if not torch_listnet.is_installed():
         return "torch (not installed)", None
     layers = unpack_layers(problem.shape, start.parameters)

@@ -1,8 +1,8 @@
 """How fast does one H200 train ListNet at MQ2008-list's size: loss and gradient, and an epoch of per-query steps?
 
-The thesis trains 471 queries of 1,148 documents on an FPGA, sampled: 10.4 s an epoch of Top-3; its GPU takes 45.8 s.
-Labels of the collection are places (every document its own); with five labels no weight of Top-3 vanishes, so both are
-timed. Features are stored as float32, float16 and int8: what that saves in time and costs in the gradient.
+The thesis trains 471 queries of 1,148 documents on an FPGA, sampled: 10.4 s per epoch of Top-3; its GPU takes 45.8 s.
+Labels of the collection are places (every document has its own); with five labels no weight of Top-3 vanishes, so both
+are timed. Features are stored as float32, float16 and int8: what that saves in time and costs in the gradient.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def time_collection(
 
 
 def time_products(bench: Benchmark, dataset: Any) -> None:
-    """The network's matrix products alone, by cuBLAS: the most that tensor cores (float16) could save of a step.
+    """The network's matrix products alone, by cuBLAS: an upper bound of what tensor cores (float16) could save.
 
     Forward X·W, backward Xᵀ·G, at the width of a 46-15-1 network rounded up to what tensor cores take.
     """
@@ -122,7 +122,7 @@ def device_time(function: Any, *arguments: Any) -> None:
 
 
 def check_against_cpu(bench: Benchmark, name: str, trainer: Any, problem: Any, state: Any) -> None:
-    """A few steps on the device and on the CPU, whose kernels the tests hold to float64."""
+    """A few steps on the device and on the CPU, whose kernels the tests compare with float64."""
     order = np.arange(min(8, len(problem.query_ptr) - 1))
     on_gpu, on_cpu = state.copy(), state.copy()
     loss = trainer.run_epoch(on_gpu, order, 0.1, 1, None, 0)

@@ -1,8 +1,8 @@
 """How much NDCG does fixed-point training lose, by bits and by method (the thesis's Figure 4.9)?
 
 Exact Top-3 ListNet, 46-15-1, 100 epochs on MQ2008's folds, back propagation in float32 and in `direct`, `adaptive` and
-`batch` fixed point; test NDCG@10 (letor4) of the last epoch, nothing chosen. The thesis needs 27 bits for `direct`, 10
-for `adaptive` and 8 for `batch` to stay within 4% of float.
+`batch` fixed point; test NDCG@10 (letor4) of the last epoch, without model selection. The thesis needs 27 bits for
+`direct`, 10 for `adaptive` and 8 for `batch` to stay within 4% of float.
 """
 
 from __future__ import annotations

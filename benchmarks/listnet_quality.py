@@ -1,7 +1,7 @@
-"""How good is ListNet on LETOR 4.0: Top-1, Top-2 and Top-3 side by side, five folds, everything chosen on validation?
+"""How good is ListNet on LETOR 4.0: Top-1, Top-2 and Top-3, five folds, everything chosen on validation?
 
 The convention is `letor4`. For every fold the setting and the epoch with the highest validation MeanNDCG are taken; the
-test fold is looked at once. The published ListNet reaches MeanNDCG .4988 on MQ2007 and .4914 on MQ2008 (MAP .4652 and
+test fold is evaluated once. The published ListNet reaches MeanNDCG .4988 on MQ2007 and .4914 on MQ2008 (MAP .4652 and
 .4775), the best published row .5003 and .4950.
 """
 

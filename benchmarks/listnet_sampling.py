@@ -1,6 +1,6 @@
-"""What do the sampled Top-3 losses cost, and what NDCG do they reach, beside the exact loss?
+"""What do the sampled Top-3 losses cost, and what NDCG do they reach, compared with the exact loss?
 
-The thesis samples because the exact loss would take it "5 days" an epoch, so it could not compare. Cost is an epoch at
+The thesis samples because the exact loss would take it "5 days" per epoch, so it could not compare. Cost is an epoch at
 MQ2008-list's size; NDCG@10 (letor4) is the mean over MQ2008's five test folds, the epoch chosen on validation.
 """
 

@@ -25,7 +25,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine in the words of a results table; `gpu` is None where there is none."""
+    """The machine in the words of a results table; `gpu` is None if there is none."""
 
     cpu: str
     cores: int
@@ -34,7 +34,7 @@ class Machine:
     gpu: Gpu | None
 
     def short_name(self, on_gpu: bool) -> str:
-        """``cpu2`` for two cores; for a figure of the GPU its name, as ``h200``."""
+        """``cpu2`` for two cores; for a figure of the GPU its name, such as ``h200``."""
         if on_gpu and self.gpu is not None:
             words = re.sub(r"(?i)nvidia|geforce|tesla", " ", self.gpu.name).lower()
             return re.sub(r"[^a-z0-9]+", "-", words).strip("-")
@@ -61,7 +61,7 @@ def has_cuda() -> bool:
 
 
 def read_bandwidth(n_bytes: int = 2**30) -> float:
-    """Gigabytes a second that all cores read from memory (compiles on first use)."""
+    """Gigabytes per second that all cores read from memory (compiles on first use)."""
     from benchmarks.bandwidth import read_bandwidth as measure
 
     return measure(n_bytes)
@@ -77,7 +77,7 @@ def _cpu_model() -> str:
 
 
 def _memory_bytes() -> int:
-    """What this process may use: the machine's memory, or the limit of its control group where that is less."""
+    """What this process may use: the machine's memory, or the limit of its control group if that is less."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limits = [physical]
     for limit in (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")):

@@ -1,6 +1,6 @@
 """What cannot be measured inside the benchmark's own process: the peak memory of one call.
 
-The call runs in a child process of its own, because a process's peak never goes down again and the parent already holds
+The call runs in its own child process, because a process's peak never decreases and the parent already holds
 data. `python -m benchmarks.measure` is that child.
 """
 
@@ -28,7 +28,7 @@ def peak_memory(function_path: str, *args: Any, prepare: Sequence[Any] = ()) -> 
     function_path : str
         ``"package.module:function"``, importable from the repository's root.
     *args
-        Its arguments; they travel as JSON.
+        Its arguments; they are passed as JSON.
     prepare : sequence, optional
         A call to make before the counting starts: a function path and its arguments, as above. Use it to compile
         kernels on a small input, or the compiler's memory is counted too.
@@ -59,7 +59,7 @@ def measure_here(calls: dict[str, list[Any]]) -> int:
     before = _resident("VmRSS")
     result = function(*calls["call"][1:])
     peak = _resident("VmHWM")
-    del result  # held until here, so that nothing is given back before the peak is read
+    del result  # held until here, so that nothing is freed before the peak is read
     return max(0, peak - before)
 
 

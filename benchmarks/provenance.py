@@ -38,7 +38,7 @@ _ALWAYS = ("numpy", "numba", "llvmlite")
 
 
 class NoCommitError(Exception):
-    """The code that would be measured is not that of a commit, so nobody could measure it again."""
+    """The code that would be measured is not that of a commit, so the measurement could not be repeated."""
 
 
 def library_versions(rivals: Iterable[str] = ()) -> dict[str, str]:
@@ -68,7 +68,7 @@ def _installed_version(name: str) -> str | None:
 def find_commit() -> dict[str, Any]:
     """``{"id": ..., "dirty": ...}`` of the checkout; results themselves do not make it dirty.
 
-    A copy without git history (on another machine) says its commit in the variable RANKWELL_COMMIT, followed by a
+    A copy without git history (on another machine) gives its commit in the variable RANKWELL_COMMIT, followed by a
     ``+`` if files differ from that commit.
     """
     told = os.environ.get("RANKWELL_COMMIT")
@@ -81,12 +81,12 @@ def find_commit() -> dict[str, Any]:
 
 
 def demand_commit() -> dict[str, Any]:
-    """What `find_commit` returns, where it is the commit of exactly this code; a `NoCommitError` where it is not."""
+    """The result of `find_commit`, if it is the commit of exactly this code; otherwise a `NoCommitError`."""
     commit = find_commit()
     if commit["id"] is None:
         raise NoCommitError(
-            "results name the commit they were measured on, and there is no git history here. Say which commit this "
-            "is a copy of: RANKWELL_COMMIT=<id>."
+            "results name the commit they were measured on, and there is no git history here. Name the "
+            "commit of this copy: RANKWELL_COMMIT=<id>."
         )
     if commit["dirty"]:
         told = os.environ.get("RANKWELL_COMMIT")
@@ -94,7 +94,7 @@ def demand_commit() -> dict[str, Any]:
         files = f": {', '.join(changed[:5])}{', ...' if len(changed) > 5 else ''}" if changed else ""
         raise NoCommitError(
             f"results name the commit they were measured on, and files differ from commit {short_commit(commit)}"
-            f"{files}. Commit them, or put them aside with `git stash --include-untracked`."
+            f"{files}. Commit them, or stash them with `git stash --include-untracked`."
         )
     return commit
 

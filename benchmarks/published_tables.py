@@ -1,4 +1,4 @@
-"""The figures that Microsoft published for LETOR 4.0, by fold and metric, from the tables where they are there."""
+"""The figures that Microsoft published for LETOR 4.0, by fold and metric, from the tables if they are present."""
 
 from __future__ import annotations
 

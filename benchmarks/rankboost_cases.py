@@ -26,7 +26,7 @@ def scaled_shape(name: str, *, docs: float = 1.0, features: float = 1.0) -> Shap
 def labelled_queries(shape: Shape, *, documents_per_query: float | None = None) -> RankingDataset:
     """Judged queries with one feature that is never read: log-normal sizes, labels in the shape's shares.
 
-    documents_per_query : takes the place of the shape's own mean, so that the same documents form more pairs or fewer
+    documents_per_query : replaces the shape's own mean, so that the same documents form more or fewer pairs
     """
     generator = np.random.default_rng(0)
     n_queries = shape.n_queries if documents_per_query is None else round(shape.n_docs / documents_per_query)
@@ -42,7 +42,7 @@ def queries_of(shape: Shape, *, documents_per_query: float | None = None) -> Lev
 
 
 def count_pairs(queries: LevelledQueries) -> int:
-    """How many pairs the levels of `queries` give, without listing them."""
+    """How many pairs the levels of `queries` give, without enumerating them."""
     sizes = np.diff(queries.segment_ptr)
     below = np.cumsum(sizes) - sizes
     first = np.repeat(below[queries.query_segments[:-1]], np.diff(queries.query_segments))

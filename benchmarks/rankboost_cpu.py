@@ -1,9 +1,10 @@
-"""What does a whole RankBoost round cost on the CPU, in time and memory, beside LightGBM and the FPGA of 2009?
+"""What does a whole RankBoost round cost on the CPU, in time and memory, compared with LightGBM and the FPGA of 2009?
 
-At the FPGA paper's size (1,196,711 documents, 646 features, 256 bins) on bins as skewed as real features'; beside
-LightGBM's `lambdarank` with trees of two leaves on a quarter of it, the same data in the same run; and a whole training
-on MQ2007. A round is everything: π, histograms, the best weak ranker, α, new weights. Rounds differ, since most of them
-rule features out by bounds, so the mean over a run is taken, of LightGBM's as well, and of either the fastest run.
+At the FPGA paper's size (1,196,711 documents, 646 features, 256 bins) on bins as skewed as those of real features;
+compared with LightGBM's `lambdarank` with trees of two leaves on a quarter of it, the same data in the same run; and a
+whole training on MQ2007. A round is everything: π, histograms, the best weak ranker, α, new weights. Rounds differ,
+since most of them exclude features by bounds, so the mean over a run is taken, for LightGBM as well, and the fastest
+run of each.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def check_rounds(bench: Benchmark) -> None:
 
 
 def random_bins(shape: Shape, queries: LevelledQueries) -> np.ndarray:
-    """Skewed bins, uint8 (n_groups, n_docs, 16): exponential, each group with a mean of its own."""
+    """Skewed bins, uint8 (n_groups, n_docs, 16): exponential, each group with its own mean."""
     generator = np.random.default_rng(0)
     bins = np.empty((-(-shape.n_features // 16), queries.n_docs, 16), dtype=np.uint8)
     for number, group in enumerate(bins):
@@ -66,7 +67,7 @@ def random_bins(shape: Shape, queries: LevelledQueries) -> np.ndarray:
 def time_rounds(
     bench: Benchmark, name: str, n_features: int, bins: np.ndarray, queries: LevelledQueries, n_rounds: int = 20
 ) -> float:
-    """Seconds a round, the mean over a whole run from its first round on: some rounds compute more than others."""
+    """Seconds per round, the mean over a whole run from its first round on: some rounds compute more than others."""
     from rankwell.kernels.boosting.cpu.booster import LevelBooster
     from rankwell.kernels.boosting.cpu.documents import initial_weights
 
@@ -90,7 +91,7 @@ def record_far(bench: Benchmark) -> None:
         paper="FAR2 1,923 ms, FAR1 3,075 ms, software 53,136 ms",
         note=note,
     )
-    bench.record("far, a whole round", value=seconds / values * 1e9, unit="ns a value", target=0.28, note=note)
+    bench.record("far, a whole round", value=seconds / values * 1e9, unit="ns per value", target=0.28, note=note)
 
 
 def record_growth(bench: Benchmark) -> None:
@@ -123,7 +124,7 @@ def record_growth(bench: Benchmark) -> None:
 
 
 def record_rival(bench: Benchmark) -> None:
-    """The same data for both in the same run: made-up at a quarter of the FPGA paper's documents, and MQ2007."""
+    """The same data for both in the same run: synthetic at a quarter of the FPGA paper's documents, and MQ2007."""
     fold = None if bench.quick else letor_fold(bench, "MQ2007", 1)
     cases = {"a quarter of far": make_ranking("far", scale=0.005 if bench.quick else 0.25)}
     if fold is not None:
@@ -164,7 +165,7 @@ def record_letor(bench: Benchmark) -> None:
 
 
 def record_memory(bench: Benchmark) -> None:
-    """What training holds beside the features, in bytes of the bins."""
+    """The memory of training in addition to the features, relative to the bins."""
     scale = 0.01 if bench.quick else 1.0
     prepare = ("benchmarks.rankboost_cpu:hold_far", scale)
     peak = measure.peak_memory("benchmarks.rankboost_cpu:train_far", prepare=prepare)
@@ -174,7 +175,7 @@ def record_memory(bench: Benchmark) -> None:
         value=peak / (shape.n_docs * shape.n_features),
         unit="of the bins",
         target=None if bench.quick else MOST_MEMORY,
-        note=f"{peak / 1e6:.0f} MB, all that is per document included",
+        note=f"{peak / 1e6:.0f} MB, including all arrays per document",
     )
 
 

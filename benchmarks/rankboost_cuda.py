@@ -69,7 +69,7 @@ def make_booster(bins: Any, queries: LevelledQueries, **options: Any) -> Any:
 
 
 def time_rounds(bench: Benchmark, name: str, bins: Any, queries: LevelledQueries) -> float:
-    """Seconds a round, the median of several batches."""
+    """Seconds per round, the median of several batches."""
     booster = make_booster(bins, queries)
     return bench.time(name, lambda: booster.boost(ROUNDS), repeat=3 if bench.quick else 7).median / ROUNDS
 

@@ -1,8 +1,8 @@
 """How good is RankBoost on LETOR 4.0: five folds of MQ2007 and MQ2008, everything chosen on validation?
 
 The convention is `letor4`. For every fold, binning, pair weights and the number of rounds with the highest validation
-MeanNDCG are taken; the test fold is looked at once. The published RankBoost (255 thresholds a feature, rounds chosen on
-validation) reaches MeanNDCG .5003 and .4850, MAP .4662 and .4775. MQ2008 is small: 0.005 there is noise.
+MeanNDCG are taken; the test fold is evaluated once. The published RankBoost (255 thresholds per feature, rounds chosen
+on validation) reaches MeanNDCG .5003 and .4850, MAP .4662 and .4775. MQ2008 is small: 0.005 there is noise.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def run(bench: Benchmark) -> None:
 
 
 def measure_collection(bench: Benchmark, collection: str, folds: list[FoldData]) -> None:
-    """Choose on validation, look at the test fold once, and set each figure beside the published one."""
+    """Choose on validation, evaluate the test fold once, and record each figure with the published one."""
     figures = FoldFigures(bench, collection, METRICS, "RankBoost", PUBLISHED_MEANS)
     for fold in folds:
         ranker, validation = best_on_validation(fold, bench.quick)

@@ -1,7 +1,7 @@
 """How does each weak learner of the FPGA paper's Table I grow with documents, pairs, features and thresholds?
 
-| weak learner | search a round, as Table I says |
-| ------------ | ------------------------------- |
+| weak learner | search per round, by Table I |
+| ------------ | ---------------------------- |
 | `m2`         | pairs · features · thresholds |
 | `m2.2dint`   | pairs · features (and the thresholds' square for each feature's 2-D integral) |
 | `m3`         | documents · features · thresholds |
@@ -93,7 +93,7 @@ def check_same_choice(bench: Benchmark, case: Case) -> None:
 
 
 def time_search(bench: Benchmark, name: str, case: Case, kind: str) -> float:
-    """Seconds of the search for the best weak ranker, on one thread, since threads would blur the growth."""
+    """Seconds of the search for the best weak ranker, on one thread, since threads would hide the growth."""
     booster = PairBooster(case.bins(), case.n_features, case.n_bins, case.pairs(), kind)
     booster.weigh()
     with kernel_threads(1):

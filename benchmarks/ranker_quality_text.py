@@ -1,26 +1,27 @@
 """Do rankers trained on text collections rank better than BM25, on queries they have not seen?
 
 Cranfield, CISI and CACM, indexed with English stems and stop words. The candidates of every query are the first 200
-documents by BM25, in training as in testing, and never documents that only the judgments knew: a ranker that learns
-from those learns what judges found, not what the first pass finds, and ranks worse. A ranker sees twelve features: the
-scores of whole retrieval models, and `relevance_model.whole`, what the first ten documents say, with the textbook's
-parameters (RM3: 10 documents, 10 terms, the query's share one half). Features are normalised within a query.
+documents by BM25, in training as in testing, and never documents that are only in the judgments: a ranker that learns
+from those learns what judges found, not what the first pass finds, and ranks worse. A ranker reads twelve features: the
+scores of whole retrieval models, and `relevance_model.whole`, pseudo-relevance feedback from the first ten documents,
+with the textbook's parameters (RM3: 10 documents, 10 terms, the query's share one half). Features are normalised within
+a query.
 
 Five folds over the queries, five times with other folds. One number is chosen for each ranker (RankSVM's C, RankBoost's
 rounds, ListNet's epochs), inside the training queries, by the MAP of a cross-validation over the four other folds; then
-it learns from all four and ranks the fifth. A RankBoost is the mean of ten, each from the training queries that as many
-draws with replacement bring: it varies most with the queries it learns from, and the mean of RankBoosts is a RankBoost
-of all their weak rankers. Equal scores keep the order of the first pass, as when they are served. Relevant documents
+it learns from all four and ranks the fifth. A RankBoost is the mean of ten, each trained on a bootstrap sample of the
+training queries: it varies most with the queries it learns from, and the mean of RankBoosts is a RankBoost
+of all their weak rankers. Equal scores keep the order of the first pass, as in serving. Relevant documents
 that the first pass missed count as missed. A query's figure is the mean of its five; p is Fisher's randomisation test,
 paired by query, two-sided, and not corrected for the number of comparisons.
 
-What was settled with results of these collections in sight. On all queries: about fifteen earlier configurations
+Choices that were made with results on these collections known. On all queries: about fifteen earlier configurations
 without the relevance model (which data to train on, the normaliser, 200 candidates, a ListNet without hidden units,
-which values are offered), and eight forms of feedback as rankings of their own. On every other query alone, the
-development half: about 120 more, from which came the twelve features instead of all, the drawing for RankBoost and its
-16 bins of equal width, and that choosing by NDCG as well, interpolation with BM25 and drawing for the others bring
-nothing. This form was then run on all queries once. The note of each row says what the difference is on the other half,
-where none of the 120 looked: the more honest figure, and with half the queries the less certain one.
+which values are offered), and eight forms of feedback as rankings by themselves. On every other query only, the
+development half: about 120 more, from which came the twelve features instead of all, the bootstrap for RankBoost and
+its 16 bins of equal width; choosing by NDCG as well, interpolation with BM25 and bootstrap for the others gave no gain.
+This form was then run on all queries once. The note of each row gives the difference on the other half, which none of
+the 120 used: less biased, and with half the queries less certain.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class Contender:
 
     parameter, values : the parameter that is chosen, and from what
     n_drawn : of how many rankers it is the mean, each from training queries drawn at random; 1 takes them all
-    steps : whether one training tells of all values
-    weighs_pairs : whether queries with many pairs must be held back, because the ranker counts every pair alike
+    steps : whether one training gives the results for all values
+    weighs_pairs : whether queries with many pairs must be weighted down, because the ranker counts every pair alike
     """
 
     name: str
@@ -127,7 +128,7 @@ def run(bench: Benchmark) -> None:
         if folder is not None:
             measure_collection(bench, collection, folder)
     if not bench.rows:
-        bench.check("the collections are not there: nothing to measure", True)
+        bench.check("the collections are absent: nothing to measure", True)
 
 
 def measure_collection(bench: Benchmark, collection: str, folder: Path) -> None:
@@ -136,7 +137,7 @@ def measure_collection(bench: Benchmark, collection: str, folder: Path) -> None:
     if bench.quick:
         data = data.subset(np.arange(15))
     missed = missed_grades(data, qrels)
-    bench.check(f"{collection}: candidates come from the first pass alone", int(data.query_sizes.max()) <= DEPTH)
+    bench.check(f"{collection}: candidates come from the first pass only", int(data.query_sizes.max()) <= DEPTH)
     baseline = judge(data, feature_of(data, FIRST_PASS), missed)
     for metric in METRICS:
         bench.record(
@@ -247,7 +248,7 @@ def choose(data: RankingDataset, contender: Contender, folds: Sequence[np.ndarra
 
 
 def balanced(data: RankingDataset) -> RankingDataset:
-    """Every query with the same weight in all: without it, queries with many relevant documents have most pairs."""
+    """Every query with the same total weight: without it, queries with many relevant documents have most pairs."""
     weights = []
     for rows in data.queries():
         _, counts = np.unique(data.labels[rows], return_counts=True)
@@ -259,7 +260,7 @@ def balanced(data: RankingDataset) -> RankingDataset:
 def record_comparison(
     bench: Benchmark, case: str, evaluation: Evaluation, baseline: Evaluation, chosen: Sequence[float] = ()
 ) -> None:
-    """A row beside BM25's; what was learnt must be at least as good."""
+    """A row compared with BM25; the trained ranker must be at least as good."""
     outcome, metric = compare(evaluation, baseline), next(iter(evaluation.mean))
     unseen = np.nanmean((evaluation.per_query[metric] - baseline.per_query[metric])[1::2])
     note = (

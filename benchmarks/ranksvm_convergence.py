@@ -1,7 +1,7 @@
 """How fast does RankSVM converge: the relative distance to the optimum (equation 15) against seconds of training?
 
-The figure is the paper's Figure 1, on synthetic collections of its sizes with standardised features: one line a device,
-the CPU, and the GPU where there is one.
+The figure is the paper's Figure 1, on synthetic collections of its sizes with standardised features: one line per
+device: the CPU, and the GPU if there is one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How fast is RankSVM on the CPU: one Hessian-vector product, and whole trainings to a tolerance of 1e-5?
 
-The product is set beside two BLAS passes over the same X and beside this machine's read bandwidth: X streams through
-memory once. Synthetic collections have standardised features; one is trained on raw, badly scaled features as well,
+The product is compared with two BLAS passes over the same X and with this machine's read bandwidth: X is read
+once. Synthetic collections have standardised features; one is trained on raw, badly scaled features as well,
 with and without the diagonal preconditioner.
 """
 
@@ -32,7 +32,7 @@ def run(bench: Benchmark) -> None:
             time_product(bench, dataset)
             compare_methods(bench, dataset, "five levels")
         if shape == "mq2007-list":
-            compare_methods(bench, dataset, "every document a level of its own")
+            compare_methods(bench, dataset, "every document with its own level")
         time_training(bench, f"`{shape}` shape, standardised", dataset, 1.0, seconds, PAPER[shape])
         del dataset
     show_preconditioner(bench)
@@ -77,7 +77,7 @@ def time_product(bench: Benchmark, dataset: RankingDataset) -> None:
 
 
 def compare_methods(bench: Benchmark, dataset: RankingDataset, levels: str) -> None:
-    """Direct counting and order statistics on the same data: the same numbers, at which cost each."""
+    """Direct counting and order statistics on the same data: the same numbers, and the cost of each."""
     rng = np.random.default_rng(1)
     w, v = rng.normal(scale=0.1, size=(2, dataset.n_features))
     products = {}
@@ -149,7 +149,7 @@ _in_child: list[RankingDataset] = []
 
 
 def make_in_child(scale: float) -> None:
-    """For the measurement of memory, which runs in a process of its own: the data, and compiled kernels."""
+    """For the measurement of memory, which runs in its own process: the data, and compiled kernels."""
     _in_child.append(make_ranking("mslr10k", scale=scale, standardised=True))
     ranker("cpu").fit(_in_child[0].subset(range(10)))
 
@@ -166,6 +166,6 @@ def record_memory(bench: Benchmark) -> None:
     bench.record(
         "memory beyond X, `mslr10k` shape",
         value=peak / n_docs,
-        unit="bytes a document",
+        unit="bytes per document",
         note=f"{peak / 1e6:.0f} MB; X itself is {n_docs * 136 * 4 / 1e6:.0f} MB and is not copied",
     )

@@ -1,8 +1,8 @@
 """How close does RankSVM on a GPU come to only reading X, and how long does a training take, transfer included?
 
-A Hessian-vector product at the size of MSLR-WEB30K's training part, beside reading X once from the device's memory and
-beside the same product in three launches, which read X twice; then whole trainings from arrays in the host's memory, on
-the GPU and on all cores of the same machine.
+A Hessian-vector product at the size of MSLR-WEB30K's training part, compared with reading X once from the device's
+memory and with the same product in three launches, which read X twice; then whole trainings from arrays in the host's
+memory, on the GPU and on all cores of the same machine.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def multiply(loss: Any, vector: Any) -> None:
 
 
 def compare_sorts(bench: Benchmark, shape: str, dataset: RankingDataset) -> None:
-    """The segmented sort of all queries in one launch beside CuPy's sort of the whole array by query and score."""
+    """The segmented sort of all queries in one launch, and CuPy's sort of the whole array by query and score."""
     import cupy
 
     from rankwell.kernels.pair_loss.cuda.loss import CudaPairLoss

@@ -1,7 +1,7 @@
 """How good is RankSVM on LETOR 4.0: five folds of MQ2007 and MQ2008, C chosen on validation?
 
 The convention is `letor4`; of a path over powers of two the C with the highest validation MAP is kept, as in the
-published experiment, and the test fold is looked at once for it. The published RankSVM-Struct reaches MeanNDCG .4966
+published experiment, and the test fold is evaluated once for it. The published RankSVM-Struct reaches MeanNDCG .4966
 and .4832, MAP .4645 and .4696. Jin and Lin 2014 report a pairwise accuracy of 70.6 % and 80.2 % (Table 3), without
 saying on which split. MQ2008 is small: 0.005 there is noise.
 """
@@ -55,7 +55,7 @@ def measure_collection(bench: Benchmark, collection: str, folds: list[FoldData])
 
 
 def compare_protocols(bench: Benchmark, collection: str, folds: list[FoldData]) -> None:
-    """The means of other protocols, reported and not chosen from."""
+    """The means of other protocols, for information."""
     for name, normalize, Cs in (
         ("features as they are", "none", None),
         ("every power of two", "standard", EVERY_POWER),

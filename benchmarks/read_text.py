@@ -1,8 +1,8 @@
 """How fast is LETOR text read, and with how much memory?
 
-A file of 300 MB as MSLR-WEB30K has them: 136 features, counts, fractions and negative logarithms with up to six
-decimals, and a comment behind each row. Speed is bytes of text a second, from the page cache. Memory is the growth of
-the process above what it held before the call, beside the arrays that the call returns.
+A file of 300 MB like those of MSLR-WEB30K: 136 features, counts, fractions and negative logarithms with up to six
+decimals, and a comment after each row. Speed is bytes of text per second, from the page cache. Memory is the growth of
+the process above what it held before the call, relative to the arrays that the call returns.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def run(bench: Benchmark) -> None:
 
 
 def record_compilation(bench: Benchmark, small: Path) -> None:
-    """What the very first use costs: compiling the kernels, or loading what an earlier run compiled."""
+    """The cost of the first use: compiling the kernels, or loading what an earlier run compiled."""
     timing = bench.time("first use", lambda: read(small), repeat=1)
-    bench.record("first use", value=timing.first_s, unit="s", note="compiled, or loaded where cached")
+    bench.record("first use", value=timing.first_s, unit="s", note="compiled, or loaded if cached")
 
 
 def check_against_rival(bench: Benchmark, path: Path, small: Path) -> float:
-    """Read the file with scikit-learn too, and demand its numbers bit for bit; returns its speed in MB/s."""
+    """Read the file with scikit-learn too, and compare the numbers bit for bit; returns its speed in MB/s."""
     sklearn_reader.read_text(small)  # so that its import is not timed
     timing = bench.time(sklearn_reader.NAME, lambda: sklearn_reader.read_text(path), repeat=2, warmup=0)
     features, labels = timing.result
@@ -63,7 +63,7 @@ def check_against_rival(bench: Benchmark, path: Path, small: Path) -> float:
 
 
 def record_speed(bench: Benchmark, path: Path, rival_speed: float) -> None:
-    """Megabytes a second and how many times the rival's, with comments and without."""
+    """Megabytes per second and the factor over the rival, with comments and without."""
     size = path.stat().st_size / 1e6
     forms: dict[str, Callable[[], RankingDataset]] = {
         "comments kept": lambda: read(path),
@@ -93,7 +93,7 @@ def record_speed(bench: Benchmark, path: Path, rival_speed: float) -> None:
 
 
 def record_memory(bench: Benchmark, path: Path, small: Path) -> None:
-    """The peak of a reading beside the arrays it returns, of the text as it is and compressed."""
+    """The peak of a reading relative to the arrays it returns, for plain and for compressed text."""
     arrays = size_of_arrays(read(path))
     files = {"plain": (path, small), "compressed": (compress(path), compress(small))}
     for case, (file, small_file) in files.items():
@@ -123,7 +123,7 @@ def record_other_files(bench: Benchmark, path: Path) -> None:
 
 
 def compress(path: Path) -> Path:
-    """Write the file as .gz beside itself."""
+    """Write the file as .gz next to itself."""
     compressed = path.with_name(f"{path.name}.gz")
     with open(path, "rb") as text, gzip.open(compressed, "wb", compresslevel=1) as target:
         shutil.copyfileobj(text, target, 2**20)

@@ -1,6 +1,6 @@
 """`python -m benchmarks.report`: docs/results.md, written from the JSON in benchmarks/results/.
 
-The same JSON gives the same bytes: nothing of the machine or the day that writes the page goes into it.
+The same JSON gives the same bytes: the page does not depend on the machine or the day it is written.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ PAGE = ROOT / "docs" / "results.md"
 _HEAD = """# Results
 
 Written by `make results` from the JSON files in `benchmarks/results/`; change a figure by running its benchmark again
-with `--write`. A time is the minimum of several runs unless its case or note says otherwise, compilation is apart (the
-first call), a rival was measured in the same run on the same machine, and a figure under *paper* is the one the paper
-prints, from the paper's own hardware."""
+with `--write`. A time is the minimum of several runs unless its case or note says otherwise, compilation is listed
+separately (the first call), a rival was measured in the same run on the same machine, and a figure under *paper* is the
+one the paper prints, from the paper's own hardware."""
 
 
 def write_report(results: Path = RESULTS, page: Path = PAGE) -> Path:
@@ -36,7 +36,7 @@ def write_report(results: Path = RESULTS, page: Path = PAGE) -> Path:
 
 
 def make_page(documents: Sequence[dict[str, Any]], figures: str) -> str:
-    """The page's text; `figures` is the way from the page to the folder of the plots."""
+    """The page's text; `figures` is the path from the page to the folder of the plots."""
     parts = [_HEAD, _summary(documents)]
     for name, runs in groupby(documents, key=lambda document: document["name"]):
         of_question = list(runs)

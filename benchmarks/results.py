@@ -1,4 +1,4 @@
-"""Results as files: one JSON a question and machine in benchmarks/results/, its plots beside it."""
+"""Results as files: one JSON file per question and machine in benchmarks/results/, with its plots."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def describe_run(bench: Benchmark, commit: dict[str, Any], date: datetime | None
 def write_results(bench: Benchmark, figures: Path, commit: dict[str, Any], folder: Path = RESULTS) -> Path:
     """Write the JSON and copy the plots that were drawn into `figures`; those of an earlier run are replaced.
 
-    The quick form is refused: its sizes are not those that the question asks about. So is a run after whose start
-    (`commit` is of then) the code changed: nobody knows which code was measured.
+    The quick form is refused: its sizes are not those that the question asks about. So is a run during which the
+    code changed (`commit` is that of its start): it is unknown which code was measured.
     """
     if bench.quick:
-        raise ValueError("the quick form's figures mean nothing and are never written. Run without --quick.")
+        raise ValueError("the quick form's figures are meaningless and never written. Run without --quick.")
     now = demand_commit()
     if now != commit:
         raise NoCommitError(

@@ -3,8 +3,8 @@
 Cranfield, CISI and CACM: title and body, cut into words by the English stemmer and without English stop words; queries
 the same. Each engine ranks the best 1,000 documents of each query; MAP (to that depth) and NDCG@10 are counted as
 trec_eval does, over queries that have a relevant document. bm25s computes the same formula in float32. tantivy keeps
-document lengths in one byte, which reorders documents that are close; of a word that a query repeats it drops all but
-one, so it is given the word once, with a boost. A rival's queries have no operators, so ours have none either.
+document lengths in one byte, which reorders documents that are close; it counts a word that a query repeats only once,
+so it is given the word once, with a boost. A rival's queries have no operators, so ours have none either.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def run(bench: Benchmark) -> None:
     for name in COLLECTIONS[:1] if bench.quick else COLLECTIONS:
         folder = bench.data(f"text/{name}")
         if folder is None:
-            bench.check(f"{name} is not there: nothing to compare", True)
+            bench.check(f"{name} is absent: nothing to compare", True)
             continue
         _compare(bench, name, _read(folder))
 
@@ -76,7 +76,7 @@ def _read(folder: Path) -> Judged:
 
 def _compare(bench: Benchmark, name: str, judged: Judged) -> None:
     with tempfile.TemporaryDirectory(prefix="rankwell-quality-") as folder:
-        # The words are cut already: the index takes them as they are.
+        # The words are already cut: the index uses them as they are.
         with IndexWriter(f"{folder}/index", analysis=Analysis()) as writer:
             writer.add(
                 {"id": fields["id"], **_cut_fields(fields, words)}
@@ -95,7 +95,7 @@ def _compare(bench: Benchmark, name: str, judged: Judged) -> None:
         others = {engine: one.mean[metric] for engine, one in found.items() if engine not in ("rankwell", *CLOSE)}
         for rival in CLOSE:
             bench.record(
-                f"{name}: {metric} (trec) beside {rival}",
+                f"{name}: {metric} (trec) compared with {rival}",
                 value=ours.mean[metric],
                 unit=metric,
                 better="higher",
@@ -112,7 +112,7 @@ def _cut_fields(fields: dict[str, str], words: Sequence[str]) -> dict[str, str]:
 
 
 def _engines(index: Index, judged: Judged, folder: str) -> dict[str, Ranking]:
-    """What ranks documents, by name: a query's text to document numbers."""
+    """The engines by name: functions from a query's text to document numbers."""
     engines: dict[str, Ranking] = {
         "rankwell": lambda text: index.search(text, k=DEPTH, model=MODEL).docs,
         "BM25F, title twice": lambda text: index.search(text, k=DEPTH, model=BM25F({"title": 2.0, "body": 1.0})).docs,
@@ -153,7 +153,7 @@ def _evaluate(judged: Judged, rank: Ranking) -> Evaluation:
             continue
         found = [ids[doc] for doc in rank(judged.queries[query]).tolist()]
         missed = [document for document in relevant if document not in set(found)]
-        # What was not found comes after DEPTH documents: it counts among the relevant ones, but at no place.
+        # Documents that were not found come after DEPTH documents: they count as relevant, but are not ranked.
         own = [float(relevant.get(document, 0)) for document in found] + [0.0] * (DEPTH - len(found))
         own += [float(relevant[document]) for document in missed]
         labels += own

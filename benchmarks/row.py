@@ -1,4 +1,4 @@
-"""Row: one figure of ours beside its target, the rival's figure in the same run, and the paper's."""
+"""Row: one of our figures with its target, the rival's figure in the same run, and the paper's."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Row:
     value : float
         Our figure, in `unit`.
     target : float or None
-        What we set out to reach, in `unit`; met if `value` is no worse.
+        The goal, in `unit`; met if `value` is not worse.
     better : "lower" or "higher"
     rival : str or None
-        Whom we compare with, measured in the same run; with `rival_value` None it was not installed.
+        The compared library, measured in the same run; with `rival_value` None it was not installed.
     rival_value : float or None
     paper : float, str or None
         The figure that the paper prints, with its hardware if it is a text.
@@ -59,7 +59,7 @@ class Row:
 
     @property
     def advantage(self) -> float | None:
-        """How many times better than the rival we are (above 1: better); None where it cannot be said."""
+        """How many times better than the rival we are (above 1: better); None if that is unknown."""
         if self.rival_value is None or min(self.value, self.rival_value) <= 0:
             return None
         return self.rival_value / self.value if self.better == "lower" else self.value / self.rival_value

@@ -1,4 +1,4 @@
-"""Running benchmarks: one in this process, several each in a process of its own."""
+"""Running benchmarks: one in this process, several each in their own process."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def run_question(
     package: str = "benchmarks",
     folder: Path = RESULTS,
 ) -> bool:
-    """Run one benchmark here and print its tables; whether it ran and every check held.
+    """Run one benchmark here and print its tables; returns whether it ran and every check passed.
 
-    A target that is missed is marked and is not a failure. Nothing is written of a benchmark that failed, nor of code
-    that is not committed.
+    A target that is missed is marked and is not a failure. Results of a benchmark that failed, or of code that is not
+    committed, are not written.
     """
     console.print(f"[bold]{escape(question.name)}[/]  {escape(question.text)}")
     if cannot_run(question):
@@ -67,7 +67,7 @@ def run_question(
 def run_apart(questions: Sequence[Question], console: Console, *, flags: Sequence[str]) -> list[Question]:
     """Run each benchmark in a fresh process and return those that failed.
 
-    So none inherits another's memory or threads, and a crash of one is not the end of all.
+    So none inherits another's memory or threads, and a crash of one does not end the others.
     """
     failed = []
     for question in questions:

@@ -1,7 +1,7 @@
-"""How many queries a second are answered with the best 10 and the best 1,000 documents?
+"""How many queries per second are answered with the best 10 and the best 1,000 documents?
 
 Reuters-21578, 20 times over, title and body; no stems, no stop words. A query's 1 to 8 different words are drawn from
-one document of the collection, so that common and rare ones mix as they do in text; any word counts. One thread. Ours
+one document of the collection, so that common and rare ones are mixed as in text; any word counts. One thread. Ours
 is timed from the query's text to the numbers of the documents, each query by itself, on a merged index and on the
 five segments it was written in. tantivy gets the same words (cut beforehand) in one segment, and is timed from the text
 to its hits; bm25s gets the words' numbers, all queries in one call, which is faster for it.
@@ -117,7 +117,7 @@ def _build(collection: Collection, folder: str) -> tuple[Index, Index]:
 
 
 class _Rivals:
-    """Both rivals, where they are installed, given the same words."""
+    """Both rivals, if they are installed, with the same words."""
 
     def __init__(self, collection: Collection, folder: str) -> None:
         vocabulary: dict[str, int] = {}
@@ -201,7 +201,7 @@ def _check_tantivy(
 
 
 def _time(bench: Benchmark, one: Index, several: Index, rivals: _Rivals, queries: list[list[str]], k: int) -> None:
-    """Time queries of one length after the other, all engines in turn, so that each meets the same machine."""
+    """Time queries of one length after the other, all engines in turn, so that each runs under the same conditions."""
     each, seconds = len(queries) // len(LENGTHS), dict[str, list[float]]()
     for place, n_words in enumerate(LENGTHS):
         own = queries[place * each : (place + 1) * each]
@@ -214,7 +214,7 @@ def _time(bench: Benchmark, one: Index, several: Index, rivals: _Rivals, queries
     by_length = ", ".join(f"{time / each * 1e6:.0f}" for time in seconds["rankwell"])
     for rival, share in ((bm25s_search.NAME, 1.0), (tantivy_search.NAME, SHARE_OF_TANTIVY)):
         bench.record(
-            f"{size}, beside {rival}",
+            f"{size}, compared with {rival}",
             value=speeds["rankwell"],
             unit="queries/s",
             target=None if bench.quick or rival not in speeds else share * speeds[rival],
@@ -235,7 +235,7 @@ def _time(bench: Benchmark, one: Index, several: Index, rivals: _Rivals, queries
 def _engines(
     one: Index, several: Index, rivals: _Rivals, queries: list[list[str]], k: int
 ) -> dict[str, Callable[[], Any]]:
-    """What answers the queries, by name."""
+    """The engines that answer the queries, by name."""
     texts, numbers, kept = [" ".join(query) for query in queries], rivals.numbers(queries), min(k, rivals.n_docs)
 
     def ours(index: Index, prune: bool = True) -> Callable[[], Any]:

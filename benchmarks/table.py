@@ -25,7 +25,7 @@ def make_console() -> Console:
 
 
 def write_figure(value: float) -> str:
-    """Four significant digits, thousands apart, no exponent between 0.0001 and a million million."""
+    """Four significant digits, thousands separated, no exponent between 0.0001 and a million million."""
     if value == 0:
         return "0"
     size = abs(value)
@@ -62,7 +62,7 @@ def write_met(row: Row) -> str:
 
 
 def row_cells(rows: Sequence[Row], *, quick: bool = False) -> tuple[list[str], list[list[str]]]:
-    """Headings and cells of the figures; a column that no row fills is left out.
+    """Headings and cells of the figures; an empty column is left out.
 
     In the quick form a target is shown but not judged: its size is not the target's.
     """
@@ -84,7 +84,7 @@ def row_cells(rows: Sequence[Row], *, quick: bool = False) -> tuple[list[str], l
 
 
 def timing_cells(timings: Sequence[Timing]) -> tuple[list[str], list[list[str]]]:
-    """Headings and cells of what was timed: the first call (compilation) apart, then minimum and median."""
+    """Headings and cells of what was timed: the first call (compilation) separately, then minimum and median."""
     headings = ["timed", "first call, s", "minimum, s", "median, s", "runs"]
     lines = [
         [

@@ -1,4 +1,4 @@
-"""The three rankers of the thesis (table 4.2) as synthetic rankers of the same make.
+"""The three rankers of the thesis (table 4.2) as synthetic rankers of the same structure.
 
 | ranker  | inputs | bucket | linear | log-linear | tree  | layers |
 | ------- | ------ | ------ | ------ | ---------- | ----- | ------ |

@@ -1,4 +1,4 @@
-"""Timing: how long one thing took, the first call (which compiles) apart from the others."""
+"""Timing: how long one thing took, the first call (which compiles) separately from the others."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Timing:
     ----------
     name : str
     first_s : float
-        The first call: compilation, cold caches and all. It is also in `times` only where no warm-up was asked for.
+        The first call, with compilation and cold caches. It is also in `times` only if there is no warm-up.
     times : list of float
         The raw times of the calls that count, in the order they were made.
     result : object
-        What the last call returned, so that a check can be made on the very thing that was timed.
+        What the last call returned, so that exactly what was timed can be checked.
     """
 
     name: str
@@ -49,15 +49,15 @@ def time_function(
 ) -> Timing:
     """Call `function` ``warmup + repeat`` times; `setup` runs before each call and is not timed.
 
-    Python's garbage collector is off inside a timed call, as in `timeit`: a collection belongs to whoever made the
-    garbage, which need not be the function that is timed.
+    Python's garbage collector is off inside a timed call, as in `timeit`: a collection may be caused by other code
+    than the timed function.
     """
     if repeat < 1 or warmup < 0:
         raise ValueError(f"repeat must be 1 or more and warmup 0 or more, got repeat={repeat}, warmup={warmup}.")
     seconds: list[float] = []
     result: Any = None
     for _ in range(warmup + repeat):
-        result = None  # let go of the last result first: two of them alive would double the memory
+        result = None  # release the last result first: two of them would double the memory
         if setup is not None:
             setup()
         elapsed, result = _call(function)

@@ -22,7 +22,7 @@ def grow_forest(n_trees: int, n_leaves: int, n_features: int, seed: int = 0) -> 
     """Trees of `n_leaves` leaves over features as `rows_like_a_feature_set` makes them.
 
     The leaf with the most documents is split, at a random quantile of a random feature within it, so paths are of
-    uneven length; thresholds are taken from 255 quantiles a feature, as histogram trainers do.
+    uneven length; thresholds are taken from 255 quantiles per feature, as histogram trainers do.
     """
     rng = np.random.default_rng(seed)
     sample = rows_like_a_feature_set(_SAMPLE, n_features, seed + 1)

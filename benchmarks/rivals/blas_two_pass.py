@@ -6,5 +6,5 @@ import numpy as np
 
 
 def two_passes(features: np.ndarray, curvatures: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Xᵀ(d ∘ (X·v)) in float32: what X must at least go through, without any of the sums over pairs."""
+    """Xᵀ(d ∘ (X·v)) in float32: the least work on X, without any of the sums over pairs."""
     return (curvatures * (features @ v)) @ features

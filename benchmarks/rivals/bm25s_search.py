@@ -1,4 +1,4 @@
-"""bm25s: scores of every posting worked out beforehand, summed by its Numba backend, its fastest."""
+"""bm25s: scores of every posting computed beforehand, summed by its Numba backend, its fastest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Bm25sIndex:
         self._index.activate_numba_scorer()
 
     def search(self, queries: Sequence[Sequence[int]], k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Documents and scores, one row a query, by falling score; one thread.
+        """Documents and scores, one row per query, by falling score; one thread.
 
         Its scores leave out the factor k1 + 1, the same for every document; here they have it.
         """

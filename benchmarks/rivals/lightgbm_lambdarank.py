@@ -16,16 +16,16 @@ LAYOUTS = ("force_col_wise", "force_row_wise")
 
 
 def seconds_a_round(dataset: RankingDataset, n_rounds: int, n_threads: int, n_runs: int) -> float:
-    """The mean over `n_rounds` rounds, in the fastest of some runs with each of the two layouts; binning is not in it.
+    """The mean over `n_rounds` rounds, in the fastest of some runs with each of the two layouts, without binning.
 
-    Left to itself LightGBM chooses a layout by one short trial, and not always the faster: here both run.
+    By default LightGBM chooses a layout by one short trial, and not always the faster: here both are run.
     """
     boosters = [_start(dataset, layout, n_threads) for layout in LAYOUTS]
     return min(_time_rounds(booster, n_rounds) / n_rounds for booster in boosters for _ in range(n_runs))
 
 
 def _start(dataset: RankingDataset, layout: str, n_threads: int) -> Any:
-    """A booster with features binned and two rounds done, which count for nothing."""
+    """A booster with features binned and two rounds done, which are not timed."""
     import lightgbm
 
     settings = {

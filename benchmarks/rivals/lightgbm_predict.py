@@ -11,7 +11,7 @@ from rankwell.scoring.trees import TreeInputs
 
 NAME = "LightGBM"
 IS_INSTALLED = find_spec("lightgbm") is not None
-# A missing value is none of NaN and zero, and goes left.
+# Neither NaN nor zero is a missing value, and missing values go left.
 _DECISION = 2
 
 

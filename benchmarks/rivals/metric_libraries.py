@@ -1,8 +1,8 @@
-"""Ranking metrics of scikit-learn, pytrec_eval, ir-measures, LightGBM and XGBoost, on the arrays our own are given.
+"""Ranking metrics of scikit-learn, pytrec_eval, ir-measures, LightGBM and XGBoost, on the same arrays as ours.
 
-A rival is prepared with labels, scores and queries, and gives back the call to time: what a user of that library would
-run once the data stands in the form the library wants. Its figures come back under our names, one number a query, or
-one number in all where the library tells no more.
+A rival is prepared with labels, scores and queries, and returns the call to time: what a user of that library would run
+once the data is in the form the library needs. Its figures are returned under our names, one number per query, or one
+number in all if the library gives no more.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Prepare = Callable[[np.ndarray, np.ndarray, np.ndarray, Sequence[str]], Callable
 
 @dataclass(frozen=True)
 class MetricRival:
-    """A library, the convention of ours that reproduces it, and the metrics it has.
+    """A library, our convention that reproduces it, and its metrics.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ def _prepare_lightgbm(
     cutoffs = sorted({int(metric.partition("@")[2]) for metric in metrics})
     families = sorted({metric.partition("@")[0] for metric in metrics})
     quiet = {"verbose": -1, "feature_pre_filter": False, "min_data_in_bin": 1}
-    # A model without a tree: what is evaluated is the initial score.
+    # A model without trees: the initial score is evaluated.
     data = lightgbm.Dataset(
         np.zeros((len(labels), 1)), labels, group=np.diff(query_ptr), init_score=scores, params=quiet
     )

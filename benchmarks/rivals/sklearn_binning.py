@@ -9,7 +9,7 @@ WIDTH_NAME = "scikit-learn KBinsDiscretizer"
 
 
 def bin_by_quantile(features: np.ndarray, n_threads: int) -> np.ndarray:
-    """Bin an array that is float64 already, which is what the mapper wants; the conversion is not its work."""
+    """Bin an array that is float64 already, which the mapper needs; the conversion is not timed."""
     from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
     mapper = _BinMapper(n_bins=256, subsample=200_000, random_state=0, n_threads=n_threads)
@@ -17,7 +17,7 @@ def bin_by_quantile(features: np.ndarray, n_threads: int) -> np.ndarray:
 
 
 def bin_by_width(features: np.ndarray) -> np.ndarray:
-    """Bin into 255 bins of equal width; it has no threads and knows no missing values."""
+    """Bin into 255 bins of equal width; it has no threads and does not support missing values."""
     from sklearn.preprocessing import KBinsDiscretizer
 
     discretizer = KBinsDiscretizer(n_bins=255, encode="ordinal", strategy="uniform", subsample=None)

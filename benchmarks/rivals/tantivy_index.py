@@ -15,7 +15,7 @@ HEAP_BYTES = 128 * 2**20
 def build_index(corpus: str, folder: str, streams: Sequence[str], n_threads: int, *, stemmed: bool = True) -> Any:
     """Index lines of JSON with the fields ``id`` and `streams`; returns the index after the commit.
 
-    Lines go in as they are (`add_json`, the fastest way in): its own threads parse them.
+    Lines are added as they are (`add_json`, the fastest way): its own threads parse them.
     """
     import tantivy
 
@@ -31,13 +31,13 @@ def build_index(corpus: str, folder: str, streams: Sequence[str], n_threads: int
         for line in lines:
             writer.add_json(line)
     writer.commit()
-    # Segments it merges in the background are part of what was asked for.
+    # Merges in the background are part of the work.
     writer.wait_merging_threads()
     index.reload()
     return index
 
 
 def document_frequencies(index: Any, stream: str, terms: Sequence[str]) -> list[int]:
-    """In how many documents each term stands in that stream."""
+    """The number of documents with each term in that stream."""
     searcher = index.searcher()
     return [searcher.doc_freq(stream, term) for term in terms]

@@ -1,4 +1,4 @@
-"""ListNet in PyTorch as one writes it there: a Sequential network, log_softmax, autograd, one SGD step a query."""
+"""ListNet in PyTorch in its usual form: a Sequential network, log_softmax, autograd, one SGD step per query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_installed() -> bool:
 class TorchListNet:
     """Top-1 ListNet with one hidden layer of sigmoids and a sigmoid output, trained query by query.
 
-    parameters : the layers' weights (n_out, n_in) and biases (n_out,), so that both libraries start alike
+    parameters : the layers' weights (n_out, n_in) and biases (n_out,), so that both libraries start from the same state
     """
 
     def __init__(self, dataset: RankingDataset, layers: Any, learning_rate: float, threads: int) -> None:

@@ -1,4 +1,4 @@
-"""What the tree evaluators of other libraries have in common: a model of theirs made of our trees, and a call."""
+"""The common interface of other libraries' tree evaluators: a model made from our trees, and a call."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ IS_INSTALLED = find_spec("xgboost") is not None
 
 
 def bin_features(features: np.ndarray, n_threads: int) -> Any:
-    """Bin a float32 array into at most 256 bins a feature."""
+    """Bin a float32 array into at most 256 bins per feature."""
     import xgboost
 
     return xgboost.QuantileDMatrix(features, max_bin=256, nthread=n_threads)

@@ -32,7 +32,7 @@ def prepare(trees: TreeInputs, n_features: int, n_threads: int) -> Predict:
 
 
 def _tree(number: int, part: dict[str, np.ndarray], n_features: int) -> dict[str, Any]:
-    """One tree as XGBoost wants it: siblings side by side, and x <= t as x < the float32 above t."""
+    """One tree in XGBoost's form: siblings next to each other, and x <= t as x < the float32 above t."""
     codes, children, parents = _siblings_together(part)
     n_all, is_node = len(codes), codes >= 0
     node, leaf = np.maximum(codes, 0), np.maximum(-1 - codes, 0)
@@ -63,7 +63,7 @@ def _tree(number: int, part: dict[str, np.ndarray], n_features: int) -> dict[str
 
 
 def _siblings_together(part: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Our node or leaf behind each of XGBoost's, the place of its left child (-1), and of its parent."""
+    """Our node or leaf for each of XGBoost's, the place of its left child (-1), and of its parent."""
     codes, children, parents = [0], [], [2147483647]
     for place, code in enumerate(codes):
         if code < 0:

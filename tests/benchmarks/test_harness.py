@@ -1,4 +1,4 @@
-"""The benchmark harness: it must refuse wrong answers, time honestly, and write down what it did."""
+"""The benchmark harness: it must refuse wrong answers, time correctly, and record what it did."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class TestTable:
     def test_write_figure(self, value, text):
         assert write_figure(value) == text
 
-    def test_a_column_nobody_fills_is_left_out(self):
+    def test_an_empty_column_is_left_out(self):
         headings, lines = row_cells([Row("case", 2.0, "s")])
         assert (headings, lines) == (["case", "ours"], [["case", "2 s"]])
 
@@ -235,7 +235,7 @@ class TestRunner:
     @pytest.fixture
     def run_code(self, tmp_path, monkeypatch):
         """Run the body of a benchmark's `run`; returns whether it passed, what was printed, and the files written."""
-        package = f"questions_of_{tmp_path.name}"  # one name a test: an imported module stays imported
+        package = f"questions_of_{tmp_path.name}"  # one name per test: an imported module stays imported
         (tmp_path / package).mkdir()
         monkeypatch.syspath_prepend(str(tmp_path))
 
@@ -340,7 +340,7 @@ class TestCommand:
         monkeypatch.setattr(runner, "has_cuda", lambda: False)
         assert main(["--quick"]) == 1
         lines = capsys.readouterr().out.splitlines()
-        assert lines == ["1 of 3 benchmarks ran and all their checks held", "skipped: absent_cuda", "failed: wrong"]
+        assert lines == ["1 of 3 benchmarks ran and all their checks passed", "skipped: absent_cuda", "failed: wrong"]
 
     def test_several_run_apart_and_a_crash_is_counted(self, monkeypatch):
         codes = {"fine": 0, "wrong": 1, "crashed": -11}
@@ -369,7 +369,7 @@ class TestCatalogue:
         with pytest.raises(ValueError, match=r"a\.py has a run\(\) but no docstring"):
             find_questions(tmp_path)
 
-    def test_the_machinery_is_no_question(self):
+    def test_the_machinery_is_not_a_question(self):
         names = {question.name for question in find_questions()}
         assert "import_time" in names
         assert not names & {"harness", "measure", "report", "runner", "timing"}
