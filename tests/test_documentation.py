@@ -1,4 +1,4 @@
-"""The Python that the README and the guide show runs as it stands."""
+"""The Python code in the README and the guide runs as it is."""
 
 from __future__ import annotations
 

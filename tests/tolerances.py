@@ -2,7 +2,7 @@
 
 An entry is for NumPy: ``np.testing.assert_allclose(found, expected, **TOLERANCES["cuda"]["scores"])``. A quantity
 that is not here (a model of RankBoost, an integer sum) must be the same bits. Tolerances that belong to a formula (a
-finite difference, a share of a sum's magnitude) are beside the formula.
+finite difference, a share of a sum's magnitude) are next to the formula.
 """
 
 from __future__ import annotations
