@@ -94,7 +94,7 @@ def test_an_interrupt_is_quiet(files: Path) -> None:
 
 
 @needs_dev_full
-def test_a_full_disk_behind_stdout_is_one_line(files: Path) -> None:
+def test_a_full_disk_at_stdout_is_one_line(files: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [*RANKWELL, "predict", "model.rank", "test.txt", "--out", "-"],

@@ -87,5 +87,5 @@ def test_no_folder_and_no_folds(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="file is a file, not a folder"):
         find_folds(tmp_path / "file")
-    with pytest.raises(DataError, match=r"has no folds. Expected are .*Fold1/train.txt"):
+    with pytest.raises(DataError, match=r"has no folds. Expected .*Fold1/train.txt"):
         find_folds(tmp_path)

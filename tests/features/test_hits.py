@@ -36,7 +36,7 @@ def test_a_batch_knows_its_sizes():
     [
         ({"positions": np.zeros(3, np.int64)}, "positions must be a flat array of int32"),
         ({"query_ptr": np.array([0, 5, 3], np.int64)}, "query_ptr must begin with 0 and not decrease"),
-        ({"term_ptr": np.array([0, 2], np.int64)}, "term_ptr must have one number a query"),
+        ({"term_ptr": np.array([0, 2], np.int64)}, "term_ptr must have one number per query"),
         ({"streams": ("title", "whole")}, "a stream called 'whole'"),
         ({"streams": ("title", "title")}, "streams must have different names"),
         ({"cell_base": np.array([0, 1, 2], np.int64)}, "cell_base must count one cell"),

@@ -123,5 +123,5 @@ def test_a_table_of_another_size_than_the_manifest_says(path: Path) -> None:
     manifest = read_manifest(path)
     first, second = manifest.segments
     write_manifest(CountingStorage(), path, replace(manifest, segments=(replace(first, n_docs=7), second)))
-    with pytest.raises(FileFormatError, match=r"table has 100 documents, the manifest says 7"):
+    with pytest.raises(FileFormatError, match=r"table has 100 documents, but the manifest says 7"):
         Index.open(path)

@@ -140,7 +140,7 @@ def test_data_and_scores_in_the_wrong_order():
         ({"query_ptr": [0, 2]}, "query_ptr must rise from 0 to the number of documents, 3: it goes from 0 to 2"),
         ({"query_ptr": [0, 2, 1, 3]}, "query_ptr must rise"),
         ({"query_ptr": [0.0, 3.0]}, "query_ptr must be whole numbers"),
-        ({"query_weights": [1, 2]}, r"query_weights must be one number a query: 1 queries, got shape \(2,\)"),
+        ({"query_weights": [1, 2]}, r"query_weights must be one number per query: 1 queries, got shape \(2,\)"),
         ({"query_weights": [-1]}, "query_weights must be finite and not negative: query 0 has -1"),
         ({"max_grade": np.nan, "metrics": "err"}, "max_grade must be the highest grade of the scale, got nan"),
         ({"metrics": "ndgc"}, "metric must be one of"),
