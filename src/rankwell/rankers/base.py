@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, FileFormatError, NotFittedError, Parameter, ParameterError
+from rankwell.rankers.estimator import Estimator
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.normaliser import Normaliser, fit_normaliser
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file, write_ranker_file
@@ -73,7 +73,7 @@ class TrainedModel:
     history: dict[str, list[Any]]
 
 
-class Ranker(BaseEstimator):
+class Ranker(Estimator):
     """A ranking function that can be trained.
 
     A subclass has a `name` (how the command line and ranker files call it), a constructor that only stores its
@@ -94,10 +94,7 @@ class Ranker(BaseEstimator):
     can_continue: ClassVar[bool] = False
     normalize: str
 
-    # With scikit-learn's metadata routing switched on, `qid` reaches fit, predict and score by itself.
-    __metadata_request__fit = {"qid": True}  # noqa: RUF012
-    __metadata_request__predict = {"qid": True}  # noqa: RUF012
-    __metadata_request__score = {"qid": True}  # noqa: RUF012
+    requested_metadata = ("qid",)
 
     def fit(
         self,
