@@ -37,7 +37,7 @@ class Estimator:
         return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name. `deep` is taken as scikit-learn does, and without effect: no parameter has its own."""
+        """The parameters by name. `deep` has no effect, since no parameter has parameters of its own."""
         return {name: getattr(self, name) for name in self._get_param_names()}
 
     def set_params(self, **parameters: Any) -> Self:

@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from numba import njit, types
 from numba.core.errors import NumbaExperimentalFeatureWarning
+from numba.np import linalg
 
 from rankwell.kernels.cpu.kernel_cache import KernelCache
+
+
+def _start_without_scipy() -> None:
+    """Let Numba start without importing SciPy, which it does only to see whether there is a BLAS (0.2 s).
+
+    SciPy is a dependency of ours, so there is one; kernels that call it import it then.
+    """
+    if "numba.np.arraymath" in sys.modules:
+        return
+    look_for_blas = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        arraymath = import_module("numba.np.arraymath")
+        arraymath.ensure_blas = look_for_blas  # type: ignore[attr-defined]
+    finally:
+        linalg.ensure_blas = look_for_blas
+
+
+_start_without_scipy()
 
 COMPILATION_LOG = "rankwell.compilation"
 """The logger that a compilation of more than a second is told to."""
