@@ -80,7 +80,7 @@ def _check(bench: Benchmark, n_queries: int, rows: np.ndarray, expected: np.ndar
 
 def _packed(hits: Hits, room) -> np.ndarray:
     arrays = hits.for_kernels()
-    return pack(arrays, weigh_terms(tuple(arrays), hits.n_docs), room)
+    return pack(arrays, weigh_terms(arrays, hits.n_docs), room)
 
 
 def _beside(

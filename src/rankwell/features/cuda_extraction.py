@@ -100,7 +100,7 @@ class CudaFeatureExtractor:
         columns = self._columns_for(hits)
         packed = kernels.pack(
             arrays,
-            weigh_terms(tuple(arrays), hits.n_docs),
+            weigh_terms(arrays, hits.n_docs),
             lambda n_bytes: self._buffers.pinned("hits", (n_bytes,), np.uint8),
         )
         on_device = self._buffers.device("hits", packed.shape, np.uint8)

@@ -44,7 +44,7 @@ def extract_on_cpu(hits: Hits, feature_set: FeatureSet, *, n_jobs: int | None = 
     columns = feature_set.columns(hits.streams, hits.static_names)
     rows = np.empty((hits.n_candidates, len(feature_set)), np.float32)
     with kernel_threads(n_jobs):
-        extract_features(tuple(hits.for_kernels()), hits.n_docs, tuple(columns), rows)
+        extract_features(hits.for_kernels(), hits.n_docs, columns, rows)
         for level in feature_set.expressions:
             _fill_expressions(rows, level)
     return rows
