@@ -1,4 +1,4 @@
-"""The evaluator against a literal reading of the description, value by value."""
+"""The scorer against a literal reading of the description, value by value."""
 
 import math
 
@@ -9,7 +9,7 @@ from scipy import sparse
 from rankwell import RankingDataset
 from rankwell.scoring.description import BucketInputs, Dense, LinearInputs, RankerDescription, Sum
 from rankwell.scoring.normaliser import Normaliser
-from rankwell.scoring.scorer import evaluate_description
+from rankwell.scoring.scorer import score_description
 
 NAN = np.nan
 
@@ -20,7 +20,7 @@ def describe(n_features, inputs, layers):
 
 
 def score(description, rows):
-    return evaluate_description(description, RankingDataset(np.array(rows, dtype=np.float32)))
+    return score_description(description, RankingDataset(np.array(rows, dtype=np.float32)))
 
 
 def test_linear_inputs_scale_shift_and_replace_missing_values():
@@ -88,7 +88,7 @@ def test_a_document_scores_the_same_alone_and_in_any_batch(n_docs):
     assert scores.shape == (n_docs,)
     for row in range(0, n_docs, 1000):
         assert score(description, rows[row : row + 1])[0] == scores[row]
-    one_thread = evaluate_description(description, RankingDataset(rows), n_jobs=1)
+    one_thread = score_description(description, RankingDataset(rows), n_jobs=1)
     np.testing.assert_array_equal(one_thread, scores)
 
 
@@ -96,5 +96,5 @@ def test_sparse_rows_score_as_dense_ones():
     rng = np.random.default_rng(0)
     rows = np.where(rng.random((50, 8)) < 0.7, 0, rng.normal(size=(50, 8))).astype(np.float32)
     description = describe(8, [LinearInputs.identity(8)], [Dense(rng.normal(size=(1, 8)), np.zeros(1))])
-    from_sparse = evaluate_description(description, RankingDataset(sparse.csr_matrix(rows)))
+    from_sparse = score_description(description, RankingDataset(sparse.csr_matrix(rows)))
     np.testing.assert_array_equal(from_sparse, score(description, rows))

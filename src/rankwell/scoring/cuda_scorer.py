@@ -25,10 +25,10 @@ from rankwell.scoring.trees import TreeInputs
 FillInputs = Callable[[Any, int, Any], None]
 
 
-class CudaRankerEvaluator:
+class CudaRankerScorer:
     """A description on the device, ready to score.
 
-    The same results as `RankerEvaluator`: trees, linear and bucket inputs and sums to the bit, logarithms and
+    The same results as `RankerScorer`: trees, linear and bucket inputs and sums to the bit, logarithms and
     exponentials to the last places. Any number of threads may call `score`: it serves one at a time.
 
     Attributes

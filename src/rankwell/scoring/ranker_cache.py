@@ -29,7 +29,7 @@ class RankerCache(Generic[Evaluator]):
     byte_budget : int
         Device memory for rankers. What an evaluator needs for documents while it scores comes on top.
     make : callable
-        Makes an evaluator of a description: `CudaRankerEvaluator`.
+        Makes an evaluator of a description: `CudaRankerScorer`.
 
     Any number of threads may ask; a ranker is uploaded once. An evaluator that was evicted lives on as long as somebody
     holds it, and its memory is free after that.

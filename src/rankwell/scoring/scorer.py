@@ -35,7 +35,7 @@ from rankwell.scoring.tree_layout import TreeLayout, lay_out
 from rankwell.scoring.trees import TreeInputs
 
 if TYPE_CHECKING:
-    from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
+    from rankwell.scoring.cuda_scorer import CudaRankerScorer
 
 # Inputs held at a time, in bytes: enough blocks for every thread, little enough to stay near the caches.
 _INPUT_BYTES = 2**23
@@ -48,7 +48,7 @@ _FEW_DOCUMENTS = 12
 FillInputs = Callable[[np.ndarray, np.ndarray], None]
 
 
-def evaluate_description(
+def score_description(
     description: RankerDescription,
     dataset: RankingDataset,
     *,
@@ -67,7 +67,7 @@ def evaluate_description(
     if choose_device(device, ("cpu", "cuda")) == "cpu":
         score = partial(prepared(description).score, n_jobs=n_jobs, n_rounds=n_rounds)
     else:
-        score = partial(make_evaluator(description, "cuda").score, n_rounds=n_rounds)
+        score = partial(make_scorer(description, "cuda").score, n_rounds=n_rounds)
     if not sparse.issparse(features):
         return score(features)
     scores = np.empty(dataset.n_docs)
@@ -77,16 +77,16 @@ def evaluate_description(
     return scores
 
 
-def make_evaluator(description: RankerDescription, device: str = "cpu") -> RankerEvaluator | CudaRankerEvaluator:
+def make_scorer(description: RankerDescription, device: str = "cpu") -> RankerScorer | CudaRankerScorer:
     """`description` made ready to score on a device: "cpu", "cuda", or "auto" for CUDA where there is a device."""
     if choose_device(device, ("cpu", "cuda")) == "cpu":
-        return RankerEvaluator(description)
-    from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
+        return RankerScorer(description)
+    from rankwell.scoring.cuda_scorer import CudaRankerScorer
 
-    return CudaRankerEvaluator(description)
+    return CudaRankerScorer(description)
 
 
-class RankerEvaluator:
+class RankerScorer:
     """A description made ready to score: arranged once, called often.
 
     Rows are features as the layers of the description want them: a normaliser is not applied here.
@@ -177,13 +177,13 @@ class RankerEvaluator:
         return scores
 
 
-_PREPARED: WeakKeyDictionary[RankerDescription, RankerEvaluator] = WeakKeyDictionary()
+_PREPARED: WeakKeyDictionary[RankerDescription, RankerScorer] = WeakKeyDictionary()
 
 
-def prepared(description: RankerDescription) -> RankerEvaluator:
+def prepared(description: RankerDescription) -> RankerScorer:
     """The evaluator of `description`, made at the first call and kept as long as the description is."""
     if description not in _PREPARED:
-        _PREPARED[description] = RankerEvaluator(description)
+        _PREPARED[description] = RankerScorer(description)
     return _PREPARED[description]
 
 

@@ -25,12 +25,12 @@ from rankwell.index.selection import Match, SearchResult, search
 from rankwell.kernels.device import choose_device
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.ranker_file import read_ranker_file
-from rankwell.scoring.scorer import evaluate_description
+from rankwell.scoring.scorer import score_description
 from rankwell.serving.feature_log import FeatureLog
 
 if TYPE_CHECKING:
     from rankwell.features.cuda_extraction import CudaFeatureExtractor
-    from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
+    from rankwell.scoring.cuda_scorer import CudaRankerScorer
 
 _NAMED_IN_ERRORS = 8
 
@@ -136,12 +136,12 @@ class RankedSearch:
     def _score(self, hits: Hits) -> np.ndarray:
         """The scores of candidates, float64 (n_candidates,); on a device, the features stay there."""
         if self.device == "cuda":
-            return self._cuda.score(hits, self._cuda_evaluator)
+            return self._cuda.score(hits, self._cuda_scorer)
         return self._score_rows(extract(hits, self.feature_set, n_jobs=self._n_jobs), hits)
 
     def _score_rows(self, rows: np.ndarray, hits: Hits) -> np.ndarray:
         dataset = RankingDataset(rows, group=np.diff(hits.query_ptr))
-        return evaluate_description(self.description, dataset, n_jobs=self._n_jobs, device=self.device)
+        return score_description(self.description, dataset, n_jobs=self._n_jobs, device=self.device)
 
     @cached_property
     def _cuda(self) -> CudaFeatureExtractor:
@@ -150,11 +150,11 @@ class RankedSearch:
         return CudaFeatureExtractor(self.feature_set)
 
     @cached_property
-    def _cuda_evaluator(self) -> CudaRankerEvaluator:
-        from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
+    def _cuda_scorer(self) -> CudaRankerScorer:
+        from rankwell.scoring.cuda_scorer import CudaRankerScorer
 
         # The features by the set's names, which a ranker trained without names does not know.
-        return CudaRankerEvaluator(replace(self.description, feature_names=self.feature_set.names))
+        return CudaRankerScorer(replace(self.description, feature_names=self.feature_set.names))
 
     def _write_log(
         self, log: FeatureLog, query_ids: Sequence[str], found: Sequence[SearchResult], rows: np.ndarray
