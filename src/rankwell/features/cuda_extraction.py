@@ -1,7 +1,7 @@
 """Feature extraction on a CUDA device: hits of a batch of queries go in as one block, features or scores come out.
 
-Where scores are wanted, features stay on the device: extraction, expressions, normaliser and model evaluation are
-launched one behind the other (recorded once, then replayed), with one copy to the device and one back.
+Where scores are wanted, features stay on the device: extraction, expressions, normaliser and scoring are launched one
+after the other (recorded once, then replayed), with one copy to the device and one back.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from rankwell.kernels.cuda.graph import LaunchGraphs, size_class
 from rankwell.kernels.extraction.cuda import launches as kernels
 from rankwell.kernels.extraction.rules import FeatureColumns
 from rankwell.kernels.scoring.cuda import launches as scoring
+from rankwell.kernels.scoring.kinds import ProgramArrays
 from rankwell.scoring.cuda_scorer import CudaRankerScorer
 
 
@@ -159,10 +160,9 @@ class _Batch:
         return self.packed[kernels.HEADER_BYTES : kernels.HEADER_BYTES + 8].view(np.int64)
 
 
-def _upload_level(level: ExpressionLevel) -> tuple[Any, tuple[Any, ...]]:
+def _upload_level(level: ExpressionLevel) -> tuple[Any, ProgramArrays]:
     """The columns that a level of expressions fills, and the arguments of their kernel."""
     import cupy
 
-    missing = np.full(len(level.columns), np.nan)
-    programs = tuple(cupy.asarray(np.ascontiguousarray(array)) for array in (*level.programs, missing))
+    programs = ProgramArrays(*(cupy.asarray(array) for array in level.programs))
     return cupy.asarray(level.columns), programs

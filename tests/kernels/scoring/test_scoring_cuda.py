@@ -13,13 +13,14 @@ from tests.scoring.random_rankers import (
     random_trees,
 )
 
+from rankwell import RankingDataset
 from rankwell.kernels.device import report_device
 from rankwell.kernels.scoring.cuda import launches
 from rankwell.kernels.scoring.rules import IN_CATEGORIES, VALUE, ZERO_IS_MISSING
 from rankwell.scoring.description import Dense, ExpressionInputs, LinearInputs, LogLinearInputs, Mean, Sum
 from rankwell.scoring.ranker_cache import RankerCache
 from rankwell.scoring.reference_scores import reference_scores
-from rankwell.scoring.scorer import RankerScorer, make_scorer
+from rankwell.scoring.scorer import RankerScorer, kept_scorer, make_scorer, score_description
 
 pytestmark = [
     pytest.mark.gpu,
@@ -167,3 +168,15 @@ def test_the_cache_counts_device_memory():
         cache.get(name, lambda ranker=ranker: ranker)
     assert cache.keys() == ["b", "c"]
     assert cache.nbytes == sizes["b"] + sizes["c"]
+
+
+def test_a_ranker_is_uploaded_once():
+    rng = np.random.default_rng(6)
+    description, rows = random_ranker(rng), random_rows(rng, 100, 7)
+    scorer = kept_scorer(description, "cuda")
+    assert kept_scorer(description, "cuda") is scorer
+    dataset = RankingDataset(rows)
+    for _ in range(3):
+        np.testing.assert_array_equal(score_description(description, dataset, device="cuda"), scorer.score(rows))
+    assert kept_scorer(description, "cuda") is scorer
+    np.testing.assert_allclose(scorer.score(rows), kept_scorer(description, "cpu").score(rows), rtol=1e-12, atol=1e-12)
