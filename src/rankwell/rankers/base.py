@@ -16,7 +16,7 @@ from rankwell.rankers.estimator import Estimator
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.normaliser import Normaliser, fit_normaliser
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file, write_ranker_file
-from rankwell.scoring.scorer import evaluate_description
+from rankwell.scoring.scorer import score_description
 
 logger = logging.getLogger("rankwell")
 
@@ -221,7 +221,7 @@ class Ranker(Estimator):
                 f"this ranker was trained with normalize={description.normaliser.name!r}, which works by query: "
                 "pass qid (the query of each row) or group (rows in each query)."
             )
-        return dataset.to_user_order(evaluate_description(description, dataset, n_rounds=n_rounds, device=device))
+        return dataset.to_user_order(score_description(description, dataset, n_rounds=n_rounds, device=device))
 
     def rank(self, X: Any, *, qid: Any = None, group: Any = None) -> list[np.ndarray]:
         """The documents of each query, best first; equal scores keep their order.

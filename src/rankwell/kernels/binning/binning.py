@@ -66,7 +66,7 @@ def find_ranges(features: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -
         feature_ranges(features, start, end, low, high)
         parts.append((low, high))
 
-    _over(*features.shape, find)
+    _over(features.shape[0], features.shape[1], find)
     for low, high in parts:
         np.minimum(lowest, low, out=lowest)
         np.maximum(highest, high, out=highest)
