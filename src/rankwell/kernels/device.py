@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -111,11 +111,6 @@ def device_for(subject: Subject, device: str, problem: Any, **options: Any) -> s
     if refusal is not None:
         raise DeviceError(Parameter("device", device), _message(subject, refusal))
     return device
-
-
-def choose_device(wanted: str, supported: Sequence[str] = ("cpu",)) -> str:
-    """The device to run on, one of `supported`, where there is no problem yet that a contract could judge."""
-    return device_for(Subject("do this", {kind: Implementation("") for kind in supported}), wanted, None)
 
 
 def memory_errors(kind: str, task: str) -> AbstractContextManager[None]:

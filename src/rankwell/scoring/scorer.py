@@ -7,19 +7,22 @@ out whether it is scored alone, in a batch, or on another number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
-from scipy import sparse
 
 from rankwell.data.dataset import RankingDataset
+from rankwell.data.validation import is_sparse
 from rankwell.errors import DataError
-from rankwell.kernels.device import choose_device
+from rankwell.kernels.device import device_for, load
+from rankwell.kernels.scoring.contract import SCORING, ScoringSizes
 from rankwell.kernels.scoring.kinds import LANES
 from rankwell.kernels.threads import kernel_threads, run_parts
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.plan import Plan, make_plan
 from rankwell.scoring.ranker_cache import RankerCache
+from rankwell.scoring.trees import TreeInputs
 
 if TYPE_CHECKING:
     from rankwell.scoring.cuda_scorer import CudaRankerScorer
@@ -51,10 +54,10 @@ def score_description(
     float64 array (n_docs,)
     """
     features = description.normaliser.apply(dataset)
-    device = choose_device(device, tuple(_KEPT))
+    device = scoring_device(description, device)
     score: Callable[..., np.ndarray] = kept_scorer(description, device).score
     options = {"n_rounds": n_rounds} | ({"n_jobs": n_jobs} if device == "cpu" else {})
-    if not sparse.issparse(features):
+    if not is_sparse(features):
         return score(features, **options)
     scores = np.empty(dataset.n_docs)
     at_a_time = max(1, min(_SPARSE_ROWS, _SPARSE_NUMBERS // max(1, dataset.n_features)))
@@ -63,9 +66,20 @@ def score_description(
     return scores
 
 
+def scoring_device(description: RankerDescription, device: str) -> str:
+    """The kind of device that scores by `description`: what was asked for, or what "auto" picks."""
+    return device_for(SCORING, device, _sizes(description))
+
+
 def make_scorer(description: RankerDescription, device: str = "cpu") -> RankerScorer | CudaRankerScorer:
-    """`description` made ready to score on a device: "cpu", "cuda", or "auto" for CUDA where there is a device."""
-    return _MAKERS[choose_device(device, tuple(_MAKERS))](description)
+    """`description` made ready to score on a device: "cpu", "cuda", or "auto"."""
+    scorer: RankerScorer | CudaRankerScorer = load(SCORING, device, _sizes(description), description)
+    return scorer
+
+
+def _sizes(description: RankerDescription) -> ScoringSizes:
+    sizes = (len(group.column_feature) if isinstance(group, TreeInputs) else len(group) for group in description.inputs)
+    return ScoringSizes(max(sizes, default=0))
 
 
 @overload
@@ -77,7 +91,7 @@ def kept_scorer(description: RankerDescription, device: str = "cpu") -> RankerSc
 
     It is kept as long as the description lives, or until those used since fill a gibibyte of the device's memory.
     """
-    return _KEPT[choose_device(device, tuple(_KEPT))].of(description)
+    return _KEPT[scoring_device(description, device)].of(description)
 
 
 class RankerScorer:
@@ -146,14 +160,4 @@ class RankerScorer:
         return values.ravel()[: len(rows)]
 
 
-def _make_cuda_scorer(description: RankerDescription) -> CudaRankerScorer:
-    from rankwell.scoring.cuda_scorer import CudaRankerScorer
-
-    return CudaRankerScorer(description)
-
-
-_MAKERS: dict[str, Callable[[RankerDescription], RankerScorer | CudaRankerScorer]] = {
-    "cpu": RankerScorer,
-    "cuda": _make_cuda_scorer,
-}
-_KEPT = {device: RankerCache(_KEPT_BYTES, make) for device, make in _MAKERS.items()}
+_KEPT = {device: RankerCache(_KEPT_BYTES, partial(make_scorer, device=device)) for device in SCORING.devices}

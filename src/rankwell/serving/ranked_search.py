@@ -22,10 +22,9 @@ from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.query import Query, parse_query
 from rankwell.index.reader import Index
 from rankwell.index.selection import Match, SearchResult, search
-from rankwell.kernels.device import choose_device
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.ranker_file import read_ranker_file
-from rankwell.scoring.scorer import kept_scorer, score_description
+from rankwell.scoring.scorer import kept_scorer, score_description, scoring_device
 from rankwell.serving.feature_log import FeatureLog
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class RankedSearch:
         self.n_candidates = n_candidates
         self.model = model
         self.match: Match = match
-        self.device = choose_device(device, ("cpu", "cuda"))
+        self.device = scoring_device(self.description, device)
         self._log, self._n_jobs = log, n_jobs
         self._scored = self.description
         if self.device == "cuda" and self.description.feature_names != self.feature_set.names:
