@@ -66,7 +66,7 @@ def find_ranges(features: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -
         feature_ranges(features, start, end, low, high)
         parts.append((low, high))
 
-    _over(*features.shape, find)
+    _over(features.shape[0], features.shape[1], find)
     for low, high in parts:
         np.minimum(lowest, low, out=lowest)
         np.maximum(highest, high, out=highest)
@@ -89,9 +89,7 @@ def find_quantiles(
 ) -> None:
     """Thresholds of every feature from the rows chosen. See `quantile_thresholds`."""
     n_groups = -(-features.shape[1] // GROUP)
-    run_parts(
-        lambda group: quantile_thresholds(features, rows, n_value_bins, table, n_thresholds, group), n_groups
-    )
+    run_parts(lambda group: quantile_thresholds(features, rows, n_value_bins, table, n_thresholds, group), n_groups)
 
 
 def _over(n_docs: int, n_features: int, task: Callable[[int, int], None]) -> None:
@@ -99,8 +97,6 @@ def _over(n_docs: int, n_features: int, task: Callable[[int, int], None]) -> Non
     n_blocks = -(-n_docs // BLOCK)
     n_parts = max(1, min(4 * current_threads(), n_docs * n_features // _VALUES_PER_PART))
     run_parts(
-        lambda part: task(
-            n_blocks * part // n_parts * BLOCK, min(n_blocks * (part + 1) // n_parts * BLOCK, n_docs)
-        ),
+        lambda part: task(n_blocks * part // n_parts * BLOCK, min(n_blocks * (part + 1) // n_parts * BLOCK, n_docs)),
         n_parts,
     )

@@ -7,6 +7,7 @@ taken 16 at a time: a row's 16 neighbours share a cache line.
 from __future__ import annotations
 
 import numpy as np
+
 from rankwell.kernels.cpu.compilation import kernel
 
 GROUP = 16  # features gathered together
