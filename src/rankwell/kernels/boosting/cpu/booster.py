@@ -12,30 +12,46 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.boosting.contract import BoostedRounds, LevelledQueries, ScoreWeights
-from rankwell.kernels.boosting.cpu.bounded_search import REFERENCES, feature_tasks, new_bounds, search_by_bounds
+from rankwell.kernels.boosting.cpu.bounded_search import REFERENCES, continue_search, new_bounds, new_intervals
+from rankwell.kernels.boosting.cpu.compilation import inlined_kernel, inner_kernel, kernel
 from rankwell.kernels.boosting.cpu.documents import DocumentWeights
 from rankwell.kernels.boosting.cpu.histograms import GROUP, choose_weak_ranker, naive_table, new_search
 from rankwell.kernels.boosting.cpu.tasks import (
+    BEGIN,
     CARRY,
+    CHANGES,
+    CHOSEN_R,
+    COMMON,
     DOWN_FACTOR,
     EXPONENTS,
     FEATURE,
+    FINISHED,
     HISTOGRAMS,
     INTEGRALS,
     N_BINS,
     POTENTIALS,
+    ROUNDS_DONE,
+    STAGE,
     SUMS,
     THRESHOLD,
     TOTAL,
     UP_FACTOR,
     WEIGHTS,
-    help_out,
-    share_out,
+    count_tasks,
+    work_off,
 )
-from rankwell.kernels.boosting.cpu.team import FAILED, STOP, new_team
+from rankwell.kernels.boosting.cpu.team import (
+    FAILED,
+    STOP,
+    new_team,
+    publish,
+    read_place,
+    wait_a_little,
+    wait_for_tasks,
+    write_place,
+)
 from rankwell.kernels.boosting.cpu.weights import level_ratios, query_sum
 from rankwell.kernels.boosting.precision import LARGEST_R, RECENTRE_ROUNDS, tolerance, weight_factors
-from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
 
 # Parts of the documents that histograms are built over at the same time: enough to share out few features evenly.
@@ -61,8 +77,6 @@ class Plan(NamedTuple):
     n_bins : int
     margin : what two r may differ by and still be equals, in units of 2^−30
     query_tasks : tasks that queries are shared out to
-    carry : whether steps add up over levels, 1.0 or 0.0
-    common, total : see `DocumentWeights`
     """
 
     first_round: int
@@ -70,9 +84,6 @@ class Plan(NamedTuple):
     n_bins: int
     margin: int
     query_tasks: int
-    carry: float
-    common: int
-    total: float
 
 
 class Record(NamedTuple):
@@ -85,55 +96,82 @@ class Record(NamedTuple):
 
 
 @kernel
-def run_rounds(worker, team, documents, search, bounds, record, plan):
+def run_rounds(worker, team, documents, search, bounds, intervals, record, plan):
     """Run rounds until `plan`'s number is done or training ends by itself; worker 0 leads, the others help.
 
-    bounds : Bounds, or None, where every round searches every feature
-
-    Returns
-    -------
-    for worker 0 the rounds done, whether training ended by itself, and `common` and `total` after them
+    bounds, intervals : Bounds and Intervals, or None, where every round searches every feature
     """
-    if worker > 0:
-        help_out(worker, team, documents, search, bounds)
-        return 0, False, 0, 0.0
-    control, numbers = team.control, team.numbers
-    control[N_BINS], numbers[CARRY] = plan.n_bins, plan.carry
-    common, total = plan.common, plan.total
-    for t in range(plan.n_rounds):
-        numbers[TOTAL] = total
-        if bounds is None:
-            share_out(POTENTIALS, plan.query_tasks, team, documents, search, bounds)
-            share_out(HISTOGRAMS, search.partial.shape[0] * search.partial.shape[1], team, documents, search, bounds)
-            share_out(INTEGRALS, feature_tasks(len(search.table)), team, documents, search, bounds)
+    control, times = team.control, 0
+    while read_place(control, STOP) == 0:
+        worked = work_off(worker, team, documents, search, bounds, intervals)
+        if worker > 0:
+            times = 0 if worked else times + 1
+            wait_a_little(times)
+            continue
+        wait_for_tasks(control)
+        stage = control[STAGE]
+        if stage >= POTENTIALS:
+            stage = _continue_search(stage, control, documents.pi, search, bounds, intervals, plan.margin)
+            stage = _choose(team, search, plan) if stage == BEGIN else stage
         else:
-            search_by_bounds(team, documents, search, bounds, plan.n_bins, plan.margin)
-        feature, threshold = choose_weak_ranker(search.table, search.largest, plan.n_bins, plan.margin)
-        if feature < 0:
-            return t, True, common, total
-        r = _limited(search.table[feature, threshold])
-        control[FEATURE], control[THRESHOLD] = feature, threshold
-        numbers[UP_FACTOR], numbers[DOWN_FACTOR] = _weight_factors(r)
-        share_out(WEIGHTS, plan.query_tasks, team, documents, search, bounds)
-        if (plan.first_round + t + 1) % RECENTRE_ROUNDS == 0:
-            share_out(EXPONENTS, plan.query_tasks, team, documents, search, bounds)
-            common = _ratios(documents)
-            share_out(SUMS, plan.query_tasks, team, documents, search, bounds)
-        total = query_sum(documents.share, documents.lanes)
-        record.feature[t], record.bin[t], record.r[t] = feature, threshold, r
-        record.loss[t] = math.ldexp(total, common)
-        if abs(r) >= LARGEST_R:
-            return t + 1, True, common, total
-    return plan.n_rounds, False, common, total
+            stage = _continue_round(stage, team, documents, record, plan)
+            if bounds is not None:
+                stage = CHANGES if stage == POTENTIALS else stage
+        if stage == BEGIN:
+            write_place(control, STOP, 1)
+        else:
+            control[STAGE] = stage
+            publish(control, stage, count_tasks(stage, plan.query_tasks, control, search, bounds))
 
 
-@kernel
-def _limited(r):
+@inlined_kernel
+def _continue_search(stage, control, pi, search, bounds, intervals, margin):
+    """The stage of the search that is next, or BEGIN where it is done."""
+    if bounds is not None:
+        return continue_search(stage, control, pi, search, bounds, intervals, margin)
+    if stage == INTEGRALS:
+        return BEGIN
+    return HISTOGRAMS if stage == POTENTIALS else INTEGRALS
+
+
+@inlined_kernel
+def _choose(team, search, plan):
+    """Choose the weak ranker of the round: new weights are next, or BEGIN where none helps."""
+    control, numbers = team.control, team.numbers
+    feature, threshold = choose_weak_ranker(search.table, search.largest, plan.n_bins, plan.margin)
+    if feature < 0:
+        control[FINISHED] = 1
+        return BEGIN
+    control[FEATURE], control[THRESHOLD] = feature, threshold
+    r = search.table[feature, threshold]
     r = r if r < LARGEST_R else LARGEST_R
-    return r if r > -LARGEST_R else -LARGEST_R
+    control[CHOSEN_R] = r if r > -LARGEST_R else -LARGEST_R
+    numbers[UP_FACTOR], numbers[DOWN_FACTOR] = _weight_factors(control[CHOSEN_R])
+    return WEIGHTS
 
 
-@kernel
+@inlined_kernel
+def _continue_round(stage, team, documents, record, plan):
+    """What follows the new weights: now and then exponents, at last the record, and π of the next round or BEGIN."""
+    control, numbers = team.control, team.numbers
+    t = control[ROUNDS_DONE]
+    if stage == WEIGHTS and (plan.first_round + t + 1) % RECENTRE_ROUNDS == 0:
+        return EXPONENTS
+    if stage == EXPONENTS:
+        control[COMMON] = _ratios(documents)
+        return SUMS
+    if stage != BEGIN:
+        numbers[TOTAL] = query_sum(documents.share, documents.lanes)
+        r = control[CHOSEN_R]
+        record.feature[t], record.bin[t], record.r[t] = control[FEATURE], control[THRESHOLD], r
+        record.loss[t] = math.ldexp(numbers[TOTAL], control[COMMON])
+        t += 1
+        control[ROUNDS_DONE] = t
+        control[FINISHED] = abs(r) >= LARGEST_R
+    return BEGIN if t == plan.n_rounds or control[FINISHED] else POTENTIALS
+
+
+@inner_kernel
 def _ratios(documents):
     return level_ratios(
         documents.query_segments,
@@ -167,7 +205,7 @@ class LevelBooster:
     ----------
     documents : DocumentWeights
     search : Search
-    bounds : Bounds or None
+    bounds, intervals : Bounds and Intervals, or None
         None where every round searches every feature.
     """
 
@@ -193,9 +231,10 @@ class LevelBooster:
             n_parts = 1 if self._n_workers == 1 else max(1, min(_PARTS, n_docs // _DOCS_PER_PART))
             self.search = new_search(bins, n_features, n_parts)
             self.documents = DocumentWeights(queries, weights)
-            self.bounds = None
+            self.bounds, self.intervals = None, None
             if bounded and not naive:
-                self.bounds = new_bounds(bins, n_features, queries, self._query_tasks, self._n_workers)
+                self.bounds = new_bounds(n_features, n_docs, self._query_tasks, self._n_workers)
+                self.intervals = new_intervals(bins, n_features, queries)
 
     @property
     def n_references(self) -> int:
@@ -212,34 +251,29 @@ class LevelBooster:
 
     def _run(self, record: Record) -> tuple[int, bool]:
         documents, team = self.documents, new_team()
+        team.control[COMMON], team.control[N_BINS] = documents.common, self._n_bins
+        team.numbers[TOTAL], team.numbers[CARRY] = documents.total, float(documents.queries.carry)
         plan = Plan(
             first_round=documents.weights.n_rounds,
             n_rounds=len(record.feature),
             n_bins=self._n_bins,
             margin=tolerance(documents.queries.n_docs),
             query_tasks=self._query_tasks,
-            carry=float(documents.queries.carry),
-            common=documents.common,
-            total=documents.total,
         )
-        ended = [(0, False, documents.common, documents.total)]
+        arguments = (team, documents.arrays, self.search, self.bounds, self.intervals, record, plan)
 
         def take_part(worker: int) -> None:
             try:
-                result = run_rounds(worker, team, documents.arrays, self.search, self.bounds, record, plan)
-                if worker == 0:
-                    ended[0] = result
+                run_rounds(worker, *arguments)
             except BaseException:
-                team.control[FAILED] = 1
+                team.control[FAILED] = team.control[STOP] = 1
                 raise
-            finally:
-                if worker == 0:
-                    team.control[STOP] = 1
 
         run_parts(take_part, self._n_workers)
-        done, finished, documents.common, documents.total = ended[0]
+        done = int(team.control[ROUNDS_DONE])
+        documents.common, documents.total = int(team.control[COMMON]), float(team.numbers[TOTAL])
         documents.weights.n_rounds += done
-        return done, finished
+        return done, bool(team.control[FINISHED])
 
     def _run_naively(self, record: Record) -> tuple[int, bool]:
         bins, table, largest = self.search.bins, self.search.table, self.search.largest
