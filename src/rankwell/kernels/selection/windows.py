@@ -260,53 +260,39 @@ def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, re
 
 
 @kernel(error_model="numpy", inline="always")
-def _add_terms(
-    last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists, documents,
-    parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
-    stream_touched, candidates, reached,
-):  # fmt: skip
-    """Candidates from the sums of the first `essential` terms; returns how many."""
-    n_columns, fielded = len(norms), len(column_weights) > 0
-    for i in range(essential * n_columns):
-        term, column = i // n_columns, i % n_columns
-        factor, least = weights[term], -1.0
-        if fielded:
-            factor = column_weights[column]
-        elif prune:
-            least = (threshold * SLACK - (total - most[term])) / weights[term]
-        if most[term] > 0.0:
-            add_list(
-                last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies,
-                i, start, stop, factor, least,
-                stream_totals if fielded else totals, stream_touched if fielded else touched,
-            )  # fmt: skip
-        if fielded and column == n_columns - 1:
-            _saturate(weights[term], k1, stream_totals, stream_touched, totals, touched)
-    return _gather_candidates(totals, touched, allowed, start, cut, candidates, reached)
-
-
-@kernel(error_model="numpy", inline="always")
 def _find_candidates(
     last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists, documents,
     parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
     stream_touched, candidates, reached, shares,
 ):  # fmt: skip
     """Candidates from the first `essential` terms; returns how many. One list alone needs no sums."""
+    n_columns, fielded = len(norms), len(column_weights) > 0
     present, only = 0, 0
     for term in range(essential):
         if most[term] > 0.0:
             present, only = present + 1, term
-    if present == 1 and len(column_weights) == 0:
+    if present == 1 and not fielded:
         n = _scan_list(
             last_doc, data, widths, postings, norms, bounds, weights[only], allowed, lists, documents, parts,
             frequencies, only, start, stop, cut, candidates, reached, shares,
         )  # fmt: skip
     else:
-        n = _add_terms(
-            last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists,
-            documents, parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals,
-            touched, stream_touched, candidates, reached,
-        )  # fmt: skip
+        for i in range(essential * n_columns):
+            term, column = i // n_columns, i % n_columns
+            factor, least = weights[term], -1.0
+            if fielded:
+                factor = column_weights[column]
+            elif prune:
+                least = (threshold * SLACK - (total - most[term])) / weights[term]
+            if most[term] > 0.0:
+                add_list(
+                    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts,
+                    frequencies, i, start, stop, factor, least,
+                    stream_totals if fielded else totals, stream_touched if fielded else touched,
+                )  # fmt: skip
+            if fielded and column == n_columns - 1:
+                _saturate(weights[term], k1, stream_totals, stream_touched, totals, touched)
+        n = _gather_candidates(totals, touched, allowed, start, cut, candidates, reached)
     return n
 
 
