@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 # Rows of a sparse matrix made dense at a time, and numbers in them at most: text has very many features.
 _SPARSE_ROWS = 4096
 _SPARSE_NUMBERS = 2**24
-# A part of the work, what a thread takes at a time: about so much time, and no more inputs than stay near the caches.
-_PART_NANOSECONDS = 250_000
+# A part of the work, what a thread takes at a time: at least about so much time, at most so many inputs as stay near
+# the caches, and in between some parts for each thread. Work of less than that time stays on the calling thread: to
+# wake another one and to begin a part takes about a tenth of it.
+_PART_NANOSECONDS = 1_000_000
 _PART_BYTES = 2**20
+_PARTS_A_THREAD = 8
 # Memory for rankers that are kept ready, on each device.
 _KEPT_BYTES = 2**30
 
@@ -112,10 +115,10 @@ class RankerScorer:
         self._kernels = table
         self.n_features = plan.n_features
         self.nbytes = plan.nbytes
-        # A part of the work, what a thread takes at a time, in documents.
-        nanoseconds = sum(table.COSTS[entry.kind](entry.arrays) for entry in plan.entries)
-        most = min(_PART_NANOSECONDS // (1.0 + nanoseconds), _PART_BYTES // (8 * max(1, plan.n_inputs)))
-        self._part = max(1, int(most) // LANES) * LANES
+        self._nanoseconds = 1.0 + sum(table.COSTS[entry.kind](entry.arrays) for entry in plan.entries)
+        # The longest and the shortest part, in documents.
+        self._most = _whole_blocks(_PART_BYTES / (8 * max(1, plan.n_inputs)))
+        self._least = min(self._most, _whole_blocks(_PART_NANOSECONDS / self._nanoseconds))
 
     def score(self, rows: np.ndarray, *, n_jobs: int | None = None, n_rounds: int | None = None) -> np.ndarray:
         """Scores of rows.
@@ -135,16 +138,19 @@ class RankerScorer:
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise DataError(f"rows must have shape (n_docs, {self.n_features}), got {rows.shape}.")
         plan = self._plan if n_rounds is None else self._plan.first_rounds(n_rounds)
-        if len(rows) < 2 * self._part and (n_jobs is None or n_jobs > 0):
+        if len(rows) <= self._least and (n_jobs is None or n_jobs > 0):
             return self._score_part(plan, rows)
         scores = np.empty(len(rows))
+        is_small = len(rows) * self._nanoseconds < _PART_NANOSECONDS
+        with kernel_threads(1 if is_small and n_jobs is None else n_jobs) as n_threads:
+            share = len(rows) if n_threads == 1 else _whole_blocks(len(rows) / (_PARTS_A_THREAD * n_threads))
+            step = min(self._most, max(self._least, share))
 
-        def score_part(part: int) -> None:
-            documents = slice(part * self._part, (part + 1) * self._part)
-            scores[documents] = self._score_part(plan, rows[documents])
+            def score_part(part: int) -> None:
+                documents = slice(part * step, (part + 1) * step)
+                scores[documents] = self._score_part(plan, rows[documents])
 
-        with kernel_threads(n_jobs):
-            run_parts(score_part, -(-len(rows) // self._part))
+            run_parts(score_part, -(-len(rows) // step))
         return scores
 
     def _score_part(self, plan: Plan, rows: np.ndarray) -> np.ndarray:
@@ -158,6 +164,10 @@ class RankerScorer:
         for layer in plan.layers:
             values = self._kernels.LAYERS[layer.kind](values, layer.arrays)
         return values.ravel()[: len(rows)]
+
+
+def _whole_blocks(n_docs: float) -> int:
+    return max(1, int(n_docs) // LANES) * LANES
 
 
 _KEPT = {device: RankerCache(_KEPT_BYTES, partial(make_scorer, device=device)) for device in SCORING.devices}

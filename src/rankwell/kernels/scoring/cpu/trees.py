@@ -14,6 +14,7 @@ columns, trees : `ColumnArrays` and `TreeArrays` of `kinds`, made by `rankwell.s
 from __future__ import annotations
 
 import math
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -36,11 +37,20 @@ class TreeScratch(NamedTuple):
     slots: np.ndarray
 
 
+class _ThreadScratch(threading.local):
+    """What a thread keeps from call to call: to make it takes a tenth as long as to score 64 documents."""
+
+    def __init__(self) -> None:
+        self.bins = _byte_rows(0)
+        self.slots = _byte_rows(2 * NODE_SLOT)
+        self.slots[:NODE_SLOT] = np.arange(NODE_SLOT, dtype=np.uint8)[:, None]
+
+
 def tree_scratch(n_bin_columns: int) -> TreeScratch:
-    """Scratch memory for one thread."""
-    slots = _byte_rows(2 * NODE_SLOT)
-    slots[:NODE_SLOT] = np.arange(NODE_SLOT, dtype=np.uint8)[:, None]
-    return TreeScratch(_byte_rows(n_bin_columns), slots)
+    """The calling thread's scratch memory, until its next call."""
+    if len(_of_thread.bins) < n_bin_columns:
+        _of_thread.bins = _byte_rows(n_bin_columns)
+    return TreeScratch(_of_thread.bins[:n_bin_columns], _of_thread.slots)
 
 
 def _byte_rows(n_rows: int) -> np.ndarray:
@@ -48,6 +58,9 @@ def _byte_rows(n_rows: int) -> np.ndarray:
     raw = np.empty(n_rows * LANES + LANES, np.uint8)
     skip = -raw.ctypes.data % LANES
     return raw[skip : skip + n_rows * LANES].reshape(n_rows, LANES)
+
+
+_of_thread = _ThreadScratch()
 
 
 @kernel
