@@ -62,7 +62,7 @@ def quantile_thresholds(values: np.ndarray, n_value_bins: int) -> np.ndarray:
 
 
 def cut_evenly(counts: list[int], n_value_bins: int) -> list[int]:
-    """The places behind which a bin ends (not the last one), for distinct values that occur `counts` times."""
+    """The places after which a bin ends (not the last one), for distinct values that occur `counts` times."""
     if len(counts) <= n_value_bins:
         return list(range(len(counts) - 1))
     heavy: set[int] = set()

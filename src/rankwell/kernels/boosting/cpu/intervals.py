@@ -126,11 +126,11 @@ def _order_features(number, largest, order):
             place = i
             while place >= gap:
                 other = order[place - gap]
-                behind = number[other] < number[f] or (
+                comes_later = number[other] < number[f] or (
                     number[other] == number[f]
                     and (largest[other] < largest[f] or (largest[other] == largest[f] and other > f))
                 )
-                if not behind:
+                if not comes_later:
                     break
                 order[place] = other
                 place -= gap
