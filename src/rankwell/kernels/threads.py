@@ -18,6 +18,7 @@ from pathlib import Path
 
 from rankwell.errors import ParameterError
 
+_RANGES_PER_THREAD = 8
 _n_threads: contextvars.ContextVar[int | None] = contextvars.ContextVar("rankwell_threads", default=None)
 
 
@@ -97,6 +98,16 @@ def run_parts(task: Callable[[int], object], n_parts: int) -> None:
     for future in others:
         if not future.cancelled():
             future.result()
+
+
+def run_ranges(task: Callable[[int, int], object], n_items: int) -> None:
+    """Call ``task(first, last)`` for ranges first ≤ item < last that cover all items once, by `run_parts`.
+
+    On one thread that is one call; else there are several ranges a thread, so that ranges of unequal work even out.
+    """
+    n_threads = current_threads()
+    n_ranges = min(n_items, _RANGES_PER_THREAD * n_threads if n_threads > 1 else 1)
+    run_parts(lambda part: task(part * n_items // n_ranges, (part + 1) * n_items // n_ranges), n_ranges)
 
 
 @cache

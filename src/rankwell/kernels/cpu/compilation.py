@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from numba import njit, types
-from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from rankwell.kernels.cpu.kernel_cache import KernelCache
 
@@ -44,6 +42,26 @@ def kernel(
         return dispatcher
 
     return compiled if function is None else compiled(function)
+
+
+def inner_kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """As `kernel`, for a function that only other kernels call.
+
+    It has no entry from Python, whose compilation takes as long as that of the function where arguments hold arrays.
+    """
+    return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
+
+
+def call_of(dispatcher: Any, typing_context: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+    """What a Numba intrinsic returns that stands for a call of a kernel which it has chosen by its arguments' types."""
+    kernel_type = types.Dispatcher(dispatcher)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        call = context.get_function(kernel_type, signature)
+        context.add_linking_libs(getattr(call, "libs", ()))
+        return call(builder, values)
+
+    return kernel_type.get_call_type(typing_context, arguments, {}), generate
 
 
 def _announced(compile_signature: Callable[[Any], Any], cache: KernelCache, plain: Callable[..., Any]) -> Any:
@@ -100,15 +118,3 @@ class _Announcement:
 
 
 _announcement = _Announcement()
-
-
-@contextmanager
-def allow_function_values() -> Iterator[None]:
-    """Let a kernel be handed a compiled function as a value, such as the loss it calls.
-
-    A pair of the same function in a tuple is what Numba takes for a function value (one alone would be compiled into
-    the caller). Numba warns that this is young; the tests hold it to what is used here.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        yield
