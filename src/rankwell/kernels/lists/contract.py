@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
 from rankwell.kernels.lists.losses import ListLoss
 from rankwell.kernels.lists.network_shape import NetworkShape
-from rankwell.kernels.lists.optimizer_settings import OptimizerSettings
+
+SGD, ADAM = range(2)
+
+
+class OptimizerSettings(NamedTuple):
+    """A first-order optimiser's settings, as the kernels of every backend read them.
+
+    kind : SGD or ADAM; momentum : SGD's; beta1, beta2, epsilon : Adam's; weight_decay : decoupled, for both
+    """
+
+    kind: int
+    momentum: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    weight_decay: float
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ import numpy as np
 
 from rankwell.errors import DeviceError
 from rankwell.kernels.cuda.module import cuda_module
-from rankwell.kernels.lists.contract import NetworkProblem, NetworkState
+from rankwell.kernels.lists.contract import ADAM, NetworkProblem, NetworkState
 from rankwell.kernels.lists.cpu.top_k_loss import FIRST, top_k_truth
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
-from rankwell.kernels.lists.optimizer_settings import ADAM
 
 TEAM = 8
 THREADS = 512
