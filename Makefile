@@ -2,9 +2,14 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PLAIN  := .venv-plain
+LOWEST := .venv-lowest
+LOWEST_EXTRAS := pandas,polars,plot
+comma  := ,
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-gpu lint bench results clean
+.PHONY: help demo test test-slow test-gpu smoke lint bench results clean
 
 help:            ## say what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -16,20 +21,33 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo "==> installing rankwell and what it needs into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@$(BIN)/python $(PIP_INSTALL) -e .
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	@echo "==> installing rankwell, its tests' tools and the libraries it is compared with into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,lint]'
+	@$(BIN)/python $(PIP_INSTALL) -e '.[test,lint]'
 	@touch $@ $(VENV)/.installed
+
+$(PLAIN)/.installed: pyproject.toml
+	@echo "==> installing rankwell without any extra into $(PLAIN)"
+	@$(PYTHON) -m venv --clear $(PLAIN)
+	@$(PLAIN)/bin/python $(PIP_INSTALL) -e .
+	@touch $@
+
+$(LOWEST)/.installed: pyproject.toml .ci/lowest_versions.py
+	@echo "==> installing rankwell with the lowest versions that it allows into $(LOWEST)"
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@$(PYTHON) .ci/lowest_versions.py $(subst $(comma), ,$(LOWEST_EXTRAS)) > $(LOWEST)/constraints.txt
+	@$(LOWEST)/bin/python $(PIP_INSTALL) -e '.[$(LOWEST_EXTRAS)]' --constraint $(LOWEST)/constraints.txt
+	@touch $@
 
 demo: $(VENV)/.installed  ## search the standard library's documentation, and learn to do it better
 	@$(BIN)/rankwell demo
 
 test: $(VENV)/.installed-test  ## run the tests (not the slow ones, not those that need a GPU)
 	@echo "==> running the tests"
-	@$(BIN)/python -m pytest -m 'not slow and not gpu'
+	@$(BIN)/python -m pytest -m 'not slow and not gpu' --durations=10
 
 test-slow: $(VENV)/.installed-test  ## run the tests that take minutes
 	@$(BIN)/python -m pytest -m slow
@@ -37,10 +55,17 @@ test-slow: $(VENV)/.installed-test  ## run the tests that take minutes
 test-gpu:        ## run the CUDA tests with this machine's own Python (needs CuPy, Numba, pytest)
 	@PYTHONPATH=src $(PYTHON) -m pytest -m gpu -p no:cacheprovider
 
-lint: $(VENV)/.installed-test  ## ruff and mypy
+smoke: $(PLAIN)/.installed $(LOWEST)/.installed  ## imports and commands without extras, and with the lowest versions
+	@echo "==> without any extra"
+	@$(PLAIN)/bin/python .ci/smoke.py
+	@echo "==> with the lowest versions"
+	@$(LOWEST)/bin/python .ci/smoke.py
+
+lint: $(VENV)/.installed-test  ## ruff, mypy and clang-format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@find src tests -name '*.cu' -o -name '*.cuh' -o -name '*.cl' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run --Werror
 
 bench: $(VENV)/.installed-test  ## run every benchmark in its quick form
 	@$(BIN)/python -m benchmarks --quick
@@ -48,5 +73,5 @@ bench: $(VENV)/.installed-test  ## run every benchmark in its quick form
 results: $(VENV)/.installed-test  ## write docs/results.md from benchmarks/results/*.json
 	@$(BIN)/python -m benchmarks.report
 
-clean:           ## remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache demo-output
+clean:           ## remove the virtual environments and caches
+	rm -rf $(VENV) $(PLAIN) $(LOWEST) .pytest_cache .hypothesis .mypy_cache .ruff_cache demo-output

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.catalogue import Question, find_questions
+from benchmarks.provenance import NoCommitError, demand_commit
 from benchmarks.runner import cannot_run, run_apart, run_question
 from benchmarks.table import make_console
 
@@ -23,6 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.quick and options.write:
         parser.error("--quick figures mean nothing and are never written: leave out --quick or --write.")
     chosen = _choose(parser, questions, options.names)
+    if options.write:
+        try:
+            demand_commit()  # now, and not after an hour
+        except NoCommitError as cause:
+            parser.error(str(cause))
     console = make_console()
     if len(chosen) == 1:
         return 0 if run_question(chosen[0], console, quick=options.quick, write=options.write) else 1
@@ -42,7 +48,7 @@ def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run benchmarks: all, or those named.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark (see --list); none: all of them")
     parser.add_argument("--quick", action="store_true", help="the small form: seconds each, the figures mean nothing")
-    parser.add_argument("--write", action="store_true", help="write JSON and plots into benchmarks/results/")
+    parser.add_argument("--write", action="store_true", help="keep the results; needs a clean checkout")
     parser.add_argument("--list", action="store_true", help="say which benchmarks there are")
     return parser
 

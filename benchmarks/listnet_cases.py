@@ -13,7 +13,7 @@ from rankwell.kernels.lists.losses import EXACT, ListLoss, list_loss
 from rankwell.kernels.lists.network_shape import network_shape, pack_layers, unpack_layers
 from rankwell.kernels.lists.reference import network
 from rankwell.kernels.lists.reference.top_k_loss import top_k_loss
-from rankwell.rankers.neural_training import network_features
+from rankwell.rankers.network_epochs import network_features
 from rankwell.solvers.first_order import FirstOrder
 
 

@@ -17,7 +17,8 @@ from benchmarks.listnet_cases import graded, list_collection, network_problem, r
 from benchmarks.rivals import torch_listnet
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.synthetic import make_ranking
-from rankwell.kernels.lists.contract import network_trainer
+from rankwell.kernels.device import load
+from rankwell.kernels.lists.contract import NETWORK_TRAINING
 from rankwell.kernels.lists.network_shape import unpack_layers
 
 RATE = 0.01
@@ -35,7 +36,7 @@ def time_list_epochs(bench: Benchmark) -> None:
         for k in (1, 2, 3):
             check_step(bench, dataset, k, name)
             problem, state = network_problem(dataset, k=k)
-            trainer = network_trainer("cpu", problem)
+            trainer = load(NETWORK_TRAINING, "cpu", problem)
             order = np.arange(dataset.n_queries)
             timing = bench.time(
                 f"Top-{k} epoch, {name}",
@@ -63,7 +64,7 @@ def check_step(bench: Benchmark, dataset: RankingDataset, k: int, name: str) -> 
     problem, state = network_problem(short, k=k)
     before = state.parameters.copy()
     loss, gradient = reference_step(problem, state, 0, 60)
-    value = network_trainer("cpu", problem).run_epoch(state, np.array([0]), 1.0, 1, None, 0)
+    value = load(NETWORK_TRAINING, "cpu", problem).run_epoch(state, np.array([0]), 1.0, 1, None, 0)
     error = float(np.abs((before - state.parameters) - gradient).max())
     bench.check(f"Top-{k} step, {name}", error < 1e-5, f"largest difference {error:.1e}")
     bench.check(f"Top-{k} loss, {name}", abs(value - loss) < 1e-4 * abs(loss), f"{value} and {loss}")
@@ -76,7 +77,7 @@ def time_mq2008(bench: Benchmark) -> None:
     epochs = 3 if bench.quick else 300
     order = np.arange(dataset.n_queries)
     problem, state = network_problem(dataset, hidden=())
-    trainer = network_trainer("cpu", problem)
+    trainer = load(NETWORK_TRAINING, "cpu", problem)
     linear = bench.time(
         "linear", lambda: [trainer.run_epoch(state, order, RATE, 1, None, 0) for _ in range(epochs)], repeat=5
     )
@@ -84,7 +85,7 @@ def time_mq2008(bench: Benchmark) -> None:
         f"Top-1, linear, {epochs} epochs, {source}", value=linear.minimum, unit="s", target=0.5, paper="RankLib 4 s"
     )
     problem, start = network_problem(dataset, hidden=(15,))
-    trainer = network_trainer("cpu", problem)
+    trainer = load(NETWORK_TRAINING, "cpu", problem)
     rival, rival_value = time_torch(bench, dataset, problem, start, trainer, epochs)
     state = start.copy()
     network = bench.time(

@@ -13,7 +13,8 @@ import numpy as np
 
 from benchmarks.harness import Benchmark
 from benchmarks.listnet_cases import graded, list_collection, network_problem
-from rankwell.kernels.lists.contract import network_trainer
+from rankwell.kernels.device import load
+from rankwell.kernels.lists.contract import NETWORK_TRAINING
 
 
 def run(bench: Benchmark) -> None:
@@ -125,7 +126,7 @@ def check_against_cpu(bench: Benchmark, name: str, trainer: Any, problem: Any, s
     order = np.arange(min(8, len(problem.query_ptr) - 1))
     on_gpu, on_cpu = state.copy(), state.copy()
     loss = trainer.run_epoch(on_gpu, order, 0.1, 1, None, 0)
-    expected = network_trainer("cpu", problem).run_epoch(on_cpu, order, 0.1, 1, None, 0)
+    expected = load(NETWORK_TRAINING, "cpu", problem).run_epoch(on_cpu, order, 0.1, 1, None, 0)
     difference = float(np.abs(on_gpu.parameters - on_cpu.parameters).max())
     bench.check(f"{name}: the CPU's steps", difference < 1e-3, f"largest difference {difference:.1e}")
     bench.check(f"{name}: the CPU's loss", abs(loss - expected) <= 1e-4 * abs(expected), f"{loss} and {expected}")

@@ -13,7 +13,8 @@ import numpy as np
 from benchmarks.harness import Benchmark
 from benchmarks.letor_folds import letor_folds, synthetic_fold
 from benchmarks.listnet_cases import graded, list_collection, network_problem
-from rankwell.kernels.lists.contract import network_trainer
+from rankwell.kernels.device import load
+from rankwell.kernels.lists.contract import NETWORK_TRAINING
 from rankwell.kernels.lists.losses import list_loss
 from rankwell.metrics.evaluation import evaluate
 from rankwell.rankers.listnet import SAMPLINGS, ListNet
@@ -70,6 +71,6 @@ def epoch_seconds(bench: Benchmark, collection: Any, name: str, parameters: dict
         factors=parameters.get("sample_factors", ()),
     )
     problem, state = network_problem(collection, k=parameters["k"], loss=loss)
-    trainer = network_trainer("cpu", problem)
+    trainer = load(NETWORK_TRAINING, "cpu", problem)
     order = np.arange(collection.n_queries)
     return bench.time(f"epoch, {name}", lambda: trainer.run_epoch(state, order, 0.01, 1, None, 0), repeat=3).minimum

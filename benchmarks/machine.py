@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rankwell.kernels.device import report_device
+from rankwell.kernels.device_report import report_device
 from rankwell.kernels.threads import available_cores
 
 

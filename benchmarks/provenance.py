@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 _LIBRARIES = {
     "numpy": "numpy",
     "numba": "numba",
+    "llvmlite": "llvmlite",
     "scipy": "scipy",
     "scikit-learn": "sklearn",
     "pyarrow": "pyarrow",
@@ -33,7 +34,11 @@ _LIBRARIES = {
     "pyopencl": "pyopencl",
     "torch": "torch",
 }
-_ALWAYS = ("numpy", "numba")
+_ALWAYS = ("numpy", "numba", "llvmlite")
+
+
+class NoCommitError(Exception):
+    """The code that would be measured is not that of a commit, so nobody could measure it again."""
 
 
 def library_versions(rivals: Iterable[str] = ()) -> dict[str, str]:
@@ -63,8 +68,8 @@ def _installed_version(name: str) -> str | None:
 def find_commit() -> dict[str, Any]:
     """``{"id": ..., "dirty": ...}`` of the checkout; results themselves do not make it dirty.
 
-    A copy without git history (on a borrowed machine) says its commit in the variable RANKWELL_COMMIT, with a ``+``
-    behind it if files differ from that commit.
+    A copy without git history (on another machine) says its commit in the variable RANKWELL_COMMIT, followed by a
+    ``+`` if files differ from that commit.
     """
     told = os.environ.get("RANKWELL_COMMIT")
     if told:
@@ -72,8 +77,37 @@ def find_commit() -> dict[str, Any]:
     commit = _git("rev-parse", "HEAD")
     if commit is None:
         return {"id": None, "dirty": None}
-    changes = _git("status", "--porcelain", "--", ".", ":!benchmarks/results", ":!docs/results.md")
-    return {"id": commit, "dirty": bool(changes)}
+    return {"id": commit, "dirty": bool(_changed_files())}
+
+
+def demand_commit() -> dict[str, Any]:
+    """What `find_commit` returns, where it is the commit of exactly this code; a `NoCommitError` where it is not."""
+    commit = find_commit()
+    if commit["id"] is None:
+        raise NoCommitError(
+            "results name the commit they were measured on, and there is no git history here. Say which commit this "
+            "is a copy of: RANKWELL_COMMIT=<id>."
+        )
+    if commit["dirty"]:
+        told = os.environ.get("RANKWELL_COMMIT")
+        changed = [] if told else [line[2:].strip() for line in _changed_files()]
+        files = f": {', '.join(changed[:5])}{', ...' if len(changed) > 5 else ''}" if changed else ""
+        raise NoCommitError(
+            f"results name the commit they were measured on, and files differ from commit {short_commit(commit)}"
+            f"{files}. Commit them, or put them aside with `git stash --include-untracked`."
+        )
+    return commit
+
+
+def short_commit(commit: dict[str, Any]) -> str:
+    """The commit as results show it: the first 12 characters of its id."""
+    return str(commit["id"])[:12]
+
+
+def _changed_files() -> list[str]:
+    """Lines of ``git status``: changed and untracked files, without those that benchmarks write themselves."""
+    arguments = ("--porcelain", "--untracked-files=all", "--", ".", ":!benchmarks/results", ":!docs/results.md")
+    return (_git("status", *arguments) or "").splitlines()
 
 
 def _git(*arguments: str) -> str | None:
@@ -81,4 +115,4 @@ def _git(*arguments: str) -> str | None:
         answer = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return None
-    return answer.stdout.strip() if answer.returncode == 0 else None
+    return answer.stdout.rstrip() if answer.returncode == 0 else None

@@ -10,7 +10,7 @@ from benchmarks.harness import Benchmark
 from rankwell import RankingDataset, RankSVM, make_ranking
 from rankwell.kernels.pair_loss.contract import PairData
 from rankwell.kernels.pair_loss.reference import ReferencePairLoss
-from rankwell.rankers.ranksvm_training import pair_data
+from rankwell.rankers.ranksvm_data import pair_data
 from rankwell.scoring.normaliser import fit_normaliser
 
 TOLERANCE = 1e-5

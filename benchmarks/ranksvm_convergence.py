@@ -15,7 +15,7 @@ from benchmarks.harness import Benchmark
 from benchmarks.machine import describe_machine
 from benchmarks.ranksvm_cases import collection, ranker
 from rankwell import RankingDataset
-from rankwell.kernels.device import report_device
+from rankwell.kernels.device_report import report_device
 
 SHAPES = ("mq2007-list", "mslr10k")
 

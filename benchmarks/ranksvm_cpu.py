@@ -17,7 +17,7 @@ from benchmarks.rivals.blas_two_pass import two_passes
 from rankwell import RankingDataset, make_ranking
 from rankwell.kernels.pair_loss.contract import PairData
 from rankwell.kernels.pair_loss.cpu.loss import CpuPairLoss
-from rankwell.rankers.ranksvm_objective import RankSVMObjective
+from rankwell.rankers.newton_iterations import RankSVMObjective
 from rankwell.solvers.trust_region_newton import NewtonResult, NewtonStep, minimise
 
 SECONDS = {"mslr10k": 5.0, "mslr30k": 15.0, "mq2007-list": None, "mq2008-list": None}

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from benchmarks.provenance import ROOT
+from benchmarks.provenance import ROOT, short_commit
 from benchmarks.results import RESULTS, read_results
 from benchmarks.row import Row
 from benchmarks.table import markdown_table, row_cells, timing_cells, write_figure, write_target
@@ -81,7 +81,7 @@ def _where_and_when(document: dict[str, Any]) -> str:
         words += f"; {gpu['name']}, {gpu['memory_gib']:.0f} GiB, driver {gpu['driver']}"
     if document["read_bandwidth_gb_s"] is not None:
         words += f"; memory is read at {write_figure(document['read_bandwidth_gb_s'])} GB/s"
-    code = "no commit known" if commit["id"] is None else f"commit {commit['id'][:12]}"
+    code = "no commit known" if commit["id"] is None else f"commit {short_commit(commit)}"
     code += " with changes" if commit["dirty"] else ""
     versions = ", ".join(f"{library} {version}" for library, version in document["versions"].items())
     return f"{words}. Measured {document['date'][:10]}, {code}. {versions}."

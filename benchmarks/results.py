@@ -13,14 +13,14 @@ from typing import Any
 from benchmarks.catalogue import FOLDER
 from benchmarks.harness import Benchmark
 from benchmarks.machine import describe_machine
-from benchmarks.provenance import find_commit, library_versions
+from benchmarks.provenance import NoCommitError, demand_commit, library_versions, short_commit
 
 RESULTS = FOLDER / "results"
 SCHEMA = 1
 
 
-def describe_run(bench: Benchmark, date: datetime | None = None) -> dict[str, Any]:
-    """Everything a reader needs to judge the figures, and the raw times behind them."""
+def describe_run(bench: Benchmark, commit: dict[str, Any], date: datetime | None = None) -> dict[str, Any]:
+    """Everything a reader needs to judge the figures, and the raw times they come from."""
     rivals = [row.rival for row in bench.rows if row.rival is not None]
     return {
         "schema": SCHEMA,
@@ -29,7 +29,7 @@ def describe_run(bench: Benchmark, date: datetime | None = None) -> dict[str, An
         "date": (date or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "machine": {"short_name": bench.machine, **describe_machine().as_json()},
         "versions": library_versions(rivals),
-        "commit": find_commit(),
+        "commit": commit,
         "read_bandwidth_gb_s": bench.read_bandwidth_gb_s,
         "checks": [asdict(check) for check in bench.checks],
         "rows": [row.as_json() for row in bench.rows],
@@ -46,18 +46,25 @@ def describe_run(bench: Benchmark, date: datetime | None = None) -> dict[str, An
     }
 
 
-def write_results(bench: Benchmark, figures: Path, folder: Path = RESULTS) -> Path:
+def write_results(bench: Benchmark, figures: Path, commit: dict[str, Any], folder: Path = RESULTS) -> Path:
     """Write the JSON and copy the plots that were drawn into `figures`; those of an earlier run are replaced.
 
-    The quick form is refused: its sizes are not those that the question asks about.
+    The quick form is refused: its sizes are not those that the question asks about. So is a run after whose start
+    (`commit` is of then) the code changed: nobody knows which code was measured.
     """
     if bench.quick:
         raise ValueError("the quick form's figures mean nothing and are never written. Run without --quick.")
+    now = demand_commit()
+    if now != commit:
+        raise NoCommitError(
+            f"the code changed from commit {short_commit(commit)} to {short_commit(now)} while it was measured. "
+            "Run the benchmark again."
+        )
     stem = f"{bench.question.name}.{bench.machine}"
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob(f"{stem}.*.png"):
         old.unlink()
-    document = describe_run(bench)
+    document = describe_run(bench, commit)
     document["figures"] = []
     for figure in sorted(figures.glob("*.png")):
         name = f"{stem}.{figure.name}"

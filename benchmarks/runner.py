@@ -16,7 +16,7 @@ from rich.markup import escape
 from benchmarks.catalogue import Question
 from benchmarks.harness import Benchmark, BenchmarkError
 from benchmarks.machine import has_cuda
-from benchmarks.provenance import ROOT
+from benchmarks.provenance import ROOT, NoCommitError, demand_commit, short_commit
 from benchmarks.results import RESULTS, write_results
 from benchmarks.table import rich_table, row_cells, timing_cells
 
@@ -37,7 +37,8 @@ def run_question(
 ) -> bool:
     """Run one benchmark here and print its tables; whether it ran and every check held.
 
-    A target that is missed is marked and is no failure. Nothing is written of a benchmark that failed.
+    A target that is missed is marked and is not a failure. Nothing is written of a benchmark that failed, nor of code
+    that is not committed.
     """
     console.print(f"[bold]{escape(question.name)}[/]  {escape(question.text)}")
     if cannot_run(question):
@@ -46,18 +47,19 @@ def run_question(
     with tempfile.TemporaryDirectory(prefix="rankwell-figures-") as figures:
         bench = Benchmark(question, quick=quick, folder=Path(figures))
         try:
+            commit = demand_commit() if write else None
             import_module(f"{package}.{question.name}").run(bench)
             _demand_substance(bench)
+            path = None if commit is None else write_results(bench, Path(figures), commit, folder)
         except Exception as cause:
             _print_figures(bench, console)
-            if not isinstance(cause, BenchmarkError):
+            if not isinstance(cause, BenchmarkError | NoCommitError):
                 console.out(traceback.format_exc(), end="")
             console.print(f"  [bold red]failed[/]: {escape(str(cause) or type(cause).__name__)}\n")
             return False
         _print_figures(bench, console)
-        if write:
-            path = write_results(bench, Path(figures), folder)
-            console.print(f"  written: {escape(path.name)}")
+        if path is not None and commit is not None:
+            console.print(f"  written: {escape(path.name)}, commit {short_commit(commit)}")
     console.print()
     return True
 

@@ -3,11 +3,72 @@
 Every message says what is wrong, where, what is allowed, what came, and the remedy. The command line prints a
 `RankwellError` as one line and exits with 1 (2 for a `ParameterError`: what was typed is not allowed); anything else is
 a bug of ours and keeps its traceback.
+
+Parameters that a message names are kept apart from its text, so that a caller to whom they have other names, as the
+options of the command line are, can say the message in its own words:
+
+>>> error = ParameterError("must be 1 or more, got 0.", parameter="k")
+>>> str(error)
+'k must be 1 or more, got 0.'
+>>> error.in_words_of(lambda parameter: "-k")
+'-k must be 1 or more, got 0.'
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that a message names, with the value it should have where the message says one.
+
+    As text it is what a Python user writes: ``eval_set``, ``on_bad_line='skip'``.
+    """
+
+    name: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        return self.name if self.value is None else f"{self.name}={self.value!r}"
+
+
+# What a parameter is called elsewhere, None where it is not there.
+Naming = Callable[[Parameter], str | None]
+# A tuple is a clause that is said only where all the parameters in it are there: (", or pass ", Parameter("format")).
+Piece = str | Parameter | tuple[str | Parameter, ...]
 
 
 class RankwellError(Exception):
-    """Base of every error that Rankwell raises on purpose."""
+    """Base of every error that Rankwell raises on purpose.
+
+    Parameters
+    ----------
+    *pieces : str, Parameter or tuple of them
+        The message, to be put together without blanks.
+    parameter : str, optional
+        The parameter that is wrong; the message begins with its name.
+    """
+
+    def __init__(self, *pieces: Piece, parameter: str | None = None) -> None:
+        self.parameter = parameter
+        self.pieces = pieces if parameter is None else (Parameter(parameter), " ", *pieces)
+        super().__init__(self.in_words_of(str))
+
+    def in_words_of(self, naming: Naming) -> str:
+        """The message with the names that `naming` gives to parameters; those it does not know keep their own."""
+        return "".join(_said(piece, naming) for piece in self.pieces)
+
+
+def _said(piece: Piece, naming: Naming) -> str:
+    if isinstance(piece, Parameter):
+        return naming(piece) or str(piece)
+    if isinstance(piece, tuple):
+        parts = [naming(part) if isinstance(part, Parameter) else part for part in piece]
+        return "" if None in parts else "".join(part for part in parts if part is not None)
+    return str(piece)
 
 
 class DataError(RankwellError, ValueError):
@@ -32,3 +93,7 @@ class DeviceError(RankwellError, RuntimeError):
 
 class NotFittedError(RankwellError, ValueError, AttributeError):
     """A ranker was asked to predict before it was fitted (the same bases as scikit-learn's)."""
+
+
+class ConvergenceWarning(UserWarning):
+    """An optimiser stopped before its stopping rule was met."""

@@ -92,10 +92,12 @@ def listnet_loss(
         loss = list_loss(STOCHASTIC, k, n_samples=sample_size, distribution=sample_distribution)
     elif sampling == "position-aware":
         if len(sample_factors) != k:
-            raise ParameterError(f"sample_factors must be k = {k} numbers, got {tuple(sample_factors)}.")
+            raise ParameterError(f"must be k = {k} numbers, got {tuple(sample_factors)}.", parameter="sample_factors")
         loss = list_loss(POSITION_AWARE, k, factors=tuple(sample_factors))
     else:
-        raise ParameterError(f"sampling must be 'exact', 'stochastic' or 'position-aware', got {sampling!r}.")
+        raise ParameterError(
+            f"must be 'exact', 'stochastic' or 'position-aware', got {sampling!r}.", parameter="sampling"
+        )
     return _apply(loss, scores, labels, group, reduction, seed)
 
 
@@ -128,7 +130,7 @@ def _apply(loss: ListLoss, scores: Any, labels: Any, group: Any, reduction: str,
         return losses.sum()
     if reduction == "mean":
         return losses.sum() / max(len(losses), 1)
-    raise ParameterError(f"reduction must be 'mean', 'sum' or 'none', got {reduction!r}.")
+    raise ParameterError(f"must be 'mean', 'sum' or 'none', got {reduction!r}.", parameter="reduction")
 
 
 def _as_numpy(values: Any) -> np.ndarray:

@@ -18,9 +18,16 @@ from benchmarks.table import rich_table, row_cells, write_figure
 from benchmarks.timing import time_function
 from rich.console import Console
 
-from benchmarks import machine, measure, provenance, runner
+from benchmarks import machine, measure, runner
 
 QUESTION = Question("sorting", "How fast is sorting?")
+COMMIT = {"id": "0123456789abcdef", "dirty": False}
+
+
+@pytest.fixture
+def committed(monkeypatch):
+    """As if the code were that of a commit."""
+    monkeypatch.setenv("RANKWELL_COMMIT", COMMIT["id"])
 
 
 @pytest.fixture
@@ -179,19 +186,20 @@ class TestBenchmark:
 
     def test_the_bandwidth_is_measured_once_and_kept(self, tmp_path):
         quick = Benchmark(QUESTION, quick=True, folder=tmp_path)
-        assert describe_run(quick)["read_bandwidth_gb_s"] is None
+        assert describe_run(quick, COMMIT)["read_bandwidth_gb_s"] is None
         gigabytes = quick.read_bandwidth()
         assert 0.1 < gigabytes < 10_000
-        assert quick.read_bandwidth() == gigabytes == describe_run(quick)["read_bandwidth_gb_s"]
+        assert quick.read_bandwidth() == gigabytes == describe_run(quick, COMMIT)["read_bandwidth_gb_s"]
 
 
+@pytest.mark.usefixtures("committed")
 class TestResults:
     def test_the_json_says_all(self, bench, tmp_path):
         bench.check("sorted", True)
         timing = bench.time("sort", lambda: sorted([2, 1]), repeat=3)
         bench.record("two numbers", value=timing.minimum, unit="s", target=1.0, rival="numpy", rival_value=2.0, paper=3)
         bench.figure("curve").write_bytes(b"PNG")
-        path = write_results(bench, tmp_path, tmp_path / "results")
+        path = write_results(bench, tmp_path, COMMIT, tmp_path / "results")
         document = json.loads(path.read_text())
         assert path.name == f"sorting.{bench.machine}.json"
         assert (document["schema"], document["question"]) == (1, "How fast is sorting?")
@@ -199,9 +207,9 @@ class TestResults:
         assert document["timings"][0]["first_s"] == timing.first_s
         assert document["checks"] == [{"name": "sorted", "ok": True, "detail": ""}]
         assert document["rows"][0]["met"] is True
-        assert {"python", "rankwell", "numpy", "numba"} <= set(document["versions"])
+        assert {"python", "rankwell", "numpy", "numba", "llvmlite"} <= set(document["versions"])
         assert {"cpu", "cores", "memory_gib", "gpu"} <= set(document["machine"])
-        assert set(document["commit"]) == {"id", "dirty"}
+        assert document["commit"] == COMMIT
         assert document["figures"] == [f"sorting.{bench.machine}.curve.png"]
         assert (path.parent / document["figures"][0]).read_bytes() == b"PNG"
 
@@ -209,19 +217,20 @@ class TestResults:
         drawn, results = tmp_path / "drawn", tmp_path / "results"
         drawn.mkdir()
         (drawn / "old.png").touch()
-        write_results(bench, drawn, results)
+        write_results(bench, drawn, COMMIT, results)
         (drawn / "old.png").rename(drawn / "new.png")
-        write_results(bench, drawn, results)
+        write_results(bench, drawn, COMMIT, results)
         stem = f"sorting.{bench.machine}"
         assert sorted(path.name for path in results.iterdir()) == [f"{stem}.json", f"{stem}.new.png"]
 
     def test_the_quick_form_is_never_written(self, tmp_path):
         quick = Benchmark(QUESTION, quick=True, folder=tmp_path)
         with pytest.raises(ValueError, match="never written"):
-            write_results(quick, tmp_path, tmp_path / "results")
+            write_results(quick, tmp_path, COMMIT, tmp_path / "results")
         assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.usefixtures("committed")
 class TestRunner:
     @pytest.fixture
     def run_code(self, tmp_path, monkeypatch):
@@ -245,7 +254,19 @@ class TestRunner:
         passed, text, written = run_code(body)
         assert passed
         assert "met" in text
+        assert "sorting.cpu" in text
+        assert ".json, commit 0123456789ab\n" in text
         assert written == [".json"]
+
+    def test_code_that_changes_during_the_run_is_not_written(self, run_code):
+        body = (
+            "bench.check('right', True); bench.record('case', value=1, unit='s'); "
+            "import os; os.environ['RANKWELL_COMMIT'] = 'fedcba9876543210'"
+        )
+        passed, text, written = run_code(body)
+        assert not passed
+        assert "changed from commit 0123456789ab to fedcba987654 while it was measured" in text
+        assert written == []
 
     def test_a_missed_target_is_marked_and_does_not_fail(self, run_code):
         passed, text, written = run_code(
@@ -289,6 +310,14 @@ class TestCommand:
             main(["import_time", "--quick", "--write"])
         assert stop.value.code == 2
         assert "never written" in capsys.readouterr().err
+
+    def test_write_refuses_changed_files_before_anything_runs(self, monkeypatch, capsys):
+        monkeypatch.setenv("RANKWELL_COMMIT", "0123456789abcdef+")
+        monkeypatch.setattr("benchmarks.__main__.run_question", lambda *_, **__: pytest.fail("it ran"))
+        with pytest.raises(SystemExit) as stop:
+            main(["import_time", "--write"])
+        assert stop.value.code == 2
+        assert "files differ from commit 0123456789ab. Commit them" in capsys.readouterr().err
 
     def test_an_unknown_name_is_a_usage_error(self, capsys):
         with pytest.raises(SystemExit) as stop:
@@ -365,26 +394,6 @@ class TestPeakMemory:
             measure.peak_memory("operator:truediv", 1, 0)
         with pytest.raises(RuntimeError, match="a function path is"):
             measure.peak_memory("operator")
-
-
-class TestProvenance:
-    def test_the_variable_names_the_commit_of_a_copy(self, monkeypatch):
-        monkeypatch.setenv("RANKWELL_COMMIT", "abc123")
-        assert provenance.find_commit() == {"id": "abc123", "dirty": False}
-        monkeypatch.setenv("RANKWELL_COMMIT", "abc123+")
-        assert provenance.find_commit() == {"id": "abc123", "dirty": True}
-
-    def test_no_git_is_no_error(self, monkeypatch):
-        monkeypatch.delenv("RANKWELL_COMMIT", raising=False)
-        monkeypatch.setattr(provenance, "_git", lambda *_: None)
-        assert provenance.find_commit() == {"id": None, "dirty": None}
-
-    def test_a_named_rival_has_its_version(self):
-        from importlib.metadata import version
-
-        versions = provenance.library_versions(["pytest fast mode", "no-such-library"])
-        assert versions["pytest"] == version("pytest")
-        assert "no-such-library" not in versions
 
 
 class TestMachine:

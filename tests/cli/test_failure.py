@@ -47,23 +47,6 @@ def test_an_error_of_the_system_behind_ours_adds_its_remedy() -> None:
     assert failure.line == f"{error} Free some space or choose another path."
 
 
-@pytest.mark.parametrize(
-    ("message", "line"),
-    [
-        ("or pass on_bad_line='skip' to leave such lines out.", "or pass --skip-bad-lines to leave such lines out."),
-        ("needs a validation set: pass eval_set, or not.", "needs a validation set: pass --vali, or not."),
-        ("cannot go on: leave out init_model.", "cannot go on: leave out --init."),
-        ("on_duplicate must be 'replace' or 'error'.", "--on-duplicate must be 'replace' or 'error'."),
-        ("name it (encoding='latin-1' takes any bytes).", "name it (--encoding latin-1 takes any bytes)."),
-        ("Pass qid=, one of its columns: a, b.", "Call the column of query ids 'qid'; the file has: a, b."),
-    ],
-)
-def test_remedies_name_options_of_the_command_line(message: str, line: str) -> None:
-    failure = explain(DataError(message))
-    assert failure is not None
-    assert failure.line == line
-
-
 def test_anything_else_is_a_bug() -> None:
     assert explain(ValueError("?")) is None
     assert explain(KeyError("?")) is None

@@ -129,9 +129,9 @@ def test_columns_may_have_other_names(tmp_path: Path, suffix: str) -> None:
     data = read(path, label="grade", qid="query")
     assert data.labels.tolist() == [0, 3]
     assert data.features.tolist() == [[5], [6]]
-    with pytest.raises(DataError, match=r"has no column 'qid'\. Pass qid=, one of its columns: query, grade, a"):
+    with pytest.raises(DataError, match=r"has no column 'qid'\. Say with qid which of its columns it is: query, gr"):
         read(path)
-    with pytest.raises(DataError, match=r"has no column 'gain'\. Pass label="):
+    with pytest.raises(DataError, match=r"has no column 'gain'\. Say with label which"):
         read(path, label="gain", qid="query")
     assert read(path, qid=None).query_ptr.tolist() == [0, 2]
 

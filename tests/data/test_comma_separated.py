@@ -77,7 +77,7 @@ def test_other_programs_can_read_what_is_written(tmp_path: Path) -> None:
         ("qid,label,a\n,1,1\n", r"column 'qid': expected a query id, found ''"),
         ("qid,label,a\n1,1,1_000\n", r"found '1_000'"),
         ("qid,label,a\n1,1\n", r"Expected 3 columns, got 2"),
-        ("label,a\n1,1\n", r"has no column 'qid'\. Pass qid=, one of its columns: label, a"),
+        ("label,a\n1,1\n", r"has no column 'qid'\. Say with qid which of its columns it is: label, a"),
         ("qid,a,a\n1,1,1\n", r"2 columns 'a'"),
         ("", r"must start with a line of column names"),
         ("qid,label,a\n", r"holds no rows"),

@@ -208,7 +208,7 @@ def test_a_file_without_a_telling_name_is_told_by_its_content(tmp_path: Path, na
 @pytest.mark.parametrize("content", [b"", b"hello world\n", b"0.5\n0.25\n", b"\x89PNG\r\n", b"{\n"])
 def test_a_file_that_is_none_of_them_is_an_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "mystery").write_bytes(content)
-    with pytest.raises(DataError, match=r"cannot tell the format of .*mystery.*\.parquet.*pass format="):
+    with pytest.raises(DataError, match=r"cannot tell the format of .*mystery.*\.parquet.*pass format\."):
         read(tmp_path / "mystery")
 
 

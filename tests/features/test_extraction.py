@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.features.random_hits import FIVE_STREAMS, hits_of_documents, random_documents, random_hits, scattered_hits
+from tests.tolerances import TOLERANCES
 
 from rankwell.errors import DataError
 from rankwell.features.extraction import extract
@@ -22,9 +23,7 @@ def assert_equals_reference(hits, feature_set):
     rows, expected = extract(hits, feature_set), reference(hits, feature_set)
     assert rows.dtype == np.float32
     plain = [column for column, feature in enumerate(feature_set.features) if feature.expression is None]
-    # One rounding to float32, and logarithms that may differ in the last place of float64; a variance or a sum of
-    # logarithms may cancel to nearly nothing.
-    np.testing.assert_allclose(rows[:, plain], expected[:, plain], rtol=1.2e-7, atol=1e-13)
+    np.testing.assert_allclose(rows[:, plain], expected[:, plain], **TOLERANCES["cpu"]["features"])
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -23,7 +23,7 @@ from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
 from rankwell.index.segment_builder import SegmentBuilder
 from rankwell.index.segment_sink import MemorySink
-from rankwell.kernels.device import report_device
+from rankwell.kernels.device_report import report_device
 from rankwell.kernels.extraction.reference.relevance_model import relevance_model_feature, term_weights, whole
 from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
 from rankwell.serving.ranked_search import RankedSearch

@@ -103,5 +103,5 @@ def test_bad_parameters(options, message):
 
 def test_an_unknown_stemmer():
     pytest.importorskip("Stemmer")
-    with pytest.raises(ParameterError, match=r"stemmer must be None or one of arabic, .*got 'klingon'"):
+    with pytest.raises(ParameterError, match=r"stemmer must be one of arabic, .*got 'klingon'"):
         Analysis("klingon")

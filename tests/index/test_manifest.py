@@ -6,9 +6,8 @@ import pytest
 
 from rankwell import DataError, FileFormatError
 from rankwell.index.deletions import Deletions
-from rankwell.index.digest import digest_of
 from rankwell.index.manifest import Manifest, SegmentEntry, read_manifest, write_manifest
-from rankwell.index.storage import Storage
+from rankwell.index.storage import Storage, digest_of
 
 MANIFEST = Manifest(
     generation=7,

@@ -26,18 +26,17 @@ def test_round_trip(path):
 
 def test_due_counts_from_the_last_one(path):
     checkpoints = Checkpoints(path, 10, "run")
-    assert [step for step in range(1, 31) if checkpoints.due(step)][:1] == [10]
+    assert [checkpoints.steps_until_due(step) for step in (1, 9, 10, 11)] == [9, 1, 0, -1]
     checkpoints.save(12, {}, {})
-    assert not checkpoints.due(21)
-    assert checkpoints.due(22)
+    assert [checkpoints.steps_until_due(step) for step in (12, 21, 22)] == [10, 1, 0]
     resumed = Checkpoints(path, 10, "run")
     resumed.load()
-    assert not resumed.due(21)
+    assert resumed.steps_until_due(21) == 1
 
 
 def test_without_a_path_nothing_happens(tmp_path):
     checkpoints = Checkpoints(None, 1, "run")
-    assert not checkpoints.due(100)
+    assert checkpoints.steps_until_due(100) > 10**9
     checkpoints.save(100, {"x": np.zeros(1)}, {})
     assert checkpoints.load() is None
     checkpoints.remove()

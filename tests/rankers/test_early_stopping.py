@@ -25,19 +25,14 @@ def test_earliest_of_equals_is_best():
     assert watch.best_step == 1
 
 
-def test_smaller_can_be_better():
-    watch = EarlyStopping(1, larger_is_better=False)
-    assert watch.replay([3.0, 2.0, 2.5])
-    assert (watch.best_step, watch.best_value) == (2, 2.0)
-
-
 def test_no_patience_never_stops():
-    assert not EarlyStopping(None).replay([1.0] + [0.0] * 1000)
+    watch = EarlyStopping(None)
+    assert not any(watch.update(step, 1.0 / step) for step in range(1, 1000))
 
 
 def test_nan_is_never_better():
     watch = EarlyStopping(2)
-    assert watch.replay([math.nan, math.nan])
+    assert [watch.update(step, math.nan) for step in (1, 2)] == [False, True]
     assert (watch.best_step, watch.best_value) == (0, None)
     watch.update(3, 0.1)
     assert watch.best_step == 3

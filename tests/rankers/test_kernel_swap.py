@@ -52,7 +52,7 @@ def test_time_counts_in_the_rule():
 
 
 @pytest.mark.parametrize("swap", [((2, "fixed8"), (4, "float32")), ("gain", 0.1, "fixed8", "float32")])
-def test_a_resumed_run_stands_where_it_stood(swap):
+def test_a_resumed_run_is_as_it_was(swap):
     swapped = KernelSwap("float32", swap)
     swapped.resume(3, 1)
     assert swapped.precision == "fixed8"

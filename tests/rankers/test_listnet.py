@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.tolerances import TOLERANCES
 
 import rankwell
 from rankwell import LambdaRank, ListMLE, ListNet, RankingDataset, RankNet
 from rankwell.errors import DataError, DeviceError, ParameterError
-from rankwell.kernels.device import report_device
+from rankwell.kernels.device_report import report_device
 from rankwell.rankers.registry import ranker_class
 
 
@@ -102,6 +103,10 @@ def test_best_epoch_is_kept_and_training_stops():
     assert ranker.score(VALIDATION) == pytest.approx(max(figures), abs=1e-3)
 
 
+def without_seconds(history):
+    return {name: values for name, values in history.items() if name != "seconds"}
+
+
 def test_a_killed_run_goes_on_to_the_very_same_model(tmp_path):
     settings = {**QUICK, "n_epochs": 12, "optimizer": "adam", "learning_rate": 0.01, "k": 2}
     whole = ListNet(**settings).fit(TRAIN, eval_set=VALIDATION)
@@ -118,7 +123,7 @@ def test_a_killed_run_goes_on_to_the_very_same_model(tmp_path):
     resumed.fit(TRAIN, eval_set=VALIDATION, callback=lambda step: epochs.append(step.number))
     assert epochs == list(range(7, 13))
     assert resumed.predict(TEST).tobytes() == whole.predict(TEST).tobytes()
-    assert resumed.history_ == whole.history_
+    assert without_seconds(resumed.history_) == without_seconds(whole.history_)
     assert not (tmp_path / "run").exists()
 
 
@@ -135,7 +140,7 @@ def test_a_killed_run_with_swaps_goes_on(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         ListNet(**settings, checkpoint=path, checkpoint_every=2).fit(TRAIN, callback=stop)
     resumed = ListNet(**settings, checkpoint=path, checkpoint_every=2).fit(TRAIN)
-    assert resumed.history_ == whole.history_
+    assert without_seconds(resumed.history_) == without_seconds(whole.history_)
     assert resumed.predict(TEST).tobytes() == whole.predict(TEST).tobytes()
 
 
@@ -227,7 +232,7 @@ def test_divergence_is_an_error_with_a_remedy():
 
 
 def test_fixed_point_stays_on_the_cpu():
-    with pytest.raises(ParameterError, match="device must be one of 'auto', 'cpu', got 'cuda'"):
+    with pytest.raises(ParameterError, match="device='cuda' cannot train a network over lists with fixed point"):
         ListNet(precision="fixed8", device="cuda").fit(TRAIN)
 
 
@@ -244,5 +249,6 @@ def test_cuda_trains_what_the_cpu_trains(settings):
     both = {**QUICK, "n_epochs": 5, **settings}
     on_cpu = ListNet(**both).fit(TRAIN, eval_set=VALIDATION)
     on_gpu = ListNet(**{**both, "device": "cuda"}).fit(TRAIN, eval_set=VALIDATION)
-    np.testing.assert_allclose(on_gpu.history_["loss"], on_cpu.history_["loss"], rtol=1e-4)
-    np.testing.assert_allclose(on_gpu.predict(TEST), on_cpu.predict(TEST), rtol=1e-2, atol=1e-3)
+    np.testing.assert_allclose(on_gpu.history_["loss"], on_cpu.history_["loss"], **TOLERANCES["cuda"]["training loss"])
+    tolerance = TOLERANCES["cuda"]["scores of a trained network"]
+    np.testing.assert_allclose(on_gpu.predict(TEST), on_cpu.predict(TEST), **tolerance)

@@ -174,6 +174,24 @@ class TestWhenItEnds:
         assert {step.total for step in steps} == {70}
         assert [step.values["loss"] for step in steps] == ranker.history_["loss"]
 
+    def test_callback_can_end_training(self, collection):
+        train = collection[0]
+        ranker = RankBoost(n_rounds=400).fit(train, callback=lambda step: step.number == 23)
+        assert rounds_of(ranker) == rounds_of(RankBoost(n_rounds=23).fit(train))
+        assert {len(values) for values in ranker.history_.values()} == {23}
+
+    def test_the_model_does_not_depend_on_the_batches(self, collection, monkeypatch):
+        train, validation = collection
+        options = {"n_rounds": 400, "early_stopping_rounds": 15}
+        one, other = RankBoost(**options), RankBoost(**options)
+        one.fit(train, eval_set=validation)
+        monkeypatch.setattr("rankwell.rankers.training_run._MOST_STEPS_PER_BATCH", 3)
+        other.fit(train, eval_set=validation)
+        assert rounds_of(one) == rounds_of(other)
+        for ranker in (one, other):
+            del ranker.history_["seconds"]
+        assert one.history_ == other.history_
+
 
 class TestWhatItKeeps:
     def test_file_round_trip(self, fitted, collection, tmp_path):
@@ -275,7 +293,7 @@ class TestCheckpoints:
         assert path.exists()
         seen = []
         resumed = RankBoost(**options).fit(train, eval_set=validation, callback=seen.append)
-        assert seen[0].number == 129  # batches of 64 rounds: the last checkpoint was at 128
+        assert seen[0].number == 141
         assert bytes_of(resumed, tmp_path) == whole
         assert not path.exists()
 
@@ -338,7 +356,7 @@ class TestPairLists:
             ranker.fit_pairs(X, np.zeros((0, 2), dtype=int))
         with pytest.raises(DataError, match="pair_weights"):
             ranker.fit_pairs(X, [[0, 1]], pair_weights=[-1.0])
-        with pytest.raises(ParameterError, match="list of pairs is trained on the CPU alone"):
+        with pytest.raises(ParameterError, match=r"must be one of 'auto', 'cpu', got .*a list of pairs"):
             RankBoost(device="opencl").fit_pairs(X, [[0, 1]])
 
 
@@ -372,7 +390,7 @@ class TestWhatItRefuses:
             ({"eval_convention": "mine"}, "convention must be one of"),
             ({"early_stopping_rounds": 0}, "1 step or more, got 0"),
             ({"checkpoint_every": 0}, "checkpoint_every must be 1 or more"),
-            ({"weak_learner": "m2", "device": "opencl"}, "trained on the CPU alone"),
+            ({"weak_learner": "m2", "device": "opencl"}, "no other device can train RankBoost pair by pair"),
             ({"device": "fpga"}, "device must be one of"),
         ],
     )

@@ -1,4 +1,4 @@
-"""Selection: the trial that is best on validation is kept, and test data has no say."""
+"""Tuning: the trial that is best on validation is kept, and test data has no say."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankwell.errors import ParameterError
 from rankwell.metrics.evaluation import evaluate
 from rankwell.rankers.base import Ranker, TrainedModel, TrainingStep, TrainingTask
 from rankwell.rankers.least_squares import LeastSquares
-from rankwell.rankers.tuning import cross_validate, parameter_grid, select
+from rankwell.rankers.tuning import cross_validate, parameter_grid, tune
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
 
 
@@ -76,36 +76,36 @@ def test_a_grid_that_is_none_is_refused(grid: Any, message: str) -> None:
 
 
 def test_the_best_on_validation_is_kept() -> None:
-    selection = select(OneFeature(), OPPOSITE, MIDDLING, {"feature": [0, 1]}, metric="mrr", convention="letor4")
-    assert [trial.validation for trial in selection.trials] == [pytest.approx(1 / 3), pytest.approx(1 / 2)]
-    assert selection.chosen.parameters == {"feature": 1}
-    assert selection.ranker.predict(MIDDLING).tolist() == [2.0, 3.0, 1.0]
-    assert selection.ranker.get_params()["feature"] == 1
-    assert (selection.metric, selection.convention) == ("mrr", "letor4")
-    assert selection.ranker.metrics_ == {
-        "selection": {"metric": "mrr", "convention": "letor4", "validation": pytest.approx(1 / 2)}
+    tuning = tune(OneFeature(), OPPOSITE, MIDDLING, {"feature": [0, 1]}, metric="mrr", convention="letor4")
+    assert [trial.validation for trial in tuning.trials] == [pytest.approx(1 / 3), pytest.approx(1 / 2)]
+    assert tuning.chosen.parameters == {"feature": 1}
+    assert tuning.ranker.predict(MIDDLING).tolist() == [2.0, 3.0, 1.0]
+    assert tuning.ranker.get_params()["feature"] == 1
+    assert (tuning.metric, tuning.convention) == ("mrr", "letor4")
+    assert tuning.ranker.metrics_ == {
+        "tuning": {"metric": "mrr", "convention": "letor4", "validation": pytest.approx(1 / 2)}
     }
-    assert all(trial.seconds > 0 for trial in selection.trials)
+    assert all(trial.seconds > 0 for trial in tuning.trials)
 
 
 def test_of_equal_trials_the_first_is_kept() -> None:
-    selection = select(OneFeature(feature=1), MIDDLING, MIDDLING, {"sign": [2.0, 1.0, 3.0]}, metric="mrr")
-    assert selection.chosen.parameters == {"sign": 2.0}
+    tuning = tune(OneFeature(feature=1), MIDDLING, MIDDLING, {"sign": [2.0, 1.0, 3.0]}, metric="mrr")
+    assert tuning.chosen.parameters == {"sign": 2.0}
 
 
 def test_validation_where_no_query_counts_keeps_the_first_trial() -> None:
     nothing_relevant = RankingDataset(np.zeros((2, 2)), np.zeros(2))
-    selection = select(OneFeature(), MIDDLING, nothing_relevant, {"feature": [1, 0]}, convention="burges")
-    assert selection.chosen.parameters == {"feature": 1}
-    assert math.isnan(selection.chosen.validation)
-    assert selection.ranker.metrics_["selection"]["validation"] is None
+    tuning = tune(OneFeature(), MIDDLING, nothing_relevant, {"feature": [1, 0]}, convention="burges")
+    assert tuning.chosen.parameters == {"feature": 1}
+    assert math.isnan(tuning.chosen.validation)
+    assert tuning.ranker.metrics_["tuning"]["validation"] is None
 
 
 def test_without_a_grid_there_is_one_trial_and_the_ranker_given_stays_untrained() -> None:
     ranker = OneFeature(feature=1)
-    selection = select(ranker, MIDDLING, MIDDLING)
-    assert len(selection.trials) == 1
-    assert selection.chosen.parameters == {}
+    tuning = tune(ranker, MIDDLING, MIDDLING)
+    assert len(tuning.trials) == 1
+    assert tuning.chosen.parameters == {}
     assert not hasattr(ranker, "description_")
 
 
@@ -119,7 +119,7 @@ def test_without_a_grid_there_is_one_trial_and_the_ranker_given_stays_untrained(
 def test_wrong_parameters_are_found_before_the_first_training(grid: dict[str, list[int]], message: str) -> None:
     before = OneFeature.fits
     with pytest.raises(ParameterError) as raised:
-        select(OneFeature(), MIDDLING, MIDDLING, grid)
+        tune(OneFeature(), MIDDLING, MIDDLING, grid)
     assert str(raised.value) == message
     assert OneFeature.fits == before
 
@@ -127,7 +127,7 @@ def test_wrong_parameters_are_found_before_the_first_training(grid: dict[str, li
 def test_callbacks_hear_of_steps_and_trials() -> None:
     steps: list[TrainingStep] = []
     trials: list[tuple[int, int, dict[str, Any]]] = []
-    select(
+    tune(
         OneFeature(),
         MIDDLING,
         MIDDLING,
@@ -150,7 +150,7 @@ def test_cross_validation_chooses_on_validation_and_reports_on_test() -> None:
     outcome = cross_validate(
         OneFeature(), folds, {"feature": [0, 1]}, metric="mrr", metrics="mrr,p@1", convention="letor4"
     )
-    assert [fold.selection.chosen.parameters["feature"] for fold in outcome.folds] == [1, 0, 0]
+    assert [fold.tuning.chosen.parameters["feature"] for fold in outcome.folds] == [1, 0, 0]
     assert [fold.test["mrr"] for fold in outcome.folds] == pytest.approx([1 / 3, 1 / 3, 1])
     assert outcome.mean == {"mrr": pytest.approx((1 / 3 + 1 / 3 + 1) / 3), "p@1": pytest.approx(1 / 3)}
     assert outcome.convention == "letor4"
@@ -176,6 +176,6 @@ def test_a_real_ranker_and_its_own_metric_agree() -> None:
         RankingDataset(X[rows], y[rows], group=[10, 10, 10]) for rows in (slice(0, 30), slice(30, 60), slice(60, 90))
     ]
     outcome = cross_validate(LeastSquares(), [FoldData("one", *parts)], {"ridge": [0.0, 100.0]}, metrics="map")
-    ranker = outcome.folds[0].selection.ranker
+    ranker = outcome.folds[0].tuning.ranker
     assert outcome.mean["map"] == evaluate(parts[2], ranker.predict(parts[2]), metrics="map").mean["map"]
     assert outcome.mean["map"] > 0.9

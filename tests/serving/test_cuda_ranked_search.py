@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.features.random_hits import random_documents
 from tests.features.small_index import text_of
+from tests.tolerances import TOLERANCES
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.features.feature_set import FeatureSet, make_feature_set
@@ -17,7 +18,7 @@ from rankwell.index.analysis import Analysis
 from rankwell.index.bm25 import BM25F
 from rankwell.index.reader import Index
 from rankwell.index.writer import IndexWriter
-from rankwell.kernels.device import report_device
+from rankwell.kernels.device_report import report_device
 from rankwell.rankers.base import Ranker
 from rankwell.rankers.registry import RANKERS, ranker_class
 from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
@@ -36,8 +37,6 @@ EXACT = FeatureSet([name for name in FULL.names if not name.startswith("lm_")])
 # Of these rankers, so are the scores of equal features.
 EXACT_RANKERS = ("least-squares", "rankboost", "ranksvm")
 SETTINGS = {"least-squares": {"normalize": "query-minmax"}, "rankboost": {"n_rounds": 20}, "ranksvm": {}}
-# Of the largest score, where features or exponentials differ in their last places.
-TOLERANCE = 1e-6
 N_DOCS = 300
 TRAINED = [QueryText(str(number), text_of([number % 9, (number * 5) % 11, 3])) for number in range(12)]
 # Words, one of them twice; a phrase; signs; words that no document has, alone and among others; a stop word; nothing.
@@ -92,7 +91,8 @@ def assert_same(on_device: RankedResult, on_host: RankedResult, *, exact: bool) 
         expected = dict(zip(on_host.ids, on_host.scores.tolist(), strict=True))
         assert set(on_device.ids) == set(expected)
         in_its_order = np.array([expected[one] for one in on_device.ids])
-        most = TOLERANCE * np.abs(on_host.scores).max(initial=1.0)
+        # Of the largest score: features or exponentials differ in their last places.
+        most = TOLERANCES["cuda"]["scores of extracted features"]["rtol"] * np.abs(on_host.scores).max(initial=1.0)
         np.testing.assert_allclose(on_device.scores, in_its_order, rtol=0, atol=most)
         assert (np.diff(in_its_order) <= 2 * most).all()
     assert (np.diff(on_device.scores) <= 0).all()

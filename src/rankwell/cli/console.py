@@ -7,15 +7,17 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from rankwell.cli.failure import in_words_of_options
+from rankwell.cli.figures import fit_table
+from rankwell.cli.naming import in_words_of_options
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
-# Columns of a table that is piped into a file or a program: wide enough that nothing is cut or folded.
-_WIDTH_WITHOUT_TERMINAL = 200
+# Columns of a table that is piped into a file or a program: more than any row has, so that each stays on one line.
+_WIDTH_WITHOUT_TERMINAL = 1_000_000
 
 _consoles_of_bars: list[Console] = []
 
@@ -43,6 +45,8 @@ def show(result: RenderableType) -> None:
     console = results()
     is_text = isinstance(result, str)
     if console.is_terminal:
+        if not is_text and hasattr(result, "columns"):
+            console.width = fit_table(cast("Table", result), console.width)
         console.print(result, soft_wrap=is_text)
         return
     with console.capture() as captured:
@@ -77,14 +81,22 @@ def print_json(content: Any) -> None:
 
 
 class _NoteHandler(logging.Handler):
-    """What the library logs (which device `auto` picked, ...) as notes, each of them once."""
+    """What the library logs (which device `auto` picked, ...) as notes, each of them once.
+
+    That kernels are being compiled is for whoever waits at a terminal: what a program reads from stderr must not depend
+    on whether kernels were compiled before.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._said: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = in_words_of_options(record.getMessage())
+        if record.name == "rankwell.compilation" and not sys.stderr.isatty():
+            return
+        if isinstance(record.args, tuple):
+            record.args = tuple(map(in_words_of_options, record.args))
+        text = record.getMessage()
         if text not in self._said:
             self._said.add(text)
             say(text)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import jsonable, make_table, metric_text, parameters_text
 from rankwell.cli.inputs import Reading
@@ -108,7 +107,6 @@ class _Steps:
     def read(self, folds: Sequence[Fold]) -> Iterator[FoldData]:
         from rankwell.data.folds import read_fold
 
-        note_compilation()
         for self._fold, fold in enumerate(folds):
             self._bar.describe(f"reading {fold.name}")
             reading = self._reading
@@ -131,22 +129,22 @@ def _refuse_both(grid: dict[str, list[Any]], settings: Sequence[str], normalize:
 
 
 def _how_chosen(outcome: CrossValidation) -> str:
-    selection = outcome.folds[0].selection
-    if len(selection.trials) == 1:
+    tuning = outcome.folds[0].tuning
+    if len(tuning.trials) == 1:
         return "Nothing was tuned: give --grid key=a,b,c to choose a parameter on each fold's validation data."
     return (
-        f"Chosen on each fold's validation data by {selection.metric} ({selection.convention}) "
-        f"from {len(selection.trials)} combinations; test data had no say."
+        f"Chosen on each fold's validation data by {tuning.metric} ({tuning.convention}) "
+        f"from {len(tuning.trials)} combinations; test data had no say."
     )
 
 
 def _print(ranker: Ranker, outcome: CrossValidation) -> None:
     names = list(outcome.mean)
-    metric = outcome.folds[0].selection.metric
+    metric = outcome.folds[0].tuning.metric
     title = f"{ranker.name}: test data, convention {outcome.convention}"
     table = make_table(title, ["fold", "chosen", f"{metric} on validation", *names], left=["chosen"])
     for fold in outcome.folds:
-        chosen = fold.selection.chosen
+        chosen = fold.tuning.chosen
         figures = (metric_text(fold.test[name]) for name in names)
         table.add_row(fold.name, parameters_text(chosen.parameters) or "-", metric_text(chosen.validation), *figures)
     table.add_section()
@@ -155,7 +153,7 @@ def _print(ranker: Ranker, outcome: CrossValidation) -> None:
 
 
 def _report(ranker: Ranker, directory: Path, outcome: CrossValidation) -> dict[str, Any]:
-    first = outcome.folds[0].selection
+    first = outcome.folds[0].tuning
     tried = first.chosen.parameters
     fixed = {name: value for name, value in ranker.get_params(deep=False).items() if name not in tried}
     return jsonable(
@@ -168,7 +166,7 @@ def _report(ranker: Ranker, directory: Path, outcome: CrossValidation) -> dict[s
             "folds": [
                 {
                     "fold": fold.name,
-                    "chosen": fold.selection.chosen.parameters,
+                    "chosen": fold.tuning.chosen.parameters,
                     "test": fold.test,
                     "trials": [
                         {
@@ -176,7 +174,7 @@ def _report(ranker: Ranker, directory: Path, outcome: CrossValidation) -> dict[s
                             "validation": trial.validation,
                             "seconds": trial.seconds,
                         }
-                        for trial in fold.selection.trials
+                        for trial in fold.tuning.trials
                     ],
                 }
                 for fold in outcome.folds

@@ -39,7 +39,6 @@ def explain_scores(
 
     Example: rankwell explain model.rank test.txt --row 1
     """
-    from rankwell.data.widening import widened
 
     show_log(quiet=quiet)
     if (row is None) == (query is None):
@@ -47,7 +46,7 @@ def explain_scores(
     if top < 1:
         raise ParameterError(f"--top must be 1 or more, got {top}.")
     ranker = load_ranker(model)
-    dataset = widened(read_data(data, Reading(label=label, qid=qid), quiet=quiet), ranker.n_features_in_)
+    dataset = read_data(data, Reading(label=label, qid=qid), quiet=quiet).widened(ranker.n_features_in_)
     ranker.predict(dataset)  # refuses data that does not fit the ranker
     explained = _explain(ranker.description_, dataset, _rows(dataset, row, query), n_rounds)
     if as_json:

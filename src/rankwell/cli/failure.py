@@ -10,38 +10,13 @@ import errno
 import os
 from dataclasses import dataclass
 
+from rankwell.cli.naming import option_of
 from rankwell.errors import ParameterError, RankwellError
 
 FAILED = 1
 USAGE = 2
 INTERRUPTED = 130
 
-_OPTIONS = {
-    "pass on_bad_line='skip'": "pass --skip-bad-lines",
-    "pass eval_set": "pass --vali",
-    "pass on_duplicate='replace'": "pass --on-duplicate replace",
-    "with id_field": "with --id-field",
-    "encoding='latin-1'": "--encoding latin-1",
-    "encoding must be": "--encoding must be",
-    "format must be one of jsonl": "--format must be one of jsonl",
-    "on_duplicate must be": "--on-duplicate must be",
-    "stop_words must be one of 'english', the words themselves or None": "--stop-words must be english, or words with "
-    "commas between (a comma behind a single one)",
-    "stemmer must be None or one of": "--stemmer must be one of",
-    "leave them out (ignored)": "leave them out with --ignore",
-    "statics names": "--statics names",
-    "on_bad_document='skip'": "--skip-bad-documents",
-    "pass format='jsonl' or 'tsv'": "pass --format jsonl or --format tsv",
-    "Pass format= to": "Pass --format to",
-    "; or pass format= (": "; or pass --format (",
-    "or pass columns=": "or pass --columns",
-    "leave out init_model": "leave out --init",
-    "init_model": "--init",
-    "Rename it, or pass format=": "Rename it",
-    ", or pass format=": "",
-    "Pass label=, one of its columns": "Call the column of labels 'label'; the file has",
-    "Pass qid=, one of its columns": "Call the column of query ids 'qid'; the file has",
-}
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -56,7 +31,7 @@ class Failure:
 def explain(error: BaseException) -> Failure | None:
     """The failure that `error` is to the user, or None where it is a bug."""
     if isinstance(error, RankwellError):
-        line = in_words_of_options(str(error))
+        line = error.in_words_of(option_of)
         if isinstance(error.__cause__, OSError):
             line = f"{line} {_remedy(error.__cause__)}"
         return Failure(line, USAGE if isinstance(error, ParameterError) else FAILED)
@@ -66,13 +41,6 @@ def explain(error: BaseException) -> Failure | None:
         detail = f" ({error})" if str(error) else ""
         return Failure(f"there is not enough memory for this{detail}. Use less data or a larger machine.", FAILED)
     return None
-
-
-def in_words_of_options(message: str) -> str:
-    """The library's remedies name Python's parameters; here they have other names."""
-    for parameter, option in _OPTIONS.items():
-        message = message.replace(parameter, option)
-    return message
 
 
 def _complaint(error: OSError) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import say, show_log
 from rankwell.cli.inputs import check_readable
 from rankwell.cli.options import QuietOption, given_path
@@ -85,8 +84,7 @@ def features(
     from rankwell.data.files import write
 
     show_log(quiet=quiet)
-    note_compilation()
-    check_output(out)
+    check_output(out, inputs=[*sources, log])
     wanted = 3 if log is None else 1
     if len(sources) != wanted:
         needed = "IDX QUERIES QRELS" if log is None else "QRELS, with --from-log,"

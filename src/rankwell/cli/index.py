@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.corpus import (
     ColumnsOption,
@@ -23,12 +22,15 @@ from rankwell.cli.corpus import (
     names_of,
     read_documents,
 )
+from rankwell.cli.group import CommandGroup
 from rankwell.cli.index_summary import describe_index
 from rankwell.cli.options import JsonOption, QuietOption, given_path
-from rankwell.errors import DataError
+from rankwell.errors import DataError, ParameterError
 
 index_app = typer.Typer(
-    name="index", no_args_is_help=True, help="Build an index of documents, change it, describe it and check it."
+    name="index",
+    cls=CommandGroup,
+    help="Build an index of documents, change it, describe it and check it.",
 )
 
 IndexArgument = Annotated[
@@ -43,6 +45,13 @@ DuplicateOption = Annotated[
         "--on-duplicate", metavar="RULE", help="replace or error: what to do with an id that the index has already."
     ),
 ]
+
+
+@index_app.callback(invoke_without_command=True)
+def index_help(context: typer.Context) -> None:
+    """Build an index of documents, change it, describe it and check it."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @index_app.command()
@@ -87,13 +96,11 @@ def build(
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
-    note_compilation()
     if (out / MANIFEST_NAME).exists() and not overwrite:
         raise DataError(
             f"{out} is an index already. Pass --overwrite to replace it, or add to it with rankwell index add."
         )
-    words = stop_words if stop_words is None or "," not in stop_words else names_of(stop_words)
-    analysis = Analysis(stemmer=stemmer, stop_words=words)
+    analysis = Analysis(stemmer=stemmer, stop_words=_stop_words(stop_words))
     schema = Schema(names_of(streams), names_of(statics))
     bad_documents = bad_documents_of(skip_bad_documents)
     batches = read_documents(
@@ -142,7 +149,6 @@ def add(
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
-    note_compilation()
     read_manifest(index)
     bad_documents = bad_documents_of(skip_bad_documents)
     batches = read_documents(
@@ -183,7 +189,6 @@ def delete(
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
-    note_compilation()
     read_manifest(index)
     wanted = [*(ids or []), *_lines(ids_from)]
     if not wanted:
@@ -214,7 +219,6 @@ def merge(
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
-    note_compilation()
     read_manifest(index)
     with IndexWriter(index) as writer, progress_bar("merging", quiet=quiet):
         writer.merge(max_segments)
@@ -241,7 +245,6 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
     from rankwell.index.manifest import read_manifest
 
     show_log(quiet=quiet)
-    note_compilation()
     if not index.is_dir():
         read_manifest(index)
     with progress_bar("checking", quiet=quiet):
@@ -257,6 +260,20 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
             show(f"sound: generation {report.generation}, {report.n_segments} segments, {report.n_bytes:,} bytes")
     if not report.is_sound:
         raise typer.Exit(1)
+
+
+def _stop_words(text: str | None) -> str | tuple[str, ...] | None:
+    """A list by its name, or words with commas between."""
+    from rankwell.index.stop_words import STOP_WORDS
+
+    if text is None or text in STOP_WORDS:
+        return text
+    if "," not in text:
+        raise ParameterError(
+            f"must be {' or '.join(STOP_WORDS)}, or words with commas between (after a single word too), got {text!r}.",
+            parameter="stop_words",
+        )
+    return names_of(text)
 
 
 def _lines(path: Path | None) -> list[str]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import say
 from rankwell.cli.progress import progress_bar
 from rankwell.errors import DataError, FileFormatError, ParameterError
@@ -45,7 +44,6 @@ def read_data(path: Path, reading: Reading, *, quiet: bool = False) -> RankingDa
     from rankwell.data.files import read
 
     check_readable(path)
-    note_compilation()
     if is_ranker(path):
         raise DataError(f"{path} is a ranker file; here the data is needed. Check the order of the files.")
     with progress_bar(f"reading {path}", quiet=quiet) as bar:
@@ -87,9 +85,8 @@ def score(
     quiet: bool = False,
 ) -> np.ndarray:
     """The scores of `ranker` (from the file `model`) for `dataset` (from `data`), in the order of the data's rows."""
-    from rankwell.data.widening import widened
 
-    wide = widened(dataset, ranker.n_features_in_)
+    wide = dataset.widened(ranker.n_features_in_)
     if wide.n_features > dataset.n_features:
         say(
             f"note: {data} has {dataset.n_features} features, {model} reads {wide.n_features}: "

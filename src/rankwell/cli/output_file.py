@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rankwell.errors import DataError
 
 
-def check_output(path: Path, *, option: str = "--out") -> None:
-    """Refuse a path that cannot be written, before an hour of training is spent on it."""
+def check_output(path: Path, *, option: str = "--out", inputs: Sequence[Path | None] = ()) -> None:
+    """Refuse a path that cannot be written, before an hour of training is spent on it.
+
+    So is one that would replace a file that the command reads, by whatever name or link, or that lies in the folder of
+    an index that it reads.
+    """
     if str(path) == "-":
         return
+    for source in inputs:
+        if source is not None and _would_replace(path, source):
+            raise DataError(f"{option} {path} would replace {source}, which this command reads. Choose another path.")
     if path.is_dir():
         raise DataError(f"{option} {path} is a folder. Give the name of a file in it.")
     folder = path.resolve().parent
@@ -24,12 +32,21 @@ def check_output(path: Path, *, option: str = "--out") -> None:
         raise DataError(f"{option} {path} cannot be written: {folder} may not be written to. Choose another path.")
 
 
+def _would_replace(path: Path, source: Path) -> bool:
+    """Whether to write `path` is to write to the file `source`, or into the index `source`."""
+    if source.is_dir():
+        from rankwell.index.manifest import MANIFEST_NAME
+
+        return (source / MANIFEST_NAME).exists() and source.resolve() in path.resolve().parents
+    return source.is_file() and path.exists() and path.samefile(source)
+
+
 def write_output(path: Path, content: bytes) -> None:
     """Write `content` to `path` (``-`` is stdout), through a temporary file and a rename.
 
     A device or a pipe (/dev/null, /dev/stdout) is written to as it is: renaming would replace it by a plain file.
     """
-    from rankwell.scoring.ranker_file import replace_file
+    from rankwell.streams.whole_files import replace_file
 
     if str(path) == "-":
         sys.stdout.buffer.write(content)

@@ -40,8 +40,8 @@ class ProgressBar:
             self._progress.update(self._task, description=text)
 
     def training_step(self, step: TrainingStep) -> None:
-        """A ranker's callback: the step's number and its figures."""
-        figures = "  ".join(f"{name} {value:.5g}" for name, value in step.values.items())
+        """A ranker's callback: the step's number and its figures, less the seconds: the bar has a clock of its own."""
+        figures = "  ".join(f"{name} {value:.5g}" for name, value in step.values.items() if name != "seconds")
         self.show(done=step.number, total=step.total, note=figures)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankwell.cli.naming import name_settings
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -28,17 +29,20 @@ def make_ranker(
     if name not in RANKERS and Path(name).exists():
         raise ParameterError(f"{name} is a path, not a ranker. The ranker's name comes first: {', '.join(RANKERS)}.")
     found = ranker_class(name)
+    known = parameters_of(found)
+    name_settings(known)
     parameters = parse_settings(found, settings)
     if normalize is not None:
         if "normalize" in parameters:
             raise ParameterError("--normalize and --set normalize=... say the same: keep one of them.")
         parameters |= parse_settings(found, [f"normalize={normalize}"])
-    known = parameters_of(found)
     for parameter, value in (("eval_metric", metric), ("eval_convention", convention)):
         if parameter in known and value is not None:
             parameters.setdefault(parameter, value)
     ranker = found(**parameters)
     ranker._check_parameters()
     if ranker.normalize not in NORMALISERS:
-        raise ParameterError(f"normalize must be one of {', '.join(NORMALISERS)}, got {ranker.normalize!r}.")
+        raise ParameterError(
+            f"must be one of {', '.join(NORMALISERS)}, got {ranker.normalize!r}.", parameter="normalize"
+        )
     return ranker

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from rankwell.cli.compilation import note_compilation
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import make_table
 from rankwell.cli.options import JsonOption, QuietOption, given_path
@@ -75,10 +74,8 @@ def search(
     """
     from rankwell.index.query import parse_query
     from rankwell.index.reader import Index
-    from rankwell.serving.ranked_search import RankedSearch
 
     show_log(quiet=quiet)
-    note_compilation()
     opened = Index.open(index)
     parsed = parse_query(" ".join(query), opened.analysis)
     model = _model(stream, weights, k1, b)
@@ -86,6 +83,8 @@ def search(
     if ranker is None:
         result = opened.search(parsed, k=k, match=cast("Match", match), model=model)
     else:
+        from rankwell.serving.ranked_search import RankedSearch
+
         result = RankedSearch(
             opened, ranker, n_candidates=candidates, model=model, match=cast("Match", match), device=device
         ).search(parsed, k)

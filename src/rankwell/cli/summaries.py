@@ -21,7 +21,7 @@ _BLOCK = 65536
 
 def summarise_machine() -> dict[str, Any]:
     """Versions, rankers by name, and devices by kind: whether each is usable, and its name or the remedy."""
-    from rankwell.kernels.device import DEVICES, report_device
+    from rankwell.kernels.device_report import DEVICES, report_device
     from rankwell.rankers.registry import RANKERS
     from rankwell.version import __version__
 

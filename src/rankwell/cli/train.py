@@ -80,7 +80,7 @@ def train(
     ranker = make_ranker(name, settings or (), normalize=normalize, metric=metric, convention=convention)
     chosen_metrics = parse_metrics(metrics if metric is None else f"{metric},{metrics}")
     chosen_convention = get_convention(convention)
-    check_output(out)
+    check_output(out, inputs=[data, vali, init])
     parts = _read_parts(data, vali, Reading(skip_bad_lines, label, qid), quiet)
     seconds = _fit(ranker, parts, init, quiet)
     evaluations = _measure(ranker, parts, chosen_metrics, chosen_convention)
@@ -98,14 +98,13 @@ def train(
 
 def _read_parts(data: Path, vali: Path | None, reading: Reading, quiet: bool) -> dict[str, RankingDataset]:
     """Training and validation data, as wide as the wider of them; a note says where that added features."""
-    from rankwell.data.widening import widened
 
     parts = {"train": read_data(data, reading, quiet=quiet)}
     note_one_query(data, parts["train"], quiet=quiet)
     if vali is not None:
         parts["validation"] = read_data(vali, reading, quiet=quiet)
     widest = max(part.n_features for part in parts.values())
-    wide = {name: widened(part, widest) for name, part in parts.items()}
+    wide = {name: part.widened(widest) for name, part in parts.items()}
     for name, part in parts.items():
         if wide[name] is not part:
             say(f"note: the {name} data has {part.n_features} features, the other {widest}: absent ones count as 0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, Parameter, ParameterError
 
 logger = logging.getLogger("rankwell")
 
@@ -29,7 +29,7 @@ class BadDocuments:
 
     def __init__(self, rule: str) -> None:
         if rule not in ("error", "skip"):
-            raise ParameterError(f"on_bad_document must be 'error' or 'skip', got {rule!r}.")
+            raise ParameterError(f"must be 'error' or 'skip', got {rule!r}.", parameter="on_bad_document")
         self.count = 0
         self._is_error = rule == "error"
         self._n_reported = 0
@@ -42,7 +42,8 @@ class BadDocuments:
     def add(self, error: DataError) -> None:
         """One more, with its place and what is wrong: raised, or logged as a warning."""
         if self._is_error:
-            raise DataError(f"{error} (on_bad_document='skip' leaves bad documents out.)") from error
+            skip = Parameter("on_bad_document", "skip")
+            raise DataError(*error.pieces, " (", skip, " leaves bad documents out.)") from error
         self.count += 1
         if self.count <= MOST_NAMED:
             logger.warning("left out: %s", error)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwell.errors import DataError
+from rankwell.errors import DataError, Parameter
 
 LONGEST_ID = 1024
 
@@ -92,7 +92,9 @@ def document_of(
     if document_id is None:
         raise DataError(
             f"{place}: the field {id_field!r} is missing. Every document needs an id of its own: add the field, or say "
-            f"with id_field which one holds it."
+            "with ",
+            Parameter("id_field"),
+            " which one holds it.",
         )
     return Document(document_id, texts, numbers, _stored(fields, place) if stored is None else stored, place)
 

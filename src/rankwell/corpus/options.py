@@ -52,10 +52,11 @@ class CorpusOptions:
     def __post_init__(self) -> None:
         BadDocuments.of(self.on_bad_document)
         if self.longest_document < 1:
-            raise ParameterError(f"longest_document must be at least 1, got {self.longest_document}.")
+            raise ParameterError(f"must be at least 1, got {self.longest_document}.", parameter="longest_document")
         if self.encoding is not None and text_encoding(self.encoding) is None:
             raise ParameterError(
-                f"encoding must be one of text that Python knows, such as 'latin-1' or 'cp1252', got {self.encoding!r}."
+                f"must be one of text that Python knows, such as 'latin-1' or 'cp1252', got {self.encoding!r}.",
+                parameter="encoding",
             )
 
     def encoding_of_lines(self) -> str:

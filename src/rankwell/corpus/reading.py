@@ -17,7 +17,7 @@ from rankwell.corpus.json_lines import read_json_lines
 from rankwell.corpus.options import CorpusOptions
 from rankwell.corpus.tab_separated import read_tab_separated
 from rankwell.corpus.text_files import read_html, read_markdown, read_plain_text
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, Parameter, ParameterError
 from rankwell.streams.decompression import CODECS, STANDARD_STREAM, ByteStream, named_errors
 
 logger = logging.getLogger("rankwell")
@@ -86,7 +86,13 @@ def _files(paths: list[str], options: CorpusOptions) -> Iterator[tuple[str, str]
     for path in paths:
         if path == STANDARD_STREAM:
             if options.format is None:
-                raise ParameterError("standard input has no name that tells its format: pass format='jsonl' or 'tsv'.")
+                raise ParameterError(
+                    "standard input has no name that tells its format: pass ",
+                    Parameter("format", "jsonl"),
+                    " or ",
+                    Parameter("format", "tsv"),
+                    ".",
+                )
             yield path, "stdin"
         elif os.path.isdir(path):
             yield from _files_of_folder(path, options)
@@ -108,7 +114,9 @@ def _files_of_folder(folder: str, options: CorpusOptions) -> Iterator[tuple[str,
     if n_found == 0:
         raise DataError(
             f"{folder} holds no file to index: known are {', '.join(FORMAT_OF_SUFFIX)}, each also as "
-            f"{', '.join(CODECS)}. Pass format= to read all its files as one kind."
+            f"{', '.join(CODECS)}. Pass ",
+            Parameter("format"),
+            " to read all its files as one kind.",
         )
 
 
@@ -130,10 +138,12 @@ def _read_file(path: str, name: str, options: CorpusOptions, on_bad: OnBad) -> I
     if kind is None:
         raise DataError(
             f"{path}: the name does not tell what the file holds. Known are {', '.join(FORMAT_OF_SUFFIX)}, each also "
-            f"as {', '.join(CODECS)}; or pass format= (one of {', '.join(READERS)})."
+            f"as {', '.join(CODECS)}; or pass ",
+            Parameter("format"),
+            f" (one of {', '.join(READERS)}).",
         )
     if kind not in READERS:
-        raise ParameterError(f"format must be one of {', '.join(READERS)}, got {kind!r}.")
+        raise ParameterError(f"must be one of {', '.join(READERS)}, got {kind!r}.", parameter="format")
     with ByteStream(path) as stream:
         yield from READERS[kind](stream, name, options, on_bad)
 

@@ -8,7 +8,7 @@ from typing import Any
 from rankwell.corpus.document import Document, Place, document_of, shown
 from rankwell.corpus.options import CorpusOptions
 from rankwell.corpus.text_lines import Line, read_lines
-from rankwell.errors import DataError
+from rankwell.errors import DataError, Parameter
 from rankwell.streams.decompression import ByteStream
 
 
@@ -44,17 +44,21 @@ def _values(line: Line, encoding: str) -> list[str]:
 
 
 def _checked_columns(names: list[str], place: Place, options: CorpusOptions) -> list[str]:
-    remedy = "Name the columns in the first line, or pass columns=."
+    remedy = ("Name the columns in the first line, or pass ", Parameter("columns"), ".")
     if options.id_field not in names:
-        raise DataError(f"{place}: no column is called {options.id_field!r}, found {shown(names)}. {remedy}")
+        raise DataError(f"{place}: no column is called {options.id_field!r}, found {shown(names)}. ", *remedy)
     for number, column in enumerate(names, 1):
         if not column.strip():
-            raise DataError(f"{place}: column {number} has no name. {remedy}")
+            raise DataError(f"{place}: column {number} has no name. ", *remedy)
         if column in names[: number - 1]:
-            raise DataError(f"{place}: two columns are called {column!r}. {remedy}")
+            raise DataError(f"{place}: two columns are called {column!r}. ", *remedy)
     for column in options.statics:
         if column not in names:
-            raise DataError(f"{place}: statics names {column!r}, which is not among the columns {shown(names)}.")
+            raise DataError(
+                f"{place}: ",
+                Parameter("statics"),
+                f" names {column!r}, which is not among the columns {shown(names)}.",
+            )
     return names
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rankwell.corpus.document import Place
 from rankwell.corpus.options import CorpusOptions
-from rankwell.errors import DataError
+from rankwell.errors import DataError, Parameter
 from rankwell.streams.decompression import ByteStream
 from rankwell.streams.text_blocks import TextBlock, TextBlocks
 
@@ -65,12 +65,15 @@ def not_encoded(place: Place, cause: UnicodeDecodeError) -> DataError:
     found = " ".join(f"0x{byte:02x}" for byte in cause.object[cause.start : cause.end][:4])
     return DataError(
         f"{place}, byte {cause.start + 1}: {found} is not {cause.encoding}. Convert the text to UTF-8, or name its "
-        f"encoding (encoding='latin-1' takes any bytes)."
+        "encoding (",
+        Parameter("encoding", "latin-1"),
+        " takes any bytes).",
     )
 
 
 def too_long(place: Place, longest: int) -> DataError:
     return DataError(
-        f"{place}: the document has more than {longest:,} bytes. Part it into several documents, or raise "
-        f"longest_document."
+        f"{place}: the document has more than {longest:,} bytes. Part it into several documents",
+        (", or raise ", Parameter("longest_document")),
+        ".",
     )

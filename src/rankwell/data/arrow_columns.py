@@ -19,7 +19,7 @@ import pyarrow.compute
 from rankwell.data.comments import RowComments
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.grouping import group_by_qid
-from rankwell.errors import DataError
+from rankwell.errors import DataError, Parameter
 
 LABEL, QID, COMMENT, FEATURES = "label", "qid", "comment", "features"
 QUERY_WEIGHT, DOCUMENT_WEIGHT = "query_weight", "document_weight"
@@ -56,7 +56,11 @@ def assign_roles(
     for wanted, parameter in ((qid, "qid"), (label if label != LABEL else None, "label")):
         if wanted is not None and wanted not in names:
             shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-            raise DataError(f"{file} has no column {wanted!r}. Pass {parameter}=, one of its columns: {shown}.")
+            raise DataError(
+                f"{file} has no column {wanted!r}. Say with ",
+                Parameter(parameter),
+                f" which of its columns it is: {shown}.",
+            )
     apart = {label, qid, COMMENT, *weights}
     return ColumnRoles(
         label=label if label in names else None,

@@ -22,7 +22,7 @@ from rankwell.data.arrow_columns import as_numbers
 from rankwell.data.columnar import table_batches
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.row_storage import RowStorage
-from rankwell.errors import DataError
+from rankwell.errors import DataError, Parameter
 from rankwell.kernels.letor_text.reference import BYTE_ORDER_MARK
 from rankwell.streams.decompression import ByteStream, named_errors
 
@@ -143,8 +143,9 @@ class _CsvReader:
             row = int(np.flatnonzero(is_wrong)[0])
             raise DataError(
                 f"{self.stream.name}, row {self.n_rows_seen + row + 1} behind the header, column {name!r}: expected "
-                f"{expected}, found {batch.column(name)[row].as_py()[:40]!r}. Correct the field, or pass "
-                "on_bad_line='skip' to leave such rows out."
+                f"{expected}, found {batch.column(name)[row].as_py()[:40]!r}. Correct the field, or pass ",
+                Parameter("on_bad_line", "skip"),
+                " to leave such rows out.",
             )
         is_bad |= is_wrong
 

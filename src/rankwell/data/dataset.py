@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwell.data.frames import columns_of_frame, is_frame, split_frame
 from rankwell.data.grouping import group_by_qid, group_by_sizes
@@ -22,6 +21,7 @@ from rankwell.data.validation import (
     as_numbers,
     as_query_numbers,
     as_weights,
+    is_sparse,
 )
 from rankwell.errors import DataError
 
@@ -147,7 +147,7 @@ class RankingDataset:
 
     @property
     def is_sparse(self) -> bool:
-        return bool(sparse.issparse(self.features))
+        return is_sparse(self.features)
 
     @property
     def query_sizes(self) -> np.ndarray:
@@ -202,6 +202,23 @@ class RankingDataset:
             weights = as_weights("document_weights", document_weights, self.n_docs)
             changed.document_weights = weights if self.doc_idx is None else weights[self.doc_idx]
         return changed
+
+    def widened(self, n_features: int) -> RankingDataset:
+        """The same data with its absent last features as 0, or this dataset itself where nothing is absent.
+
+        LETOR text leaves out zeros, so a file whose last features are 0 in every row seems narrower than it is.
+        Features with names are never added to: there an absent one is a column that was forgotten, not zeros.
+        """
+        absent = n_features - self.n_features
+        if absent <= 0 or self.feature_names is not None:
+            return self
+        shape = (self.n_docs, absent)
+        if self.is_sparse:
+            from scipy import sparse
+
+            zeros = sparse.csr_matrix(shape, dtype=np.float32)
+            return self.replace(features=sparse.hstack([self.features, zeros], format="csr"))
+        return self.replace(features=np.hstack([self.features, np.zeros(shape, dtype=np.float32)]))
 
     def subset(self, queries: Sequence[int] | np.ndarray) -> RankingDataset:
         """A dataset of some queries, by their numbers in the order given or by a mask.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, Parameter, ParameterError
 from rankwell.kernels.letor_text.reference import is_letor_line
 from rankwell.streams.decompression import CODECS, STANDARD_STREAM, ByteStream, named_errors
 
@@ -81,7 +81,7 @@ def read(
     does not name are 0. Indices count from 1, or from 0 if index 0 stands in any row.
     """
     if on_bad_line not in ("error", "skip"):
-        raise ParameterError(f"on_bad_line must be 'error' or 'skip', got {on_bad_line!r}.")
+        raise ParameterError(f"must be 'error' or 'skip', got {on_bad_line!r}.", parameter="on_bad_line")
     with ByteStream(os.fspath(path)) as stream:
         chosen = _check_format(format) or _format_of_name(stream.path) or _format_of_content(stream)
         if chosen == "letor":
@@ -118,7 +118,11 @@ def write(dataset: RankingDataset, path: str | os.PathLike[str], *, format: str 
     chosen = _check_format(format) or _format_of_name(name)
     if chosen is None:
         if name != STANDARD_STREAM:
-            raise DataError(f"{name} does not tell its format. Use one of the endings {_endings()}, or pass format=.")
+            raise DataError(
+                f"{name} does not tell its format. Use one of the endings {_endings()}",
+                (", or pass ", Parameter("format")),
+                ".",
+            )
         chosen = "letor"
     with _replaced(name) as sink:
         if chosen == "letor":
@@ -175,7 +179,7 @@ def _read_columnar(kind: str, stream: ByteStream, mmap: bool, **columns: Any) ->
 
 def _check_format(format: str | None) -> str | None:
     if format is not None and format not in FORMATS:
-        raise ParameterError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+        raise ParameterError(f"must be one of {', '.join(FORMATS)}, got {format!r}.", parameter="format")
     return format
 
 
@@ -202,7 +206,9 @@ def _format_of_content(stream: ByteStream) -> str:
         return "csv"
     raise DataError(
         f"cannot tell the format of {stream.name}: its name has none of the endings {_endings()}, and it does not "
-        "begin as one of them. Rename it, or pass format=."
+        "begin as one of them. Rename it",
+        (", or pass ", Parameter("format")),
+        ".",
     )
 
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.data.widening import widened
 from rankwell.errors import DataError
 
 PARTS = {"train": ("train",), "validation": ("vali", "valid", "validation"), "test": ("test",)}
@@ -83,7 +82,7 @@ def read_fold(fold: Fold, *, on_bad_line: str = "error", label: str = "label", q
 
     parts = {name: read(path, on_bad_line=on_bad_line, label=label, qid=qid) for name, path in fold.files()}
     widest = max(part.n_features for part in parts.values())
-    return FoldData(fold.name, **{name: widened(part, widest) for name, part in parts.items()})
+    return FoldData(fold.name, **{name: part.widened(widest) for name, part in parts.items()})
 
 
 def _fold(folder: Path) -> Fold:

@@ -23,7 +23,7 @@ from rankwell.data.dataset import RankingDataset
 from rankwell.data.letor_blocks import BlockReading, LineRules
 from rankwell.data.letor_header import peek_feature_names
 from rankwell.data.row_storage import GrowingComments, RowStorage, fits_memory
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, Parameter, ParameterError
 from rankwell.kernels.letor_text.reference import LineError
 from rankwell.kernels.threads import kernel_threads
 from rankwell.streams.decompression import ByteStream
@@ -61,7 +61,9 @@ class BadLineError(DataError):
     def __init__(self, file: str, line: int, bad: LineError) -> None:
         self.description = f"line {line}, {bad}"
         super().__init__(
-            f"{file}, {self.description} Correct the line, or pass on_bad_line='skip' to leave such lines out."
+            f"{file}, {self.description} Correct the line, or pass ",
+            Parameter("on_bad_line", "skip"),
+            " to leave such lines out.",
         )
         self.file, self.line, self.column = file, line, bad.column
         self.expected, self.found = bad.expected, bad.found
@@ -80,7 +82,7 @@ def read_letor(
 ) -> RankingDataset:
     """Read LETOR / SVMlight text; see `rankwell.read` for the parameters and the reference parser for the format."""
     if n_features is not None and n_features < 1:
-        raise ParameterError(f"n_features must be at least 1, got {n_features}.")
+        raise ParameterError(f"must be at least 1, got {n_features}.", parameter="n_features")
     names = peek_feature_names(stream)
     if names is not None and n_features not in (None, len(names)):
         raise DataError(f"{stream.name} names {len(names)} features, not n_features={n_features}.")

@@ -18,7 +18,6 @@ from rankwell.kernels.letor_text.lines import (
     ROW,
     WIDEST_LINE,
     Destination,
-    count_lines,
     read_lines,
 )
 from rankwell.kernels.letor_text.reference import BLANKS, QID, LineError, Row, parse_line
@@ -157,4 +156,4 @@ class BlockReading:
         self.report[ROW] = place + 1
 
     def _line_number(self, position: int) -> int:
-        return self.block.first_line + int(count_lines(self.block.text[:position]))
+        return self.block.first_line + self.block.buffer.count(b"\n", 0, position)

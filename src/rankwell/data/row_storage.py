@@ -53,7 +53,10 @@ class RowStorage:
         else:
             self.features.resize(n_numbers, refcheck=False)
             source = self.features
-        spread_rows(source, self.features, n_used, self.width, self.stride, width, stride, shift)
+        if self.width == 0:
+            self.features[: n_used * stride] = 0
+        else:
+            spread_rows(source, self.features, n_used, self.width, self.stride, width, stride, shift)
         self.width, self.stride = width, stride
 
     def close_gaps(self, parts: list[tuple[int, int]]) -> int:
@@ -90,7 +93,8 @@ class GrowingComments:
         end = self._n_bytes + int(lengths.sum(dtype=np.int64))
         if end > self._buffer.size:
             self._buffer.resize(max(end, int(1.25 * self._buffer.size)), refcheck=False)
-        gather_spans(text, spans, self._buffer[self._n_bytes : end])
+        if end > self._n_bytes:
+            gather_spans(text, spans, self._buffer[self._n_bytes : end])
         self._n_bytes = end
         self._lengths.append(lengths)
 

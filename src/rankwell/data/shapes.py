@@ -149,5 +149,5 @@ UNNAMED = Shape(n_docs=10_000, n_queries=100, n_features=50, level_shares=_MSLR_
 def shape_named(name: str) -> Shape:
     """The shape of that name, or an error that lists them."""
     if name not in SHAPES:
-        raise ParameterError(f"shape must be one of {', '.join(SHAPES)}, got {name!r}.")
+        raise ParameterError(f"must be one of {', '.join(SHAPES)}, got {name!r}.", parameter="shape")
     return SHAPES[name]

@@ -109,18 +109,20 @@ def _shape_wanted(
 ) -> Shape:
     """The shape asked for, its numbers replaced and scaled, checked."""
     if name is not None and not isinstance(name, str):
-        raise ParameterError(f"shape must be a name, got {name!r}. Give sizes by name too: n_docs={name!r}.")
+        raise ParameterError(
+            f"must be a name, got {name!r}. Give sizes by name too: n_docs={name!r}.", parameter="shape"
+        )
     if not (np.isfinite(scale) and scale > 0):
-        raise ParameterError(f"scale must be above 0, got {scale}.")
+        raise ParameterError(f"must be above 0, got {scale}.", parameter="scale")
     if n_levels is not None and n_levels < 2:
-        raise ParameterError(f"n_levels must be 2 or more, got {n_levels}.")
+        raise ParameterError(f"must be 2 or more, got {n_levels}.", parameter="n_levels")
     for given, size in (("n_docs", n_docs), ("n_queries", n_queries), ("n_features", n_features)):
         if size is not None and size < 1:
             raise ParameterError(f"{given} must be 1 or more, got {size}.")
     shape = UNNAMED if name is None else shape_named(name)
     docs, queries, longest = _resized(shape, n_docs, n_queries, scale)
     if docs < queries:
-        raise ParameterError(f"n_docs must be at least n_queries: {docs} documents for {queries} queries.")
+        raise ParameterError(f"must be at least n_queries: {docs} documents for {queries} queries.", parameter="n_docs")
     return replace(
         shape,
         n_docs=docs,
@@ -147,11 +149,11 @@ def _resized(shape: Shape, n_docs: int | None, n_queries: int | None, scale: flo
 
 def _check_settings(missing: float, noise: float, random_state: int) -> None:
     if not 0 <= missing <= 0.5:
-        raise ParameterError(f"missing must be a share from 0 to 0.5, got {missing}.")
+        raise ParameterError(f"must be a share from 0 to 0.5, got {missing}.", parameter="missing")
     if not (np.isfinite(noise) and noise >= 0):
-        raise ParameterError(f"noise must be 0 or more, got {noise}.")
+        raise ParameterError(f"must be 0 or more, got {noise}.", parameter="noise")
     if not isinstance(random_state, int | np.integer) or random_state < 0:
-        raise ParameterError(f"random_state must be a whole number, 0 or more, got {random_state!r}.")
+        raise ParameterError(f"must be a whole number, 0 or more, got {random_state!r}.", parameter="random_state")
 
 
 def _draw_query_sizes(generator: np.random.Generator, shape: Shape) -> np.ndarray:
@@ -269,7 +271,9 @@ def _scale_by_query(features: np.ndarray, sizes: np.ndarray) -> None:
 def _for_each_block(task: Callable[[slice], Any], n_docs: int, n_jobs: int | None) -> list[Any]:
     """Run `task` on the rows of every block, on `n_jobs` threads, and return what it returned, in order."""
     if n_jobs is not None and (n_jobs == 0 or n_jobs < -1):
-        raise ParameterError(f"n_jobs must be a number of threads, or -1 or None for every core, got {n_jobs}.")
+        raise ParameterError(
+            f"must be a number of threads, or -1 or None for every core, got {n_jobs}.", parameter="n_jobs"
+        )
     n_threads = available_cores() if n_jobs is None or n_jobs == -1 else n_jobs
     blocks = [slice(start, min(start + BLOCK, n_docs)) for start in range(0, n_docs, BLOCK)]
     with ThreadPoolExecutor(n_threads) as pool:

@@ -67,9 +67,9 @@ def judged_features(
     progress : called with the number of queries done and of all
     """
     if source not in SOURCES:
-        raise ParameterError(f"source must be one of {', '.join(SOURCES)}, got {source!r}.")
+        raise ParameterError(f"must be one of {', '.join(SOURCES)}, got {source!r}.", parameter="source")
     if n_candidates < 1:
-        raise ParameterError(f"n_candidates must be at least 1, got {n_candidates}.")
+        raise ParameterError(f"must be at least 1, got {n_candidates}.", parameter="n_candidates")
     feature_set.check(index.schema.streams, index.schema.statics)
     asked = [query for query in queries if query.id in qrels]
     rows = _Rows(feature_set)

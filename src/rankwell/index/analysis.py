@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwell.errors import FileFormatError, ParameterError
+from rankwell.errors import FileFormatError, Parameter, ParameterError
 from rankwell.index.stop_words import STOP_WORDS
 from rankwell.kernels.words.character_kinds import JOINERS, kind_table
 
@@ -108,14 +108,14 @@ def _stop_words(given: str | Iterable[str] | None) -> tuple[str, ...]:
     if isinstance(given, str):
         if given not in STOP_WORDS:
             raise ParameterError(
-                f"stop_words must be one of {', '.join(map(repr, STOP_WORDS))}, the words themselves or None, "
-                f"got {given!r}."
+                f"must be one of {', '.join(map(repr, STOP_WORDS))}, the words themselves or None, got {given!r}.",
+                parameter="stop_words",
             )
         return STOP_WORDS[given]
     words = tuple(given)
     for word in words:
         if not isinstance(word, str):
-            raise ParameterError(f"stop_words must be words, got {word!r} of type {type(word).__name__}.")
+            raise ParameterError(f"must be words, got {word!r} of type {type(word).__name__}.", parameter="stop_words")
     return tuple(sorted(set(words)))
 
 
@@ -124,10 +124,10 @@ def _load_stemmer(name: str) -> Any:
         import Stemmer
     except ImportError as cause:
         raise ParameterError(
-            f"stemmer={name!r} needs PyStemmer, which is not installed. Install it (pip install PyStemmer), or pass "
-            f"stemmer=None."
+            Parameter("stemmer", name),
+            " needs PyStemmer, which is not installed. Install it (pip install PyStemmer), or index words as they are.",
         ) from cause
     if name not in Stemmer.algorithms():
-        raise ParameterError(f"stemmer must be None or one of {', '.join(Stemmer.algorithms())}, got {name!r}.")
+        raise ParameterError(f"must be one of {', '.join(Stemmer.algorithms())}, got {name!r}.", parameter="stemmer")
     # Each word is stemmed once: a cache would only take memory.
     return Stemmer.Stemmer(name, 0)

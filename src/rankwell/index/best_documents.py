@@ -21,9 +21,12 @@ class BestDocuments:
 
     def search(self, start: tuple[Any, ...], step: int, prune: bool, base: int) -> None:
         """Take in what beats the threshold in one of each `step` windows of a segment."""
-        from rankwell.kernels.selection.windows import search_windows
+        from rankwell.kernels.selection.windows import room_for, search_windows
 
-        self.size, self.threshold = search_windows(*start, step, prune, self.arrays, self.size, self.threshold, base)
+        room = room_for(len(start[2].numbers))
+        self.size, self.threshold = search_windows(
+            *start, step, prune, self.arrays, room, self.size, self.threshold, base
+        )
 
     def kth_score(self) -> float:
         """The k-th best score; there must be k documents."""

@@ -90,11 +90,13 @@ class BM25F:
     def __post_init__(self) -> None:
         _check_k1(self.k1)
         if self.weights is not None and not isinstance(self.weights, Mapping):
-            raise ParameterError(f"weights must be a mapping of streams to numbers, got {self.weights!r}.")
+            raise ParameterError(f"must be a mapping of streams to numbers, got {self.weights!r}.", parameter="weights")
         for stream, weight in (self.weights or {}).items():
             _check_between(f"the weight of stream {stream!r}", weight, "1e-9", "1e9")
         if self.weights is not None and not self.weights:
-            raise ParameterError("weights must name a stream or more, got none. Leave it out to read every stream.")
+            raise ParameterError(
+                "must name a stream or more, got none. Leave it out to read every stream.", parameter="weights"
+            )
         if isinstance(self.b, Mapping):
             for stream, b in self.b.items():
                 _check_b(b, f"b of stream {stream!r}")
@@ -132,7 +134,7 @@ def _check_b(b: float, name: str) -> None:
 def _check_between(name: str, value: float, least: str, most: str) -> None:
     """Limits are texts, so that the message has them as they are written here."""
     if not is_number(value) or not float(least) <= value <= float(most):
-        raise ParameterError(f"{name} must be between {least} and {most}, got {value!r}.")
+        raise ParameterError(f"must be between {least} and {most}, got {value!r}.", parameter=name)
 
 
 def _stream_number(stream: str, schema: Schema) -> int:

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from rankwell.errors import FileFormatError
-from rankwell.index.digest import digest_of, read_digested
-from rankwell.index.storage import Storage, write_file
+from rankwell.index.storage import Storage, digest_of, read_digested, write_file
 
 
 @dataclass(frozen=True)

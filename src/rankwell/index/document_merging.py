@@ -7,9 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from rankwell.index.pages import page_array
 from rankwell.index.segment import Segment
-from rankwell.index.segment_sink import SegmentSink
+from rankwell.index.segment_sink import SegmentSink, page_array
 from rankwell.index.stored_fields import StoredFields, decode_stored
 
 DOCUMENTS_AT_A_TIME = 2**16

@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.index.document_merging import DocumentMerge, rows
-from rankwell.index.pages import page_array
 from rankwell.index.pipelining import one_ahead
 from rankwell.index.segment import Segment
 from rankwell.index.segment_encoding import PostingAppender, new_blocks, new_lists
-from rankwell.index.segment_sink import SegmentSink
+from rankwell.index.segment_sink import SegmentSink, page_array
 from rankwell.kernels.postings.encoding import N_BLOCKS, Blocks, Lists
 from rankwell.kernels.postings.merging import (
     DONE,

@@ -15,8 +15,7 @@ from typing import Any
 
 from rankwell.errors import DataError, FileFormatError, ParameterError
 from rankwell.index.deletions import Deletions
-from rankwell.index.digest import digest_of
-from rankwell.index.storage import Storage, write_file
+from rankwell.index.storage import Storage, digest_of, write_file
 
 FORMAT = "rankwell-index"
 VERSION = 1

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rankwell.corpus.document import control_character, shown
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, Parameter, ParameterError
 
 # A term has a posting list for each stream, and a document a number for each static, also where they are empty: where
 # documents have names of their own for their fields, an index would be large and slow beyond use.
@@ -107,7 +107,7 @@ class Schema:
         try:
             return self._append(name, names, numbers)
         except ParameterError as cause:
-            raise DataError(f"{where}{cause}") from cause
+            raise DataError(where, *cause.pieces) from cause
 
     def _append(self, name: str, names: list[str], numbers: dict[str, int]) -> int:
         if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or control_character(name) is not None:
@@ -119,7 +119,9 @@ class Schema:
         if len(names) == most:
             raise ParameterError(
                 f"field {name!r} is one too many: an index has at most {MOST_STREAMS:,} streams and {MOST_STATICS:,} "
-                f"statics. Put such values into one field, or leave them out (ignored)."
+                f"statics. Put such values into one field, or leave them out (",
+                Parameter("ignored"),
+                ").",
             )
         if name in self._stream_numbers or name in self._static_numbers:
             raise ParameterError(f"field {name!r} is named twice. A field is one stream or one static.")

@@ -64,7 +64,7 @@ class SegmentBuilder:
         self, schema: Schema, analysis: Analysis, memory_bytes: int = MEMORY_BYTES, *, n_jobs: int | None = None
     ) -> None:
         if memory_bytes < 1:
-            raise ParameterError(f"memory_bytes must be at least 1, got {memory_bytes}.")
+            raise ParameterError(f"must be at least 1, got {memory_bytes}.", parameter="memory_bytes")
         self.schema = schema
         self.analysis = analysis
         self.memory_bytes = memory_bytes

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.index.pages import page_array
 from rankwell.index.pipelining import in_order
-from rankwell.index.segment_sink import SegmentSink
+from rankwell.index.segment_sink import SegmentSink, page_array
 from rankwell.kernels.postings.encoding import (
     COUNTS_SIZE,
     N_BLOCKS,

@@ -17,9 +17,8 @@ import numpy as np
 
 from rankwell.errors import FileFormatError
 from rankwell.index.checked_file import CheckedFile, CheckedFileWriter, PageChecksums, n_pages
-from rankwell.index.digest import digest_of, read_digested
 from rankwell.index.segment import ARRAYS, Segment
-from rankwell.index.storage import Storage, write_file
+from rankwell.index.storage import Storage, digest_of, read_digested, write_file
 
 # Up to here an array waits in memory; 24 arrays at most do.
 _BUFFER_BYTES = 2**20

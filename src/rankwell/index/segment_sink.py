@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -40,3 +41,19 @@ class MemorySink:
             raise RuntimeError("finish() has not been called on this sink.")
         arrays = {name: np.concatenate(pieces) for name, pieces in self._pieces.items() if pieces}
         return Segment.in_memory(arrays, self._meta)
+
+
+# Smaller arrays are malloc's business.
+_LEAST_PAGE_BYTES = 2**16
+
+
+def page_array(size: int, dtype: Any) -> np.ndarray:
+    """An array (size,) of zeros; a large one is in pages of its own, which go back to the system when it is freed.
+
+    NumPy's memory comes from malloc, which keeps what was freed for later and, once large arrays come and go, does so
+    with arrays of many megabytes: a build of many segments would then grow from one to the next.
+    """
+    n_bytes = size * np.dtype(dtype).itemsize
+    if n_bytes < _LEAST_PAGE_BYTES:
+        return np.zeros(size, dtype=dtype)
+    return np.frombuffer(mmap.mmap(-1, n_bytes), dtype=dtype, count=size)

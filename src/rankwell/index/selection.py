@@ -80,16 +80,16 @@ def search(
         Skip what cannot be among the best k. The result is the same without, to the last bit; it only takes longer.
     """
     if match not in ("any", "all"):
-        raise ParameterError(f"match must be 'any' or 'all', got {match!r}.")
+        raise ParameterError(f"must be 'any' or 'all', got {match!r}.", parameter="match")
     try:
         k = operator.index(k)
     except TypeError as cause:
-        raise ParameterError(f"k must be a whole number, got {k!r}.") from cause
+        raise ParameterError(f"must be a whole number, got {k!r}.", parameter="k") from cause
     if k < 1:
-        raise ParameterError(f"k must be 1 or more, got {k}.")
+        raise ParameterError(f"must be 1 or more, got {k}.", parameter="k")
     parsed = query if isinstance(query, Query) else parse_query(query, index.analysis)
     if model is not None and not isinstance(model, BM25 | BM25F):
-        raise ParameterError(f"model must be a BM25 or a BM25F, got {model!r}.")
+        raise ParameterError(f"must be a BM25 or a BM25F, got {model!r}.", parameter="model")
     docs, scores = Selector.of(index, model or BM25()).select(parsed, min(k, max(index.n_docs, 1)), match, prune)
     return SearchResult(docs, scores, parsed, index)
 

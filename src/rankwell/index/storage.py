@@ -6,9 +6,12 @@ place that fails, runs out of space or loses what was not forced to disk, at any
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 from pathlib import Path
+
+from rankwell.errors import FileFormatError
 
 
 class StorageFile:
@@ -80,3 +83,19 @@ def write_file(storage: Storage, path: Path, content: bytes) -> None:
         storage.sync(file)
     finally:
         storage.close(file)
+
+
+def digest_of(content: bytes) -> str:
+    """A BLAKE2b digest of 32 bytes, in hexadecimal digits."""
+    return hashlib.blake2b(content, digest_size=32).hexdigest()
+
+
+def read_digested(path: Path, digest: str) -> bytes:
+    """The content of `path`, which must have the digest that the manifest has for it."""
+    content = path.read_bytes()
+    if digest_of(content) != digest:
+        raise FileFormatError(
+            f"{path} is not what the manifest describes: it was altered, cut or exchanged. Restore the file from a "
+            f"copy, or build the index again."
+        )
+    return content

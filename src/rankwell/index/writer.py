@@ -17,7 +17,7 @@ from typing import Any
 
 from rankwell.corpus.bad_documents import BadDocuments
 from rankwell.corpus.document import Document, Place, document_of, shown
-from rankwell.errors import DataError, ParameterError, RankwellError
+from rankwell.errors import DataError, Parameter, ParameterError, RankwellError
 from rankwell.index.analysis import Analysis
 from rankwell.index.document_ids import hash_id, wanted_id
 from rankwell.index.lock import WriterLock
@@ -68,7 +68,7 @@ class IndexWriter:
         storage: Storage | None = None,
     ) -> None:
         if on_duplicate not in ("replace", "error"):
-            raise ParameterError(f"on_duplicate must be 'replace' or 'error', got {on_duplicate!r}.")
+            raise ParameterError(f"must be 'replace' or 'error', got {on_duplicate!r}.", parameter="on_duplicate")
         self.path = index_folder(path)
         self._on_duplicate = on_duplicate
         self._bad_documents = BadDocuments.of(on_bad_document)
@@ -228,7 +228,9 @@ class IndexWriter:
         if self._on_duplicate == "error":
             return DataError(
                 f"{place}: the index {self.path} has a document with id {document_id!r}. Give it another id, delete "
-                f"the old one first, or pass on_duplicate='replace'."
+                "the old one first, or pass ",
+                Parameter("on_duplicate", "replace"),
+                ".",
             )
         return None
 
@@ -263,7 +265,7 @@ class IndexWriter:
 
 def _checked_count(max_segments: int) -> int:
     if max_segments < 1:
-        raise ParameterError(f"max_segments must be 1 or more, got {max_segments}.")
+        raise ParameterError(f"must be 1 or more, got {max_segments}.", parameter="max_segments")
     return max_segments
 
 

@@ -1,90 +1,189 @@
-"""Where the kernels run: the device is chosen here, once.
+"""The one way to a device: `load` chooses it and makes what runs there.
 
-Asked for and not there is an error with the remedy, never a silent fall-back; `auto` says what it picked.
+A contract (`kernels/<subject>/contract.py`) declares a `Subject`: which devices it has, what runs on each, and what
+that needs. A device that was asked for and cannot do it is an error with the remedy, never a silent fall-back.
+``"auto"`` asks the contract, takes the first device that refuses nothing, and logs which one and why not the others.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
 
-from rankwell.errors import DeviceError, ParameterError
+from rankwell.errors import DeviceError, Parameter, ParameterError
+from rankwell.kernels.device_report import DEVICES, DeviceReport, report_device
 
 logger = logging.getLogger("rankwell")
 
-DEVICES = ("cpu", "cuda", "opencl")
+# OpenCL is never picked by itself: on a machine without a GPU it would be the CPU by a detour.
+_AUTOMATIC = ("cuda", "cpu")
 
 
 @dataclass(frozen=True)
-class DeviceReport:
-    """What is known of one device: whether it can be used, its name, or why not and what would help."""
+class Refusal:
+    """Why a device does not take a problem, in words: got "646 features", allowed "at most 512"."""
 
-    kind: str
-    usable: bool
-    description: str
+    got: str
+    allowed: str
 
 
-def choose_device(wanted: str, supported: Sequence[str] = ("cpu",)) -> str:
-    """The device to run on, one of `supported`.
+def at_most(number: int, limit: int, what: str) -> Refusal | None:
+    """The refusal of more than `limit`, or None."""
+    return Refusal(f"{number} {what}", f"at most {limit}") if number > limit else None
 
-    ``"auto"`` takes CUDA where there is a CUDA device and the ranker has CUDA kernels, else the CPU. OpenCL is never
-    picked by itself: on a machine without a GPU it would be the CPU by a detour.
+
+@dataclass(frozen=True)
+class Implementation:
+    """What runs a subject on one device, and what it needs. Checks get the problem and the options of `load`.
+
+    target : "module:name" of what is called; it is imported only then
+    options : names of the options of `load` that it takes
+    lacks : (problem, **options), refuses an option that this device does not have
+    capability : of CUDA, the least
+    limits : (problem, report, **options), refuses sizes
+    memory : "module:name" of (problem, report, **options), bytes of device memory
     """
-    if wanted == "auto":
-        for kind in ("cuda", "cpu"):
-            if kind in supported and report_device(kind).usable:
-                logger.info("device='auto' picked %s (%s)", kind, report_device(kind).description)
-                return kind
-    if wanted not in supported:
-        allowed = ", ".join(repr(kind) for kind in ("auto", *supported))
-        raise ParameterError(f"device must be one of {allowed}, got {wanted!r}.")
-    report = report_device(wanted)
+
+    target: str
+    options: tuple[str, ...] = ()
+    lacks: Callable[..., Refusal | None] | None = None
+    capability: int = 0
+    limits: Callable[..., Refusal | None] | None = None
+    memory: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Something that kernels do, and the devices that do it.
+
+    task : after "cannot", as "train RankSVM"
+    """
+
+    task: str
+    devices: Mapping[str, Implementation] = field(default_factory=dict)
+
+
+def load(subject: Subject, device: str, problem: Any, *arguments: Any, **options: Any) -> Any:
+    """What runs `subject` on a device, made for a problem.
+
+    Parameters
+    ----------
+    device : "auto", or one of the subject's
+    problem
+        What the contract's checks look at. The implementation is called with `arguments`, or with the problem where
+        there are none, and with those `options` that it takes.
+
+    Raises
+    ------
+    ParameterError
+        The subject, or an option of it, does not exist on that device.
+    DeviceError
+        The machine does not have the device, or not enough of it.
+    """
+    kind = device_for(subject, device, problem, **options)
+    chosen = subject.devices[kind]
+    make = _imported(chosen.target)
+    taken = {name: value for name, value in options.items() if name in chosen.options}
+    with memory_errors(kind, subject.task):
+        return make(*(arguments or (problem,)), **taken)
+
+
+def device_for(subject: Subject, device: str, problem: Any, **options: Any) -> str:
+    """The kind of device that `load` would take; what must be known before, as a layout of data, follows from it."""
+    if device == "auto":
+        return _pick(subject, problem, options)
+    if device not in subject.devices:
+        allowed = ", ".join(map(repr, ("auto", *subject.devices)))
+        others = f": no other device can {subject.task}" if device in DEVICES else ""
+        raise ParameterError(f"must be one of {allowed}, got {device!r}{others}.", parameter="device")
+    implementation = subject.devices[device]
+    refusal = _missing_option(implementation, problem, options)
+    if refusal is not None:
+        raise ParameterError(Parameter("device", device), _message(subject, refusal))
+    report = report_device(device)
     if not report.usable:
-        raise DeviceError(f"device={wanted!r} cannot be used: {report.description}")
-    return wanted
+        raise DeviceError(Parameter("device", device), f" cannot be used: {report.description}")
+    refusal = _missing_hardware(implementation, problem, report, options)
+    if refusal is not None:
+        raise DeviceError(Parameter("device", device), _message(subject, refusal))
+    return device
 
 
-def report_device(kind: str) -> DeviceReport:
-    """Look for one device; nothing is imported before this is called."""
-    return {"cpu": _report_cpu, "cuda": _report_cuda, "opencl": _report_opencl}[kind]()
+def memory_errors(kind: str, task: str) -> AbstractContextManager[None]:
+    """A block in which a device that runs out of memory raises a `DeviceError` with the sizes."""
+    if kind == "cpu":
+        return nullcontext()
+    errors = _imported(f"rankwell.kernels.{kind}.memory:out_of_memory_is_a_device_error")
+    block: AbstractContextManager[None] = errors(task)
+    return block
 
 
-def _report_cpu() -> DeviceReport:
-    from rankwell.kernels.threads import available_cores
-
-    return DeviceReport("cpu", True, f"{available_cores()} cores")
-
-
-def _report_cuda() -> DeviceReport:
-    if importlib.util.find_spec("cupy") is None:
-        return DeviceReport("cuda", False, "CuPy is not installed. Install the extra: pip install 'rankwell[cuda]'.")
-    import cupy
-
-    try:
-        number = cupy.cuda.runtime.getDeviceCount()
-        properties = cupy.cuda.runtime.getDeviceProperties(0)
-    except cupy.cuda.runtime.CUDARuntimeError as cause:
-        return DeviceReport("cuda", False, f"no CUDA device answers ({cause}). Check the driver with nvidia-smi.")
-    name = properties["name"].decode()
-    memory = properties["totalGlobalMem"] / 2**30
-    return DeviceReport("cuda", True, f"{number} x {name}, {memory:.0f} GiB")
+def free_memory(kind: str) -> int:
+    """Bytes of a device's memory that can be had now."""
+    return int(_imported(f"rankwell.kernels.{kind}.memory:free_bytes")())
 
 
-def _report_opencl() -> DeviceReport:
-    if importlib.util.find_spec("pyopencl") is None:
-        return DeviceReport(
-            "opencl", False, "PyOpenCL is not installed. Install the extra: pip install 'rankwell[opencl]'."
+def _pick(subject: Subject, problem: Any, options: Mapping[str, Any]) -> str:
+    """The first of the automatic devices that refuses nothing; the log says which, and why not those before."""
+    reasons: list[str] = []
+    for kind in _AUTOMATIC:
+        if kind not in subject.devices:
+            continue
+        implementation, report = subject.devices[kind], report_device(kind)
+        if not report.usable:
+            # Somebody without the package has no such device in mind.
+            reasons += [f"{kind} cannot be used: {report.description}"] if report.installed else []
+            continue
+        refusal = _missing_option(implementation, problem, options)
+        refusal = refusal or _missing_hardware(implementation, problem, report, options)
+        if refusal is None:
+            because = f": {'; '.join(reasons)}" if reasons else ""
+            logger.info("device='auto' picked %s (%s)%s", kind, report.description, because)
+            return kind
+        reasons.append(f"{kind} refuses {refusal.got} ({refusal.allowed})")
+    raise DeviceError(f"device='auto' found no device that can {subject.task}: {'; '.join(reasons)}.")
+
+
+def _missing_option(implementation: Implementation, problem: Any, options: Mapping[str, Any]) -> Refusal | None:
+    return None if implementation.lacks is None else implementation.lacks(problem, **options)
+
+
+def _missing_hardware(
+    implementation: Implementation, problem: Any, report: DeviceReport, options: Mapping[str, Any]
+) -> Refusal | None:
+    if report.capability < implementation.capability:
+        return Refusal(
+            f"compute capability {_capability(report.capability)}", f"{_capability(implementation.capability)} or above"
         )
-    import pyopencl
+    if implementation.limits is not None:
+        refusal = implementation.limits(problem, report, **options)
+        if refusal is not None:
+            return refusal
+    if not implementation.memory:
+        return None
+    needed, free = _imported(implementation.memory)(problem, report, **options), free_memory(report.kind)
+    if needed <= free:
+        return None
+    return Refusal(f"{_gibibytes(needed)} of device memory", f"{_gibibytes(free)}, which are free")
 
-    try:
-        devices = [device for platform in pyopencl.get_platforms() for device in platform.get_devices()]
-    except pyopencl.Error as cause:
-        return DeviceReport(
-            "opencl", False, f"no OpenCL platform answers ({cause}). Install a vendor's driver or PoCL."
-        )
-    if not devices:
-        return DeviceReport("opencl", False, "no OpenCL device was found. Install a vendor's driver or PoCL.")
-    return DeviceReport("opencl", True, ", ".join(device.name.strip() for device in devices))
+
+def _message(subject: Subject, refusal: Refusal) -> str:
+    """What, where, got, allowed, remedy: the one form of a refusal."""
+    return f" cannot {subject.task} with {refusal.got}; allowed: {refusal.allowed}. Use the device 'cpu' or 'auto'."
+
+
+def _capability(number: int) -> str:
+    return f"{number // 10}.{number % 10}"
+
+
+def _gibibytes(number: int) -> str:
+    return f"{number / 2**30:.1f} GiB"
+
+
+def _imported(target: str) -> Any:
+    module, name = target.split(":")
+    return getattr(importlib.import_module(module), name)

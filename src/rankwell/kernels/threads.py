@@ -49,7 +49,9 @@ def kernel_threads(n_jobs: int | None = None) -> Iterator[int]:
     import numba
 
     if n_jobs is not None and (n_jobs == 0 or n_jobs < -1):
-        raise ParameterError(f"n_jobs must be a number of threads, or -1 or None for every core, got {n_jobs}.")
+        raise ParameterError(
+            f"must be a number of threads, or -1 or None for every core, got {n_jobs}.", parameter="n_jobs"
+        )
     most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
     wanted = most if n_jobs in (None, -1) else min(int(n_jobs), most)
     before = numba.get_num_threads()

@@ -93,7 +93,7 @@ class Convention:
                 names = ", ".join(repr(value) for value in allowed)
                 raise ParameterError(f"{field} of a convention must be one of {names}, got {getattr(self, field)!r}.")
         if not np.isfinite(self.relevance_level):
-            raise ParameterError(f"relevance_level must be a finite label, got {self.relevance_level}.")
+            raise ParameterError(f"must be a finite label, got {self.relevance_level}.", parameter="relevance_level")
 
     def __str__(self) -> str:
         return self.name
@@ -180,5 +180,5 @@ def get_convention(convention: str | Convention) -> Convention:
         return convention
     if convention not in CONVENTIONS:
         names = ", ".join(CONVENTIONS)
-        raise ParameterError(f"convention must be one of {names} (or a Convention), got {convention!r}.")
+        raise ParameterError(f"must be one of {names} (or a Convention), got {convention!r}.", parameter="convention")
     return CONVENTIONS[convention]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankwell.errors import DataError, ParameterError
-from rankwell.kernels.ranking_metrics.rules import ERR, Judgments
+from rankwell.kernels.ranking_metrics.rules import ERR, PAIR_KINDS, Judgments
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import Convention
 from rankwell.metrics.judged_queries import JudgedQueries
@@ -27,12 +27,13 @@ def make_judgments(
 
     _check_negative_labels(queries, metrics, convention)
     needs_stops = any(metric.family.kind == ERR for metric in metrics)
+    needs_levels = any(metric.family.kind in PAIR_KINDS for metric in metrics)
     n_docs, n_queries = queries.n_docs, queries.n_queries
     judgments = Judgments(
         labels=queries.labels,
         gains=np.empty(n_docs),
         stops=np.empty(n_docs if needs_stops else 0),
-        levels=np.empty(n_docs, dtype=np.int64),
+        levels=np.empty(n_docs if needs_levels else 0, dtype=np.int64),
         ideal_dcg=np.empty(n_docs),
         query_ptr=queries.query_ptr,
         n_relevant=np.empty(n_queries, dtype=np.int64),
@@ -55,7 +56,8 @@ def highest_grade(queries: JudgedQueries, max_grade: float | None) -> float:
     if not highest <= max_grade < np.inf:
         row = queries.user_row(int(queries.labels.argmax())) if queries.n_docs else 0
         raise ParameterError(
-            f"max_grade must be the highest grade of the scale, got {max_grade}: row {row} has label {highest:g}."
+            f"must be the highest grade of the scale, got {max_grade}: row {row} has label {highest:g}.",
+            parameter="max_grade",
         )
     return float(max_grade)
 

@@ -102,9 +102,9 @@ def compare(
         Threads; None or -1 is every core.
     """
     if n_resamples < 1:
-        raise ParameterError(f"n_resamples must be 1 or more, got {n_resamples}.")
+        raise ParameterError(f"must be 1 or more, got {n_resamples}.", parameter="n_resamples")
     if random_state < 0:
-        raise ParameterError(f"random_state must be a whole number of 0 or more, got {random_state}.")
+        raise ParameterError(f"must be a whole number of 0 or more, got {random_state}.", parameter="random_state")
     name = _common_metric(a, b, metric)
     of_a, of_b = _values(a, name), _values(b, name)
     if of_a.shape != of_b.shape or of_a.ndim != 1:

@@ -9,23 +9,27 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError, FileFormatError, NotFittedError, ParameterError
+from rankwell.errors import DataError, FileFormatError, NotFittedError, Parameter, ParameterError
+from rankwell.rankers.estimator import Estimator
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.normaliser import Normaliser, fit_normaliser
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file, write_ranker_file
-from rankwell.scoring.scorer import evaluate_description
+from rankwell.scoring.scorer import score_description
 
 logger = logging.getLogger("rankwell")
+
+# In a history: how long training took up to each step.
+SECONDS = "seconds"
 
 
 @dataclass(frozen=True)
 class TrainingStep:
     """One step of a training run (a round, an iteration, an epoch), as a callback sees it.
 
-    number counts from 1; total is how many there will be at most; values are the step's figures by name.
+    number counts from 1; total is how many there will be at most; values are the step's figures by name, as `history_`
+    holds them.
     """
 
     number: int
@@ -33,7 +37,8 @@ class TrainingStep:
     values: dict[str, float]
 
 
-Callback = Callable[[TrainingStep], None]
+# A true answer ends the training after this step.
+Callback = Callable[[TrainingStep], bool | None]
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class TrainedModel:
     history: dict[str, list[Any]]
 
 
-class Ranker(BaseEstimator):
+class Ranker(Estimator):
     """A ranking function that can be trained.
 
     A subclass has a `name` (how the command line and ranker files call it), a constructor that only stores its
@@ -79,7 +84,8 @@ class Ranker(BaseEstimator):
     description_ : RankerDescription
         What was learnt; every prediction evaluates it.
     history_ : dict of str to list
-        Figures by training step.
+        Figures by training step, lists of equal length. Where training goes step by step, `seconds` is among them: how
+        long all steps up to this one took. A ranker file leaves it out, so that the same training gives the same file.
     metrics_ : dict
         What was measured on which data, free-form; kept in the ranker file.
     """
@@ -88,10 +94,7 @@ class Ranker(BaseEstimator):
     can_continue: ClassVar[bool] = False
     normalize: str
 
-    # With scikit-learn's metadata routing switched on, `qid` reaches fit, predict and score by itself.
-    __metadata_request__fit = {"qid": True}  # noqa: RUF012
-    __metadata_request__predict = {"qid": True}  # noqa: RUF012
-    __metadata_request__score = {"qid": True}  # noqa: RUF012
+    requested_metadata = ("qid",)
 
     def fit(
         self,
@@ -123,7 +126,8 @@ class Ranker(BaseEstimator):
         eval_qid, eval_group : array
             The queries of `eval_set`.
         callback : callable, optional
-            Called with a `TrainingStep` after each step.
+            Called with a `TrainingStep` after each step. If it returns True, training ends after that step, as if all
+            steps were done.
         init_model : Ranker or path, optional
             A trained ranker of the same class to go on from, where the class can (`can_continue`). Its normaliser is
             kept.
@@ -160,7 +164,7 @@ class Ranker(BaseEstimator):
             train=_normalised(train, normaliser),
             validation=None if validation is None else _normalised(validation, normaliser),
             normaliser=normaliser,
-            callback=callback or _ignore_step,
+            callback=callback or ignore_step,
             init_model=earlier,
         )
 
@@ -175,10 +179,12 @@ class Ranker(BaseEstimator):
         if init_model is None:
             return None
         if not self.can_continue:
-            raise ParameterError(f"{type(self).__name__} cannot go on from an earlier model: leave out init_model.")
+            raise ParameterError(
+                f"{type(self).__name__} cannot go on from an earlier model: leave out ", Parameter("init_model"), "."
+            )
         earlier = init_model if isinstance(init_model, Ranker) else type(self).from_file(init_model)
         if not isinstance(earlier, type(self)):
-            raise ParameterError(f"init_model must be a {self.name} ranker, got a {earlier.name} ranker.")
+            raise ParameterError(f"must be a {self.name} ranker, got a {earlier.name} ranker.", parameter="init_model")
         _check_features(earlier._fitted_description(), train)
         return earlier
 
@@ -215,7 +221,7 @@ class Ranker(BaseEstimator):
                 f"this ranker was trained with normalize={description.normaliser.name!r}, which works by query: "
                 "pass qid (the query of each row) or group (rows in each query)."
             )
-        return dataset.to_user_order(evaluate_description(description, dataset, n_rounds=n_rounds, device=device))
+        return dataset.to_user_order(score_description(description, dataset, n_rounds=n_rounds, device=device))
 
     def rank(self, X: Any, *, qid: Any = None, group: Any = None) -> list[np.ndarray]:
         """The documents of each query, best first; equal scores keep their order.
@@ -247,7 +253,11 @@ class Ranker(BaseEstimator):
         return float(evaluate(dataset, self.predict(dataset), metrics=("ndcg@10",)).mean["ndcg@10"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted ranker to one file (see `rankwell.load`)."""
+        """Write the fitted ranker to one file (see `rankwell.load`).
+
+        The same data, parameters and device give the same file, byte for byte; so `history_["seconds"]`, how long
+        training took, is not in it.
+        """
         write_ranker_file(
             path,
             RankerFile(
@@ -255,7 +265,7 @@ class Ranker(BaseEstimator):
                 parameters=_jsonable(self.get_params(deep=False)),
                 description=self._fitted_description(),
                 state=self.state_,
-                history=self.history_,
+                history={name: values for name, values in self.history_.items() if name != SECONDS},
                 metrics=self.metrics_,
             ),
         )
@@ -319,7 +329,9 @@ def validation_set(eval_set: Any, eval_qid: Any, eval_group: Any, n_features: in
         return None
     if isinstance(eval_set, list):
         if len(eval_set) != 1:
-            raise DataError(f"eval_set must be one validation set, got {len(eval_set)}. Pass the one to stop by.")
+            raise DataError(
+                f"must be one validation set, got {len(eval_set)}. Pass the one to stop by.", parameter="eval_set"
+            )
         eval_set = eval_set[0]
         eval_qid = eval_qid[0] if isinstance(eval_qid, list) and len(eval_qid) == 1 else eval_qid
         eval_group = eval_group[0] if isinstance(eval_group, list) and len(eval_group) == 1 else eval_group
@@ -328,11 +340,15 @@ def validation_set(eval_set: Any, eval_qid: Any, eval_group: Any, n_features: in
     elif isinstance(eval_set, tuple) and len(eval_set) == 2:
         dataset = as_dataset(*eval_set, qid=eval_qid, group=eval_group)
     else:
-        raise DataError("eval_set must be a RankingDataset or (X, y); its queries go into eval_qid or eval_group.")
+        raise DataError(
+            "must be a RankingDataset or (X, y); its queries go into eval_qid or eval_group.", parameter="eval_set"
+        )
     if dataset.n_features != n_features:
-        raise DataError(f"eval_set must have the training data's {n_features} features, it has {dataset.n_features}.")
+        raise DataError(
+            f"must have the training data's {n_features} features, it has {dataset.n_features}.", parameter="eval_set"
+        )
     if not dataset.has_labels:
-        raise DataError("eval_set must have labels.")
+        raise DataError("must have labels.", parameter="eval_set")
     return dataset
 
 
@@ -359,8 +375,8 @@ def _check_features(description: RankerDescription, dataset: RankingDataset) -> 
     )
 
 
-def _ignore_step(step: TrainingStep) -> None:
-    """The callback of a caller who wants none."""
+def ignore_step(step: TrainingStep) -> None:
+    """The callback of a caller who gave none."""
 
 
 def _jsonable(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,13 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError, ParameterError
-from rankwell.scoring.ranker_file import replace_file
+from rankwell.streams.whole_files import replace_file
 
 _FORMAT = "rankwell-checkpoint"
-_VERSION = "1"
+# 2: the history has seconds.
+_VERSION = "2"
+# Where no checkpoints are kept, the next one is this far away.
+_NEVER = sys.maxsize
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Checkpoints:
     --------
     >>> checkpoints = Checkpoints(path, 100, run_fingerprint(parameters, train, validation))
     >>> resumed = checkpoints.load()              # None on a fresh start
-    >>> checkpoints.save(step, {"weights": weights}, history)    # where checkpoints.due(step)
+    >>> checkpoints.save(step, {"weights": weights}, history)    # where checkpoints.steps_until_due(step) <= 0
     >>> checkpoints.remove()                      # the run is complete
     """
 
@@ -61,9 +65,9 @@ class Checkpoints:
         self._fingerprint = fingerprint
         self._last_step = 0
 
-    def due(self, step: int) -> bool:
-        """Whether `every` steps have passed since the last checkpoint (or the start)."""
-        return self._path is not None and step - self._last_step >= self.every
+    def steps_until_due(self, step: int) -> int:
+        """How many steps after `step` complete `every` of them since the last checkpoint, or since the start."""
+        return _NEVER if self._path is None else self._last_step + self.every - step
 
     def save(self, step: int, arrays: Mapping[str, np.ndarray], history: Mapping[str, list[Any]]) -> None:
         """Replace the checkpoint by one of `step`."""
@@ -133,7 +137,7 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
             metadata = dict(file.metadata() or {})
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as cause:
-        raise FileFormatError(f"{path} is no readable checkpoint ({cause}). Delete it to start anew.") from cause
+        raise FileFormatError(f"{path} is not a readable checkpoint ({cause}). Delete it to start anew.") from cause
     if metadata.get("format") != _FORMAT or metadata.get("version") != _VERSION:
-        raise FileFormatError(f"{path} is no checkpoint that this release can read. Delete it to start anew.")
+        raise FileFormatError(f"{path} is not a checkpoint that this release can read. Delete it to start anew.")
     return metadata, arrays

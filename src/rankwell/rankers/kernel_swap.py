@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankwell.errors import ParameterError
+from rankwell.errors import Parameter, ParameterError
 from rankwell.kernels.lists.fixed_point_format import bits_of_precision
 
 WINDOW = 5
@@ -60,7 +60,7 @@ class KernelSwap:
             self._change(formats[self.swaps % len(formats)])
 
     def resume(self, epoch: int, swaps: int) -> None:
-        """Stand where a run stood after `epoch` epochs and `swaps` swaps."""
+        """Be as a run was after `epoch` epochs and `swaps` swaps."""
         if self._swap is None:
             return
         if self._swap[0] == "gain":
@@ -83,18 +83,21 @@ def check_swap(swap: Any, has_validation: bool) -> None:
         return
     if not isinstance(swap, tuple | list) or not swap:
         raise ParameterError(
-            "swap must be None, epochs with formats as ((50, 'fixed8'), (250, 'float32')), or a rule as "
-            f"('gain', 1e-4, 'fixed8', 'float32'), got {swap!r}."
+            "must be None, epochs with formats as ((50, 'fixed8'), (250, 'float32')), or a rule as "
+            f"('gain', 1e-4, 'fixed8', 'float32'), got {swap!r}.",
+            parameter="swap",
         )
     if swap[0] == "gain":
         if len(swap) < 3 or not isinstance(swap[1], int | float):
             raise ParameterError(f"swap by gain needs a threshold and at least one format, got {swap!r}.")
         if not has_validation:
-            raise ParameterError("swap by gain watches the validation figure: pass eval_set, or give epochs instead.")
+            raise ParameterError(
+                "swap by gain watches the validation figure: pass ", Parameter("eval_set"), ", or give epochs instead."
+            )
         formats = swap[2:]
     else:
         if not all(isinstance(entry, tuple | list) and len(entry) == 2 for entry in swap):
-            raise ParameterError(f"swap must hold pairs of an epoch and a format, got {swap!r}.")
+            raise ParameterError(f"must hold pairs of an epoch and a format, got {swap!r}.", parameter="swap")
         epochs = [entry[0] for entry in swap]
         if any(not isinstance(epoch, int) or epoch < 1 for epoch in epochs) or epochs != sorted(set(epochs)):
             raise ParameterError(f"swap's epochs must be whole numbers from 1 up, in ascending order, got {epochs}.")

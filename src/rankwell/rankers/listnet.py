@@ -140,7 +140,7 @@ class ListNet(NeuralRanker):
         falling = all(earlier >= later for earlier, later in pairwise(factors))
         if len(factors) != self.k or not falling or not all(0 < factor <= 1 for factor in factors):
             raise ParameterError(
-                f"sample_factors must be k = {self.k} numbers in (0, 1] that do not grow, got {factors}."
+                f"must be k = {self.k} numbers in (0, 1] that do not grow, got {factors}.", parameter="sample_factors"
             )
 
     def _list_loss(self) -> ListLoss:

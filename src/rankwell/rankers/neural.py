@@ -9,7 +9,6 @@ is a sigmoid only above sigmoid hidden layers (a linear function, or rectified u
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -17,40 +16,34 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import ParameterError
-from rankwell.kernels.device import choose_device
-from rankwell.kernels.lists.contract import NetworkProblem, NetworkState, network_trainer
+from rankwell.kernels.device import device_for, load
+from rankwell.kernels.lists.contract import NETWORK_TRAINING, NetworkProblem, NetworkState, NetworkTrainer
 from rankwell.kernels.lists.fixed_point_format import (
     METHODS,
     MOST_ACCUMULATOR_BITS,
     FixedPointFormat,
     bits_of_precision,
 )
-from rankwell.kernels.lists.losses import EXACT, ListLoss
+from rankwell.kernels.lists.losses import ListLoss
 from rankwell.kernels.lists.network_shape import NetworkShape, network_shape, pack_layers, unpack_layers
 from rankwell.kernels.threads import kernel_threads
-from rankwell.metrics.conventions import DEFAULT, get_convention
-from rankwell.metrics.names import parse_metric
+from rankwell.metrics.conventions import DEFAULT
 from rankwell.parameters import check_choice, check_number, check_whole_number, is_whole_number
-from rankwell.rankers.base import Ranker, TrainedModel, TrainingTask
+from rankwell.rankers.base import TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
-from rankwell.rankers.early_stopping import EarlyStopping, check_early_stopping
-from rankwell.rankers.history_plot import plot_history
 from rankwell.rankers.kernel_swap import KernelSwap, check_swap, formats_of
-from rankwell.rankers.neural_training import NetworkRun, ValidationScores, network_features
+from rankwell.rankers.network_epochs import NetworkEpochs, network_features
+from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
 from rankwell.solvers.first_order import FirstOrder
 
 ACTIVATIONS = {"sigmoid": "sigmoid", "relu": "relu", "tanh": "tanh", "linear": "identity"}
 OUTPUTS = ("auto", "sigmoid", "identity")
-# A hidden layer's sums stay in a thread's registers.
-MOST_CUDA_UNITS = 64
-# A list's scores stay in a block's shared memory; a small network leaves room for more.
-MOST_CUDA_DOCS = 8192
-# What does not change the model, and so is no part of a checkpoint's fingerprint.
+# What does not change the model, and so is not part of a checkpoint's fingerprint.
 _WITHOUT_EFFECT = frozenset({"n_jobs", "checkpoint", "checkpoint_every", "n_epochs"})
 
 
-class NeuralRanker(Ranker):
+class NeuralRanker(StepwiseRanker):
     """A network trained on lists; a subclass says its loss in `_list_loss`.
 
     Parameters
@@ -100,8 +93,18 @@ class NeuralRanker(Ranker):
     random_state : int
     n_jobs : int, optional
         Threads; the model does not depend on it.
+
+    Attributes
+    ----------
+    history_ : dict
+        By epoch: `loss` (its mean over queries), `learning rate`, `bits` of the number format, the validation figure,
+        and `seconds` of training so far.
+    best_iteration_, best_score_
+        The epoch that was best on `eval_set`, counted from 1, and its figure.
     """
 
+    step_name = "epoch"
+    settings_in_history = frozenset({"learning rate", "bits"})
     can_continue: ClassVar[bool] = True
 
     def __init__(
@@ -168,7 +171,8 @@ class NeuralRanker(Ranker):
         layers = self.hidden if isinstance(self.hidden, tuple | list) else (None,)
         if not all(is_whole_number(units) and units >= 1 for units in layers):
             raise ParameterError(
-                f"hidden must be whole numbers of units from 1 up, one a layer, as in (15,), got {self.hidden!r}."
+                f"must be whole numbers of units from 1 up, one a layer, as in (15,), got {self.hidden!r}.",
+                parameter="hidden",
             )
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("output_activation", self.output_activation, OUTPUTS)
@@ -177,8 +181,7 @@ class NeuralRanker(Ranker):
         check_whole_number("random_state", self.random_state, least=0)
         check_number("dropout", self.dropout, least=0, below=1)
         self._first_order().check()
-        parse_metric(self.eval_metric)
-        get_convention(self.eval_convention)
+        super()._check_parameters()
         self._check_precision()
 
     def _check_precision(self) -> None:
@@ -196,7 +199,8 @@ class NeuralRanker(Ranker):
             wide = self.accumulator_bits
             if wide is not None and not bits <= wide <= MOST_ACCUMULATOR_BITS:
                 raise ParameterError(
-                    f"accumulator_bits must be from {precision}'s {bits} to {MOST_ACCUMULATOR_BITS}, got {wide}."
+                    f"must be from {precision}'s {bits} to {MOST_ACCUMULATOR_BITS}, got {wide}.",
+                    parameter="accumulator_bits",
                 )
 
     def _is_fixed_point(self) -> bool:
@@ -211,27 +215,18 @@ class NeuralRanker(Ranker):
             return self.output_activation
         return "sigmoid" if self.hidden and self.activation == "sigmoid" else "identity"
 
-    def _supported_devices(self, train: RankingDataset) -> tuple[str, ...]:
-        """CUDA trains float32 networks of at most one hidden layer by the exact losses; the CPU everything.
-
-        A list too long for CUDA is an error where CUDA was asked for; "auto" then takes the CPU.
-        """
-        if self.device == "auto" and train.query_sizes.max(initial=0) > MOST_CUDA_DOCS:
-            return ("cpu",)
-        small = len(self.hidden) <= 1 and max(self.hidden, default=0) <= MOST_CUDA_UNITS and self.dropout == 0
-        return ("cpu", "cuda") if small and not self._is_fixed_point() and self._list_loss().kind == EXACT else ("cpu",)
-
     def _train(self, task: TrainingTask) -> TrainedModel:
-        check_early_stopping(self.early_stopping_rounds, task.validation is not None)
+        validation = self._validation(task)
         check_swap(self.swap, task.validation is not None)
         train = task.train
-        device = choose_device(self.device, self._supported_devices(train))
         shape = network_shape(train.n_features, tuple(self.hidden), ACTIVATIONS[self.activation], self._output())
         problem = self._problem(train, shape)
-        run = self._run(task, problem, self._first_state(task, shape))
+        device = device_for(NETWORK_TRAINING, self.device, problem, fixed_point=self._is_fixed_point())
+        state = self._first_state(task, shape)
         with kernel_threads(self.n_jobs):
-            run.resume()
-            parameters = run.train(network_trainer(device, problem))
+            epochs = self._epochs(task, problem, load(NETWORK_TRAINING, device, problem), state)
+            run = self._run(epochs, self.n_epochs, task, validation, self._checkpoints(task, state))
+        parameters = epochs.state.parameters if validation is None else epochs.best
         return TrainedModel(self._description(task, shape, parameters), state={}, history=run.history)
 
     def _problem(self, train: RankingDataset, shape: NetworkShape) -> NetworkProblem:
@@ -256,7 +251,7 @@ class NeuralRanker(Ranker):
             layers = [(layer.weights, layer.bias) for layer in earlier]
             hidden = tuple(len(bias) for _, bias in layers[:-1])
             if hidden != tuple(self.hidden):
-                raise ParameterError(f"init_model has hidden={hidden}, this ranker {tuple(self.hidden)}.")
+                raise ParameterError(f"has hidden={hidden}, this ranker {tuple(self.hidden)}.", parameter="init_model")
         else:
             layers = []
             for inputs, units in pairwise([shape.n_features, *self.hidden, 1]):
@@ -265,30 +260,22 @@ class NeuralRanker(Ranker):
         parameters = pack_layers(shape, layers)
         return NetworkState(parameters, np.zeros_like(parameters), np.zeros_like(parameters))
 
-    def _run(self, task: TrainingTask, problem: NetworkProblem, state: NetworkState) -> NetworkRun:
-        validation = None
-        if task.validation is not None:
-            validation = ValidationScores(task.validation, self.eval_metric, self.eval_convention, self.n_jobs)
-        names = ["loss", "learning rate", "bits"] + ([] if validation is None else [validation.name])
-        fingerprint = "" if self.checkpoint is None else self._fingerprint(task, state)
+    def _epochs(
+        self, task: TrainingTask, problem: NetworkProblem, trainer: NetworkTrainer, state: NetworkState
+    ) -> NetworkEpochs:
         largest = float(np.abs(problem.features).max(initial=0.0))
         # The least exponent e with |x| < 2^e for every x.
         feature_bits = int(np.floor(np.log2(largest))) + 1 if largest > 0 else 0
-        return NetworkRun(
-            n_epochs=self.n_epochs,
+        return NetworkEpochs(
+            trainer,
+            state,
             n_queries=task.train.n_queries,
-            seed=self.random_state,
-            shuffle=self.shuffle,
             optimizer=self._first_order(),
             swap=KernelSwap(self.precision, self.swap),
             fixed_point=lambda precision: self._format(precision, feature_bits),
-            early_stopping=EarlyStopping(self.early_stopping_rounds),
-            validation=validation,
-            checkpoints=Checkpoints(self.checkpoint, self.checkpoint_every, fingerprint),
-            callback=task.callback,
-            history={name: [] for name in names},
-            state=state,
-            best=state.parameters.copy(),
+            seed=self.random_state,
+            shuffle=self.shuffle,
+            validation=task.validation,
         )
 
     def _format(self, precision: str, feature_bits: int) -> FixedPointFormat | None:
@@ -300,9 +287,12 @@ class NeuralRanker(Ranker):
         batches = self.fixed_point_batches if self.fixed_point == "batch" else 1
         return FixedPointFormat(bits, wide, method, batches, feature_bits)
 
-    def _fingerprint(self, task: TrainingTask, state: NetworkState) -> str:
+    def _checkpoints(self, task: TrainingTask, state: NetworkState) -> Checkpoints | None:
+        if self.checkpoint is None:
+            return None
         decisive = {name: value for name, value in self.get_params(deep=False).items() if name not in _WITHOUT_EFFECT}
-        return run_fingerprint(decisive, task.train, task.validation, state.parameters)
+        fingerprint = run_fingerprint(decisive, task.train, task.validation, state.parameters)
+        return Checkpoints(self.checkpoint, self.checkpoint_every, fingerprint)
 
     def _description(self, task: TrainingTask, shape: NetworkShape, parameters: np.ndarray) -> RankerDescription:
         layers = unpack_layers(shape, parameters)
@@ -316,11 +306,3 @@ class NeuralRanker(Ranker):
                 for (weights, bias), activation in zip(layers, activations, strict=True)
             ),
         )
-
-    def plot_history(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Draw loss, learning rate and validation figure by epoch (needs the extra `plot`)."""
-        self._fitted_description()
-        figures = {name: values for name, values in self.history_.items() if name != "bits" or len(set(values)) > 1}
-        watched = next((values for name, values in figures.items() if name.startswith("validation")), None)
-        best = None if watched is None else int(np.argmax(watched)) + 1
-        return plot_history(figures, step_name="epoch", best_step=best, title=type(self).__name__, path=path)

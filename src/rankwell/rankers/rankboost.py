@@ -22,22 +22,20 @@ import numpy as np
 from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.kernels.boosting.contract import PairList
 from rankwell.kernels.threads import kernel_threads
-from rankwell.metrics.conventions import DEFAULT, get_convention
-from rankwell.metrics.names import parse_metric
+from rankwell.metrics.conventions import DEFAULT
 from rankwell.parameters import check_choice, check_whole_number
 from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask, as_dataset, validation_set
+from rankwell.rankers.boosting_rounds import BoostingRounds
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
-from rankwell.rankers.early_stopping import EarlyStopping, check_early_stopping
-from rankwell.rankers.history_plot import plot_history
 from rankwell.rankers.pair_weights import PAIR_WEIGHTS, levelled_queries, listed_pairs
 from rankwell.rankers.rankboost_devices import WEAK_LEARNERS, boosting_device, make_booster
-from rankwell.rankers.rankboost_training import BoostingRun, ValidationScores, rounds_per_batch
+from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.weak_rankers import WeakRankers
 from rankwell.scoring.description import RankerDescription, Sum
 from rankwell.scoring.normaliser import Normaliser
 
 
-class RankBoost(Ranker):
+class RankBoost(StepwiseRanker):
     """A boosted sum of threshold weak rankers, in O(documents · features) a round, whatever the number of pairs.
 
     Training ends early by itself when no weak ranker helps any more, or when one orders every pair rightly. The same
@@ -80,10 +78,13 @@ class RankBoost(Ranker):
         Σ|α| by feature.
     history_ : dict
         By round: `loss` (Σ of initial pair weight · e^{H(x0) − H(x1)}, 1 at the start), `alpha`, and the validation
-        metric, also of rounds behind the best one.
+        metric, also of rounds after the best one; `seconds` of training so far.
+    best_iteration_, best_score_
+        The round of `history_` that was best on `eval_set`, counted from 1, and its metric.
     """
 
     name = "rankboost"
+    step_name = "round"
     can_continue = True
 
     def __init__(
@@ -126,8 +127,7 @@ class RankBoost(Ranker):
         check_choice("binning", self.binning, STRATEGIES)
         check_choice("weak_learner", self.weak_learner, WEAK_LEARNERS)
         check_choice("pair_weight", self.pair_weight, PAIR_WEIGHTS)
-        parse_metric(self.eval_metric)
-        get_convention(self.eval_convention)
+        super()._check_parameters()
 
     def fit_pairs(
         self,
@@ -150,7 +150,7 @@ class RankBoost(Ranker):
         X, qid, group
             As in `fit`; labels are not read.
         pairs : int array (n_pairs, 2)
-            Rows of X: the preferred document, then the other one of the same query. A pair may stand there more than
+            Rows of X: the preferred document, then the other one of the same query. A pair may be there more than
             once, and two pairs may contradict each other.
         pair_weights : array (n_pairs,), optional
             The initial weight of each pair, in place of the parameter `pair_weight`.
@@ -167,47 +167,28 @@ class RankBoost(Ranker):
         return self
 
     def _train(self, task: TrainingTask, listed: PairList | None = None) -> TrainedModel:
-        check_early_stopping(self.early_stopping_rounds, task.validation is not None)
-        device = boosting_device(self.device, self.weak_learner, has_pair_list=listed is not None)
+        validation = self._validation(task)
         dataset = task.train
         with kernel_threads(self.n_jobs):
             source = levelled_queries(dataset, self.pair_weight) if listed is None else listed
+        device = boosting_device(self.device, self.weak_learner, source, dataset.n_features)
         binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(dataset, n_jobs=self.n_jobs)
-        batch = rounds_per_batch(device, self.weak_learner, dataset.n_docs, dataset.n_features)
-        run = self._boosting_run(task, listed, binner, batch)
-        rankers = run.train(
-            lambda: make_booster(device, self.weak_learner, source, dataset, binner, run.earlier, self.n_jobs)
+        earlier = task.init_model.weak_rankers_ if isinstance(task.init_model, RankBoost) else WeakRankers.none()
+        rounds = BoostingRounds(
+            lambda done: make_booster(device, self.weak_learner, source, dataset, binner, done, self.n_jobs),
+            binner.threshold_table,
+            earlier,
+            task.validation,
         )
+        run = self._run(rounds, self.n_rounds, task, validation, self._checkpoints(task, listed, earlier))
+        rankers = rounds.first(run.n_kept)
         description = _description(rankers, task.feature_names, task.normaliser)
         return TrainedModel(description, rankers.to_arrays(), run.history)
 
-    def _boosting_run(self, task: TrainingTask, listed: PairList | None, binner: Binner, batch: int) -> BoostingRun:
-        earlier = task.init_model.weak_rankers_ if isinstance(task.init_model, RankBoost) else WeakRankers.none()
-        checkpoints = Checkpoints(
-            self.checkpoint,
-            self.checkpoint_every,
-            "" if self.checkpoint is None else self._fingerprint(task, listed, earlier),
-        )
-        names = ["loss", "alpha"] + ([] if task.validation is None else [f"validation {self.eval_metric}"])
-        history: dict[str, list[Any]] = {name: [] for name in names}
-        resumed = checkpoints.load()
-        if resumed is not None:
-            earlier = WeakRankers.from_arrays(resumed.arrays, task.train.n_features)
-            history = {name: resumed.history[name] for name in names}
-        validation = None
-        if task.validation is not None:
-            validation = ValidationScores(task.validation, self.eval_metric, self.eval_convention, earlier, self.n_jobs)
-        return BoostingRun(
-            thresholds=binner.threshold_table,
-            earlier=earlier,
-            history=history,
-            n_rounds=self.n_rounds,
-            batch=batch,
-            early_stopping=EarlyStopping(self.early_stopping_rounds),
-            validation=validation,
-            checkpoints=checkpoints,
-            callback=task.callback,
-        )
+    def _checkpoints(self, task: TrainingTask, listed: PairList | None, earlier: WeakRankers) -> Checkpoints | None:
+        if self.checkpoint is None:
+            return None
+        return Checkpoints(self.checkpoint, self.checkpoint_every, self._fingerprint(task, listed, earlier))
 
     def _fingerprint(self, task: TrainingTask, listed: PairList | None, earlier: WeakRankers) -> str:
         # Not the number of rounds: a longer run begins as the shorter one did.
@@ -254,23 +235,6 @@ class RankBoost(Ranker):
         prepared = dataset.replace(features=description.normaliser.apply(dataset))
         for scores in self.weak_rankers_.staged_scores(prepared):
             yield dataset.to_user_order(scores).copy()
-
-    def plot_history(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Draw loss, α and the validation metric by round (needs the extra `plot`); saved where a path is given.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        self._fitted_description()
-        stopped_early = self.early_stopping_rounds is not None
-        return plot_history(
-            self.history_,
-            step_name="round",
-            best_step=len(self.weak_rankers_) if stopped_early else None,
-            title="RankBoost",
-            path=path,
-        )
 
 
 def _description(rankers: WeakRankers, feature_names: tuple[str, ...], normaliser: Normaliser) -> RankerDescription:

@@ -10,25 +10,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rankwell.data.binning import Binner
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import ParameterError
-from rankwell.kernels.boosting.contract import Booster, LevelledQueries, PairList, ScoreWeights
-from rankwell.kernels.device import choose_device
+from rankwell.kernels.boosting.contract import (
+    BIN_LAYOUTS,
+    LEVEL_BOOSTING,
+    PAIR_BOOSTING,
+    Booster,
+    BoostingSizes,
+    LevelledQueries,
+    PairList,
+    ScoreWeights,
+)
+from rankwell.kernels.device import device_for, load
 from rankwell.kernels.threads import kernel_threads
 from rankwell.rankers.weak_rankers import WeakRankers
 
 WEAK_LEARNERS = ("m2", "m2.2dint", "m3", "m3.int")
 
 
-def boosting_device(wanted: str, weak_learner: str, has_pair_list: bool) -> str:
-    """The device to train on: only M3.int over label levels has kernels for GPUs."""
-    if weak_learner == "m3.int" and not has_pair_list:
-        return choose_device(wanted, ("cpu", "cuda", "opencl"))
-    if wanted not in ("auto", "cpu"):
-        what = "a list of pairs" if has_pair_list else f"weak_learner={weak_learner!r}"
-        raise ParameterError(f"{what} is trained on the CPU alone: use device='cpu' or 'auto', not {wanted!r}.")
-    return "cpu"
+def boosting_device(wanted: str, weak_learner: str, source: LevelledQueries | PairList, n_features: int) -> str:
+    """The device to train on."""
+    if isinstance(source, PairList) or weak_learner in ("m2", "m2.2dint"):
+        return device_for(PAIR_BOOSTING, wanted, source)
+    return device_for(LEVEL_BOOSTING, wanted, _sizes(source, n_features), naive=weak_learner == "m3")
 
 
 def make_booster(
@@ -41,31 +48,40 @@ def make_booster(
     n_jobs: int | None,
 ) -> Booster:
     """A run on `device` in the state after the rounds of `earlier`."""
-    from rankwell.kernels.boosting.cpu.booster import LevelBooster
-    from rankwell.kernels.boosting.cpu.pairs import PairBooster, list_pairs
-
-    layout = "interleaved16" if device == "cpu" else "features"
     rows = None if isinstance(source, PairList) else source.rows
-    bins = binner.transform(dataset, layout, rows=rows, n_jobs=n_jobs)
-    sizes = (dataset.n_features, binner.n_bins)
+    bins = binner.transform(dataset, BIN_LAYOUTS[device], rows=rows, n_jobs=n_jobs)
+    made_of = (bins, dataset.n_features, binner.n_bins)
     if isinstance(source, PairList) or weak_learner in ("m2", "m2.2dint"):
-        pairs = source if isinstance(source, PairList) else list_pairs(source)
-        booster = PairBooster(bins, *sizes, pairs, weak_learner, n_jobs=n_jobs)
-        with kernel_threads(n_jobs):
-            for number in range(len(earlier)):
-                above = earlier.above_threshold(dataset, number)
-                booster.replay(above if rows is None else above[rows], int(earlier.r[number]))
-        return booster
+        return _pair_booster(device, weak_learner, source, dataset, made_of, earlier, n_jobs)
     weights = _replayed_weights(source, dataset, earlier, n_jobs)
-    if device == "cuda":
-        from rankwell.kernels.boosting.cuda.booster import CudaBooster
+    sizes, naive = _sizes(source, dataset.n_features), weak_learner == "m3"
+    booster: Booster = load(LEVEL_BOOSTING, device, sizes, *made_of, source, weights, naive=naive, n_jobs=n_jobs)
+    return booster
 
-        return CudaBooster(bins, *sizes, source, weights)
-    if device == "opencl":
-        from rankwell.kernels.boosting.opencl.booster import OpenClBooster
 
-        return OpenClBooster(bins, *sizes, source, weights, n_jobs=n_jobs)
-    return LevelBooster(bins, *sizes, source, weights, naive=weak_learner == "m3", n_jobs=n_jobs)
+def _pair_booster(
+    device: str,
+    weak_learner: str,
+    source: LevelledQueries | PairList,
+    dataset: RankingDataset,
+    made_of: tuple[Any, int, int],
+    earlier: WeakRankers,
+    n_jobs: int | None,
+) -> Booster:
+    from rankwell.kernels.boosting.cpu.pairs import list_pairs
+
+    pairs = source if isinstance(source, PairList) else list_pairs(source)
+    booster = load(PAIR_BOOSTING, device, pairs, *made_of, pairs, weak_learner, n_jobs=n_jobs)
+    with kernel_threads(n_jobs):
+        for number in range(len(earlier)):
+            above = earlier.above_threshold(dataset, number)
+            booster.replay(above if isinstance(source, PairList) else above[source.rows], int(earlier.r[number]))
+    made: Booster = booster
+    return made
+
+
+def _sizes(queries: LevelledQueries, n_features: int) -> BoostingSizes:
+    return BoostingSizes(queries.n_docs, queries.n_segments, queries.n_queries, n_features)
 
 
 def _replayed_weights(

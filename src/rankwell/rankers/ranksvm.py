@@ -16,35 +16,25 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError, ParameterError
-from rankwell.kernels.device import choose_device
-from rankwell.kernels.pair_loss.contract import PairData
+from rankwell.errors import ConvergenceWarning, DataError, Parameter, ParameterError
+from rankwell.kernels.device import device_for, load
+from rankwell.kernels.pair_loss.contract import PAIR_LOSS, PairData, PairLoss
 from rankwell.kernels.pair_loss.method import METHODS
-from rankwell.metrics.conventions import DEFAULT, get_convention
-from rankwell.metrics.names import parse_metric
+from rankwell.metrics.conventions import DEFAULT
 from rankwell.parameters import check_choice, check_whole_number, is_number
-from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask, validation_set
-from rankwell.rankers.early_stopping import check_early_stopping
-from rankwell.rankers.history_plot import plot_history
-from rankwell.rankers.ranksvm_training import (
-    TrainingOutcome,
-    TrainingRun,
-    Validation,
-    count_pairs,
-    make_pair_loss,
-    pair_data,
-)
-from rankwell.rankers.regularisation_path import RegularisationPath, check_Cs, default_Cs, follow_path
+from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask, ignore_step, validation_set
+from rankwell.rankers.newton_iterations import NewtonIterations, loss_gradient_norm_at_zero
+from rankwell.rankers.ranksvm_data import LinearScores, count_pairs, pair_data
+from rankwell.rankers.regularisation_path import RegularisationPath, TrainingOutcome, check_Cs, default_Cs, follow_path
+from rankwell.rankers.stepwise import StepwiseRanker
+from rankwell.rankers.validation import Validation
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
 from rankwell.scoring.normaliser import fit_normaliser
 
-_DEVICES = ("cpu", "cuda")
 
-
-class RankSVM(Ranker):
+class RankSVM(StepwiseRanker):
     """A linear ranker with L2 (squared hinge) loss over pairs.
 
     Parameters
@@ -87,13 +77,18 @@ class RankSVM(Ranker):
         After "auto".
     history_ : dict
         By outer iteration: `objective`, `relative_gradient` (‖∇f(w)‖ / ‖∇f(0)‖), `eta` (equation 15, with f(w*)
-        estimated from the last step), `products` (Hessian-vector products so far), and the validation metric.
+        estimated from the last step), `products` (Hessian-vector products so far), the validation metric, and `seconds`
+        of training so far.
+    best_iteration_, best_score_
+        The outer iteration that was best on `eval_set`, counted from 1, and its metric; None after "auto", which
+        measures each C at its end.
 
     Weights of queries multiply the loss of their pairs, weights of documents that of every pair they are in: weight 2
     is the same as the query, or the document, twice. A missing value counts as 0 after normalisation.
     """
 
     name = "ranksvm"
+    step_name = "outer iteration"
     can_continue = True
 
     def __init__(
@@ -124,13 +119,12 @@ class RankSVM(Ranker):
 
     def _check_parameters(self) -> None:
         if self.C != "auto" and not (is_number(self.C) and math.isfinite(self.C) and self.C > 0):
-            raise ParameterError(f"C must be a finite number above 0, or 'auto', got {self.C!r}.")
+            raise ParameterError(f"must be a finite number above 0, or 'auto', got {self.C!r}.", parameter="C")
         if not (is_number(self.tol) and 0 < self.tol < 1):
-            raise ParameterError(f"tol must be between 0 and 1, got {self.tol!r}.")
+            raise ParameterError(f"must be between 0 and 1, got {self.tol!r}.", parameter="tol")
         check_whole_number("max_iter", self.max_iter, least=1)
         check_choice("method", self.method, ("auto", *METHODS))
-        parse_metric(self.eval_metric)
-        get_convention(self.eval_convention)
+        super()._check_parameters()
 
     def path(
         self,
@@ -148,7 +142,7 @@ class RankSVM(Ranker):
         Cs : sequence of float, optional
             Without it, powers of two that suit the number of pairs (`default_Cs`).
         callback : callable, optional
-            Called with a `TrainingStep` after each outer iteration.
+            Called with a `TrainingStep` after each outer iteration. If it returns True, the path ends there.
 
         Returns
         -------
@@ -160,16 +154,6 @@ class RankSVM(Ranker):
         self._keep(self._train_path(self._training_task(train, checked, callback, None), Cs))
         self.metrics_: dict[str, Any] = {}
         return self.path_
-
-    def plot_history(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Draw the history by outer iteration (needs the extra `plot`); saved where a path is given.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        self._fitted_description()
-        return plot_history(self.history_, step_name="outer iteration", title="RankSVM", path=path)
 
     @property
     def weights_(self) -> np.ndarray:
@@ -198,51 +182,65 @@ class RankSVM(Ranker):
         normaliser = fit_normaliser(self.normalize, train) if earlier is None else earlier.description_.normaliser
         if normaliser.name != "standard":
             return super()._training_task(train, validation, callback, earlier)
-        return TrainingTask(train, validation, normaliser, callback or (lambda step: None), earlier)
+        return TrainingTask(train, validation, normaliser, callback or ignore_step, earlier)
 
     def _train(self, task: TrainingTask) -> TrainedModel:
-        check_early_stopping(self.early_stopping_rounds, task.validation is not None)
         if self.C == "auto":
             return self._train_path(task, None)
+        validation = self._validation(task)
         data = pair_data(task.train, task.normaliser, self.n_jobs)
         count_pairs(data, self.n_jobs)
-        validation = None if task.validation is None else self._validation(task, task.validation)
-        outcome = self._run(task, data, validation).train(float(self.C), _weights_of(task.init_model))
-        return self._model(task, float(self.C), outcome)
+        scores = None if task.validation is None else LinearScores(task.validation, task.normaliser, self.n_jobs)
+        iterations = NewtonIterations(
+            self._pair_loss(data), float(self.C), self.tol, start=_weights_of(task.init_model), validation=scores
+        )
+        return self._model(task, float(self.C), self._minimise(task, iterations, validation))
 
     def _train_path(self, task: TrainingTask, Cs: Sequence[float] | None) -> TrainedModel:
         data = pair_data(task.train, task.normaliser, self.n_jobs)
         n_pairs = count_pairs(data, self.n_jobs)
-        if task.validation is None:
-            raise DataError("C='auto' chooses C on a validation set: pass eval_set, or give C a number.")
+        validation = self._validation(task)
+        if task.validation is None or validation is None:
+            raise DataError(
+                Parameter("C", "auto"),
+                " chooses C on a validation set: pass ",
+                Parameter("eval_set"),
+                ", or give C a number.",
+            )
         values = default_Cs(n_pairs) if Cs is None else check_Cs(Cs)
-        # Stopping early by the same metric would leave weights of no C in particular: the path trains to the tolerance.
-        run = self._run(task, data, None)
+        loss = self._pair_loss(data)
+        unit_norm = loss_gradient_norm_at_zero(loss)
         self.path_ = follow_path(
-            run,
-            self._validation(task, task.validation),
+            # Stopping early by the same metric would leave weights of no C in particular: the path trains to the
+            # tolerance.
+            lambda C, start: self._minimise(
+                task, NewtonIterations(loss, C, self.tol, start=start, initial_gradient_norm=C * unit_norm), None
+            ),
+            validation,
+            LinearScores(task.validation, task.normaliser, self.n_jobs),
             values,
-            convention=self.eval_convention,
             start=_weights_of(task.init_model),
         )
         best = self.path_.best
         return self._model(task, best.C, best.outcome)
 
-    def _run(self, task: TrainingTask, data: PairData, validation: Validation | None) -> TrainingRun:
-        self.device_ = choose_device(self.device, _DEVICES)
-        loss = make_pair_loss(self.device_, data, method=self.method, n_jobs=self.n_jobs)
+    def _pair_loss(self, data: PairData) -> PairLoss:
+        self.device_ = device_for(PAIR_LOSS, self.device, data, method=self.method)
+        loss: PairLoss = load(PAIR_LOSS, self.device_, data, method=self.method, n_jobs=self.n_jobs)
         self.method_ = loss.method
-        return TrainingRun(
-            loss,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            callback=task.callback,
-            validation=validation,
-            patience=None if validation is None else self.early_stopping_rounds,
-        )
+        return loss
 
-    def _validation(self, task: TrainingTask, dataset: RankingDataset) -> Validation:
-        return Validation(dataset, task.normaliser, self.eval_metric, self.eval_convention, self.n_jobs)
+    def _minimise(
+        self, task: TrainingTask, iterations: NewtonIterations, validation: Validation | None
+    ) -> TrainingOutcome:
+        run = self._run(iterations, self.max_iter, task, validation)
+        run.history["eta"] = iterations.final_eta(run.history["objective"])
+        best = None if self.early_stopping_rounds is None else iterations.best
+        return TrainingOutcome(
+            weights=iterations.weights if best is None else best,
+            result=iterations.solver.result("max_iterations" if run.ended_by == "steps" else "callback"),
+            history=run.history,
+        )
 
     def _model(self, task: TrainingTask, C: float, outcome: TrainingOutcome) -> TrainedModel:
         result = outcome.result

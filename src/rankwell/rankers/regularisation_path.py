@@ -8,17 +8,28 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from rankwell.errors import ParameterError
-from rankwell.rankers.ranksvm_training import TrainingOutcome, TrainingRun, Validation
+from rankwell.rankers.ranksvm_data import LinearScores
+from rankwell.rankers.validation import Validation
+from rankwell.solvers.trust_region_newton import NewtonResult
 
 # C·(number of pairs) = 2⁰, 2², ..., 2²⁴: from weights held near 0 to weights that are all but free, for features of
 # about unit size, whatever the number of pairs is.
 _DEFAULT_EXPONENTS = range(0, 26, 2)
+
+
+@dataclass(frozen=True)
+class TrainingOutcome:
+    """One minimisation: the weights kept (of normalised features), where the solver stopped, and the history."""
+
+    weights: np.ndarray
+    result: NewtonResult
+    history: dict[str, list[float]]
 
 
 @dataclass(frozen=True)
@@ -79,7 +90,7 @@ def check_Cs(Cs: Sequence[float]) -> tuple[float, ...]:
     """The values of C in growing order, or an error."""
     values = sorted({float(C) for C in Cs})
     if not values:
-        raise ParameterError("Cs must hold at least one value of C.")
+        raise ParameterError("must hold at least one value of C.", parameter="Cs")
     for C in values:
         if not (math.isfinite(C) and C > 0):
             raise ParameterError(f"every C must be a finite number above 0, got {C}.")
@@ -87,17 +98,31 @@ def check_Cs(Cs: Sequence[float]) -> tuple[float, ...]:
 
 
 def follow_path(
-    run: TrainingRun, validation: Validation, Cs: Sequence[float], *, convention: str, start: np.ndarray | None = None
+    train: Callable[[float, np.ndarray | None], TrainingOutcome],
+    validation: Validation,
+    scores: LinearScores,
+    Cs: Sequence[float],
+    start: np.ndarray | None = None,
 ) -> RegularisationPath:
-    """Train for each of `Cs`, which grow, and measure each on `validation`."""
-    unit_norm = run.gradient_norm_at_zero(1.0)
+    """Train for each C, each from the weights of the one before, until the end or a callback's wish.
+
+    Parameters
+    ----------
+    train : callable
+        Of C and the weights to start from (None is 0).
+    validation, scores :
+        Measure the weights of each C: the metric, and the scores of the validation documents.
+    Cs : sequence of float
+        In growing order.
+    start : float64 array (n_features,), optional
+    """
     points: list[PathPoint] = []
     weights = start
     for C in Cs:
         begun = time.perf_counter()
-        outcome = run.train(C, weights, C * unit_norm)
+        outcome = train(C, weights)
         weights = outcome.weights
-        metric = validation.measure(weights)
+        metric = validation.measure(scores.under(weights))
         result = outcome.result
         points.append(
             PathPoint(
@@ -111,4 +136,6 @@ def follow_path(
                 outcome,
             )
         )
-    return RegularisationPath(tuple(points), validation.metric, convention)
+        if result.stopped_by == "callback":
+            break
+    return RegularisationPath(tuple(points), validation.metric, validation.convention)

@@ -1,4 +1,4 @@
-"""Selection: try parameters, keep what ranks the validation data best, report on test data that had no say in it."""
+"""Tuning: try parameters, keep what ranks the validation data best, report on test data that had no part in it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from sklearn.base import clone
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.folds import FoldData
@@ -34,8 +32,8 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Selection:
-    """The outcome of `select`.
+class Tuning:
+    """The outcome of `tune`.
 
     ranker : the fitted ranker of the best trial; its `metrics_` say how it was chosen
     chosen : that trial: the first of those with the highest validation metric
@@ -55,7 +53,7 @@ class FoldOutcome:
     """One fold: what was chosen on its validation data, and the metrics of that on its test data."""
 
     name: str
-    selection: Selection
+    tuning: Tuning
     test: dict[str, float]
 
 
@@ -87,7 +85,7 @@ def parameter_grid(grid: Mapping[str, Sequence[Any]] | None) -> list[dict[str, A
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
-def select(
+def tune(
     ranker: Ranker,
     train: RankingDataset,
     validation: RankingDataset,
@@ -97,7 +95,7 @@ def select(
     convention: str | Convention = DEFAULT,
     callback: Callback | None = None,
     on_trial: OnTrial | None = None,
-) -> Selection:
+) -> Tuning:
     """Train with every combination of `grid` and keep the ranker that is best on `validation`.
 
     Parameters
@@ -135,13 +133,13 @@ def select(
     if best is None:
         raise ParameterError("the grid has no combination to try.")
     best.metrics_ = {
-        "selection": {
+        "tuning": {
             "metric": metric.name,
             "convention": convention.name,
             "validation": None if math.isnan(best_value) else best_value,
         }
     }
-    return Selection(best, chosen, tuple(trials), metric.name, convention.name)
+    return Tuning(best, chosen, tuple(trials), metric.name, convention.name)
 
 
 def cross_validate(
@@ -155,21 +153,21 @@ def cross_validate(
     callback: Callback | None = None,
     on_trial: OnTrial | None = None,
 ) -> CrossValidation:
-    """Select on every fold's validation data and evaluate the selected ranker on its test data.
+    """Tune on every fold's validation data and evaluate the best ranker on its test data.
 
     Parameters
     ----------
     folds : iterable of FoldData
         As `rankwell.data.folds` reads them; taken one at a time, so that one is in memory.
     metric :
-        Chooses the parameters (see `select`).
+        Chooses the parameters (see `tune`).
     metrics :
         Are reported on the test data.
     """
     reported, convention = parse_metrics(metrics), get_convention(convention)
     outcomes = []
     for fold in folds:
-        selection = select(
+        tuning = tune(
             ranker,
             fold.train,
             fold.validation,
@@ -179,7 +177,7 @@ def cross_validate(
             callback=callback,
             on_trial=on_trial,
         )
-        outcomes.append(FoldOutcome(fold.name, selection, _means(selection.ranker, fold.test, reported, convention)))
+        outcomes.append(FoldOutcome(fold.name, tuning, _means(tuning.ranker, fold.test, reported, convention)))
     if not outcomes:
         raise ParameterError("there are no folds to validate on: pass at least one.")
     mean = {name: math.fsum(outcome.test[name] for outcome in outcomes) / len(outcomes) for name in outcomes[0].test}
@@ -194,7 +192,7 @@ def _candidates(ranker: Ranker, grid: Mapping[str, Sequence[Any]] | None) -> lis
         if unknown:
             known = ", ".join(ranker.get_params(deep=False))
             raise ParameterError(f"{type(ranker).__name__} has no parameter {unknown[0]!r}. It has {known}.")
-        candidate = clone(ranker).set_params(**parameters)
+        candidate = ranker.untrained().set_params(**parameters)
         candidate._check_parameters()
         candidates.append((parameters, candidate))
     return candidates

@@ -70,7 +70,7 @@ class WeakRankers:
         return WeakRankers(self.feature[:n_rounds], self.threshold[:n_rounds], self.r[:n_rounds])
 
     def then(self, later: WeakRankers) -> WeakRankers:
-        """These rounds and `later` ones behind them."""
+        """These rounds and the `later` ones after them."""
         return WeakRankers(
             np.concatenate((self.feature, later.feature)),
             np.concatenate((self.threshold, later.threshold)),

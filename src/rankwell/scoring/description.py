@@ -80,7 +80,9 @@ class RankerDescription:
         if self.n_rounds is None:
             raise ParameterError("only a sum of trees has scores after some of its rounds; this ranker is none.")
         if not 0 < n_rounds <= self.n_rounds:
-            raise ParameterError(f"n_rounds must be between 1 and the model's {self.n_rounds}, got {n_rounds}.")
+            raise ParameterError(
+                f"must be between 1 and the model's {self.n_rounds}, got {n_rounds}.", parameter="n_rounds"
+            )
         trees = self.inputs[0]
         assert isinstance(trees, TreeInputs)
         return replace(self, inputs=(trees.first(n_rounds * trees.round_size),))
@@ -155,7 +157,7 @@ def _part_from_tree(
 
 
 def check_description(description: RankerDescription) -> None:
-    """Refuse what the evaluator could not run safely."""
+    """Refuse what the scorer could not run safely."""
     n_features = description.n_features
     if len(set(description.feature_names)) != n_features:
         raise FileFormatError("the ranker's description is damaged: two features have the same name.")

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, Parameter, ParameterError
 
 NORMALISERS = ("none", "standard", "query-minmax", "letor")
 
@@ -67,9 +67,16 @@ class Normaliser:
 def fit_normaliser(name: str, dataset: RankingDataset) -> Normaliser:
     """The normaliser called `name`, fitted to `dataset`."""
     if name not in NORMALISERS:
-        raise ParameterError(f"normalize must be one of {', '.join(map(repr, NORMALISERS))}, got {name!r}.")
+        raise ParameterError(
+            f"must be one of {', '.join(map(repr, NORMALISERS))}, got {name!r}.", parameter="normalize"
+        )
     if name != "none" and dataset.is_sparse:
-        raise DataError(f"normalize={name!r} would fill a sparse matrix: use normalize='none', or pass a dense array.")
+        raise DataError(
+            Parameter("normalize", name),
+            " would fill a sparse matrix: use ",
+            Parameter("normalize", "none"),
+            ", or pass a dense array.",
+        )
     if name != "standard":
         return Normaliser(name)
     return Normaliser(name, _mean_and_scale(dataset.features))

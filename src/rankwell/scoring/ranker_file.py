@@ -9,15 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rankwell.errors import DataError, FileFormatError
+from rankwell.errors import FileFormatError
 from rankwell.scoring.description import RankerDescription
+from rankwell.streams.whole_files import replace_file
 
 FORMAT = "rankwell-ranker"
 VERSION = 1
@@ -112,23 +112,6 @@ def is_ranker_file(path: str | os.PathLike[str]) -> bool:
     with open(path, "rb") as stream:
         head = stream.read(4096)
     return len(head) > 9 and head[8:9] == b"{" and FORMAT.encode() in head
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write `content` beside `path`, force it to disk and rename it: `path` holds the old or the new, never a mix."""
-    if path.is_dir():
-        raise DataError(f"{path} is a folder. Give the name of a file in it.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with open(temporary, "xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _open(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, np.ndarray]]:

@@ -39,7 +39,9 @@ class FirstOrder:
         check_number("weight_decay", self.weight_decay, least=0)
         check_number("momentum", self.momentum, least=0, below=1)
         if self.momentum > 0 and self.optimizer != "sgd":
-            raise ParameterError("momentum is for optimizer='sgd'; Adam has its own (beta1). Leave it at 0.")
+            raise ParameterError(
+                "is for optimizer='sgd'; Adam has its own (beta1). Leave it at 0.", parameter="momentum"
+            )
 
     def settings(self) -> OptimizerSettings:
         """The settings as kernels read them."""

@@ -24,6 +24,8 @@ _ETA_0, _ETA_1, _ETA_2 = 1e-4, 0.25, 0.75
 _SIGMA_1, _SIGMA_2, _SIGMA_3 = 0.25, 0.5, 4.0
 # Below this share of f a change is rounding, and says nothing of a step; the gradient still does.
 _ROUNDING = 1e-12
+# How far the inner iterations go: the residual they leave, relative to the gradient, and their number at most.
+_MODEL_TOLERANCE, _MOST_PRODUCTS = 0.1, 1000
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,12 @@ class NewtonStep:
 
 @dataclass(frozen=True)
 class NewtonResult:
-    """Where the solver stopped and why: `converged` says whether the stopping rule was met."""
+    """Where the solver stopped and why.
+
+    converged : whether the stopping rule was met
+    stopped_by : "gradient" (the stopping rule), "rounding" (f and its gradient cannot fall further in float64),
+        "callback" or "max_iterations"
+    """
 
     w: Any
     value: float
@@ -67,12 +74,31 @@ def minimise(
     initial_gradient_norm: float | None = None,
     tolerance: float = 1e-5,
     max_iterations: int = 1000,
-    model_tolerance: float = 0.1,
-    max_products: int = 1000,
     preconditioning: float = 1.0,
-    callback: Callable[[NewtonStep], bool] | None = None,
+    callback: Callable[[NewtonStep], bool | None] | None = None,
 ) -> NewtonResult:
-    """Minimise a convex objective.
+    """Minimise a convex objective; parameters as `TrustRegionNewton`'s, and
+
+    max_iterations : int
+    callback : callable, optional
+        Called with a `NewtonStep` after each outer iteration; a true answer ends the run.
+    """
+    solver = TrustRegionNewton(
+        objective,
+        start,
+        initial_gradient_norm=initial_gradient_norm,
+        tolerance=tolerance,
+        preconditioning=preconditioning,
+    )
+    while solver.stopped_by is None and solver.n_iterations < max_iterations:
+        step = solver.iterate()
+        if callback is not None and callback(step):
+            return solver.result("callback")
+    return solver.result("max_iterations")
+
+
+class TrustRegionNewton:
+    """One minimisation of a convex objective, an outer iteration at a time.
 
     Parameters
     ----------
@@ -82,59 +108,55 @@ def minimise(
         ‖∇f(0)‖, where it is known; needed if `start` is not 0, else it is measured there.
     tolerance : float
         The stopping rule.
-    model_tolerance : float
-        How far the inner iterations go: the residual they leave, relative to the gradient.
     preconditioning : float
         The share a of the Hessian's diagonal in M: 0 is none.
-    callback : callable, optional
-        Called with a `NewtonStep` after each outer iteration; a true answer ends the run.
+
+    Attributes
+    ----------
+    w : float64 array (n,)
+        The point after the last iteration.
+    stopped_by : "gradient", "rounding" or None
+        Why no further iteration is wanted; None where one is.
+    n_iterations, n_products, n_evaluations : int
     """
-    run = _Run(objective, start, initial_gradient_norm, preconditioning)
-    if run.relative_gradient <= tolerance:
-        return run.result("gradient")
-    while run.n_iterations < max_iterations:
-        step = run.iterate(model_tolerance, max_products)
-        wants_end = callback is not None and callback(step)
-        if step.accepted and run.relative_gradient <= tolerance:
-            return run.result("gradient")
-        if run.is_exhausted:
-            return run.result("rounding")
-        if wants_end:
-            return run.result("callback")
-    return run.result("max_iterations")
 
-
-class _Run:
-    """The state of one minimisation."""
-
-    def __init__(self, objective: Objective, start: Any, initial_norm: float | None, preconditioning: float) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        start: Any,
+        *,
+        initial_gradient_norm: float | None = None,
+        tolerance: float = 1e-5,
+        preconditioning: float = 1.0,
+    ) -> None:
         self._objective = objective
+        self._tolerance = tolerance
         self._share = preconditioning
         self.w = start
         self.value, self.gradient = objective.evaluate(start)
         objective.accept()
         self._norm = _norm(self.gradient)
-        self._initial_norm = self._norm if initial_norm is None else initial_norm
+        self._initial_norm = self._norm if initial_gradient_norm is None else initial_gradient_norm
         self._diagonal = self._preconditioner()
         self._radius = sqrt(float(self.gradient @ (self._diagonal * self.gradient)))
         self.n_iterations = self.n_products = 0
         self.n_evaluations = 1
-        self.is_exhausted = False
         self._has_moved = False
+        self.stopped_by: str | None = "gradient" if self.relative_gradient <= tolerance else None
 
     @property
     def relative_gradient(self) -> float:
         return self._norm / self._initial_norm if self._initial_norm > 0 else 0.0
 
-    def iterate(self, model_tolerance: float, max_products: int) -> NewtonStep:
-        """One outer iteration."""
+    def iterate(self) -> NewtonStep:
+        """Make one outer iteration."""
         model = minimise_model(
             self.gradient,
             self._objective.hessian_vector,
             self._diagonal,
             self._radius,
-            tolerance=model_tolerance,
-            max_products=max_products,
+            tolerance=_MODEL_TOLERANCE,
+            max_products=_MOST_PRODUCTS,
         )
         slope = float(self.gradient @ model.step)
         predicted = -0.5 * (slope - float(model.step @ model.residual))
@@ -143,7 +165,7 @@ class _Run:
         fall = self.value - value
         if max(abs(fall), abs(predicted)) <= _ROUNDING * abs(self.value):
             accepted = _norm(gradient) < self._norm
-            self.is_exhausted = not accepted
+            self.stopped_by = None if accepted else "rounding"
         else:
             accepted = fall > _ETA_0 * predicted
             length = sqrt(float(model.step @ (self._diagonal * model.step)))
@@ -153,6 +175,7 @@ class _Run:
         self.n_evaluations += 1
         if accepted:
             self._move(tried, value, gradient)
+            self.stopped_by = "gradient" if self.relative_gradient <= self._tolerance else None
         return NewtonStep(
             self.n_iterations, self.value, self.relative_gradient, predicted, accepted, model.n_products, self.w
         )
@@ -187,7 +210,9 @@ class _Run:
         else:
             self._radius = max(radius, min(wanted, _SIGMA_3 * radius))
 
-    def result(self, stopped_by: str) -> NewtonResult:
+    def result(self, otherwise: str) -> NewtonResult:
+        """Where it is, stopped by what `stopped_by` says, or by what `otherwise` says where that is None."""
+        stopped_by = self.stopped_by or otherwise
         return NewtonResult(
             self.w,
             self.value,
@@ -195,8 +220,8 @@ class _Run:
             self.n_iterations,
             self.n_products,
             self.n_evaluations,
-            stopped_by == "gradient",
-            stopped_by,
+            converged=stopped_by == "gradient",
+            stopped_by=stopped_by,
         )
 
 

@@ -1,21 +1,25 @@
 """Compiled kernels are cached, and never outlive a change of what they were compiled from."""
 
+import logging
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from numba import types
 
 import rankwell
+from rankwell.kernels.cpu import compilation
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.kernel_cache import source_digest
 
 CALLER = """
 from rankwell.kernels.cpu.callee import step
+from rankwell.kernels.cpu import compilation
 from rankwell.kernels.cpu.compilation import kernel
 
 @kernel
@@ -23,6 +27,7 @@ def twice(x):
     return step(step(x))
 """
 CALLEE = """
+from rankwell.kernels.cpu import compilation
 from rankwell.kernels.cpu.compilation import kernel
 
 @kernel
@@ -91,3 +96,24 @@ def test_one_compilation_for_any_constant():
         assert tuple(args) == (types.int64, types.int64, types.boolean)
     assert len(_sum.signatures) == 1
     assert (_sum(2, 3, False), _sum(2, 3, True)) == (5, -5)
+
+
+def test_a_long_compilation_is_announced_once(monkeypatch, caplog):
+    monkeypatch.setattr(compilation, "_SECONDS_IN_SILENCE", 0.01)
+    announcement = compilation._Announcement()
+    with caplog.at_level(logging.WARNING, logger="rankwell"):
+        for _ in range(2):
+            with announcement.around("rankwell.kernels.boosting.cpu.booster") as is_outermost:
+                assert is_outermost
+                with announcement.around("rankwell.kernels.cpu.ordering") as is_outermost:
+                    assert not is_outermost
+                time.sleep(0.2)
+    (message,) = caplog.messages
+    assert message.startswith("compiling kernels of boosting: about 9 s, once")
+
+
+def test_a_short_compilation_is_not_announced(caplog):
+    announcement = compilation._Announcement()
+    with caplog.at_level(logging.WARNING, logger="rankwell"), announcement.around("rankwell.kernels.words.finding"):
+        pass
+    assert caplog.messages == []

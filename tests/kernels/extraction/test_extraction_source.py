@@ -6,21 +6,19 @@ Threads run one after another here; they share nothing, so the order cannot matt
 import ctypes
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.features.random_hits import FIVE_STREAMS, hits_of_documents, random_documents, random_hits, scattered_hits
 
-import rankwell
 from rankwell.errors import DataError
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import make_feature_set
 from rankwell.kernels.extraction.cpu.features import weigh_terms
 from rankwell.kernels.extraction.cuda.launches import pack
 from rankwell.kernels.extraction.rules import FeatureColumns
+from rankwell.kernels.source_text import source_text
 
-SOURCE = Path(rankwell.__file__).parent / "kernels" / "extraction" / "cuda" / "extraction.cu"
 FULL = make_feature_set("full", FIVE_STREAMS, ("rank", "age"))
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 
@@ -33,7 +31,8 @@ HOST = """
 using std::max; using std::min; using std::signbit;
 static struct { int x, y; } blockIdx, blockDim, threadIdx;
 static float __uint_as_float(unsigned bits) { float x; std::memcpy(&x, &bits, 4); return x; }
-#include "%s"
+static unsigned __float_as_uint(float x) { unsigned bits; std::memcpy(&bits, &x, 4); return bits; }
+#include "extraction.cu"
 extern "C" void run(int size, const char* packed, int n_streams, int n_statics, const int* column_of,
                     const double* parameters, const int* static_column, const int* bm25f_column, const double* bm25f,
                     unsigned* places, double* gathered, long long stride, float* features) {
@@ -53,7 +52,8 @@ def library(tmp_path_factory):
     if COMPILER is None:
         pytest.skip("there is no C++ compiler on this machine")
     folder = tmp_path_factory.mktemp("source")
-    (folder / "host.cpp").write_text(HOST % SOURCE.as_posix())
+    (folder / "extraction.cu").write_text(source_text("extraction", "cuda", "extraction.cu"))
+    (folder / "host.cpp").write_text(HOST)
     command = [COMPILER, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-o", "host.so", "host.cpp"]
     built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
@@ -63,7 +63,7 @@ def library(tmp_path_factory):
 def extract_by_source(library, hits, feature_set):
     arrays = hits.for_kernels()
     columns = FeatureColumns(*map(np.ascontiguousarray, feature_set.columns(hits.streams, hits.static_names)))
-    packed = pack(arrays, weigh_terms(tuple(arrays), hits.n_docs), lambda n_bytes: np.full(n_bytes, 0xAB, np.uint8))
+    packed = pack(arrays, weigh_terms(arrays, hits.n_docs), lambda n_bytes: np.full(n_bytes, 0xAB, np.uint8))
     n_cells, stride = int(arrays.cell_base[-1]), hits.n_candidates + 3
     features = np.full((len(feature_set), stride), -12345, np.float32)
     scratch = np.full(3 * n_cells + 1, 77, np.uint32), np.full(n_cells + 1, 5.0)

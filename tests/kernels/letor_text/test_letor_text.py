@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwell.kernels.letor_text import lines as kernel
@@ -108,17 +108,6 @@ def test_other_query_ids_are_text(qid: bytes) -> None:
     row, start, end = to.qid_spans[0]
     assert row == 1
     assert content[start:end] == qid
-
-
-@given(st.binary(max_size=300), st.sampled_from([10, 65]))
-@example(b"", 10)
-@example(b"\n", 10)
-@example(b"a\n#\n\nb", 10)
-def test_lines_and_rows_are_counted(content: bytes, previous: int) -> None:
-    lines = (bytes([previous]) + content).split(b"\n")[1:]
-    assert kernel.count_lines(as_text(content)) == content.count(b"\n")
-    expected = sum(line != b"" and line[:1] != b"#" for line in lines)
-    assert kernel.count_rows(as_text(content), previous) == expected
 
 
 @given(st.integers(0, 5), st.integers(0, 4), st.integers(0, 2), st.integers(0, 3), st.integers(0, 1), st.booleans())

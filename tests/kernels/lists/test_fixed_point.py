@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.tolerances import TOLERANCES
 
 from rankwell.errors import ParameterError
 from rankwell.kernels.lists.cpu.fixed_point import fixed_point_backward, quantise
@@ -84,8 +85,8 @@ def test_kernel_equals_the_integer_model(fmt, scale_exponent, hidden):
     kernel, integers, _ = backward(fmt, scale_exponent, hidden, output=output)
     for (weights, bias), (expected_weights, expected_bias) in zip(kernel, integers, strict=True):
         # The sums are the same integers; they differ from the model only by float32's rounding of the last step.
-        np.testing.assert_allclose(weights, expected_weights, rtol=1e-6, atol=1e-30)
-        np.testing.assert_allclose(bias, expected_bias, rtol=1e-6, atol=1e-30)
+        np.testing.assert_allclose(weights, expected_weights, **TOLERANCES["cpu"]["fixed-point gradient"])
+        np.testing.assert_allclose(bias, expected_bias, **TOLERANCES["cpu"]["fixed-point gradient"])
 
 
 def test_with_many_bits_it_is_the_float_gradient():

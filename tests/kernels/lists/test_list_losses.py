@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.tolerances import TOLERANCES
 
 from rankwell.kernels.lists.cpu.list_gradient import list_truth
 from rankwell.kernels.lists.cpu.lists_gradient import lists_gradient
@@ -21,8 +22,6 @@ from rankwell.kernels.lists.losses import (
 )
 from rankwell.kernels.lists.reference import rival_losses
 from rankwell.kernels.lists.reference.top_k_loss import enumerated_loss, prefix_loss, top_k_loss
-
-RTOL, ATOL = 3e-6, 1e-6
 
 
 def run(loss, labels, scores, seed=0, on_threads=False):
@@ -59,8 +58,8 @@ LARGER = [
 
 
 def close(actual, expected):
-    np.testing.assert_allclose(actual[0], expected[0], rtol=RTOL, atol=ATOL)
-    np.testing.assert_allclose(actual[1], expected[1], rtol=RTOL, atol=ATOL)
+    np.testing.assert_allclose(actual[0], expected[0], **TOLERANCES["cpu"]["list loss"])
+    np.testing.assert_allclose(actual[1], expected[1], **TOLERANCES["cpu"]["list loss"])
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])

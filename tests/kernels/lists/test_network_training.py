@@ -6,9 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.tolerances import TOLERANCES
 
-from rankwell.kernels.device import report_device
-from rankwell.kernels.lists.contract import NetworkProblem, NetworkState, network_trainer
+from rankwell.kernels.device import load
+from rankwell.kernels.device_report import report_device
+from rankwell.kernels.lists.contract import NETWORK_TRAINING, NetworkProblem, NetworkState
 from rankwell.kernels.lists.cpu.network import chunk_docs
 from rankwell.kernels.lists.losses import EXACT, list_loss
 from rankwell.kernels.lists.network_shape import network_shape, pack_layers, unpack_layers
@@ -30,13 +32,15 @@ NETWORKS = [
 ]
 
 
-def make_problem(sizes, hidden, activation, output, *, k=1, batch=1, optimizer=None, labels=3, seed=0, dropout=0.0):
+def make_problem(
+    sizes, hidden, activation, output, *, k=1, batch=1, optimizer=None, labels=3, seed=0, dropout=0.0, n_features=6
+):
     rng = np.random.default_rng(seed)
     query_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     n_docs = int(query_ptr[-1])
-    shape = network_shape(6, hidden, activation, output)
+    shape = network_shape(n_features, hidden, activation, output)
     problem = NetworkProblem(
-        features=rng.normal(size=(n_docs, 6)).astype(np.float32),
+        features=rng.normal(size=(n_docs, n_features)).astype(np.float32),
         labels=rng.integers(0, labels, n_docs).astype(np.float64),
         query_ptr=query_ptr,
         query_weights=rng.uniform(0.5, 2.0, len(sizes)),
@@ -46,7 +50,7 @@ def make_problem(sizes, hidden, activation, output, *, k=1, batch=1, optimizer=N
         batch_queries=batch,
         dropout=dropout,
     )
-    widths = [6, *hidden, 1]
+    widths = [n_features, *hidden, 1]
     layers = [(rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in pairwise(widths)]
     flat = pack_layers(shape, layers)
     return problem, NetworkState(flat, np.zeros_like(flat), np.zeros_like(flat))
@@ -87,14 +91,14 @@ def test_an_epoch_is_gradient_descent(backend, k, hidden, activation, output, ba
     problem, state = make_problem(sizes, hidden, activation, output, k=k, batch=batch)
     order = np.random.default_rng(1).permutation(len(sizes))
     expected, expected_loss = descend(problem, state.parameters, order, 0.05, activation, output, batch)
-    loss = network_trainer(backend, problem).run_epoch(state, order, 0.05, 1, None, 0)
-    assert loss == pytest.approx(expected_loss, rel=1e-5)
+    loss = load(NETWORK_TRAINING, backend, problem).run_epoch(state, order, 0.05, 1, None, 0)
+    np.testing.assert_allclose(loss, expected_loss, **TOLERANCES[backend]["epoch loss"])
     assert state.steps == -(-len(sizes) // batch)
     for (weights, bias), (expected_weights, expected_bias) in zip(
         unpack_layers(problem.shape, state.parameters), expected, strict=True
     ):
-        np.testing.assert_allclose(weights, expected_weights, rtol=1e-4, atol=2e-5)
-        np.testing.assert_allclose(bias, expected_bias, rtol=1e-4, atol=2e-5)
+        np.testing.assert_allclose(weights, expected_weights, **TOLERANCES[backend]["weights after an epoch"])
+        np.testing.assert_allclose(bias, expected_bias, **TOLERANCES[backend]["weights after an epoch"])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -103,12 +107,12 @@ def test_a_long_query_goes_through_in_pieces(backend, labels):
     problem, state = make_problem([600], (15,), "sigmoid", "sigmoid", k=2, labels=labels)
     assert chunk_docs(problem.shape.inputs, problem.shape.units) < 600
     expected, expected_loss = descend(problem, state.parameters, [0], 0.5, "sigmoid", "sigmoid", 1)
-    loss = network_trainer(backend, problem).run_epoch(state, np.array([0]), 0.5, 1, None, 0)
-    assert loss == pytest.approx(expected_loss, rel=1e-5)
+    loss = load(NETWORK_TRAINING, backend, problem).run_epoch(state, np.array([0]), 0.5, 1, None, 0)
+    np.testing.assert_allclose(loss, expected_loss, **TOLERANCES[backend]["epoch loss"])
     for (weights, _), (expected_weights, _) in zip(
         unpack_layers(problem.shape, state.parameters), expected, strict=True
     ):
-        np.testing.assert_allclose(weights, expected_weights, rtol=1e-4, atol=2e-5)
+        np.testing.assert_allclose(weights, expected_weights, **TOLERANCES[backend]["weights after an epoch"])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -121,11 +125,12 @@ def test_backends_agree_on_many_steps(backend, optimizer):
     problem, state = make_problem([12, 7, 40, 3], (15,), "sigmoid", "sigmoid", k=3, optimizer=optimizer)
     reference = state.copy()
     order = np.array([2, 0, 3, 1])
-    trainer, cpu = network_trainer(backend, problem), network_trainer("cpu", problem)
+    trainer, cpu = load(NETWORK_TRAINING, backend, problem), load(NETWORK_TRAINING, "cpu", problem)
     for _ in range(5):
         trainer.run_epoch(state, order, 0.01, 1, None, 0)
         cpu.run_epoch(reference, order, 0.01, 1, None, 0)
-    np.testing.assert_allclose(state.parameters, reference.parameters, rtol=1e-3, atol=1e-4)
+    tolerance = TOLERANCES[backend]["weights after many steps"]
+    np.testing.assert_allclose(state.parameters, reference.parameters, **tolerance)
     assert not np.allclose(state.parameters, make_problem([12, 7, 40, 3], (15,), "sigmoid", "sigmoid")[1].parameters)
 
 
@@ -135,10 +140,11 @@ def test_top_three_of_long_lists_agrees_with_the_cpu(backend):
     for labels in (2000, 5):
         problem, state = make_problem([1148, 511, 513], (15,), "sigmoid", "sigmoid", k=3, labels=labels)
         reference = state.copy()
-        first = network_trainer("cpu", problem).run_epoch(reference, np.arange(3), 0.1, 1, None, 0)
-        second = network_trainer(backend, problem).run_epoch(state, np.arange(3), 0.1, 1, None, 0)
-        assert second == pytest.approx(first, rel=1e-5)
-        np.testing.assert_allclose(state.parameters, reference.parameters, rtol=1e-3, atol=1e-4)
+        first = load(NETWORK_TRAINING, "cpu", problem).run_epoch(reference, np.arange(3), 0.1, 1, None, 0)
+        second = load(NETWORK_TRAINING, backend, problem).run_epoch(state, np.arange(3), 0.1, 1, None, 0)
+        np.testing.assert_allclose(second, first, **TOLERANCES[backend]["epoch loss"])
+        tolerance = TOLERANCES[backend]["weights after many steps"]
+        np.testing.assert_allclose(state.parameters, reference.parameters, **tolerance)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -147,7 +153,8 @@ def test_scores_are_the_network(backend):
     layers = unpack_layers(problem.shape, state.parameters)
     full = [(*layers[0], "sigmoid"), (*layers[1], "identity")]
     expected = network.forward(problem.features, full)[-1][:, 0]
-    np.testing.assert_allclose(network_trainer(backend, problem).scores(state, problem.features), expected, atol=1e-5)
+    scores = load(NETWORK_TRAINING, backend, problem).scores(state, problem.features)
+    np.testing.assert_allclose(scores, expected, **TOLERANCES[backend]["network scores"])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -157,7 +164,7 @@ def test_the_same_run_gives_the_same_bytes(backend, batch):
     again = state.copy()
     order = np.arange(5)
     for one in (state, again):
-        trainer = network_trainer(backend, problem)
+        trainer = load(NETWORK_TRAINING, backend, problem)
         with kernel_threads(1 if one is again else None):
             for _ in range(3):
                 trainer.run_epoch(one, order, 0.1, 7, None, 0)
@@ -168,23 +175,23 @@ def test_a_batch_on_threads_gives_the_bytes_of_one_thread(monkeypatch):
     problem, state = make_problem([50, 3, 17, 70, 9] * 8, (15,), "sigmoid", "sigmoid", k=3, batch=20)
     again = state.copy()
     order = np.arange(40)
-    network_trainer("cpu", problem).run_epoch(state, order, 0.1, 7, None, 0)
+    load(NETWORK_TRAINING, "cpu", problem).run_epoch(state, order, 0.1, 7, None, 0)
     for module_limit in (0.0, np.inf):
         monkeypatch.setattr("rankwell.kernels.lists.cpu.trainer.SERIAL_WORK", module_limit)
         other = again.copy()
-        network_trainer("cpu", problem).run_epoch(other, order, 0.1, 7, None, 0)
+        load(NETWORK_TRAINING, "cpu", problem).run_epoch(other, order, 0.1, 7, None, 0)
         assert other.parameters.tobytes() == state.parameters.tobytes()
 
 
 def test_several_hidden_layers():
     problem, state = make_problem([20, 9], (7, 5, 3), "tanh", "identity", k=2)
     expected, _ = descend(problem, state.parameters, [0, 1], 0.05, "tanh", "identity", 1)
-    network_trainer("cpu", problem).run_epoch(state, np.arange(2), 0.05, 1, None, 0)
+    load(NETWORK_TRAINING, "cpu", problem).run_epoch(state, np.arange(2), 0.05, 1, None, 0)
     for (weights, bias), (expected_weights, expected_bias) in zip(
         unpack_layers(problem.shape, state.parameters), expected, strict=True
     ):
-        np.testing.assert_allclose(weights, expected_weights, rtol=1e-4, atol=2e-5)
-        np.testing.assert_allclose(bias, expected_bias, rtol=1e-4, atol=2e-5)
+        np.testing.assert_allclose(weights, expected_weights, **TOLERANCES["cpu"]["weights after an epoch"])
+        np.testing.assert_allclose(bias, expected_bias, **TOLERANCES["cpu"]["weights after an epoch"])
 
 
 def test_dropout_leaves_out_its_share_and_keeps_the_mean():
@@ -206,7 +213,9 @@ def test_dropout_gradient_matches_finite_differences():
 
     def epoch(parameters, rate):
         moved = NetworkState(parameters.copy(), np.zeros_like(parameters), np.zeros_like(parameters))
-        return network_trainer("cpu", problem).run_epoch(moved, np.array([0]), rate, 9, None, 0), moved.parameters
+        return load(NETWORK_TRAINING, "cpu", problem).run_epoch(
+            moved, np.array([0]), rate, 9, None, 0
+        ), moved.parameters
 
     _, after = epoch(state.parameters, 1.0)
     gradient = state.parameters - after

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tolerances import TOLERANCES
 
-from rankwell.kernels.cpu.ordering import rank_by_label, rank_documents
+from rankwell.kernels.cpu.ordering import rank_labels, rank_queries
 from rankwell.kernels.ranking_metrics import reference as reference
 from rankwell.kernels.ranking_metrics import rules as kinds
 from rankwell.kernels.ranking_metrics.judgments import prepare_judgments, stop_probabilities
@@ -17,7 +18,6 @@ from rankwell.kernels.ranking_metrics.rankings import evaluate_rankings
 from rankwell.kernels.ranking_metrics.rules import Judgments, MetricRules
 from rankwell.kernels.threads import kernel_threads
 
-TOLERANCE = {"rtol": 1e-12, "atol": 1e-15}
 METRICS = [
     *((kind, cutoff) for kind in (kinds.NDCG, kinds.AVERAGE_PRECISION, kinds.RECIPROCAL_RANK) for cutoff in (0, 1, 3)),
     *((kind, cutoff) for kind in (kinds.PRECISION, kinds.RECALL) for cutoff in (1, 3, 40)),
@@ -66,7 +66,7 @@ def _assert_like_the_reference(labels, scores, query_ptr, rules, metrics=METRICS
     highest = float(labels.max(initial=0.0))
     fast = evaluate(labels, scores, query_ptr, metrics, rules, highest)
     slow = reference.evaluate_rankings(labels, scores, query_ptr, metrics, discounts_of(query_ptr), rules, highest)
-    np.testing.assert_allclose(fast, slow, **TOLERANCE)
+    np.testing.assert_allclose(fast, slow, **TOLERANCES["cpu"]["ranking metrics"])
     # Metrics with a cut-off alone, ranked only as deep as they look.
     if rules.ties != kinds.TIES_AVERAGE:
         shallow = [metric for metric in metrics if 0 < metric[1] <= 3]
@@ -165,15 +165,16 @@ def test_ranking_is_stable_at_any_depth(later_first):
         rows = np.arange(n_docs)[::-1] if later_first else np.arange(n_docs)
         expected = rows[np.argsort(-scores[rows], kind="stable")]
         for depth in {0, 1, 5, 31, 32, 33, n_docs}:
-            places = min(depth, n_docs)
-            order, spare = np.full(n_docs, -1), np.empty(n_docs, np.int64)
-            rank_documents(scores, places, later_first, order, spare)
+            places = min(depth, n_docs) if depth else n_docs
+            order = np.full(n_docs, -1)
+            rank_queries(scores, np.array([0, n_docs]), depth, later_first, order)
             np.testing.assert_array_equal(order[:places], expected[:places])
 
 
 @pytest.mark.parametrize("values", [[0, 1, 2], [0, 31], [0, 32], [0, 0.5, 1], [-1, 0, 3], [-0.0, 0.0, 5], [7]])
 def test_ranking_by_label_is_stable_whether_counted_or_sorted(values):
     labels = np.random.default_rng(10).choice(np.array(values, dtype=float), 50)
-    order, spare = np.full(50, -1), np.empty(50, np.int64)
-    rank_by_label(labels, order, spare)
-    np.testing.assert_array_equal(order, np.argsort(-labels, kind="stable"))
+    order = np.full(50, -1)
+    rank_labels(labels, np.array([0, 20, 20, 50]), order)
+    expected = [start + np.argsort(-labels[start:end], kind="stable") for start, end in ((0, 20), (20, 50))]
+    np.testing.assert_array_equal(order, np.concatenate(expected))

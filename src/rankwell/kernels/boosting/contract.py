@@ -8,9 +8,12 @@ weights and π are all in this order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+
+from rankwell.kernels.device import Implementation, Refusal, Subject, at_most
+from rankwell.kernels.device_report import DeviceReport
 
 
 @dataclass(frozen=True)
@@ -126,3 +129,68 @@ class Booster(Protocol):
     def boost(self, n_rounds: int) -> BoostedRounds:
         """Run the next `n_rounds` rounds; fewer come back only where training ended by itself."""
         ...
+
+
+@dataclass(frozen=True)
+class BoostingSizes:
+    """What decides whether a device can train over label levels."""
+
+    n_docs: int
+    n_segments: int
+    n_queries: int
+    n_features: int
+
+    @property
+    def column_bytes(self) -> int:
+        """One feature's bins."""
+        return -(-self.n_docs // 16) * 16
+
+    @property
+    def document_bytes(self) -> int:
+        """Weights and π, sums by segment and query, and two histograms by feature."""
+        return 24 * self.n_docs + 80 * self.n_segments + 24 * self.n_queries + 2052 * self.n_features
+
+
+# The layout of `Binner` that each device reads.
+BIN_LAYOUTS = {"cpu": "interleaved16", "cuda": "features", "opencl": "features"}
+
+
+def _lacks_naive_search(sizes: BoostingSizes, *, naive: bool = False, **_: Any) -> Refusal | None:
+    return Refusal("weak_learner='m3'", "weak_learner='m3.int'") if naive else None
+
+
+def _many_documents(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> Refusal | None:
+    return at_most(sizes.n_docs, 2**31 - 1, "documents")
+
+
+def _opencl_limits(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> Refusal | None:
+    """The bins are one buffer."""
+    refusal = _many_documents(sizes, report)
+    return refusal or at_most(sizes.n_features * sizes.column_bytes, report.largest_buffer, "bytes of bins")
+
+
+LEVEL_BOOSTING = Subject(
+    "train RankBoost over label levels",
+    {
+        "cpu": Implementation("rankwell.kernels.boosting.cpu.booster:LevelBooster", options=("naive", "n_jobs")),
+        "cuda": Implementation(
+            "rankwell.kernels.boosting.cuda.booster:CudaBooster",
+            lacks=_lacks_naive_search,
+            capability=75,
+            limits=_many_documents,
+            memory="rankwell.kernels.boosting.cuda.booster:device_bytes",
+        ),
+        "opencl": Implementation(
+            "rankwell.kernels.boosting.opencl.booster:OpenClBooster",
+            options=("n_jobs",),
+            lacks=_lacks_naive_search,
+            limits=_opencl_limits,
+            memory="rankwell.kernels.boosting.opencl.booster:device_bytes",
+        ),
+    },
+)
+
+PAIR_BOOSTING = Subject(
+    "train RankBoost pair by pair (a list of pairs, or weak_learner='m2' or 'm2.2dint')",
+    {"cpu": Implementation("rankwell.kernels.boosting.cpu.pairs:PairBooster", options=("n_jobs",))},
+)

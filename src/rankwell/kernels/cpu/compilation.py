@@ -3,19 +3,69 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from numba import njit, types
+from numba.np import linalg
 
 from rankwell.kernels.cpu.kernel_cache import KernelCache
 
-logger = logging.getLogger("rankwell")
 
-# A compilation that takes longer is announced.
+def _start_without_scipy() -> None:
+    """Let Numba start without importing SciPy, which it does only to see whether there is a BLAS (0.2 s).
+
+    SciPy is a dependency of ours, so there is one; kernels that call it import it then.
+    """
+    if "numba.np.arraymath" in sys.modules:
+        return
+    look_for_blas = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        arraymath = import_module("numba.np.arraymath")
+        arraymath.ensure_blas = look_for_blas  # type: ignore[attr-defined]
+    finally:
+        linalg.ensure_blas = look_for_blas
+
+
+_start_without_scipy()
+
+COMPILATION_LOG = "rankwell.compilation"
+"""The logger that a compilation of more than a second is told to."""
+
+# How long the kernels of a subject that a common call needs take to compile, on one core of an AMD EPYC.
+SECONDS = {"boosting": 9}
+
+logger = logging.getLogger(COMPILATION_LOG)
+
+# A compilation that takes longer is announced, once a subject.
 _SECONDS_IN_SILENCE = 1.0
+
+
+class CalledKernel(NamedTuple):
+    """A kernel that Python called: where it is defined, and the types of its arguments."""
+
+    module: str
+    name: str
+    signature: Any
+
+
+_kernels: dict[tuple[str, str], Any] = {}
+_called: list[CalledKernel] = []
+
+
+def called_kernels() -> list[CalledKernel]:
+    """The kernels that Python has called in this process, each once for every set of types."""
+    return list(_called)
+
+
+def kernel_of(module: str, name: str) -> Any:
+    """The kernel that a module, which is imported, defines under a name."""
+    return _kernels[module, name]
 
 
 def kernel(
@@ -34,6 +84,7 @@ def kernel(
         cache = KernelCache(plain)
         dispatcher._cache = cache
         dispatcher.compile = _announced(dispatcher.compile, cache, plain)
+        _kernels[plain.__module__, plain.__qualname__] = dispatcher
         if for_any_constant:
             dispatcher.get_call_template = _without_constants(dispatcher.get_call_template)
         if signature is not None:
@@ -67,7 +118,9 @@ def call_of(dispatcher: Any, typing_context: Any, arguments: tuple[Any, ...]) ->
 def _announced(compile_signature: Callable[[Any], Any], cache: KernelCache, plain: Callable[..., Any]) -> Any:
     def compile_and_tell(signature: Any) -> Any:
         try:
-            with _announcement.around(plain.__module__):
+            with _announcement.around(plain.__module__) as is_outermost:
+                if is_outermost:
+                    _called.append(CalledKernel(plain.__module__, plain.__qualname__, signature))
                 return compile_signature(signature)
         finally:
             cache.release()
@@ -94,8 +147,8 @@ class _Announcement:
         self._said: set[str] = set()
 
     @contextmanager
-    def around(self, module: str) -> Iterator[None]:
-        """During a compilation. Kernels compiled on the way to another one belong to that one."""
+    def around(self, module: str) -> Iterator[bool]:
+        """During a compilation; whether it is one that Python asked for, and not another kernel on its way."""
         depth = getattr(self._depth, "value", 0)
         self._depth.value = depth + 1
         timer = None
@@ -104,7 +157,7 @@ class _Announcement:
             timer.daemon = True
             timer.start()
         try:
-            yield
+            yield depth == 0
         finally:
             self._depth.value = depth
             if timer is not None:
@@ -114,7 +167,11 @@ class _Announcement:
         subject = module.removeprefix("rankwell.kernels.").split(".")[0]
         if subject not in self._said:
             self._said.add(subject)
-            logger.warning("compiling kernels (%s): once on this machine, they are kept for later runs.", subject)
+            logger.warning(
+                "compiling kernels of %s: about %d s, once. They are kept for later runs; see `rankwell warm`.",
+                subject,
+                SECONDS.get(subject, 10),
+            )
 
 
 _announcement = _Announcement()

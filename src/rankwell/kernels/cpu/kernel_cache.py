@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any
 
@@ -58,13 +59,15 @@ def versions() -> dict[str, str]:
 
 
 @cache
-def processor_level() -> str | None:
-    """The highest level of machine code that wheels are built for and this processor has."""
-    machine = os.uname().machine
-    if machine == "aarch64":
-        return "generic"
+def runnable_levels() -> tuple[str, ...]:
+    """The levels of machine code that wheels are built for and this processor has, the highest first."""
+    if os.uname().machine == "aarch64":
+        return ("generic",)
     features = llvm.get_host_cpu_features()
-    return next((level for level, needs in _LEVELS.items() if all(features.get(name) for name in needs)), None)
+    lowest_first = reversed(_LEVELS.items())
+    return tuple(
+        reversed([level for level, _ in takewhile(lambda item: all(map(features.get, item[1])), lowest_first)])
+    )
 
 
 def cache_folder() -> Path | None:
@@ -99,6 +102,8 @@ def _import_closure(module: str) -> set[str]:
     return found
 
 
+# Modules that kernels import and no machine code depends on.
+_WITHOUT_EFFECT = {f"rankwell.kernels.{name}" for name in ("cpu.kernel_cache", "threads", "device")}
 _IMPORT = re.compile(rb"^\s*from (rankwell\.kernels[\w.]*) import ([\w, ]+)", re.MULTILINE)
 
 
@@ -113,7 +118,7 @@ def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
     for package, names in _IMPORT.findall(source):
         imported.append(package.decode())
         imported += [f"{package.decode()}.{name.strip().split(' ')[0]}" for name in names.decode().split(",")]
-    return source, tuple(name for name in imported if _path_of(name) is not None)
+    return source, tuple(name for name in imported if name not in _WITHOUT_EFFECT and _path_of(name) is not None)
 
 
 @cache
@@ -156,13 +161,11 @@ class KernelCache:
     def load_overload(self, signature: Any, target_context: Any) -> CompileResult | None:
         """The kernel for `signature`; where it is nowhere, None, and other processes wait until `release`."""
         target_context.refresh()
-        level = processor_level()
-        if level is not None and _prebuilt_fits():
-            name = self._file_name(signature, (level, ""))
-            found = _load(PREBUILT / level / name, target_context)
+        for level in runnable_levels() if _prebuilt_fits() else ():
+            found = _load(PREBUILT / level / self._file_name(signature, (level, "")), target_context)
             if found is not None:
                 return found
-        path = self._path(signature, target_context.codegen())
+        path = self.path_of(signature, target_context.codegen())
         if path is None:
             return None
         found = _load(path, target_context)
@@ -172,7 +175,7 @@ class KernelCache:
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep what was compiled, where that is possible."""
-        path = self._path(signature, result.codegen)
+        path = self.path_of(signature, result.codegen)
         if path is None or result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
             return
         try:
@@ -189,7 +192,8 @@ class KernelCache:
                 os.unlink(lock.name)
             lock.close()
 
-    def _path(self, signature: Any, codegen: Any) -> Path | None:
+    def path_of(self, signature: Any, codegen: Any) -> Path | None:
+        """The file that a kernel compiled on this machine is kept in; None where there is no folder for it."""
         folder = cache_folder()
         if folder is None:
             _say_once("compiled kernels are not kept: there is no home folder. Set RANKWELL_CACHE_DIR.")

@@ -1,10 +1,14 @@
-"""Ranks the documents of one query: stable, the best score first."""
+"""Ranks the documents of queries: stable, the best score first.
+
+Queries are flat arrays and int64 `query_ptr`; `order` holds at the places of a query its documents, numbered over all
+queries.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 
 # Runs this short are sorted by insertion before they are merged.
 _RUN = 16
@@ -15,55 +19,55 @@ _GRADES = 32
 
 
 @kernel
-def rank_documents(scores, depth, later_first, order, spare):
-    """Fill the first places of `order` with documents, best score first.
+def rank_queries(scores, query_ptr, depth, later_first, order):
+    """Fill the first places of each query with its documents, best score first.
 
     Parameters
     ----------
-    scores : float array (n_docs,), without NaN
+    scores : float64 array (n_docs,), without NaN
+    query_ptr : int64 array (n_queries + 1,)
     depth : int
-        How many places are needed; the places behind them are left undefined.
+        How many places are needed, 0 for all of them; the places after them are left undefined.
     later_first : bool
         Of equal scores the later document comes first, else the earlier one.
-    order, spare : int64 arrays (n_docs,)
-        The answer and room to work.
+    order : int64 array (n_docs,), filled
     """
-    n_docs = len(scores)
-    if depth <= _SHALLOW and depth < n_docs:
-        _pick_best(scores, depth, later_first, order)
-        return
-    for place in range(n_docs):
-        order[place] = n_docs - 1 - place if later_first else place
-    _sort_descending(scores, order, spare)
+    spare = np.empty(len(order), np.int64)
+    for query in range(len(query_ptr) - 1):
+        start, end = query_ptr[query], query_ptr[query + 1]
+        if 0 < depth <= _SHALLOW and depth < end - start:
+            _pick_best(scores, start, end, depth, later_first, order)
+            continue
+        for place in range(start, end):
+            order[place] = start + end - 1 - place if later_first else place
+        _sort_descending(scores, order, start, end, spare)
 
 
-@kernel
-def _pick_best(scores, depth, later_first, order):
+@inner_kernel
+def _pick_best(scores, start, end, depth, later_first, order):
     """The best `depth` documents by insertion: most documents fail the first comparison."""
-    n_docs = len(scores)
-    filled = 0
-    for step in range(n_docs):
-        doc = n_docs - 1 - step if later_first else step
+    filled = start
+    for step in range(start, end):
+        doc = start + end - 1 - step if later_first else step
         score = scores[doc]
-        if filled == depth:
+        if filled == start + depth:
             # Not better than the worst one kept: of equals the one seen first stays ahead.
-            if score <= scores[order[depth - 1]]:
+            if score <= scores[order[filled - 1]]:
                 continue
         else:
             filled += 1
         place = filled - 1
-        while place > 0 and scores[order[place - 1]] < score:
+        while place > start and scores[order[place - 1]] < score:
             order[place] = order[place - 1]
             place -= 1
         order[place] = doc
 
 
-@kernel
-def _sort_descending(keys, order, spare):
-    """Merge sort of `order` by descending key; equal keys keep their order."""
-    n_docs = len(order)
-    for start in range(0, n_docs, _RUN):
-        for place in range(start + 1, min(start + _RUN, n_docs)):
+@inner_kernel
+def _sort_descending(keys, order, first, last, spare):
+    """Merge sort of order[first:last] by descending key; equal keys keep their order."""
+    for start in range(first, last, _RUN):
+        for place in range(start + 1, min(start + _RUN, last)):
             doc = order[place]
             key = keys[doc]
             hole = place
@@ -72,19 +76,20 @@ def _sort_descending(keys, order, spare):
                 hole -= 1
             order[hole] = doc
     width = _RUN
-    while width < n_docs:
-        for start in range(0, n_docs, 2 * width):
-            _merge(keys, order, spare, start, min(start + width, n_docs), min(start + 2 * width, n_docs))
+    while width < last - first:
+        for start in range(first, last - width, 2 * width):
+            _merge(keys, order, spare, start, start + width, min(start + 2 * width, last))
         width *= 2
 
 
-@kernel
+@inner_kernel
 def _merge(keys, order, spare, start, middle, end):
-    """Merge two sorted neighbours; only the left one is moved aside."""
-    if middle >= end or keys[order[middle - 1]] >= keys[order[middle]]:
+    """Merge two sorted neighbours, neither of them empty; only the left one is moved aside."""
+    if keys[order[middle - 1]] >= keys[order[middle]]:
         return
     n_left = middle - start
-    spare[:n_left] = order[start:middle]
+    for place in range(n_left):
+        spare[place] = order[start + place]
     left, right, place = 0, middle, start
     while left < n_left and right < end:
         if keys[spare[left]] >= keys[order[right]]:
@@ -100,37 +105,33 @@ def _merge(keys, order, spare, start, middle, end):
         place += 1
 
 
-@kernel
-def rank_by_label(labels, order, spare):
-    """Fill `order` with documents, the highest label first; of equal labels the earlier document.
+def rank_labels(labels: np.ndarray, query_ptr: np.ndarray, order: np.ndarray) -> None:
+    """Fill `order` with the documents of each query, the highest label first; of equal labels the earlier document.
 
     Grades are nearly always small whole numbers: counting them takes a sixth of the time that sorting does.
     """
-    starts = np.zeros(_GRADES + 1, np.int64)
-    for label in labels:
-        if not 0.0 <= label < _GRADES or np.int64(label) != label:
-            rank_documents(labels, len(labels), False, order, spare)
-            return
-        starts[np.int64(label)] += 1
-    # From counts to the place behind each grade's last document, the highest grade first.
-    for grade in range(_GRADES - 1, -1, -1):
-        starts[grade] += starts[grade + 1]
-    for doc in range(len(labels) - 1, -1, -1):
-        grade = np.int64(labels[doc])
-        starts[grade] -= 1
-        order[starts[grade]] = doc
+    if not count_grades(labels, query_ptr, order, np.empty(_GRADES + 1, np.int64)):
+        rank_queries(labels, query_ptr, 0, False, order)
 
 
 @kernel
-def query_blocks(n_queries):
-    """How many blocks of queries the parallel loops run over: a fixed partition, whatever the number of threads."""
-    return np.int64(min(n_queries, 256))
-
-
-@kernel
-def largest_query(query_ptr, first, last):
-    """The most documents that one of the queries first, ..., last − 1 has."""
-    largest = np.int64(0)
-    for query in range(first, last):
-        largest = max(largest, query_ptr[query + 1] - query_ptr[query])
-    return largest
+def count_grades(labels, query_ptr, order, starts):
+    """As `rank_labels`, and whether that was possible: it is not where a label is not a small whole number."""
+    for query in range(len(query_ptr) - 1):
+        first, last = query_ptr[query], query_ptr[query + 1]
+        for grade in range(_GRADES + 1):
+            starts[grade] = 0
+        for doc in range(first, last):
+            label = labels[doc]
+            if not 0.0 <= label < _GRADES or np.int64(label) != label:
+                return False
+            starts[np.int64(label)] += 1
+        # From counts to the place after each grade's last document, the highest grade first.
+        starts[_GRADES] = first
+        for grade in range(_GRADES - 1, -1, -1):
+            starts[grade] += starts[grade + 1]
+        for doc in range(last - 1, first - 1, -1):
+            grade = np.int64(labels[doc])
+            starts[grade] -= 1
+            order[starts[grade]] = doc
+    return True

@@ -7,8 +7,9 @@ its own cache on disk. Nothing is imported or compiled before `cuda_module` is c
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import Any
+
+from rankwell.kernels.source_text import source_text
 
 COMPILE_OPTIONS = ("-std=c++17", "--extra-device-vectorization")
 
@@ -30,8 +31,7 @@ def cuda_module(source: str, *definitions: str, fuse: bool = True) -> Any:
     import cupy
 
     subject, name = source.split("/")
-    code = files(f"rankwell.kernels.{subject}.cuda").joinpath(f"{name}.cu").read_text(encoding="utf-8")
     options = [*COMPILE_OPTIONS, *(f"-D{definition}" for definition in definitions)]
     if not fuse:
         options.append("-fmad=false")
-    return cupy.RawModule(code=code, options=tuple(options))
+    return cupy.RawModule(code=source_text(subject, "cuda", f"{name}.cu"), options=tuple(options))

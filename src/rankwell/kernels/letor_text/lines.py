@@ -2,28 +2,45 @@
 
 The kernel reads lines that are plainly good and stops in front of any other: a bad one, or one with a number whose
 rounding it cannot settle. The caller hands that line to the reference (`kernels/letor_text/reference.py`), which
-defines what is right, and goes on behind it. So errors are found and worded in one place, and the kernel only has to
+defines what is right, and goes on after it. So errors are found and worded in one place, and the kernel only has to
 be certain of what it accepts.
 
 A block of text is whole lines, the last one ended by a line feed as well: every loop over bytes stops there at the
 latest, so none checks for the end of the block. Functions that return a position return -1 where they give up.
 
-The functions of the inner loop are inlined by Numba itself: left to LLVM the same code ran at 60 % of the speed.
+The loop over features is written out, without a function a byte or a number: as functions that LLVM inlines the same
+code ran at 60 % of the speed, and as functions that Numba inlines it took three times as long to compile.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.letor_text.decimal_numbers import MINUS, ZERO, is_digit, read_number
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
+from rankwell.kernels.letor_text.decimal_numbers import (
+    CODE_OF_ZERO,
+    DIGITS_OF_FLOAT64,
+    DOT,
+    EXACT_POWERS,
+    LETTER_E,
+    LOWER_CASE,
+    MINUS,
+    TEN,
+    ZERO,
+    read_number,
+)
 
-TAB, LINE_FEED, CARRIAGE_RETURN, SPACE, HASH, COLON = 9, 10, 13, 32, 35, 58
-LETTER_D, LETTER_I, LETTER_Q = 100, 105, 113
+LINE_FEED, HASH, COLON = 10, 35, 58
+QID = np.frombuffer(b"qid:", dtype=np.uint8)
 # Every integer of so many digits is one of int64.
 DIGITS_OF_INT64 = 18
+
+# By byte: whether it is a blank, and whether a token ends in front of it.
+IS_BLANK = np.isin(np.arange(256), [ord(blank) for blank in " \t\v\f\r"])
+ENDS_TOKEN = IS_BLANK | np.isin(np.arange(256), [LINE_FEED, HASH])
 
 NO_QID, INTEGER_QID, TEXT_QID = 0, 1, 2
 
@@ -58,39 +75,19 @@ class Destination(NamedTuple):
 
 
 @kernel
-def count_lines(text):
-    """How many line feeds stand in uint8 `text`."""
-    total = 0
-    for i in range(len(text)):
-        total += text[i] == LINE_FEED
-    return total
-
-
-@kernel
-def count_rows(text, previous):
-    """At most how many rows start in uint8 `text`, which follows the byte `previous`.
-
-    Lines that start with a line feed or `#` hold none; other lines without a row are rare enough to be counted.
-    """
-    if len(text) == 0:
-        return 0
-    total = int((previous == LINE_FEED) & (text[0] != LINE_FEED) & (text[0] != HASH))
-    for i in range(1, len(text)):
-        total += (text[i - 1] == LINE_FEED) & (text[i] != LINE_FEED) & (text[i] != HASH)
-    return total
-
-
-@kernel
 def read_lines(text, to, report):
     """Read lines of uint8 `text` from the reported position until its end, or up to a line that is not plainly good."""
     position = report[POSITION]
     while position < len(text):
         start = position
-        position = skip_blanks(text, start)
+        while IS_BLANK[text[position]]:
+            position += 1
         if text[position] == LINE_FEED or text[position] == HASH:
-            position = end_of_line(text, position) + 1
-        else:
-            position = read_line(text, position, start, to, report)
+            while text[position] != LINE_FEED:
+                position += 1
+            position += 1
+            continue
+        position = read_line(text, position, start, to, report)
         if position < 0:
             position = start
             break
@@ -102,19 +99,16 @@ def read_line(text, position, start, to, report):
     """Read one line, whose label starts at `position`; only a line that is good to its end changes the report."""
     row = report[ROW]
     label, position = read_number(text, position)
-    if position < 0 or not np.isfinite(label) or not ends_token(text[position]):
+    if position < 0 or not math.isfinite(label) or not ENDS_TOKEN[text[position]]:
         return -1
-    kind, position = read_qid(text, skip_blanks(text, position), row, to, report[N_TEXT_QIDS])
-    if position < 0 or (report[HAS_QID] >= 0 and (report[HAS_QID] == 1) != (kind != NO_QID)):
+    kind, position = read_qid(text, position, row, to, report[N_TEXT_QIDS])
+    if position < 0 or (report[HAS_QID] >= 0 and report[HAS_QID] != (kind != NO_QID)):
         return -1
     largest, has_zero, position = read_features(text, position, start + 1, row, to)
     if position < 0:
         return -1
     to.labels[row] = label
-    if len(to.comment_spans) > 0:
-        position = read_comment(text, position, to.comment_spans[row - to.first_row])
-    else:
-        position = end_of_line(text, position)
+    position = read_comment(text, position, row - to.first_row, to.comment_spans)
     report[ROW] = row + 1
     report[HAS_QID] = kind != NO_QID
     report[N_TEXT_QIDS] += kind == TEXT_QID
@@ -122,10 +116,10 @@ def read_line(text, position, start, to, report):
     if largest > report[LARGEST_INDEX]:
         report[LARGEST_INDEX] = largest
         report[WIDEST_LINE] = start
-    return position + 1
+    return position
 
 
-@kernel
+@inner_kernel
 def read_qid(text, position, row, to, n_text_qids):
     """The query id, if there is one: an integer if its text is just how that integer is written, else a span of text.
 
@@ -133,35 +127,41 @@ def read_qid(text, position, row, to, n_text_qids):
     -------
     kind : NO_QID, INTEGER_QID or TEXT_QID
     position : int64
-        Of the token behind it.
+        Of the token after it.
     """
-    if not (
-        text[position] == LETTER_Q
-        and text[position + 1] == LETTER_I
-        and text[position + 2] == LETTER_D
-        and text[position + 3] == COLON
-    ):
-        return NO_QID, position
-    start = position + 4
+    while IS_BLANK[text[position]]:
+        position += 1
+    for place in range(len(QID)):
+        # A line feed, which QID does not hold, ends the comparison before the end of the block.
+        if text[position + place] != QID[place]:
+            return NO_QID, position
+    start = position + len(QID)
     negative = text[start] == MINUS
     first_digit = start + negative
     position = first_digit
-    number = 0
-    while is_digit(text[position]):
-        number = number * 10 + (text[position] - ZERO)
+    number = ZERO
+    digit = text[position] - CODE_OF_ZERO
+    while digit < TEN:
+        number = number * TEN + digit
         position += 1
+        digit = text[position] - CODE_OF_ZERO
     n_digits = position - first_digit
-    is_canonical = text[first_digit] != ZERO or (n_digits == 1 and not negative)
-    if is_canonical and 0 < n_digits <= DIGITS_OF_INT64 and ends_token(text[position]):
-        to.qids[row] = -number if negative else number
-        return INTEGER_QID, skip_blanks(text, position)
-    while not ends_token(text[position]):
+    is_canonical = text[first_digit] != CODE_OF_ZERO or (n_digits == 1 and not negative)
+    kind = INTEGER_QID
+    if not (is_canonical and 0 < n_digits <= DIGITS_OF_INT64 and ENDS_TOKEN[text[position]]):
+        kind = TEXT_QID
+        while not ENDS_TOKEN[text[position]]:
+            position += 1
+        if position == start:
+            return NO_QID, -1
+        to.qid_spans[n_text_qids, 0] = row - to.first_row
+        to.qid_spans[n_text_qids, 1] = start
+        to.qid_spans[n_text_qids, 2] = position
+    else:
+        to.qids[row] = -np.int64(number) if negative else np.int64(number)
+    while IS_BLANK[text[position]]:
         position += 1
-    if position == start:
-        return NO_QID, -1
-    span = to.qid_spans[n_text_qids]
-    span[0], span[1], span[2] = row - to.first_row, start, position
-    return TEXT_QID, skip_blanks(text, position)
+    return kind, position
 
 
 @kernel(inline="always")
@@ -177,69 +177,80 @@ def read_features(text, position, stamp, row, to):
     position : int64
         Of the `#` or of the line feed.
     """
-    width, base, limit, stamps = to.width, to.base, to.limit, to.stamps
-    values = to.features[row * to.stride : row * to.stride + width]
-    values[:] = 0
+    features, stamps, limit, width, base = to.features, to.stamps, to.limit, to.width, to.base
+    first = row * to.stride
+    for column in range(width):
+        features[first + column] = 0
     largest = -1
     has_zero = False
     while text[position] != LINE_FEED and text[position] != HASH:
         start = position
-        index = 0
-        while is_digit(text[position]):
-            index = index * 10 + (text[position] - ZERO)
+        number = ZERO
+        digit = text[position] - CODE_OF_ZERO
+        while digit < TEN:
+            number = number * TEN + digit
             position += 1
+            digit = text[position] - CODE_OF_ZERO
         n_digits = position - start
+        index = np.int64(number)
         if text[position] != COLON or n_digits == 0 or n_digits > DIGITS_OF_INT64 or index > limit:
-            return largest, has_zero, -1
-        number, position = read_number(text, position + 1)
-        value = np.float32(number)
-        if position < 0 or np.isinf(value) or not ends_token(text[position]):
             return largest, has_zero, -1
         if stamps[index] == stamp:
             return largest, has_zero, -1
         stamps[index] = stamp
+
+        start = position + 1
+        negative = text[start] == MINUS
+        position = start + negative
+        n_decimals = 0
+        number = ZERO
+        n_digits = -position
+        digit = text[position] - CODE_OF_ZERO
+        while digit < TEN:
+            number = number * TEN + digit
+            position += 1
+            digit = text[position] - CODE_OF_ZERO
+        n_digits += position
+        if text[position] == DOT:
+            position += 1
+            n_decimals = -position
+            digit = text[position] - CODE_OF_ZERO
+            while digit < TEN:
+                number = number * TEN + digit
+                position += 1
+                digit = text[position] - CODE_OF_ZERO
+            n_decimals += position
+            n_digits += n_decimals
+        if n_digits == 0 or n_digits > DIGITS_OF_FLOAT64 or text[position] | LOWER_CASE == LETTER_E:
+            value, position = read_number(text, start)
+        else:
+            value = np.int64(number) / EXACT_POWERS[n_decimals]
+            if negative:
+                value = -value
+        rounded = np.float32(value)
+        if position < 0 or math.isinf(rounded) or not ENDS_TOKEN[text[position]]:
+            return largest, has_zero, -1
         column = index - base
         if 0 <= column < width:
-            values[column] = value
+            features[first + column] = rounded
         largest = max(largest, index)
         has_zero = has_zero or index == 0
-        position = skip_blanks(text, position)
+        while IS_BLANK[text[position]]:
+            position += 1
     return largest, has_zero, position
 
 
-@kernel
-def read_comment(text, position, span):
-    """Note where the text behind `#` starts and ends, without blanks around it; return where the line ends."""
-    end = end_of_line(text, position)
-    start, stop = min(position + 1, end), end
-    while start < stop and is_blank(text[start]):
-        start += 1
-    while start < stop and is_blank(text[stop - 1]):
-        stop -= 1
-    span[0], span[1] = start, stop
-    return end
-
-
 @kernel(inline="always")
-def is_blank(byte):
-    return byte == SPACE or (TAB <= byte <= CARRIAGE_RETURN and byte != LINE_FEED)
-
-
-@kernel(inline="always")
-def ends_token(byte):
-    return byte <= HASH and (byte in (SPACE, HASH) or TAB <= byte <= CARRIAGE_RETURN)
-
-
-@kernel(inline="always")
-def skip_blanks(text, position):
-    while text[position] <= SPACE and is_blank(text[position]):
-        position += 1
-    return position
-
-
-@kernel
-def end_of_line(text, position):
-    """Where the line feed stands that ends the line of `position`."""
-    while text[position] != LINE_FEED:
-        position += 1
-    return position
+def read_comment(text, position, place, spans):
+    """Note where the text after `#` starts and ends, without blanks around it; return where the next line starts."""
+    end = position
+    while text[end] != LINE_FEED:
+        end += 1
+    if len(spans) > 0:
+        start, stop = min(position + 1, end), end
+        while start < stop and IS_BLANK[text[start]]:
+            start += 1
+        while start < stop and IS_BLANK[text[stop - 1]]:
+            stop -= 1
+        spans[place, 0], spans[place, 1] = start, stop
+    return end + 1

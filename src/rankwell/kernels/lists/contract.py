@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from rankwell.kernels.device import Implementation, Refusal, Subject, at_most
+from rankwell.kernels.device_report import DeviceReport
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
-from rankwell.kernels.lists.losses import ListLoss
+from rankwell.kernels.lists.losses import (
+    EXACT,
+    LAMBDARANK,
+    LISTMLE,
+    POSITION_AWARE,
+    RANKNET,
+    STOCHASTIC,
+    ListLoss,
+)
 from rankwell.kernels.lists.network_shape import NetworkShape
 
 SGD, ADAM = range(2)
@@ -49,7 +59,7 @@ class NetworkProblem:
 
 @dataclass
 class NetworkState:
-    """Where training stands: parameters and the optimiser's memory (float32 arrays of equal length), and its steps."""
+    """How far training is: parameters and the optimiser's memory (float32 arrays of equal length), and its steps."""
 
     parameters: np.ndarray
     first: np.ndarray
@@ -75,12 +85,48 @@ class NetworkTrainer(Protocol):
         ...
 
 
-def network_trainer(device: str, problem: NetworkProblem) -> NetworkTrainer:
-    """The trainer for a device."""
-    if device == "cuda":
-        from rankwell.kernels.lists.cuda.trainer import CudaNetworkTrainer
+# A hidden layer's sums stay in a thread's registers.
+MOST_CUDA_UNITS = 64
+# Blocks that share a query where there is one step a query.
+CUDA_TEAM = 8
+_LOSS_NAMES = {
+    STOCHASTIC: "sampling='stochastic'",
+    POSITION_AWARE: "sampling='position-aware'",
+    RANKNET: "RankNet's loss",
+    LAMBDARANK: "LambdaRank's loss",
+    LISTMLE: "ListMLE's loss",
+}
 
-        return CudaNetworkTrainer(problem)
-    from rankwell.kernels.lists.cpu.trainer import CpuNetworkTrainer
 
-    return CpuNetworkTrainer(problem)
+def _lacks_option(problem: NetworkProblem, *, fixed_point: bool = False, **_: Any) -> Refusal | None:
+    """CUDA trains float32 networks of at most one hidden layer by the exact Top-k losses."""
+    if problem.loss.kind != EXACT:
+        return Refusal(_LOSS_NAMES[problem.loss.kind], "the exact Top-k losses of ListNet")
+    if fixed_point:
+        return Refusal("fixed point", "precision='float32'")
+    if problem.dropout > 0:
+        return Refusal(f"dropout={problem.dropout:g}", "dropout=0")
+    refusal = at_most(len(problem.shape.units), 1, "hidden layers")
+    return refusal or at_most(problem.shape.n_hidden, MOST_CUDA_UNITS, "hidden units")
+
+
+def _few_processors(problem: NetworkProblem, report: DeviceReport, **_: Any) -> Refusal | None:
+    """A team's blocks wait for each other, so each needs a multiprocessor."""
+    if report.processors >= CUDA_TEAM:
+        return None
+    return Refusal(f"{report.processors} multiprocessors", f"{CUDA_TEAM} or more")
+
+
+NETWORK_TRAINING = Subject(
+    "train a network over lists",
+    {
+        "cpu": Implementation("rankwell.kernels.lists.cpu.trainer:CpuNetworkTrainer"),
+        "cuda": Implementation(
+            "rankwell.kernels.lists.cuda.trainer:CudaNetworkTrainer",
+            lacks=_lacks_option,
+            capability=75,
+            limits=_few_processors,
+            memory="rankwell.kernels.lists.cuda.placement:device_bytes",
+        ),
+    },
+)

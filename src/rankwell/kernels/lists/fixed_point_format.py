@@ -60,8 +60,8 @@ def bits_of_precision(precision: str) -> int | None:
     match = re.fullmatch(r"fixed(\d+)", precision) if isinstance(precision, str) else None
     if match is None or not FEWEST_BITS <= int(match[1]) <= MOST_BITS:
         raise ParameterError(
-            f"precision must be 'float32' or 'fixedN' with {FEWEST_BITS} ≤ N ≤ {MOST_BITS} (as 'fixed8'), "
-            f"got {precision!r}."
+            f"must be 'float32' or 'fixedN' with {FEWEST_BITS} ≤ N ≤ {MOST_BITS} (as 'fixed8'), got {precision!r}.",
+            parameter="precision",
         )
     return int(match[1])
 

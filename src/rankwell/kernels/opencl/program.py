@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import Any
+
+from rankwell.kernels.source_text import source_text
+
+
+def opencl_devices() -> list[Any]:
+    """The devices of all platforms, GPUs first: kernels run on the first one."""
+    import pyopencl
+
+    devices = [device for platform in pyopencl.get_platforms() for device in platform.get_devices()]
+    return sorted(devices, key=lambda device: not device.type & pyopencl.device_type.GPU)
 
 
 @cache
 def opencl_context() -> Any:
-    """A context on the first GPU of any platform, or else on the first device: a `pyopencl.Context` of one device."""
+    """A `pyopencl.Context` on the first device."""
     import pyopencl
 
-    devices = [device for platform in pyopencl.get_platforms() for device in platform.get_devices()]
-    gpus = [device for device in devices if device.type & pyopencl.device_type.GPU]
-    return pyopencl.Context([(gpus + devices)[0]])
+    return pyopencl.Context([opencl_devices()[0]])
 
 
 @cache
@@ -26,5 +33,5 @@ def opencl_program(source: str, *definitions: str) -> Any:
     import pyopencl
 
     subject, name = source.split("/")
-    code = files(f"rankwell.kernels.{subject}.opencl").joinpath(f"{name}.cl").read_text(encoding="utf-8")
+    code = source_text(subject, "opencl", f"{name}.cl")
     return pyopencl.Program(opencl_context(), code).build(options=[f"-D{definition}" for definition in definitions])

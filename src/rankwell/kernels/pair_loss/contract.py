@@ -4,7 +4,7 @@
 
 over pairs (a, b) of one query where a has the higher label. A pair's weight is its query's weight times both documents'
 weights, so that a document of weight 2 counts as the document twice. C and ½‖w‖² are the objective's business
-(`rankers.ranksvm_objective`), not a kernel's.
+(`rankers.newton_iterations`), not a kernel's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+
+from rankwell.kernels.device import Implementation, Subject
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,17 @@ class PairLoss(Protocol):
 
     def curvature(self) -> Any:
         """About the diagonal of ∇²L, never negative: see `kernels.pair_loss.cpu.product.curvature`."""
+
+
+PAIR_LOSS = Subject(
+    "train RankSVM",
+    {
+        "cpu": Implementation("rankwell.kernels.pair_loss.cpu.loss:CpuPairLoss", options=("method", "n_jobs")),
+        "cuda": Implementation(
+            "rankwell.kernels.pair_loss.cuda.loss:CudaPairLoss",
+            options=("method",),
+            capability=75,
+            memory="rankwell.kernels.pair_loss.cuda.layout:device_bytes",
+        ),
+    },
+)

@@ -35,12 +35,16 @@ def choose_method(wanted: str, query_sizes: np.ndarray, n_levels: np.ndarray, co
     """
     if wanted != "auto":
         return wanted
+    method, most = cheaper_method(query_sizes, n_levels, costs), int(n_levels.max(initial=0))
+    logger.info("method='auto' picked %s (at most %d label levels in a query)", method, most)
+    return method
+
+
+def cheaper_method(query_sizes: np.ndarray, n_levels: np.ndarray, costs: SumCosts) -> str:
+    """The one of `METHODS` that costs less."""
     has_pairs = n_levels > 1
     sizes, levels = query_sizes[has_pairs].astype(np.float64), n_levels[has_pairs].astype(np.float64)
     by_level = np.where(levels <= costs.few_levels, costs.few, costs.fixed + costs.per_level * levels)
     direct = float(sizes @ by_level)
     tree = float(sizes @ (costs.tree_fixed + costs.tree_per_bit * np.log2(levels)))
-    method = "direct" if direct <= tree else "order-statistic"
-    most = int(n_levels.max(initial=0))
-    logger.info("method='auto' picked %s (at most %d label levels in a query)", method, most)
-    return method
+    return "direct" if direct <= tree else "order-statistic"

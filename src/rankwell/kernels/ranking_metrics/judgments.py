@@ -9,19 +9,66 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import prange
 
-from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.ordering import largest_query, query_blocks, rank_by_label
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
+from rankwell.kernels.cpu.ordering import rank_labels
+from rankwell.kernels.ranking_metrics.rules import Judgments, query_ranges
+from rankwell.kernels.threads import run_parts
 
 _LN2 = math.log(2.0)
 # A query with a label above this gets scaled gains: 2^512 leaves room for sums over any number of documents.
 _LARGEST_UNSCALED_EXPONENT = 512.0
 _LARGEST_UNSCALED_GAIN = 2.0**960
 _LINEAR_SCALE = 2.0**-64
+# How many documents are one part of the work, where it is not done query by query.
+_PART = 2**16
+
+
+def prepare_judgments(judgments: Judgments, exponential: bool, relevance_level: float) -> None:
+    """Fill gains, ideal DCG, counts and, where there is room for them, levels of `judgments` from its labels."""
+    query_ptr = judgments.query_ptr
+    ranges = query_ranges(query_ptr)
+
+    def prepare(number: int) -> None:
+        first, last = ranges[number]
+        start, end = query_ptr[first], query_ptr[last]
+        labels, own_ptr = judgments.labels[start:end], query_ptr[first : last + 1] - start
+        order = np.empty(end - start, np.int64)
+        rank_labels(labels, own_ptr, order)
+        gains, n_relevant = judgments.gains[start:end], judgments.n_relevant[first:last]
+        find_gains(labels, own_ptr, exponential, relevance_level, gains, n_relevant)
+        sum_ideal_dcg(gains, own_ptr, order, judgments.discounts, judgments.ideal_dcg[start:end])
+        if len(judgments.levels) > 0:
+            number_levels(labels, own_ptr, order, judgments.levels[start:end], judgments.n_pairs[first:last])
+
+    run_parts(prepare, len(ranges))
 
 
 @kernel
+def find_gains(labels, query_ptr, exponential, relevance_level, gains, n_relevant):
+    """The gain of each document, and how many are relevant.
+
+    A negative label gains 0; the gains of a query are multiplied by one power of two where they are huge.
+    """
+    for query in range(len(query_ptr) - 1):
+        start, end = query_ptr[query], query_ptr[query + 1]
+        highest, n_found = 0.0, 0
+        for doc in range(start, end):
+            highest = max(highest, labels[doc])
+            n_found += labels[doc] >= relevance_level
+        n_relevant[query] = n_found
+        shift = math.ceil(highest) if highest > _LARGEST_UNSCALED_EXPONENT else 0.0
+        scale = _LINEAR_SCALE if highest > _LARGEST_UNSCALED_GAIN else 1.0
+        for doc in range(start, end):
+            if labels[doc] <= 0.0:
+                gains[doc] = 0.0
+            elif exponential:
+                gains[doc] = exponential_gain(labels[doc], shift)
+            else:
+                gains[doc] = labels[doc] * scale
+
+
+@inner_kernel(for_any_constant=True)
 def exponential_gain(label, shift):
     """(2^label − 1) / 2^shift for label ≥ 0; exact for whole labels below 53 and shift 0."""
     if shift == 0.0:
@@ -32,94 +79,58 @@ def exponential_gain(label, shift):
     return _power_of_two(label - shift) - _power_of_two(-shift)
 
 
-@kernel
+@inner_kernel
 def _power_of_two(exponent):
     if exponent < -1100.0:
         return 0.0
-    whole = math.floor(exponent)
-    if whole == exponent:
-        return math.ldexp(1.0, np.int64(whole))
-    return 2.0**exponent
+    whole = np.int64(math.floor(exponent))
+    if whole != exponent:
+        return 2.0**exponent
+    # Grades: a shift takes a fraction of the time of the function that any exponent needs.
+    return np.float64(1 << whole) if 0 <= whole < 63 else math.ldexp(1.0, whole)
 
 
 @kernel
-def gains_of_query(labels, exponential, gains):
-    """The gain of each document, 0 for a negative label, all of them times one power of two where they are huge."""
-    highest = 0.0
-    for label in labels:
-        highest = max(highest, label)
-    if exponential:
-        shift = math.ceil(highest) if highest > _LARGEST_UNSCALED_EXPONENT else 0.0
-        for doc in range(len(labels)):
-            gains[doc] = exponential_gain(labels[doc], shift) if labels[doc] > 0.0 else 0.0
-    else:
-        scale = _LINEAR_SCALE if highest > _LARGEST_UNSCALED_GAIN else 1.0
-        for doc in range(len(labels)):
-            gains[doc] = labels[doc] * scale if labels[doc] > 0.0 else 0.0
+def sum_ideal_dcg(gains, query_ptr, order, discounts, ideal_dcg):
+    """ideal_dcg at place r of a query = the largest DCG that r + 1 documents of the query can have."""
+    for query in range(len(query_ptr) - 1):
+        start = query_ptr[query]
+        total = 0.0
+        for place in range(query_ptr[query + 1] - start):
+            total += gains[order[start + place]] * discounts[place]
+            ideal_dcg[start + place] = total
 
 
 @kernel
-def ideal_dcg_of_query(gains, ideal_order, discounts, ideal_dcg):
-    """ideal_dcg[r] = the largest DCG that r + 1 documents of the query can have."""
-    total = 0.0
-    for place in range(len(gains)):
-        total += gains[ideal_order[place]] * discounts[place]
-        ideal_dcg[place] = total
-
-
-@kernel
-def levels_of_query(labels, ideal_order, levels):
-    """Number the query's different labels from the highest, 0, on; the number of pairs with different labels."""
-    n_docs = len(labels)
-    level, n_tied_before, n_equal_pairs = -1, np.int64(0), np.int64(0)
-    for place in range(n_docs):
-        doc = ideal_order[place]
-        if place == 0 or labels[doc] != labels[ideal_order[place - 1]]:
-            level += 1
-            n_tied_before = np.int64(0)
-        levels[doc] = level
-        n_equal_pairs += n_tied_before
-        n_tied_before += 1
-    return n_docs * (n_docs - 1) // 2 - n_equal_pairs
-
-
-@kernel
-def _prepare_block(judgments, first, last, exponential, relevance_level):
-    query_ptr = judgments.query_ptr
-    room = largest_query(query_ptr, first, last)
-    order, spare = np.empty(room, np.int64), np.empty(room, np.int64)
-    for query in range(first, last):
+def number_levels(labels, query_ptr, order, levels, n_pairs):
+    """Number each query's different labels from the highest, 0, on, and count its pairs with different labels."""
+    for query in range(len(query_ptr) - 1):
         start, end = query_ptr[query], query_ptr[query + 1]
-        labels, gains, ideal_order = judgments.labels[start:end], judgments.gains[start:end], order[: end - start]
-        rank_by_label(labels, ideal_order, spare)
-        gains_of_query(labels, exponential, gains)
-        ideal_dcg_of_query(gains, ideal_order, judgments.discounts, judgments.ideal_dcg[start:end])
-        judgments.n_pairs[query] = levels_of_query(labels, ideal_order, judgments.levels[start:end])
-        n_relevant = np.int64(0)
-        for label in labels:
-            n_relevant += label >= relevance_level
-        judgments.n_relevant[query] = n_relevant
+        n_docs = end - start
+        n_different = n_docs * (n_docs - 1) // 2
+        level, run_start = 0, start
+        for place in range(start, end):
+            doc = order[place]
+            if labels[doc] != labels[order[run_start]]:
+                n_different -= (place - run_start) * (place - run_start - 1) // 2
+                level += 1
+                run_start = place
+            levels[doc] = level
+        n_pairs[query] = n_different - (end - run_start) * (end - run_start - 1) // 2
 
 
-@kernel(parallel=True)
-def prepare_judgments(judgments, exponential, relevance_level):
-    """Fill gains, levels, ideal DCG and counts of `judgments` from its labels, every query on its own."""
-    n_queries = len(judgments.query_ptr) - 1
-    n_blocks = query_blocks(n_queries)
-    for block in prange(n_blocks):
-        first, last = block * n_queries // n_blocks, (block + 1) * n_queries // n_blocks
-        _prepare_block(judgments, first, last, exponential, relevance_level)
-
-
-@kernel(parallel=True)
-def stop_probabilities(labels, highest_grade, stops):
+def stop_probabilities(labels: np.ndarray, highest_grade: float, stops: np.ndarray) -> None:
     """stops = (2^label − 1) / 2^highest_grade of each document (ERR's R); 0 for a negative label."""
-    n_docs = len(labels)
-    for doc in prange(n_docs):
-        label = labels[doc]
-        if label <= 0.0:
-            stops[doc] = 0.0
-        elif highest_grade <= _LARGEST_UNSCALED_EXPONENT:
-            stops[doc] = exponential_gain(label, 0.0) / 2.0**highest_grade
-        else:
-            stops[doc] = exponential_gain(label, highest_grade)
+    run_parts(
+        lambda part: find_stops(labels, highest_grade, part * _PART, min(len(labels), (part + 1) * _PART), stops),
+        -(-len(labels) // _PART),
+    )
+
+
+@kernel
+def find_stops(labels, highest_grade, first, last, stops):
+    """The probabilities of the documents first, ..., last − 1."""
+    is_scaled = highest_grade > _LARGEST_UNSCALED_EXPONENT
+    shift, divisor = (highest_grade, 1.0) if is_scaled else (0.0, 2.0**highest_grade)
+    for doc in range(first, last):
+        stops[doc] = exponential_gain(labels[doc], shift) / divisor if labels[doc] > 0.0 else 0.0

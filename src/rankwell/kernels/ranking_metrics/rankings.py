@@ -1,27 +1,18 @@
-"""Ranking metrics over many queries: each is ranked once for all metrics, and queries are mapped to threads."""
+"""Ranking metrics over many queries: each query is ranked once for all metrics, and ranges of queries are shared out.
+
+Each metric is a kernel of its own, so that only those asked for are compiled; a range of queries is small enough for
+its ranking to stay in the processor's cache from one metric to the next.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
-from numba import prange
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.ordering import largest_query, query_blocks, rank_documents
-from rankwell.kernels.ranking_metrics.pair_counts import count_pairs_of_query
-from rankwell.kernels.ranking_metrics.query_metrics import (
-    average_precision_of_query,
-    err_of_query,
-    kendall_tau_of_query,
-    limit_of,
-    mean_ndcg_of_query,
-    ndcg_of_query,
-    pairwise_accuracy_of_query,
-    precision_of_query,
-    recall_of_query,
-    reciprocal_rank_of_query,
-)
+from rankwell.kernels.cpu.ordering import rank_queries
+from rankwell.kernels.ranking_metrics import query_metrics
 from rankwell.kernels.ranking_metrics.rules import (
     AVERAGE_PRECISION,
     ERR,
@@ -34,139 +25,22 @@ from rankwell.kernels.ranking_metrics.rules import (
     RECIPROCAL_RANK,
     TIES_AVERAGE,
     TIES_REVERSE_FILE_ORDER,
+    Judgments,
+    MetricRules,
+    query_ranges,
 )
+from rankwell.kernels.threads import run_parts
 
 
-class RankedQuery(NamedTuple):
-    """One query in the order of its ranking: arrays with one number a place (n_docs,), and how its pairs came out."""
-
-    labels: np.ndarray
-    gains: np.ndarray
-    stops: np.ndarray
-    tie_end: np.ndarray
-    ideal_dcg: np.ndarray
-    n_relevant: int
-    n_pairs: int
-    n_right: int
-    n_wrong: int
-    n_equal_scores: int
-
-
-@kernel
-def _metric_of_query(kind, cutoff, query, discounts, rules):
-    n_docs = len(query.labels)
-    if kind == NDCG:
-        return ndcg_of_query(query.gains, query.ideal_dcg, discounts, cutoff, rules)
-    if kind == MEAN_NDCG:
-        return mean_ndcg_of_query(query.gains, query.ideal_dcg, discounts, rules)
-    if kind == AVERAGE_PRECISION:
-        return average_precision_of_query(query.labels, query.tie_end, query.n_relevant, cutoff, rules)
-    if kind == RECIPROCAL_RANK:
-        return reciprocal_rank_of_query(query.labels, query.n_relevant, cutoff, rules)
-    if kind == PRECISION:
-        return precision_of_query(query.labels, query.n_relevant, cutoff, rules)
-    if kind == RECALL:
-        return recall_of_query(query.labels, query.n_relevant, cutoff, rules)
-    if kind == ERR:
-        return err_of_query(query.stops, n_docs > 0 and query.ideal_dcg[n_docs - 1] > 0.0, cutoff, rules)
-    if kind == PAIRWISE_ACCURACY:
-        return pairwise_accuracy_of_query(query.n_right, query.n_pairs)
-    if kind == KENDALL_TAU:
-        return kendall_tau_of_query(query.n_right, query.n_wrong, query.n_pairs, query.n_equal_scores, n_docs)
-    return np.nan
-
-
-@kernel
-def _find_ties(scores, order, tie_end):
-    """tie_end[place] = the place behind the last document with the same score."""
-    end = len(order)
-    for place in range(len(order) - 1, -1, -1):
-        if place + 1 < len(order) and scores[order[place]] != scores[order[place + 1]]:
-            end = place + 1
-        tie_end[place] = end
-
-
-@kernel
-def _average_over_ties(tie_end, ranked_gains):
-    """Give documents with one score their mean gain: the expectation over their orders."""
-    place = 0
-    while place < len(ranked_gains):
-        end = tie_end[place]
-        mean = ranked_gains[place:end].mean()
-        ranked_gains[place:end] = mean
-        place = end
-
-
-@kernel
-def _take(values, order, depth, taken):
-    for place in range(depth):
-        taken[place] = values[order[place]]
-
-
-class Room(NamedTuple):
-    """Room to work, as large as the largest query of a block."""
-
-    order: np.ndarray
-    spare: np.ndarray
-    tie_end: np.ndarray
-    labels: np.ndarray
-    gains: np.ndarray
-    stops: np.ndarray
-
-
-@kernel
-def _rank_query(judgments, scores, number, kinds, depth, rules, room):
-    """Rank one query, once for all metrics."""
-    start, end = judgments.query_ptr[number], judgments.query_ptr[number + 1]
-    n_docs = end - start
-    own_scores, order, own_depth = scores[start:end], room.order[:n_docs], limit_of(depth, n_docs)
-    tie_end, gains = room.tie_end[:n_docs], room.gains[:n_docs]
-    rank_documents(own_scores, own_depth, rules.ties == TIES_REVERSE_FILE_ORDER, order, room.spare)
-    _take(judgments.labels[start:end], order, own_depth, room.labels)
-    _take(judgments.gains[start:end], order, own_depth, gains)
-    if len(judgments.stops) > 0:
-        _take(judgments.stops[start:end], order, own_depth, room.stops)
-    if rules.ties == TIES_AVERAGE:
-        _find_ties(own_scores, order, tie_end)
-        _average_over_ties(tie_end, gains)
-    n_right, n_wrong, n_equal_scores = np.int64(0), np.int64(0), np.int64(0)
-    if (kinds == PAIRWISE_ACCURACY).any() or (kinds == KENDALL_TAU).any():
-        levels = judgments.levels[start:end]
-        n_right, n_wrong, n_equal_scores = count_pairs_of_query(levels, own_scores, order, room.spare)
-    return RankedQuery(
-        room.labels[:n_docs],
-        gains,
-        room.stops[:n_docs],
-        tie_end,
-        judgments.ideal_dcg[start:end],
-        judgments.n_relevant[number],
-        judgments.n_pairs[number],
-        n_right,
-        n_wrong,
-        n_equal_scores,
-    )
-
-
-@kernel
-def _evaluate_block(judgments, scores, first, last, kinds, cutoffs, depth, rules, values):
-    """Every metric of the queries first, ..., last − 1."""
-    largest = largest_query(judgments.query_ptr, first, last)
-    room = Room(
-        np.empty(largest, np.int64),
-        np.empty(largest + 1, np.int64),
-        np.empty(largest, np.int64),
-        np.empty(largest),
-        np.empty(largest),
-        np.empty(largest),
-    )
-    for number in range(first, last):
-        query = _rank_query(judgments, scores, number, kinds, depth, rules, room)
-        for metric in range(len(kinds)):
-            values[metric, number] = _metric_of_query(kinds[metric], cutoffs[metric], query, judgments.discounts, rules)
-
-
-@kernel(parallel=True)
-def evaluate_rankings(judgments, scores, kinds, cutoffs, depth, rules, values):
+def evaluate_rankings(
+    judgments: Judgments,
+    scores: np.ndarray,
+    kinds: np.ndarray,
+    cutoffs: np.ndarray,
+    depth: int,
+    rules: MetricRules,
+    values: np.ndarray,
+) -> None:
     """Every metric of every query.
 
     Parameters
@@ -181,8 +55,150 @@ def evaluate_rankings(judgments, scores, kinds, cutoffs, depth, rules, values):
     values : float64 array (n_metrics, n_queries), filled
         NaN where the query is left out.
     """
-    n_queries = len(judgments.query_ptr) - 1
-    n_blocks = query_blocks(n_queries)
-    for block in prange(n_blocks):
-        first, last = block * n_queries // n_blocks, (block + 1) * n_queries // n_blocks
-        _evaluate_block(judgments, scores, first, last, kinds, cutoffs, depth, rules, values)
+    ranges = query_ranges(judgments.query_ptr)
+    metrics = list(zip(kinds.tolist(), cutoffs.tolist(), strict=True))
+
+    def evaluate(number: int) -> None:
+        first, last = ranges[number]
+        ranked = _RankedQueries(judgments, scores, first, last, depth, rules)
+        for metric, (kind, cutoff) in enumerate(metrics):
+            ranked.evaluate(kind, cutoff, values[metric, first:last])
+
+    run_parts(evaluate, len(ranges))
+
+
+class _RankedQueries:
+    """The queries first, ..., last − 1 in the order of their rankings; what a metric needs is made when it asks."""
+
+    def __init__(
+        self, judgments: Judgments, scores: np.ndarray, first: int, last: int, depth: int, rules: MetricRules
+    ) -> None:
+        start, end = judgments.query_ptr[first], judgments.query_ptr[last]
+        self._judgments = judgments
+        self._rows = slice(start, end)
+        self._rules = rules
+        self._depth = depth
+        self._scores = scores[start:end]
+        self.query_ptr = judgments.query_ptr[first : last + 1] - start
+        self.ideal_dcg = judgments.ideal_dcg[start:end]
+        self.n_relevant = judgments.n_relevant[first:last]
+        self.n_pairs = judgments.n_pairs[first:last]
+        self._order = np.empty(end - start, np.int64)
+        rank_queries(self._scores, self.query_ptr, depth, rules.ties == TIES_REVERSE_FILE_ORDER, self._order)
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        return self._taken(self._judgments.labels)
+
+    @cached_property
+    def stops(self) -> np.ndarray:
+        return self._taken(self._judgments.stops)
+
+    @cached_property
+    def gains(self) -> np.ndarray:
+        """Gains by place; documents with one score have their mean gain where ties are averaged."""
+        gains = self._taken(self._judgments.gains)
+        if self._rules.ties == TIES_AVERAGE:
+            average_over_ties(self.tie_end, gains)
+        return gains
+
+    @cached_property
+    def tie_end(self) -> np.ndarray:
+        """The place after the last document with the same score; empty where ties are not averaged."""
+        if self._rules.ties != TIES_AVERAGE:
+            return np.empty(0, np.int64)
+        tie_end = np.empty(len(self._order), np.int64)
+        find_ties(self._scores, self.query_ptr, self._order, tie_end)
+        return tie_end
+
+    @cached_property
+    def pair_counts(self) -> np.ndarray:
+        from rankwell.kernels.ranking_metrics.pair_counts import count_pairs
+
+        counts = np.empty((len(self.n_pairs), 3), np.int64)
+        levels = self._judgments.levels[self._rows]
+        tree = np.empty(int(levels.max(initial=0)) + 2, np.int64)
+        count_pairs(self.query_ptr, levels, self._scores, self._order, tree, counts)
+        return counts
+
+    def _taken(self, numbers: np.ndarray) -> np.ndarray:
+        taken = np.empty(len(self._order))
+        take_ranked(numbers[self._rows], self.query_ptr, self._order, self._depth, taken)
+        return taken
+
+    def evaluate(self, kind: int, cutoff: int, values: np.ndarray) -> None:
+        """One metric of every query."""
+        rules, query_ptr = self._rules, self.query_ptr
+        no_ratio, no_count = rules.ratio_without_relevant, rules.count_without_relevant
+        if kind == NDCG:
+            query_metrics.ndcg(
+                *(query_ptr, self.gains, self.ideal_dcg, self._judgments.discounts, cutoff),
+                *(rules.short_list_is_zero, no_ratio, values),
+            )
+        elif kind == MEAN_NDCG:
+            query_metrics.mean_ndcg(query_ptr, self.gains, self.ideal_dcg, self._judgments.discounts, no_ratio, values)
+        elif kind == AVERAGE_PRECISION:
+            query_metrics.average_precision(
+                *(query_ptr, self.labels, self.tie_end, self.n_relevant, cutoff),
+                *(rules.relevance_level, rules.cut_by_reachable, no_ratio, values),
+            )
+        elif kind == RECIPROCAL_RANK:
+            query_metrics.reciprocal_rank(
+                query_ptr, self.labels, self.n_relevant, cutoff, rules.relevance_level, no_count, values
+            )
+        elif kind in (PRECISION, RECALL):
+            self._evaluate_share(kind, cutoff, values)
+        elif kind == ERR:
+            query_metrics.err(query_ptr, self.stops, self.ideal_dcg, cutoff, no_count, values)
+        elif kind == PAIRWISE_ACCURACY:
+            query_metrics.pairwise_accuracy(self.n_pairs, self.pair_counts, values)
+        elif kind == KENDALL_TAU:
+            query_metrics.kendall_tau(query_ptr, self.n_pairs, self.pair_counts, values)
+
+    def _evaluate_share(self, kind: int, cutoff: int, values: np.ndarray) -> None:
+        """Precision: the share of relevant documents among the first k. Recall: the share of them that is there."""
+        n_found = np.empty(len(values), np.int64)
+        query_metrics.count_relevant(self.query_ptr, self.labels, cutoff, self._rules.relevance_level, n_found)
+        without = self._rules.ratio_without_relevant if kind == RECALL else self._rules.count_without_relevant
+        n_all = self.n_relevant
+        if kind == PRECISION:
+            sizes = np.diff(self.query_ptr)
+            n_all = np.full(len(values), cutoff) if self._rules.precision_pads else np.minimum(sizes, cutoff or sizes)
+        values[:] = without
+        np.divide(n_found, n_all, out=values, where=self.n_relevant > 0)
+
+
+@kernel
+def take_ranked(numbers, query_ptr, order, depth, taken):
+    """The numbers of the documents of each query in the order of their ranking."""
+    for query in range(len(query_ptr) - 1):
+        start, end = query_ptr[query], query_ptr[query + 1]
+        for place in range(start, end if depth == 0 else min(start + depth, end)):
+            taken[place] = numbers[order[place]]
+
+
+@kernel
+def find_ties(scores, query_ptr, order, tie_end):
+    """tie_end[place] = the place after the last document of the query with the same score."""
+    for query in range(len(query_ptr) - 1):
+        start, end = query_ptr[query], query_ptr[query + 1]
+        run_end = end
+        for place in range(end - 1, start - 1, -1):
+            if place + 1 < end and scores[order[place]] != scores[order[place + 1]]:
+                run_end = place + 1
+            tie_end[place] = run_end
+
+
+@kernel
+def average_over_ties(tie_end, ranked_gains):
+    """Give documents with one score their mean gain: the expectation over their orders."""
+    place = 0
+    while place < len(ranked_gains):
+        end = tie_end[place]
+        total = 0.0
+        for tied in range(place, end):
+            total += ranked_gains[tied]
+        mean = total / (end - place)
+        while place < end:
+            ranked_gains[place] = mean
+            place += 1

@@ -21,6 +21,9 @@ ERR = 6
 PAIRWISE_ACCURACY = 7
 KENDALL_TAU = 8
 
+# Kinds that compare pairs of documents.
+PAIR_KINDS = (PAIRWISE_ACCURACY, KENDALL_TAU)
+
 # Documents with equal scores.
 TIES_FILE_ORDER = 0
 TIES_REVERSE_FILE_ORDER = 1
@@ -71,12 +74,13 @@ class Judgments(NamedTuple):
     stops : float64 array (n_docs,)
         The probability that a document satisfies the user (ERR); empty where nobody asks for it.
     levels : int64 array (n_docs,)
-        The number of each document's label among the labels of its query, 0 for the highest.
+        The number of each document's label among the labels of its query, 0 for the highest; empty where no metric
+        compares pairs.
     ideal_dcg : float64 array (n_docs,)
         At place r of a query, the largest DCG that r + 1 of its documents can have.
     query_ptr : int64 array (n_queries + 1,)
     n_relevant, n_pairs : int64 arrays (n_queries,)
-        Relevant documents, and pairs of documents with different labels.
+        Relevant documents, and pairs of documents with different labels; the latter undefined without levels.
     discounts : float64 array (documents of the largest query,)
         The factor of each place, the first place first.
     """
@@ -90,3 +94,15 @@ class Judgments(NamedTuple):
     n_relevant: np.ndarray
     n_pairs: np.ndarray
     discounts: np.ndarray
+
+
+# About how many documents are ranked at a time: few enough for their rankings to stay in the cache.
+_DOCUMENTS_AT_A_TIME = 2**15
+
+
+def query_ranges(query_ptr: np.ndarray) -> list[tuple[int, int]]:
+    """Ranges (first, last + 1) that cover all queries, each of about so many documents: parts to share out."""
+    n_ranges = min(len(query_ptr) - 1, -(-int(query_ptr[-1]) // _DOCUMENTS_AT_A_TIME))
+    aims = np.arange(1, n_ranges) * (int(query_ptr[-1]) / max(n_ranges, 1))
+    cuts = np.unique(np.concatenate(([0], np.searchsorted(query_ptr, aims), [len(query_ptr) - 1])))
+    return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))

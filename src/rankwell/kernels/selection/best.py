@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 
 # After a window of documents, already where there are k + k / TIDY: a higher threshold spares more than it costs.
 TIDY = 4
@@ -41,7 +41,7 @@ def offer(scores, docs, room, k, documents, totals, n, doc_base, size, threshold
     return size, threshold
 
 
-@kernel
+@inner_kernel
 def _keep_best(scores, docs, room, size, k):
     """Drop all but the best k of the first `size` documents, the order stays; returns the score of the k-th.
 
@@ -62,7 +62,7 @@ def _keep_best(scores, docs, room, size, k):
     return threshold
 
 
-@kernel
+@inner_kernel
 def _kth_largest(values, k):
     """The k-th largest (from 1) of `values`, which is reordered: Hoare's selection."""
     low, high, wanted = 0, len(values) - 1, k - 1

@@ -49,7 +49,12 @@ def kind_of(character: str) -> int:
 @cache
 def kind_table() -> np.ndarray:
     """The kind of every character before `N_KINDS`, uint8 (N_KINDS,)."""
-    table = np.fromiter((kind_of_category(chr(code)) for code in range(N_KINDS)), dtype=np.uint8, count=N_KINDS)
+    # Two letters a category, of which the first is its class.
+    categories = "".join(map(unicodedata.category, map(chr, range(N_KINDS))))
+    classes = np.frombuffer(categories.encode("ascii"), dtype=np.uint8)[::2]
+    table = np.full(N_KINDS, SEPARATOR, dtype=np.uint8)
+    for letter, kind in _KIND_OF_CLASS.items():
+        table[classes == ord(letter)] = kind
     for script in SCRIPTS_WITHOUT_SPACES:
         part = table[script.start : script.stop]
         part[part == LETTER] = ALONE
@@ -59,9 +64,4 @@ def kind_table() -> np.ndarray:
     return table
 
 
-def kind_of_category(character: str) -> int:
-    """The kind as far as the general category tells it."""
-    return _KIND_OF_CATEGORY.get(unicodedata.category(character)[0], SEPARATOR)
-
-
-_KIND_OF_CATEGORY = {"L": LETTER, "N": LETTER, "M": MARK}
+_KIND_OF_CLASS = {"L": LETTER, "N": LETTER, "M": MARK}

@@ -2,45 +2,54 @@
 
 Now and then every r is computed, in a *reference* round. In the rounds after it, bounds tell which features can win
 (`bounds`), and only these *candidates* are computed. Bounds grow worse with every round; when one has cost
-more than the mean of all rounds since the reference round, that one included, the next is a reference round again. What
-is chosen never depends on any of this, only the time it takes.
+more than the mean of all rounds since the reference round, that one included, the next is a reference round again. A
+cost is a count of features, not a time. What is chosen never depends on any of this, only the time it takes.
+
+A round is a row of stages whose tasks a team of threads runs (`tasks`). `continue_search` is what one thread does
+between two of them: it reads what the stage gave and says which is next.
+
+    changes of π ─> one candidate ─> joint histograms ─> four candidates ─> the others ─> the choice
+         └────────────────────────────────┬───────────────────┘ too many
+                                          └─> histograms ─> r ─> (counts ─> cuts ─> codes) ─> summaries ─> the choice
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import get_num_threads
 
 from rankwell.kernels.boosting.contract import LevelledQueries
-from rankwell.kernels.boosting.cpu.bounds import (
-    best_bounds,
-    bound_features,
-    choose_groups,
-    joint_histograms,
-    summarise_intervals,
-)
-from rankwell.kernels.boosting.cpu.histograms import (
-    GROUP,
-    build_histograms,
-    feature_histograms,
-    integrate_few,
-    integrate_histograms,
-)
+from rankwell.kernels.boosting.cpu.bounds import Bounds, best_bounds, bound_features, choose_groups
+from rankwell.kernels.boosting.cpu.compilation import inlined_kernel, inner_kernel
+from rankwell.kernels.boosting.cpu.histograms import GROUP, integrate_few
 from rankwell.kernels.boosting.cpu.intervals import (
     CODES_A_WORD,
     DOCS_PER_CELL,
     HEADROOM,
     MOST_CELLS,
     MOST_INTERVALS,
-    cut_features,
-    find_varying,
+    Intervals,
+    differing_bits,
+    fill_digits,
     join_features,
-    write_codes,
 )
-from rankwell.kernels.boosting.cpu.weights import TASKS
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.boosting.cpu.tasks import (
+    BEGIN,
+    BEST,
+    CANDIDATES,
+    CHANGES,
+    CODES,
+    COUNTS,
+    CUTS,
+    HISTOGRAMS,
+    INTEGRALS,
+    JOINT,
+    N_BINS,
+    N_CANDIDATES,
+    N_CHOSEN,
+    N_GROUPS,
+    SUMMARIES,
+)
+from rankwell.kernels.threads import run_parts
 
 FIRST_LOOK = 4  # candidates computed before the others: what they reach rules out most of these
 # What a feature costs that is computed alone, and a joint histogram, beside one feature of a reference round.
@@ -55,206 +64,263 @@ MOST_PARTS, DOCS_PER_PART = 8, 16384  # parts of the documents that threads look
 
 # Places in `state`: reference rounds so far; rounds so far, and when intervals were made; joint histograms; the largest
 # |r| in the reference round; the sum of all drift.
-_REFERENCES, _ROUND, _CUT_ROUND, _N_GROUPS, _BEST, _DRIFT = range(6)
-# Rounds since the reference round, their cost and that of the last; rounds without bounds to come, and next time.
-_SINCE, _SPENT, _LAST, _PAUSE, _PENALTY = range(6, 11)
+REFERENCES, ROUND, CUT_ROUND, GROUPS, BEST_R, DRIFT = range(6)
+# Rounds since the reference round, their cost and that of the last; rounds without bounds to come, and next time;
+# whether documents were counted.
+SINCE, SPENT, LAST, PAUSE, PENALTY, COUNTED = range(6, 12)
+# In this round: the sum of all positive Δ; looks at candidates so far, what they and borders reached, and their cost.
+RISE, LOOK, REACHED, COST = range(12, 16)
+N_STATE = 16
 
 
-class BoundedSearch:
-    """What the search by bounds keeps between rounds; arrays of no size where it is not used (`queries` is None).
-
-    Make it with the number of threads set (`kernel_threads`).
-
-    arrays : see `search_by_bounds`
-    """
-
-    def __init__(self, bins: np.ndarray, n_features: int, queries: LevelledQueries | None) -> None:
-        n_docs, features = (0, 0) if queries is None else (queries.n_docs, n_features)
-        n_words = -(-n_docs // CODES_A_WORD)
-        n_parts = max(1, min(get_num_threads(), MOST_PARTS, n_docs // DOCS_PER_PART))
-        varies = _zeros(features, np.bool_)
-        if queries is not None:
-            find_varying(bins, queries.segment_ptr, queries.query_segments, varies)
-        self.arrays = (
-            _zeros(11, np.int64),
-            (_zeros(n_docs, np.int32), _zeros((features, 256), np.int32), _zeros(features, np.int32)),
-            (_zeros(n_words * CODES_A_WORD, np.int64), _zeros((TASKS, 2), np.int64)),
-            _joint_arrays(features, n_words, n_parts),
-            (
-                _zeros(features, np.int64),
-                _zeros((features, 256), np.uint8),
-                *(_zeros((features, MOST_INTERVALS), np.uint8) for _ in range(2)),
-            ),
-            tuple(_zeros((features, MOST_INTERVALS), np.int64) for _ in range(2)),
-            tuple(_zeros(features, np.int64) for _ in range(3)),
-            _candidate_arrays(features, n_parts),
-            (_zeros((features, 256), np.int32), varies),
-        )
-
-    @property
-    def n_references(self) -> int:
-        """Rounds so far in which every feature was computed."""
-        return int(self.arrays[0][_REFERENCES])
-
-
-def _zeros(shape: Any, dtype: Any) -> np.ndarray:
-    return np.zeros(shape, dtype=dtype)
-
-
-def _joint_arrays(n_features: int, n_words: int, n_parts: int) -> tuple[np.ndarray, ...]:
-    """group_ptr, members, codes (at most 0.4 of the bins, where there are many features), sums and chosen groups."""
-    most_groups = min(n_features, max(16, n_features // 5))
-    return (
-        _zeros(most_groups + 1, np.int64),
-        _zeros(n_features, np.int32),
-        _zeros((most_groups, n_words), np.uint64),
-        _zeros((n_parts, n_features, MOST_INTERVALS), np.int64),
-        _zeros(most_groups, np.int32),
+def new_intervals(bins: np.ndarray, n_features: int, queries: LevelledQueries) -> Intervals:
+    """Before any feature is cut. Call it with the number of threads set (`kernel_threads`)."""
+    most_groups = _most_groups(n_features)
+    words = np.zeros((most_groups, -(-queries.n_docs // CODES_A_WORD)), dtype=np.uint64)
+    return Intervals(
+        number=np.zeros(n_features, dtype=np.int64),
+        of_bin=np.zeros((n_features, 256), dtype=np.uint8),
+        first_bin=np.zeros((n_features, MOST_INTERVALS), dtype=np.uint8),
+        last_bin=np.zeros((n_features, MOST_INTERVALS), dtype=np.uint8),
+        highest=np.zeros((n_features, MOST_INTERVALS), dtype=np.int64),
+        lowest=np.zeros((n_features, MOST_INTERVALS), dtype=np.int64),
+        counts=np.zeros((n_features, 256), dtype=np.int32),
+        varies=find_varying(bins, n_features, queries),
+        group_ptr=np.zeros(most_groups + 1, dtype=np.int64),
+        members=np.zeros(n_features, dtype=np.int32),
+        digits=np.zeros((n_features + 1, 256), dtype=np.uint16),
+        words=words,
+        codes=words.view(np.uint16),
+        scratch=np.zeros((3, n_features), dtype=np.int64),
     )
 
 
-def _candidate_arrays(n_features: int, n_parts: int) -> tuple[np.ndarray, ...]:
-    """Which features are done, candidates, and their histograms."""
-    most = max(2 * FIRST_LOOK, n_features // 3)
-    return (
-        _zeros(n_features, np.bool_),
-        _zeros(most, np.int32),
-        _zeros((most, n_parts, 256), np.int32),
+def new_bounds(n_features: int, n_docs: int, query_tasks: int, n_workers: int) -> Bounds:
+    """Before the first round."""
+    n_parts = max(1, min(n_workers, MOST_PARTS, n_docs // DOCS_PER_PART))
+    most_candidates = max(2 * FIRST_LOOK, n_features // 3)
+    return Bounds(
+        state=np.zeros(N_STATE, dtype=np.int64),
+        reference_pi=np.zeros(n_docs, dtype=np.int32),
+        reference_table=np.zeros((n_features, 256), dtype=np.int32),
+        reference_largest=np.zeros(n_features, dtype=np.int32),
+        changes=np.zeros(-(-n_docs // CODES_A_WORD) * CODES_A_WORD, dtype=np.int64),
+        moved=np.zeros((query_tasks, 2), dtype=np.int64),
+        sums=np.zeros((n_parts, n_features, MOST_INTERVALS), dtype=np.int64),
+        chosen=np.zeros(_most_groups(n_features), dtype=np.int32),
+        cells=np.zeros((n_workers, 2, MOST_CELLS), dtype=np.int64),
+        upper=np.zeros(n_features, dtype=np.int64),
+        standing=np.zeros(n_features, dtype=np.int64),
+        estimates=np.zeros(n_features, dtype=np.int64),
+        done=np.zeros(n_features, dtype=np.bool_),
+        candidates=np.zeros(most_candidates, dtype=np.int32),
+        histograms=np.zeros((most_candidates, n_parts, 256), dtype=np.int32),
+        apart=np.zeros((n_workers, 8, 256), dtype=np.int32),
     )
 
 
-@kernel
-def search_by_bounds(search, bounds, pi, moved, n_bins, margin):
-    """Fill the rows of `table` and `largest` of all features that may be chosen; `largest` of the others is 0.
+def _most_groups(n_features: int) -> int:
+    """Joint histograms there may be: their codes take at most 0.4 of the bins, where there are many features."""
+    return min(n_features, max(16, n_features // 5))
 
-    search : (bins, partial histograms, table of r, largest |r| by feature)
-    bounds : (state, reference (π, table, largest), changes (packed, scratch), joint (group_ptr, members, codes, sums,
-        chosen), intervals (number, of bins, first, last), summaries (highest, lowest), standing (bounds now,
-        bounds less all drift, last estimates), candidates (done, features, histograms), documents (counts by bin,
-        whether a feature varies))
-    moved : what `changed_potentials` returned
+
+def find_varying(bins: np.ndarray, n_features: int, queries: LevelledQueries) -> np.ndarray:
+    """Which features differ within some query, bool (n_features,): only these can order a pair."""
+    words = bins.view(np.uint64)  # eight features in each
+    different = np.zeros((len(bins), 2), dtype=np.uint64)
+    run_parts(
+        lambda group: differing_bits(words, queries.segment_ptr, queries.query_segments, group, different), len(bins)
+    )
+    return different.view(np.uint8).ravel()[:n_features] != 0
+
+
+@inlined_kernel
+def continue_search(stage, control, pi, search, bounds, intervals, margin):
+    """What one thread does after a stage of the search; returns the next one, or BEGIN where the search is done.
+
+    Then the rows of `table` and `largest` of all features that may be chosen are filled; `largest` of the others is 0.
     """
-    state = bounds[0]
-    rise, drift = moved
-    state[_ROUND] += 1
-    state[_DRIFT] += drift
-    worn = state[_LAST] * (state[_SINCE] + 1) > len(search[2]) + state[_SPENT]
-    if state[_PAUSE] > 0:
-        state[_PAUSE] -= 1
-    elif state[_N_GROUPS] > 0 and rise < MOST_RISE * state[_BEST] and not worn:
-        if _search_candidates(search, bounds, pi, n_bins, margin, rise):
-            state[_PENALTY] = 0
-            return
-        state[_PENALTY] = min(2 * state[_PENALTY] + 1, LONGEST_PAUSE)
-        state[_PAUSE] = state[_PENALTY]
-    _search_all(search, bounds, pi, n_bins, rise)
+    if stage == CHANGES:
+        return _begin_search(control, search.largest, bounds, intervals.varies)
+    if stage == CANDIDATES:
+        return _take_candidates(control, search, bounds, intervals, margin)
+    if stage == JOINT:
+        _take_borders(control, bounds, intervals)
+        return _look_at(FIRST_LOOK, control, bounds, margin)
+    if stage == HISTOGRAMS:
+        return INTEGRALS
+    if stage == SUMMARIES:
+        return BEGIN
+    return _continue_reference(stage, control, pi, search, bounds, intervals)
 
 
-@kernel
-def _search_candidates(search, bounds, pi, n_bins, margin, rise):
-    """Search the features that can win; whether they were few enough."""
-    largest = search[3]
-    state, reference, changes, joint, intervals, summaries = bounds[:6]
-    group_ptr, members, words, sums, chosen = joint
-    upper, standing, estimates = bounds[6]
-    done, candidates, _ = bounds[7]
-    varies = bounds[8][1]
-    drift = state[_DRIFT]
-    largest[:] = 0
-    done[:] = False
+@inner_kernel
+def _begin_search(control, largest, bounds, varies):
+    """By bounds, or every feature."""
+    state, moved, upper, estimates = bounds.state, bounds.moved, bounds.upper, bounds.estimates
+    rise = 0
+    for task in range(len(moved)):
+        rise += moved[task, 0]
+        state[DRIFT] += moved[task, 1]
+    state[RISE] = rise
+    state[ROUND] += 1
+    worn = state[LAST] * (state[SINCE] + 1) > len(upper) + state[SPENT]
+    if state[PAUSE] > 0:
+        state[PAUSE] -= 1
+        return HISTOGRAMS
+    if state[GROUPS] == 0 or rise >= MOST_RISE * state[BEST_R] or worn:
+        return HISTOGRAMS
+    best = 0
     for f in range(len(upper)):
-        upper[f] = min(standing[f] + drift, reference[2][f] + rise) if varies[f] else 0
-    candidates[0] = np.argmax(estimates)
-    reached = _compute(search, bounds, pi, n_bins, candidates[:1])
-    n_chosen = choose_groups(upper, reached - margin, done, joint[:2], state[_N_GROUPS], chosen)
-    joint_histograms(words, changes[0], (chosen[:n_chosen], group_ptr, members), intervals[0], sums)
-    for g in chosen[:n_chosen]:
-        own = members[group_ptr[g] : group_ptr[g + 1]]
-        reached = max(reached, bound_features(reference[1], intervals, summaries, sums, own, upper))
-        for f in own:
-            estimates[f] = upper[f]
-    cost = n_chosen * JOINT_COST + CANDIDATE_COST
-    for most in (FIRST_LOOK, len(candidates)):
-        found = best_bounds(upper, reached - margin, done, candidates[:most])
-        if found == len(candidates):
-            return False
-        reached = max(reached, _compute(search, bounds, pi, n_bins, candidates[:found]))
-        cost += found * CANDIDATE_COST
-    for f in range(len(upper)):
-        standing[f] = upper[f] - drift
-    state[_SINCE] += 1
-    state[_SPENT] += cost
-    state[_LAST] = cost
-    return True
+        largest[f] = 0
+        bounds.done[f] = False
+        by_round, by_reference = bounds.standing[f] + state[DRIFT], bounds.reference_largest[f] + rise
+        bound = by_round if by_round < by_reference else by_reference
+        upper[f] = bound if varies[f] else 0
+        best = f if estimates[f] > estimates[best] else best
+    bounds.candidates[0] = best
+    control[N_CANDIDATES] = 1
+    state[LOOK] = state[REACHED] = state[COST] = 0
+    return CANDIDATES
 
 
-@kernel
-def _compute(search, bounds, pi, n_bins, features):
-    """Compute features in full; returns the largest |r| among them. features : int32 (n,)"""
-    bins, _, table, largest = search
-    upper, _, estimates = bounds[6]
-    done, _, histograms = bounds[7]
-    feature_histograms(bins, pi, features, histograms)
-    integrate_few(histograms, features, n_bins, table, largest)
-    reached = 0
-    for f in features:
-        upper[f] = estimates[f] = largest[f]
-        done[f] = True
-        reached = max(reached, largest[f])
-    return reached
-
-
-@kernel
-def _search_all(search, bounds, pi, n_bins, rise):
-    """Search every feature, which makes this a reference round."""
-    bins, partial, table, largest = search
-    state, reference, _, _, intervals, summaries = bounds[:6]
-    _, standing, estimates = bounds[6]
-    build_histograms(bins, pi, partial)
-    integrate_histograms(partial, n_bins, table, largest)
-    if state[_N_GROUPS] > 0:
-        due = state[_ROUND] - state[_CUT_ROUND] >= min(max(state[_CUT_ROUND], FEWEST_ROUNDS), MOST_ROUNDS)
-    else:
-        near = np.count_nonzero(largest >= (1.0 - HEADROOM) * largest.max())
-        calm = rise < RISE_FOR_INTERVALS * state[_BEST]
-        due = state[_REFERENCES] > 0 and calm and near < len(bounds[7][1])
-    if due:
-        _make_intervals(search, bounds, len(pi))
-        state[_CUT_ROUND] = state[_ROUND]
-    reference[0][:] = pi
-    reference[1][:] = table
-    reference[2][:] = largest
-    estimates[:] = largest
+@inner_kernel
+def _take_candidates(control, search, bounds, intervals, margin):
+    """The candidates that were computed in full rule out others."""
+    state, candidates, largest = bounds.state, bounds.candidates, search.largest
+    n_candidates = control[N_CANDIDATES]
+    integrate_few(bounds.histograms, candidates, n_candidates, control[N_BINS], search.table, largest)
+    for place in range(n_candidates):
+        f = candidates[place]
+        bounds.upper[f] = bounds.estimates[f] = largest[f]
+        bounds.done[f] = True
+        state[REACHED] = largest[f] if largest[f] > state[REACHED] else state[REACHED]
+    state[COST] += n_candidates * CANDIDATE_COST
+    state[LOOK] += 1
+    if state[LOOK] == 1:
+        least, group_ptr, members = state[REACHED] - margin, intervals.group_ptr, intervals.members
+        n_chosen = choose_groups(bounds.upper, least, bounds.done, group_ptr, members, state[GROUPS], bounds.chosen)
+        control[N_CHOSEN] = n_chosen
+        state[COST] += n_chosen * JOINT_COST
+        return JOINT
+    if state[LOOK] == 2:
+        return _look_at(len(candidates), control, bounds, margin)
     for f in range(len(largest)):
-        standing[f] = largest[f] - state[_DRIFT]
-    if state[_N_GROUPS] > 0:
-        summarise_intervals(table, intervals, summaries[0], summaries[1])
-    state[_BEST] = largest.max()
-    state[_SINCE] = state[_SPENT] = state[_LAST] = 0
-    state[_REFERENCES] += 1
+        bounds.standing[f] = bounds.upper[f] - state[DRIFT]
+    state[SINCE] += 1
+    state[SPENT] += state[COST]
+    state[LAST] = state[COST]
+    state[PENALTY] = 0
+    return BEGIN
 
 
-@kernel
-def _make_intervals(search, bounds, n_docs):
-    """Cut the features by their r of this round, and write the documents' codes. `partial` is overwritten."""
-    bins, partial, table, largest = search
-    joint, intervals = bounds[3], bounds[4]
-    counts, varies = bounds[8]
-    group_ptr, members, words = joint[:3]
-    number, of_bin, first, last = intervals
-    if counts.max() == 0:
-        _count_documents(bins, partial, counts, n_docs)
-    cut_features(table, counts, n_docs, largest.max(), varies, number, of_bin, first, last)
-    most_cells = max(2, min(MOST_CELLS, n_docs // DOCS_PER_CELL))
-    n_groups = join_features(number, largest, most_cells, group_ptr, members)
-    write_codes(bins, intervals, group_ptr, members, n_groups, words.view(np.uint16))
-    bounds[0][_N_GROUPS] = n_groups
+@inner_kernel
+def _take_borders(control, bounds, intervals):
+    """Joint histograms lower the bounds of their features."""
+    state, group_ptr = bounds.state, intervals.group_ptr
+    for place in range(control[N_CHOSEN]):
+        g = bounds.chosen[place]
+        border = bound_features(
+            bounds.reference_table,
+            bounds.sums,
+            intervals.members,
+            group_ptr[g],
+            group_ptr[g + 1],
+            intervals.number,
+            intervals.last_bin,
+            intervals.highest,
+            intervals.lowest,
+            bounds.upper,
+            bounds.estimates,
+        )
+        state[REACHED] = border if border > state[REACHED] else state[REACHED]
 
 
-@kernel
-def _count_documents(bins, partial, counts, n_docs):
+@inner_kernel
+def _look_at(most, control, bounds, margin):
+    """The candidates with the highest bounds are next, or every feature where too many can win."""
+    state, candidates = bounds.state, bounds.candidates
+    found = best_bounds(bounds.upper, state[REACHED] - margin, bounds.done, candidates, most)
+    control[N_CANDIDATES] = found
+    if found < len(candidates):
+        return CANDIDATES
+    penalty = 2 * state[PENALTY] + 1
+    state[PENALTY] = state[PAUSE] = penalty if penalty < LONGEST_PAUSE else LONGEST_PAUSE
+    return HISTOGRAMS
+
+
+@inlined_kernel
+def _continue_reference(stage, control, pi, search, bounds, intervals):
+    """Every feature was computed, which makes this a reference round; now and then intervals are made.
+
+    `partial` and π of the reference round before, which are not needed any more, are overwritten by the counts.
+    """
+    state = bounds.state
+    if stage == INTEGRALS and _intervals_are_due(search.largest, control, state, len(bounds.candidates)):
+        if state[COUNTED] == 0:
+            for i in range(np.uint64(len(pi))):
+                bounds.reference_pi[i] = 1
+            return COUNTS
+        return CUTS
+    if stage == COUNTS:
+        state[COUNTED] = 1
+        _sum_counts(search.partial, intervals.counts)
+        return CUTS
+    if stage == CUTS:
+        _join(len(pi), control, search.largest, intervals)
+        state[GROUPS] = control[N_GROUPS]
+        state[CUT_ROUND] = state[ROUND]
+        return CODES
+    _keep_reference(pi, search.table, search.largest, bounds)
+    state[BEST_R] = control[BEST]
+    return SUMMARIES if state[GROUPS] > 0 else BEGIN
+
+
+@inner_kernel
+def _intervals_are_due(largest, control, state, most_candidates):
+    best = 0
+    for f in range(len(largest)):
+        best = largest[f] if largest[f] > best else best
+    control[BEST] = best
+    if state[GROUPS] > 0:
+        wait = state[CUT_ROUND] if state[CUT_ROUND] > FEWEST_ROUNDS else FEWEST_ROUNDS
+        return state[ROUND] - state[CUT_ROUND] >= (wait if wait < MOST_ROUNDS else MOST_ROUNDS)
+    near = 0
+    for f in range(len(largest)):
+        near += 1 if largest[f] >= (1.0 - HEADROOM) * best else 0
+    return state[REFERENCES] > 0 and state[RISE] < RISE_FOR_INTERVALS * state[BEST_R] and near < most_candidates
+
+
+@inner_kernel
+def _sum_counts(partial, counts):
     """Documents by bin. counts : int32 (n_features, 256), written"""
-    build_histograms(bins, np.ones(n_docs, np.int32), partial)
     for f in range(len(counts)):
-        for part in range(partial.shape[1]):
-            counts[f] += partial[f // GROUP, part, f % GROUP]
+        for b in range(256):
+            total = 0
+            for part in range(partial.shape[1]):
+                total += partial[f // GROUP, part, f % GROUP, b]
+            counts[f, b] = total
+
+
+@inlined_kernel
+def _join(n_docs, control, largest, intervals):
+    most_cells = n_docs // DOCS_PER_CELL if n_docs // DOCS_PER_CELL < MOST_CELLS else MOST_CELLS
+    most_cells = most_cells if most_cells > 2 else 2
+    number, group_ptr, members = intervals.number, intervals.group_ptr, intervals.members
+    n_groups = join_features(number, largest, most_cells, group_ptr, members, intervals.scratch)
+    fill_digits(number, intervals.of_bin, group_ptr, members, n_groups, intervals.digits)
+    control[N_GROUPS] = n_groups
+
+
+@inner_kernel
+def _keep_reference(pi, table, largest, bounds):
+    state = bounds.state
+    for i in range(np.uint64(len(pi))):
+        bounds.reference_pi[i] = pi[i]
+    for f in range(len(largest)):
+        for b in range(256):
+            bounds.reference_table[f, b] = table[f, b]
+        bounds.reference_largest[f] = bounds.estimates[f] = largest[f]
+        bounds.standing[f] = largest[f] - state[DRIFT]
+    state[SINCE] = state[SPENT] = state[LAST] = 0
+    state[REFERENCES] += 1

@@ -14,12 +14,12 @@ Positive and negative Δ are summed in one addition, in the upper and the lower 
 
 from __future__ import annotations
 
-import numpy as np
-from numba import prange
+from typing import NamedTuple
 
-from rankwell.kernels.boosting.cpu.intervals import CODES_A_WORD, MOST_CELLS
-from rankwell.kernels.boosting.cpu.weights import TASKS, query_potentials
-from rankwell.kernels.cpu.compilation import kernel
+import numpy as np
+
+from rankwell.kernels.boosting.cpu.compilation import kernel
+from rankwell.kernels.boosting.cpu.intervals import CODES_A_WORD
 
 NOTHING = 2**40  # beyond every r: the bound of an interval with no threshold inside
 
@@ -27,54 +27,78 @@ _HALF = 32
 _MASK = 2**_HALF - 1
 _CODE_BITS = np.uint64(16)
 _CODE = np.uint64(0xFFFF)
+_CODES = np.uint64(CODES_A_WORD)
 
 
-@kernel(parallel=True)
-def changed_potentials(places, weights, sums, total, pi, reference, changes, moved):
-    """`potentials`, with Δ, packed, and how much π has changed.
+class Bounds(NamedTuple):
+    """What is known of features' |r| without computing it. See `Intervals`, its other half.
 
-    pi : int32 (n_docs,), that of the round before, replaced; reference : int32 (n_docs,), that of the reference round
-    changes : int64 (n_docs or a few more,), written; moved : int64 (TASKS, 2), scratch
-
-    Returns
-    -------
-    the sum of all positive Δ, and of all positive changes since the round before; of the negative ones it is the same
+    state : int64 (12,), see `bounded_search`
+    reference_pi : int32 (n_docs,); reference_table : int32 (n_features, 256); reference_largest : int32 (n_features,):
+        of the reference round
+    changes : int64 (n_docs or a few more,), Δ, packed
+    moved : int64 (query tasks, 2), sums of positive Δ, and of positive changes since the round before
+    sums : int64 (n_parts, n_features, 64), packed sums of Δ by feature and interval
+    chosen : int32 (most groups,), joint histograms to be made
+    cells : int64 (n_workers, 2, 1024), of the joint histograms being made
+    upper : int64 (n_features,), bounds of |r| now; standing : the same less all drift; estimates : as last looked at
+    done : bool (n_features,), computed in full in this round
+    candidates : int32 (most candidates,); histograms : int32 (most candidates, n_parts, 256)
+    apart : int32 (n_workers, 8, 256), of the histograms being made
     """
-    n_queries = len(places[1]) - 1
-    for task in prange(TASKS):
-        first, last = n_queries * task // TASKS, n_queries * (task + 1) // TASKS
-        start, end = places[0][places[1][first]], places[0][places[1][last]]
-        values = np.empty(end - start, np.int32)
-        query_potentials(first, last, places, weights, sums, total, values)
-        moved[task] = pack_changes(values, pi[start:end], reference[start:end], changes[start:end])
-    return moved[:, 0].sum(), moved[:, 1].sum()
+
+    state: np.ndarray
+    reference_pi: np.ndarray
+    reference_table: np.ndarray
+    reference_largest: np.ndarray
+    changes: np.ndarray
+    moved: np.ndarray
+    sums: np.ndarray
+    chosen: np.ndarray
+    cells: np.ndarray
+    upper: np.ndarray
+    standing: np.ndarray
+    estimates: np.ndarray
+    done: np.ndarray
+    candidates: np.ndarray
+    histograms: np.ndarray
+    apart: np.ndarray
 
 
 @kernel
-def pack_changes(values, pi, reference, changes):
-    """Put some documents' π in place and pack their Δ; returns the sums of `changed_potentials` for them."""
+def pack_changes(pi, reference, changes, start, end):
+    """Put the new π of the documents start, ..., end − 1 in place and pack their Δ.
+
+    pi : int32 (n_docs,), that of the round before, replaced; reference : int32 (n_docs,), that of the reference round
+    changes : int64 (n_docs or a few more,), the new π, replaced by Δ
+
+    Returns
+    -------
+    the sum of all positive Δ, and of all positive changes since the round before
+    """
     rise_of_all = step_of_all = 0
-    for i in range(len(values)):
-        now = np.int64(values[i])
-        step_of_all += max(now - np.int64(pi[i]), 0)
-        pi[i] = values[i]
-        change = now - np.int64(reference[i])
-        rise, fall = max(change, 0), max(-change, 0)
-        changes[i] = (rise << _HALF) | fall
+    for i in range(np.uint64(start), np.uint64(end)):
+        now = changes[i]
+        step = now - pi[i]
+        step_of_all += step if step > 0 else 0
+        pi[i] = now
+        change = now - reference[i]
+        rise = change if change > 0 else 0
+        changes[i] = (rise << _HALF) | (rise - change)
         rise_of_all += rise
     return rise_of_all, step_of_all
 
 
 @kernel
-def choose_groups(upper, least, done, joint, n_groups, chosen):
+def choose_groups(upper, least, done, group_ptr, members, n_groups, chosen):
     """The joint histograms with a feature that is not done and whose bound is `least` or more; returns their number.
 
-    joint : (group_ptr, members); chosen : int32 (most groups,), written
+    chosen : int32 (most groups,), written
     """
-    group_ptr, members = joint
     n_chosen = 0
     for g in range(n_groups):
-        for f in members[group_ptr[g] : group_ptr[g + 1]]:
+        for place in range(group_ptr[g], group_ptr[g + 1]):
+            f = members[place]
             if upper[f] >= least and not done[f]:
                 chosen[n_chosen] = g
                 n_chosen += 1
@@ -83,91 +107,97 @@ def choose_groups(upper, least, done, joint, n_groups, chosen):
 
 
 @kernel
-def _sum_digits(cells, members, number, sums):
-    """Each member's own histogram out of a joint one, which is used up. sums : int64 (n_features, 64), written"""
-    size = 1
-    for f in members:
-        size *= number[f]
-    for f in members[::-1]:
-        size //= number[f]
-        for digit in range(number[f]):
-            part = cells[digit * size : (digit + 1) * size]
-            sums[f, digit] = part.sum()
-            if digit > 0:
-                cells[:size] += part
-
-
-@kernel
-def _add_to_two(one, other, changes, cells):
+def _add_to_two(one, other, changes, start, end, cells):
     """Two joint histograms side by side, so that an addition seldom waits for the one before it.
 
     one, other : uint64 (n,), four codes in each; changes : int64 (4·n,); cells : int64 (2, most cells), changed
     """
-    ones, others = cells[0], cells[1]
-    for i in range(len(one)):
+    for i in range(np.uint64(start), np.uint64(end)):
         a, b = one[i], other[i]
-        for j in range(CODES_A_WORD):
-            change = changes[CODES_A_WORD * i + j]
-            ones[a & _CODE] += change
-            others[b & _CODE] += change
+        for j in range(_CODES):
+            change = changes[_CODES * i + j]
+            cells[0, a & _CODE] += change
+            cells[1, b & _CODE] += change
             a >>= _CODE_BITS
             b >>= _CODE_BITS
 
 
 @kernel
-def _add_to_one(words, changes, cells):
-    for i in range(len(words)):
+def _add_to_one(words, changes, start, end, cells):
+    for i in range(np.uint64(start), np.uint64(end)):
         word = words[i]
-        for j in range(CODES_A_WORD):
-            cells[word & _CODE] += changes[CODES_A_WORD * i + j]
+        for j in range(_CODES):
+            cells[0, word & _CODE] += changes[_CODES * i + j]
             word >>= _CODE_BITS
 
 
-@kernel(parallel=True)
-def joint_histograms(words, changes, groups, number, sums):
-    """Packed sums of Δ by feature and interval.
+@kernel
+def _sum_digits(cells, members, first, last, number, sums):
+    """The own histograms of members[first:last] out of a joint one, which is used up.
 
-    words : uint64 (most groups, n), four codes in each; changes : int64 (4·n,)
-    groups : (which, group_ptr, members); number : int64 (n_features,), of intervals
-    sums : int64 (n_parts, n_features, 64), the rows of these groups' features are written
+    cells : int64 (most cells,); sums : int64 (n_features, 64), written
     """
-    chosen, group_ptr, members = groups
+    size = 1
+    for place in range(first, last):
+        size *= number[members[place]]
+    for place in range(last - 1, first - 1, -1):
+        f = members[place]
+        size //= number[f]
+        for digit in range(number[f]):
+            total = 0
+            for i in range(np.uint64(digit * size), np.uint64((digit + 1) * size)):
+                total += cells[i]
+            sums[f, digit] = total
+        for digit in range(1, number[f]):
+            start = np.uint64(digit * size)
+            for i in range(np.uint64(size)):
+                cells[i] += cells[start + i]
+
+
+@kernel
+def joint_histograms(words, changes, chosen, n_chosen, group_ptr, members, number, sums, task, cells):
+    """Packed sums of Δ by feature and interval, of two chosen joint histograms and one part of the documents.
+
+    task : number of the two · n_parts + part; cells : int64 (2, most cells), scratch; for the others see `Bounds`
+    """
     n_parts, n_words = len(sums), words.shape[1]
-    for task in prange((len(chosen) + 1) // 2 * n_parts):
-        pair, part = chosen[task // n_parts * 2 : task // n_parts * 2 + 2], task % n_parts
-        start, end = n_words * part // n_parts, n_words * (part + 1) // n_parts
-        cells = np.zeros((2, MOST_CELLS), np.int64)
-        own = changes[CODES_A_WORD * start : CODES_A_WORD * end]
-        if len(pair) == 2:
-            _add_to_two(words[pair[0], start:end], words[pair[1], start:end], own, cells)
-        else:
-            _add_to_one(words[pair[0], start:end], own, cells[0])
-        for place, g in enumerate(pair):
-            _sum_digits(cells[place], members[group_ptr[g] : group_ptr[g + 1]], number, sums[part])
+    pair, part = task // n_parts * 2, task % n_parts
+    start, end = n_words * part // n_parts, n_words * (part + 1) // n_parts
+    n_joint = 2 if pair + 1 < n_chosen else 1
+    for side in range(n_joint):
+        for i in range(cells.shape[1]):
+            cells[side, i] = 0
+    if n_joint == 2:
+        _add_to_two(words[chosen[pair]], words[chosen[pair + 1]], changes, start, end, cells)
+    else:
+        _add_to_one(words[chosen[pair]], changes, start, end, cells)
+    for side in range(n_joint):
+        g = chosen[pair + side]
+        _sum_digits(cells[side], members, group_ptr[g], group_ptr[g + 1], number, sums[part])
 
 
-@kernel(parallel=True)
-def summarise_intervals(table, intervals, highest, lowest):
-    """The largest and the smallest r of the thresholds inside each interval, int64 (n_features, 64) each, written."""
-    number, _, first, last = intervals
-    for f in prange(len(table)):
+@kernel
+def summarise_intervals(table, number, first_bin, last_bin, highest, lowest, first, last):
+    """The largest and the smallest r of the thresholds inside each interval of the features first, ..., last − 1."""
+    for f in range(first, last):
         for j in range(number[f]):
             high, low = -NOTHING, NOTHING
-            for b in range(first[f, j], last[f, j]):
-                high, low = max(high, table[f, b]), min(low, table[f, b])
+            for b in range(first_bin[f, j], last_bin[f, j]):
+                r = np.int64(table[f, b])
+                high = r if r > high else high
+                low = r if r < low else low
             highest[f, j], lowest[f, j] = high, low
 
 
 @kernel
-def bound_features(table, intervals, summaries, sums, features, upper):
-    """Lower the bounds of some features' largest |r|; returns the largest |r| of their borders, which is reached.
+def bound_features(table, sums, members, first, last, number, last_bin, highest, lowest, upper, estimates):
+    """Lower the bounds of members[first:last]; returns the largest |r| of their borders, which is reached.
 
-    table : of the reference round; features : int32, those that `sums` tells of; upper : int64 (n_features,), changed
+    table : of the reference round
     """
-    number, _, _, last = intervals
-    highest, lowest = summaries
     reached = 0
-    for f in features:
+    for place in range(first, last):
+        f = members[place]
         bound = 0
         change = 0  # of r at the upper border of the interval
         for j in range(number[f] - 1, -1, -1):
@@ -175,32 +205,35 @@ def bound_features(table, intervals, summaries, sums, features, upper):
             for part in range(len(sums)):
                 risen += (sums[part, f, j] >> _HALF) & _MASK
                 fallen += sums[part, f, j] & _MASK
-            bound = max(bound, highest[f, j] + change + risen, fallen - change - lowest[f, j])
+            rise, fall = highest[f, j] + change + risen, fallen - change - lowest[f, j]
+            bound = rise if rise > bound else bound
+            bound = fall if fall > bound else bound
             change += risen - fallen
             if j > 0:
-                r = abs(table[f, last[f, j - 1]] + change)
-                bound = max(bound, r)
-                reached = max(reached, r)
-        upper[f] = min(upper[f], bound)
+                r = abs(table[f, last_bin[f, j - 1]] + change)
+                bound = r if r > bound else bound
+                reached = r if r > reached else reached
+        upper[f] = bound if bound < upper[f] else upper[f]
+        estimates[f] = upper[f]
     return reached
 
 
 @kernel
-def best_bounds(upper, least, done, candidates):
+def best_bounds(upper, least, done, candidates, most):
     """The features with bounds of at least `least` that are not done yet, the largest first; returns their number.
 
-    done : bool (n_features,); candidates : int32 (most candidates,), written; one beyond `most` is not looked for
+    done : bool (n_features,); candidates : int32 (`most` or more,), written; one beyond `most` is not looked for
     """
     found = 0
     for f in range(len(upper)):
         if done[f] or upper[f] < least:
             continue
-        place = min(found, len(candidates) - 1)
-        if found >= len(candidates) and upper[f] <= upper[candidates[place]]:
+        place = found if found < most - 1 else most - 1
+        if found >= most and upper[f] <= upper[candidates[place]]:
             continue
         while place > 0 and upper[candidates[place - 1]] < upper[f]:
             candidates[place] = candidates[place - 1]
             place -= 1
         candidates[place] = f
-        found = min(found + 1, len(candidates))
+        found = found + 1 if found < most else most
     return found

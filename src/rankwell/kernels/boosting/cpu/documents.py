@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rankwell.kernels.boosting.contract import LevelledQueries, ScoreWeights
 from rankwell.kernels.boosting.cpu.weights import (
-    apply_round,
+    Documents,
     choose_exponents,
     level_ratios,
-    potentials,
+    multiply_weights,
+    query_potentials,
     query_sum,
     sum_levels,
 )
 from rankwell.kernels.boosting.precision import QUERY_LANES, RECENTRE_ROUNDS, weight_factors
+from rankwell.kernels.threads import run_parts
+
+_DOCS_PER_PART = 16384  # what a thread is woken for
 
 
 class DocumentWeights:
@@ -29,67 +35,111 @@ class DocumentWeights:
 
     Attributes
     ----------
-    levels : (step, up_ratio, down_ratio, bridge), float64 (n_segments,) each
-    sums : (up_sum, down_sum, below, above), float64 (n_segments,) each
-    share : float64 (n_queries,)
-    lanes : float64 (1024,), scratch
-    pi : int32 (n_docs,)
-    start : (power of two that all pair weights were divided by, Z)
+    arrays : Documents
+    common : int
+        The power of two that all pair weights were divided by.
+    total : float
+        Z, after that division.
     """
 
     def __init__(self, queries: LevelledQueries, weights: ScoreWeights) -> None:
         self.queries, self.weights = queries, weights
-        self.levels = (queries.step, *(np.ones(queries.n_segments) for _ in range(3)))
-        self.sums = tuple(np.zeros(queries.n_segments) for _ in range(4))
-        self.share, self.lanes = np.zeros(queries.n_queries), np.zeros(QUERY_LANES)
-        self.pi = np.zeros(queries.n_docs, dtype=np.int32)
-        self.start = self._sum(self._ratios())
+        up_ratio, down_ratio, bridge = np.ones((3, queries.n_segments))
+        up_sum, down_sum, below, above = np.zeros((4, queries.n_segments))
+        self.arrays = Documents(
+            segment_ptr=queries.segment_ptr,
+            query_segments=queries.query_segments,
+            query_weight=queries.query_weight,
+            step=queries.step,
+            up=weights.up,
+            down=weights.down,
+            up_exponent=weights.up_exponent,
+            down_exponent=weights.down_exponent,
+            up_ratio=up_ratio,
+            down_ratio=down_ratio,
+            bridge=bridge,
+            up_sum=up_sum,
+            down_sum=down_sum,
+            below=below,
+            above=above,
+            share=np.zeros(queries.n_queries),
+            pi=np.zeros(queries.n_docs, dtype=np.int32),
+            lanes=np.zeros(QUERY_LANES),
+            marked=np.zeros(queries.n_docs, dtype=np.bool_),
+        )
+        self._n_parts = max(1, queries.n_docs // _DOCS_PER_PART)
+        self.common = self._ratios()
+        self.total = self._sum()
 
     def potentials(self) -> np.ndarray:
         """π of every document in units of 2^−30, int32 (n_docs,); the same array each time."""
-        queries = self.queries
-        both = (self.weights.up, self.weights.down)
-        places = (queries.segment_ptr, queries.query_segments)
-        potentials(places, both, self.sums, self.start[1], self.pi)
-        return self.pi
+        arrays, total = self.arrays, self.total
+        self._over_queries(lambda first, last: query_potentials(arrays, total, first, last, arrays.pi))
+        return arrays.pi
 
     def apply(self, above_threshold: np.ndarray, r: int) -> float:
         """Apply a weak ranker; the loss after it. above_threshold : bool (n_docs,), where h = 1"""
         replay_round(self.queries, self.weights, above_threshold, r)
-        recentred = self.weights.n_rounds % RECENTRE_ROUNDS == 0
-        self.start = self._sum(self._ratios() if recentred else self.start[0])
-        return float(np.ldexp(self.start[1], self.start[0]))
+        if self.weights.n_rounds % RECENTRE_ROUNDS == 0:
+            self.common = self._ratios()
+        self.total = self._sum()
+        return float(np.ldexp(self.total, self.common))
 
     def _ratios(self) -> int:
-        weights, queries = self.weights, self.queries
-        exponents = (weights.up_exponent, weights.down_exponent)
-        return level_ratios(queries.query_segments, queries.query_weight, *exponents, self.levels[1:])
+        arrays = self.arrays
+        common: int = level_ratios(
+            arrays.query_segments,
+            arrays.query_weight,
+            arrays.up_exponent,
+            arrays.down_exponent,
+            arrays.up_ratio,
+            arrays.down_ratio,
+            arrays.bridge,
+        )
+        return common
 
-    def _sum(self, common: int) -> tuple[int, float]:
-        queries = self.queries
-        both = (self.weights.up, self.weights.down)
-        places = (queries.segment_ptr, queries.query_segments)
-        sum_levels(places, both, self.levels, float(queries.carry), self.sums, self.share)
-        return common, query_sum(self.share, self.lanes)
+    def _sum(self) -> float:
+        arrays, carry = self.arrays, float(self.queries.carry)
+        self._over_queries(lambda first, last: sum_levels(arrays, carry, first, last))
+        total: float = query_sum(arrays.share, arrays.lanes)
+        return total
+
+    def _over_queries(self, task: Callable[[int, int], None]) -> None:
+        n_queries, n_parts = self.queries.n_queries, self._n_parts
+        run_parts(lambda part: task(n_queries * part // n_parts, n_queries * (part + 1) // n_parts), n_parts)
 
 
 def initial_weights(queries: LevelledQueries) -> ScoreWeights:
     """e^{±H} for H = 0, each times its document's weight."""
     up, down = queries.document_weight.copy(), queries.document_weight.copy()
     up_exponent, down_exponent = (np.zeros(queries.n_segments, dtype=np.int32) for _ in range(2))
-    choose_exponents(queries.segment_ptr, up, down, up_exponent, down_exponent)
-    return ScoreWeights(up, down, up_exponent, down_exponent, 0)
+    weights = ScoreWeights(up, down, up_exponent, down_exponent, 0)
+    _recentre(queries, weights)
+    return weights
 
 
 def replay_round(queries: LevelledQueries, weights: ScoreWeights, above_threshold: np.ndarray, r: int) -> None:
     """Apply a round of an earlier run, bit for bit as that run did. above_threshold : bool (n_docs,), where h = 1"""
-    apply_round(above_threshold, *weight_factors(r), weights.up, weights.down)
+    up_factor, down_factor = weight_factors(r)
+    multiply_weights(above_threshold, up_factor, down_factor, weights.up, weights.down, 0, queries.n_docs)
     weights.n_rounds += 1
     if weights.n_rounds % RECENTRE_ROUNDS == 0:
-        choose_exponents(queries.segment_ptr, weights.up, weights.down, weights.up_exponent, weights.down_exponent)
+        _recentre(queries, weights)
+
+
+def _recentre(queries: LevelledQueries, weights: ScoreWeights) -> None:
+    choose_exponents(
+        queries.segment_ptr,
+        weights.up,
+        weights.down,
+        weights.up_exponent,
+        weights.down_exponent,
+        0,
+        queries.n_segments,
+    )
 
 
 def query_pair_weights(queries: LevelledQueries) -> np.ndarray:
     """The sum of each query's initial pair weights, its own weight included, float64 (n_queries,)."""
     documents = DocumentWeights(queries, initial_weights(queries))
-    return np.ldexp(documents.share, documents.start[0])
+    return np.ldexp(documents.arrays.share, documents.common)

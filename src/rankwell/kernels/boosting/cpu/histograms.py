@@ -1,77 +1,98 @@
 """RankBoost on the CPU: the search for the best weak ranker over integral histograms (M3.int), in FAR's layout.
 
-Bins stand as [group of 16 features][document][16]: a document's π is added to sixteen histograms in a row, so no
+Bins lie as [group of 16 features][document][16]: a document's π is added to sixteen histograms in a row, so no
 addition waits for the one before it, and a group's 16 KB of histograms stay in the first-level cache. All sums are
 integers, so the partition of the work cannot change them.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numba import prange
+from typing import NamedTuple
 
-from rankwell.kernels.cpu.compilation import kernel
+import numpy as np
+
+from rankwell.kernels.boosting.cpu.compilation import kernel
 
 GROUP = 16
-FEW_FEATURES = 128  # up to so many, one thread is done before others would have been woken
-_SIDE_BY_SIDE = 8
+# Unsigned, as indices of hot loops are (see `weights`).
+_SIDE_BY_SIDE = np.uint64(8)
+_BITS = np.uint64(8)
+_BYTE = np.uint64(255)
+_ONE = np.uint64(1)
 
 
-@kernel(parallel=True)
-def build_histograms(bins, pi, partial):
-    """Hist_f(b) = Σ_{d: bin_f(d) = b} π(d), over as many parts of the documents as `partial` has.
+class Search(NamedTuple):
+    """The bins, and what a search of them finds.
 
-    bins : uint8 (n_groups, n_docs, 16); pi : int32 (n_docs,); partial : int32 (n_groups, n_parts, 16, 256), written
+    bins : uint8 (n_groups, n_docs, 16)
+    words : uint64 (n_groups, n_docs, 2), the same memory, the bins of eight features in each
+    partial : int32 (n_groups, n_parts, 16, 256), histograms of each part of the documents
+    table : int32 (n_features, 256), r of every weak ranker, for bins below n_bins − 1
+    largest : int32 (n_features,), each feature's largest |r|
     """
-    n_parts = partial.shape[1]
-    n_docs = len(pi)
-    for task in prange(bins.shape[0] * n_parts):
-        group, part = task // n_parts, task % n_parts
-        rows = bins[group]
-        histogram = np.zeros((GROUP, 256), np.int32)
-        for d in range(n_docs * part // n_parts, n_docs * (part + 1) // n_parts):
-            value = pi[d]
-            for lane in range(GROUP):
-                histogram[lane, rows[d, lane]] += value
-        partial[group, part] = histogram
+
+    bins: np.ndarray
+    words: np.ndarray
+    partial: np.ndarray
+    table: np.ndarray
+    largest: np.ndarray
+
+
+def new_search(bins: np.ndarray, n_features: int, n_parts: int) -> Search:
+    """A search over so many parts of the documents at the same time."""
+    return Search(
+        bins,
+        bins.view(np.uint64),
+        np.zeros((len(bins), n_parts, GROUP, 256), dtype=np.int32),
+        np.zeros((n_features, 256), dtype=np.int32),
+        np.zeros(n_features, dtype=np.int32),
+    )
 
 
 @kernel
-def _integrate_feature(feature, partial, n_bins, table, largest):
-    group, lane = feature // GROUP, feature % GROUP
-    total = np.int32(0)
-    size = np.int32(0)
-    for b in range(n_bins - 2, -1, -1):
-        for part in range(partial.shape[1]):
-            total += partial[group, part, lane, b + 1]
-        table[feature, b] = total
-        size = max(size, abs(total))
-    largest[feature] = size
+def build_histograms(words, pi, partial, task):
+    """Hist_f(b) = Σ_{d: bin_f(d) = b} π(d) for one group of features and part of the documents.
 
-
-@kernel(parallel=True)
-def _integrate_in_parallel(partial, n_bins, table, largest):
-    for feature in prange(len(table)):
-        _integrate_feature(feature, partial, n_bins, table, largest)
+    words : uint64 (n_groups, n_docs, 2), bins; pi : int32 (n_docs,)
+    partial : int32 (n_groups, n_parts, 16, 256); task : group · n_parts + part, whose histograms are written
+    """
+    n_docs, n_parts = len(pi), partial.shape[1]
+    group, part = task // n_parts, task % n_parts
+    rows, histogram = words[group], partial[group, part]
+    for lane in range(GROUP):
+        for b in range(256):
+            histogram[lane, b] = 0
+    for d in range(np.uint64(n_docs * part // n_parts), np.uint64(n_docs * (part + 1) // n_parts)):
+        value, low, high = pi[d], rows[d, 0], rows[d, 1]
+        for lane in range(GROUP // 2):
+            histogram[lane, low & _BYTE] += value
+            low >>= _BITS
+        for lane in range(GROUP // 2, GROUP):
+            histogram[lane, high & _BYTE] += value
+            high >>= _BITS
 
 
 @kernel
-def integrate_histograms(partial, n_bins, table, largest):
-    """r(f, b) = Σ_{a > b} Hist_f(a) and each feature's largest |r|.
-
-    table : int32 (n_features, 256), written for b < n_bins − 1; largest : int32 (n_features,), written
-    """
-    if len(table) > FEW_FEATURES:
-        _integrate_in_parallel(partial, n_bins, table, largest)
-        return
-    for feature in range(len(table)):
-        _integrate_feature(feature, partial, n_bins, table, largest)
+def integrate_histograms(partial, n_bins, table, largest, first, last):
+    """r(f, b) = Σ_{a > b} Hist_f(a) and the largest |r| of the features first, ..., last − 1. See `Search`."""
+    n_parts, last_bin = partial.shape[1], np.uint64(n_bins - 1)
+    for feature in range(first, last):
+        group, lane = feature // GROUP, feature % GROUP
+        total = size = 0
+        for step in range(last_bin):
+            for part in range(n_parts):
+                total += partial[group, part, lane, last_bin - step]
+            table[feature, last_bin - step - _ONE] = total
+            size = abs(total) if abs(total) > size else size
+        largest[feature] = size
 
 
 @kernel
 def choose_weak_ranker(table, largest, n_bins, margin):
     """The lowest feature, then bin, whose |r| is within `margin` of the largest; (−1, −1) where that helps nothing."""
-    best = largest.max()
+    best = 0
+    for feature in range(len(largest)):
+        best = largest[feature] if largest[feature] > best else best
     if best <= margin:
         return -1, -1
     for feature in range(len(largest)):
@@ -82,62 +103,60 @@ def choose_weak_ranker(table, largest, n_bins, margin):
     return -1, -1
 
 
-@kernel(parallel=True)
-def naive_table(bins, pi, n_bins, table, largest):
+@kernel
+def naive_table(bins, pi, n_bins, table, largest, first, last):
     """What `integrate_histograms` gives, the way of the naive M3: every threshold looks at every document."""
-    for feature in prange(len(table)):
+    for feature in range(first, last):
         rows = bins[feature // GROUP]
         lane = feature % GROUP
-        size = np.int32(0)
+        size = 0
         for b in range(n_bins - 1):
-            total = np.int32(0)
-            for d in range(len(pi)):
+            total = 0
+            for d in range(np.uint64(len(pi))):
                 if rows[d, lane] > b:
                     total += pi[d]
             table[feature, b] = total
-            size = max(size, abs(total))
+            size = abs(total) if abs(total) > size else size
         largest[feature] = size
 
 
 @kernel
-def feature_column(bins, feature):
-    """One feature's bins, uint8 (n_docs,), sixteen bytes apart."""
-    return bins[feature // GROUP][:, feature % GROUP]
+def feature_histogram(rows, lane, pi, start, end, apart, histogram):
+    """One feature's histogram by way of eight, so that no addition waits for the one before it.
 
-
-@kernel(parallel=True)
-def feature_histograms(bins, pi, features, partial):
-    """The histograms of a few features. features : int32 (n,); partial : int32 (n, n_parts, 256), written"""
-    n_parts = partial.shape[1]
-    for task in prange(len(features) * n_parts):
-        place, part = task // n_parts, task % n_parts
-        start, end = len(pi) * part // n_parts, len(pi) * (part + 1) // n_parts
-        column = feature_column(bins, features[place])
-        partial[place, part] = _feature_histogram(column[start:end], pi[start:end])
-
-
-@kernel
-def _feature_histogram(column, pi):
-    """One feature's histogram by way of eight, so that no addition waits for the one before it."""
-    histogram = np.zeros((_SIDE_BY_SIDE, 256), np.int32)
-    whole = len(pi) // _SIDE_BY_SIDE
-    for i in range(whole):
+    rows : uint8 (n_docs, 16), of the feature's group; start, end : the documents; apart : int32 (8, 256), scratch
+    histogram : int32 (256,), written
+    """
+    for j in range(_SIDE_BY_SIDE):
+        for b in range(256):
+            apart[j, b] = 0
+    i, n_docs = np.uint64(start), np.uint64(end - start)
+    for _ in range(n_docs // _SIDE_BY_SIDE):
         for j in range(_SIDE_BY_SIDE):
-            histogram[j, column[_SIDE_BY_SIDE * i + j]] += pi[_SIDE_BY_SIDE * i + j]
-    for i in range(_SIDE_BY_SIDE * whole, len(pi)):
-        histogram[0, column[i]] += pi[i]
-    return histogram.sum(axis=0)
+            apart[j, rows[i + j, lane]] += pi[i + j]
+        i += _SIDE_BY_SIDE
+    for j in range(n_docs % _SIDE_BY_SIDE):
+        apart[j, rows[i + j, lane]] += pi[i + j]
+    for b in range(256):
+        total = 0
+        for j in range(_SIDE_BY_SIDE):
+            total += apart[j, b]
+        histogram[b] = total
 
 
 @kernel
-def integrate_few(partial, features, n_bins, table, largest):
-    """`integrate_histograms` for the features of `feature_histograms`: their rows of `table` and `largest`."""
-    for place, feature in enumerate(features):
-        total = np.int32(0)
-        size = np.int32(0)
-        for b in range(n_bins - 2, -1, -1):
-            for part in range(partial.shape[1]):
-                total += partial[place, part, b + 1]
-            table[feature, b] = total
-            size = max(size, abs(total))
+def integrate_few(histograms, features, n_features, n_bins, table, largest):
+    """`integrate_histograms` for the first `n_features` of `features`.
+
+    histograms : int32 (most features, n_parts, 256); features : int32 (most features,)
+    """
+    n_parts, last_bin = histograms.shape[1], np.uint64(n_bins - 1)
+    for place in range(n_features):
+        feature = features[place]
+        total = size = 0
+        for step in range(last_bin):
+            for part in range(n_parts):
+                total += histograms[place, part, last_bin - step]
+            table[feature, last_bin - step - _ONE] = total
+            size = abs(total) if abs(total) > size else size
         largest[feature] = size

@@ -6,48 +6,105 @@ For a document of label level L in a query with weight w (DESIGN: "RankBoost in 
 
 A_l and B_l carry a power of two each (see `boosting.precision`), so the running sums over levels are multiplied by a
 factor between neighbouring levels as they go. The order of every float64 sum is fixed, and the same on every device.
+
+Kernels work on a range of queries or segments, so that threads can share them out; the ranges change no sum. Loops over
+documents count in unsigned numbers: a signed index could mean one from the end, and that case would keep the compiler
+from vectors (measured: up to eight times as slow).
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numba import prange
 
+from rankwell.kernels.boosting.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.boosting.precision import LARGEST_EXPONENT, PI_BITS, QUERY_LANES, SMALLEST_WEIGHT
-from rankwell.kernels.cpu.compilation import kernel
 
-TASKS = 64  # that queries are shared out to
+# A sum of an unsigned and a signed number would be a float64.
+_0, _1, _2, _3, _4, _5, _6, _7, _8 = (np.uint64(number) for number in range(9))
 
 
-@kernel
-def lane_sums(up, down, start, end, lanes):
-    """Σ up[start:end] and Σ down[start:end], each in eight lanes; lane j takes places j, j + 8, ...
+class Documents(NamedTuple):
+    """Documents, their weights, and the sums over label levels that belong to these.
 
-    lanes : float64 (16,), scratch
+    Given (see `LevelledQueries`): segment_ptr, query_segments, query_weight, step
+    Weights (see `ScoreWeights`): up, down, up_exponent, down_exponent
+    From a segment to the one below it, float64 (n_segments,): up_ratio, down_ratio, bridge
+    Sums, float64 (n_segments,): up_sum (A_l), down_sum (B_l), below (Σ_{l<L} A_l), above (Σ_{l>L} B_l)
+    share : float64 (n_queries,), each query's part of Z
+    pi : int32 (n_docs,), in units of 2^−30
+    lanes : float64 (1024,), scratch of `query_sum`
+    marked : bool (n_docs,), where h = 1
     """
-    lanes[:] = 0.0
-    for i in range(start, end):
-        lane = (i - start) % 8
-        lanes[lane] += up[i]
-        lanes[lane + 8] += down[i]
-    return _sum_eight(lanes[:8]), _sum_eight(lanes[8:])
+
+    segment_ptr: np.ndarray
+    query_segments: np.ndarray
+    query_weight: np.ndarray
+    step: np.ndarray
+    up: np.ndarray
+    down: np.ndarray
+    up_exponent: np.ndarray
+    down_exponent: np.ndarray
+    up_ratio: np.ndarray
+    down_ratio: np.ndarray
+    bridge: np.ndarray
+    up_sum: np.ndarray
+    down_sum: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+    share: np.ndarray
+    pi: np.ndarray
+    lanes: np.ndarray
+    marked: np.ndarray
 
 
-@kernel
-def _sum_eight(lanes):
-    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
+@inner_kernel
+def _lane_sum(values, start, end):
+    """Σ values[start:end] in eight lanes; lane j takes places j, j + 8, ..."""
+    lane_0 = lane_1 = lane_2 = lane_3 = lane_4 = lane_5 = lane_6 = lane_7 = 0.0
+    i, n_values = np.uint64(start), np.uint64(end - start)
+    for _ in range(n_values // _8):
+        lane_0 += values[i]
+        lane_1 += values[i + _1]
+        lane_2 += values[i + _2]
+        lane_3 += values[i + _3]
+        lane_4 += values[i + _4]
+        lane_5 += values[i + _5]
+        lane_6 += values[i + _6]
+        lane_7 += values[i + _7]
+        i += _8
+    left = n_values % _8
+    if left > _0:
+        lane_0 += values[i]
+    if left > _1:
+        lane_1 += values[i + _1]
+    if left > _2:
+        lane_2 += values[i + _2]
+    if left > _3:
+        lane_3 += values[i + _3]
+    if left > _4:
+        lane_4 += values[i + _4]
+    if left > _5:
+        lane_5 += values[i + _5]
+    if left > _6:
+        lane_6 += values[i + _6]
+    return ((lane_0 + lane_4) + (lane_2 + lane_6)) + ((lane_1 + lane_5) + (lane_3 + lane_7))
 
 
 @kernel
 def query_sum(values, lanes):
-    """Σ values in 1,024 lanes, then halves onto halves. lanes : float64 (1024,), scratch"""
-    lanes[:] = 0.0
+    """Σ values, 0 or more each, in 1,024 lanes, then halves onto halves. lanes : float64 (1024,), scratch"""
+    for lane in range(QUERY_LANES):
+        lanes[lane] = 0.0
     for first in range(0, len(values), QUERY_LANES):
-        for lane in range(min(QUERY_LANES, len(values) - first)):
-            lanes[lane] += values[first + lane]
+        end = first + QUERY_LANES if first + QUERY_LANES < len(values) else len(values)
+        for i in range(first, end):
+            lanes[i - first] += values[i]
     half = QUERY_LANES // 2
+    while half >= len(values) and half > 0:  # these lanes are 0
+        half //= 2
     while half > 0:
         for lane in range(half):
             lanes[lane] += lanes[lane + half]
@@ -56,149 +113,117 @@ def query_sum(values, lanes):
 
 
 @kernel
-def scan_levels(first, last, levels, carry, sums):
-    """One query's Σ_{l<L} A_l and Σ_{l>L} B_l for each of its segments [first, last); returns its share of Z.
-
-    levels : (step, up_ratio, down_ratio, bridge), float64 (n_segments,) each, from a segment to the one below it
-    sums : (up_sum, down_sum, below, above), float64 (n_segments,) each; the last two are written
-    """
-    step, up_ratio, down_ratio, bridge = levels
-    up_sum, down_sum, below, above = sums
-    plain = weighted = share = 0.0
-    below[first] = 0.0
-    for s in range(first + 1, last):
-        plain = plain * down_ratio[s] + up_sum[s - 1] * bridge[s]
-        weighted = weighted * (down_ratio[s] * carry) + step[s] * plain
-        below[s] = weighted
-        share += down_sum[s] * weighted
-    plain = weighted = 0.0
-    above[last - 1] = 0.0
-    for s in range(last - 1, first, -1):
-        plain = plain * up_ratio[s] + down_sum[s] * bridge[s]
-        weighted = weighted * (up_ratio[s] * carry) + step[s] * plain
-        above[s - 1] = weighted
-    return share
-
-
-@kernel(parallel=True)
-def apply_round(above_threshold, up_factor, down_factor, up, down):
-    """e^{±H} where h = 1 times e^{±α}. above_threshold : bool (n_docs,)"""
-    for i in prange(len(above_threshold)):
-        if above_threshold[i]:
-            up[i] = max(up[i] * up_factor, SMALLEST_WEIGHT)
-            down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT)
+def sum_levels(documents, carry, first, last):
+    """A_l, B_l and their running sums for the queries first, ..., last − 1, and these queries' shares of Z."""
+    segment_ptr, query_segments, step = documents.segment_ptr, documents.query_segments, documents.step
+    up_ratio, down_ratio, bridge = documents.up_ratio, documents.down_ratio, documents.bridge
+    up_sum, down_sum, below, above = documents.up_sum, documents.down_sum, documents.below, documents.above
+    for s in range(query_segments[first], query_segments[last]):
+        up_sum[s] = _lane_sum(documents.up, segment_ptr[s], segment_ptr[s + 1])
+        down_sum[s] = _lane_sum(documents.down, segment_ptr[s], segment_ptr[s + 1])
+    for q in range(first, last):
+        lowest, highest = query_segments[q], query_segments[q + 1] - 1
+        plain = weighted = share = 0.0
+        below[lowest] = 0.0
+        for s in range(lowest + 1, highest + 1):
+            plain = plain * down_ratio[s] + up_sum[s - 1] * bridge[s]
+            weighted = weighted * (down_ratio[s] * carry) + step[s] * plain
+            below[s] = weighted
+            share += down_sum[s] * weighted
+        documents.share[q] = share
+        plain = weighted = 0.0
+        above[highest] = 0.0
+        for s in range(highest, lowest, -1):
+            plain = plain * up_ratio[s] + down_sum[s] * bridge[s]
+            weighted = weighted * (up_ratio[s] * carry) + step[s] * plain
+            above[s - 1] = weighted
 
 
 @kernel
+def multiply_weights(marked, up_factor, down_factor, up, down, start, end):
+    """e^{±H} of the documents start, ..., end − 1 where h = 1 times e^{±α}: without a branch, so as vectors.
+
+    marked : bool (n_docs,), where h = 1
+    """
+    for i in range(np.uint64(start), np.uint64(end)):
+        up_weight, down_weight = up[i] * up_factor, down[i] * down_factor
+        up_weight = up_weight if up_weight > SMALLEST_WEIGHT else SMALLEST_WEIGHT
+        down_weight = down_weight if down_weight > SMALLEST_WEIGHT else SMALLEST_WEIGHT
+        up[i] = up_weight if marked[i] else up[i]
+        down[i] = down_weight if marked[i] else down[i]
+
+
+@kernel
+def mark_documents(rows, lane, threshold, marked, start, end):
+    """Where h = 1 among the documents start, ..., end − 1. rows : uint8 (n_docs, 16), bins of a group of features"""
+    for i in range(np.uint64(start), np.uint64(end)):
+        marked[i] = rows[i, lane] > threshold
+
+
+@inner_kernel
 def _rescale(values, start, end):
     """Scale values[start:end] by a power of two so that the largest is in [0.5, 1); returns the power taken out."""
     largest = 0.0
-    for i in range(start, end):
-        largest = max(largest, values[i])
+    for i in range(np.uint64(start), np.uint64(end)):
+        largest = values[i] if values[i] > largest else largest
     exponent = math.frexp(largest)[1]
     scale = math.ldexp(1.0, -exponent)
-    for i in range(start, end):
-        values[i] = max(values[i] * scale, SMALLEST_WEIGHT)
+    for i in range(np.uint64(start), np.uint64(end)):
+        value = values[i] * scale
+        values[i] = value if value > SMALLEST_WEIGHT else SMALLEST_WEIGHT
     return exponent
 
 
-@kernel(parallel=True)
-def choose_exponents(segment_ptr, up, down, up_exponent, down_exponent):
-    """Bring the largest weight of each segment into [0.5, 1)."""
-    for s in prange(len(segment_ptr) - 1):
+@kernel
+def choose_exponents(segment_ptr, up, down, up_exponent, down_exponent, first, last):
+    """Bring the largest weight of each of the segments first, ..., last − 1 into [0.5, 1)."""
+    for s in range(first, last):
         up_exponent[s] += _rescale(up, segment_ptr[s], segment_ptr[s + 1])
         down_exponent[s] -= _rescale(down, segment_ptr[s], segment_ptr[s + 1])
 
 
 @kernel
-def level_ratios(query_segments, query_weight, up_exponent, down_exponent, ratios):
+def level_ratios(query_segments, query_weight, up_exponent, down_exponent, up_ratio, down_ratio, bridge):
     """The factors between neighbouring levels; returns the power of two that all pair weights were divided by.
 
-    ratios : (up_ratio, down_ratio, bridge), float64 (n_segments,) each, written
+    up_ratio, down_ratio, bridge : float64 (n_segments,), written
     """
-    up_ratio, down_ratio, bridge = ratios
     common = -(2**31)
     for q in range(len(query_weight)):
-        largest = up_exponent[query_segments[q]]
+        largest = np.int64(up_exponent[query_segments[q]])
         for s in range(query_segments[q] + 1, query_segments[q + 1]):
-            common = max(common, largest - down_exponent[s])
-            largest = max(largest, up_exponent[s])
+            product = largest - down_exponent[s]
+            common = product if product > common else common
+            largest = up_exponent[s] if up_exponent[s] > largest else largest
     for q in range(len(query_weight)):
         for s in range(query_segments[q] + 1, query_segments[q + 1]):
-            up_ratio[s] = math.ldexp(1.0, min(up_exponent[s - 1] - up_exponent[s], LARGEST_EXPONENT))
-            down_ratio[s] = math.ldexp(1.0, min(down_exponent[s - 1] - down_exponent[s], LARGEST_EXPONENT))
+            up_ratio[s] = _limited_power(up_exponent[s - 1] - up_exponent[s])
+            down_ratio[s] = _limited_power(down_exponent[s - 1] - down_exponent[s])
             bridge[s] = math.ldexp(query_weight[q], up_exponent[s - 1] - down_exponent[s] - common)
     return common
 
 
+@inner_kernel
+def _limited_power(exponent):
+    return math.ldexp(1.0, exponent if exponent < LARGEST_EXPONENT else LARGEST_EXPONENT)
+
+
 @kernel
-def _sum_queries(first, last, places, weights, levels, carry, sums, share):
-    """A_l and B_l of some queries' segments, their running sums, and these queries' shares of Z."""
-    segment_ptr, query_segments = places
-    lanes = np.empty(16)
-    for s in range(query_segments[first], query_segments[last]):
-        sums[0][s], sums[1][s] = lane_sums(weights[0], weights[1], segment_ptr[s], segment_ptr[s + 1], lanes)
-    for q in range(first, last):
-        share[q] = scan_levels(query_segments[q], query_segments[q + 1], levels, carry, sums)
+def query_potentials(documents, total, first, last, values):
+    """π of the documents of queries first, ..., last − 1 in units of 2^−30; those of a query sum to exactly 0.
 
-
-@kernel(parallel=True)
-def sum_levels(places, weights, levels, carry, sums, share):
-    """A_l and B_l of every segment, their running sums, and each query's share of Z.
-
-    places : (segment_ptr, query_segments)
+    total : Z; values : int32 or int64 (n_docs,), written
     """
-    for task in prange(TASKS):
-        first, last = len(share) * task // TASKS, len(share) * (task + 1) // TASKS
-        _sum_queries(first, last, places, weights, levels, carry, sums, share)
-
-
-@kernel(parallel=True)
-def reweight(weak_ranker, factors, places, weights, levels, carry, sums, share):
-    """e^{±H} where bin > threshold times e^{±α}, then the sums of `sum_levels`.
-
-    weak_ranker : (column uint8 (n_docs, 16) of one feature group, lane, threshold)
-    """
-    column, lane, threshold = weak_ranker
-    for task in prange(TASKS):
-        first, last = len(share) * task // TASKS, len(share) * (task + 1) // TASKS
-        start, end = places[0][places[1][first]], places[0][places[1][last]]
-        _multiply(column[start:end, lane], threshold, factors, weights[0][start:end], weights[1][start:end])
-        _sum_queries(first, last, places, weights, levels, carry, sums, share)
-
-
-@kernel
-def _multiply(bins, threshold, factors, up, down):
-    """Some documents' new weights, without a branch on what nobody could foretell."""
-    up_factor, down_factor = factors
-    above = np.empty(len(bins), np.bool_)
-    for i in range(len(bins)):
-        above[i] = bins[i] > threshold
-    for i in range(len(bins)):
-        up[i] = max(up[i] * up_factor, SMALLEST_WEIGHT) if above[i] else up[i]
-        down[i] = max(down[i] * down_factor, SMALLEST_WEIGHT) if above[i] else down[i]
-
-
-@kernel
-def query_potentials(first, last, places, weights, sums, total, values):
-    """π of some queries' documents in units of 2^−30; those of a query sum to exactly 0. values : int32, written"""
-    segment_ptr, query_segments = places
-    up, down = weights
-    below, above = sums[2], sums[3]
+    segment_ptr, query_segments = documents.segment_ptr, documents.query_segments
+    up, down, below, above = documents.up, documents.down, documents.below, documents.above
     scale = 2.0**PI_BITS / total
-    begin = segment_ptr[query_segments[first]]
     for q in range(first, last):
         for s in range(query_segments[q], query_segments[q + 1]):
-            for i in range(segment_ptr[s], segment_ptr[s + 1]):
-                values[i - begin] = np.int32(np.rint((down[i] * below[s] - up[i] * above[s]) * scale))
-        start, end = segment_ptr[query_segments[q]] - begin, segment_ptr[query_segments[q + 1]] - begin
-        values[end - 1] -= values[start:end].sum()
-
-
-@kernel(parallel=True)
-def potentials(places, weights, sums, total, pi):
-    """π of every document in units of 2^−30; those of a query sum to exactly 0. pi : int32 (n_docs,), written"""
-    n_queries = len(places[1]) - 1
-    for task in prange(TASKS):
-        first, last = n_queries * task // TASKS, n_queries * (task + 1) // TASKS
-        query_potentials(first, last, places, weights, sums, total, pi[places[0][places[1][first]] :])
+            lower, higher = below[s], above[s]
+            for i in range(np.uint64(segment_ptr[s]), np.uint64(segment_ptr[s + 1])):
+                values[i] = np.int32(np.rint((down[i] * lower - up[i] * higher) * scale))
+        start, end = segment_ptr[query_segments[q]], segment_ptr[query_segments[q + 1]]
+        left_over = 0
+        for i in range(np.uint64(start), np.uint64(end)):
+            left_over += values[i]
+        values[end - 1] -= left_over

@@ -14,42 +14,34 @@ from typing import Any
 import numpy as np
 
 from rankwell.errors import DeviceError
-from rankwell.kernels.boosting.contract import BoostedRounds, LevelledQueries, ScoreWeights
+from rankwell.kernels.boosting.contract import BoostedRounds, BoostingSizes, LevelledQueries, ScoreWeights
 from rankwell.kernels.boosting.cpu.weights import level_ratios
+from rankwell.kernels.boosting.declarations import (
+    BINS,
+    COLUMNS,
+    CONTROL,
+    QUERIES,
+    RECORD,
+    SEGMENT_FIELDS,
+    TILE,
+    WEIGHTS,
+)
 from rankwell.kernels.boosting.precision import tolerance
 from rankwell.kernels.cuda.module import cuda_module
+from rankwell.kernels.device_report import DeviceReport
 
 _ROUNDS_PER_GRAPH = 16
 _RECORD_ROUNDS = 1024
 _HISTOGRAM_THREADS = 1024
 _QUERY_THREADS = 256
-_COLUMN_BYTES = 256 * 32 * 4  # one feature's histogram, a column for each lane of a warp
+_COLUMN_BYTES = BINS * COLUMNS * 4  # one feature's histogram
 _MOST_FEATURES = 5  # histograms a block; with six the registers run short (H200: 0.234 against 0.240 ms)
-_TILE = 512
 _STREAM_BLOCK_BYTES = 256 * 2**20
 
-# The structs of boosting.cu, field by field.
-_POINTER = np.uint64
-_CONTROL = np.dtype(
-    [
-        *((name, np.int32) for name in ("finished", "round", "recorded", "common", "feature", "bin", "r")),
-        *((name, np.int32) for name in ("pending", "next_common", "arrived")),
-        *((name, np.float64) for name in ("total", "up_factor", "down_factor")),
-    ]
-)
-_QUERIES = np.dtype(
-    [
-        *((name, _POINTER) for name in ("segment_ptr", "query_segments", "query_weight", "step")),
-        ("carry", np.float64),
-        ("n_queries", np.int32),
-        ("unused", np.int32),
-    ]
-)
-_SEGMENT_FIELDS = ("up_ratio", "down_ratio", "bridge", "up_sum", "down_sum", "below", "above")
-_WEIGHTS = np.dtype(
-    [(name, _POINTER) for name in ("up", "down", "up_exponent", "down_exponent", *_SEGMENT_FIELDS, "share")]
-)
-_RECORD = np.dtype([(name, _POINTER) for name in ("feature", "bin", "r", "common", "total")])
+
+def device_bytes(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> int:
+    """Bins that do not fit pass through the device: three columns, in nine tenths of what is free, are enough."""
+    return sizes.document_bytes + min(sizes.n_features, 3) * sizes.column_bytes * 10 // 9
 
 
 class CudaBooster:
@@ -100,7 +92,7 @@ class CudaBooster:
         attributes = self._cupy.cuda.Device().attributes
         group = max(1, min(_MOST_FEATURES, attributes["MaxSharedMemoryPerBlockOptin"] // _COLUMN_BYTES))
         width = _lanes_per_query(self._queries)
-        module = cuda_module("boosting/boosting", f"GROUP={group}", f"THREADS={_HISTOGRAM_THREADS}", f"WIDTH={width}")
+        module = cuda_module("boosting/boosting", *definitions(group, width))
         names = ("potentials", "histograms", "choose", "reweight", "recentre")
         self._kernels = {name: module.get_function(name) for name in names}
         self._shared = group * _COLUMN_BYTES
@@ -117,8 +109,8 @@ class CudaBooster:
     def _place_documents(self, weights: ScoreWeights) -> None:
         """Everything that is by document, segment or query, on the device."""
         cupy, queries = self._cupy, self._queries
-        n_tiles = -(-self._stride // _TILE)
-        self._pi = cupy.zeros(n_tiles * _TILE, dtype=np.int32)
+        n_tiles = -(-self._stride // TILE)
+        self._pi = cupy.zeros(n_tiles * TILE, dtype=np.int32)
         self._held: dict[str, Any] = {
             "segment_ptr": cupy.asarray(queries.segment_ptr, dtype=np.int32),
             "query_segments": cupy.asarray(queries.query_segments, dtype=np.int32),
@@ -129,17 +121,18 @@ class CudaBooster:
             "up_exponent": cupy.array(weights.up_exponent),
             "down_exponent": cupy.array(weights.down_exponent),
             "share": cupy.zeros(queries.n_queries),
-            **{name: cupy.zeros(queries.n_segments) for name in _SEGMENT_FIELDS},
+            **{name: cupy.zeros(queries.n_segments) for name in SEGMENT_FIELDS},
         }
-        self._queries_struct = _struct(_QUERIES, self._held, carry=float(queries.carry), n_queries=queries.n_queries)
-        self._weights_struct = _struct(_WEIGHTS, self._held)
+        numbers = {"carry": float(queries.carry), "n_queries": queries.n_queries}
+        self._queries_struct = QUERIES.pack(**self._held, **numbers)
+        self._weights_struct = WEIGHTS.pack(**self._held)
         self._record = {
             name: cupy.zeros(_RECORD_ROUNDS, dtype=np.float64 if name == "total" else np.int32)
-            for name in _RECORD.names or ()
+            for _, name, _ in RECORD.fields
         }
-        self._record_struct = _struct(_RECORD, self._record)
-        self._histogram = cupy.zeros((self._n_features, 256), dtype=np.int32)
-        self._table = cupy.zeros((self._n_features, 256), dtype=np.int32)
+        self._record_struct = RECORD.pack(**self._record)
+        self._histogram = cupy.zeros((self._n_features, BINS), dtype=np.int32)
+        self._table = cupy.zeros((self._n_features, BINS), dtype=np.int32)
         self._largest = cupy.zeros(self._n_features, dtype=np.int32)
 
     def _place_bins(self, bins: Any, memory: int | None) -> None:
@@ -178,11 +171,11 @@ class CudaBooster:
         """Sums and Z of the weights as they are."""
         queries = self._queries
         ratios = tuple(np.empty(queries.n_segments) for _ in range(3))
-        state = np.zeros(1, dtype=_CONTROL)
+        state = np.zeros(1, dtype=CONTROL.dtype)
         state["round"] = weights.n_rounds
         state["pending"] = 2
         state["next_common"] = level_ratios(
-            queries.query_segments, queries.query_weight, weights.up_exponent, weights.down_exponent, ratios
+            queries.query_segments, queries.query_weight, weights.up_exponent, weights.down_exponent, *ratios
         )
         self._control = self._cupy.asarray(state.view(np.uint8))
         self._launch_recentre()
@@ -191,7 +184,7 @@ class CudaBooster:
     def boost(self, n_rounds: int) -> BoostedRounds:
         """See `Booster`."""
         batches = [self._boost_batch(n) for n in _batches(n_rounds)]
-        columns = {name: np.concatenate([batch[name] for batch in batches]) for name in _RECORD.names or ()}
+        columns = {name: np.concatenate([batch[name] for batch in batches]) for _, name, _ in RECORD.fields}
         return BoostedRounds(
             feature=columns["feature"],
             bin=columns["bin"],
@@ -202,7 +195,7 @@ class CudaBooster:
 
     def _boost_batch(self, n_rounds: int) -> dict[str, np.ndarray]:
         with self._stream:
-            self._control.view(np.int32)[2:3].fill(0)  # `recorded`
+            self._control[CONTROL.bytes_of("recorded")].fill(0)
             left = n_rounds
             while left > 0:
                 together = _ROUNDS_PER_GRAPH if left >= _ROUNDS_PER_GRAPH else 1
@@ -216,10 +209,10 @@ class CudaBooster:
             return {name: array[:done].get(stream=self._stream) for name, array in self._record.items()}
 
     def _read_control(self) -> Any:
-        return self._control.get(stream=self._stream).view(_CONTROL)[0]
+        return self._control.get(stream=self._stream).view(CONTROL.dtype)[0]
 
     def _graph_of(self, n_rounds: int) -> Any:
-        """The graph of so many rounds; their kernels read where the run stands from the device, so it serves any."""
+        """The graph of so many rounds; their kernels read from the device how far the run is, so it serves any."""
         if n_rounds not in self._graphs:
             self._stream.begin_capture()
             for _ in range(n_rounds):
@@ -292,6 +285,11 @@ class CudaBooster:
         )
 
 
+def definitions(group: int, width: int) -> tuple[str, ...]:
+    """The macros of `boosting.cu`: features whose histograms a block holds, and lanes that work on a query."""
+    return f"GROUP={group}", f"THREADS={_HISTOGRAM_THREADS}", f"WIDTH={width}"
+
+
 def _lanes_per_query(queries: LevelledQueries) -> int:
     """All 32 lanes of a warp for queries that are few or have many label levels, else 8: the lanes then idle less."""
     return 8 if queries.n_queries > 10_000 and queries.n_segments <= 16 * queries.n_queries else 32
@@ -300,14 +298,3 @@ def _lanes_per_query(queries: LevelledQueries) -> int:
 def _batches(n_rounds: int) -> Iterator[int]:
     for start in range(0, n_rounds, _RECORD_ROUNDS):
         yield min(_RECORD_ROUNDS, n_rounds - start)
-
-
-def _struct(layout: np.dtype[Any], arrays: dict[str, Any], **numbers: float) -> np.ndarray:
-    """A struct to be passed by value: pointers to the arrays of its fields' names, and plain numbers."""
-    struct = np.zeros(1, dtype=layout)
-    for name in layout.names or ():
-        if name in numbers:
-            struct[name] = numbers[name]
-        elif name in arrays:
-            struct[name] = arrays[name].data.ptr
-    return struct

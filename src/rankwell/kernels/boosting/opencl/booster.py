@@ -10,17 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from rankwell.errors import DeviceError
-from rankwell.kernels.boosting.contract import BoostedRounds, LevelledQueries, ScoreWeights
+from rankwell.kernels.boosting.contract import BoostedRounds, BoostingSizes, LevelledQueries, ScoreWeights
 from rankwell.kernels.boosting.cpu.documents import DocumentWeights
+from rankwell.kernels.boosting.declarations import BINS, Control
 from rankwell.kernels.boosting.precision import LARGEST_R, QUERY_LANES, tolerance
+from rankwell.kernels.device_report import DeviceReport
 from rankwell.kernels.opencl.program import opencl_context, opencl_program
 from rankwell.kernels.threads import kernel_threads
 
 _RECORD_ROUNDS = 1024
 _GROUP_ITEMS = 256
 _DOCS_PER_PART = 65536
-_FINISHED, _ROUND, _RECORDED, _COMMON, _FEATURE, _BIN, _R, _RECENTRES, _NEXT_COMMON = range(9)
+
+
+def device_bytes(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> int:
+    """Everything stays on the device."""
+    return sizes.document_bytes + sizes.n_features * sizes.column_bytes
+
+
+def definitions(*, with_doubles: bool) -> tuple[str, ...]:
+    """The macros of `boosting.cl`."""
+    return ("WITH_DOUBLES",) if with_doubles else ()
 
 
 class OpenClBooster:
@@ -58,7 +68,7 @@ class OpenClBooster:
         self._on_host = not has_doubles if documents_on_host is None else documents_on_host
         self._n_jobs = n_jobs
         self._queue = pyopencl.CommandQueue(context)
-        program = opencl_program("boosting/boosting", *(() if self._on_host else ("WITH_DOUBLES",)))
+        program = opencl_program("boosting/boosting", *definitions(with_doubles=not self._on_host))
         self._kernels = {kernel.function_name: kernel for kernel in program.all_kernels()}
         self._queries, self._weights = queries, weights
         self._n_features, self._n_bins, self._stride = n_features, n_bins, bins.shape[1]
@@ -71,23 +81,17 @@ class OpenClBooster:
     def _buffer(self, array: np.ndarray) -> Any:
         """A copy of `array` on the device."""
         flags = self._opencl.mem_flags
-        try:
-            return self._opencl.Buffer(
-                opencl_context(), flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=np.ascontiguousarray(array)
-            )
-        except self._opencl.MemoryError as cause:
-            raise DeviceError(
-                f"the OpenCL device has no room for {array.nbytes} bytes of RankBoost's data. Use device='cpu', or "
-                "train on fewer documents or features."
-            ) from cause
+        return self._opencl.Buffer(
+            opencl_context(), flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=np.ascontiguousarray(array)
+        )
 
     def _place_search(self, bins: np.ndarray) -> None:
-        table = np.zeros((self._n_features, 256), dtype=np.int32)
+        table = np.zeros((self._n_features, BINS), dtype=np.int32)
         self._bins = self._buffer(bins)
         self._pi = self._buffer(np.zeros(self._stride, dtype=np.int32))
         self._histogram, self._table = self._buffer(table), self._buffer(table)
         self._largest = self._buffer(np.zeros(self._n_features, dtype=np.int32))
-        self._control_host = np.zeros(9, dtype=np.int32)
+        self._control_host = np.zeros(len(Control), dtype=np.int32)
         self._control = self._buffer(self._control_host)
 
     def _place_documents(self) -> None:
@@ -100,15 +104,13 @@ class OpenClBooster:
             "down": self._buffer(weights.down),
             "up_exponent": self._buffer(weights.up_exponent),
             "down_exponent": self._buffer(weights.down_exponent),
-            "share": self._buffer(documents.share),
         }
-        names = ("step", "up_ratio", "down_ratio", "bridge")
-        self._held |= {name: self._buffer(array) for name, array in zip(names, documents.levels, strict=True)}
-        self._held |= {"below": self._buffer(documents.sums[2]), "above": self._buffer(documents.sums[3])}
-        self._total = self._buffer(np.array([documents.start[1]]))
+        names = ("share", "step", "up_ratio", "down_ratio", "bridge", "below", "above")
+        self._held |= {name: self._buffer(getattr(documents.arrays, name)) for name in names}
+        self._total = self._buffer(np.array([documents.total]))
         self._lanes = self._buffer(np.zeros(QUERY_LANES))
-        self._control_host[_ROUND] = weights.n_rounds
-        self._control_host[_COMMON] = documents.start[0]
+        self._control_host[Control.ROUND] = weights.n_rounds
+        self._control_host[Control.COMMON] = documents.common
         self._copy(self._control, self._control_host)
         self._record = self._buffer(np.zeros((4, _RECORD_ROUNDS), dtype=np.int32))
         self._record_total = self._buffer(np.zeros(_RECORD_ROUNDS))
@@ -123,11 +125,11 @@ class OpenClBooster:
             rows.append(chosen)
             losses.append(loss)
         feature, threshold, r = np.concatenate(rows, axis=1)
-        return BoostedRounds(feature, threshold, r, np.concatenate(losses), bool(self._control_host[_FINISHED]))
+        return BoostedRounds(feature, threshold, r, np.concatenate(losses), bool(self._control_host[Control.FINISHED]))
 
     def _boost_on_device(self, n_rounds: int) -> tuple[np.ndarray, np.ndarray]:
         """Rounds that the host does not wait for: (feature, bin, r) int32 (3, done), and losses."""
-        self._control_host[_RECORDED] = 0
+        self._control_host[Control.RECORDED] = 0
         self._copy(self._control, self._control_host)
         places = tuple(self._held[name] for name in ("segment_ptr", "query_segments"))
         n_items, n_queries = self._queries.n_queries, np.int32(self._queries.n_queries)
@@ -147,7 +149,7 @@ class OpenClBooster:
             written = (self._record, self._record_total, np.int32(_RECORD_ROUNDS))
             self._run("total", 1, self._lanes, self._control, self._total, *written)
         self._copy(self._control_host, self._control)
-        done = int(self._control_host[_RECORDED])
+        done = int(self._control_host[Control.RECORDED])
         record, total = np.empty((4, _RECORD_ROUNDS), dtype=np.int32), np.empty(_RECORD_ROUNDS)
         self._copy(record, self._record)
         self._copy(total, self._record_total)
@@ -159,17 +161,19 @@ class OpenClBooster:
         losses: list[float] = []
         column = np.empty(self._stride, dtype=np.uint8)
         with kernel_threads(self._n_jobs):
-            while len(chosen) < n_rounds and not self._control_host[_FINISHED]:
+            while len(chosen) < n_rounds and not self._control_host[Control.FINISHED]:
                 self._copy(self._pi, self._documents.potentials())
                 self._search()
                 self._copy(self._control_host, self._control)
-                if self._control_host[_FINISHED]:
+                if self._control_host[Control.FINISHED]:
                     break
-                feature, threshold, r = (int(self._control_host[place]) for place in (_FEATURE, _BIN, _R))
+                feature, threshold, r = (
+                    int(self._control_host[place]) for place in (Control.FEATURE, Control.BIN, Control.R)
+                )
                 self._copy(column, self._bins, src_offset=feature * self._stride)
                 losses.append(self._documents.apply(column[: self._queries.n_docs] > threshold, r))
                 chosen.append((feature, threshold, r))
-                self._control_host[_FINISHED] = abs(r) >= LARGEST_R
+                self._control_host[Control.FINISHED] = abs(r) >= LARGEST_R
         return np.array(chosen, dtype=np.int32).reshape(-1, 3).T, np.array(losses)
 
     def _search(self) -> None:

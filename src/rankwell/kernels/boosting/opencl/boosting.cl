@@ -1,4 +1,4 @@
-// RankBoost in OpenCL C 1.2: whole rounds on the device, the twin of rankboost.cu for other vendors.
+// RankBoost in OpenCL C 1.2: whole rounds on the device, the twin of boosting.cu for other vendors.
 //
 //   potentials, histograms, integrate, choose, reweight, sum_levels, lane_sums, fold_lanes, total:
 //
@@ -12,14 +12,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 #endif
 
-#define BINS 256
-#define QUERY_LANES 1024
-#define LARGEST_R ((1 << 30) - (1 << 10))
-#define RECENTRE_ROUNDS 32
-#define LARGEST_EXPONENT 900
-
-// Where the run stands.
-enum { FINISHED, ROUND, RECORDED, COMMON, FEATURE, BIN, R, RECENTRES, NEXT_COMMON };
+#include "declarations.h"  // made by kernels/boosting/declarations.py
 
 // One work-group a feature and part of the documents. bins : [n_features][stride]; out : [n_features][256]
 kernel void histograms(global const uchar* bins, global const int* pi, int stride, int n_parts,
@@ -46,7 +39,8 @@ kernel void histograms(global const uchar* bins, global const int* pi, int strid
   }
 }
 
-// r(f, b) = Σ_{a > b} Hist_f(a) and its largest size; the histogram is left at 0 for the next round. One feature an item.
+// r(f, b) = Σ_{a > b} Hist_f(a) and its largest size; the histogram is left at 0 for the next round. One feature an
+// item.
 kernel void integrate(global int* histogram, int n_features, int n_bins, global int* table, global int* largest,
                       global const int* control) {
   const int feature = get_global_id(0);
@@ -85,8 +79,6 @@ kernel void choose(global const int* table, global const int* largest, int n_fea
 
 #ifdef WITH_DOUBLES
 
-constant double SMALLEST_WEIGHT = 0x1p-1000;
-
 // Σ values[start:end] in eight lanes; lane j takes places j, j + 8, ...
 double lane_sum(global const double* values, int start, int end) {
   double lanes[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
@@ -105,13 +97,13 @@ int rescale(global double* values, int start, int end) {
   return exponent;
 }
 
-kernel void potentials(global const int* segment_ptr, global const int* query_segments,
-                       int n_queries, global const double* up, global const double* down, global const double* below,
+kernel void potentials(global const int* segment_ptr, global const int* query_segments, int n_queries,
+                       global const double* up, global const double* down, global const double* below,
                        global const double* above, global const double* total_at, global const int* control,
                        global int* pi) {
   const int q = get_global_id(0);
   if (control[FINISHED] || q >= n_queries) return;
-  const double scale = 1073741824.0 / total_at[0];
+  const double scale = 1.0 / PI_UNIT / total_at[0];
   int left_over = 0;
   for (int s = query_segments[q]; s < query_segments[q + 1]; ++s) {
     for (int i = segment_ptr[s]; i < segment_ptr[s + 1]; ++i) {
@@ -123,13 +115,14 @@ kernel void potentials(global const int* segment_ptr, global const int* query_se
   pi[segment_ptr[query_segments[q + 1]] - 1] -= left_over;
 }
 
-// e^{±H} where h = 1 times e^{±α}; on a recentring round new powers of two. column : the chosen feature's bins, in `bins`
-kernel void reweight(global const int* segment_ptr, global const int* query_segments,
-                     int n_queries, global const uchar* bins, int stride, global double* up, global double* down,
+// e^{±H} where h = 1 times e^{±α}; on a recentring round new powers of two. column : the chosen feature's bins, in
+// `bins`
+kernel void reweight(global const int* segment_ptr, global const int* query_segments, int n_queries,
+                     global const uchar* bins, int stride, global double* up, global double* down,
                      global int* up_exponent, global int* down_exponent, global int* control) {
   const int q = get_global_id(0);
   if (control[FINISHED] || q >= n_queries) return;
-  const double r = control[R] * 0x1p-30;
+  const double r = control[R] * PI_UNIT;
   const double up_factor = sqrt((1.0 + r) / (1.0 - r)), down_factor = sqrt((1.0 - r) / (1.0 + r));
   global const uchar* column = bins + (size_t)control[FEATURE] * stride;
   const int first = query_segments[q], last = query_segments[q + 1];

@@ -1,8 +1,8 @@
 """Packing of hits and launches of `extraction.cu`: one block of bytes in, columns of features out.
 
-A batch travels as one block: a header of int64 (candidates, queries, then the byte at which each array begins), and the
-arrays. Its layout is the same wherever it lies, so launches can be recorded and replayed for other batches. `size` is
-the number of candidates that a launch has threads for; the header says how many there are.
+A batch travels as one block (`declarations.py`). Its layout is the same wherever it is, so launches can be recorded and
+replayed for other batches. `size` is the number of candidates that a launch has threads for; the block's header says
+how many there are.
 """
 
 from __future__ import annotations
@@ -15,29 +15,12 @@ import numpy as np
 
 from rankwell.errors import DataError
 from rankwell.kernels.cuda.module import cuda_module
+from rankwell.kernels.extraction.contract import MOST_CUDA_CANDIDATES, MOST_CUDA_HITS
+from rankwell.kernels.extraction.declarations import HEADER_BYTES, HIT_ARRAYS
 from rankwell.kernels.extraction.rules import FeatureColumns, HitArrays
 
-# Queries of more terms need scratch memory, as `FEW_TERMS` in the source.
-FEW_TERMS = 8
-# The queries' pointers come first, so that they begin at the same byte in every batch.
-HEADER_BYTES = 256
 _ALIGNMENT = 16
 _THREADS = 128
-_FROM_HITS: dict[str, Any] = {
-    "query_ptr": np.int64,
-    "term_ptr": np.int64,
-    "word_ptr": np.int64,
-    "cell_base": np.int64,
-    "query_frequency": np.int32,
-    "words": np.int32,
-    "word_places": np.int32,
-    "lengths": np.int32,
-    "distinct": np.int32,
-    "statics": np.float32,
-    "cell_ptr": np.uint32,
-    "positions": np.int32,
-}
-_MOST_CANDIDATES, _MOST_HITS = 2**20, 2**32 - 1
 
 
 def pack(hits: HitArrays, weights: Sequence[np.ndarray], room: Callable[[int], np.ndarray]) -> np.ndarray:
@@ -54,12 +37,12 @@ def pack(hits: HitArrays, weights: Sequence[np.ndarray], room: Callable[[int], n
     uint8 (n_bytes,), what `room` gave
     """
     n_candidates, n_hits = int(hits.query_ptr[-1]), len(hits.positions)
-    if n_candidates > _MOST_CANDIDATES or n_hits > _MOST_HITS:
+    if n_candidates > MOST_CUDA_CANDIDATES or n_hits > MOST_CUDA_HITS:
         raise DataError(
-            f"a batch for a CUDA device may have {_MOST_CANDIDATES} candidates and {_MOST_HITS} hits, got "
+            f"a batch for a CUDA device may have {MOST_CUDA_CANDIDATES} candidates and {MOST_CUDA_HITS} hits, got "
             f"{n_candidates} and {n_hits}: pass fewer queries at a time."
         )
-    parts = [(getattr(hits, name), np.dtype(dtype)) for name, dtype in _FROM_HITS.items()]
+    parts = [(getattr(hits, name), np.dtype(dtype)) for name, dtype in HIT_ARRAYS.items()]
     parts += [(array, np.dtype(np.float64)) for array in weights]
     starts, end = [], HEADER_BYTES
     for array, dtype in parts:

@@ -1,5 +1,5 @@
-"""The CUDA trainer of networks over lists: an epoch of per-query steps is one launch of one team of blocks; batches of
-queries take a block each, over the whole chip."""
+"""The CUDA trainer of networks over lists: an epoch of one step a query is one launch of one team of blocks; batches of
+queries take a block each, over the whole device."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from rankwell.errors import DeviceError
 from rankwell.kernels.cuda.module import cuda_module
-from rankwell.kernels.lists.contract import ADAM, NetworkProblem, NetworkState
+from rankwell.kernels.device import memory_errors
+from rankwell.kernels.device_report import report_device
+from rankwell.kernels.lists.contract import ADAM, CUDA_TEAM, NETWORK_TRAINING, NetworkProblem, NetworkState
 from rankwell.kernels.lists.cpu.top_k_loss import FIRST, top_k_truth
+from rankwell.kernels.lists.cuda.placement import THREADS, TILE, Placement, most_docs, place
+from rankwell.kernels.lists.declarations import BUFFERS, LISTS, OPTIMIZER
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
 
-TEAM = 8
-THREADS = 512
-TILE = 64
+CLUSTER_CAPABILITY = 90
 FEATURE_FORMATS = {"float32": 32, "float16": 16, "int8": 8}
 
 
@@ -24,51 +25,48 @@ class CudaNetworkTrainer:
 
     feature_format : "float32", "float16" or "int8"
         What features are stored as; "int8" scales each feature by its largest value.
+    clusters : bool, optional
+        Whether a team is a thread block cluster; without it, where the device has them. The results are the same bits.
+    shared_memory : int, optional
+        Bytes of shared memory that a block may use; without it, what the device has. The results are the same bits.
     """
 
-    def __init__(self, problem: NetworkProblem, feature_format: str = "float32") -> None:
+    def __init__(
+        self,
+        problem: NetworkProblem,
+        feature_format: str = "float32",
+        *,
+        clusters: bool | None = None,
+        shared_memory: int | None = None,
+    ) -> None:
         import cupy
 
+        report = report_device("cuda")
         self._problem = problem
         self._feature_bits = FEATURE_FORMATS[feature_format]
+        self._clusters = report.capability >= CLUSTER_CAPABILITY if clusters is None else clusters
         self._n_docs = len(problem.labels)
-        self._most_docs = max(int(np.diff(problem.query_ptr).max(initial=0)), 1)
-        self._check_size()
+        self._placement = place(problem.shape, most_docs(problem), shared_memory or report.shared_memory)
         stored, scale = self._stored(problem.features)
         truth = top_k_truth(problem.loss.k, problem.labels, problem.query_ptr)
-        self._lists = [
-            cupy.asarray(stored),
-            cupy.asarray(scale),
-            cupy.asarray(problem.query_ptr),
-            cupy.asarray(truth.astype(np.float32)),
-            cupy.asarray(_best_labels(truth, problem.query_ptr)),
-            cupy.asarray(problem.query_weights.astype(np.float32)),
-            np.int64(self._n_docs),
-        ]
-        teams = problem.batch_queries
-        n_parameters = problem.shape.n_parameters
-        self._buffers = [
-            cupy.empty(self._n_docs, dtype=cupy.float32),
-            cupy.empty(self._n_docs * max(problem.shape.n_hidden, 1), dtype=cupy.float32),
-            cupy.empty(TEAM * 2, dtype=cupy.float64),
-            cupy.empty(max(2 * TEAM, teams) * n_parameters, dtype=cupy.float32),
-        ]
-
-    def _check_size(self) -> None:
-        """Refuse a list whose scores would not fit into a block's shared memory."""
-        import cupy
-
-        most = cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
-        if self._shared_bytes(self._most_docs) > most:
-            raise DeviceError(
-                f"device='cuda' cannot hold a query of {self._most_docs} documents and a network of "
-                f"{self._problem.shape.n_parameters} parameters in {most} bytes of shared memory. Use device='cpu'."
-            )
-
-    def _shared_bytes(self, most_docs: int) -> int:
-        shape = self._problem.shape
-        width = max(shape.n_hidden, 1)
-        return 4 * (4 * shape.n_parameters + 4 * most_docs + TILE * (shape.n_features + 2 * width + 1))
+        self._lists: dict[str, Any] = {
+            "features": cupy.asarray(stored),
+            "feature_scale": cupy.asarray(scale),
+            "query_ptr": cupy.asarray(problem.query_ptr),
+            "truth": cupy.asarray(truth.astype(np.float32)),
+            "best_label": cupy.asarray(_best_labels(truth, problem.query_ptr)),
+            "weights": cupy.asarray(problem.query_weights.astype(np.float32)),
+            "n_docs": self._n_docs,
+        }
+        n_parameters, blocks = problem.shape.n_parameters, max(CUDA_TEAM, problem.batch_queries)
+        self._buffers = {
+            "scores": cupy.empty(self._n_docs, dtype=cupy.float32),
+            "hidden": cupy.empty(self._n_docs * max(problem.shape.n_hidden, 1), dtype=cupy.float32),
+            "exchange": cupy.empty(CUDA_TEAM * 2, dtype=cupy.float64),
+            "partial": cupy.empty(max(2 * CUDA_TEAM, problem.batch_queries) * n_parameters, dtype=cupy.float32),
+            "workspace": cupy.empty(blocks * self._placement.workspace_floats, dtype=cupy.float32),
+            "arrivals": cupy.zeros(1, dtype=cupy.uint32),
+        }
 
     def _stored(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The features as they are stored, and what each is multiplied by."""
@@ -81,28 +79,27 @@ class CudaNetworkTrainer:
             return np.rint(features / scale).astype(np.int8), scale
         return features, scale
 
-    def _kernel(self, name: str, team: int) -> Any:
-        shape = self._problem.shape
-        module = cuda_module(
-            "lists/network_training",
-            f"TEAM={team}",
-            f"THREADS={THREADS}",
-            f"FEATURES={shape.n_features}",
-            f"UNITS={shape.n_hidden}",
-            f"PLACES={self._problem.loss.k}",
-            f"HIDDEN_ACTIVATION={shape.hidden_activation}",
-            f"OUTPUT_ACTIVATION={shape.output_activation}",
-            f"ADAM={int(self._problem.optimizer.kind == ADAM)}",
-            f"FEATURE_BITS={self._feature_bits}",
-        )
-        kernel = module.get_function(name)
-        kernel.max_dynamic_shared_size_bytes = self._shared_bytes(self._most_docs)
-        return kernel
+    def _launch(self, name: str, blocks: int, arguments: tuple[Any, ...], *, team: int, shared: int) -> None:
+        kernel = self._module(team).get_function(name)
+        kernel.max_dynamic_shared_size_bytes = shared
+        together = team > 1 and not self._clusters
+        # Blocks that wait for each other must all run: a cooperative launch sees to it, and so does a cluster.
+        kernel.kernel((blocks,), (THREADS,), arguments, shared_mem=shared, enable_cooperative_groups=together)
 
-    def _optimizer(self, learning_rate: float) -> list[np.float32]:
+    def _module(self, team: int) -> Any:
+        flags = definitions(self._problem, self._placement, team, self._clusters, self._feature_bits)
+        return cuda_module("lists/network_training", *flags)
+
+    def _optimizer(self, learning_rate: float) -> np.ndarray:
         settings = self._problem.optimizer
-        numbers = (learning_rate, settings.momentum, settings.beta1, settings.beta2, settings.epsilon)
-        return [np.float32(number) for number in (*numbers, settings.weight_decay)]
+        return OPTIMIZER.pack(
+            rate=learning_rate,
+            momentum=settings.momentum,
+            beta1=settings.beta1,
+            beta2=settings.beta2,
+            epsilon=settings.epsilon,
+            weight_decay=settings.weight_decay,
+        )
 
     def run_epoch(
         self, state: NetworkState, order: np.ndarray, learning_rate: float, seed: int,
@@ -110,8 +107,9 @@ class CudaNetworkTrainer:
     ) -> float:  # fmt: skip
         import cupy
 
-        memory = [cupy.asarray(array) for array in (state.parameters, state.first, state.second)]
-        loss = self.steps(memory, cupy.asarray(order), learning_rate, state.steps)
+        with memory_errors("cuda", NETWORK_TRAINING.task):
+            memory = [cupy.asarray(array) for array in (state.parameters, state.first, state.second)]
+            loss = self.steps(memory, cupy.asarray(order), learning_rate, state.steps)
         state.steps += -(-len(order) // self._problem.batch_queries)
         for array, on_device in zip((state.parameters, state.first, state.second), memory, strict=True):
             array[:] = on_device.get()
@@ -126,22 +124,23 @@ class CudaNetworkTrainer:
 
         problem = self._problem
         optimizer = self._optimizer(learning_rate)
-        shared = self._shared_bytes(self._most_docs)
+        longest = np.int32(self._placement.most_docs)
         if problem.batch_queries == 1:
             loss = cupy.zeros(1, dtype=cupy.float64)
-            arguments = [*self._lists, *self._buffers, *optimizer, order, np.int32(len(order)), np.int64(steps_before)]
-            arguments += [*memory, np.int32(self._most_docs), loss]
-            self._kernel("train_queries", TEAM)((TEAM,), (THREADS,), tuple(arguments), shared_mem=shared)
+            arguments = [LISTS.pack(**self._lists), BUFFERS.pack(**self._buffers), optimizer, order]
+            arguments += [np.int32(len(order)), np.int64(steps_before), *memory, longest, loss]
+            shared = self._placement.shared_bytes
+            self._launch("train_queries", CUDA_TEAM, tuple(arguments), team=CUDA_TEAM, shared=shared)
             return loss
         losses = cupy.zeros(problem.batch_queries, dtype=cupy.float64)
-        step = self._kernel("batch_step", 1)
+        step = self._module(team=1).get_function("batch_step")
         warps = -(-problem.shape.n_parameters * 32 // 256)
         for number, start in enumerate(range(0, len(order), problem.batch_queries)):
             batch = order[start : start + problem.batch_queries]
             self.gradients(batch, memory[0], losses)
             arguments = [
-                self._buffers[3],
-                *optimizer,
+                self._buffers["partial"],
+                optimizer,
                 np.int32(len(batch)),
                 np.int64(steps_before + number + 1),
                 *memory,
@@ -151,23 +150,50 @@ class CudaNetworkTrainer:
 
     def gradients(self, batch: Any, parameters: Any, losses: Any) -> Any:
         """Loss and gradient of every query in `batch` (device arrays); returns (n_queries, n_parameters) of them."""
-        arguments = (*self._lists, *self._buffers, batch, parameters, np.int32(self._most_docs), losses)
-        shared = self._shared_bytes(self._most_docs)
-        self._kernel("batch_gradients", 1)((len(batch),), (THREADS,), arguments, shared_mem=shared)
+        longest = np.int32(self._placement.most_docs)
+        arguments = (LISTS.pack(**self._lists), BUFFERS.pack(**self._buffers), batch, parameters, longest, losses)
+        self._launch("batch_gradients", len(batch), arguments, team=1, shared=self._placement.shared_bytes)
         n_parameters = self._problem.shape.n_parameters
-        return self._buffers[3][: len(batch) * n_parameters].reshape(len(batch), n_parameters)
+        return self._buffers["partial"][: len(batch) * n_parameters].reshape(len(batch), n_parameters)
 
     def scores(self, state: NetworkState, features: np.ndarray) -> np.ndarray:
+        with memory_errors("cuda", NETWORK_TRAINING.task):
+            return self._scores(state, features)
+
+    def _scores(self, state: NetworkState, features: np.ndarray) -> np.ndarray:
         import cupy
 
         stored, scale = self._stored(features)
+        documents = {"features": cupy.asarray(stored), "feature_scale": cupy.asarray(scale), "n_docs": len(features)}
         scores = cupy.empty(len(features), dtype=cupy.float32)
         hidden = cupy.empty(len(features) * max(self._problem.shape.n_hidden, 1), dtype=cupy.float32)
-        lists = [cupy.asarray(stored), cupy.asarray(scale), *self._lists[2:6], np.int64(len(features))]
+        lists = LISTS.pack(**{**self._lists, **documents})
+        buffers = BUFFERS.pack(**{**self._buffers, "scores": scores, "hidden": hidden})
         blocks = max(1, min(2048, -(-len(features) // THREADS)))
-        arguments = (*lists, scores, hidden, *self._buffers[2:], cupy.asarray(state.parameters))
-        self._kernel("score_documents", 1)((blocks,), (THREADS,), arguments, shared_mem=self._shared_bytes(0))
+        arguments = (lists, buffers, cupy.asarray(state.parameters))
+        self._launch("score_documents", blocks, arguments, team=1, shared=self._placement.scoring_bytes)
         return np.asarray(scores.get())
+
+
+def definitions(
+    problem: NetworkProblem, placement: Placement, team: int, clusters: bool, feature_bits: int = 32
+) -> tuple[str, ...]:
+    """The macros of `network_training.cu` for teams of so many blocks."""
+    shape = problem.shape
+    return (
+        f"TEAM={team}",
+        f"CLUSTER={int(clusters)}",
+        f"THREADS={THREADS}",
+        f"TILE={TILE}",
+        f"FEATURES={shape.n_features}",
+        f"UNITS={shape.n_hidden}",
+        f"PLACES={problem.loss.k}",
+        f"HIDDEN_ACTIVATION={shape.hidden_activation}",
+        f"OUTPUT_ACTIVATION={shape.output_activation}",
+        f"ADAM={int(problem.optimizer.kind == ADAM)}",
+        f"FEATURE_BITS={feature_bits}",
+        *placement.definitions(),
+    )
 
 
 def _best_labels(truth: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:

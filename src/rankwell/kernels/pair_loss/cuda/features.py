@@ -14,9 +14,9 @@ from scipy import sparse
 
 from rankwell.kernels.cuda.module import cuda_module
 from rankwell.kernels.cuda.upload import upload_rows
+from rankwell.kernels.pair_loss.cuda.layout import SUM_BLOCKS_PER_PROCESSOR
 
 _THREADS = 256
-_BLOCKS_PER_PROCESSOR = 4
 _BLOCKS_PER_PROCESSOR_BY_WARP = 16
 
 
@@ -80,7 +80,7 @@ class DenseFeatures:
         """Room for one sum a block, and the grid of blocks that fills it."""
         import cupy
 
-        n_blocks = self._n_processors * _BLOCKS_PER_PROCESSOR
+        n_blocks = self._n_processors * SUM_BLOCKS_PER_PROCESSOR
         return cupy.empty((n_blocks, self.width)), (n_blocks, -(-self.n_groups // _THREADS))
 
 
@@ -124,7 +124,7 @@ def share_queries(query_ptr: np.ndarray, n_blocks: int) -> np.ndarray:
     """Offsets of the queries of each block, with about as many rows each: int32 (n_blocks + 1,)."""
     goals = np.arange(1, n_blocks) * (int(query_ptr[-1]) / n_blocks)
     inner = np.searchsorted(query_ptr, goals)
-    # The offset behind the goal, or the one before where that is nearer.
+    # The offset after the goal, or the one before where that is nearer.
     inner -= (inner > 0) & (goals - query_ptr[inner - 1] < query_ptr[inner] - goals)
     return np.concatenate(([0], inner, [len(query_ptr) - 1])).astype(np.int32)
 

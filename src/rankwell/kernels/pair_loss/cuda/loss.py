@@ -8,21 +8,18 @@ from typing import Any
 import numpy as np
 
 from rankwell.kernels.cuda.module import cuda_module
-from rankwell.kernels.pair_loss.contract import PairData
+from rankwell.kernels.device import memory_errors
+from rankwell.kernels.pair_loss.contract import PAIR_LOSS, PairData
 from rankwell.kernels.pair_loss.cuda.features import DenseFeatures, device_features, share_queries
-from rankwell.kernels.pair_loss.method import SumCosts, choose_method
-
-# Scans over a query, as the kernels make them: one for every 5 levels, or one for every bit of a level.
-SUM_COSTS = SumCosts(few_levels=5, few=1.0, fixed=0.0, per_level=0.2, tree_fixed=0.0, tree_per_bit=1.0)
+from rankwell.kernels.pair_loss.cuda.layout import STATIC_BYTES, SUM_COSTS, lay_out_queries, workspace_doubles
+from rankwell.kernels.pair_loss.declarations import LEVELS_PER_PASS, METHOD_NUMBERS, PLACE, QUERY
+from rankwell.kernels.pair_loss.method import choose_method
 
 _THREADS = 256
 # Warps of the fused product's pipeline: 16 in all leave a thread 128 registers.
 _FILL_WARPS, _MULTIPLY_WARPS, _SUM_WARPS, _ADD_WARPS = 2, 4, 5, 5
 _CHUNK_BYTES = 4608
-_LEVELS_PER_PASS = 5
 _WIDEST_FUSED = 768
-# Shared memory that kernels have beside what is asked for at launch.
-_STATIC_BYTES = 3072
 # The fused product multiplies in float32, where rows times factors of larger values could overflow.
 _LARGEST_FUSED = 1e12
 _NULL = np.uint64(0)
@@ -63,6 +60,10 @@ class CudaPairLoss:
         return np.asarray(self._cupy.asnumpy(vector))
 
     def loss_and_gradient(self, w: Any) -> tuple[float, Any]:
+        with memory_errors("cuda", PAIR_LOSS.task):
+            return self._loss_and_gradient(w)
+
+    def _loss_and_gradient(self, w: Any) -> tuple[float, Any]:
         queries, support = self._queries, self._support_at_trial
         self._features.products(self._padded(w * self._scale), self._products)
         queries.sort(self._products, self._order)
@@ -100,7 +101,7 @@ class CudaPairLoss:
 
 @dataclass
 class _Support:
-    """The support pairs at one w, by place in ascending order of score: see `pair_loss.cu`."""
+    """The support pairs at one w, by place in ascending order of score: see `pairs.cuh`."""
 
     places: Any
     degree: Any
@@ -109,9 +110,9 @@ class _Support:
     def __init__(self, data: PairData, queries: _Queries, cupy: Any) -> None:
         n_docs = len(data.levels)
         # Zeros, because queries without pairs are never filled in.
-        self.places = cupy.zeros((n_docs, 4), dtype=np.int32)
+        self.places = cupy.zeros((n_docs, len(PLACE.fields)), dtype=np.int32)
         self.degree = cupy.zeros(n_docs)
-        self.ranks = cupy.empty(queries.n_ranks, dtype=np.int32)
+        self.ranks = cupy.empty(queries.layout.n_ranks, dtype=np.int32)
 
     def arrays(self) -> tuple[Any, ...]:
         return self.places, self.degree, self.ranks
@@ -122,7 +123,7 @@ class _Queries:
 
     def __init__(self, data: PairData, method: str, cupy: Any) -> None:
         sizes = np.diff(data.query_ptr)
-        self.method = 0 if method == "direct" else 1
+        self.method = method
         self.n_queries = len(sizes)
         self.host_query_ptr = data.query_ptr
         self.host_n_levels = data.n_levels
@@ -131,21 +132,13 @@ class _Queries:
         self.host_query_weights = np.ones(len(sizes)) if data.query_weights is None else data.query_weights
         self.query_weights = cupy.asarray(self.host_query_weights)
         self.document_weights = _NULL if data.document_weights is None else cupy.asarray(data.document_weights)
-        # Queries of up to `capacity` documents have their workspace in shared memory, longer ones in `scratch`.
-        self.capacity = min(int(sizes.max(initial=1)), 512 if self.method == 0 else 1024)
-        needed = np.where(sizes > self.capacity, workspace_doubles(sizes), 0)
-        offsets = np.concatenate(([0], np.cumsum(needed)))
-        self.host_scratch_ptr = np.where(needed > 0, offsets[:-1], -1).astype(np.int64)
-        self.scratch_ptr = cupy.asarray(self.host_scratch_ptr)
-        self.scratch = cupy.empty(max(int(offsets[-1]), 1))
-        bits = np.ceil(np.log2(np.maximum(data.n_levels, 1))).astype(np.int64)
-        rank_offsets = np.concatenate(([0], np.cumsum(bits * (sizes + 1)))) * self.method
-        self.n_ranks = int(rank_offsets[-1])
-        self.host_rank_ptr = rank_offsets[:-1].astype(np.int64)
-        self.rank_ptr = cupy.asarray(self.host_rank_ptr)
-        self._module = cuda_module("pair_loss/pair_loss", f"METHOD={self.method}")
-        processors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
-        self._grid = (max(1, min(self.n_queries, 16 * processors)),)
+        attributes = cupy.cuda.Device().attributes
+        self.layout = lay_out_queries(sizes, data.n_levels, method, int(attributes["MaxSharedMemoryPerBlockOptin"]))
+        self.scratch_ptr = cupy.asarray(self.layout.scratch_ptr)
+        self.scratch = cupy.empty(max(self.layout.n_scratch, 1))
+        self.rank_ptr = cupy.asarray(self.layout.rank_ptr)
+        self._module = cuda_module("pair_loss/support_pairs", *support_definitions(method))
+        self._grid = (max(1, min(self.n_queries, 16 * int(attributes["MultiProcessorCount"]))),)
 
     def sort(self, products: Any, order: Any) -> None:
         """order: the rows of every query in ascending order of their products."""
@@ -215,7 +208,7 @@ class _Queries:
 
     def _launch(self, name: str, *arguments: Any) -> None:
         kernel = self._module.get_function(name)
-        kernel.max_dynamic_shared_size_bytes = shared = 8 * int(workspace_doubles(self.capacity))
+        kernel.max_dynamic_shared_size_bytes = shared = 8 * int(workspace_doubles(self.layout.capacity))
         kernel(self._grid, (_THREADS,), arguments, shared_mem=shared)
 
 
@@ -227,19 +220,10 @@ class _FusedProduct:
         self._centre = (features.sum_rows(cupy.ones(features.n_docs)) / features.n_docs).astype(np.float32)
         attributes = cupy.cuda.Device().attributes
         n_blocks = int(attributes["MultiProcessorCount"])
-        rows_per_chunk = max(1, _CHUNK_BYTES // (4 * features.width))
-        module = cuda_module(
-            "pair_loss/pair_loss",
-            f"METHOD={queries.method}",
-            f"COLUMN_GROUPS={features.n_groups}",
-            f"ROWS_PER_CHUNK={rows_per_chunk}",
-            f"FILL_WARPS={_FILL_WARPS}",
-            f"MULTIPLY_WARPS={_MULTIPLY_WARPS}",
-            f"SUM_WARPS={_SUM_WARPS}",
-            f"ADD_WARPS={_ADD_WARPS}",
-        )
+        rows_per_chunk = _rows_per_chunk(features.n_groups)
+        module = cuda_module("pair_loss/hessian_vector", *product_definitions(queries.method, features.n_groups))
         self._kernel = module.get_function("hessian_vector")
-        most = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC_BYTES
+        most = int(attributes["MaxSharedMemoryPerBlockOptin"]) - STATIC_BYTES
         self._n_slots, self._n_factors, self._shared = _divide_memory(features, queries, rows_per_chunk, most)
         self._kernel.max_dynamic_shared_size_bytes = self._shared
         records = _describe_queries(queries)[queries.host_n_levels > 1]
@@ -275,6 +259,26 @@ class _FusedProduct:
         return product
 
 
+def support_definitions(method: str) -> tuple[str, ...]:
+    """The macros of `support_pairs.cu`."""
+    return (f"METHOD={METHOD_NUMBERS[method]}",)
+
+
+def product_definitions(method: str, n_groups: int) -> tuple[str, ...]:
+    """The macros of `hessian_vector.cu` for rows of so many groups of 4 features."""
+    warps = {"FILL": _FILL_WARPS, "MULTIPLY": _MULTIPLY_WARPS, "SUM": _SUM_WARPS, "ADD": _ADD_WARPS}
+    return (
+        *support_definitions(method),
+        f"COLUMN_GROUPS={n_groups}",
+        f"ROWS_PER_CHUNK={_rows_per_chunk(n_groups)}",
+        *(f"{task}_WARPS={number}" for task, number in warps.items()),
+    )
+
+
+def _rows_per_chunk(n_groups: int) -> int:
+    return max(1, _CHUNK_BYTES // (16 * n_groups))
+
+
 def _can_fuse(features: DenseFeatures, cupy: Any) -> bool:
     """Bulk copies need compute capability 9.0, and wider rows' sums would not fit into the registers of a warp."""
     if features.width > _WIDEST_FUSED or int(cupy.cuda.Device().compute_capability) < 90 or not features.n_docs:
@@ -283,12 +287,11 @@ def _can_fuse(features: DenseFeatures, cupy: Any) -> bool:
 
 
 def _describe_queries(queries: _Queries) -> np.ndarray:
-    """`Query` of `pair_loss.cu` for every query."""
-    fields = ("start", "i8"), ("scratch", "i8"), ("ranks", "i8"), ("weight", "f8"), ("n", "i4"), ("n_levels", "i4")
-    records = np.zeros(queries.n_queries, dtype=list(fields))
+    """`Query` of the kernels for every query."""
+    records = np.zeros(queries.n_queries, dtype=QUERY.dtype)
     records["start"] = queries.host_query_ptr[:-1]
-    records["scratch"] = queries.host_scratch_ptr
-    records["ranks"] = queries.host_rank_ptr
+    records["scratch"] = queries.layout.scratch_ptr
+    records["ranks"] = queries.layout.rank_ptr
     records["weight"] = queries.host_query_weights
     records["n"] = np.diff(queries.host_query_ptr)
     records["n_levels"] = queries.host_n_levels
@@ -298,14 +301,14 @@ def _describe_queries(queries: _Queries) -> np.ndarray:
 def _divide_memory(features: DenseFeatures, queries: _Queries, rows_per_chunk: int, most: int) -> tuple[int, int, int]:
     """Slots of the ring, rows whose factors have a place, and bytes in all: shared memory of `hessian_vector`.
 
-    Factors of a query are needed until it is added, while the ring fills with rows behind it. So there is room for a
+    Factors of a query are needed until it is added, while the ring fills with rows after it. So there is room for a
     query of `capacity` documents, and for as many rows again as are in the ring or in a longer query that passes
     through it.
     """
-    capacity = queries.capacity
+    capacity = queries.layout.capacity
     workspace = 8 * capacity + 2
-    if queries.method == 0:
-        passes = -(-int(queries.host_n_levels.max(initial=1)) // _LEVELS_PER_PASS)
+    if queries.method == "direct":
+        passes = -(-int(queries.host_n_levels.max(initial=1)) // LEVELS_PER_PASS)
         workspace = 5 * (capacity + 1) + (2 * capacity if passes > 1 else 0)
     # The workspace, barriers of queries, and two numbers for alignment.
     own = 8 * (workspace + 4 * _MULTIPLY_WARPS + 2)
@@ -317,8 +320,3 @@ def _divide_memory(features: DenseFeatures, queries: _Queries, rows_per_chunk: i
     # At the end the ring's memory takes the totals of the warps that add, and parts of the sum over blocks.
     at_end = 8 * max(features.width * _ADD_WARPS, 1024)
     return n_slots, n_factors, max(n_slots * slot, at_end) + 4 * n_factors + own
-
-
-def workspace_doubles(n_docs: Any) -> Any:
-    """The size of a query's workspace, an even number: see `workspace_at` in `pair_loss.cu`."""
-    return 9 * n_docs + 6 + (n_docs & 1)

@@ -13,22 +13,19 @@ import numpy as np
 
 from rankwell.errors import DeviceError
 from rankwell.kernels.cuda.module import cuda_module
+from rankwell.kernels.scoring.contract import MOST_CUDA_INPUTS
+from rankwell.kernels.scoring.declarations import DENSE_UNITS, TILE, TILE_DOCUMENTS, TILE_UNITS, TILE_WARPS
 from rankwell.kernels.scoring.rules import NEARLY_ZERO, SUM_RUN
 
 _THREADS = 256
-_TILE = 32
-DENSE_UNITS = 8
-# What a block of `dense_tiles` works on, and how many sums are enough blocks of it for a large device: below that,
-# `dense` is faster.
-_TILE_DOCUMENTS, _TILE_UNITS = 64, 16
+# How many sums are enough blocks of `dense_tiles` for a large device: below that, `dense` is faster.
 _MANY_SUMS = 2**17
-# Shared memory that a block of `walk_trees` may hold in bins and in words: two or more blocks still fit a processor.
+# Shared memory that a block of `walk_trees` may hold in bins and in words: where the device has that much, two or more
+# blocks still fit a processor.
 _MOST_SHARED_BINS = 64 * 1024
 _MOST_SHARED_WORDS = 48 * 1024
 # Blocks of `walk_trees` that run on a processor at the same time: more of them would wait for a turn of their own.
 _BLOCKS_A_PROCESSOR = 4
-# What CUDA allows in a grid's second direction.
-_MOST_BLOCKS_DOWN = 65535
 
 
 def document_stride(n_docs: int) -> int:
@@ -39,8 +36,8 @@ def document_stride(n_docs: int) -> int:
 def transpose(rows: Any, n_docs: int, columns: Any) -> None:
     """float32 (n_docs, n_features) to float32 (n_features, stride)."""
     n_features, stride = columns.shape
-    grid = (_blocks(n_docs, _TILE), _blocks(n_features, _TILE))
-    _launch("transpose", grid, (_TILE, 8), (rows, _long(n_docs), np.int32(n_features), _long(stride), columns))
+    grid = (_blocks(n_docs, TILE), _blocks(n_features, TILE))
+    _launch("transpose", grid, (TILE, 8), (rows, _long(n_docs), np.int32(n_features), _long(stride), columns))
 
 
 def bin_columns(columns: Any, n_docs: int, tested: tuple[Any, ...], bins: Any) -> None:
@@ -62,7 +59,9 @@ def walk_trees(
     n_bin_words, stride = bins.shape
     shared_bins = 4 * n_bin_words * _THREADS
     shared_words = largest_run * words.dtype.itemsize
-    share_bins, share_words = shared_bins <= _MOST_SHARED_BINS, shared_words <= _MOST_SHARED_WORDS
+    share_bins = shared_bins <= min(_MOST_SHARED_BINS, _shared_memory())
+    left = _shared_memory() - shared_bins * share_bins
+    share_words = shared_words <= min(_MOST_SHARED_WORDS, left)
     n_runs = (n_trees + SUM_RUN - 1) // SUM_RUN
     documents = _blocks(n_docs, _THREADS)
     grid = (documents, max(1, min(n_runs, _BLOCKS_A_PROCESSOR * _processors() // documents)))
@@ -83,8 +82,7 @@ def walk_trees(
         out,
     )
     shared = shared_bins * share_bins + shared_words * share_words
-    definitions = () if words.dtype == np.uint32 else ("WORD=unsigned long long",)
-    _launch("walk_trees", grid, (_THREADS,), arguments, shared=shared, definitions=definitions)
+    _launch("walk_trees", grid, (_THREADS,), arguments, shared=shared, wide_words=words.dtype == np.uint64)
 
 
 def line_inputs(columns: Any, n_docs: int, arrays: tuple[Any, ...], out: Any, *, logarithmic: bool) -> None:
@@ -123,9 +121,9 @@ def dense(values: Any, n_docs: int, weights: Any, bias: Any, activation: int, ou
         np.int32(activation),
         out,
     )
-    if n_out >= _TILE_UNITS and n_docs * n_out >= _MANY_SUMS:
-        grid = (_blocks(n_docs, _TILE_DOCUMENTS), _blocks(n_out, _TILE_UNITS))
-        _launch("dense_tiles", grid, (32, 2), arguments)
+    if n_out >= TILE_UNITS and n_docs * n_out >= _MANY_SUMS:
+        grid = (_blocks(n_docs, TILE_DOCUMENTS), _blocks(n_out, TILE_UNITS))
+        _launch("dense_tiles", grid, (32, TILE_WARPS), arguments)
     else:
         _launch("dense", (_blocks(n_docs, 32), _blocks(n_out, DENSE_UNITS)), (32, 8), arguments)
 
@@ -158,22 +156,27 @@ def _launch(
     arguments: tuple[Any, ...],
     *,
     shared: int = 0,
-    definitions: tuple[str, ...] = (),
+    wide_words: bool = False,
 ) -> None:
-    if len(grid) > 1 and grid[1] > _MOST_BLOCKS_DOWN:
+    if len(grid) > 1 and grid[1] > MOST_CUDA_INPUTS:
         raise DeviceError(
-            f"the ranker has {grid[1]} inputs or columns of one kind, a CUDA device takes {_MOST_BLOCKS_DOWN}. "
+            f"the ranker has {grid[1]} inputs or columns of one kind, a CUDA device takes {MOST_CUDA_INPUTS}. "
             "Evaluate it with device='cpu'."
         )
-    kernel = _kernel(name, *definitions)
+    kernel = _kernel(name, wide_words)
     if shared > 48 * 1024:
         kernel.max_dynamic_shared_size_bytes = shared
     kernel(grid, block, arguments, shared_mem=shared)
 
 
+def definitions(*, wide_words: bool) -> tuple[str, ...]:
+    """The macros of `scoring.cu`."""
+    return ("WORD=unsigned long long",) if wide_words else ("WORD=unsigned int",)
+
+
 @cache
-def _kernel(name: str, *definitions: str) -> Any:
-    return cuda_module("scoring/scoring", *definitions).get_function(name)
+def _kernel(name: str, wide_words: bool) -> Any:
+    return cuda_module("scoring/scoring", *definitions(wide_words=wide_words)).get_function(name)
 
 
 @cache
@@ -181,6 +184,14 @@ def _processors() -> int:
     import cupy
 
     return int(cupy.cuda.Device().attributes["MultiProcessorCount"])
+
+
+@cache
+def _shared_memory() -> int:
+    """Bytes that a block may have: 64 KiB on the smallest devices."""
+    import cupy
+
+    return int(cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
 
 
 def _blocks(count: int, size: int) -> int:

@@ -1,24 +1,11 @@
-// Normalisers on the device, over columns of float32 features; element (i, d) lies at i * stride + d. float64 arithmetic,
-// rounded once, in the order of `scoring/normaliser.py`: the CPU's bits.
+// Normalisers on the device, over columns of float32 features; element (i, d) lies at i * stride + d. float64
+// arithmetic, rounded once, in the order of `scoring/normaliser.py`: the CPU's bits.
+
+#include "float32.cuh"
 
 namespace {
 
 constexpr int WARP = 32;
-
-// x as it is, and x rounded to float32. CuPy compiles with -ftz=true, under which the hardware's own conversions make 0
-// of subnormal float32 numbers.
-__device__ double widen(float x) {
-  const unsigned bits = __float_as_uint(x);
-  if ((bits & 0x7f800000u) != 0) return x;
-  const double size = (bits & 0x7fffffu) * 0x1p-149;
-  return bits >> 31 ? -size : size;
-}
-
-__device__ float narrow(double x) {
-  if (!(fabs(x) < 0x1p-126)) return static_cast<float>(x);
-  const unsigned bits = static_cast<unsigned>(rint(fabs(x) * 0x1p149));
-  return __uint_as_float(signbit(x) ? bits | 0x80000000u : bits);
-}
 
 }  // namespace
 
@@ -31,8 +18,8 @@ extern "C" __global__ void standardise(long long n_docs, long long stride, const
   *value = narrow((widen(*value) - mean[blockIdx.y]) / scale[blockIdx.y]);
 }
 
-// (x − min) / (max − min) over a query's documents; fill_missing: missing values take the query's minimum first, 0 where
-// all are missing. grid (at least *n_queries, features), a block of one warp
+// (x − min) / (max − min) over a query's documents; fill_missing: missing values take the query's minimum first, 0
+// where all are missing. grid (at least *n_queries, features), a block of one warp
 extern "C" __global__ void scale_queries(const long long* query_ptr, const long long* n_queries, long long stride,
                                          int fill_missing, float* columns) {
   const long long query = blockIdx.x;

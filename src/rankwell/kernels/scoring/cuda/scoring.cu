@@ -7,45 +7,20 @@
 //   dense, dense_tiles, sum_runs, add_runs   layers
 //
 // `stride` is the number of documents rounded up to 32: element (i, d) of any array lies at i * stride + d. Sums run in
-// the order of `evaluation_rules.py`; products and sums are never contracted, so they are the CPU's bits.
+// the order of `rules.py`; products and sums are never contracted, so they are the CPU's bits.
+//
+// Macros: WORD  a node to walk by, [column | child | bin]: unsigned int, or unsigned long long where the fields need it
 
-#ifndef WORD
-#define WORD unsigned int  // a node to walk by: [column | child | bin]; 64 bits where the fields need them
-#endif
-#ifndef TREES_AT_ONCE
-#define TREES_AT_ONCE 2  // trees that a thread walks side by side: one waits for memory while the other computes
-#endif
+#include "declarations.h"  // made by kernels/scoring/declarations.py
+#include "float32.cuh"
 
 namespace {
 
-constexpr int SUM_RUN = 32;
-constexpr int TILE = 32;
-constexpr int DENSE_DOCS = 32;   // documents a block of `dense` works on, one a lane
+// Trees that a thread walks side by side: one waits for memory while the other computes.
+constexpr int TREES_AT_ONCE = 2;
+constexpr int DENSE_DOCS = 32;  // documents a block of `dense` works on, one a lane
 constexpr int DENSE_WARPS = 8;
-constexpr int DENSE_UNITS = 8;   // units a block works on
-constexpr int DENSE_RUNS = 16;   // runs whose sums are held at a time
-constexpr int TILE_WARPS = 2;    // a block of `dense_tiles`
-constexpr int TILE_UNITS = TILE_WARPS * DENSE_UNITS;
-constexpr int LANE_DOCS = 2;     // documents a lane of `dense_tiles` works on: one read of a weight serves them all
-constexpr unsigned LEAF = 255u;  // the bin of a word that is a leaf; a node's is below
-constexpr int LARGEST_STACK = 32;
-
-// Kinds of a tree's column, activations and instructions, numbered as in `evaluation_rules.py`.
-enum ColumnKind { VALUE, ZERO_IS_MISSING, IN_CATEGORIES };
-enum Activation { IDENTITY, SIGMOID, RELU, TANH, EXPONENTIAL };
-enum Operation {
-  CONSTANT, FEATURE, ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER, NEGATE, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL,
-  NOT_EQUAL, MINIMUM, MAXIMUM, ABSOLUTE, LOG, LOG1P, EXP, SQRT, IF, MISSING
-};
-
-// x as it is. CuPy compiles with -ftz=true, under which the hardware's own conversion and comparison of float32 numbers
-// take subnormal ones for 0.
-__device__ double widen(float x) {
-  const unsigned bits = __float_as_uint(x);
-  if ((bits & 0x7f800000u) != 0) return x;
-  const double size = (bits & 0x7fffffu) * 0x1p-149;
-  return bits >> 31 ? -size : size;
-}
+constexpr int DENSE_RUNS = 16;  // runs whose sums are held at a time
 
 __device__ int count_below(const float* ascending, long long length, double x) {
   int count = 0;
@@ -69,13 +44,13 @@ __device__ double in_categories(const int* categories, long long length, double 
 
 __device__ double activate(double x, int activation) {
   switch (activation) {
-    case SIGMOID:
+    case ACTIVATION_SIGMOID:
       return x >= 0.0 ? 1.0 / (1.0 + exp(-x)) : exp(x) / (1.0 + exp(x));
-    case RELU:
+    case ACTIVATION_RELU:
       return x > 0.0 ? x : 0.0;
-    case TANH:
+    case ACTIVATION_TANH:
       return tanh(x);
-    case EXPONENTIAL:
+    case ACTIVATION_EXP:
       return exp(x);
     default:
       return x;
@@ -84,29 +59,47 @@ __device__ double activate(double x, int activation) {
 
 __device__ double of_one(int operation, double x) {
   switch (operation) {
-    case NEGATE: return -x;
-    case ABSOLUTE: return fabs(x);
-    case LOG: return log(x);
-    case LOG1P: return log1p(x);
-    case EXP: return exp(x);
-    case SQRT: return sqrt(x);
-    default: return isnan(x) ? 1.0 : 0.0;
+    case NEGATE:
+      return -x;
+    case ABSOLUTE:
+      return fabs(x);
+    case LOG:
+      return log(x);
+    case LOG1P:
+      return log1p(x);
+    case EXP:
+      return exp(x);
+    case SQRT:
+      return sqrt(x);
+    default:
+      return isnan(x) ? 1.0 : 0.0;
   }
 }
 
 __device__ double of_two(int operation, double x, double y) {
   switch (operation) {
-    case ADD: return __dadd_rn(x, y);
-    case SUBTRACT: return __dsub_rn(x, y);
-    case MULTIPLY: return __dmul_rn(x, y);
-    case DIVIDE: return x / y;
-    case POWER: return pow(x, y);
-    case LESS: return x < y;
-    case LESS_EQUAL: return x <= y;
-    case GREATER: return x > y;
-    case GREATER_EQUAL: return x >= y;
-    case EQUAL: return x == y;
-    case NOT_EQUAL: return x != y;
+    case ADD:
+      return __dadd_rn(x, y);
+    case SUBTRACT:
+      return __dsub_rn(x, y);
+    case MULTIPLY:
+      return __dmul_rn(x, y);
+    case DIVIDE:
+      return x / y;
+    case POWER:
+      return pow(x, y);
+    case LESS:
+      return x < y;
+    case LESS_EQUAL:
+      return x <= y;
+    case GREATER:
+      return x > y;
+    case GREATER_EQUAL:
+      return x >= y;
+    case EQUAL:
+      return x == y;
+    case NOT_EQUAL:
+      return x != y;
     default:
       if (isnan(x) || isnan(y)) return x + y;
       return operation == MINIMUM ? fmin(x, y) : fmax(x, y);
@@ -146,7 +139,8 @@ extern "C" __global__ void bin_columns(const float* columns, long long n_docs, l
   if (doc >= n_docs) return;
   double x = widen(columns[feature[c] * stride + doc]);
   if (kind[c] == ZERO_IS_MISSING && fabs(x) <= nearly_zero) x = nan("");
-  if (kind[c] == IN_CATEGORIES) x = in_categories(categories + category_ptr[c], category_ptr[c + 1] - category_ptr[c], x);
+  if (kind[c] == IN_CATEGORIES)
+    x = in_categories(categories + category_ptr[c], category_ptr[c + 1] - category_ptr[c], x);
   const int rank = count_below(thresholds + threshold_ptr[c], threshold_ptr[c + 1] - threshold_ptr[c], x);
   for (long long b = bin_ptr[c]; b < bin_ptr[c + 1]; ++b) {
     const int bin = isnan(x) ? missing_bin[b] : min(max(rank - first_rank[b], 0), 255);
@@ -182,7 +176,7 @@ __device__ void walk_runs(const unsigned* bins, long long n_docs, long long stri
     }
     double sum = 0.0;
     for (int tree = first_tree; tree < end_tree; tree += TREES_AT_ONCE) {
-      unsigned root[TREES_AT_ONCE];  // in words behind the run's first
+      unsigned root[TREES_AT_ONCE];  // in words from the run's first
       unsigned place[TREES_AT_ONCE] = {};
       WORD word[TREES_AT_ONCE];
       unsigned leaves = LEAF;
@@ -198,8 +192,8 @@ __device__ void walk_runs(const unsigned* bins, long long n_docs, long long stri
 #pragma unroll
         for (int t = 0; t < TREES_AT_ONCE; ++t) {
           const unsigned column = static_cast<unsigned>(word[t] >> child_shift);
-          const unsigned four = SHARE_BINS ? shared_bins[(column >> 2) * blockDim.x + threadIdx.x]
-                                           : bins[(column >> 2) * stride + doc];
+          const unsigned four =
+              SHARE_BINS ? shared_bins[(column >> 2) * blockDim.x + threadIdx.x] : bins[(column >> 2) * stride + doc];
           const unsigned bin = four >> (8 * (column & 3)) & 255u;
           place[t] = (static_cast<unsigned>(word[t] >> 8) & child_mask) + (bin > (word[t] & LEAF) ? 1u : 0u);
           word[t] = SHARE_WORDS ? shared_words[root[t] + place[t]] : words[first_word + root[t] + place[t]];
@@ -226,7 +220,7 @@ extern "C" __global__ void walk_trees(const unsigned* bins, long long n_docs, lo
                                       int child_shift, unsigned child_mask, int n_trees, int share_bins,
                                       int share_words, int write_values, double* out) {
   // Which memory is meant is known where the loops are compiled: an address that may be either costs twice as much.
-#define WALK(SHARE_BINS, SHARE_WORDS)                                                                                \
+#define WALK(SHARE_BINS, SHARE_WORDS)                                                                             \
   walk_runs<SHARE_BINS, SHARE_WORDS>(bins, n_docs, stride, n_bin_words, word_ptr, words, word_value, child_shift, \
                                      child_mask, n_trees, write_values, out)
   if (share_bins && share_words) {
@@ -301,14 +295,14 @@ extern "C" __global__ void expression_inputs(const float* columns, long long n_d
   out[i * stride + doc] = isfinite(stack[0]) ? stack[0] : missing[i];
 }
 
-// Dense layers: `weights` lies as (inputs, padded units), units padded to 8 with zeros, so that a warp's 8 weights of one
-// input are one read for all its lanes. Both kernels keep the order of sums; which one is faster depends on the sizes.
+// Dense layers: `weights` lies as (inputs, padded units), units padded to 8 with zeros, so that a warp's 8 weights of
+// one input are one read for all its lanes. Both kernels keep the order of sums; which one is faster depends on the
+// sizes.
 
-// Few units or few documents. grid (documents / 32, units / 8), block (32, 8): a warp sums runs of inputs for 32 documents
-// and 8 units, then one warp a unit adds the runs in their order.
+// Few units or few documents. grid (documents / 32, units / 8), block (32, 8): a warp sums runs of inputs for 32
+// documents and 8 units, then one warp a unit adds the runs in their order.
 extern "C" __global__ void dense(const double* values, long long n_docs, long long stride, int n_in, int n_out,
-                                 int n_padded, const double* weights, const double* bias, int activation,
-                                 double* out) {
+                                 int n_padded, const double* weights, const double* bias, int activation, double* out) {
   __shared__ double sums[DENSE_RUNS][DENSE_UNITS][DENSE_DOCS];
   const int lane = threadIdx.x, warp = threadIdx.y;
   const long long doc = static_cast<long long>(blockIdx.x) * DENSE_DOCS + lane;

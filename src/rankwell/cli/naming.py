@@ -1,0 +1,74 @@
+"""What the library's parameters are called in the command that runs: its messages speak of options, not of Python.
+
+A parameter is the option of the same name (`id_field` is --id-field), unless it is listed here; what a ranker's
+constructor takes is given with --set. The value of a parameter follows as it is typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from rankwell.errors import Parameter, RankwellError
+
+# Options that are not called as the parameter: of several, the first that the command has.
+_OPTIONS = {
+    "eval_convention": ("--convention",),
+    "eval_metric": ("--metric",),
+    "eval_set": ("--vali",),
+    "ignored": ("--ignore",),
+    "init_model": ("--init",),
+    "k": ("-k",),
+    "n_candidates": ("--top", "--candidates"),
+    "n_rounds": ("--rounds",),
+    "on_bad_document": ("--skip-bad-documents",),
+    "on_bad_line": ("--skip-bad-lines",),
+    "random_state": ("--seed",),
+    "source": ("--candidates",),
+}
+
+
+@dataclass
+class _Names:
+    """The options of a command, each with whether it is a flag, and the parameters that its --set takes."""
+
+    options: dict[str, bool] = field(default_factory=dict)
+    settings: frozenset[str] = frozenset()
+
+
+_names: ContextVar[_Names] = ContextVar("names")
+
+
+def name_options(options: Mapping[str, bool]) -> None:
+    """Say which options the command that runs has, and whether each is a flag."""
+    _names.set(_Names(dict(options)))
+
+
+def name_settings(parameters: Iterable[str]) -> None:
+    """Say which parameters the command takes with --set."""
+    _names.set(_Names(_names.get(_Names()).options, frozenset(parameters)))
+
+
+def option_of(parameter: Parameter) -> str | None:
+    """The option of the running command that is `parameter`, with its value; None where it has none."""
+    from rankwell.cli.figures import value_text
+
+    names = _names.get(_Names())
+    for option in (*_OPTIONS.get(parameter.name, ()), f"--{parameter.name.replace('_', '-')}"):
+        if option in names.options:
+            is_bare = names.options[option] or parameter.value is None
+            return option if is_bare else f"{option} {value_text(parameter.value)}"
+    if parameter.name in names.settings:
+        return f"--set {parameter.name}" + ("" if parameter.value is None else f"={value_text(parameter.value)}")
+    return None
+
+
+def in_words_of_options(part: Any) -> Any:
+    """An error of the library as a message of options, a parameter as its option; anything else as it is."""
+    if isinstance(part, RankwellError):
+        return part.in_words_of(option_of)
+    if isinstance(part, Parameter):
+        return option_of(part) or str(part)
+    return part

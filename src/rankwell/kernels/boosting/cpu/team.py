@@ -1,0 +1,137 @@
+"""A team of threads inside compiled code: one leads, the others help with the tasks that it shares out.
+
+A stage of the work is a number of tasks of one kind. The leader publishes it as a *ticket*, the kind in the upper half
+of an int64 and the number of tasks left in the lower one; whoever lowers the ticket by one has taken the task of that
+number. The leader takes tasks too and goes on when all of them are done, so it never waits for a helper that the
+operating system does not run, only for one that is in the middle of a task. A helper without work spins for a few
+microseconds, then offers its processor to others, then sleeps.
+
+Numba's own parallel loops compile several times as long, and their threads spin at every barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
+
+from rankwell.kernels.boosting.cpu.compilation import inner_kernel
+
+# Places in `control`; what several threads write lies in cache lines of its own.
+TICKET, DONE, STOP, FAILED, N_TASKS = 0, 8, 16, 24, 32
+_PLACES = 48  # those from 33 on belong to the work
+N_NUMBERS = 8
+
+_LOWER_HALF = 0xFFFFFFFF
+_SPINS = 2000  # a few microseconds
+_OFFERS = 100  # a few tens of microseconds, where nobody else wants the processor
+_NAP = 50  # microseconds
+
+_sched_yield = types.ExternalFunction("sched_yield", types.int32())
+_usleep = types.ExternalFunction("usleep", types.int32(types.uint32))
+
+
+class Team(NamedTuple):
+    """What the threads of a team share.
+
+    control : int64 (48,), the places above, and whole numbers that tasks read
+    numbers : float64 (8,), what else tasks read
+    """
+
+    control: np.ndarray
+    numbers: np.ndarray
+
+
+def new_team() -> Team:
+    return Team(np.zeros(_PLACES, dtype=np.int64), np.zeros(N_NUMBERS))
+
+
+def _atomic(emit: Callable[..., Any], result: Any) -> Any:
+    """An operation on one place of an int64 array that other threads see whole and in order."""
+
+    def operation(typing_context: Any, array: Any, place: Any, *values: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            return emit(builder, builder.gep(data, [arguments[1]]), *arguments[2:])
+
+        return result(array, types.int64, *(types.int64 for _ in values)), generate
+
+    return operation
+
+
+@intrinsic
+def read_place(typing_context: Any, array: Any, place: Any) -> Any:
+    """array[place], and everything that its writer wrote before it."""
+    return _atomic(lambda builder, at: builder.load_atomic(at, "acquire", 8), types.int64)(typing_context, array, place)
+
+
+@intrinsic
+def write_place(typing_context: Any, array: Any, place: Any, value: Any) -> Any:
+    """array[place] = value, after everything written before it; returns `value`."""
+
+    def emit(builder: ir.IRBuilder, at: Any, value: Any) -> Any:
+        builder.store_atomic(value, at, "release", 8)
+        return value
+
+    return _atomic(emit, types.int64)(typing_context, array, place, value)
+
+
+@intrinsic
+def add_to_place(typing_context: Any, array: Any, place: Any, value: Any) -> Any:
+    """array[place] += value, whatever other threads add; returns what was there."""
+    return _atomic(lambda builder, at, value: builder.atomic_rmw("add", at, value, "acq_rel"), types.int64)(
+        typing_context, array, place, value
+    )
+
+
+@intrinsic
+def replace_in_place(typing_context: Any, array: Any, place: Any, expected: Any, value: Any) -> Any:
+    """Put `value` where `expected` is; whether it was still there."""
+
+    def emit(builder: ir.IRBuilder, at: Any, expected: Any, value: Any) -> Any:
+        return builder.extract_value(builder.cmpxchg(at, expected, value, "acq_rel", "acquire"), 1)
+
+    return _atomic(emit, types.boolean)(typing_context, array, place, expected, value)
+
+
+@inner_kernel
+def publish(control, kind, n_tasks):
+    """Share out a stage. The one before must be done."""
+    control[N_TASKS] = n_tasks
+    write_place(control, DONE, 0)
+    write_place(control, TICKET, (kind << 32) | n_tasks)
+
+
+@inner_kernel
+def take_task(control):
+    """The kind and the number of a task that is now the caller's; (−1, −1) where none is left."""
+    while True:
+        ticket = read_place(control, TICKET)
+        if ticket & _LOWER_HALF == 0:
+            return -1, -1
+        if replace_in_place(control, TICKET, ticket, ticket - 1):
+            return ticket >> 32, (ticket - 1) & _LOWER_HALF
+
+
+@inner_kernel
+def wait_a_little(times):
+    """Let time pass, after having done so `times` times already."""
+    if times > _SPINS + _OFFERS:
+        _usleep(_NAP)
+    elif times > _SPINS:
+        _sched_yield()
+
+
+@inner_kernel
+def wait_for_tasks(control):
+    """Until every task of the stage is done."""
+    times = 0
+    while read_place(control, DONE) < control[N_TASKS]:
+        if read_place(control, FAILED) != 0:
+            raise RuntimeError("a helping thread failed.")
+        wait_a_little(times)
+        times += 1

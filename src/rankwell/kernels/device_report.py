@@ -1,0 +1,91 @@
+"""Which devices this machine has, and what is known of each."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+DEVICES = ("cpu", "cuda", "opencl")
+
+
+@dataclass(frozen=True)
+class DeviceReport:
+    """What is known of one device: whether it can be used, its name, or why not and what would help.
+
+    installed : whether the package that reaches it is there
+    capability, processors : of CUDA, 10 · major + minor, and the number of multiprocessors
+    shared_memory : of CUDA, bytes that a block may have
+    largest_buffer : of OpenCL, bytes of one array
+    """
+
+    kind: str
+    usable: bool
+    description: str
+    installed: bool = True
+    capability: int = 0
+    processors: int = 0
+    shared_memory: int = 0
+    largest_buffer: int = 0
+
+
+def report_device(kind: str) -> DeviceReport:
+    """Look for one device; nothing is imported before this is called."""
+    reports: dict[str, Callable[[], DeviceReport]]
+    reports = {"cpu": _report_cpu, "cuda": _report_cuda, "opencl": _report_opencl}
+    return reports[kind]()
+
+
+def _report_cpu() -> DeviceReport:
+    from rankwell.kernels.threads import available_cores
+
+    return DeviceReport("cpu", True, f"{available_cores()} cores")
+
+
+@cache
+def _report_cuda() -> DeviceReport:
+    if importlib.util.find_spec("cupy") is None:
+        remedy = (
+            "CuPy is not installed. Install the extra for your CUDA (nvidia-smi says which): pip install "
+            "'rankwell[cuda13]', or 'rankwell[cuda12]'."
+        )
+        return DeviceReport("cuda", False, remedy, installed=False)
+    import cupy
+
+    try:
+        number = cupy.cuda.runtime.getDeviceCount()
+        properties = cupy.cuda.runtime.getDeviceProperties(0)
+    except cupy.cuda.runtime.CUDARuntimeError as cause:
+        return DeviceReport("cuda", False, f"no CUDA device answers ({cause}). Check the driver with nvidia-smi.")
+    name, device = properties["name"].decode(), cupy.cuda.Device(0)
+    attributes = device.attributes
+    memory = properties["totalGlobalMem"] / 2**30
+    return DeviceReport(
+        "cuda",
+        True,
+        f"{number} x {name}, {memory:.0f} GiB",
+        capability=int(device.compute_capability),
+        processors=int(attributes["MultiProcessorCount"]),
+        shared_memory=int(attributes["MaxSharedMemoryPerBlockOptin"]),
+    )
+
+
+@cache
+def _report_opencl() -> DeviceReport:
+    if importlib.util.find_spec("pyopencl") is None:
+        remedy = "PyOpenCL is not installed. Install the extra: pip install 'rankwell[opencl]'."
+        return DeviceReport("opencl", False, remedy, installed=False)
+    import pyopencl
+
+    try:
+        devices = importlib.import_module("rankwell.kernels.opencl.program").opencl_devices()
+    except pyopencl.Error as cause:
+        return DeviceReport(
+            "opencl", False, f"no OpenCL platform answers ({cause}). Install a vendor's driver or PoCL."
+        )
+    if not devices:
+        return DeviceReport("opencl", False, "no OpenCL device was found. Install a vendor's driver or PoCL.")
+    names = ", ".join(device.name.strip() for device in devices)
+    return DeviceReport("opencl", True, names, largest_buffer=devices[0].max_mem_alloc_size)

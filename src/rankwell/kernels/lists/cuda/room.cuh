@@ -1,0 +1,57 @@
+// Where a block keeps what it works on.
+//
+// Macros: TILE  documents a step of the weights' gradient
+//         SHARED_DOCUMENTS, SHARED_PARAMETERS, SHARED_TILE  1 where shared memory has room for these (`placement.py`)
+
+#include "lists.cuh"
+
+// What a block works on: in shared memory, or in its part of the workspace.
+struct Room {
+  float *parameters, *gradient, *first, *second;  // first, second: the optimiser's memory
+  float* e;                                       // level 0 of the scores
+  float* r;
+  float* big;     // E
+  float* rows;    // score gradients, and the pairs' row sums before
+  float* tile_x;  // where there is room in shared memory
+  float* tile_delta;
+  float* tile_hidden;
+  float* tile_slope;
+};
+
+// The next `size` numbers of `from`.
+__device__ inline float* take(float*& from, int size) {
+  float* taken = from;
+  from += size;
+  return taken;
+}
+
+__device__ Room carve(float* shared, const Buffers& buffers, int most_docs) {
+  const long long own_floats = (SHARED_PARAMETERS ? 0 : 4 * PARAMETERS) + (SHARED_DOCUMENTS ? 0 : 4LL * most_docs);
+  float* own = buffers.workspace + blockIdx.x * own_floats;
+  float*& for_parameters = SHARED_PARAMETERS ? shared : own;
+  float*& for_documents = SHARED_DOCUMENTS ? shared : own;
+  Room room;
+  room.parameters = take(for_parameters, PARAMETERS);
+  room.gradient = take(for_parameters, PARAMETERS);
+  room.first = take(for_parameters, PARAMETERS);
+  room.second = take(for_parameters, PARAMETERS);
+  room.e = take(for_documents, most_docs);
+  room.r = take(for_documents, most_docs);
+  room.big = take(for_documents, most_docs);
+  room.rows = take(for_documents, most_docs);
+  room.tile_x = SHARED_TILE ? take(shared, TILE * FEATURES) : nullptr;
+  room.tile_delta = take(shared, TILE * WIDTH);
+  room.tile_hidden = take(shared, TILE * WIDTH);
+  room.tile_slope = take(shared, TILE);
+  return room;
+}
+
+// Parameters that do not change: copied to shared memory, or read where they are.
+__device__ void hold_parameters(Room& room, const float* parameters) {
+#if SHARED_PARAMETERS
+  for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) room.parameters[p] = parameters[p];
+  __syncthreads();
+#else
+  room.parameters = const_cast<float*>(parameters);
+#endif
+}

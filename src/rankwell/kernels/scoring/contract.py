@@ -1,0 +1,35 @@
+"""The contract of model evaluation: which devices score rows by a ranker, and how large a ranker each takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rankwell.kernels.device import Implementation, Refusal, Subject, at_most
+from rankwell.kernels.device_report import DeviceReport
+
+# What CUDA allows in a grid's second direction, where kernels have their inputs.
+MOST_CUDA_INPUTS = 65535
+
+
+@dataclass(frozen=True)
+class ScoringSizes:
+    """What decides whether a device can score.
+
+    most_inputs : the most inputs of one kind (trees apart), or columns that trees test
+    """
+
+    most_inputs: int
+
+
+def _wide_rankers(sizes: ScoringSizes, report: DeviceReport, **_: Any) -> Refusal | None:
+    return at_most(sizes.most_inputs, MOST_CUDA_INPUTS, "inputs or tested columns of one kind")
+
+
+SCORING = Subject(
+    "evaluate the ranker",
+    {
+        "cpu": Implementation("rankwell.scoring.scorer:RankerScorer"),
+        "cuda": Implementation("rankwell.scoring.cuda_scorer:CudaRankerScorer", capability=75, limits=_wide_rankers),
+    },
+)

@@ -1,0 +1,102 @@
+"""StepwiseRanker: what rankers that are trained step by step offer, whatever their steps are."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar
+
+from rankwell.metrics.conventions import get_convention
+from rankwell.metrics.names import parse_metric
+from rankwell.rankers.base import SECONDS, Ranker, TrainingTask
+from rankwell.rankers.checkpoints import Checkpoints
+from rankwell.rankers.early_stopping import EarlyStopping, check_early_stopping
+from rankwell.rankers.history_plot import plot_history
+from rankwell.rankers.training_run import StepSource, TrainingRun
+from rankwell.rankers.validation import Validation
+
+
+class StepwiseRanker(Ranker):
+    """A ranker whose `_train` drives a `TrainingRun`.
+
+    A subclass says what a step is called, and has the parameters early_stopping_rounds, eval_metric, eval_convention
+    and n_jobs.
+
+    Attributes
+    ----------
+    best_iteration_ : int or None
+        The step of `history_` with the best validation figure, counted from 1, the first of equals; None without a
+        validation set.
+    best_score_ : float or None
+        That figure.
+    """
+
+    step_name: ClassVar[str]
+    # What of the history is a setting, and worth a plot only where it changes.
+    settings_in_history: ClassVar[frozenset[str]] = frozenset()
+
+    early_stopping_rounds: int | None
+    eval_metric: str
+    eval_convention: str
+    n_jobs: int | None
+
+    def _check_parameters(self) -> None:
+        parse_metric(self.eval_metric)
+        get_convention(self.eval_convention)
+
+    def _validation(self, task: TrainingTask) -> Validation | None:
+        """What the run watches, where there is validation data; early stopping must have it."""
+        check_early_stopping(self.early_stopping_rounds, task.validation is not None)
+        if task.validation is None:
+            return None
+        return Validation(task.validation, self.eval_metric, self.eval_convention, self.n_jobs)
+
+    def _run(
+        self,
+        source: StepSource,
+        n_steps: int,
+        task: TrainingTask,
+        validation: Validation | None,
+        checkpoints: Checkpoints | None = None,
+    ) -> TrainingRun:
+        """Train by `source` to the end; early stopping only where there is something to watch."""
+        run = TrainingRun(
+            source,
+            n_steps,
+            callback=task.callback,
+            validation=validation,
+            patience=None if validation is None else self.early_stopping_rounds,
+            checkpoints=checkpoints,
+        )
+        run.train()
+        return run
+
+    @property
+    def best_iteration_(self) -> int | None:
+        return self._watched().best_step or None
+
+    @property
+    def best_score_(self) -> float | None:
+        return self._watched().best_value
+
+    def _watched(self) -> EarlyStopping:
+        self._fitted_description()
+        watched = EarlyStopping(None)
+        watched.replay(next((values for name, values in self.history_.items() if name.startswith("validation ")), ()))
+        return watched
+
+    def plot_history(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw the history by step, the best one marked (needs the extra `plot`); saved where a path is given.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        self._fitted_description()
+        drawn = {
+            name: values
+            for name, values in self.history_.items()
+            if name != SECONDS and (name not in self.settings_in_history or len(set(values)) > 1)
+        }
+        return plot_history(
+            drawn, step_name=self.step_name, best_step=self.best_iteration_, title=type(self).__name__, path=path
+        )

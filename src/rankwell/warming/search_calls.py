@@ -1,0 +1,79 @@
+"""Calls of the search half on made-up documents: building, merging, checking, searching, features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rankwell.index.analysis import Analysis
+from rankwell.index.reader import Index
+from rankwell.index.writer import IndexWriter
+
+_WORDS = ("wing", "flow", "layer", "heat", "plate", "jet", "shock", "pressure", "boundary", "edge", "theory", "body")
+_QUERIES = ("wing", "heat of the jet", '+flow "boundary layer" plate', 'shock -"edge theory" -jet', "naïve 中文 absent")
+
+
+def _documents(first: int, n_docs: int) -> list[dict[str, Any]]:
+    def text(number: int, n_words: int) -> str:
+        return " ".join(_WORDS[(number * (place + 3) + place * place) % len(_WORDS)] for place in range(n_words))
+
+    return [
+        {
+            "id": str(number),
+            "title": text(number, 3),
+            "body": f"{text(number, 40)} naïve 中文 boundary layer",
+            "year": number,
+        }
+        for number in range(first, first + n_docs)
+    ]
+
+
+def make_index(folder: Path) -> Index:
+    """An index of two segments."""
+    path = folder / "index"
+    with IndexWriter(path, analysis=Analysis(stemmer="english", stop_words="english")) as writer:
+        for number in range(2):
+            writer.add(_documents(300 * number, 300))
+            writer.commit()
+    return Index.open(path)
+
+
+def build_index(folder: Path) -> None:
+    from rankwell.index.checking import check_index
+
+    make_index(folder)
+    with IndexWriter(folder / "index") as writer:
+        writer.delete(["5", "305"])
+        writer.commit()
+        writer.merge()
+    check_index(folder / "index")
+
+
+def search(folder: Path) -> None:
+    from rankwell.index.bm25 import BM25, BM25F
+
+    index = make_index(folder)
+    for query in _QUERIES:
+        for match in ("any", "all"):
+            for model in (BM25(), BM25(stream="title"), BM25F({"title": 3.0, "body": 1.0})):
+                for k in (3, 1000):
+                    index.search(query, k=k, match=match, model=model)
+
+
+def extract_features(folder: Path) -> None:
+    from rankwell.features.feature_set import SETS, make_feature_set
+    from rankwell.features.qrels import Qrels
+    from rankwell.features.queries import QueryText
+    from rankwell.features.training_data import SOURCES, judged_features
+    from rankwell.rankers.least_squares import LeastSquares
+    from rankwell.serving.ranked_search import RankedSearch
+
+    index = make_index(folder)
+    queries = [QueryText(str(number), text) for number, text in enumerate(_QUERIES)]
+    qrels: Qrels = {query.id: {"1": 1.0, "2": 0.0, "310": 2.0} for query in queries}
+    for name in SETS:
+        features = make_feature_set(name, index.schema.streams, index.schema.statics)
+        for source in SOURCES:
+            found = judged_features(index, queries, qrels, features, source=source)
+    ranker = LeastSquares().fit(found.dataset)
+    RankedSearch(index, ranker, n_candidates=50).search_many(_QUERIES, k=5)
