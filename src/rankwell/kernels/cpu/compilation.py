@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from numba import njit, types
-from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.np import linalg
 
 from rankwell.kernels.cpu.kernel_cache import KernelCache
@@ -105,6 +103,18 @@ def inner_kernel(function: Callable[..., Any] | None = None, **options: Any) -> 
     return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
 
+def call_of(dispatcher: Any, typing_context: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+    """What a Numba intrinsic returns that stands for a call of a kernel which it has chosen by its arguments' types."""
+    kernel_type = types.Dispatcher(dispatcher)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        call = context.get_function(kernel_type, signature)
+        context.add_linking_libs(getattr(call, "libs", ()))
+        return call(builder, values)
+
+    return kernel_type.get_call_type(typing_context, arguments, {}), generate
+
+
 def _announced(compile_signature: Callable[[Any], Any], cache: KernelCache, plain: Callable[..., Any]) -> Any:
     def compile_and_tell(signature: Any) -> Any:
         try:
@@ -165,15 +175,3 @@ class _Announcement:
 
 
 _announcement = _Announcement()
-
-
-@contextmanager
-def allow_function_values() -> Iterator[None]:
-    """Let a kernel be handed a compiled function as a value, such as the loss it calls.
-
-    A pair of the same function in a tuple is what Numba takes for a function value (one alone would be compiled into
-    the caller). Numba warns that this is young; the tests hold it to what is used here.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        yield
