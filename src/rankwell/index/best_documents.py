@@ -32,6 +32,11 @@ class BestDocuments:
         """The k-th best score; there must be k documents."""
         return float(np.partition(self.arrays.scores[: self.size], self.size - self.k)[self.size - self.k])
 
+    def ranked(self) -> tuple[np.ndarray, np.ndarray]:
+        """The best k documents by falling score, equal scores in ascending order, and their scores."""
+        order = np.argsort(-self.arrays.scores[: self.size], kind="stable")[: self.k]
+        return self.arrays.docs[order], self.arrays.scores[order]
+
     def join(self, later: BestDocuments) -> None:
         """Take in another one's k documents or more, all later than ours, and all that beat its first threshold."""
         if self.size:

@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 
 SEPARATOR, LETTER, ALONE, MARK = 0, 1, 2, 3
+LONGEST_WORD = 255  # bytes; what is longer is not indexed
 
 # No letter lies behind these planes; what does is a separator, but for the variation selectors of plane 14.
 N_KINDS = 0x34000
