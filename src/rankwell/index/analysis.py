@@ -16,7 +16,7 @@ from rankwell.kernels.words.character_kinds import JOINERS, LONGEST_WORD, kind_t
 # The rule of `kernels.words.character_kinds` and of `fold`. An index made by another rule would be searched wrongly.
 WORD_RULE = "unicode-1"
 
-_SHORT_TEXT = 4096  # bytes
+_SHORT_TEXT = 2**16  # bytes
 _ASCII_WORD = re.compile(rb"[0-9A-Za-z]+")
 _WITHOUT_JOINERS = dict.fromkeys(map(ord, JOINERS))
 
@@ -51,7 +51,7 @@ class Analysis:
         """The terms of a text, each with its position: the number of words before it, stop words counted."""
         data = text.encode("utf-8", "replace")
         terms = []
-        for position, (start, stop) in enumerate(_word_spans(data)):
+        for position, (start, stop) in enumerate(word_spans(data)):
             term = self.term_of(data[start:stop]) if stop - start <= LONGEST_WORD else None
             if term is not None:
                 terms.append((term, position))
@@ -89,13 +89,13 @@ class Analysis:
         return f"Analysis(stemmer={self.stemmer!r}, stop_words={self.stop_words!r})"
 
 
-def _word_spans(data: bytes) -> Iterable[tuple[int, int]]:
+def word_spans(data: bytes) -> list[tuple[int, int]]:
     """Where the words of a text (UTF-8) start and stop, by the rule of `kernels.words.character_kinds`.
 
-    A short text without other letters, as most queries are, needs no kernel for it.
+    A text of ASCII characters that is not very long, as most queries are, needs no kernel for it.
     """
     if len(data) <= _SHORT_TEXT and data.isascii():
-        return (match.span() for match in _ASCII_WORD.finditer(data))
+        return [match.span() for match in _ASCII_WORD.finditer(data)]
     from rankwell.kernels.words.finding import find_words
 
     spans = np.empty(((len(data) + 1) // 2, 2), dtype=np.int64)
