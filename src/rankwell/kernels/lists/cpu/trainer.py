@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from rankwell.kernels.lists.cpu.pair_sums import PARALLEL_DOCS
 from rankwell.kernels.lists.cpu.query_backward import FixedBackward, FloatBackward
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
 from rankwell.kernels.lists.losses import EXACT, LAMBDARANK, RANKNET
-from rankwell.kernels.threads import run_parts, run_ranges
+from rankwell.kernels.threads import numba_threads, run_parts, run_ranges
 
 # Documents, or pairs of documents, whose gradient takes about a millisecond on one thread.
 SERIAL_WORK = 20_000.0
@@ -41,8 +42,8 @@ class CpuNetworkTrainer:
         self._slots = 1 if problem.batch_queries == 1 else SLOTS
         self._most_docs = max(int(np.diff(problem.query_ptr).max(initial=0)), 1)
         # The slots of a batch have the threads already.
-        on_threads = self._slots == 1 and self._most_docs >= PARALLEL_DOCS
-        self._loss = kernel_loss(problem.loss, self._slots, self._most_docs, on_threads)
+        self._on_threads = self._slots == 1 and self._most_docs >= PARALLEL_DOCS and has_pairs(problem.loss)
+        self._loss = kernel_loss(problem.loss, self._slots, self._most_docs, self._on_threads)
         self._optimizer = kernel_optimizer(problem.optimizer)
         self._work = Workspace(
             hidden=self._floats(self._most_docs * max(problem.shape.n_hidden, 1)),
@@ -85,10 +86,11 @@ class CpuNetworkTrainer:
         setting = (self._problem.shape, self._loss, self._backward(fixed_point, scale_exponent), step)
         if self._slots > 1:
             return self._batch_steps(setting, state, order)
-        loss = query_steps(
-            *setting, self._optimizer, state.steps, state.parameters, state.first, state.second, self._lists, order,
-            self._work,
-        )  # fmt: skip
+        with numba_threads() if self._on_threads else nullcontext():
+            loss = query_steps(
+                *setting, self._optimizer, state.steps, state.parameters, state.first, state.second, self._lists, order,
+                self._work,
+            )  # fmt: skip
         state.steps += len(order)
         return float(loss)
 
