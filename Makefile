@@ -65,7 +65,7 @@ lint: $(VENV)/.installed-test  ## ruff, mypy and clang-format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@find src -name '*.cu' -o -name '*.cuh' -o -name '*.cl' | xargs $(BIN)/clang-format --dry-run --Werror
+	@find src tests -name '*.cu' -o -name '*.cuh' -o -name '*.cl' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run --Werror
 
 bench: $(VENV)/.installed-test  ## run every benchmark in its quick form
 	@$(BIN)/python -m benchmarks --quick

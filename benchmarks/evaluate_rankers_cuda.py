@@ -12,9 +12,9 @@ import numpy as np
 from benchmarks.harness import Benchmark
 from benchmarks.thesis_rankers import N_FEATURES, RANKERS, thesis_ranker
 from benchmarks.tree_cases import rows_like_a_feature_set
-from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
+from rankwell.scoring.cuda_scorer import CudaRankerScorer
 from rankwell.scoring.reference_scores import reference_scores
-from rankwell.scoring.scorer import RankerEvaluator
+from rankwell.scoring.scorer import RankerScorer
 
 # A call after a pause (the harness collects garbage before each) has cold caches; calls in a row do not.
 IN_A_ROW = 20
@@ -49,7 +49,7 @@ def _measure(bench: Benchmark, name: str, rows: np.ndarray) -> tuple[float, floa
     import cupy
 
     description = thesis_ranker(name, shrink=10 if bench.quick else 1)
-    cpu, device = RankerEvaluator(description), CudaRankerEvaluator(description)
+    cpu, device = RankerScorer(description), CudaRankerScorer(description)
     pinned = device.pinned_rows(len(rows))
     pinned[:] = rows
     scores = device.score(pinned)
@@ -88,7 +88,7 @@ def _measure(bench: Benchmark, name: str, rows: np.ndarray) -> tuple[float, floa
     return one.minimum / on_device.minimum, every.minimum / on_device.minimum
 
 
-def _crossing(cpu: RankerEvaluator, device: CudaRankerEvaluator, rows: np.ndarray, n_jobs: int | None) -> str:
+def _crossing(cpu: RankerScorer, device: CudaRankerScorer, rows: np.ndarray, n_jobs: int | None) -> str:
     """The smallest of `SIZES` from which on the device is faster."""
     from benchmarks.timing import time_function
 

@@ -15,7 +15,7 @@ from benchmarks.harness import Benchmark
 from benchmarks.rivals import lightgbm_predict, onnx_runtime, treelite_predict, xgboost_predict
 from benchmarks.tree_cases import forest_ranker, grow_forest, rows_like_a_feature_set
 from rankwell.scoring.reference_scores import reference_scores
-from rankwell.scoring.scorer import RankerEvaluator
+from rankwell.scoring.scorer import RankerScorer
 
 N_FEATURES, N_THREADS, N_SINGLE = 136, 2, 200
 RIVALS = (lightgbm_predict, xgboost_predict, onnx_runtime, treelite_predict)
@@ -30,10 +30,10 @@ def run(bench: Benchmark) -> None:
     trees = grow_forest(n_trees, n_leaves, N_FEATURES)
     description = forest_ranker(trees, N_FEATURES)
     rows = rows_like_a_feature_set(500 if bench.quick else 10_000, N_FEATURES, seed=2)
-    evaluator = RankerEvaluator(description)
+    scorer = RankerScorer(description)
 
     def ours(part: np.ndarray) -> np.ndarray:
-        return evaluator.score(part, n_jobs=N_THREADS)
+        return scorer.score(part, n_jobs=N_THREADS)
 
     sample = rows[:100]
     bench.check("the same bits as the reference", bool((ours(sample) == reference_scores(description, sample)).all()))

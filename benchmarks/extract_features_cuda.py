@@ -20,9 +20,9 @@ from rankwell.features.feature_set import make_feature_set
 from rankwell.features.hits import Hits
 from rankwell.kernels.extraction.cpu.features import weigh_terms
 from rankwell.kernels.extraction.cuda.launches import pack
-from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
+from rankwell.scoring.cuda_scorer import CudaRankerScorer
 from rankwell.scoring.ranker_cache import RankerCache
-from rankwell.scoring.scorer import RankerEvaluator
+from rankwell.scoring.scorer import RankerScorer
 
 # A call after a pause (the harness collects garbage before each) has cold caches; calls in a row do not.
 IN_A_ROW = 20
@@ -36,24 +36,24 @@ def run(bench: Benchmark) -> None:
     mslr = make_feature_set("mslr", STREAMS)
     full = make_feature_set("full", STREAMS)
     ranker = replace(thesis_ranker("R-M-BGD", shrink=10 if bench.quick else 1), feature_names=mslr.names)
-    cache = RankerCache(2**28, CudaRankerEvaluator)
+    cache = RankerCache(2**28, CudaRankerScorer)
     device, every = CudaFeatureExtractor(mslr), CudaFeatureExtractor(full)
-    cpu = RankerEvaluator(ranker)
-    evaluator = cache.get("R-M-BGD", lambda: ranker)
+    cpu = RankerScorer(ranker)
+    scorer = cache.get("R-M-BGD", lambda: ranker)
     for n_queries in (1, 2) if bench.quick else BATCHES:
         hits = web_hits(n_queries, n_candidates=50 if bench.quick else 1000)
         rows = extract(hits, mslr)
         _check(bench, n_queries, device.extract(hits), rows)
-        scores = device.score(hits, evaluator)
+        scores = device.score(hits, scorer)
         same = bool(np.allclose(scores, cpu.score(rows), rtol=1e-6, atol=1e-6))
         bench.check(f"{n_queries} queries: scores are the CPU's", same)
         repeat = 3 if bench.quick else 20
         on_device = bench.time(
-            f"{n_queries} queries, scores", lambda hits=hits: device.score(hits, evaluator), repeat=repeat, warmup=3
+            f"{n_queries} queries, scores", lambda hits=hits: device.score(hits, scorer), repeat=repeat, warmup=3
         )
         in_a_row = bench.time(
             f"{n_queries} queries, scores, {IN_A_ROW} in a row",
-            lambda hits=hits: [device.score(hits, evaluator) for _ in range(IN_A_ROW)],
+            lambda hits=hits: [device.score(hits, scorer) for _ in range(IN_A_ROW)],
         )
         note = f"median {on_device.median * 1e3:.3f} ms; one of {IN_A_ROW} in a row "
         note += f"{in_a_row.minimum / IN_A_ROW * 1e3:.3f}"
@@ -80,7 +80,7 @@ def _check(bench: Benchmark, n_queries: int, rows: np.ndarray, expected: np.ndar
 
 def _packed(hits: Hits, room) -> np.ndarray:
     arrays = hits.for_kernels()
-    return pack(arrays, weigh_terms(tuple(arrays), hits.n_docs), room)
+    return pack(arrays, weigh_terms(arrays, hits.n_docs), room)
 
 
 def _beside(
@@ -89,7 +89,7 @@ def _beside(
     hits: Hits,
     device: CudaFeatureExtractor,
     every: CudaFeatureExtractor,
-    cpu: RankerEvaluator,
+    cpu: RankerScorer,
 ) -> str:
     """The parts of the time, and the time of the CPU for the same."""
     import cupyx

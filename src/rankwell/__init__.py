@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rankwell.errors import (
+    ConvergenceWarning,
     DataError,
     DeviceError,
     FileFormatError,
@@ -70,6 +71,7 @@ _HOME_OF = {
 
 __all__ = [
     "Binner",
+    "ConvergenceWarning",
     "DataError",
     "DeviceError",
     "FeatureLog",

@@ -93,3 +93,7 @@ class DeviceError(RankwellError, RuntimeError):
 
 class NotFittedError(RankwellError, ValueError, AttributeError):
     """A ranker was asked to predict before it was fitted (the same bases as scikit-learn's)."""
+
+
+class ConvergenceWarning(UserWarning):
+    """An optimiser stopped before its stopping rule was met."""

@@ -40,6 +40,21 @@ def test_help_names_the_default_convention_and_all_others(rankwell: Command) -> 
     assert all(name in text for name in CONVENTIONS)
 
 
+@pytest.mark.parametrize("arguments", [("index",), ("index", "--help")])
+def test_a_group_without_a_command_is_its_help(rankwell: Command, arguments: tuple[str, ...]) -> None:
+    outcome = rankwell(*arguments)
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert "build" in outcome.stdout
+    assert "Verify every byte of an index" in outcome.stdout
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("index", "--help"), ("index", "build", "--help"), ("info", "-h")])
+def test_help_shows_flags_without_a_value(rankwell: Command, arguments: tuple[str, ...]) -> None:
+    text = rankwell(*arguments).stdout
+    assert "--help" in text
+    assert "bool" not in text.lower()
+
+
 def test_the_command_imports_nothing_heavy() -> None:
     heavy = "numpy", "numba", "scipy", "sklearn", "pyarrow", "pandas", "safetensors"
     code = f"import sys, rankwell.cli.app; print(*(name for name in {heavy!r} if name in sys.modules))"

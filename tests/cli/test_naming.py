@@ -121,6 +121,8 @@ def test_features_and_search(rankwell: Command, files: Path) -> None:
     assert outcome.stderr == "error: --top must be at least 1, got 0.\n"
     outcome = rankwell("search", "idx", "one", "--match", "x")
     assert outcome.stderr == "error: --match must be 'any' or 'all', got 'x'.\n"
+    outcome = rankwell("search", "idx", "one", "--b", "2")
+    assert outcome.stderr == "error: --b must be between 0 and 1, got 2.0.\n"
 
 
 def test_what_a_command_does_not_have_keeps_its_name(rankwell: Command) -> None:

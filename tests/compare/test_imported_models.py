@@ -11,7 +11,7 @@ import pytest
 
 from rankwell.errors import FileFormatError
 from rankwell.scoring.imports.reader import import_model
-from rankwell.scoring.scorer import RankerEvaluator
+from rankwell.scoring.scorer import RankerScorer
 
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
@@ -89,7 +89,7 @@ def test_lightgbm_text_and_json(data, tmp_path, objective, settings):
     rows = awkward(X)
     expected = booster.predict(rows)
     for name in ("model.txt", "model.json"):
-        scores = RankerEvaluator(import_model(tmp_path / name)).score(rows)
+        scores = RankerScorer(import_model(tmp_path / name)).score(rows)
         np.testing.assert_allclose(scores, expected, rtol=1e-13, atol=1e-15)
 
 
@@ -100,7 +100,7 @@ def test_lightgbm_objectives(data, tmp_path, objective):
     X, y = data
     booster = train_lightgbm(X, y, objective)
     booster.save_model(tmp_path / "model.txt")
-    scores = RankerEvaluator(import_model(tmp_path / "model.txt")).score(X)
+    scores = RankerScorer(import_model(tmp_path / "model.txt")).score(X)
     np.testing.assert_allclose(scores, booster.predict(X), rtol=1e-13, atol=1e-15)
 
 
@@ -108,8 +108,8 @@ def test_lightgbm_first_rounds(data, tmp_path):
     X, y = data
     booster = train_lightgbm(X, y, "lambdarank")
     booster.save_model(tmp_path / "model.txt")
-    evaluator = RankerEvaluator(import_model(tmp_path / "model.txt"))
-    np.testing.assert_allclose(evaluator.score(X, n_rounds=5), booster.predict(X, num_iteration=5), rtol=1e-13)
+    scorer = RankerScorer(import_model(tmp_path / "model.txt"))
+    np.testing.assert_allclose(scorer.score(X, n_rounds=5), booster.predict(X, num_iteration=5), rtol=1e-13)
 
 
 def test_lightgbm_thresholds_decide_float32_features_exactly(tmp_path, data):
@@ -130,7 +130,7 @@ def test_lightgbm_thresholds_decide_float32_features_exactly(tmp_path, data):
             row[trees.column_feature[column]] = value
             rows.append(row)
     rows = np.array(rows)
-    np.testing.assert_allclose(RankerEvaluator(description).score(rows), booster.predict(rows), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(RankerScorer(description).score(rows), booster.predict(rows), rtol=1e-13, atol=1e-15)
 
 
 XGBOOST_OBJECTIVES = [
@@ -165,7 +165,7 @@ def test_xgboost_json_and_ubjson(data, tmp_path, objective, booster_kind):
     expected = booster.predict(xgboost.DMatrix(rows))
     for name in ("model.json", "model.ubj"):
         booster.save_model(tmp_path / name)
-        assert_close(RankerEvaluator(import_model(tmp_path / name)).score(rows), expected)
+        assert_close(RankerScorer(import_model(tmp_path / name)).score(rows), expected)
 
 
 def test_xgboost_leaves_are_the_same_and_so_sums_agree_but_for_rounding(data, tmp_path):
@@ -181,7 +181,7 @@ def test_xgboost_leaves_are_the_same_and_so_sums_agree_but_for_rounding(data, tm
     bias = description.layers[0].bias
     # each prediction holds base_score once, added in float32
     total = sum(values - bias for values in tree_by_tree) + bias
-    np.testing.assert_allclose(RankerEvaluator(description).score(X), total, atol=40 * 1e-7)
+    np.testing.assert_allclose(RankerScorer(description).score(X), total, atol=40 * 1e-7)
 
 
 def test_xgboost_rounds_of_several_trees(data, tmp_path):
@@ -191,7 +191,7 @@ def test_xgboost_rounds_of_several_trees(data, tmp_path):
     description = import_model(tmp_path / "model.json")
     assert description.n_rounds == 12
     expected = booster.predict(xgboost.DMatrix(X), iteration_range=(0, 5))
-    assert_close(RankerEvaluator(description).score(X, n_rounds=5), expected)
+    assert_close(RankerScorer(description).score(X, n_rounds=5), expected)
 
 
 def test_xgboost_categories(data, tmp_path):
@@ -203,7 +203,7 @@ def test_xgboost_categories(data, tmp_path):
         booster.save_model(tmp_path / "model.json")
         rows = awkward(X)
         expected = booster.predict(xgboost.DMatrix(rows, feature_types=types, enable_categorical=True))
-        assert_close(RankerEvaluator(import_model(tmp_path / "model.json")).score(rows), expected)
+        assert_close(RankerScorer(import_model(tmp_path / "model.json")).score(rows), expected)
 
 
 def test_several_classes_are_refused(data, tmp_path):

@@ -14,11 +14,11 @@ from rankwell.features.cuda_extraction import CudaFeatureExtractor
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.kernels.device_report import report_device
-from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
+from rankwell.scoring.cuda_scorer import CudaRankerScorer
 from rankwell.scoring.description import LinearInputs, RankerDescription, Sum
 from rankwell.scoring.normaliser import NORMALISERS, Normaliser
 from rankwell.scoring.ranker_cache import RankerCache
-from rankwell.scoring.scorer import RankerEvaluator
+from rankwell.scoring.scorer import RankerScorer
 
 pytestmark = [
     pytest.mark.gpu,
@@ -95,11 +95,11 @@ def test_batches_of_changing_sizes_and_schemas():
 def test_scores_are_those_of_the_cpu(normaliser):
     feature_set = FeatureSet([name for name in FULL.names if not name.startswith("lm_")])
     description = trees_over(feature_set, 1, normaliser)
-    extractor, evaluator = CudaFeatureExtractor(feature_set), CudaRankerEvaluator(description)
+    extractor, scorer = CudaFeatureExtractor(feature_set), CudaRankerScorer(description)
     for seed, n_docs in ((0, 30), (1, 30), (2, 30), (3, 7), (4, 90), (5, 30)):
         hits = random_hits(seed, n_docs=n_docs)
         rows = normalised(extract(hits, feature_set), hits, description)
-        np.testing.assert_array_equal(extractor.score(hits, evaluator), RankerEvaluator(description).score(rows))
+        np.testing.assert_array_equal(extractor.score(hits, scorer), RankerScorer(description).score(rows))
 
 
 def normalised(rows, hits, description):
@@ -113,32 +113,32 @@ def normalised(rows, hits, description):
 def test_rankers_from_the_cache():
     hits = random_hits(1, n_docs=40)
     rankers = {name: trees_over(MSLR, seed) for seed, name in enumerate("abc")}
-    size = CudaRankerEvaluator(rankers["a"]).nbytes
-    cache = RankerCache(int(2.5 * size), CudaRankerEvaluator)
+    size = CudaRankerScorer(rankers["a"]).nbytes
+    cache = RankerCache(int(2.5 * size), CudaRankerScorer)
     extractor, rows = CudaFeatureExtractor(MSLR), extract(hits, MSLR)
     for name in "abcabcaabbcc":
         scores = extractor.score(hits, cache.get(name, lambda name=name: rankers[name]))
-        expected = RankerEvaluator(rankers[name]).score(rows)
+        expected = RankerScorer(rankers[name]).score(rows)
         np.testing.assert_allclose(scores, expected, **TOLERANCES["cuda"]["scores of extracted features"])
     assert cache.nbytes <= 2.5 * size
 
 
 def test_threads_share_a_ranker():
-    evaluator = CudaRankerEvaluator(trees_over(MSLR, 4))
+    scorer = CudaRankerScorer(trees_over(MSLR, 4))
     extractors = [CudaFeatureExtractor(MSLR), CudaFeatureExtractor(MSLR)]
     batches = [random_hits(seed, n_docs=20 + 30 * seed) for seed in range(4)]
-    expected = [extractors[0].score(hits, evaluator) for hits in batches]
+    expected = [extractors[0].score(hits, scorer) for hits in batches]
     with ThreadPoolExecutor(4) as pool:
         for _ in range(5):
-            found = pool.map(lambda i: extractors[i % 2].score(batches[i], evaluator), range(4))
+            found = pool.map(lambda i: extractors[i % 2].score(batches[i], scorer), range(4))
             for scores, alone in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(scores, alone)
 
 
 def test_a_ranker_of_other_features_is_refused():
-    evaluator = CudaRankerEvaluator(trees_over(FULL, 1))
+    scorer = CudaRankerScorer(trees_over(FULL, 1))
     with pytest.raises(DataError, match="the ranker's 216 features are not the 125 of this feature set"):
-        CudaFeatureExtractor(MSLR).score(random_hits(1), evaluator)
+        CudaFeatureExtractor(MSLR).score(random_hits(1), scorer)
 
 
 def test_asked_for_by_device():
@@ -149,4 +149,4 @@ def test_asked_for_by_device():
 def test_no_candidates():
     hits = hits_of_documents([{"body": [1, 2]}], [[1], []], candidates=[[], []])
     assert CudaFeatureExtractor(MSLR).extract(hits).shape == (0, 125)
-    assert CudaFeatureExtractor(MSLR).score(hits, CudaRankerEvaluator(trees_over(MSLR, 1))).shape == (0,)
+    assert CudaFeatureExtractor(MSLR).score(hits, CudaRankerScorer(trees_over(MSLR, 1))).shape == (0,)

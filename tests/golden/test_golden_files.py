@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rankwell.scoring.evaluation import RankerEvaluator
 
 import rankwell
 from rankwell.scoring.imports.reader import import_model
+from rankwell.scoring.scorer import RankerScorer
 
 GOLDEN = Path(__file__).resolve().parent
 RANKERS = sorted(GOLDEN.glob("version*.rank"))
@@ -34,5 +34,5 @@ def test_a_ranker_file_scores_as_it_did(path):
 
 @pytest.mark.parametrize("name", ["lightgbm.txt", "lightgbm.json", "xgboost.json", "xgboost.ubj"])
 def test_a_model_of_another_library_scores_as_it_did_there(name):
-    scores = RankerEvaluator(import_model(GOLDEN / name)).score(rows("rows4"))
+    scores = RankerScorer(import_model(GOLDEN / name)).score(rows("rows4"))
     np.testing.assert_allclose(scores, expected()[name.partition(".")[0]], rtol=1e-6, atol=1e-6)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwell.errors import FileFormatError, ParameterError
-from rankwell.index.analysis import Analysis, fold
+from rankwell.index.analysis import _SHORT_TEXT, Analysis, fold
+from rankwell.kernels.words.character_kinds import LONGEST_WORD
 from rankwell.kernels.words.reference import find_words
-from rankwell.kernels.words.term_table import LONGEST_WORD
 
 
 def test_terms_have_the_number_of_words_before_them():
@@ -105,3 +105,14 @@ def test_an_unknown_stemmer():
     pytest.importorskip("Stemmer")
     with pytest.raises(ParameterError, match=r"stemmer must be one of arabic, .*got 'klingon'"):
         Analysis("klingon")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "-a-", "Open a ZIP file", "x_y1 2.5e-3\tc++\x00d\x7fe", "".join(map(chr, range(128)))]
+)
+def test_short_texts_are_cut_as_long_ones(text):
+    """A short text of ASCII characters takes another way than the kernel; a long one does not."""
+    padding = " " * _SHORT_TEXT
+    analysis = Analysis()
+    assert analysis.cut(text) == analysis.cut(text + padding)
+    assert [term for term, _ in analysis.cut(text)] == [fold(word).encode() for word in find_words(text)]

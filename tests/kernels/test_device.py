@@ -10,16 +10,17 @@ from tests.kernels.pair_loss.pair_loss_cases import random_data
 from rankwell import DeviceError, ParameterError
 from rankwell.kernels import device
 from rankwell.kernels.boosting.contract import LEVEL_BOOSTING, PAIR_BOOSTING, BoostingSizes
-from rankwell.kernels.device import Implementation, Refusal, Subject, at_most, choose_device, device_for, load
+from rankwell.kernels.device import Implementation, Refusal, Subject, at_most, device_for, load
 from rankwell.kernels.device_report import DeviceReport, report_device
 from rankwell.kernels.extraction.contract import EXTRACTION
 from rankwell.kernels.lists.contract import NETWORK_TRAINING, NetworkProblem
 from rankwell.kernels.lists.losses import EXACT, LISTMLE, STOCHASTIC, list_loss
 from rankwell.kernels.lists.network_shape import network_shape
 from rankwell.kernels.pair_loss.contract import PAIR_LOSS
+from rankwell.kernels.scoring.contract import SCORING
 from rankwell.solvers.first_order import FirstOrder
 
-SUBJECTS = (LEVEL_BOOSTING, PAIR_BOOSTING, PAIR_LOSS, NETWORK_TRAINING, EXTRACTION)
+SUBJECTS = (LEVEL_BOOSTING, PAIR_BOOSTING, PAIR_LOSS, NETWORK_TRAINING, EXTRACTION, SCORING)
 H200 = DeviceReport("cuda", True, "pretended H200", capability=90, processors=132, shared_memory=232_448)
 SMALL_GPU = replace(H200, description="pretended GTX 1650", capability=75, processors=14, shared_memory=65_536)
 GIBIBYTE = 2**30
@@ -86,7 +87,7 @@ class TestLoad:
     def test_an_option_that_a_device_does_not_have_is_a_wrong_parameter_even_without_the_device(self, pretend):
         pretend()
         expected = (
-            r"device='cuda' cannot count things with colour='blue'; allowed: 'red'\. Use device='cpu' or 'auto'\."
+            r"device='cuda' cannot count things with colour='blue'; allowed: 'red'\. Use the device 'cpu' or 'auto'\."
         )
         with pytest.raises(ParameterError, match=expected):
             load(SMALL, "cuda", 1, colour="blue")
@@ -94,7 +95,7 @@ class TestLoad:
     def test_sizes_that_a_device_does_not_have_are_a_device_error(self, pretend):
         pretend(H200)
         expected = (
-            r"device='cuda' cannot count things with 11 things; allowed: at most 10\. Use device='cpu' or 'auto'\."
+            r"device='cuda' cannot count things with 11 things; allowed: at most 10\. Use the device 'cpu' or 'auto'\."
         )
         with pytest.raises(DeviceError, match=expected):
             load(SMALL, "cuda", 11)
@@ -122,7 +123,7 @@ class TestLoad:
 
     def test_opencl_is_never_picked_by_itself(self, pretend):
         pretend(DeviceReport("opencl", True, "pretended"))
-        assert choose_device("auto", ("cpu", "cuda", "opencl")) == "cpu"
+        assert device_for(LEVEL_BOOSTING, "auto", None) == "cpu"
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.task)

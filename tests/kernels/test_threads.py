@@ -6,23 +6,31 @@ import numba
 import pytest
 
 from rankwell import ParameterError
-from rankwell.kernels.threads import _control_group_quota, available_cores, kernel_threads, run_parts
+from rankwell.kernels.threads import (
+    _control_group_quota,
+    available_cores,
+    current_threads,
+    kernel_threads,
+    numba_threads,
+    run_parts,
+)
 
 
 def test_threads_are_set_and_restored_even_after_an_error():
-    before = numba.get_num_threads()
     with kernel_threads(1) as number:
-        assert number == numba.get_num_threads() == 1
-    assert numba.get_num_threads() == before
+        assert number == current_threads() == 1
+        with numba_threads():
+            assert numba.get_num_threads() == 1
+    assert current_threads() == available_cores()
     with pytest.raises(RuntimeError, match="on purpose"), kernel_threads(1):
         raise RuntimeError("on purpose")
-    assert numba.get_num_threads() == before
+    assert current_threads() == available_cores()
 
 
 @pytest.mark.parametrize("n_jobs", [None, -1, 10_000])
 def test_every_core_and_no_more(n_jobs):
     with kernel_threads(n_jobs) as number:
-        assert number == numba.config.NUMBA_NUM_THREADS
+        assert number == available_cores()
 
 
 @pytest.mark.parametrize("n_jobs", [0, -2])
@@ -73,3 +81,13 @@ def test_a_forked_child_has_threads_of_its_own():
         run_parts(done.append, 100)
         os._exit(0 if sorted(done) == list(range(100)) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_limits_that_users_know_are_kept(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    available_cores.cache_clear()
+    try:
+        assert available_cores() == 1
+    finally:
+        monkeypatch.undo()
+        available_cores.cache_clear()

@@ -1,5 +1,8 @@
 """What every ranker has from its base, shown on the least-squares baseline."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import sklearn
@@ -199,3 +202,34 @@ def test_only_a_sum_of_rounds_has_first_rounds():
         ranker.predict(X, n_rounds=1)
     with pytest.raises(ParameterError, match="device must be one of"):
         ranker.predict(X, device="tpu")
+
+
+def test_a_ranker_says_what_metadata_it_takes():
+    ranker = LeastSquares()
+    assert ranker.get_metadata_routing().fit.requests["qid"] is True
+    assert ranker.get_metadata_routing().fit.requests["sample_weight"] is None
+    with pytest.raises(rankwell.ParameterError, match="metadata routing, which is off"):
+        ranker.set_fit_request(sample_weight=True)
+    with sklearn.config_context(enable_metadata_routing=True):
+        ranker.set_fit_request(sample_weight=True).set_score_request(qid=False)
+        copy = clone(ranker)
+    assert copy.get_metadata_routing().fit.requests["sample_weight"] is True
+    assert copy.get_metadata_routing().score.requests["qid"] is False
+
+
+def test_an_unknown_parameter_is_named_with_the_known_ones():
+    with pytest.raises(rankwell.ParameterError, match=r"LeastSquares has no parameter 'alpha'. It has .*ridge"):
+        LeastSquares().set_params(alpha=1.0, normalize="none")
+
+
+def test_the_representation_has_the_parameters_that_differ():
+    assert repr(LeastSquares()) == "LeastSquares()"
+    assert repr(LeastSquares(normalize="none")) == "LeastSquares(normalize='none')"
+
+
+def test_training_does_not_import_scikit_learn():
+    code = (
+        "import sys, rankwell; rankwell.RankBoost(n_rounds=1).set_params(n_rounds=2); print('sklearn' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["False"]

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 import rankwell
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.synthetic import make_ranking
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import ConvergenceWarning, DataError, ParameterError
 from rankwell.rankers.ranksvm import RankSVM
 from rankwell.rankers.regularisation_path import check_Cs, default_Cs
 from rankwell.scoring.normaliser import fit_normaliser

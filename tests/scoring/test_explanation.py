@@ -6,7 +6,7 @@ from tests.scoring.random_rankers import describe, forest, random_ranker, random
 
 from rankwell.scoring.description import Dense, LinearInputs, Mean, Sum
 from rankwell.scoring.explanation import explain_score
-from rankwell.scoring.scorer import RankerEvaluator
+from rankwell.scoring.scorer import RankerScorer
 from rankwell.scoring.tree_builder import Tree, TreeBuilder
 
 
@@ -46,7 +46,7 @@ def test_parts_of_a_network_sum_to_its_score():
     for seed in range(20):
         description = random_ranker(np.random.default_rng(seed))
         row = np.clip(random_rows(rng, 1, 7), -50, 50)
-        assert_sums(explain_score(description, row[0]), RankerEvaluator(description).score(row)[0])
+        assert_sums(explain_score(description, row[0]), RankerScorer(description).score(row)[0])
 
 
 @pytest.mark.parametrize("layers", [[Sum(0.5)], [Mean()], [Sum(), Dense(np.array([[2.0]]), np.zeros(1), "sigmoid")]])
@@ -54,6 +54,6 @@ def test_parts_of_a_forest_sum_to_its_score(layers):
     rng = np.random.default_rng(1)
     description = describe(4, [random_trees(rng, 30, 4)], layers)
     for row in random_rows(rng, 20, 4):
-        assert_sums(explain_score(description, row), RankerEvaluator(description).score(row[None])[0])
-        after_ten = RankerEvaluator(description).score(row[None], n_rounds=10)[0]
+        assert_sums(explain_score(description, row), RankerScorer(description).score(row[None])[0])
+        after_ten = RankerScorer(description).score(row[None], n_rounds=10)[0]
         assert_sums(explain_score(description, row, n_rounds=10), after_ten)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from rankwell.errors import ParameterError
 from rankwell.kernels.scoring.reference import run_program
-from rankwell.scoring.expression import LARGEST_STACK, LONGEST_TEXT, parse_expression
+from rankwell.kernels.scoring.rules import LARGEST_STACK
+from rankwell.scoring.expression import LONGEST_TEXT, parse_expression
 
 NAMES = ("a", "b", "BM25 (title)", "body.tf")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.scoring.random_rankers import forest, random_rows, random_trees
 
 from rankwell.errors import FileFormatError, ParameterError
-from rankwell.scoring.scorer import RankerEvaluator
+from rankwell.scoring.scorer import RankerScorer
 from rankwell.scoring.tree_builder import Tree, TreeBuilder, float32_below, float32_not_above
 from rankwell.scoring.trees import check_trees
 
@@ -43,7 +43,7 @@ def test_nodes_in_any_order_are_sorted_parents_first():
     trees = builder.build()
     check_trees(trees, 3)
     # f1 = 0 left, f3 = 0 <= 2 left, f2 = 0 <= 1 left: leaf 0
-    assert RankerEvaluator(forest(trees, 3)).score(np.zeros((1, 3), np.float32)) == [1.0]
+    assert RankerScorer(forest(trees, 3)).score(np.zeros((1, 3), np.float32)) == [1.0]
 
 
 def damaged(name, place, value):
@@ -81,6 +81,6 @@ def test_rounds_outside_the_model_are_refused():
     description, rows = forest(random_trees(rng, 5, 3), 3), random_rows(rng, 2, 3)
     for wrong in (0, 6, -1):
         with pytest.raises(ParameterError, match=f"between 1 and the model's 5, got {wrong}"):
-            RankerEvaluator(description).score(rows, n_rounds=wrong)
+            RankerScorer(description).score(rows, n_rounds=wrong)
         with pytest.raises(ParameterError, match=f"between 1 and the model's 5, got {wrong}"):
             description.first_rounds(wrong)

@@ -5,6 +5,7 @@ import pytest
 
 from rankwell.errors import ParameterError
 from rankwell.kernels.lists.cpu.first_order import first_order_step
+from rankwell.kernels.lists.cpu.trainer import kernel_optimizer
 from rankwell.solvers.first_order import FirstOrder
 
 
@@ -12,9 +13,8 @@ def steps(optimizer, gradients, start):
     parameters = np.array(start, dtype=np.float32)
     first, second = np.zeros_like(parameters), np.zeros_like(parameters)
     for number, gradient in enumerate(gradients, start=1):
-        first_order_step(
-            optimizer.settings(), optimizer.rate(0), number, parameters, np.array(gradient, np.float32), first, second
-        )
+        settings, slopes = kernel_optimizer(optimizer.settings()), np.array(gradient, np.float32)
+        first_order_step(settings, optimizer.rate(0), number, parameters, slopes, first, second)
     return parameters
 
 

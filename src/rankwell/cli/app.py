@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -19,12 +19,12 @@ from rankwell.cli.crossval import crossval
 from rankwell.cli.demo import demo
 from rankwell.cli.evaluate import evaluate
 from rankwell.cli.explain import explain_scores
-from rankwell.cli.failure import FAILED, INTERRUPTED, explain
+from rankwell.cli.failure import INTERRUPTED, explain
 from rankwell.cli.features import features
+from rankwell.cli.group import CommandGroup
 from rankwell.cli.import_model import import_model
 from rankwell.cli.index import index_app
 from rankwell.cli.info import info
-from rankwell.cli.naming import NamingGroup
 from rankwell.cli.predict import predict
 from rankwell.cli.search import search
 from rankwell.cli.train import train
@@ -32,7 +32,7 @@ from rankwell.cli.warm import warm
 from rankwell.version import __version__
 
 
-class RankwellGroup(NamingGroup):
+class RankwellGroup(CommandGroup):
     """The group of all commands: a user's mistake becomes one line on stderr and an exit code."""
 
     def main(
@@ -62,17 +62,36 @@ def _exit_code(command: Callable[[], Any]) -> int:
         return code if isinstance(code, int) else 0
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
-        _discard_stdout()
-        return FAILED
+    except (BrokenPipeError, SystemExit) as end:
+        if not _reader_has_left(end):
+            raise
+        _discard(sys.stdout)
+        return 0
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):
             return _say_wrong_usage(error)
         failure = explain(error)
         if failure is None:
             raise
-        print_error(failure.line)
-        return failure.exit_code
+        return _say(failure.line, failure.exit_code)
+
+
+def _say(line: str, exit_code: int) -> int:
+    """Print an error, where there still is someone to read it."""
+    try:
+        print_error(line)
+        sys.stderr.flush()
+    except (BrokenPipeError, SystemExit):
+        _discard(sys.stderr)
+    return exit_code
+
+
+def _reader_has_left(end: BaseException) -> bool:
+    """Whether the reader of our pipe (head, less) has closed it, which is not a failure.
+
+    Click and Rich turn that into an exit with code 1.
+    """
+    return isinstance(end, BrokenPipeError) or isinstance(end.__context__, BrokenPipeError)
 
 
 def _say_wrong_usage(error: Any) -> int:
@@ -80,20 +99,18 @@ def _say_wrong_usage(error: Any) -> int:
     context = getattr(error, "ctx", None)
     command = "rankwell" if context is None else context.command_path
     text = " ".join(error.format_message().split())
-    print_error(f"{text if text.endswith(('.', '?')) else f'{text}.'} See {command} --help.")
-    return int(error.exit_code)
+    return _say(f"{text if text.endswith(('.', '?')) else f'{text}.'} See {command} --help.", int(error.exit_code))
 
 
-def _discard_stdout() -> None:
-    """The reader of our pipe (head, less) has closed it: nothing more can be written, not even at exit."""
+def _discard(stream: TextIO) -> None:
+    """Nothing more can be said to a reader that has left, not even at exit."""
     with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        os.dup2(nowhere.fileno(), stream.fileno())
 
 
 app = typer.Typer(
     name="rankwell",
     cls=RankwellGroup,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Accelerated learning to rank: train, judge and use ranking functions.",

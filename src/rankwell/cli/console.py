@@ -7,15 +7,17 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from rankwell.cli.figures import fit_table
 from rankwell.cli.naming import in_words_of_options
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
-# Columns of a table that is piped into a file or a program: wide enough that nothing is cut or folded.
-_WIDTH_WITHOUT_TERMINAL = 200
+# Columns of a table that is piped into a file or a program: more than any row has, so that each stays on one line.
+_WIDTH_WITHOUT_TERMINAL = 1_000_000
 
 _consoles_of_bars: list[Console] = []
 
@@ -43,6 +45,8 @@ def show(result: RenderableType) -> None:
     console = results()
     is_text = isinstance(result, str)
     if console.is_terminal:
+        if not is_text and hasattr(result, "columns"):
+            console.width = fit_table(cast("Table", result), console.width)
         console.print(result, soft_wrap=is_text)
         return
     with console.capture() as captured:

@@ -31,7 +31,7 @@ def convert(
     from rankwell.data.files import write
 
     show_log(quiet=quiet)
-    check_output(target, option="DST")
+    check_output(target, option="DST", inputs=[source])
     dataset = read_data(source, Reading(skip_bad_lines, label, qid), quiet=quiet)
     with progress_bar(f"writing {target}", quiet=quiet):
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -84,7 +84,7 @@ def features(
     from rankwell.data.files import write
 
     show_log(quiet=quiet)
-    check_output(out)
+    check_output(out, inputs=[*sources, log])
     wanted = 3 if log is None else 1
     if len(sources) != wanted:
         needed = "IDX QUERIES QRELS" if log is None else "QRELS, with --from-log,"

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.table import Table
 
+# Blanks and a line that a column of a table takes besides its text; the least that a column of text is given.
+_BETWEEN_COLUMNS = 3
+_NARROWEST_TEXT = 12
+
 
 def metric_text(value: float | None) -> str:
     """A metric with four digits, as papers print them; a dash where no query counts."""
@@ -47,5 +51,28 @@ def make_table(title: str, columns: Sequence[str], *, left: Sequence[str] = ()) 
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 or column in left else "right", overflow="fold")
+        is_text = place == 0 or column in left
+        table.add_column(column, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text)
     return table
+
+
+def fit_table(table: Table, width: int) -> int:
+    """How wide to draw `table` where `width` columns are there: more, if a number would be broken else.
+
+    Headings of numbers are broken at blanks first, and text takes what is left, a few columns at least.
+    """
+    if _natural_width(table) > width:
+        for column in table.columns:
+            if column.no_wrap:
+                column.header = "\n".join(str(column.header).split())
+    return max(width, _natural_width(table, most_text=_NARROWEST_TEXT))
+
+
+def _natural_width(table: Table, most_text: int | None = None) -> int:
+    """The columns of the screen that `table` takes, its text cut to `most_text` where that is given."""
+    total = 1
+    for column in table.columns:
+        lines = (line for cell in (column.header, *column.cells) for line in str(cell).split("\n"))
+        needed = max(map(len, lines), default=0)
+        total += _BETWEEN_COLUMNS + (needed if most_text is None or column.no_wrap else min(needed, most_text))
+    return total

@@ -32,7 +32,7 @@ def import_model(
     from rankwell.rankers.imported import ImportedRanker
 
     show_log(quiet=quiet)
-    check_output(out, option="OUT")
+    check_output(out, option="OUT", inputs=[source])
     check_readable(source)
     ranker = ImportedRanker.from_model(source)
     ranker.save(out)

@@ -22,15 +22,14 @@ from rankwell.cli.corpus import (
     names_of,
     read_documents,
 )
+from rankwell.cli.group import CommandGroup
 from rankwell.cli.index_summary import describe_index
-from rankwell.cli.naming import NamingGroup
 from rankwell.cli.options import JsonOption, QuietOption, given_path
 from rankwell.errors import DataError, ParameterError
 
 index_app = typer.Typer(
     name="index",
-    cls=NamingGroup,
-    no_args_is_help=True,
+    cls=CommandGroup,
     help="Build an index of documents, change it, describe it and check it.",
 )
 
@@ -46,6 +45,13 @@ DuplicateOption = Annotated[
         "--on-duplicate", metavar="RULE", help="replace or error: what to do if the index already has the id."
     ),
 ]
+
+
+@index_app.callback(invoke_without_command=True)
+def index_help(context: typer.Context) -> None:
+    """Build an index of documents, change it, describe it and check it."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @index_app.command()

@@ -6,12 +6,10 @@ constructor takes is given with --set. The value of a parameter follows as it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
-
-from typer.core import TyperGroup
 
 from rankwell.errors import Parameter, RankwellError
 
@@ -43,18 +41,9 @@ class _Names:
 _names: ContextVar[_Names] = ContextVar("names")
 
 
-class NamingGroup(TyperGroup):
-    """A group of commands that remembers which of them runs."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, command, rest = super().resolve_command(ctx, args)
-        options = {
-            option: bool(getattr(parameter, "is_flag", False))
-            for parameter in getattr(command, "params", ())
-            for option in parameter.opts
-        }
-        _names.set(_Names(options))
-        return name, command, rest
+def name_options(options: Mapping[str, bool]) -> None:
+    """Say which options the command that runs has, and whether each is a flag."""
+    _names.set(_Names(dict(options)))
 
 
 def name_settings(parameters: Iterable[str]) -> None:

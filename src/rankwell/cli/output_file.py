@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rankwell.errors import DataError
 
 
-def check_output(path: Path, *, option: str = "--out") -> None:
-    """Refuse a path that cannot be written before the work (perhaps an hour of training) starts."""
+def check_output(path: Path, *, option: str = "--out", inputs: Sequence[Path | None] = ()) -> None:
+    """Refuse a path that cannot be written before the work (perhaps an hour of training) starts.
+
+    Also refused is one that would replace a file that the command reads, under any name or link, or that is in the
+    folder of an index that it reads.
+    """
     if str(path) == "-":
         return
+    for source in inputs:
+        if source is not None and _would_replace(path, source):
+            raise DataError(f"{option} {path} would replace {source}, which this command reads. Choose another path.")
     if path.is_dir():
         raise DataError(f"{option} {path} is a folder. Give the name of a file in it.")
     folder = path.resolve().parent
@@ -22,6 +30,15 @@ def check_output(path: Path, *, option: str = "--out") -> None:
         raise DataError(f"{option} {path} cannot be written: {folder} is a file, not a folder. Choose another path.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise DataError(f"{option} {path} cannot be written: {folder} is not writable. Choose another path.")
+
+
+def _would_replace(path: Path, source: Path) -> bool:
+    """Whether to write `path` is to write to the file `source`, or into the index `source`."""
+    if source.is_dir():
+        from rankwell.index.manifest import MANIFEST_NAME
+
+        return (source / MANIFEST_NAME).exists() and source.resolve() in path.resolve().parents
+    return source.is_file() and path.exists() and path.samefile(source)
 
 
 def write_output(path: Path, content: bytes) -> None:

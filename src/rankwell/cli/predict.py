@@ -43,7 +43,7 @@ def predict(
     from rankwell.data.scores import format_scores
 
     show_log(quiet=quiet)
-    check_output(out)
+    check_output(out, inputs=[model, data])
     ranker = load_ranker(model)
     dataset = read_data(data, Reading(skip_bad_lines, label, qid), quiet=quiet)
     scores = score(model, ranker, data, dataset, n_rounds=rounds, device=device, quiet=quiet)

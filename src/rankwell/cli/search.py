@@ -74,7 +74,6 @@ def search(
     """
     from rankwell.index.query import parse_query
     from rankwell.index.reader import Index
-    from rankwell.serving.ranked_search import RankedSearch
 
     show_log(quiet=quiet)
     opened = Index.open(index)
@@ -84,6 +83,8 @@ def search(
     if ranker is None:
         result = opened.search(parsed, k=k, match=cast("Match", match), model=model)
     else:
+        from rankwell.serving.ranked_search import RankedSearch
+
         result = RankedSearch(
             opened, ranker, n_candidates=candidates, model=model, match=cast("Match", match), device=device
         ).search(parsed, k)

@@ -80,7 +80,7 @@ def train(
     ranker = make_ranker(name, settings or (), normalize=normalize, metric=metric, convention=convention)
     chosen_metrics = parse_metrics(metrics if metric is None else f"{metric},{metrics}")
     chosen_convention = get_convention(convention)
-    check_output(out)
+    check_output(out, inputs=[data, vali, init])
     parts = _read_parts(data, vali, Reading(skip_bad_lines, label, qid), quiet)
     seconds = _fit(ranker, parts, init, quiet)
     evaluations = _measure(ranker, parts, chosen_metrics, chosen_convention)

@@ -113,11 +113,15 @@ class Binner:
         if features.shape[1] != len(table):
             raise DataError(f"X must have the {len(table)} features that were fitted, it has {features.shape[1]}.")
         rows = np.arange(features.shape[0]) if rows is None else _checked_rows(rows, features.shape[0])
+        from rankwell.kernels.binning.binning import fill_bins
+        from rankwell.kernels.binning.bins import WidthRule, threshold_rule
+
+        by_width = self.strategy == "width"
+        rule = WidthRule(self._origin, self._scale, self._top) if by_width else threshold_rule(table)
         out = np.zeros(_shape_of_bins(len(rows), features.shape[1], layout), dtype=np.uint8)
-        rule = (self.strategy == "width", self._origin, self._scale, self._top, table, _every_sixteenth(table))
         with kernel_threads(n_jobs):
             for first_doc, dense, places in _dense_rows(features, rows):
-                _kernel_of(layout)(dense, places, rule, first_doc, out)
+                fill_bins(dense, places, rule, layout, first_doc, out)
         return out
 
     def fit_transform(self, data: Any, layout: str = "rows", *, n_jobs: int | None = None) -> np.ndarray:
@@ -148,26 +152,27 @@ class Binner:
         return self._table
 
     def _fit_width(self, features: Any, table: np.ndarray) -> None:
-        from rankwell.kernels.binning import bins as binning
+        from rankwell.kernels.binning.binning import find_ranges, find_width_thresholds
+        from rankwell.kernels.binning.bins import WidthRule
 
         lowest = np.full(features.shape[1], np.inf, dtype=np.float32)
         highest = np.full(features.shape[1], -np.inf, dtype=np.float32)
         for _, dense, _ in _dense_rows(features, np.arange(features.shape[0])):
-            binning.feature_ranges(dense, lowest, highest)
+            find_ranges(dense, lowest, highest)
         low, high = lowest.astype(np.float64), highest.astype(np.float64)
         varies = high > low
         self._origin[varies] = low[varies]
         self._scale[varies] = (self.n_bins - 1) / (high - low)[varies]
         self._top[:] = np.where(varies, self.n_bins - 1, high == low)
         self._n_thresholds[:] = self._top
-        binning.width_thresholds(self._origin, self._scale, self._top, table)
+        find_width_thresholds(WidthRule(self._origin, self._scale, self._top), table)
 
     def _fit_quantile(self, features: Any, table: np.ndarray) -> None:
-        from rankwell.kernels.binning import quantiles
+        from rankwell.kernels.binning.binning import find_quantiles
 
         rows = self._rows_to_look_at(features.shape[0])
         for columns, dense, places in _dense_columns(features, rows):
-            quantiles.quantile_thresholds(dense, places, self.n_bins - 1, table[columns], self._n_thresholds[columns])
+            find_quantiles(dense, places, self.n_bins - 1, table[columns], self._n_thresholds[columns])
 
     def _rows_to_look_at(self, n_docs: int) -> np.ndarray:
         if self.subsample is None or n_docs <= self.subsample:
@@ -196,21 +201,6 @@ def _shape_of_bins(n_docs: int, n_features: int, layout: str) -> tuple[int, ...]
     if layout == "features":
         return n_features, -(-n_docs // 16) * 16
     return -(-n_features // 16), n_docs, 16
-
-
-def _kernel_of(layout: str) -> Any:
-    from rankwell.kernels.binning import bins as binning
-
-    kernels = {
-        "rows": binning.bin_rows,
-        "features": binning.bin_by_feature,
-        "interleaved16": binning.bin_interleaved,
-    }
-    return kernels[layout]
-
-
-def _every_sixteenth(table: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(table[:, 15::16])
 
 
 def _dense_rows(features: Any, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwell.data.frames import columns_of_frame, is_frame, split_frame
 from rankwell.data.grouping import group_by_qid, group_by_sizes
@@ -22,6 +21,7 @@ from rankwell.data.validation import (
     as_numbers,
     as_query_numbers,
     as_weights,
+    is_sparse,
 )
 from rankwell.errors import DataError
 
@@ -147,7 +147,7 @@ class RankingDataset:
 
     @property
     def is_sparse(self) -> bool:
-        return bool(sparse.issparse(self.features))
+        return is_sparse(self.features)
 
     @property
     def query_sizes(self) -> np.ndarray:
@@ -214,6 +214,8 @@ class RankingDataset:
             return self
         shape = (self.n_docs, absent)
         if self.is_sparse:
+            from scipy import sparse
+
             zeros = sparse.csr_matrix(shape, dtype=np.float32)
             return self.replace(features=sparse.hstack([self.features, zeros], format="csr"))
         return self.replace(features=np.hstack([self.features, np.zeros(shape, dtype=np.float32)]))

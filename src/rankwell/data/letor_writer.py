@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pyarrow.compute
-from scipy import sparse
 
 from rankwell.data.arrow_columns import user_order
 from rankwell.data.comments import RowComments
@@ -81,6 +80,8 @@ def _with_last_feature(features: Any) -> Any:
     last = features.shape[1] - 1
     indices = np.append(first.indices[first.indices != last], last)
     data = np.append(first.data[first.indices != last], np.float32(0))
+    from scipy import sparse
+
     named = sparse.csr_matrix((data, indices, [0, len(indices)]), shape=first.shape)
     return sparse.vstack([named, features[1:]], format="csr")
 

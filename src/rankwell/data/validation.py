@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwell.data.comments import RowComments
 from rankwell.errors import DataError
@@ -14,9 +14,15 @@ from rankwell.errors import DataError
 _VALUES_CHECKED = 2**20  # values checked at a time
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether X is a SciPy sparse matrix: it is not if SciPy's are not imported, which would take 0.2 s."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
+
+
 def as_features(X: Any) -> Any:
     """X as float32: dense in C order (the same array if it is one already), or CSR without duplicates if sparse."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         return _as_sparse_features(X)
     try:
         given = _without_mask(X)
@@ -104,6 +110,8 @@ def as_query_numbers(queries: Any, n_queries: int) -> np.ndarray:
 
 def _as_sparse_features(X: Any) -> Any:
     _refuse_other_kinds("X", X.dtype)
+    from scipy import sparse
+
     given = sparse.csr_matrix(X)
     with np.errstate(over="ignore"):
         features = given.astype(np.float32, copy=False)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.scores import format_scores
@@ -91,7 +90,7 @@ def ranker_entry(name: str, parts: Mapping[str, Part], folder: Path) -> Entry:
     A copy is trained briefly first: that compiles the kernels, so that the seconds do not include it.
     """
     ranker = ranker_class(name)(**SETTINGS[name])
-    short = clone(ranker)
+    short = ranker.untrained()
     short.set_params(**{parameter: value for parameter, value in _SHORT.items() if parameter in short.get_params()})
     train, validation = parts["train"].candidates, parts["vali"].candidates
     short.fit(train, eval_set=validation)

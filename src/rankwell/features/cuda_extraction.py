@@ -1,7 +1,7 @@
 """Feature extraction on a CUDA device: hits of a batch of queries go in as one block, features or scores come out.
 
-If scores are wanted, features stay on the device: extraction, expressions, normaliser and model evaluation are
-launched one after the other (recorded once, then replayed), with one copy to the device and one back.
+If scores are wanted, features stay on the device: extraction, expressions, normaliser and scoring are launched one
+after the other (recorded once, then replayed), with one copy to the device and one back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from rankwell.kernels.extraction.cuda import launches as kernels
 from rankwell.kernels.extraction.declarations import FEW_TERMS, HEADER_BYTES
 from rankwell.kernels.extraction.rules import FeatureColumns
 from rankwell.kernels.scoring.cuda import launches as scoring
-from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
+from rankwell.kernels.scoring.kinds import ProgramArrays
+from rankwell.scoring.cuda_scorer import CudaRankerScorer
 
 
 def extract_on_cuda(hits: Hits, feature_set: FeatureSet) -> np.ndarray:
@@ -70,25 +71,25 @@ class CudaFeatureExtractor:
             stream.synchronize()
         return rows
 
-    def score(self, hits: Hits, evaluator: CudaRankerEvaluator, *, n_rounds: int | None = None) -> np.ndarray:
+    def score(self, hits: Hits, scorer: CudaRankerScorer, *, n_rounds: int | None = None) -> np.ndarray:
         """The scores that a ranker of these features gives every candidate: float64 (n_candidates,)."""
-        if evaluator.feature_names != self.feature_set.names:
+        if scorer.feature_names != self.feature_set.names:
             raise DataError(
-                f"the ranker's {len(evaluator.feature_names)} features are not the {len(self.feature_set)} of this "
+                f"the ranker's {len(scorer.feature_names)} features are not the {len(self.feature_set)} of this "
                 "feature set in their order. Create the set from the ranker's names: FeatureSet(feature_names)."
             )
         if hits.n_candidates == 0:
             return np.empty(0)
-        with self._lock, evaluator.lock, self._graphs.stream as stream:
+        with self._lock, scorer.lock, self._graphs.stream as stream:
             batch = self._send(hits)
             scores = self._buffers.pinned("scores", (batch.size,), np.float64)
 
             def launch() -> None:
                 columns = self._launch(batch)
-                evaluator.normalise(columns, batch.size, batch.query_ptr, batch.n_queries, batch.most_queries)
-                copy_to_host(evaluator.launch(columns, batch.size, n_rounds=n_rounds), scores)
+                scorer.normalise(columns, batch.size, batch.query_ptr, batch.n_queries, batch.most_queries)
+                copy_to_host(scorer.launch(columns, batch.size, n_rounds=n_rounds), scores)
 
-            self._graphs.run(("score", evaluator.generation, n_rounds, *self._key(batch)), launch)
+            self._graphs.run(("score", scorer.generation, n_rounds, *self._key(batch)), launch)
             stream.synchronize()
             return scores[: hits.n_candidates].copy()
 
@@ -100,7 +101,7 @@ class CudaFeatureExtractor:
         columns = self._columns_for(hits)
         packed = kernels.pack(
             arrays,
-            weigh_terms(tuple(arrays), hits.n_docs),
+            weigh_terms(arrays, hits.n_docs),
             lambda n_bytes: self._buffers.pinned("hits", (n_bytes,), np.uint8),
         )
         on_device = self._buffers.device("hits", packed.shape, np.uint8)
@@ -160,10 +161,9 @@ class _Batch:
         return self.packed[HEADER_BYTES : HEADER_BYTES + 8].view(np.int64)
 
 
-def _upload_level(level: ExpressionLevel) -> tuple[Any, tuple[Any, ...]]:
+def _upload_level(level: ExpressionLevel) -> tuple[Any, ProgramArrays]:
     """The columns that a level of expressions fills, and the arguments of their kernel."""
     import cupy
 
-    missing = np.full(len(level.columns), np.nan)
-    programs = tuple(cupy.asarray(np.ascontiguousarray(array)) for array in (*level.programs, missing))
+    programs = ProgramArrays(*(cupy.asarray(array) for array in level.programs))
     return cupy.asarray(level.columns), programs

@@ -12,7 +12,10 @@ from rankwell.features.feature_set import ExpressionLevel, FeatureSet
 from rankwell.features.hits import Hits
 from rankwell.kernels.device import load
 from rankwell.kernels.extraction.contract import EXTRACTION
-from rankwell.kernels.threads import kernel_threads
+from rankwell.kernels.threads import kernel_threads, run_parts
+
+# Blocks of documents whose expressions one thread computes at a time.
+_BLOCKS_A_PART = 64
 
 
 def extract(hits: Hits, feature_set: FeatureSet, *, device: str = "cpu", n_jobs: int | None = None) -> np.ndarray:
@@ -44,20 +47,25 @@ def extract_on_cpu(hits: Hits, feature_set: FeatureSet, *, n_jobs: int | None = 
     columns = feature_set.columns(hits.streams, hits.static_names)
     rows = np.empty((hits.n_candidates, len(feature_set)), np.float32)
     with kernel_threads(n_jobs):
-        extract_features(tuple(hits.for_kernels()), hits.n_docs, tuple(columns), rows)
+        extract_features(hits.for_kernels(), hits.n_docs, columns, rows)
         for level in feature_set.expressions:
-            _fill_expressions(rows, level)
+            _expression_inputs(rows, level)
     return rows
 
 
-def _fill_expressions(rows: np.ndarray, level: ExpressionLevel) -> None:
+def _expression_inputs(rows: np.ndarray, level: ExpressionLevel) -> None:
     """Fill the columns of expressions that read only columns already filled."""
     from rankwell.kernels.scoring.cpu.expressions import expression_inputs
-    from rankwell.kernels.scoring.cpu.lanes import LANES
+    from rankwell.kernels.scoring.kinds import LANES
 
-    n_expressions = len(level.columns)
-    values = np.empty(((len(rows) + LANES - 1) // LANES, n_expressions, LANES))
-    expression_inputs(rows, level.programs, np.full(n_expressions, np.nan), level.stack_size, 0, values)
+    n_expressions, n_blocks = len(level.columns), -(-len(rows) // LANES)
+    values = np.empty((n_blocks, n_expressions, LANES))
+
+    def fill(part: int) -> None:
+        first, end = part * _BLOCKS_A_PART, (part + 1) * _BLOCKS_A_PART
+        expression_inputs(rows[first * LANES : end * LANES], level.programs, 0, values[first:end])
+
+    run_parts(fill, -(-n_blocks // _BLOCKS_A_PART))
     by_row = values.transpose(0, 2, 1).reshape(-1, n_expressions)[: len(rows)]
     by_row[np.abs(by_row) > np.finfo(np.float32).max] = np.nan
     rows[:, level.columns] = by_row

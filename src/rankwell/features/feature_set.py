@@ -22,10 +22,11 @@ from rankwell.features.catalogue import (
 from rankwell.features.hits import WHOLE, check_streams
 from rankwell.features.names import Feature, check_parameter, escaped, feature_name, parse_feature
 from rankwell.kernels.extraction.rules import DELTA, K1, LAMBDA, MU, N_KINDS, B, FeatureColumns, Kind
+from rankwell.kernels.scoring.kinds import ProgramArrays
 from rankwell.kernels.scoring.rules import Operation
 from rankwell.scoring.expression import parse_expression
 from rankwell.scoring.inputs import ExpressionInputs
-from rankwell.scoring.scorer import pack_programs
+from rankwell.scoring.plan import pack_programs
 
 SETS = ("mslr", "full")
 _COLUMN_OF_PARAMETER = {"k1": K1, "b": B, "mu": MU, "lambda": LAMBDA, "delta": DELTA}
@@ -36,12 +37,11 @@ _NAMED_IN_ERRORS = 8
 class ExpressionLevel:
     """Expressions that can be evaluated together.
 
-    columns : int64 (n,), where the results go; programs, stack_size : as `pack_programs` gives them
+    columns : int64 (n,), where the results go; programs : what computes them, NaN where there is no finite value
     """
 
     columns: np.ndarray
-    programs: tuple[np.ndarray, ...]
-    stack_size: int
+    programs: ProgramArrays
 
 
 class FeatureSet:
@@ -245,7 +245,7 @@ def _expression_levels(features: Sequence[Feature]) -> tuple[ExpressionLevel, ..
         columns = np.flatnonzero(np.array(level_of) == level)
         texts = tuple(str(features[column].expression) for column in columns.tolist())
         group = ExpressionInputs(texts, np.full(len(texts), np.nan))
-        levels.append(ExpressionLevel(columns, *pack_programs(group, labels)))
+        levels.append(ExpressionLevel(columns, pack_programs(group, labels)))
     return tuple(levels)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from rankwell.index.reader import Index
 from rankwell.index.segment import Segment
 from rankwell.index.statistics import Statistics
 from rankwell.kernels.threads import kernel_threads
+
+if TYPE_CHECKING:
+    from rankwell.kernels.extraction.cpu.hits import CellSources
 
 
 def collect_hits(
@@ -33,7 +37,7 @@ def collect_hits(
     batch = _Batch(index, queries, candidates)
     with kernel_threads(n_jobs):
         parts, cells = _find(batch)
-        cell_ptr = _offsets(cells[0])
+        cell_ptr = _offsets(cells.frequency)
         positions = np.empty(int(cell_ptr[-1]), np.int32)
         for part in parts:
             encoded = part.segment.unverified("positions")
@@ -47,24 +51,25 @@ def count_hits(
     """Per query, how often each term occurs in each stream of its candidates: int32 (n, n_terms, n_streams)."""
     batch = _Batch(index, queries, candidates)
     with kernel_threads(n_jobs):
-        _, (frequencies, _, _) = _find(batch)
-    by_query = np.split(frequencies, batch.cell_base[1:-1])
+        _, cells = _find(batch)
+    by_query = np.split(cells.frequency, batch.cell_base[1:-1])
     shapes = [
         (len(docs), len(query.terms), len(batch.streams)) for query, docs in zip(queries, candidates, strict=True)
     ]
     return [own.reshape(shape) for own, shape in zip(by_query, shapes, strict=True)]
 
 
-def _find(batch: _Batch) -> tuple[list[_SegmentPart], tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """The parts of a batch by segment, and the arrays of the CellSources of all its cells."""
-    from rankwell.kernels.extraction.cpu.hits import find_hits
+def _find(batch: _Batch) -> tuple[list[_SegmentPart], CellSources]:
+    """The parts of a batch by segment, and where the hits of all its cells come from."""
+    from rankwell.kernels.extraction.cpu.hits import Candidates, CellSources, ListTasks, find_hits
 
     n_cells = int(batch.cell_base[-1])
-    cells = (np.zeros(n_cells, np.int32), np.empty(n_cells, np.int64), np.empty(n_cells, np.uint8))
+    cells = CellSources(np.zeros(n_cells, np.int32), np.empty(n_cells, np.int64), np.empty(n_cells, np.uint8))
     parts = [_SegmentPart(batch, number) for number in np.unique(batch.segment_of_row).tolist()]
     for part in parts:
         starts = part.segment.unverified("blocks.positions")
-        find_hits(tuple(posting_arrays(part.segment)), starts, part.tasks(), part.candidates, cells)
+        candidates = Candidates(part.query_ptr, part.docs, part.within)
+        find_hits(posting_arrays(part.segment), starts, ListTasks(*part.tasks()), candidates, cells)
     return parts, cells
 
 
@@ -134,11 +139,10 @@ class _SegmentPart:
         order = np.lexsort((docs, batch.query_of_row[rows]))
         self.rows, self.docs = rows[order], docs[order].astype(np.int32)
         queries = batch.query_of_row[self.rows]
-        within = self.rows - batch.query_ptr[queries]
+        self.within = self.rows - batch.query_ptr[queries]
         self.n_cells = np.diff(batch.term_ptr)[queries] * len(batch.streams)
-        self.first_cell = batch.cell_base[queries] + within * self.n_cells
+        self.first_cell = batch.cell_base[queries] + self.within * self.n_cells
         self.query_ptr = _offsets(np.bincount(queries, minlength=len(batch.queries)))
-        self.candidates = (self.query_ptr, self.docs, within)
 
     def tasks(self) -> tuple[np.ndarray, ...]:
         """The arrays of ListTasks: every list that a query's terms have here, checked against its checksums."""

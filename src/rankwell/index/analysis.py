@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Any
@@ -10,11 +11,13 @@ import numpy as np
 
 from rankwell.errors import FileFormatError, Parameter, ParameterError
 from rankwell.index.stop_words import STOP_WORDS
-from rankwell.kernels.words.character_kinds import JOINERS, kind_table
+from rankwell.kernels.words.character_kinds import JOINERS, LONGEST_WORD, kind_table
 
 # The rule of `kernels.words.character_kinds` and of `fold`. An index built with another rule would give wrong results.
 WORD_RULE = "unicode-1"
 
+_SHORT_TEXT = 2**16  # bytes
+_ASCII_WORD = re.compile(rb"[0-9A-Za-z]+")
 _WITHOUT_JOINERS = dict.fromkeys(map(ord, JOINERS))
 
 
@@ -46,14 +49,9 @@ class Analysis:
 
     def cut(self, text: str) -> list[tuple[bytes, int]]:
         """The terms of a text, each with its position: the number of words before it, stop words counted."""
-        from rankwell.kernels.words.finding import find_words
-        from rankwell.kernels.words.term_table import LONGEST_WORD
-
         data = text.encode("utf-8", "replace")
-        spans = np.empty(((len(data) + 1) // 2, 2), dtype=np.int64)
-        n_words = find_words(np.frombuffer(data, dtype=np.uint8), kind_table(), spans)
         terms = []
-        for position, (start, stop) in enumerate(spans[:n_words].tolist()):
+        for position, (start, stop) in enumerate(word_spans(data)):
             term = self.term_of(data[start:stop]) if stop - start <= LONGEST_WORD else None
             if term is not None:
                 terms.append((term, position))
@@ -89,6 +87,21 @@ class Analysis:
 
     def __repr__(self) -> str:
         return f"Analysis(stemmer={self.stemmer!r}, stop_words={self.stop_words!r})"
+
+
+def word_spans(data: bytes) -> list[tuple[int, int]]:
+    """Where the words of a text (UTF-8) start and stop, by the rule of `kernels.words.character_kinds`.
+
+    A text of ASCII characters that is not very long, as most queries are, needs no kernel for it.
+    """
+    if len(data) <= _SHORT_TEXT and data.isascii():
+        return [match.span() for match in _ASCII_WORD.finditer(data)]
+    from rankwell.kernels.words.finding import find_words
+
+    spans = np.empty(((len(data) + 1) // 2, 2), dtype=np.int64)
+    n_words = find_words(np.frombuffer(data, dtype=np.uint8), kind_table(), spans)
+    found: list[tuple[int, int]] = spans[:n_words].tolist()
+    return found
 
 
 def fold(word: str) -> str:

@@ -10,7 +10,9 @@ _LEAST_ROOM = 64
 
 
 class BestDocuments:
-    """The best k documents so far: the kernels' BestArrays, how many they hold, and the score to beat."""
+    """The best k documents so far: the kernels' BestArrays, how many they hold, and the score to
+    beat.
+    """
 
     def __init__(self, k: int, threshold: float = 0.0) -> None:
         from rankwell.kernels.selection.best import BestArrays
@@ -21,13 +23,21 @@ class BestDocuments:
 
     def search(self, start: tuple[Any, ...], step: int, prune: bool, base: int) -> None:
         """Add the documents that beat the threshold in one of each `step` windows of a segment."""
-        from rankwell.kernels.selection.windows import search_windows
+        from rankwell.kernels.selection.windows import room_for, search_windows
 
-        self.size, self.threshold = search_windows(*start, step, prune, self.arrays, self.size, self.threshold, base)
+        room = room_for(len(start[2].numbers))
+        self.size, self.threshold = search_windows(
+            *start, step, prune, self.arrays, room, self.size, self.threshold, base
+        )
 
     def kth_score(self) -> float:
         """The k-th best score; there must be k documents."""
         return float(np.partition(self.arrays.scores[: self.size], self.size - self.k)[self.size - self.k])
+
+    def ranked(self) -> tuple[np.ndarray, np.ndarray]:
+        """The best k documents by falling score, equal scores in ascending order, and their scores."""
+        order = np.argsort(-self.arrays.scores[: self.size], kind="stable")[: self.k]
+        return self.arrays.docs[order], self.arrays.scores[order]
 
     def join(self, later: BestDocuments) -> None:
         """Add another object's k documents or more: all later than ours, and all that beat its first threshold."""

@@ -134,7 +134,7 @@ def _check_b(b: float, name: str) -> None:
 def _check_between(name: str, value: float, least: str, most: str) -> None:
     """Refuse a value outside the limits, which are texts so that the message shows them as written here."""
     if not is_number(value) or not float(least) <= value <= float(most):
-        raise ParameterError(f"{name} must be between {least} and {most}, got {value!r}.")
+        raise ParameterError(f"must be between {least} and {most}, got {value!r}.", parameter=name)
 
 
 def _stream_number(stream: str, schema: Schema) -> int:

@@ -68,16 +68,14 @@ def _best_piece(text: str, terms: set[bytes], analysis: Analysis, length: int) -
 
 def _spans(text: str, analysis: Analysis) -> list[tuple[int, int, bytes | None]]:
     """(first character, one after the last, term) of each word."""
-    from rankwell.kernels.words.character_kinds import kind_table
-    from rankwell.kernels.words.finding import find_words
+    from rankwell.index.analysis import word_spans
 
     data = text.encode("utf-8", "replace")
-    spans = np.empty(((len(data) + 1) // 2, 2), dtype=np.int64)
-    n_words = find_words(np.frombuffer(data, dtype=np.uint8), kind_table(), spans)
+    spans = word_spans(data)
     # Character c begins at byte starts[c].
     starts = np.flatnonzero((np.frombuffer(data, np.uint8) & 0xC0) != 0x80)
-    places = np.searchsorted(starts, spans[:n_words])
+    places = np.searchsorted(starts, np.array(spans, dtype=np.int64).reshape(-1, 2))
     return [
-        (int(first), int(last), analysis.term_of(data[start:stop]))
-        for (first, last), (start, stop) in zip(places.tolist(), spans[:n_words].tolist(), strict=True)
+        (first, last, analysis.term_of(data[start:stop]))
+        for (first, last), (start, stop) in zip(places.tolist(), spans, strict=True)
     ]

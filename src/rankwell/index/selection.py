@@ -133,16 +133,13 @@ class Selector:
 
     def select(self, query: Query, k: int, match: Match, prune: bool) -> tuple[np.ndarray, np.ndarray]:
         """The best k documents of a query, and their scores."""
-        from rankwell.kernels.selection.best import sort_best
-
         asked = self._asked_terms(query, match)
         best = BestDocuments(k)
         for number in range(len(self._parts)):
             prepared = self._prepare(number, query, asked)
             if prepared is not None:
                 self._select_part(number, prepared[0], prepared[1], prune, best)
-        scores, docs = sort_best(best.arrays, best.size)
-        return docs, scores
+        return best.ranked()
 
     def _select_part(self, number: int, query: Any, driver: int, prune: bool, best: BestDocuments) -> None:
         """Offer a segment's documents to `best`.

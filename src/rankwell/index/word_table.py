@@ -10,8 +10,8 @@ import numpy as np
 
 from rankwell.index.analysis import Analysis
 from rankwell.index.segment_sink import page_array
-from rankwell.kernels.words.character_kinds import kind_table
-from rankwell.kernels.words.term_table import LONGEST_WORD, N_TOKENS, N_WORDS, STATE_SIZE, WordKeys, fill_slots
+from rankwell.kernels.words.character_kinds import LONGEST_WORD, kind_table
+from rankwell.kernels.words.term_table import N_TOKENS, N_WORDS, STATE_SIZE, WordKeys, fill_slots
 from rankwell.kernels.words.term_table import number_words as number_words_kernel
 
 LOWER = np.frombuffer(bytes(range(256)).lower(), dtype=np.uint8)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,7 +38,8 @@ def at_most(number: int, limit: int, what: str) -> Refusal | None:
 
 @dataclass(frozen=True)
 class Implementation:
-    """The implementation of a subject on one device. Checks get the problem and the options of `load`.
+    """The implementation of a subject on one device. Checks get the problem and the options of
+    `load`.
 
     target : "module:name" of what is called; imported when it is needed
     options : names of the options of `load` that it takes
@@ -111,11 +112,6 @@ def device_for(subject: Subject, device: str, problem: Any, **options: Any) -> s
     if refusal is not None:
         raise DeviceError(Parameter("device", device), _message(subject, refusal))
     return device
-
-
-def choose_device(wanted: str, supported: Sequence[str] = ("cpu",)) -> str:
-    """The device to run on, one of `supported`, if there is no problem yet to check."""
-    return device_for(Subject("do this", {kind: Implementation("") for kind in supported}), wanted, None)
 
 
 def memory_errors(kind: str, task: str) -> AbstractContextManager[None]:

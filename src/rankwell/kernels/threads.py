@@ -18,15 +18,22 @@ from pathlib import Path
 
 from rankwell.errors import ParameterError
 
+_LIMITS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
+_RANGES_PER_THREAD = 8
 _n_threads: contextvars.ContextVar[int | None] = contextvars.ContextVar("rankwell_threads", default=None)
 
 
 @cache
 def available_cores() -> int:
-    """The cores this process may use: those it may run on, limited by its control group's share of time."""
+    """The cores this process may use: those it may run on, limited by its control group's share of time.
+
+    OMP_NUM_THREADS and NUMBA_NUM_THREADS, where they are set, are limits too.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _control_group_quota()
-    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
+    limits = [cores] if quota is None else [cores, math.ceil(quota)]
+    limits += [int(value) for value in map(os.environ.get, _LIMITS) if value is not None and value.isdigit()]
+    return max(1, min(limits))
 
 
 def _control_group_quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
@@ -45,21 +52,32 @@ def _control_group_quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
 @contextmanager
 def kernel_threads(n_jobs: int | None = None) -> Iterator[int]:
     """Run kernels on `n_jobs` threads inside the block: None or -1 is every core, as in scikit-learn."""
-    import numba
-
     if n_jobs is not None and (n_jobs == 0 or n_jobs < -1):
         raise ParameterError(
             f"must be a number of threads, or -1 or None for every core, got {n_jobs}.", parameter="n_jobs"
         )
-    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    wanted = most if n_jobs in (None, -1) else min(int(n_jobs), most)
-    before = numba.get_num_threads()
-    numba.set_num_threads(wanted)
+    wanted = available_cores() if n_jobs in (None, -1) else min(int(n_jobs), available_cores())
     token = _n_threads.set(wanted)
     try:
         yield wanted
     finally:
         _n_threads.reset(token)
+
+
+@contextmanager
+def numba_threads() -> Iterator[None]:
+    """Run Numba's own parallel loops inside the block on the threads that `kernel_threads` set.
+
+    Only what `run_parts` cannot divide has such loops. Their threads are those of OpenMP: they spin while
+    they wait, and a process that has used them cannot use them in a forked child.
+    """
+    import numba
+
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(current_threads(), numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
         numba.set_num_threads(before)
 
 
@@ -99,6 +117,16 @@ def run_parts(task: Callable[[int], object], n_parts: int) -> None:
     for future in others:
         if not future.cancelled():
             future.result()
+
+
+def run_ranges(task: Callable[[int, int], object], n_items: int) -> None:
+    """Call ``task(first, last)`` for ranges first ≤ item < last that cover all items once, by `run_parts`.
+
+    On one thread that is one call; else there are several ranges a thread, so that ranges of unequal work even out.
+    """
+    n_threads = current_threads()
+    n_ranges = min(n_items, _RANGES_PER_THREAD * n_threads if n_threads > 1 else 1)
+    run_parts(lambda part: task(part * n_items // n_ranges, (part + 1) * n_items // n_ranges), n_ranges)
 
 
 @cache

@@ -51,5 +51,5 @@ def parse_metrics(names: str | Metric | Sequence[str | Metric]) -> tuple[Metric,
         names = [names]
     metrics = tuple(dict.fromkeys(parse_metric(name) for name in names))
     if not metrics:
-        raise ParameterError("metrics must name at least one metric, for instance ndcg@10,map.")
+        raise ParameterError("must name at least one metric, for instance ndcg@10,map.", parameter="metrics")
     return metrics

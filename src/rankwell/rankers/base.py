@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, FileFormatError, NotFittedError, Parameter, ParameterError
+from rankwell.rankers.estimator import Estimator
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.normaliser import Normaliser, fit_normaliser
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file, write_ranker_file
-from rankwell.scoring.scorer import evaluate_description
+from rankwell.scoring.scorer import score_description
 
 logger = logging.getLogger("rankwell")
 
@@ -73,7 +73,7 @@ class TrainedModel:
     history: dict[str, list[Any]]
 
 
-class Ranker(BaseEstimator):
+class Ranker(Estimator):
     """A ranking function that can be trained.
 
     A subclass has a `name` (used by the command line and in ranker files), a constructor that only stores its
@@ -94,10 +94,7 @@ class Ranker(BaseEstimator):
     can_continue: ClassVar[bool] = False
     normalize: str
 
-    # With scikit-learn's metadata routing switched on, `qid` reaches fit, predict and score by itself.
-    __metadata_request__fit = {"qid": True}  # noqa: RUF012
-    __metadata_request__predict = {"qid": True}  # noqa: RUF012
-    __metadata_request__score = {"qid": True}  # noqa: RUF012
+    requested_metadata = ("qid",)
 
     def fit(
         self,
@@ -224,7 +221,7 @@ class Ranker(BaseEstimator):
                 f"this ranker was trained with normalize={description.normaliser.name!r}, which works by query: "
                 "pass qid (the query of each row) or group (rows in each query)."
             )
-        return dataset.to_user_order(evaluate_description(description, dataset, n_rounds=n_rounds, device=device))
+        return dataset.to_user_order(score_description(description, dataset, n_rounds=n_rounds, device=device))
 
     def rank(self, X: Any, *, qid: Any = None, group: Any = None) -> list[np.ndarray]:
         """The documents of each query, best first; equal scores keep their order.

@@ -16,10 +16,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError, Parameter, ParameterError
+from rankwell.errors import ConvergenceWarning, DataError, Parameter, ParameterError
 from rankwell.kernels.device import device_for, load
 from rankwell.kernels.pair_loss.contract import PAIR_LOSS, PairData, PairLoss
 from rankwell.kernels.pair_loss.method import METHODS

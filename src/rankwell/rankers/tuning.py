@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import clone
-
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.folds import FoldData
 from rankwell.errors import ParameterError
@@ -194,7 +192,7 @@ def _candidates(ranker: Ranker, grid: Mapping[str, Sequence[Any]] | None) -> lis
         if unknown:
             known = ", ".join(ranker.get_params(deep=False))
             raise ParameterError(f"{type(ranker).__name__} has no parameter {unknown[0]!r}. It has {known}.")
-        candidate = clone(ranker).set_params(**parameters)
+        candidate = ranker.untrained().set_params(**parameters)
         candidate._check_parameters()
         candidates.append((parameters, candidate))
     return candidates

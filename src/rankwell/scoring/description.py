@@ -157,7 +157,7 @@ def _part_from_tree(
 
 
 def check_description(description: RankerDescription) -> None:
-    """Refuse what the evaluator could not run safely."""
+    """Refuse what the scorer could not run safely."""
     n_features = description.n_features
     if len(set(description.feature_names)) != n_features:
         raise FileFormatError("the ranker's description is damaged: two features have the same name.")

@@ -22,12 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwell.errors import ParameterError
-from rankwell.kernels.scoring.rules import Operation
+from rankwell.kernels.scoring.rules import LARGEST_STACK, Operation
 
 LONGEST_TEXT = 10_000
 DEEPEST_NESTING = 40
-LARGEST_STACK = 32
-
 
 _COMPARISONS = {
     "<": Operation.LESS,

@@ -94,7 +94,7 @@ InputGroup = LinearInputs | LogLinearInputs | BucketInputs | ExpressionInputs | 
 
 
 def check_inputs(group: InputGroup, feature_names: tuple[str, ...]) -> None:
-    """Refuse what the evaluator could not run safely: whatever comes from a file goes through here."""
+    """Refuse what the scorer could not run safely: whatever comes from a file goes through here."""
     if isinstance(group, TreeInputs):
         check_trees(group, len(feature_names))
     elif isinstance(group, ExpressionInputs):

@@ -1,17 +1,23 @@
-"""A description evaluated slowly, input by input: what the kernels are checked against, and what explains a score."""
+"""A description read literally, input by input: what the kernels are checked against, and what explains a score.
+
+Here a kind's kernel is a slow function of one document. It reads the description itself, not the plan that fast devices
+share, so that the plan is checked as well.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from rankwell.kernels.scoring import reference as reference
+from rankwell.kernels.scoring import reference
 from rankwell.kernels.scoring.rules import ACTIVATIONS
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.expression import parse_expression
 from rankwell.scoring.inputs import BucketInputs, ExpressionInputs, InputGroup, LinearInputs, LogLinearInputs
-from rankwell.scoring.layers import Dense, Layer, Mean
+from rankwell.scoring.layers import Dense, Layer, Mean, Sum
 from rankwell.scoring.trees import TreeInputs
 
 
@@ -27,18 +33,14 @@ def input_values(description: RankerDescription, row: np.ndarray) -> list[float]
 
 def group_values(group: InputGroup, row: np.ndarray, feature_names: tuple[str, ...]) -> list[float]:
     """The inputs of one group for one document."""
-    if isinstance(group, TreeInputs):
-        leaves = reached_leaves(group, row)
-        return [float(group.leaf_value[start + leaf]) for start, leaf in zip(group.leaf_ptr, leaves, strict=False)]
-    if isinstance(group, ExpressionInputs):
-        return [_expression_value(group, i, row, feature_names) for i in range(len(group))]
-    values = [float(row[feature]) for feature in group.feature]
-    if isinstance(group, BucketInputs):
-        return [_bucket_value(group, i, x) for i, x in enumerate(values)]
-    formula = {LinearInputs: reference.linear_input, LogLinearInputs: reference.log_linear_input}[type(group)]
-    return [
-        formula(x, float(group.scale[i]), float(group.offset[i]), float(group.missing[i])) for i, x in enumerate(values)
-    ]
+    return _INPUTS[group.kind](group, row, feature_names)
+
+
+def run_layers(layers: tuple[Layer, ...], values: list[float]) -> list[float]:
+    """The outputs of the last layer."""
+    for layer in layers:
+        values = _LAYERS[layer.kind](layer, values)
+    return values
 
 
 def reached_leaves(trees: TreeInputs, row: np.ndarray) -> list[int]:
@@ -55,27 +57,60 @@ def reached_leaves(trees: TreeInputs, row: np.ndarray) -> list[int]:
     return leaves
 
 
-def run_layers(layers: tuple[Layer, ...], values: list[float]) -> list[float]:
-    """The outputs of the last layer."""
-    for layer in layers:
-        if isinstance(layer, Dense):
-            activation = ACTIVATIONS.index(layer.activation)
-            values = reference.dense_layer(values, np.asarray(layer.weights), np.asarray(layer.bias), activation)
-        elif isinstance(layer, Mean):
-            values = [reference.sum_in_runs(values) / len(values)]
-        else:
-            values = [reference.sum_in_runs(values) + layer.bias]
+def _linear_values(group: LinearInputs, row: np.ndarray, feature_names: tuple[str, ...]) -> list[float]:
+    return _line_values(reference.linear_input, group, row)
+
+
+def _log_linear_values(group: LogLinearInputs, row: np.ndarray, feature_names: tuple[str, ...]) -> list[float]:
+    return _line_values(reference.log_linear_input, group, row)
+
+
+def _line_values(
+    formula: Callable[[float, float, float, float], float], group: LinearInputs | LogLinearInputs, row: np.ndarray
+) -> list[float]:
+    return [
+        formula(float(row[feature]), float(group.scale[i]), float(group.offset[i]), float(group.missing[i]))
+        for i, feature in enumerate(group.feature)
+    ]
+
+
+def _bucket_values(group: BucketInputs, row: np.ndarray, feature_names: tuple[str, ...]) -> list[float]:
+    values = []
+    for i, feature in enumerate(group.feature):
+        start, end = int(group.edge_ptr[i]), int(group.edge_ptr[i + 1])
+        edges, of_buckets = group.edges[start:end], group.values[start + i : end + i + 1]
+        values.append(reference.bucket_input(float(row[feature]), edges, of_buckets, float(group.missing[i])))
     return values
 
 
-def _bucket_value(group: BucketInputs, i: int, x: float) -> float:
-    start, end = int(group.edge_ptr[i]), int(group.edge_ptr[i + 1])
-    return reference.bucket_input(
-        x, group.edges[start:end], group.values[start + i : end + i + 1], float(group.missing[i])
-    )
+def _expression_values(group: ExpressionInputs, row: np.ndarray, feature_names: tuple[str, ...]) -> list[float]:
+    values = []
+    for text, missing in zip(group.expressions, group.missing, strict=True):
+        program = parse_expression(text, feature_names)
+        value = reference.run_program(program.operation, program.operand, program.constants, row)
+        values.append(value if math.isfinite(value) else float(missing))
+    return values
 
 
-def _expression_value(group: ExpressionInputs, i: int, row: np.ndarray, feature_names: tuple[str, ...]) -> float:
-    program = parse_expression(group.expressions[i], feature_names)
-    value = reference.run_program(program.operation, program.operand, program.constants, row)
-    return value if math.isfinite(value) else float(group.missing[i])
+def _tree_values(trees: TreeInputs, row: np.ndarray, feature_names: tuple[str, ...]) -> list[float]:
+    leaves = reached_leaves(trees, row)
+    return [float(trees.leaf_value[start + leaf]) for start, leaf in zip(trees.leaf_ptr, leaves, strict=False)]
+
+
+def _run_dense(layer: Dense, values: list[float]) -> list[float]:
+    activation = ACTIVATIONS.index(layer.activation)
+    return reference.dense_layer(values, np.asarray(layer.weights), np.asarray(layer.bias), activation)
+
+
+_INPUTS: dict[str, Callable[[Any, np.ndarray, tuple[str, ...]], list[float]]] = {
+    LinearInputs.kind: _linear_values,
+    LogLinearInputs.kind: _log_linear_values,
+    BucketInputs.kind: _bucket_values,
+    ExpressionInputs.kind: _expression_values,
+    TreeInputs.kind: _tree_values,
+}
+_LAYERS: dict[str, Callable[[Any, list[float]], list[float]]] = {
+    Dense.kind: _run_dense,
+    Sum.kind: lambda layer, values: [reference.sum_in_runs(values) + layer.bias],
+    Mean.kind: lambda layer, values: [reference.sum_in_runs(values) / len(values)],
+}

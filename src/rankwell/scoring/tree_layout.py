@@ -1,6 +1,6 @@
-"""Trees arranged for evaluation: features as bins, nodes as packed words.
+"""Trees arranged for scoring: features as bins, nodes as packed words.
 
-A *bin column* belongs to one tested column and to up to 255 of its thresholds in a row. Its bin is how many of them lie
+A *bin column* belongs to one tested column and to up to 255 of its thresholds in a row. Its bin is how many of them are
 below the value (0 to 255), so "value <= threshold j" is "bin <= j" on bytes. A missing value gets the bin that sends it
 where its nodes want it: one bin column does where they agree on a place among the thresholds (all left, all right, or
 as a zero would go), otherwise those that send it left and those that send it right get bin columns of their own.
@@ -9,13 +9,24 @@ as a zero would go), otherwise those that send it left and those that send it ri
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from rankwell.kernels.scoring.kinds import (
+    COLUMN_BIT,
+    LEFT_BIT,
+    NODE_SLOT,
+    RIGHT_BIT,
+    SLOT_BITS,
+    ColumnArrays,
+    TreeArrays,
+    TreeLayout,
+)
+from rankwell.kernels.scoring.rules import BIN_BITS, LEAF_BIN
 from rankwell.scoring.trees import TreeInputs
 
-THRESHOLDS_A_BIN_COLUMN = 255
-_THRESHOLD_BITS = 8
+THRESHOLDS_A_BIN_COLUMN = LEAF_BIN
 
 
 @dataclass(frozen=True)
@@ -23,7 +34,7 @@ class BinColumns:
     """How features become bins, and what each node tests.
 
     threshold_ptr : int64 (n_columns + 1,)
-    thresholds : float32, ascending and distinct in a column, +inf behind the last
+    thresholds : float32, ascending and distinct in a column, +inf after the last
     bin_ptr : int64 (n_columns + 1,), the bin columns of a column
     first_rank : int32, missing_bin : uint8 (n_bin_columns,)
     node_column : int64, node_bin : uint8 (n_nodes,); left where bins[node_column] <= node_bin
@@ -38,52 +49,39 @@ class BinColumns:
     node_bin: np.ndarray
 
 
-@dataclass(frozen=True)
-class TreeLayout:
-    """What the CPU kernels take.
-
-    columns : (feature, kind, category_ptr, categories, threshold_ptr, thresholds, bin_ptr, first_rank, missing_bin)
-    trees : (node_ptr, nodes, leaf_value, depth, words, word_value, child_shift, child_mask). `nodes` are packed for
-        `lanes.choose_child`, last node of a tree first; `words` for walking: [column | child | bin], where the two
-        children of a tree's node k are its words 2k + 1 and 2k + 2, and a leaf's word leads to itself.
-    """
-
-    columns: tuple[np.ndarray, ...]
-    trees: tuple[np.ndarray | np.unsignedinteger, ...]
-    n_bin_columns: int
-    n_trees: int
-
-
 def lay_out(trees: TreeInputs) -> TreeLayout:
-    """Arrange `trees` for the kernels of `rankwell.kernels.scoring.cpu.trees`."""
+    """Arrange `trees` for the kernels."""
     bins = bin_columns(trees)
     child_bits = int(2 * np.diff(trees.node_ptr).max(initial=0) + 1).bit_length()
     words, word_value = walking_words(trees, bins, child_bits)
     return TreeLayout(
-        columns=(
-            trees.column_feature,
-            trees.column_kind,
-            trees.category_ptr,
-            trees.categories,
-            bins.threshold_ptr,
-            bins.thresholds,
-            bins.bin_ptr,
-            bins.first_rank,
-            bins.missing_bin,
+        ColumnArrays(
+            feature=own_array(trees.column_feature),
+            kind=own_array(trees.column_kind),
+            category_ptr=own_array(trees.category_ptr),
+            categories=own_array(trees.categories),
+            threshold_ptr=bins.threshold_ptr,
+            thresholds=bins.thresholds,
+            bin_ptr=bins.bin_ptr,
+            first_rank=bins.first_rank,
+            missing_bin=bins.missing_bin,
         ),
-        trees=(
-            trees.node_ptr,
-            _packed_nodes(trees, bins),
-            trees.leaf_value,
-            tree_depths(trees),
-            words,
-            word_value,
-            words.dtype.type(_THRESHOLD_BITS + child_bits),
-            words.dtype.type((1 << child_bits) - 1),
+        TreeArrays(
+            node_ptr=own_array(trees.node_ptr),
+            depth=tree_depths(trees),
+            nodes=_packed_nodes(trees, bins),
+            leaf_value=own_array(trees.leaf_value),
+            words=words,
+            word_value=word_value,
+            child_shift=words.dtype.type(BIN_BITS + child_bits),
+            child_mask=words.dtype.type((1 << child_bits) - 1),
         ),
-        n_bin_columns=len(bins.first_rank),
-        n_trees=len(trees),
     )
+
+
+def own_array(array: np.ndarray, dtype: Any = None) -> np.ndarray:
+    """`array` as kernels take it. Read-only or unaligned arrays, as files give them, would be kernels of their own."""
+    return np.require(array, dtype, ["C", "A", "W"])
 
 
 def bin_columns(trees: TreeInputs) -> BinColumns:
@@ -107,7 +105,7 @@ def bin_columns(trees: TreeInputs) -> BinColumns:
                 node_column[own] = len(first_rank)
                 node_bin[own] = rank[group][segment[group] == s] - start
                 first_rank.append(start)
-                missing_bin.append(min(max(missing_rank - start, 0), 255))
+                missing_bin.append(min(max(missing_rank - start, 0), LEAF_BIN))
         bin_ptr.append(len(first_rank))
     return BinColumns(
         threshold_ptr=np.array(threshold_ptr, np.int64),
@@ -135,17 +133,14 @@ def _missing_groups(rank: np.ndarray, missing_left: np.ndarray) -> list[tuple[np
 
 
 def _packed_nodes(trees: TreeInputs, bins: BinColumns) -> np.ndarray:
-    """uint64 (n_nodes,), see `kernels.scoring.cpu.lanes`; trees of more than 255 nodes are not evaluated this way."""
-    from rankwell.kernels.scoring.cpu.lanes import COLUMN_BIT, LEFT_BIT, RIGHT_BIT
-    from rankwell.kernels.scoring.cpu.trees import NODE_SLOT
-
+    """uint64 (n_nodes,), see `kinds.LEFT_BIT`; trees of more than 255 nodes are not scored this way."""
     sizes = np.diff(trees.node_ptr)
     size = np.repeat(sizes, sizes)
     end = np.repeat(trees.node_ptr[1:], sizes)
     packed = bins.node_bin.astype(np.uint64) | bins.node_column.astype(np.uint64) << np.uint64(COLUMN_BIT)
     for child, bit in ((trees.left, LEFT_BIT), (trees.right, RIGHT_BIT)):
         slot = np.where(child >= 0, NODE_SLOT + size - 1 - child, -1 - child)
-        packed |= (slot.astype(np.uint64) & np.uint64(1023)) << np.uint64(bit)
+        packed |= (slot.astype(np.uint64) & np.uint64((1 << SLOT_BITS) - 1)) << np.uint64(bit)
     backwards = end - 1 - (np.arange(len(size)) - (end - size))
     return packed[backwards]
 
@@ -158,10 +153,10 @@ def walking_words(trees: TreeInputs, bins: BinColumns, child_bits: int) -> tuple
     place = np.arange(len(tree)) - trees.node_ptr[:-1][tree]
     first_word = np.concatenate(([0], np.cumsum(n_words)))[:-1]
     column_bits = len(bins.first_rank).bit_length()
-    dtype = np.dtype(np.uint32 if _THRESHOLD_BITS + child_bits + column_bits <= 32 else np.uint64)
-    # Every word begins as a leaf that leads to itself: no bin is above 255.
+    dtype = np.dtype(np.uint32 if BIN_BITS + child_bits + column_bits <= 32 else np.uint64)
+    # Every word begins as a leaf that leads to itself.
     local = np.arange(int(n_words.sum())) - np.repeat(first_word, n_words)
-    words = local.astype(np.uint64) << np.uint64(_THRESHOLD_BITS) | np.uint64(255)
+    words = local.astype(np.uint64) << np.uint64(BIN_BITS) | np.uint64(LEAF_BIN)
     word_value = np.zeros(len(words))
     node_word = first_word[tree]  # a root's word is its tree's first; other nodes' are set by their parents
     for child, side in ((trees.left, 1), (trees.right, 2)):
@@ -173,8 +168,8 @@ def walking_words(trees: TreeInputs, bins: BinColumns, child_bits: int) -> tuple
     word_value[first_word[only_leaf]] = trees.leaf_value[trees.leaf_ptr[only_leaf]]
     words[node_word] = (
         bins.node_bin.astype(np.uint64)
-        | (2 * place + 1).astype(np.uint64) << np.uint64(_THRESHOLD_BITS)
-        | bins.node_column.astype(np.uint64) << np.uint64(_THRESHOLD_BITS + child_bits)
+        | (2 * place + 1).astype(np.uint64) << np.uint64(BIN_BITS)
+        | bins.node_column.astype(np.uint64) << np.uint64(BIN_BITS + child_bits)
     )
     return words.astype(dtype), word_value
 

@@ -1,4 +1,4 @@
-"""Ranked search: selection, hits, features, the ranker's evaluation, results."""
+"""Ranked search, the whole way: selection, hits, features, the ranker's scores, results."""
 
 from __future__ import annotations
 
@@ -22,15 +22,13 @@ from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.query import Query, parse_query
 from rankwell.index.reader import Index
 from rankwell.index.selection import Match, SearchResult, search
-from rankwell.kernels.device import choose_device
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.ranker_file import read_ranker_file
-from rankwell.scoring.scorer import evaluate_description
+from rankwell.scoring.scorer import kept_scorer, score_description, scoring_device
 from rankwell.serving.feature_log import FeatureLog
 
 if TYPE_CHECKING:
     from rankwell.features.cuda_extraction import CudaFeatureExtractor
-    from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
 
 _NAMED_IN_ERRORS = 8
 
@@ -105,8 +103,12 @@ class RankedSearch:
         self.n_candidates = n_candidates
         self.model = model
         self.match: Match = match
-        self.device = choose_device(device, ("cpu", "cuda"))
+        self.device = scoring_device(self.description, device)
         self._log, self._n_jobs = log, n_jobs
+        self._scored = self.description
+        if self.device == "cuda" and self.description.feature_names != self.feature_set.names:
+            # Features come by the set's names on the device; a ranker trained without names does not know them.
+            self._scored = replace(self.description, feature_names=self.feature_set.names)
 
     def search(self, query: str | Query, k: int = 10, *, query_id: str | None = None) -> RankedResult:
         """The best `k` documents for a query; with an id, its features are logged if there is a log."""
@@ -136,25 +138,18 @@ class RankedSearch:
     def _score(self, hits: Hits) -> np.ndarray:
         """The scores of candidates, float64 (n_candidates,); on a device, the features stay there."""
         if self.device == "cuda":
-            return self._cuda.score(hits, self._cuda_evaluator)
+            return self._cuda.score(hits, kept_scorer(self._scored, "cuda"))
         return self._score_rows(extract(hits, self.feature_set, n_jobs=self._n_jobs), hits)
 
     def _score_rows(self, rows: np.ndarray, hits: Hits) -> np.ndarray:
         dataset = RankingDataset(rows, group=np.diff(hits.query_ptr))
-        return evaluate_description(self.description, dataset, n_jobs=self._n_jobs, device=self.device)
+        return score_description(self._scored, dataset, n_jobs=self._n_jobs, device=self.device)
 
     @cached_property
     def _cuda(self) -> CudaFeatureExtractor:
         from rankwell.features.cuda_extraction import CudaFeatureExtractor
 
         return CudaFeatureExtractor(self.feature_set)
-
-    @cached_property
-    def _cuda_evaluator(self) -> CudaRankerEvaluator:
-        from rankwell.scoring.cuda_scorer import CudaRankerEvaluator
-
-        # The features by the set's names, which a ranker trained without names does not know.
-        return CudaRankerEvaluator(replace(self.description, feature_names=self.feature_set.names))
 
     def _write_log(
         self, log: FeatureLog, query_ids: Sequence[str], found: Sequence[SearchResult], rows: np.ndarray

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankwell.errors import ParameterError
-from rankwell.kernels.lists.optimizer_settings import ADAM, SGD, OptimizerSettings
+from rankwell.kernels.lists.contract import ADAM, SGD, OptimizerSettings
 from rankwell.parameters import check_choice, check_number
 
 OPTIMIZERS = ("sgd", "adam")

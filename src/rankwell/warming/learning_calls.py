@@ -156,9 +156,9 @@ def score_models(folder: Path) -> None:
 
 
 def _score(description: Any, features: np.ndarray) -> None:
-    from rankwell.scoring.scorer import evaluate_description
+    from rankwell.scoring.scorer import score_description
 
-    evaluate_description(description, RankingDataset(features, group=[len(features)]))
+    score_description(description, RankingDataset(features, group=[len(features)]))
 
 
 def _train_and_score(ranker: Any) -> None:

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankwell.kernels.binning import reference as reference
-from rankwell.kernels.cpu import binning, quantiles
+from rankwell.kernels.binning import reference
+from rankwell.kernels.binning.binning import fill_bins, find_quantiles, find_ranges, find_width_thresholds
+from rankwell.kernels.binning.bins import TABLE_WIDTH, WidthRule, threshold_rule
+from rankwell.kernels.binning.quantiles import sort_floats
 from rankwell.kernels.threads import kernel_threads
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -18,11 +20,6 @@ finite_floats = st.floats(width=32, allow_nan=False, allow_infinity=False)
 any_floats = st.floats(width=32)
 
 
-def rule_by_thresholds(table):
-    empty = np.zeros(len(table))
-    return False, empty, empty, empty, table, np.ascontiguousarray(table[:, 15::16])
-
-
 def rule_by_width(low, high, n_value_bins):
     """What Binner does for one feature between `low` and `high`: the rule, and the thresholds it claims."""
     origin, scale, top = np.zeros((3, 1))
@@ -30,9 +27,10 @@ def rule_by_width(low, high, n_value_bins):
         origin[0], scale[0], top[0] = low, n_value_bins / (high - low), n_value_bins
     else:
         top[0] = 1
-    table = np.full((1, binning.TABLE_WIDTH), np.inf, dtype=np.float32)
-    binning.width_thresholds(origin, scale, top, table)
-    return (True, origin, scale, top, table, np.ascontiguousarray(table[:, 15::16])), table[0, : int(top[0])]
+    table = np.full((1, TABLE_WIDTH), np.inf, dtype=np.float32)
+    rule = WidthRule(origin, scale, top)
+    find_width_thresholds(rule, table)
+    return rule, table[0, : int(top[0])]
 
 
 def rows_of(values):
@@ -42,12 +40,12 @@ def rows_of(values):
 def bins_of(values, rule):
     features = rows_of(values)
     out = np.empty(features.shape, dtype=np.uint8)
-    binning.bin_rows(features, np.arange(len(features)), rule, 0, out)
+    fill_bins(features, np.arange(len(features)), rule, "rows", 0, out)
     return out[:, 0]
 
 
 def table_of(thresholds):
-    table = np.full((1, binning.TABLE_WIDTH), np.inf, dtype=np.float32)
+    table = np.full((1, TABLE_WIDTH), np.inf, dtype=np.float32)
     table[0, : len(thresholds)] = thresholds
     return table
 
@@ -67,20 +65,20 @@ class TestSearch:
     def test_bin_is_the_number_of_thresholds_below(self, inner, values):
         thresholds = np.array([-np.inf, *sorted(inner)], dtype=np.float32)
         tried = np.concatenate([np.array(values, dtype=np.float32), with_neighbours(thresholds)])
-        got = bins_of(tried, rule_by_thresholds(table_of(thresholds)))
+        got = bins_of(tried, threshold_rule(table_of(thresholds)))
         np.testing.assert_array_equal(got, reference.bins_of_values(tried, thresholds))
 
     def test_by_hand(self):
-        got = bins_of([np.nan, -5.0, 1.0, 1.5, 2.0, 9.0], rule_by_thresholds(table_of([-np.inf, 1.0, 2.0])))
+        got = bins_of([np.nan, -5.0, 1.0, 1.5, 2.0, 9.0], threshold_rule(table_of([-np.inf, 1.0, 2.0])))
         assert got.tolist() == [0, 1, 1, 2, 2, 3]
 
     def test_a_full_table_reaches_bin_255(self):
         thresholds = np.array([-np.inf, *range(254)], dtype=np.float32)
-        got = bins_of([np.nan, -1.0, 0.0, 0.5, 253.0, 253.5], rule_by_thresholds(table_of(thresholds)))
+        got = bins_of([np.nan, -1.0, 0.0, 0.5, 253.0, 253.5], threshold_rule(table_of(thresholds)))
         assert got.tolist() == [0, 1, 1, 2, 254, 255]
 
     def test_a_feature_never_seen_has_bin_0_only(self):
-        assert bins_of([np.nan, 0.0, LARGEST], rule_by_thresholds(table_of([]))).tolist() == [0, 0, 0]
+        assert bins_of([np.nan, 0.0, LARGEST], threshold_rule(table_of([]))).tolist() == [0, 0, 0]
 
 
 class TestWidth:
@@ -141,21 +139,22 @@ class TestLayouts:
         features = generator.standard_normal((n_docs, n_features)).astype(np.float32)
         features[generator.random(features.shape) < 0.1] = np.nan
         origin, scale, top = (np.full(n_features, number) for number in (-2.0, 20.0, 100.0))
-        table = np.full((n_features, binning.TABLE_WIDTH), np.inf, dtype=np.float32)
-        binning.width_thresholds(origin, scale, top, table)
-        rule = (by_width, origin, scale, top, table, np.ascontiguousarray(table[:, 15::16]))
+        table = np.full((n_features, TABLE_WIDTH), np.inf, dtype=np.float32)
+        widths = WidthRule(origin, scale, top)
+        find_width_thresholds(widths, table)
+        rule = widths if by_width else threshold_rule(table)
 
         expected = np.array(
             [reference.bins_of_values(column, row[:100]) for column, row in zip(features.T, table, strict=True)]
         ).T.reshape(n_docs, n_features)
-        before = 3  # documents that are already in `out`
+        before = 3  # documents that are in `out` already
         rows = np.full((before + n_docs, n_features), 7, dtype=np.uint8)
         by_feature = np.full((n_features, before + n_docs + 5), 7, dtype=np.uint8)
         interleaved = np.full((-(-n_features // 16), before + n_docs, 16), 7, dtype=np.uint8)
         every = np.arange(n_docs)
-        binning.bin_rows(features, every, rule, before, rows)
-        binning.bin_by_feature(features, every, rule, before, by_feature)
-        binning.bin_interleaved(features, every, rule, before, interleaved)
+        fill_bins(features, every, rule, "rows", before, rows)
+        fill_bins(features, every, rule, "features", before, by_feature)
+        fill_bins(features, every, rule, "interleaved16", before, interleaved)
 
         np.testing.assert_array_equal(rows[before:], expected)
         np.testing.assert_array_equal(by_feature[:, before : before + n_docs], expected.T)
@@ -175,7 +174,7 @@ class TestRanges:
         features[::2, 2] = np.nan
         lowest = np.full(3, np.inf, dtype=np.float32)
         highest = np.full(3, -np.inf, dtype=np.float32)
-        binning.feature_ranges(features, lowest, highest)
+        find_ranges(features, lowest, highest)
         for feature in range(3):
             present = features[~np.isnan(features[:, feature]), feature]
             assert lowest[feature] == (present.min() if len(present) else np.inf)
@@ -191,7 +190,7 @@ class TestQuantiles:
         table = np.full((features.shape[1], 256), np.inf, dtype=np.float32)
         numbers = np.zeros(features.shape[1], dtype=np.int64)
         rows = np.arange(len(features)) if rows is None else rows
-        quantiles.quantile_thresholds(features, rows, n_value_bins, table, numbers)
+        find_quantiles(features, rows, n_value_bins, table, numbers)
         return [row[:number] for row, number in zip(table, numbers, strict=True)]
 
     @settings(max_examples=200, deadline=None)
@@ -220,7 +219,7 @@ class TestQuantiles:
     def test_radix_sort_sorts(self, values):
         numbers = np.array(values, dtype=np.float32)
         expected = np.sort(numbers)
-        quantiles.sort_floats(numbers, np.empty(len(numbers), dtype=np.uint32))
+        sort_floats(numbers)
         np.testing.assert_array_equal(numbers, expected)
 
     def test_radix_sort_of_many(self):
@@ -228,7 +227,7 @@ class TestQuantiles:
         numbers = bits.view(np.float32)
         numbers = numbers[np.isfinite(numbers)].copy()
         expected = np.sort(numbers)
-        quantiles.sort_floats(numbers, np.empty(len(numbers), dtype=np.uint32))
+        sort_floats(numbers)
         np.testing.assert_array_equal(numbers, expected)
 
 
@@ -260,12 +259,12 @@ def test_results_do_not_depend_on_the_number_of_threads():
     for n_jobs in (1, 2):
         with kernel_threads(n_jobs):
             lowest, highest = features[0].copy(), features[0].copy()
-            binning.feature_ranges(features, lowest, highest)
+            find_ranges(features, lowest, highest)
             table = np.full((37, 256), np.inf, dtype=np.float32)
             numbers = np.zeros(37, dtype=np.int64)
-            quantiles.quantile_thresholds(features, np.arange(5000), 255, table, numbers)
+            find_quantiles(features, np.arange(5000), 255, table, numbers)
             out = np.empty(features.shape, dtype=np.uint8)
-            binning.bin_rows(features, np.arange(5000), rule_by_thresholds(table), 0, out)
+            fill_bins(features, np.arange(5000), threshold_rule(table), "rows", 0, out)
             results.append([lowest.tobytes(), highest.tobytes(), table.tobytes(), numbers.tobytes(), out.tobytes()])
     assert results[0] == results[1]
 
@@ -278,15 +277,15 @@ def test_every_float32_there_is(by_width):
     if not by_width:
         thresholds = np.sort(np.random.default_rng(0).standard_cauchy(255)).astype(np.float32)
         thresholds[0] = -np.inf
-        rule = rule_by_thresholds(table_of(thresholds))
-    sixteen_times = tuple(part if isinstance(part, bool) else np.repeat(part, 16, axis=0) for part in rule)
+        rule = threshold_rule(table_of(thresholds))
+    sixteen_times = type(rule)(*(np.repeat(part, 16, axis=0) for part in rule))
     chunk = 2**24
     for sign in (0, 2**31):
         for first in range(0, 2**31, chunk):
             values = np.arange(sign + first, sign + first + chunk, dtype=np.uint64).astype(np.uint32).view(np.float32)
             values = values[::-1].copy() if sign else values
             bins = np.empty((chunk // 16, 16), dtype=np.uint8)
-            binning.bin_rows(values.reshape(-1, 16), np.arange(len(bins)), sixteen_times, 0, bins)
+            fill_bins(values.reshape(-1, 16), np.arange(len(bins)), sixteen_times, "rows", 0, bins)
             missing = np.isnan(values)
             assert not bins.ravel()[missing].any()
             present = values[~missing]

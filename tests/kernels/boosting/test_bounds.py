@@ -22,8 +22,7 @@ def booster(problem, **options):
 
 def join(number, largest, most_cells, group_ptr, members):
     """`join_features` with room to work."""
-    cells, order, group_of = (np.zeros(size, dtype=np.int64) for size in (len(group_ptr) - 1, len(number), len(number)))
-    return join_features(number, largest, most_cells, group_ptr, members, cells, order, group_of)
+    return join_features(number, largest, most_cells, group_ptr, members, np.zeros((3, len(number)), dtype=np.int64))
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,14 @@ import pytest
 from numba import types
 
 import rankwell
-from rankwell.kernels.cpu import compilation
+from rankwell.kernels.cpu import compilation, kernel_cache
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.kernel_cache import source_digest
 
+KERNELS = Path(rankwell.__file__).parent / "kernels"
 CALLER = """
 from rankwell.kernels.cpu.callee import step
-from rankwell.kernels.cpu import compilation
+from rankwell.kernels.cpu import compilation, kernel_cache
 from rankwell.kernels.cpu.compilation import kernel
 
 @kernel
@@ -27,7 +28,7 @@ def twice(x):
     return step(step(x))
 """
 CALLEE = """
-from rankwell.kernels.cpu import compilation
+from rankwell.kernels.cpu import compilation, kernel_cache
 from rankwell.kernels.cpu.compilation import kernel
 
 @kernel
@@ -75,6 +76,18 @@ def test_a_digest_is_of_the_sources_that_a_kernel_is_made_from():
     assert source_digest("rankwell.kernels.boosting.cpu.weights") != source_digest(
         "rankwell.kernels.boosting.cpu.pairs"
     )
+
+
+def test_the_closure_holds_all_that_python_imports():
+    """What the sources say is compared with what the interpreter did, in whatever way the imports are written."""
+    module = "rankwell.kernels.ranking_metrics.rankings"
+    code = f"import sys, {module}; print(*(name for name in sys.modules if name.startswith('rankwell.kernels.')))"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    files = {name for name in printed.split() if (KERNELS.parents[1] / f"{name.replace('.', '/')}.py").is_file()}
+    closure = kernel_cache._import_closure(module)
+    assert files - kernel_cache._WITHOUT_EFFECT <= closure
+    assert "rankwell.kernels.ranking_metrics.query_metrics" in closure
+    assert "rankwell.kernels.boosting.precision" not in closure
 
 
 def test_every_kernel_is_compiled_through_kernel():

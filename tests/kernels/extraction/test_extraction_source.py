@@ -63,7 +63,7 @@ def library(tmp_path_factory):
 def extract_by_source(library, hits, feature_set):
     arrays = hits.for_kernels()
     columns = FeatureColumns(*map(np.ascontiguousarray, feature_set.columns(hits.streams, hits.static_names)))
-    packed = pack(arrays, weigh_terms(tuple(arrays), hits.n_docs), lambda n_bytes: np.full(n_bytes, 0xAB, np.uint8))
+    packed = pack(arrays, weigh_terms(arrays, hits.n_docs), lambda n_bytes: np.full(n_bytes, 0xAB, np.uint8))
     n_cells, stride = int(arrays.cell_base[-1]), hits.n_candidates + 3
     features = np.full((len(feature_set), stride), -12345, np.float32)
     scratch = np.full(3 * n_cells + 1, 77, np.uint32), np.full(n_cells + 1, 5.0)

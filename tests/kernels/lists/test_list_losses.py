@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from tests.tolerances import TOLERANCES
 
-from rankwell.kernels.lists.cpu.list_gradient import list_gradient, list_scratch, list_truth
-from rankwell.kernels.lists.cpu.pair_sums import PARTS, ROWS
+from rankwell.kernels.lists.cpu.list_gradient import list_truth
+from rankwell.kernels.lists.cpu.lists_gradient import lists_gradient
+from rankwell.kernels.lists.cpu.pair_sums import PARALLEL_DOCS, PARTS, ROWS
 from rankwell.kernels.lists.losses import (
     EXACT,
     LAMBDARANK,
@@ -23,18 +24,15 @@ from rankwell.kernels.lists.reference import rival_losses
 from rankwell.kernels.lists.reference.top_k_loss import enumerated_loss, prefix_loss, top_k_loss
 
 
-def run(loss, labels, scores, seed=0, parallel=False):
-    """The CPU kernel's loss and gradient; the gradient starts as NaN, so an unwritten value shows."""
+def run(loss, labels, scores, seed=0, on_threads=False):
+    """The CPU kernel's loss and gradient of one list, which is the second of three."""
     labels, scores = np.asarray(labels, dtype=np.float64), np.asarray(scores, dtype=np.float32)
     n = len(labels)
-    truth = list_truth(loss, labels, np.array([0, n]))
-    scratch = list_scratch(loss, n)
-    gradient = np.full(n, np.nan)
-    value = list_gradient(loss)(
-        loss.k, loss.n_samples, loss.distribution, loss.factors, scores, truth[:, :], np.uint64(seed), scratch.doubles,
-        scratch.lists, scratch.parts, gradient, parallel,
-    )  # fmt: skip
-    return value, gradient
+    labels, scores = np.concatenate(([3.0], labels, [1.0])), np.concatenate(([0.5], scores, [2.0])).astype(np.float32)
+    query_ptr = np.array([0, 1, n + 1, n + 2])
+    losses, gradient = lists_gradient(loss, scores, list_truth(loss, labels, query_ptr), query_ptr, seed, on_threads)
+    assert losses[0] == losses[2] == gradient[0] == gradient[-1] == 0.0
+    return losses[1], gradient[1:-1]
 
 
 def lists(sizes):
@@ -90,11 +88,16 @@ def test_exact_top_k_on_longer_lists(k, labels, scores):
 @pytest.mark.parametrize(("labels", "scores"), LARGER[:9])
 def test_exact_top_three_around_a_block_edge(labels, scores):
     scores = np.asarray(scores, dtype=np.float32)
-    serial = run(list_loss(EXACT, 3), labels, scores)
-    close(serial, top_k_loss(np.asarray(labels, float), scores.astype(float), 3))
-    parallel = run(list_loss(EXACT, 3), labels, scores, parallel=True)
-    assert serial[0] == parallel[0]
-    assert serial[1].tobytes() == parallel[1].tobytes()
+    close(run(list_loss(EXACT, 3), labels, scores), top_k_loss(np.asarray(labels, float), scores.astype(float), 3))
+
+
+def test_exact_top_three_of_a_long_list_is_the_same_on_all_threads():
+    rng = np.random.default_rng(9)
+    labels, scores = rng.integers(0, 5, PARALLEL_DOCS + 3), rng.normal(size=PARALLEL_DOCS + 3)
+    one, all_threads = (run(list_loss(EXACT, 3), labels, scores, on_threads=choice) for choice in (False, True))
+    assert one[0] == all_threads[0]
+    assert one[1].tobytes() == all_threads[1].tobytes()
+    assert np.abs(one[1]).max() > 0.0
 
 
 def test_top_one_of_two_documents_by_hand():

@@ -16,7 +16,7 @@ from tests.tolerances import TOLERANCES
 from rankwell.kernels.scoring.rules import IN_CATEGORIES, VALUE, ZERO_IS_MISSING
 from rankwell.scoring.description import Dense, ExpressionInputs, LinearInputs, LogLinearInputs, Mean, Sum
 from rankwell.scoring.reference_scores import reference_scores
-from rankwell.scoring.scorer import RankerEvaluator
+from rankwell.scoring.scorer import RankerScorer
 
 ALL_KINDS = (VALUE, ZERO_IS_MISSING, IN_CATEGORIES)
 SIZES = [0, 1, 12, 13, 63, 64, 65, 130]
@@ -40,7 +40,7 @@ def test_trees_are_the_same_bits(case, n_docs):
     rng = np.random.default_rng([n_docs, len(case)])
     rows = random_rows(rng, n_docs, options["n_features"])
     description = forest(random_trees(rng, options.pop("n_trees"), options.pop("n_features"), **options), rows.shape[1])
-    np.testing.assert_array_equal(RankerEvaluator(description).score(rows), reference_scores(description, rows))
+    np.testing.assert_array_equal(RankerScorer(description).score(rows), reference_scores(description, rows))
 
 
 def test_many_columns_make_words_of_64_bits():
@@ -49,9 +49,9 @@ def test_many_columns_make_words_of_64_bits():
     rows = random_rows(rng, 70, 70_000)
     rows[:, trees.column_feature] = random_rows(rng, 70, len(trees.column_feature))
     wide = forest(trees, 70_000)
-    np.testing.assert_array_equal(RankerEvaluator(wide).score(rows), reference_scores(wide, rows))
+    np.testing.assert_array_equal(RankerScorer(wide).score(rows), reference_scores(wide, rows))
     few = rows[:3]
-    np.testing.assert_array_equal(RankerEvaluator(wide).score(few), reference_scores(wide, few))
+    np.testing.assert_array_equal(RankerScorer(wide).score(few), reference_scores(wide, few))
 
 
 @pytest.mark.parametrize("n_trees", [1, 7, 8, 31, 32, 33, 64, 100])
@@ -61,10 +61,10 @@ def test_first_rounds_are_the_first_trees(n_trees):
     rows = random_rows(rng, 70, 4)
     description = forest(trees, 4, bias=0.5)
     expected = reference_scores(forest(trees.first(n_trees), 4, bias=0.5), rows)
-    evaluator = RankerEvaluator(description)
-    np.testing.assert_array_equal(evaluator.score(rows, n_rounds=n_trees), expected)
-    np.testing.assert_array_equal(evaluator.score(rows[:3], n_rounds=n_trees), expected[:3])
-    np.testing.assert_array_equal(RankerEvaluator(description.first_rounds(n_trees)).score(rows), expected)
+    scorer = RankerScorer(description)
+    np.testing.assert_array_equal(scorer.score(rows, n_rounds=n_trees), expected)
+    np.testing.assert_array_equal(scorer.score(rows[:3], n_rounds=n_trees), expected[:3])
+    np.testing.assert_array_equal(RankerScorer(description.first_rounds(n_trees)).score(rows), expected)
 
 
 @pytest.mark.parametrize("layer", [Sum(), Sum(0.25), Mean()])
@@ -73,7 +73,7 @@ def test_buckets_and_sums_are_the_same_bits(layer, n_docs):
     rng = np.random.default_rng(n_docs)
     rows = random_rows(rng, n_docs, 6)
     description = describe(6, [random_buckets(rng, 75, 6), random_trees(rng, 3, 6)], [layer])
-    np.testing.assert_array_equal(RankerEvaluator(description).score(rows), reference_scores(description, rows))
+    np.testing.assert_array_equal(RankerScorer(description).score(rows), reference_scores(description, rows))
 
 
 @pytest.mark.parametrize("kind", [LinearInputs, LogLinearInputs])
@@ -83,7 +83,7 @@ def test_lines_and_dense_layers(kind, activation):
     rows = np.where(np.abs(rows := random_rows(rng, 130, 6)) > 100, np.float32(7), rows)
     layers = [Dense(rng.normal(size=(5, 40)) / 40, rng.normal(size=5), activation), Dense(np.ones((1, 5)), np.zeros(1))]
     description = describe(6, [random_lines(rng, kind, 40, 6)], layers)
-    scores, expected = RankerEvaluator(description).score(rows), reference_scores(description, rows)
+    scores, expected = RankerScorer(description).score(rows), reference_scores(description, rows)
     if kind is LinearInputs and activation in ("identity", "relu"):
         np.testing.assert_array_equal(scores, expected)
     np.testing.assert_allclose(scores, expected, **TOLERANCES["cpu"]["scores"])
@@ -94,7 +94,7 @@ def test_all_kinds_of_inputs_at_once(n_docs):
     rng = np.random.default_rng(n_docs)
     description, rows = random_ranker(rng), random_rows(rng, n_docs, 7)
     np.testing.assert_allclose(
-        RankerEvaluator(description).score(rows), reference_scores(description, rows), **TOLERANCES["cpu"]["scores"]
+        RankerScorer(description).score(rows), reference_scores(description, rows), **TOLERANCES["cpu"]["scores"]
     )
 
 
@@ -116,7 +116,7 @@ def test_expressions(expression):
     rng = np.random.default_rng(len(expression))
     rows = random_rows(rng, 200, 5)
     description = describe(5, [ExpressionInputs((expression,), np.array([-77.0]))], [Sum()])
-    scores, expected = RankerEvaluator(description).score(rows), reference_scores(description, rows)
+    scores, expected = RankerScorer(description).score(rows), reference_scores(description, rows)
     np.testing.assert_allclose(scores, expected, **TOLERANCES["cpu"]["scores of expressions"])
     assert np.isfinite(scores).all()
 
@@ -126,8 +126,8 @@ def test_a_score_depends_neither_on_the_batch_nor_on_threads(n_jobs):
     rng = np.random.default_rng(5)
     rows = random_rows(rng, 300, 7)
     for description in (random_ranker(rng), forest(random_trees(rng, 90, 7), 7)):
-        evaluator = RankerEvaluator(description)
-        scores = evaluator.score(rows)
-        np.testing.assert_array_equal(evaluator.score(rows, n_jobs=n_jobs), scores)
+        scorer = RankerScorer(description)
+        scores = scorer.score(rows)
+        np.testing.assert_array_equal(scorer.score(rows, n_jobs=n_jobs), scores)
         for start, end in ((0, 1), (3, 15), (7, 100), (64, 300)):
-            np.testing.assert_array_equal(evaluator.score(rows[start:end], n_jobs=n_jobs), scores[start:end])
+            np.testing.assert_array_equal(scorer.score(rows[start:end], n_jobs=n_jobs), scores[start:end])

@@ -10,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwell.kernels.words import reference as reference
-from rankwell.kernels.words.character_kinds import ALONE, LETTER, MARK, N_KINDS, SEPARATOR, kind_of, kind_table
+from rankwell.kernels.words.character_kinds import (
+    ALONE,
+    LETTER,
+    LONGEST_WORD,
+    MARK,
+    N_KINDS,
+    SEPARATOR,
+    kind_of,
+    kind_table,
+)
 from rankwell.kernels.words.finding import find_words
-from rankwell.kernels.words.term_table import LONGEST_WORD, N_WORDS, STATE_SIZE, TOO_LONG, WordKeys, number_words
+from rankwell.kernels.words.term_table import N_WORDS, STATE_SIZE, TOO_LONG, WordKeys, number_words
 
 LOWER = np.frombuffer(bytes(range(256)).lower(), dtype=np.uint8)
 # Letters of one to four bytes, digits, marks, joiners, characters of their own, separators, a plane-14 selector.

@@ -4,14 +4,18 @@ Vocabulary. `table[f]` holds the thresholds of feature f, ascending, -inf first,
 bin of x is how many of them are below x, and NaN is above none of them (bin 0). They are counted in two steps of 16
 comparisons each, one vector instruction and a population count, which ran six times as fast as a binary search.
 
-Work is divided into blocks of 64 documents for any number of threads, and no block writes to another's output.
+Kernels fill rows of bins for a range of documents, at most a block of which need be held before it is brought into the
+layout asked for. Ranges share no output, so threads can work on them in parallel. Hot loops count in unsigned numbers:
+a signed index could mean one from the end, and that case would keep the compiler from vectors.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import prange, types
+from numba import types
 from numba.extending import intrinsic
 
 from rankwell.kernels.cpu.compilation import kernel
@@ -20,6 +24,32 @@ LANES = 16  # features of one group, and thresholds compared at once
 BLOCK = 64  # documents of one task: a cache line of bins in the feature-major layout
 TABLE_WIDTH = LANES * LANES
 _LARGEST_KEY = np.int64(0x7F7FFFFF)  # the bits of the largest finite float32
+_SIGN = np.int64(0x80000000)
+_LANES = np.uint64(LANES)
+_SIXTEEN_NUMBERS = np.uint64(4 * LANES)  # bytes
+
+
+class WidthRule(NamedTuple):
+    """Bins of equal width: ⌈(x − origin)·scale⌉, held within 1 and `top`. All float64 (n_features,)."""
+
+    origin: np.ndarray
+    scale: np.ndarray
+    top: np.ndarray
+
+
+class ThresholdRule(NamedTuple):
+    """Bins by thresholds.
+
+    table : float32 (n_features, 256)
+    last_of_sixteen : float32 (n_features, 16), every sixteenth number of `table`
+    """
+
+    table: np.ndarray
+    last_of_sixteen: np.ndarray
+
+
+def threshold_rule(table: np.ndarray) -> ThresholdRule:
+    return ThresholdRule(table, np.ascontiguousarray(table[:, LANES - 1 :: LANES]))
 
 
 @intrinsic
@@ -40,20 +70,38 @@ def _count_below(typing_context, value, address):
     return types.uint64(types.float32, types.uint64), emit
 
 
+@intrinsic
+def _number_of_bits(typing_context, bits):
+    """The float32 that has these 32 bits."""
+
+    def emit(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.uint32), emit
+
+
 @kernel
-def _search_block(features, rows, table, last_of_sixteen, bins):
-    """The bins of a block of documents by their thresholds. `last_of_sixteen` is every sixteenth number of `table`."""
-    table_address = np.uint64(table.ctypes.data)
-    coarse_address = np.uint64(last_of_sixteen.ctypes.data)
-    for doc in range(len(rows)):
-        values = features[rows[doc]]
-        row = bins[doc]
-        for feature in range(features.shape[1]):
+def _number_of_key(key):
+    """The float32 at place `key` in their order: 0 is 0.0, 1 the smallest above it, −1 the largest below."""
+    return _number_of_bits(np.uint32(key if key >= 0 else _SIGN - key))
+
+
+@kernel
+def bin_by_thresholds(features, rows, rule, start, end, bins, first):
+    """The bins of the documents start, ..., end − 1 as rows, by a `ThresholdRule`.
+
+    features : float32 (n_rows, n_features), C order; rows : int64 (n_docs,), the row of each document
+    bins : uint8 (any, n_features or more), written from row `first` on
+    """
+    table_address = np.uint64(rule.table.ctypes.data)
+    coarse_address = np.uint64(rule.last_of_sixteen.ctypes.data)
+    for place in range(np.uint64(end - start)):
+        values, numbers = features[rows[np.uint64(start) + place]], bins[np.uint64(first) + place]
+        for feature in range(np.uint64(features.shape[1])):
             value = values[feature]
-            sixteen = _count_below(value, coarse_address + np.uint64(feature) * np.uint64(4 * LANES))
-            place = np.uint64(feature) * np.uint64(LANES) + sixteen
-            inside = _count_below(value, table_address + place * np.uint64(4 * LANES))
-            row[feature] = np.uint8(sixteen * np.uint64(LANES) + inside)
+            sixteen = _count_below(value, coarse_address + feature * _SIXTEEN_NUMBERS)
+            inside = _count_below(value, table_address + (feature * _LANES + sixteen) * _SIXTEEN_NUMBERS)
+            numbers[feature] = np.uint8(sixteen * _LANES + inside)
 
 
 @kernel
@@ -70,117 +118,88 @@ def _width_bin(value, origin, scale, top):
 
 
 @kernel
-def _width_block(features, rows, origin, scale, top, bins):
-    """The bins of a block of documents, of equal width."""
-    for doc in range(len(rows)):
-        values = features[rows[doc]]
-        row = bins[doc]
-        for feature in range(features.shape[1]):
-            place = _width_bin(values[feature], origin[feature], scale[feature], top[feature])
-            row[feature] = np.uint8(np.int32(place))
+def bin_by_width(features, rows, rule, start, end, bins, first):
+    """The bins of the documents start, ..., end − 1 as rows, by a `WidthRule`. See `bin_by_thresholds`."""
+    origin, scale, top = rule.origin, rule.scale, rule.top
+    for place in range(np.uint64(end - start)):
+        values, numbers = features[rows[np.uint64(start) + place]], bins[np.uint64(first) + place]
+        for feature in range(np.uint64(features.shape[1])):
+            bin_number = _width_bin(values[feature], origin[feature], scale[feature], top[feature])
+            numbers[feature] = np.uint8(np.int32(bin_number))
 
 
 @kernel
-def _bin_block(features, rows, rule, bins):
-    by_width, origin, scale, top, table, last_of_sixteen = rule
-    if by_width:
-        _width_block(features, rows, origin, scale, top, bins)
-    else:
-        _search_block(features, rows, table, last_of_sixteen, bins)
+def bin_rows(features, rows, widths, thresholds, start, end, bins, first):
+    """The bins of the documents start, ..., end − 1 as rows, by the one rule that is not None.
 
-
-@kernel(parallel=True)
-def bin_rows(features, rows, rule, first_doc, out):
-    """Bins as rows: ``out[first_doc + doc, feature]``.
-
-    Parameters
-    ----------
-    features : float32 array (n_rows, n_features), C order
-    rows : int64 array (n_docs,), the row of each document
-    rule : tuple (by_width bool, origin, scale, top float64 (n_features,), table (n_features, 256), last_of_sixteen)
-    first_doc : int
-        The place of the first document in `out`.
-    out : uint8 array (n_docs_in_all, n_features)
+    Numba leaves out the branch of an argument that is None, so what is not used is not compiled.
     """
-    n_docs = len(rows)
-    for block in prange((n_docs + BLOCK - 1) // BLOCK):
-        start, end = block * BLOCK, min((block + 1) * BLOCK, n_docs)
-        _bin_block(features, rows[start:end], rule, out[first_doc + start : first_doc + end])
+    if widths is not None:
+        bin_by_width(features, rows, widths, start, end, bins, first)
+    if thresholds is not None:
+        bin_by_thresholds(features, rows, thresholds, start, end, bins, first)
 
 
-@kernel(parallel=True)
-def bin_by_feature(features, rows, rule, first_doc, out):
-    """Bins feature by feature: ``out[feature, first_doc + doc]``, as CUDA kernels read them."""
-    n_docs, n_features = len(rows), features.shape[1]
-    for block in prange((n_docs + BLOCK - 1) // BLOCK):
-        start, end = block * BLOCK, min((block + 1) * BLOCK, n_docs)
-        bins = np.empty((BLOCK, n_features), dtype=np.uint8)
-        _bin_block(features, rows[start:end], rule, bins)
-        for feature in range(n_features):
-            row = out[feature]
-            for doc in range(end - start):
-                row[first_doc + start + doc] = bins[doc, feature]
+@kernel
+def bin_by_feature(features, rows, widths, thresholds, start, end, block, first, out):
+    """Bins feature by feature: ``out[feature, first + doc]``, as CUDA kernels read them.
+
+    Of the documents start, ..., end − 1, document `start` at first + start. block : uint8 (64, n_features), scratch
+    """
+    for begin in range(start, end, BLOCK):
+        n_docs = BLOCK if begin + BLOCK < end else end - begin
+        bin_rows(features, rows, widths, thresholds, begin, begin + n_docs, block, 0)
+        for feature in range(np.uint64(out.shape[0])):
+            for doc in range(np.uint64(n_docs)):
+                out[feature, np.uint64(first + begin) + doc] = block[doc, feature]
 
 
-@kernel(parallel=True)
-def bin_interleaved(features, rows, rule, first_doc, out):
-    """Bins of 16 features next to each other: ``out[group, first_doc + doc, lane]``, FAR's order."""
-    n_docs = len(rows)
-    for block in prange((n_docs + BLOCK - 1) // BLOCK):
-        start, end = block * BLOCK, min((block + 1) * BLOCK, n_docs)
-        bins = np.zeros((BLOCK, len(out) * LANES), dtype=np.uint8)
-        _bin_block(features, rows[start:end], rule, bins)
-        for group in range(len(out)):
-            for doc in range(end - start):
-                sixteen = out[group, first_doc + start + doc]
-                source = bins[doc]
-                for lane in range(LANES):
-                    sixteen[lane] = source[group * LANES + lane]
+@kernel
+def bin_interleaved(features, rows, widths, thresholds, start, end, block, first, out):
+    """Bins of 16 features next to each other: ``out[group, first + doc, lane]``, FAR's order.
+
+    Of the documents start, ..., end − 1. block : uint8 (64, 16 · groups), scratch, 0 beyond the last feature
+    """
+    for begin in range(start, end, BLOCK):
+        n_docs = BLOCK if begin + BLOCK < end else end - begin
+        bin_rows(features, rows, widths, thresholds, begin, begin + n_docs, block, 0)
+        for group in range(np.uint64(out.shape[0])):
+            for doc in range(np.uint64(n_docs)):
+                sixteen, source = out[group, np.uint64(first + begin) + doc], block[doc]
+                for lane in range(_LANES):
+                    sixteen[lane] = source[group * _LANES + lane]
 
 
-@kernel(parallel=True)
-def feature_ranges(features, lowest, highest):
-    """Lower `lowest` and raise `highest` (float32, (n_features,)) to the range of the values that are not missing."""
-    n_docs, n_features = features.shape
-    n_parts = 64
-    lows = np.empty((n_parts, n_features), dtype=np.float32)
-    highs = np.empty((n_parts, n_features), dtype=np.float32)
-    for part in prange(n_parts):
-        low, high = lows[part], highs[part]
-        low[:] = lowest
-        high[:] = highest
-        for doc in range(n_docs * part // n_parts, n_docs * (part + 1) // n_parts):
-            values = features[doc]
-            for feature in range(n_features):
-                value = values[feature]
-                low[feature] = value if value < low[feature] else low[feature]
-                high[feature] = value if value > high[feature] else high[feature]
-    for part in range(n_parts):
-        for feature in range(n_features):
-            lowest[feature] = min(lowest[feature], lows[part, feature])
-            highest[feature] = max(highest[feature], highs[part, feature])
+@kernel
+def feature_ranges(features, start, end, lowest, highest):
+    """Lower `lowest` and raise `highest` (float32, (n_features,)) to the range of the values that are not missing.
+
+    Of the documents start, ..., end − 1.
+    """
+    for doc in range(np.uint64(start), np.uint64(end)):
+        for feature in range(np.uint64(features.shape[1])):
+            value = features[doc, feature]
+            lowest[feature] = value if value < lowest[feature] else lowest[feature]
+            highest[feature] = value if value > highest[feature] else highest[feature]
 
 
-@kernel(parallel=True)
-def width_thresholds(origin, scale, top, table):
-    """The thresholds of `_width_bin`: for each bin b the largest float32 whose bin is not above b.
+@kernel
+def width_thresholds(rule, table):
+    """The thresholds of a `WidthRule`: for each bin b the largest float32 whose bin is not above b.
 
     Found by bisection over all finite float32 numbers, in the order of their bits; so they are right for any rounding
     in the formula. They are the boundaries of equation 3 of the FAR paper up to that rounding.
     """
-    for feature in prange(len(origin)):
-        bits = np.empty(1, dtype=np.uint32)
-        number = bits.view(np.float32)
-        if top[feature] > 0:
+    for feature in range(len(rule.top)):
+        origin, scale, top = rule.origin[feature], rule.scale[feature], rule.top[feature]
+        if top > 0:
             table[feature, 0] = -np.inf
-        for place in range(1, int(top[feature])):
+        for place in range(1, np.int64(top)):
             low, high = -_LARGEST_KEY, _LARGEST_KEY  # the bin of `low` is at most `place`, that of `high` is above it
             while high - low > 1:
                 middle = (low + high) >> 1
-                bits[0] = middle if middle >= 0 else np.int64(0x80000000) - middle
-                if _width_bin(number[0], origin[feature], scale[feature], top[feature]) <= place:
+                if _width_bin(_number_of_key(middle), origin, scale, top) <= place:
                     low = middle
                 else:
                     high = middle
-            bits[0] = low if low >= 0 else np.int64(0x80000000) - low
-            table[feature, place] = number[0]
+            table[feature, place] = _number_of_key(low)

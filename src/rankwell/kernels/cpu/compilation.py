@@ -1,18 +1,40 @@
-"""How CPU kernels are compiled: by Numba without the interpreter lock, cached by `kernel_cache`."""
+"""How CPU kernels are compiled: by Numba without the interpreter lock, cached by
+`kernel_cache`.
+"""
 
 from __future__ import annotations
 
 import logging
+import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from numba import njit, types
-from numba.core.errors import NumbaExperimentalFeatureWarning
+from numba.np import linalg
 
 from rankwell.kernels.cpu.kernel_cache import KernelCache
+
+
+def _start_without_scipy() -> None:
+    """Let Numba start without importing SciPy, which it does only to see whether there is a BLAS (0.2 s).
+
+    SciPy is a dependency of ours, so there is one; kernels that call it import it then.
+    """
+    if "numba.np.arraymath" in sys.modules:
+        return
+    look_for_blas = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        arraymath = import_module("numba.np.arraymath")
+        arraymath.ensure_blas = look_for_blas  # type: ignore[attr-defined]
+    finally:
+        linalg.ensure_blas = look_for_blas
+
+
+_start_without_scipy()
 
 COMPILATION_LOG = "rankwell.compilation"
 """The logger for compilations of more than a second."""
@@ -83,6 +105,18 @@ def inner_kernel(function: Callable[..., Any] | None = None, **options: Any) -> 
     return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
 
+def call_of(dispatcher: Any, typing_context: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+    """What a Numba intrinsic returns for a call of a kernel that it has chosen by its arguments' types."""
+    kernel_type = types.Dispatcher(dispatcher)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        call = context.get_function(kernel_type, signature)
+        context.add_linking_libs(getattr(call, "libs", ()))
+        return call(builder, values)
+
+    return kernel_type.get_call_type(typing_context, arguments, {}), generate
+
+
 def _announced(compile_signature: Callable[[Any], Any], cache: KernelCache, plain: Callable[..., Any]) -> Any:
     def compile_and_tell(signature: Any) -> Any:
         try:
@@ -116,7 +150,9 @@ class _Announcement:
 
     @contextmanager
     def around(self, module: str) -> Iterator[bool]:
-        """Enclose a compilation; yields whether Python requested it, and not the compilation of another kernel."""
+        """Enclose a compilation; yields whether Python requested it, and not the compilation of another
+        kernel.
+        """
         depth = getattr(self._depth, "value", 0)
         self._depth.value = depth + 1
         timer = None
@@ -143,15 +179,3 @@ class _Announcement:
 
 
 _announcement = _Announcement()
-
-
-@contextmanager
-def allow_function_values() -> Iterator[None]:
-    """Allow a compiled function to be passed to a kernel as a value, such as the loss it calls.
-
-    Numba treats a tuple with the same function twice as function values (one alone would be compiled into the caller).
-    Numba warns that this is experimental; the tests cover what is used here.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        yield

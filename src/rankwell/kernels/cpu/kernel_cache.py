@@ -104,7 +104,8 @@ def _import_closure(module: str) -> set[str]:
 
 # Modules that kernels import, but that do not affect machine code.
 _WITHOUT_EFFECT = {f"rankwell.kernels.{name}" for name in ("cpu.kernel_cache", "threads", "device")}
-_IMPORT = re.compile(rb"^\s*from (rankwell\.kernels[\w.]*) import ([\w, ]+)", re.MULTILINE)
+_IMPORT = re.compile(rb"^\s*from (rankwell\.kernels[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+_NAME = re.compile(rb"\b(\w+)\b(?: as \w+)?")
 
 
 @cache
@@ -117,7 +118,7 @@ def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
     imported = []
     for package, names in _IMPORT.findall(source):
         imported.append(package.decode())
-        imported += [f"{package.decode()}.{name.strip().split(' ')[0]}" for name in names.decode().split(",")]
+        imported += [f"{package.decode()}.{name.decode()}" for name in _NAME.findall(names)]
     return source, tuple(name for name in imported if name not in _WITHOUT_EFFECT and _path_of(name) is not None)
 
 

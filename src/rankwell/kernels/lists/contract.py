@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,7 +20,22 @@ from rankwell.kernels.lists.losses import (
     ListLoss,
 )
 from rankwell.kernels.lists.network_shape import NetworkShape
-from rankwell.kernels.lists.optimizer_settings import OptimizerSettings
+
+SGD, ADAM = range(2)
+
+
+class OptimizerSettings(NamedTuple):
+    """A first-order optimiser's settings, as the kernels of every backend read them.
+
+    kind : SGD or ADAM; momentum : SGD's; beta1, beta2, epsilon : Adam's; weight_decay : decoupled, for both
+    """
+
+    kind: int
+    momentum: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    weight_decay: float
 
 
 @dataclass(frozen=True)

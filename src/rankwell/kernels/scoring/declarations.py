@@ -6,6 +6,8 @@ from rankwell.kernels.c_declarations import constants, enumeration
 from rankwell.kernels.scoring.rules import (
     ACTIVATIONS,
     IN_CATEGORIES,
+    LARGEST_STACK,
+    LEAF_BIN,
     SUM_RUN,
     VALUE,
     ZERO_IS_MISSING,
@@ -22,6 +24,8 @@ TILE_DOCUMENTS, TILE_UNITS = TILE * LANE_DOCS, TILE_WARPS * DENSE_UNITS
 CUDA = (
     constants(
         SUM_RUN=SUM_RUN,
+        LEAF=LEAF_BIN,
+        LARGEST_STACK=LARGEST_STACK,
         TILE=TILE,
         DENSE_UNITS=DENSE_UNITS,
         TILE_WARPS=TILE_WARPS,

@@ -1,4 +1,4 @@
-"""The rules of model evaluation that every backend follows, as numbers that kernels can take."""
+"""The rules of scoring that every device follows, as numbers that kernels can take."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ VALUE, ZERO_IS_MISSING, IN_CATEGORIES = range(3)
 
 # LightGBM's bound: a value this near to zero is a zero (its kZeroThreshold, a float32 constant).
 NEARLY_ZERO = np.float32(1e-35)
+
+# A node to walk by is a word of fields, the lowest first: the bin it compares with (so many bits), its left child (the
+# right one is next to it), the bin column. A leaf's word leads to itself and has the largest bin: no bin is above it.
+BIN_BITS = 8
+LEAF_BIN = 255
+
+# How many numbers an expression may hold on its stack at a time.
+LARGEST_STACK = 32
 
 
 class Operation(IntEnum):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 
 # After a window of documents, already where there are k + k / TIDY: a higher threshold spares more than it costs.
 TIDY = 4
@@ -41,7 +41,7 @@ def offer(scores, docs, room, k, documents, totals, n, doc_base, size, threshold
     return size, threshold
 
 
-@kernel
+@inner_kernel
 def _keep_best(scores, docs, room, size, k):
     """Drop all but the best k of the first `size` documents, the order stays; returns the score of the k-th.
 
@@ -62,7 +62,7 @@ def _keep_best(scores, docs, room, size, k):
     return threshold
 
 
-@kernel
+@inner_kernel
 def _kth_largest(values, k):
     """The k-th largest (from 1) of `values`, which is reordered: Hoare's selection."""
     low, high, wanted = 0, len(values) - 1, k - 1
@@ -85,40 +85,3 @@ def _kth_largest(values, k):
         else:
             break
     return values[wanted]
-
-
-@kernel
-def sort_best(best, size):
-    """The best k of the first `size` documents by falling score, equal scores in the order they stand in.
-
-    Merges runs of doubling length, which keeps that order.
-
-    Returns
-    -------
-    scores, docs : copies
-    """
-    scores, docs, room, k = best
-    if size > k:
-        _keep_best(scores, docs, room, size, k)
-        size = k
-    order, merged = np.empty(size, np.int64), np.empty(size, np.int64)
-    for i in range(size):
-        order[i] = i
-    width = 1
-    while width < size:
-        for start in range(0, size, 2 * width):
-            middle, stop = min(start + width, size), min(start + 2 * width, size)
-            i, j = start, middle
-            for place in range(start, stop):
-                if j >= stop or (i < middle and scores[order[i]] >= scores[order[j]]):
-                    merged[place] = order[i]
-                    i += 1
-                else:
-                    merged[place] = order[j]
-                    j += 1
-        order, merged = merged, order
-        width *= 2
-    sorted_scores, sorted_docs = np.empty(size), np.empty(size, np.int64)
-    for i in range(size):
-        sorted_scores[i], sorted_docs[i] = scores[order[i]], docs[order[i]]
-    return sorted_scores, sorted_docs

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.postings.blocks import find_value, load_value, seek_block
 from rankwell.kernels.postings.rules import BLOCK
 from rankwell.kernels.selection.parts import block_parts, posting_part
@@ -30,33 +30,32 @@ FIRST, STOP, POSTINGS, CURSOR, IS_SPARSE, DECODED, SIZE, PLACE = range(8)
 FIELDS = 8
 
 
-@kernel
-def open_lists(numbers, first_block, doc_freq, n_docs):
-    """The numbers of lists that stand at their beginning: int64 (n, FIELDS); numbers : int64 (n,), -1 for none."""
-    lists = np.zeros((len(numbers), FIELDS), np.int64)
-    for i in range(len(numbers)):
-        lists[i, DECODED] = -1
-        if numbers[i] >= 0:
-            first, stop = first_block[numbers[i]], first_block[numbers[i] + 1]
-            lists[i, FIRST], lists[i, CURSOR], lists[i, STOP] = first, first, stop
-            lists[i, POSTINGS] = doc_freq[numbers[i]]
-            lists[i, IS_SPARSE] = n_docs > SPARSE * (stop - first)
-    return lists
+@inner_kernel
+def open_list(number, first_block, doc_freq, n_docs, lists, i):
+    """Put list i at its beginning; number : its number in the segment, -1 for none"""
+    for one in range(FIELDS):
+        lists[i, one] = 0
+    lists[i, DECODED] = -1
+    if number >= 0:
+        first, stop = first_block[number], first_block[number + 1]
+        lists[i, FIRST], lists[i, CURSOR], lists[i, STOP] = first, first, stop
+        lists[i, POSTINGS] = doc_freq[number]
+        lists[i, IS_SPARSE] = n_docs > SPARSE * (stop - first)
 
 
-@kernel(inline="always")
+@inner_kernel(forceinline=True, for_any_constant=True)
 def base_of(last_doc, lists, i, block):
     """The first document that may be in a block."""
     return np.int64(0) if block == lists[i, FIRST] else np.int64(last_doc[block - 1]) + 1
 
 
-@kernel(inline="always")
+@inner_kernel(forceinline=True, for_any_constant=True)
 def size_of(lists, i, block):
     """How many postings a block has."""
     return min(BLOCK, lists[i, POSTINGS] - BLOCK * (block - lists[i, FIRST]))
 
 
-@kernel(for_any_constant=True)
+@inner_kernel(for_any_constant=True)
 def decode(last_doc, data, widths, postings, norms, column, fielded, lists, documents, parts, frequencies, i, block):
     """See that `block` lies decoded for list i."""
     if lists[i, DECODED] != block:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.postings.blocks import load_block
 from rankwell.kernels.postings.rules import BLOCK
 
@@ -34,7 +34,7 @@ class ScoringArrays(NamedTuple):
     list_bounds: np.ndarray
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy", forceinline=True, for_any_constant=True)
 def length_norm(length, fielded, k1, b, average):
     """The norm of a document with that many words in the list's column."""
     relative = (1.0 - b) + b * (np.float64(length) / average)
@@ -50,7 +50,7 @@ def length_norms(lengths, column, n_columns, fielded, k1, b, average, out):
         out[doc] = length_norm(lengths[doc * n_columns + column], fielded, k1, b, average)
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy", forceinline=True, for_any_constant=True)
 def posting_part(frequency, norm, fielded):
     """The part of one posting."""
     if fielded:
@@ -58,7 +58,7 @@ def posting_part(frequency, norm, fielded):
     return np.float64(frequency) / (np.float64(frequency) + norm)
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy", forceinline=True, for_any_constant=True)
 def saturated(x, k1):
     """BM25F's share of w."""
     return x / (x + k1)

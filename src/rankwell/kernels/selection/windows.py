@@ -15,6 +15,7 @@ A bound that was summed in the same order as a score is exact. One that was not 
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from rankwell.kernels.selection.lists import (
     CHUNK,
     CURSOR,
     DECODED,
+    FIELDS,
     SIZE,
     STOP,
     WINDOW,
@@ -36,7 +38,7 @@ from rankwell.kernels.selection.lists import (
     bound_in_window,
     decode,
     look_up_list,
-    open_lists,
+    open_list,
     size_of,
 )
 from rankwell.kernels.selection.parts import MARGIN, saturated
@@ -62,21 +64,60 @@ class QueryArrays(NamedTuple):
     allowed: np.ndarray
 
 
-# What `_open_window` makes, one a document of the window unless said otherwise: totals and a term's sum over streams
-# (float64, all zero between uses), which chunks of each are not (uint8, one a chunk), candidates (int32), what each has
-# reached and what a term adds (float64).
-@kernel
-def _open_window(n_docs, fielded):
-    width = max(min(WINDOW, -(-n_docs // CHUNK) * CHUNK), BLOCK)
-    return (
-        np.zeros(width),
-        np.zeros(width if fielded else 0),
-        np.zeros(width // CHUNK, np.uint8),
-        np.zeros(width // CHUNK, np.uint8),
-        np.empty(width, np.int32),
-        np.empty(width),
-        np.empty(width),
-    )
+class SearchRoom(NamedTuple):
+    """Room to work. What a search leaves in it does not matter to the next one, which is why it is made once a thread.
+
+    totals, stream_totals : float64 (WINDOW,), a document's score and a term's sum over streams; zero between windows
+    touched, stream_touched : uint8 (WINDOW / CHUNK,), which chunks of them are not zero
+    candidates : int32 (WINDOW,); reached, shares : float64 (WINDOW,), what each has reached and what a term adds
+    lists : int64 (n, FIELDS); documents : uint32 (n · BLOCK,), parts : float64 (n · BLOCK,), see `lists.py`
+    driver, driven : the same of the list that makes candidates where terms are required; frequencies : uint32 (BLOCK,)
+    most, rest : float64 (n + 1,), the bounds of terms in a window, and of all terms from one on
+    """
+
+    totals: np.ndarray
+    stream_totals: np.ndarray
+    touched: np.ndarray
+    stream_touched: np.ndarray
+    candidates: np.ndarray
+    reached: np.ndarray
+    shares: np.ndarray
+    lists: np.ndarray
+    documents: np.ndarray
+    parts: np.ndarray
+    driver: np.ndarray
+    driven: np.ndarray
+    frequencies: np.ndarray
+    most: np.ndarray
+    rest: np.ndarray
+
+
+_rooms = threading.local()
+
+
+def room_for(n_lists: int) -> SearchRoom:
+    """This thread's room for a query of so many lists."""
+    room: SearchRoom | None = getattr(_rooms, "room", None)
+    if room is None or len(room.lists) < n_lists:
+        n = 1 << (n_lists - 1).bit_length()
+        room = _rooms.room = SearchRoom(
+            totals=np.zeros(WINDOW),
+            stream_totals=np.zeros(WINDOW),
+            touched=np.zeros(WINDOW // CHUNK, np.uint8),
+            stream_touched=np.zeros(WINDOW // CHUNK, np.uint8),
+            candidates=np.empty(WINDOW, np.int32),
+            reached=np.empty(WINDOW),
+            shares=np.empty(WINDOW),
+            lists=np.empty((n, FIELDS), np.int64),
+            documents=np.zeros(n * BLOCK, np.uint32),
+            parts=np.ones(n * BLOCK),
+            driver=np.empty((1, FIELDS), np.int64),
+            driven=np.zeros(BLOCK, np.uint32),
+            frequencies=np.ones(BLOCK, np.uint32),
+            most=np.zeros(n + 1),
+            rest=np.zeros(n + 1),
+        )
+    return room
 
 
 @kernel(error_model="numpy", inline="always")
@@ -104,9 +145,8 @@ def _bound_terms(
 
 
 @kernel(inline="always")
-def _essential_terms(most, threshold, prune, rest):
+def _essential_terms(n_terms, most, threshold, prune, rest):
     """How many terms make candidates; the others together stay below the threshold. rest[t] = all bounds from t on."""
-    n_terms = len(most)
     essential = n_terms
     rest[n_terms] = 0.0
     for term in range(n_terms - 1, -1, -1):
@@ -220,53 +260,39 @@ def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, re
 
 
 @kernel(error_model="numpy", inline="always")
-def _add_terms(
-    last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists, documents,
-    parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
-    stream_touched, candidates, reached,
-):  # fmt: skip
-    """Candidates from the sums of the first `essential` terms; returns how many."""
-    n_columns, fielded = len(norms), len(column_weights) > 0
-    for i in range(essential * n_columns):
-        term, column = i // n_columns, i % n_columns
-        factor, least = weights[term], -1.0
-        if fielded:
-            factor = column_weights[column]
-        elif prune:
-            least = (threshold * SLACK - (total - most[term])) / weights[term]
-        if most[term] > 0.0:
-            add_list(
-                last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies,
-                i, start, stop, factor, least,
-                stream_totals if fielded else totals, stream_touched if fielded else touched,
-            )  # fmt: skip
-        if fielded and column == n_columns - 1:
-            _saturate(weights[term], k1, stream_totals, stream_touched, totals, touched)
-    return _gather_candidates(totals, touched, allowed, start, cut, candidates, reached)
-
-
-@kernel(error_model="numpy", inline="always")
 def _find_candidates(
     last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists, documents,
     parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
     stream_touched, candidates, reached, shares,
 ):  # fmt: skip
     """Candidates from the first `essential` terms; returns how many. One list alone needs no sums."""
+    n_columns, fielded = len(norms), len(column_weights) > 0
     present, only = 0, 0
     for term in range(essential):
         if most[term] > 0.0:
             present, only = present + 1, term
-    if present == 1 and len(column_weights) == 0:
+    if present == 1 and not fielded:
         n = _scan_list(
             last_doc, data, widths, postings, norms, bounds, weights[only], allowed, lists, documents, parts,
             frequencies, only, start, stop, cut, candidates, reached, shares,
         )  # fmt: skip
     else:
-        n = _add_terms(
-            last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists,
-            documents, parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals,
-            touched, stream_touched, candidates, reached,
-        )  # fmt: skip
+        for i in range(essential * n_columns):
+            term, column = i // n_columns, i % n_columns
+            factor, least = weights[term], -1.0
+            if fielded:
+                factor = column_weights[column]
+            elif prune:
+                least = (threshold * SLACK - (total - most[term])) / weights[term]
+            if most[term] > 0.0:
+                add_list(
+                    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts,
+                    frequencies, i, start, stop, factor, least,
+                    stream_totals if fielded else totals, stream_touched if fielded else touched,
+                )  # fmt: skip
+            if fielded and column == n_columns - 1:
+                _saturate(weights[term], k1, stream_totals, stream_touched, totals, touched)
+        n = _gather_candidates(totals, touched, allowed, start, cut, candidates, reached)
     return n
 
 
@@ -294,10 +320,11 @@ def _look_up_terms(
 
 
 @kernel(error_model="numpy")
-def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best, size, threshold, doc_base):
+def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best, room, size, threshold, doc_base):
     """Offer the documents of one of each `step` windows of a segment to `best`, in ascending order.
 
     arrays : PostingArrays; scoring : ScoringArrays; query : QueryArrays; best : BestArrays with `size` documents so far
+    room : SearchRoom for as many lists as the query has
     k1 : float64; driver_number : the shortest list of the required terms (BM25F: of the whole document), or -1
     prune : bool, whether what cannot be among the best is skipped; the result is the same
     threshold : float64, only higher scores are wanted; doc_base : int64, number of the segment's first document
@@ -309,16 +336,13 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
     first_block, doc_freq, last_doc, data, widths, postings = arrays[:6]
     norms, bounds, _ = scoring
     numbers, weights, required, column_weights, allowed = query
-    best_scores, best_docs, room, k = best
-    n_terms, n_docs, fielded = len(weights), norms.shape[1], len(column_weights) > 0
-    totals, stream_totals, touched, stream_touched, candidates, reached, shares = _open_window(n_docs, fielded)
-    lists, driver = (
-        open_lists(numbers, first_block, doc_freq, n_docs),
-        open_lists(np.array([driver_number]), first_block, doc_freq, n_docs),
-    )
-    documents, parts = np.empty(len(numbers) * BLOCK, np.uint32), np.ones(len(numbers) * BLOCK)
-    frequencies, driven = np.ones(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
-    most, rest = np.zeros(n_terms), np.zeros(n_terms + 1)
+    best_scores, best_docs, best_room, k = best
+    totals, stream_totals, touched, stream_touched, candidates, reached, shares = room[:7]
+    lists, documents, parts, driver, driven, frequencies, most, rest = room[7:]
+    n_terms, n_docs = len(weights), norms.shape[1]
+    for i in range(len(numbers)):
+        open_list(numbers[i], first_block, doc_freq, n_docs, lists, i)
+    open_list(driver_number, first_block, doc_freq, n_docs, driver, 0)
     for number in range(0, -(-n_docs // WINDOW), step):
         # One of each `step` windows, not always the same: what repeats in a collection must not meet the same beat.
         start = (number + number // step * DRIFT % step) * WINDOW
@@ -331,7 +355,7 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
         )  # fmt: skip
         if total < 0.0 or (prune and total <= threshold):
             continue
-        essential = _essential_terms(most, threshold, prune, rest)
+        essential = _essential_terms(n_terms, most, threshold, prune, rest)
         cut = threshold if essential == n_terms else threshold * SLACK - rest[essential]
         if driver_number >= 0:
             essential = 0
@@ -348,5 +372,5 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
             last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, most, rest,
             essential, threshold, candidates, reached, shares, n,
         )  # fmt: skip
-        size, threshold = offer(best_scores, best_docs, room, k, candidates, reached, n, doc_base, size, threshold)
+        size, threshold = offer(best_scores, best_docs, best_room, k, candidates, reached, n, doc_base, size, threshold)
     return size, threshold

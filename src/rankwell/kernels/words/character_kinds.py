@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 
 SEPARATOR, LETTER, ALONE, MARK = 0, 1, 2, 3
+LONGEST_WORD = 255  # bytes; what is longer is not indexed
 
 # There are no letters after these planes; other characters there are separators, except the variation selectors of
 # plane 14.

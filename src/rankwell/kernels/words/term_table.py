@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.words.character_kinds import LONGEST_WORD
 from rankwell.kernels.words.finding import next_word
 
-LONGEST_WORD = 255
 # The number of a word that is longer.
 TOO_LONG = -1
 

@@ -4,6 +4,13 @@ Now and then every r is computed, in a *reference* round. In the rounds after it
 (`bounds`), and only these *candidates* are computed. Bounds become weaker with every round; when a round
 has cost more than the mean of all rounds since the reference round, that one included, the next is a reference round. A
 cost is a count of features, not a time. The choice of weak rankers never depends on this, only the time.
+
+A round is a row of stages whose tasks a team of threads runs (`tasks`). `continue_search` is what one thread does
+between two of them: it reads what the stage gave and says which is next.
+
+    changes of π ─> one candidate ─> joint histograms ─> four candidates ─> the others ─> the choice
+         └────────────────────────────────┬───────────────────┘ too many
+                                          └─> histograms ─> r ─> (counts ─> cuts ─> codes) ─> summaries ─> the choice
 """
 
 from __future__ import annotations
@@ -12,19 +19,21 @@ import numpy as np
 
 from rankwell.kernels.boosting.contract import LevelledQueries
 from rankwell.kernels.boosting.cpu.bounds import Bounds, best_bounds, bound_features, choose_groups
+from rankwell.kernels.boosting.cpu.compilation import inlined_kernel, inner_kernel
 from rankwell.kernels.boosting.cpu.histograms import GROUP, integrate_few
 from rankwell.kernels.boosting.cpu.intervals import (
     CODES_A_WORD,
-    DOCS_PER_BLOCK,
     DOCS_PER_CELL,
     HEADROOM,
     MOST_CELLS,
     MOST_INTERVALS,
+    Intervals,
     differing_bits,
     fill_digits,
     join_features,
 )
 from rankwell.kernels.boosting.cpu.tasks import (
+    BEGIN,
     BEST,
     CANDIDATES,
     CHANGES,
@@ -34,12 +43,12 @@ from rankwell.kernels.boosting.cpu.tasks import (
     HISTOGRAMS,
     INTEGRALS,
     JOINT,
+    N_BINS,
+    N_CANDIDATES,
     N_CHOSEN,
     N_GROUPS,
     SUMMARIES,
-    share_out,
 )
-from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.threads import run_parts
 
 FIRST_LOOK = 4  # candidates computed before the others: their r excludes most of the others
@@ -52,7 +61,6 @@ RISE_FOR_INTERVALS = 0.6  # intervals are made if the changes in one round are a
 FEWEST_ROUNDS, MOST_ROUNDS = 8, 256
 LONGEST_PAUSE = 31  # rounds without bounds, after these have repeatedly excluded too little
 MOST_PARTS, DOCS_PER_PART = 8, 16384  # parts of the documents that threads work on in parallel
-FEW_FEATURES = 128  # up to this many, one thread is done before others could start
 
 # Places in `state`: reference rounds so far; rounds so far, and when intervals were made; joint histograms; the largest
 # |r| in the reference round; the sum of all drift.
@@ -60,36 +68,47 @@ REFERENCES, ROUND, CUT_ROUND, GROUPS, BEST_R, DRIFT = range(6)
 # Rounds since the reference round, their cost and that of the last; rounds without bounds to come, and next time;
 # whether documents were counted.
 SINCE, SPENT, LAST, PAUSE, PENALTY, COUNTED = range(6, 12)
+# In this round: the sum of all positive Δ; looks at candidates so far, what they and borders reached, and their cost.
+RISE, LOOK, REACHED, COST = range(12, 16)
+N_STATE = 16
 
 
-def new_bounds(bins: np.ndarray, n_features: int, queries: LevelledQueries, query_tasks: int, n_workers: int) -> Bounds:
-    """The state before the first round. Call it with the number of threads set (`kernel_threads`)."""
-    n_docs = queries.n_docs
-    n_words = -(-n_docs // CODES_A_WORD)
-    n_parts = max(1, min(n_workers, MOST_PARTS, n_docs // DOCS_PER_PART))
-    most_groups = min(n_features, max(16, n_features // 5))  # codes take at most 0.4 of the bins
-    most_candidates = max(2 * FIRST_LOOK, n_features // 3)
-    words = np.zeros((most_groups, n_words), dtype=np.uint64)
-    return Bounds(
-        state=np.zeros(12, dtype=np.int64),
-        reference_pi=np.zeros(n_docs, dtype=np.int32),
-        reference_table=np.zeros((n_features, 256), dtype=np.int32),
-        reference_largest=np.zeros(n_features, dtype=np.int32),
-        changes=np.zeros(n_words * CODES_A_WORD, dtype=np.int64),
-        moved=np.zeros((query_tasks, 2), dtype=np.int64),
-        group_ptr=np.zeros(most_groups + 1, dtype=np.int64),
-        members=np.zeros(n_features, dtype=np.int32),
-        words=words,
-        codes=words.view(np.uint16),
-        sums=np.zeros((n_parts, n_features, MOST_INTERVALS), dtype=np.int64),
-        chosen=np.zeros(most_groups, dtype=np.int32),
-        cells=np.zeros((n_workers, 2, MOST_CELLS), dtype=np.int64),
-        n_intervals=np.zeros(n_features, dtype=np.int64),
-        interval_of_bin=np.zeros((n_features, 256), dtype=np.uint8),
+def new_intervals(bins: np.ndarray, n_features: int, queries: LevelledQueries) -> Intervals:
+    """Before any feature is cut. Call it with the number of threads set (`kernel_threads`)."""
+    most_groups = _most_groups(n_features)
+    words = np.zeros((most_groups, -(-queries.n_docs // CODES_A_WORD)), dtype=np.uint64)
+    return Intervals(
+        number=np.zeros(n_features, dtype=np.int64),
+        of_bin=np.zeros((n_features, 256), dtype=np.uint8),
         first_bin=np.zeros((n_features, MOST_INTERVALS), dtype=np.uint8),
         last_bin=np.zeros((n_features, MOST_INTERVALS), dtype=np.uint8),
         highest=np.zeros((n_features, MOST_INTERVALS), dtype=np.int64),
         lowest=np.zeros((n_features, MOST_INTERVALS), dtype=np.int64),
+        counts=np.zeros((n_features, 256), dtype=np.int32),
+        varies=find_varying(bins, n_features, queries),
+        group_ptr=np.zeros(most_groups + 1, dtype=np.int64),
+        members=np.zeros(n_features, dtype=np.int32),
+        digits=np.zeros((n_features + 1, 256), dtype=np.uint16),
+        words=words,
+        codes=words.view(np.uint16),
+        scratch=np.zeros((3, n_features), dtype=np.int64),
+    )
+
+
+def new_bounds(n_features: int, n_docs: int, query_tasks: int, n_workers: int) -> Bounds:
+    """Before the first round."""
+    n_parts = max(1, min(n_workers, MOST_PARTS, n_docs // DOCS_PER_PART))
+    most_candidates = max(2 * FIRST_LOOK, n_features // 3)
+    return Bounds(
+        state=np.zeros(N_STATE, dtype=np.int64),
+        reference_pi=np.zeros(n_docs, dtype=np.int32),
+        reference_table=np.zeros((n_features, 256), dtype=np.int32),
+        reference_largest=np.zeros(n_features, dtype=np.int32),
+        changes=np.zeros(-(-n_docs // CODES_A_WORD) * CODES_A_WORD, dtype=np.int64),
+        moved=np.zeros((query_tasks, 2), dtype=np.int64),
+        sums=np.zeros((n_parts, n_features, MOST_INTERVALS), dtype=np.int64),
+        chosen=np.zeros(_most_groups(n_features), dtype=np.int32),
+        cells=np.zeros((n_workers, 2, MOST_CELLS), dtype=np.int64),
         upper=np.zeros(n_features, dtype=np.int64),
         standing=np.zeros(n_features, dtype=np.int64),
         estimates=np.zeros(n_features, dtype=np.int64),
@@ -97,13 +116,12 @@ def new_bounds(bins: np.ndarray, n_features: int, queries: LevelledQueries, quer
         candidates=np.zeros(most_candidates, dtype=np.int32),
         histograms=np.zeros((most_candidates, n_parts, 256), dtype=np.int32),
         apart=np.zeros((n_workers, 8, 256), dtype=np.int32),
-        counts=np.zeros((n_features, 256), dtype=np.int32),
-        varies=find_varying(bins, n_features, queries),
-        digits=np.zeros((n_features + 1, 256), dtype=np.uint16),
-        group_cells=np.zeros(most_groups, dtype=np.int64),
-        order=np.zeros(n_features, dtype=np.int64),
-        group_of=np.zeros(n_features, dtype=np.int64),
     )
+
+
+def _most_groups(n_features: int) -> int:
+    """Joint histograms there may be: their codes take at most 0.4 of the bins, where there are many features."""
+    return min(n_features, max(16, n_features // 5))
 
 
 def find_varying(bins: np.ndarray, n_features: int, queries: LevelledQueries) -> np.ndarray:
@@ -116,167 +134,164 @@ def find_varying(bins: np.ndarray, n_features: int, queries: LevelledQueries) ->
     return different.view(np.uint8).ravel()[:n_features] != 0
 
 
-@kernel
-def search_by_bounds(team, documents, search, bounds, n_bins, margin):
-    """Fill the rows of `table` and `largest` of all features that may be chosen; `largest` of the others is 0."""
-    state, moved = bounds.state, bounds.moved
-    share_out(CHANGES, len(moved), team, documents, search, bounds)
+@inlined_kernel
+def continue_search(stage, control, pi, search, bounds, intervals, margin):
+    """What one thread does after a stage of the search; returns the next one, or BEGIN where the search is done.
+
+    Then the rows of `table` and `largest` of all features that may be chosen are filled; `largest` of the others is 0.
+    """
+    if stage == CHANGES:
+        return _begin_search(control, search.largest, bounds, intervals.varies)
+    if stage == CANDIDATES:
+        return _take_candidates(control, search, bounds, intervals, margin)
+    if stage == JOINT:
+        _take_borders(control, bounds, intervals)
+        return _look_at(FIRST_LOOK, control, bounds, margin)
+    if stage == HISTOGRAMS:
+        return INTEGRALS
+    if stage == SUMMARIES:
+        return BEGIN
+    return _continue_reference(stage, control, pi, search, bounds, intervals)
+
+
+@inner_kernel
+def _begin_search(control, largest, bounds, varies):
+    """By bounds, or every feature."""
+    state, moved, upper, estimates = bounds.state, bounds.moved, bounds.upper, bounds.estimates
     rise = 0
     for task in range(len(moved)):
         rise += moved[task, 0]
         state[DRIFT] += moved[task, 1]
+    state[RISE] = rise
     state[ROUND] += 1
-    worn = state[LAST] * (state[SINCE] + 1) > len(search.table) + state[SPENT]
+    worn = state[LAST] * (state[SINCE] + 1) > len(upper) + state[SPENT]
     if state[PAUSE] > 0:
         state[PAUSE] -= 1
-    elif state[GROUPS] > 0 and rise < MOST_RISE * state[BEST_R] and not worn:
-        if _search_candidates(team, documents, search, bounds, n_bins, margin, rise):
-            state[PENALTY] = 0
-            return
-        penalty = 2 * state[PENALTY] + 1
-        state[PENALTY] = penalty if penalty < LONGEST_PAUSE else LONGEST_PAUSE
-        state[PAUSE] = state[PENALTY]
-    _search_all(team, documents, search, bounds, rise)
-
-
-@kernel
-def _search_candidates(team, documents, search, bounds, n_bins, margin, rise):
-    """Search the features that can win; whether they were few enough."""
-    state, upper, standing, done = bounds.state, bounds.upper, bounds.standing, bounds.done
-    group_ptr, members, chosen, candidates = bounds.group_ptr, bounds.members, bounds.chosen, bounds.candidates
-    candidates[0] = _lower_bounds(search.largest, bounds, rise)
-    reached = _compute(1, team, documents, search, bounds, n_bins)
-    n_chosen = choose_groups(upper, reached - margin, done, group_ptr, members, state[GROUPS], chosen)
-    team.control[N_CHOSEN] = n_chosen
-    share_out(JOINT, (n_chosen + 1) // 2 * len(bounds.sums), team, documents, search, bounds)
-    for place in range(n_chosen):
-        g = chosen[place]
-        border = bound_features(bounds, group_ptr[g], group_ptr[g + 1])
-        reached = border if border > reached else reached
-    cost = n_chosen * JOINT_COST + CANDIDATE_COST
-    for look in range(2):
-        most = FIRST_LOOK if look == 0 else len(candidates)
-        found = best_bounds(upper, reached - margin, done, candidates, most)
-        if found == len(candidates):
-            return False
-        computed = _compute(found, team, documents, search, bounds, n_bins)
-        reached = computed if computed > reached else reached
-        cost += found * CANDIDATE_COST
-    for f in range(len(upper)):
-        standing[f] = upper[f] - state[DRIFT]
-    state[SINCE] += 1
-    state[SPENT] += cost
-    state[LAST] = cost
-    return True
-
-
-@kernel
-def _lower_bounds(largest, bounds, rise):
-    """Update the bounds from earlier rounds; returns the feature with the best last estimate."""
-    upper, estimates = bounds.upper, bounds.estimates
+        return HISTOGRAMS
+    if state[GROUPS] == 0 or rise >= MOST_RISE * state[BEST_R] or worn:
+        return HISTOGRAMS
     best = 0
     for f in range(len(upper)):
         largest[f] = 0
         bounds.done[f] = False
-        by_round, by_reference = bounds.standing[f] + bounds.state[DRIFT], bounds.reference_largest[f] + rise
+        by_round, by_reference = bounds.standing[f] + state[DRIFT], bounds.reference_largest[f] + rise
         bound = by_round if by_round < by_reference else by_reference
-        upper[f] = bound if bounds.varies[f] else 0
+        upper[f] = bound if varies[f] else 0
         best = f if estimates[f] > estimates[best] else best
-    return best
+    bounds.candidates[0] = best
+    control[N_CANDIDATES] = 1
+    state[LOOK] = state[REACHED] = state[COST] = 0
+    return CANDIDATES
 
 
-@kernel(for_any_constant=True)
-def _compute(n_candidates, team, documents, search, bounds, n_bins):
-    """Compute the first candidates in full; returns the largest |r| among them."""
-    largest, candidates = search.largest, bounds.candidates
-    share_out(CANDIDATES, n_candidates * bounds.histograms.shape[1], team, documents, search, bounds)
-    integrate_few(bounds.histograms, candidates, n_candidates, n_bins, search.table, largest)
-    reached = 0
+@inner_kernel
+def _take_candidates(control, search, bounds, intervals, margin):
+    """The candidates that were computed in full rule out others."""
+    state, candidates, largest = bounds.state, bounds.candidates, search.largest
+    n_candidates = control[N_CANDIDATES]
+    integrate_few(bounds.histograms, candidates, n_candidates, control[N_BINS], search.table, largest)
     for place in range(n_candidates):
         f = candidates[place]
         bounds.upper[f] = bounds.estimates[f] = largest[f]
         bounds.done[f] = True
-        reached = largest[f] if largest[f] > reached else reached
-    return reached
+        state[REACHED] = largest[f] if largest[f] > state[REACHED] else state[REACHED]
+    state[COST] += n_candidates * CANDIDATE_COST
+    state[LOOK] += 1
+    if state[LOOK] == 1:
+        least, group_ptr, members = state[REACHED] - margin, intervals.group_ptr, intervals.members
+        n_chosen = choose_groups(bounds.upper, least, bounds.done, group_ptr, members, state[GROUPS], bounds.chosen)
+        control[N_CHOSEN] = n_chosen
+        state[COST] += n_chosen * JOINT_COST
+        return JOINT
+    if state[LOOK] == 2:
+        return _look_at(len(candidates), control, bounds, margin)
+    for f in range(len(largest)):
+        bounds.standing[f] = bounds.upper[f] - state[DRIFT]
+    state[SINCE] += 1
+    state[SPENT] += state[COST]
+    state[LAST] = state[COST]
+    state[PENALTY] = 0
+    return BEGIN
 
 
-@kernel
-def feature_tasks(n_features):
-    """Tasks that a stage over features is cut into."""
-    return 1 if n_features <= FEW_FEATURES else n_features // GROUP
+@inner_kernel
+def _take_borders(control, bounds, intervals):
+    """Joint histograms lower the bounds of their features."""
+    state, group_ptr = bounds.state, intervals.group_ptr
+    for place in range(control[N_CHOSEN]):
+        g = bounds.chosen[place]
+        border = bound_features(
+            bounds.reference_table,
+            bounds.sums,
+            intervals.members,
+            group_ptr[g],
+            group_ptr[g + 1],
+            intervals.number,
+            intervals.last_bin,
+            intervals.highest,
+            intervals.lowest,
+            bounds.upper,
+            bounds.estimates,
+        )
+        state[REACHED] = border if border > state[REACHED] else state[REACHED]
 
 
-@kernel
-def _search_all(team, documents, search, bounds, rise):
-    """Search every feature: this is a reference round."""
-    table, largest, state = search.table, search.largest, bounds.state
-    n_features, pi = len(table), documents.pi
-    share_out(HISTOGRAMS, search.partial.shape[0] * search.partial.shape[1], team, documents, search, bounds)
-    share_out(INTEGRALS, feature_tasks(n_features), team, documents, search, bounds)
-    best = 0
-    for f in range(n_features):
-        best = largest[f] if largest[f] > best else best
-    if _intervals_are_due(largest, best, rise, bounds):
-        _make_intervals(team, documents, search, bounds, best)
-        state[CUT_ROUND] = state[ROUND]
-    for i in range(len(pi)):
-        bounds.reference_pi[i] = pi[i]
-    for f in range(n_features):
-        for b in range(256):
-            bounds.reference_table[f, b] = table[f, b]
-        bounds.reference_largest[f] = bounds.estimates[f] = largest[f]
-        bounds.standing[f] = largest[f] - state[DRIFT]
-    if state[GROUPS] > 0:
-        share_out(SUMMARIES, feature_tasks(n_features), team, documents, search, bounds)
-    state[BEST_R] = best
-    state[SINCE] = state[SPENT] = state[LAST] = 0
-    state[REFERENCES] += 1
+@inner_kernel
+def _look_at(most, control, bounds, margin):
+    """The candidates with the highest bounds are next, or every feature where too many can win."""
+    state, candidates = bounds.state, bounds.candidates
+    found = best_bounds(bounds.upper, state[REACHED] - margin, bounds.done, candidates, most)
+    control[N_CANDIDATES] = found
+    if found < len(candidates):
+        return CANDIDATES
+    penalty = 2 * state[PENALTY] + 1
+    state[PENALTY] = state[PAUSE] = penalty if penalty < LONGEST_PAUSE else LONGEST_PAUSE
+    return HISTOGRAMS
 
 
-@kernel
-def _intervals_are_due(largest, best, rise, bounds):
+@inlined_kernel
+def _continue_reference(stage, control, pi, search, bounds, intervals):
+    """Every feature was computed, which makes this a reference round; now and then intervals are made.
+
+    `partial` and π of the reference round before, which are not needed any more, are overwritten by the counts.
+    """
     state = bounds.state
+    if stage == INTEGRALS and _intervals_are_due(search.largest, control, state, len(bounds.candidates)):
+        if state[COUNTED] == 0:
+            for i in range(np.uint64(len(pi))):
+                bounds.reference_pi[i] = 1
+            return COUNTS
+        return CUTS
+    if stage == COUNTS:
+        state[COUNTED] = 1
+        _sum_counts(search.partial, intervals.counts)
+        return CUTS
+    if stage == CUTS:
+        _join(len(pi), control, search.largest, intervals)
+        state[GROUPS] = control[N_GROUPS]
+        state[CUT_ROUND] = state[ROUND]
+        return CODES
+    _keep_reference(pi, search.table, search.largest, bounds)
+    state[BEST_R] = control[BEST]
+    return SUMMARIES if state[GROUPS] > 0 else BEGIN
+
+
+@inner_kernel
+def _intervals_are_due(largest, control, state, most_candidates):
+    best = 0
+    for f in range(len(largest)):
+        best = largest[f] if largest[f] > best else best
+    control[BEST] = best
     if state[GROUPS] > 0:
         wait = state[CUT_ROUND] if state[CUT_ROUND] > FEWEST_ROUNDS else FEWEST_ROUNDS
         return state[ROUND] - state[CUT_ROUND] >= (wait if wait < MOST_ROUNDS else MOST_ROUNDS)
     near = 0
     for f in range(len(largest)):
         near += 1 if largest[f] >= (1.0 - HEADROOM) * best else 0
-    return state[REFERENCES] > 0 and rise < RISE_FOR_INTERVALS * state[BEST_R] and near < len(bounds.candidates)
+    return state[REFERENCES] > 0 and state[RISE] < RISE_FOR_INTERVALS * state[BEST_R] and near < most_candidates
 
 
-@kernel
-def _make_intervals(team, documents, search, bounds, best):
-    """Cut the features by their r of this round, and write the documents' codes.
-
-    `partial` and π of the reference round, which are not needed any more, are overwritten.
-    """
-    n_docs, n_features, state = len(documents.pi), len(search.table), bounds.state
-    if state[COUNTED] == 0:
-        state[COUNTED] = 1
-        for i in range(n_docs):
-            bounds.reference_pi[i] = 1
-        share_out(COUNTS, search.partial.shape[0] * search.partial.shape[1], team, documents, search, bounds)
-        _sum_counts(search.partial, bounds.counts)
-    team.control[BEST] = best
-    share_out(CUTS, feature_tasks(n_features), team, documents, search, bounds)
-    most_cells = n_docs // DOCS_PER_CELL if n_docs // DOCS_PER_CELL < MOST_CELLS else MOST_CELLS
-    n_groups = join_features(
-        bounds.n_intervals,
-        search.largest,
-        most_cells if most_cells > 2 else 2,
-        bounds.group_ptr,
-        bounds.members,
-        bounds.group_cells,
-        bounds.order,
-        bounds.group_of,
-    )
-    state[GROUPS] = team.control[N_GROUPS] = n_groups
-    fill_digits(bounds.n_intervals, bounds.interval_of_bin, bounds.group_ptr, bounds.members, n_groups, bounds.digits)
-    share_out(CODES, (n_docs + DOCS_PER_BLOCK - 1) // DOCS_PER_BLOCK, team, documents, search, bounds)
-
-
-@kernel
+@inner_kernel
 def _sum_counts(partial, counts):
     """Documents by bin. counts : int32 (n_features, 256), written"""
     for f in range(len(counts)):
@@ -285,3 +300,27 @@ def _sum_counts(partial, counts):
             for part in range(partial.shape[1]):
                 total += partial[f // GROUP, part, f % GROUP, b]
             counts[f, b] = total
+
+
+@inlined_kernel
+def _join(n_docs, control, largest, intervals):
+    most_cells = n_docs // DOCS_PER_CELL if n_docs // DOCS_PER_CELL < MOST_CELLS else MOST_CELLS
+    most_cells = most_cells if most_cells > 2 else 2
+    number, group_ptr, members = intervals.number, intervals.group_ptr, intervals.members
+    n_groups = join_features(number, largest, most_cells, group_ptr, members, intervals.scratch)
+    fill_digits(number, intervals.of_bin, group_ptr, members, n_groups, intervals.digits)
+    control[N_GROUPS] = n_groups
+
+
+@inner_kernel
+def _keep_reference(pi, table, largest, bounds):
+    state = bounds.state
+    for i in range(np.uint64(len(pi))):
+        bounds.reference_pi[i] = pi[i]
+    for f in range(len(largest)):
+        for b in range(256):
+            bounds.reference_table[f, b] = table[f, b]
+        bounds.reference_largest[f] = bounds.estimates[f] = largest[f]
+        bounds.standing[f] = largest[f] - state[DRIFT]
+    state[SINCE] = state[SPENT] = state[LAST] = 0
+    state[REFERENCES] += 1

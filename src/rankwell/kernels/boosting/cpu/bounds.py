@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankwell.kernels.boosting.cpu.compilation import kernel
 from rankwell.kernels.boosting.cpu.intervals import CODES_A_WORD
-from rankwell.kernels.cpu.compilation import kernel
 
 NOTHING = 2**40  # beyond every r: the bound of an interval with no threshold inside
 
@@ -31,29 +31,20 @@ _CODES = np.uint64(CODES_A_WORD)
 
 
 class Bounds(NamedTuple):
-    """What the search by bounds reads and keeps between rounds.
+    """What is known of features' |r| without computing it. See `Intervals`, its other half.
 
-    state : int64 (11,), see `bounded_search`
+    state : int64 (12,), see `bounded_search`
     reference_pi : int32 (n_docs,); reference_table : int32 (n_features, 256); reference_largest : int32 (n_features,):
         of the reference round
     changes : int64 (n_docs or a few more,), Δ, packed
     moved : int64 (query tasks, 2), sums of positive Δ, and of positive changes since the round before
-    group_ptr : int64 (most groups + 1,); members : int32 (n_features,): the features of each joint histogram
-    words : uint64 (most groups, n), four codes in each; codes : uint16 (most groups, 4·n), the same memory
     sums : int64 (n_parts, n_features, 64), packed sums of Δ by feature and interval
     chosen : int32 (most groups,), joint histograms to be made
     cells : int64 (n_workers, 2, 1024), of the joint histograms being made
-    n_intervals : int64 (n_features,), 0 if a feature does not vary; interval_of_bin : uint8 (n_features, 256)
-    first_bin, last_bin : uint8 (n_features, 64), of each interval
-    highest, lowest : int64 (n_features, 64), r of the thresholds inside each interval, in the reference round
     upper : int64 (n_features,), bounds of |r| now; standing : the same less all drift; estimates : the last estimates
     done : bool (n_features,), computed in full in this round
     candidates : int32 (most candidates,); histograms : int32 (most candidates, n_parts, 256)
     apart : int32 (n_workers, 8, 256), of the histograms being made
-    counts : int32 (n_features, 256), documents by bin
-    varies : bool (n_features,), whether a feature varies within some query: only then can it order a pair
-    digits : uint16 (n_features + 1, 256), see `fill_digits`
-    group_cells : int64 (most groups,); order, group_of : int64 (n_features,): scratch of `join_features`
     """
 
     state: np.ndarray
@@ -62,19 +53,9 @@ class Bounds(NamedTuple):
     reference_largest: np.ndarray
     changes: np.ndarray
     moved: np.ndarray
-    group_ptr: np.ndarray
-    members: np.ndarray
-    words: np.ndarray
-    codes: np.ndarray
     sums: np.ndarray
     chosen: np.ndarray
     cells: np.ndarray
-    n_intervals: np.ndarray
-    interval_of_bin: np.ndarray
-    first_bin: np.ndarray
-    last_bin: np.ndarray
-    highest: np.ndarray
-    lowest: np.ndarray
     upper: np.ndarray
     standing: np.ndarray
     estimates: np.ndarray
@@ -82,12 +63,6 @@ class Bounds(NamedTuple):
     candidates: np.ndarray
     histograms: np.ndarray
     apart: np.ndarray
-    counts: np.ndarray
-    varies: np.ndarray
-    digits: np.ndarray
-    group_cells: np.ndarray
-    order: np.ndarray
-    group_of: np.ndarray
 
 
 @kernel
@@ -215,16 +190,17 @@ def summarise_intervals(table, number, first_bin, last_bin, highest, lowest, fir
 
 
 @kernel
-def bound_features(bounds, first, last):
-    """Lower the bounds of members[first:last]; returns the largest |r| at their borders, which is exact."""
-    table, sums, last_bin = bounds.reference_table, bounds.sums, bounds.last_bin
-    highest, lowest, upper = bounds.highest, bounds.lowest, bounds.upper
+def bound_features(table, sums, members, first, last, number, last_bin, highest, lowest, upper, estimates):
+    """Lower the bounds of members[first:last]; returns the largest |r| at their borders, which is exact.
+
+    table : of the reference round
+    """
     reached = 0
     for place in range(first, last):
-        f = bounds.members[place]
+        f = members[place]
         bound = 0
         change = 0  # of r at the upper border of the interval
-        for j in range(bounds.n_intervals[f] - 1, -1, -1):
+        for j in range(number[f] - 1, -1, -1):
             risen = fallen = 0
             for part in range(len(sums)):
                 risen += (sums[part, f, j] >> _HALF) & _MASK
@@ -238,7 +214,7 @@ def bound_features(bounds, first, last):
                 bound = r if r > bound else bound
                 reached = r if r > reached else reached
         upper[f] = bound if bound < upper[f] else upper[f]
-        bounds.estimates[f] = upper[f]
+        estimates[f] = upper[f]
     return reached
 
 

@@ -7,10 +7,12 @@ there counts for all of these features, and sums over digits give the histogram 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from rankwell.kernels.boosting.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.boosting.cpu.histograms import GROUP
-from rankwell.kernels.cpu.compilation import kernel
 
 MOST_INTERVALS = 64  # of a feature
 MOST_CELLS = 1024  # of a joint histogram: two of them are 16 KB, half the first-level cache
@@ -25,6 +27,36 @@ HEADROOM = 0.15
 SMALL_SHARE = 1 / 64
 
 _DIGITS_AT_ONCE = 3
+
+
+class Intervals(NamedTuple):
+    """Features cut into intervals, and joint histograms of them.
+
+    number : int64 (n_features,), of intervals, 0 where a feature does not vary; of_bin : uint8 (n_features, 256)
+    first_bin, last_bin : uint8 (n_features, 64), of each interval, that have documents
+    highest, lowest : int64 (n_features, 64), r of the thresholds inside each interval, in the reference round
+    counts : int32 (n_features, 256), documents by bin
+    varies : bool (n_features,), whether a feature differs within some query: only such a one can order a pair
+    group_ptr : int64 (most groups + 1,); members : int32 (n_features,): the features of each joint histogram
+    digits : uint16 (n_features + 1, 256), see `fill_digits`
+    words : uint64 (most groups, n), four codes in each; codes : uint16 (most groups, 4·n), the same memory
+    scratch : int64 (3, n_features)
+    """
+
+    number: np.ndarray
+    of_bin: np.ndarray
+    first_bin: np.ndarray
+    last_bin: np.ndarray
+    highest: np.ndarray
+    lowest: np.ndarray
+    counts: np.ndarray
+    varies: np.ndarray
+    group_ptr: np.ndarray
+    members: np.ndarray
+    digits: np.ndarray
+    words: np.ndarray
+    codes: np.ndarray
+    scratch: np.ndarray
 
 
 @kernel
@@ -79,7 +111,7 @@ def cut_feature(r, counts, n_docs, best, interval_of_bin, first_bin, last_bin):
     return number + 1 if number > 0 else 1
 
 
-@kernel
+@inner_kernel
 def _order_features(number, largest, order):
     """Features by their number of intervals, then by their largest |r|, descending, then ascending; a Shell sort."""
     n_features = len(order)
@@ -94,11 +126,11 @@ def _order_features(number, largest, order):
             place = i
             while place >= gap:
                 other = order[place - gap]
-                behind = number[other] < number[f] or (
+                comes_later = number[other] < number[f] or (
                     number[other] == number[f]
                     and (largest[other] < largest[f] or (largest[other] == largest[f] and other > f))
                 )
-                if not behind:
+                if not comes_later:
                     break
                 order[place] = other
                 place -= gap
@@ -107,7 +139,7 @@ def _order_features(number, largest, order):
 
 
 @kernel
-def join_features(number, largest, most_cells, group_ptr, members, cells, order, group_of):
+def join_features(number, largest, most_cells, group_ptr, members, scratch):
     """Assign features to joint histograms of at most `most_cells` cells, by best fit; returns how many.
 
     Of features with equally many intervals, those with a similar largest |r| are put together: a joint histogram is
@@ -117,8 +149,9 @@ def join_features(number, largest, most_cells, group_ptr, members, cells, order,
     number : int64 (n_features,), changed; largest : int32 (n_features,), largest |r|
     group_ptr : int64 (most groups + 1,), written
     members : int32 (n_features,), written, those of a group in a row
-    cells : int64 (most groups,); order, group_of : int64 (n_features,), scratch
+    scratch : int64 (3, n_features)
     """
+    order, group_of, cells = scratch[0], scratch[1], scratch[2]
     _order_features(number, largest, order)
     n_groups = 0
     for place in range(len(order)):
@@ -130,7 +163,7 @@ def join_features(number, largest, most_cells, group_ptr, members, cells, order,
         for g in range(n_groups):
             if cells[g] * number[f] <= most_cells and (best < 0 or cells[g] > cells[best]):
                 best = g
-        if best < 0 and n_groups < len(cells):
+        if best < 0 and n_groups < len(group_ptr) - 1:
             best = n_groups
             cells[best] = 1
             n_groups += 1
@@ -143,7 +176,7 @@ def join_features(number, largest, most_cells, group_ptr, members, cells, order,
     return n_groups
 
 
-@kernel
+@inner_kernel
 def _list_members(group_of, n_groups, group_ptr, members):
     place = 0
     group_ptr[0] = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rankwell.kernels.boosting.cpu.bounds import joint_histograms, pack_changes, summarise_intervals
+from rankwell.kernels.boosting.cpu.compilation import inlined_kernel
 from rankwell.kernels.boosting.cpu.histograms import (
     GROUP,
     build_histograms,
@@ -10,17 +11,7 @@ from rankwell.kernels.boosting.cpu.histograms import (
     integrate_histograms,
 )
 from rankwell.kernels.boosting.cpu.intervals import DOCS_PER_BLOCK, cut_feature, write_codes
-from rankwell.kernels.boosting.cpu.team import (
-    DONE,
-    N_TASKS,
-    STOP,
-    add_to_place,
-    publish,
-    read_place,
-    take_task,
-    wait_a_little,
-    wait_for_tasks,
-)
+from rankwell.kernels.boosting.cpu.team import DONE, N_TASKS, add_to_place, take_task
 from rankwell.kernels.boosting.cpu.weights import (
     choose_exponents,
     mark_documents,
@@ -28,61 +19,49 @@ from rankwell.kernels.boosting.cpu.weights import (
     query_potentials,
     sum_levels,
 )
-from rankwell.kernels.cpu.compilation import kernel
 
-# Kinds of tasks. Over queries: π; new weights with their sums; sums alone; over segments: exponents.
-POTENTIALS, WEIGHTS, SUMS, EXPONENTS = range(1, 5)
-# Over groups of features and parts of the documents: histograms; over features: r.
-HISTOGRAMS, INTEGRALS = range(5, 7)
-# For the search by bounds: π with its changes; histograms of candidates; joint histograms; summaries of intervals;
+# Stages, each of tasks of its own kind. Over queries: new weights with their sums, and sums alone; over segments:
+# exponents.
+BEGIN, WEIGHTS, EXPONENTS, SUMS = range(4)
+# A search. Over queries: π; over groups of features and parts of the documents: histograms; over features: r.
+POTENTIALS, HISTOGRAMS, INTEGRALS = range(4, 7)
+# A search by bounds. π with its changes; histograms of candidates; joint histograms; summaries of intervals;
 # documents by bin; intervals; codes.
 CHANGES, CANDIDATES, JOINT, SUMMARIES, COUNTS, CUTS, CODES = range(7, 14)
 
 # Whole numbers in `control`, and others in `numbers`, that tasks read.
-N_BINS, FEATURE, THRESHOLD, N_CANDIDATES, N_CHOSEN, N_GROUPS, BEST = range(33, 40)
+STAGE, ROUNDS_DONE, FINISHED, COMMON, N_BINS, FEATURE, THRESHOLD, CHOSEN_R = range(33, 41)
+N_CANDIDATES, N_CHOSEN, N_GROUPS, BEST = range(41, 45)
 TOTAL, UP_FACTOR, DOWN_FACTOR, CARRY = range(4)
 
-
-@kernel(for_any_constant=True)
-def share_out(kind, n_tasks, team, documents, search, bounds):
-    """Run a stage: every task of a kind, on all threads of the team."""
-    publish(team.control, kind, n_tasks)
-    _work_off(0, team, documents, search, bounds)
-    wait_for_tasks(team.control)
+FEW_FEATURES = 128  # up to this many, one thread is done before others could start
 
 
-@kernel
-def help_out(worker, team, documents, search, bounds):
-    """Take tasks until the leader is done."""
-    times = 0
-    while read_place(team.control, STOP) == 0:
-        if _work_off(worker, team, documents, search, bounds):
-            times = 0
-        wait_a_little(times)
-        times += 1
-
-
-@kernel(for_any_constant=True)
-def _work_off(worker, team, documents, search, bounds):
+@inlined_kernel
+def work_off(worker, team, documents, search, bounds, intervals):
     """Take tasks while there are any; whether there were."""
     worked = False
     while True:
         kind, task = take_task(team.control)
         if kind < 0:
             return worked
-        if kind < HISTOGRAMS:
-            _run_document_task(kind, task, team, documents, search.bins)
+        n_tasks = team.control[N_TASKS]
+        if kind == HISTOGRAMS:
+            build_histograms(search.words, documents.pi, search.partial, task)
+        elif kind == INTEGRALS:
+            n_features = len(search.table)
+            first, last = n_features * task // n_tasks, n_features * (task + 1) // n_tasks
+            integrate_histograms(search.partial, team.control[N_BINS], search.table, search.largest, first, last)
         elif kind < CHANGES:
-            _run_search_task(kind, task, team, documents.pi, search)
-        elif bounds is not None:
-            _run_bounded_task(kind, task, worker, team, documents, search, bounds)
+            _run_document_task(kind, task, team.control, team.numbers, documents, search.bins)
+        if bounds is not None and kind >= CHANGES:
+            _run_bounded_task(kind, task, worker, team.control, team.numbers, documents, search, bounds, intervals)
         add_to_place(team.control, DONE, 1)
         worked = True
 
 
-@kernel
-def _run_document_task(kind, task, team, documents, bins):
-    control, numbers = team.control, team.numbers
+@inlined_kernel
+def _run_document_task(kind, task, control, numbers, documents, bins):
     n_tasks = control[N_TASKS]
     n_items = len(documents.segment_ptr) - 1 if kind == EXPONENTS else len(documents.share)
     first, last = n_items * task // n_tasks, n_items * (task + 1) // n_tasks
@@ -101,23 +80,13 @@ def _run_document_task(kind, task, team, documents, bins):
         sum_levels(documents, numbers[CARRY], first, last)
 
 
-@kernel
-def _run_search_task(kind, task, team, pi, search):
-    if kind == HISTOGRAMS:
-        build_histograms(search.words, pi, search.partial, task)
-    else:
-        n_tasks, n_features = team.control[N_TASKS], len(search.table)
-        first, last = n_features * task // n_tasks, n_features * (task + 1) // n_tasks
-        integrate_histograms(search.partial, team.control[N_BINS], search.table, search.largest, first, last)
-
-
-@kernel
-def _run_bounded_task(kind, task, worker, team, documents, search, bounds):
-    control = team.control
+@inlined_kernel
+def _run_bounded_task(kind, task, worker, control, numbers, documents, search, bounds, intervals):
+    n_docs = len(documents.pi)
     if kind == CHANGES:
-        _change_potentials(task, team, documents, bounds)
+        _change_potentials(task, control, numbers, documents, bounds)
     elif kind == CANDIDATES:
-        n_docs, n_parts = len(documents.pi), bounds.histograms.shape[1]
+        n_parts = bounds.histograms.shape[1]
         place, part = task // n_parts, task % n_parts
         feature = bounds.candidates[place]
         start, end = n_docs * part // n_parts, n_docs * (part + 1) // n_parts
@@ -125,13 +94,13 @@ def _run_bounded_task(kind, task, worker, team, documents, search, bounds):
         feature_histogram(rows, feature % GROUP, documents.pi, start, end, bounds.apart[worker], histogram)
     elif kind == JOINT:
         joint_histograms(
-            bounds.words,
+            intervals.words,
             bounds.changes,
             bounds.chosen,
             control[N_CHOSEN],
-            bounds.group_ptr,
-            bounds.members,
-            bounds.n_intervals,
+            intervals.group_ptr,
+            intervals.members,
+            intervals.number,
             bounds.sums,
             task,
             bounds.cells[worker],
@@ -140,37 +109,55 @@ def _run_bounded_task(kind, task, worker, team, documents, search, bounds):
         build_histograms(search.words, bounds.reference_pi, search.partial, task)
     elif kind == CODES:
         start = task * DOCS_PER_BLOCK
-        end = start + DOCS_PER_BLOCK if start + DOCS_PER_BLOCK < len(documents.pi) else len(documents.pi)
-        ptr, members = bounds.group_ptr, bounds.members
-        write_codes(search.bins, ptr, members, control[N_GROUPS], bounds.digits, bounds.codes, start, end)
+        end = start + DOCS_PER_BLOCK if start + DOCS_PER_BLOCK < n_docs else n_docs
+        ptr, members = intervals.group_ptr, intervals.members
+        write_codes(search.bins, ptr, members, control[N_GROUPS], intervals.digits, intervals.codes, start, end)
     else:
-        _run_interval_task(kind, task, control, len(documents.pi), search.table, bounds)
+        _run_interval_task(kind, task, control, n_docs, search.table, intervals)
 
 
-@kernel
-def _run_interval_task(kind, task, control, n_docs, table, bounds):
-    n_tasks, n_features, number = control[N_TASKS], len(table), bounds.n_intervals
+@inlined_kernel
+def _run_interval_task(kind, task, control, n_docs, table, intervals):
+    n_tasks, n_features, number = control[N_TASKS], len(table), intervals.number
     first, last = n_features * task // n_tasks, n_features * (task + 1) // n_tasks
-    first_bin, last_bin = bounds.first_bin, bounds.last_bin
+    first_bin, last_bin = intervals.first_bin, intervals.last_bin
     if kind == SUMMARIES:
-        summarise_intervals(table, number, first_bin, last_bin, bounds.highest, bounds.lowest, first, last)
+        summarise_intervals(table, number, first_bin, last_bin, intervals.highest, intervals.lowest, first, last)
         return
     for f in range(first, last):
         number[f] = 0
-        if bounds.varies[f]:
-            interval_of_bin = bounds.interval_of_bin[f]
+        if intervals.varies[f]:
+            of_bin = intervals.of_bin[f]
             number[f] = cut_feature(
-                table[f], bounds.counts[f], n_docs, control[BEST], interval_of_bin, first_bin[f], last_bin[f]
+                table[f], intervals.counts[f], n_docs, control[BEST], of_bin, first_bin[f], last_bin[f]
             )
 
 
-@kernel
-def _change_potentials(task, team, documents, bounds):
+@inlined_kernel
+def _change_potentials(task, control, numbers, documents, bounds):
     """π of some queries' documents, and how it has changed."""
-    n_tasks, n_queries = team.control[N_TASKS], len(documents.share)
+    n_tasks, n_queries = control[N_TASKS], len(documents.share)
     first, last = n_queries * task // n_tasks, n_queries * (task + 1) // n_tasks
     segment_ptr, query_segments = documents.segment_ptr, documents.query_segments
     start, end = segment_ptr[query_segments[first]], segment_ptr[query_segments[last]]
-    query_potentials(documents, team.numbers[TOTAL], first, last, bounds.changes)
+    query_potentials(documents, numbers[TOTAL], first, last, bounds.changes)
     rise, step = pack_changes(documents.pi, bounds.reference_pi, bounds.changes, start, end)
     bounds.moved[task, 0], bounds.moved[task, 1] = rise, step
+
+
+@inlined_kernel
+def count_tasks(stage, query_tasks, control, search, bounds):
+    """How many tasks a stage is cut into."""
+    n_docs, n_features = search.bins.shape[1], len(search.table)
+    if stage in (HISTOGRAMS, COUNTS):
+        return search.partial.shape[0] * search.partial.shape[1]
+    if stage in (INTEGRALS, CUTS, SUMMARIES):
+        return 1 if n_features <= FEW_FEATURES else n_features // GROUP
+    if stage == CODES:
+        return (n_docs + DOCS_PER_BLOCK - 1) // DOCS_PER_BLOCK
+    if bounds is not None:
+        if stage == CANDIDATES:
+            return control[N_CANDIDATES] * bounds.histograms.shape[1]
+        if stage == JOINT:
+            return (control[N_CHOSEN] + 1) // 2 * len(bounds.sums)
+    return query_tasks

@@ -19,7 +19,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.boosting.cpu.compilation import inner_kernel
 
 # Places in `control`; what several threads write has its own cache lines.
 TICKET, DONE, STOP, FAILED, N_TASKS = 0, 8, 16, 24, 32
@@ -98,7 +98,7 @@ def replace_in_place(typing_context: Any, array: Any, place: Any, expected: Any,
     return _atomic(emit, types.boolean)(typing_context, array, place, expected, value)
 
 
-@kernel
+@inner_kernel
 def publish(control, kind, n_tasks):
     """Publish a stage. The one before must be done."""
     control[N_TASKS] = n_tasks
@@ -106,7 +106,7 @@ def publish(control, kind, n_tasks):
     write_place(control, TICKET, (kind << 32) | n_tasks)
 
 
-@kernel
+@inner_kernel
 def take_task(control):
     """The kind and the number of a task that is now the caller's; (−1, −1) if none is left."""
     while True:
@@ -117,7 +117,7 @@ def take_task(control):
             return ticket >> 32, (ticket - 1) & _LOWER_HALF
 
 
-@kernel
+@inner_kernel
 def wait_a_little(times):
     """Wait, after having waited `times` times already."""
     if times > _SPINS + _OFFERS:
@@ -126,7 +126,7 @@ def wait_a_little(times):
         _sched_yield()
 
 
-@kernel
+@inner_kernel
 def wait_for_tasks(control):
     """Wait until every task of the stage is done."""
     times = 0

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankwell.kernels.boosting.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.boosting.precision import LARGEST_EXPONENT, PI_BITS, QUERY_LANES, SMALLEST_WEIGHT
-from rankwell.kernels.cpu.compilation import kernel
 
 # A sum of an unsigned and a signed number would be a float64.
 _0, _1, _2, _3, _4, _5, _6, _7, _8 = (np.uint64(number) for number in range(9))
@@ -60,7 +60,7 @@ class Documents(NamedTuple):
     marked: np.ndarray
 
 
-@kernel
+@inner_kernel
 def _lane_sum(values, start, end):
     """Σ values[start:end] in eight lanes; lane j takes places j, j + 8, ..."""
     lane_0 = lane_1 = lane_2 = lane_3 = lane_4 = lane_5 = lane_6 = lane_7 = 0.0
@@ -160,7 +160,7 @@ def mark_documents(rows, lane, threshold, marked, start, end):
         marked[i] = rows[i, lane] > threshold
 
 
-@kernel
+@inner_kernel
 def _rescale(values, start, end):
     """Scale values[start:end] by a power of two so that the largest is in [0.5, 1); returns the power taken out."""
     largest = 0.0
@@ -203,7 +203,7 @@ def level_ratios(query_segments, query_weight, up_exponent, down_exponent, up_ra
     return common
 
 
-@kernel
+@inner_kernel
 def _limited_power(exponent):
     return math.ldexp(1.0, exponent if exponent < LARGEST_EXPONENT else LARGEST_EXPONENT)
 

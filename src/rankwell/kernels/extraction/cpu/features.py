@@ -1,4 +1,4 @@
-"""Feature extraction on the CPU: one candidate a task, in blocks of candidates that share scratch memory.
+"""Feature extraction on the CPU: one candidate a task, in ranges of candidates that share scratch memory.
 
 Sums are float64 and in the order of the query's terms; results are rounded once, to float32. A candidate's features
 depend neither on its batch nor on the number of threads.
@@ -10,7 +10,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
 
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.extraction.cpu.proximity import (
@@ -34,8 +33,7 @@ from rankwell.kernels.extraction.rules import (
     HitArrays,
     Kind,
 )
-
-BLOCK = 16
+from rankwell.kernels.threads import run_ranges
 
 # Numba knows plain integers, not enumerations.
 _COVERED_TERMS, _COVERED_RATIO = int(Kind.COVERED_TERMS), int(Kind.COVERED_RATIO)
@@ -66,31 +64,58 @@ class TermWeights(NamedTuple):
     relative_length: np.ndarray
 
 
-@kernel
-def weigh_terms(hit_arrays, n_docs):
-    """The arrays of the TermWeights of a batch."""
-    hits = HitArrays(*hit_arrays)
+def extract_features(hits: HitArrays, n_docs: int, columns: FeatureColumns, out: np.ndarray) -> None:
+    """The wanted features of every candidate; out : float32 (n_candidates, n_features)"""
+    weights = weigh_terms(hits, n_docs)
+    run_ranges(lambda start, stop: extract_candidates(start, stop, hits, weights, columns, out), len(out))
+
+
+def weigh_terms(hits: HitArrays, n_docs: int) -> TermWeights:
+    """What a batch's features need of its terms; n_docs : the live documents of the collection"""
     n_columns = len(hits.stream_tokens)
-    n_queries, n_terms = len(hits.term_ptr) - 1, len(hits.query_frequency)
-    idf, background = np.empty(n_terms * n_columns), np.zeros(n_terms * n_columns)
+    n_terms, n_queries = len(hits.query_frequency), len(hits.term_ptr) - 1
     sums = np.zeros((4, n_queries * n_columns))
-    relative_length = np.zeros(n_columns)
-    for s in range(n_columns):
-        if hits.stream_tokens[s] > 0:
-            relative_length[s] = n_docs / hits.stream_tokens[s]
-    for query in range(n_queries):
-        for term in range(hits.term_ptr[query], hits.term_ptr[query + 1]):
-            qtf = hits.query_frequency[term]
+    relative_length = np.divide(n_docs, hits.stream_tokens, out=np.zeros(n_columns), where=hits.stream_tokens > 0)
+    weights = TermWeights(
+        np.empty(n_terms * n_columns),
+        np.zeros(n_terms * n_columns),
+        sums[0],
+        sums[1],
+        sums[2],
+        sums[3],
+        relative_length,
+    )
+    fill_weights(
+        hits.stream_tokens,
+        hits.term_ptr,
+        hits.query_frequency,
+        hits.doc_freq,
+        hits.occurrences,
+        n_docs,
+        weights.idf,
+        weights.background,
+        sums,
+    )
+    return weights
+
+
+@kernel(error_model="numpy")
+def fill_weights(stream_tokens, term_ptr, query_frequency, doc_freq, occurrences, n_docs, idf, background, sums):
+    """Fill idf, background and the four sums of TermWeights, which are rows of `sums`."""
+    n_columns = len(stream_tokens)
+    for query in range(len(term_ptr) - 1):
+        for term in range(term_ptr[query], term_ptr[query + 1]):
+            qtf = query_frequency[term]
             for s in range(n_columns):
                 at, to = term * n_columns + s, query * n_columns + s
-                idf[at] = math.log(1.0 + (n_docs - hits.doc_freq[at] + 0.5) / (hits.doc_freq[at] + 0.5))
-                sums[0, to] += idf[at]
-                sums[1, to] += (qtf * idf[at]) ** 2
-                sums[2, to] += qtf * idf[at]
-                if hits.occurrences[at] > 0:
-                    background[at] = hits.occurrences[at] / hits.stream_tokens[s]
+                weight = math.log(1.0 + (n_docs - doc_freq[at] + 0.5) / (doc_freq[at] + 0.5))
+                idf[at] = weight
+                sums[0, to] += weight
+                sums[1, to] += (qtf * weight) * (qtf * weight)
+                sums[2, to] += qtf * weight
+                if occurrences[at] > 0:
+                    background[at] = occurrences[at] / stream_tokens[s]
                     sums[3, to] += qtf * math.log(background[at])
-    return idf, background, sums[0], sums[1], sums[2], sums[3], relative_length
 
 
 @kernel(inline="always")
@@ -249,7 +274,8 @@ def extract_candidate(query, candidate, hits, weights, columns, tf, whole_tf, sc
     n_streams = len(hits.stream_tokens) - 1
     n_terms = hits.term_ptr[query + 1] - hits.term_ptr[query]
     first_cell = hits.cell_base[query] + (candidate - hits.query_ptr[query]) * n_terms * n_streams
-    whole_tf[:] = 0.0
+    for t in range(n_terms):
+        whole_tf[t] = 0.0
     whole_length = 0
     for s in range(n_streams + 1):
         wants = columns.column_of[s]
@@ -264,7 +290,8 @@ def extract_candidate(query, candidate, hits, weights, columns, tf, whole_tf, sc
             length = whole_length
             for t in range(n_terms):
                 tf[t] = whole_tf[t]
-        values[:] = 0.0
+        for kind in range(N_KINDS):
+            values[kind] = 0.0
         distinct = hits.distinct[candidate * (n_streams + 1) + s]
         covered = _term_features(tf, query, s, hits, weights, length, distinct, columns, values)
         if covered and s < n_streams and _any_wanted(wants, N_WHOLE_KINDS, N_KINDS):
@@ -313,12 +340,15 @@ def _make_scratch(hits, query, start, stop):
     )
 
 
-@kernel
-def _extract_block(start, stop, hit_arrays, weight_arrays, column_arrays, out):
-    """The candidates start:stop, one after another."""
-    hits, weights = HitArrays(*hit_arrays), TermWeights(*weight_arrays)
-    columns = FeatureColumns(*column_arrays)
-    query = np.searchsorted(hits.query_ptr, start, side="right") - 1
+@kernel(error_model="numpy")
+def extract_candidates(start, stop, hits, weights, columns, out):
+    """The candidates start:stop, one after another.
+
+    hits : HitArrays; weights : TermWeights; columns : FeatureColumns; out : float32 (n_candidates, n_features)
+    """
+    query = 0
+    while hits.query_ptr[query + 1] <= start:
+        query += 1
     most_terms, scratch = _make_scratch(hits, query, start, stop)
     tf, whole_tf, values = np.empty(most_terms), np.empty(most_terms), np.empty(N_KINDS)
     for candidate in range(start, stop):
@@ -328,16 +358,3 @@ def _extract_block(start, stop, hit_arrays, weight_arrays, column_arrays, out):
         extract_candidate(
             query, candidate, hits, weights, columns, tf[:m], whole_tf[:m], scratch, values, out[candidate]
         )
-
-
-@kernel(parallel=True)
-def extract_features(hits, n_docs, columns, out):
-    """The wanted features of every candidate.
-
-    Tuples come here without their names: Numba cannot hand named ones to the workers of a parallel loop.
-
-    hits : the arrays of HitArrays; columns : the arrays of FeatureColumns; out : float32 (n_candidates, n_features)
-    """
-    weights = weigh_terms(hits, n_docs)
-    for block in prange((len(out) + BLOCK - 1) // BLOCK):
-        _extract_block(block * BLOCK, min((block + 1) * BLOCK, len(out)), hits, weights, columns, out)

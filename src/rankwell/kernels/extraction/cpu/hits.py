@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
 
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.postings.blocks import (
@@ -17,11 +16,9 @@ from rankwell.kernels.postings.blocks import (
     block_base,
     block_size,
     load_value,
-    load_values,
     seek_block,
 )
-
-CANDIDATES = 16
+from rankwell.kernels.threads import run_ranges
 
 
 class ListTasks(NamedTuple):
@@ -113,57 +110,59 @@ def _find_in_list(arrays, position_starts, list_number, docs, numbers, first_cel
             cells.place[cell] = position_starts[block] + (before << (widths >> 4 & 3))
 
 
-@kernel
-def _find_task(number, posting_arrays, position_starts, task_arrays, candidate_arrays, cell_arrays):
-    tasks, candidates = ListTasks(*task_arrays), Candidates(*candidate_arrays)
-    query = tasks.query[number]
-    start, stop = candidates.query_ptr[query], candidates.query_ptr[query + 1]
-    _find_in_list(
-        PostingArrays(*posting_arrays),
-        position_starts,
-        tasks.list_number[number],
-        candidates.doc[start:stop],
-        candidates.number[start:stop],
-        tasks.first_cell[number],
-        tasks.cell_step[number],
-        CellSources(*cell_arrays),
+def find_hits(
+    arrays: PostingArrays, position_starts: np.ndarray, tasks: ListTasks, candidates: Candidates, cells: CellSources
+) -> None:
+    """Note in `cells` where the hits of a segment's candidates lie; position_starts : its ``blocks.positions``"""
+    run_ranges(
+        lambda first, last: find_in_lists(first, last, arrays, position_starts, tasks, candidates, cells),
+        len(tasks.list_number),
     )
 
 
-@kernel(parallel=True)
-def find_hits(posting_arrays, position_starts, tasks, candidates, cells):
-    """Note where the hits of a segment's candidates lie, one list a task.
+@kernel
+def find_in_lists(first, last, arrays, position_starts, tasks, candidates, cells):
+    """The tasks first, ..., last − 1 of `find_hits`."""
+    for number in range(first, last):
+        query = tasks.query[number]
+        start, stop = candidates.query_ptr[query], candidates.query_ptr[query + 1]
+        _find_in_list(
+            arrays,
+            position_starts,
+            tasks.list_number[number],
+            candidates.doc[start:stop],
+            candidates.number[start:stop],
+            tasks.first_cell[number],
+            tasks.cell_step[number],
+            cells,
+        )
 
-    posting_arrays, position_starts : a segment's PostingArrays and ``blocks.positions``
-    tasks, candidates, cells : the arrays of ListTasks, Candidates, CellSources
+
+def decode_hits(
+    positions: np.ndarray,
+    cells: CellSources,
+    first_cell: np.ndarray,
+    n_cells: np.ndarray,
+    cell_ptr: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Decode the positions of a segment's candidates to where `cell_ptr` says.
+
+    positions : a segment's ``positions``; first_cell, n_cells : int64 (candidates of the segment,)
+    out : int32 (hits,)
     """
-    for number in prange(len(tasks[0])):
-        _find_task(np.int64(number), posting_arrays, position_starts, tasks, candidates, cells)
-
-
-@kernel(inline="always")
-def _decode_cell(positions, frequency, place, width, out):
-    load_values(positions, place, width, 0, frequency, out)
-    for i in range(1, frequency):
-        out[i] += out[i - 1]
+    run_ranges(
+        lambda first, last: decode_cells(positions, *cells, first_cell[first:last], n_cells[first:last], cell_ptr, out),
+        len(first_cell),
+    )
 
 
 @kernel
-def _decode_candidate(positions, cell_arrays, start, stop, cell_ptr, out):
-    cells = CellSources(*cell_arrays)
-    for cell in range(start, stop):
-        if cells.frequency[cell] > 0:
-            to = out[cell_ptr[cell] : cell_ptr[cell + 1]]
-            _decode_cell(positions, cells.frequency[cell], cells.place[cell], cells.width[cell], to)
-
-
-@kernel(parallel=True)
-def decode_hits(positions, cells, first_cell, n_cells, cell_ptr, out):
-    """Decode the positions of a segment's candidates to where `cell_ptr` says.
-
-    positions : a segment's ``positions``; cells : the arrays of CellSources
-    first_cell, n_cells : int64 (candidates of the segment,); out : int32 (hits,)
-    """
-    for block in prange((len(first_cell) + CANDIDATES - 1) // CANDIDATES):
-        for i in range(block * CANDIDATES, min((block + 1) * CANDIDATES, len(first_cell))):
-            _decode_candidate(positions, cells, first_cell[i], first_cell[i] + n_cells[i], cell_ptr, out)
+def decode_cells(positions, frequencies, places, widths, first_cell, n_cells, cell_ptr, out):
+    """As `decode_hits`, one candidate after another; frequencies, places, widths : of CellSources"""
+    for i in range(len(first_cell)):
+        for cell in range(first_cell[i], first_cell[i] + n_cells[i]):
+            start, position = cell_ptr[cell], 0
+            for hit in range(frequencies[cell]):
+                position += np.int64(load_value(positions, places[cell], widths[cell], hit))
+                out[start + hit] = position

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inner_kernel
 from rankwell.kernels.extraction.rules import K1, PAIR_WINDOW, SEQUENCE_WORDS, B, Kind
 
 TERM_BITS = 20
@@ -42,7 +42,7 @@ class ProximityScratch(NamedTuple):
     gathered: np.ndarray
 
 
-@kernel(for_any_constant=True)
+@inner_kernel(for_any_constant=True)
 def _merge_neighbours(keys, run_ptr, n_runs, spare):
     """Merge runs 0 and 1, 2 and 3, ... of `keys` into `spare`; returns how many runs are left."""
     left_over = 0
@@ -62,7 +62,7 @@ def _merge_neighbours(keys, run_ptr, n_runs, spare):
     return left_over
 
 
-@kernel
+@inner_kernel(error_model="numpy")
 def merged_hits(cell_ptr, positions, first_cell, n_terms, n_streams, scratch):
     """The keys of a stream's hits in ascending order, and how many terms are matched.
 
@@ -87,7 +87,7 @@ def merged_hits(cell_ptr, positions, first_cell, n_terms, n_streams, scratch):
     return keys[:n_hits], matched
 
 
-@kernel
+@inner_kernel(error_model="numpy")
 def place_features(keys, length, values):
     """First and last place, from 1, and earliness."""
     first, last = keys[0] >> TERM_BITS, keys[-1] >> TERM_BITS
@@ -96,12 +96,13 @@ def place_features(keys, length, values):
     values[_EARLINESS] = 1.0 - first / max(length, last + 1)
 
 
-@kernel
+@inner_kernel(error_model="numpy")
 def _smallest_window(keys, matched, count):
     """The first of the smallest stretches that hold all matched terms: the index of its first key, its last place."""
     best, best_left, best_end = np.int64(1) << 62, 0, np.int64(0)
     left, seen = 0, 0
-    count[:] = 0
+    for term in range(len(count)):
+        count[term] = 0
     for right in range(len(keys)):
         term = keys[right] & _TERM
         seen += count[term] == 0
@@ -117,12 +118,13 @@ def _smallest_window(keys, matched, count):
     return best_left, best_end
 
 
-@kernel
+@inner_kernel(error_model="numpy")
 def _terms_in_order(keys, left, end, n_terms, matched, last_place):
     """The share of neighbouring matched terms whose last places in the window stand in the query's order."""
     if matched < 2:
         return float(matched)
-    last_place[:n_terms] = -1
+    for term in range(n_terms):
+        last_place[term] = -1
     while left < len(keys) and keys[left] >> TERM_BITS <= end:
         last_place[keys[left] & _TERM] = keys[left] >> TERM_BITS
         left += 1
@@ -134,7 +136,7 @@ def _terms_in_order(keys, left, end, n_terms, matched, last_place):
     return in_order / (matched - 1)
 
 
-@kernel
+@inner_kernel(error_model="numpy")
 def window_features(keys, matched, n_terms, scratch, values):
     """The smallest window that covers the matched terms."""
     left, end = _smallest_window(keys, matched, scratch.in_window[:n_terms])
@@ -145,14 +147,15 @@ def window_features(keys, matched, n_terms, scratch, values):
     values[_WINDOW_ORDER] = _terms_in_order(keys, left, end, n_terms, matched, scratch.last_place)
 
 
-@kernel
+@inner_kernel(error_model="numpy")
 def neighbour_features(keys, idf, n_terms, relative_length, parameters, scratch, values):
     """Neighbouring hits of different terms: their smallest distance, and BM25 over what they lend each other.
 
     idf : float64 (n_terms,), of this stream
     """
     nearest, gathered = np.int64(0), scratch.gathered
-    gathered[:n_terms] = 0.0
+    for term in range(n_terms):
+        gathered[term] = 0.0
     for right in range(1, len(keys)):
         a, b = keys[right - 1] & _TERM, keys[right] & _TERM
         if a != b:
@@ -171,7 +174,7 @@ def neighbour_features(keys, idf, n_terms, relative_length, parameters, scratch,
     values[_BM25_PROXIMITY] = total
 
 
-@kernel
+@inner_kernel(error_model="numpy")
 def _stands_at(positions, low, high, place):
     """Whether `place` is among the ascending positions[low:high]."""
     while low < high:
@@ -186,7 +189,7 @@ def _stands_at(positions, low, high, place):
     return False
 
 
-@kernel
+@inner_kernel(error_model="numpy")
 def sequence_features(cell_ptr, positions, first_cell, n_streams, words, places, length, values):
     """Runs of neighbouring query words that stand in the stream as they stand in the query.
 
@@ -218,7 +221,7 @@ def sequence_features(cell_ptr, positions, first_cell, n_streams, words, places,
     values[_ORDERED_PAIRS] = pairs
 
 
-@kernel
+@inner_kernel(error_model="numpy")
 def _pair(a, b):
     """Of two ascending lists of places: how often they are near, and the smallest distances to b after and before a."""
     near, forward, reverse = 0, np.int64(0), np.int64(0)
@@ -242,7 +245,7 @@ def _pair(a, b):
     return near, forward, reverse
 
 
-@kernel
+@inner_kernel(error_model="numpy")
 def pair_features(cell_ptr, positions, first_cell, n_streams, words, values):
     """Neighbouring words of the query that are different terms."""
     n_pairs, near, forward, reverse = 0, 0, np.int64(0), np.int64(0)

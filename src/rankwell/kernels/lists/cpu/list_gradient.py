@@ -1,22 +1,22 @@
 """One list's loss and gradient, whichever loss it is: the thesis's task Loss Function.
 
-Every loss has one signature and is compiled by itself, the first time it is wanted; the epoch kernel gets it as a
-function value. So a training run compiles the loss it uses and no other.
+A loss is a NamedTuple of its settings and its scratch, and its type says which kernel computes it: that is decided when
+the caller is compiled, so that a training run holds the machine code of one loss. Scratch has one row a slot.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
+from numba.extending import intrinsic
 
-from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.lists.cpu.pair_sums import PARTS
+from rankwell.kernels.cpu.compilation import call_of, inner_kernel
+from rankwell.kernels.lists.cpu.pair_sums import PARTS, pair_sums, pair_sums_on_threads
 from rankwell.kernels.lists.cpu.rival_losses import LIST_ROWS, lambdarank_loss, listmle_loss, ranknet_loss, rival_truth
 from rankwell.kernels.lists.cpu.sampling import position_aware_loss, scratch_rows, stochastic_loss
-from rankwell.kernels.lists.cpu.top_k_loss import places_that_count, top_k_truth, top_three_loss, top_two_loss
+from rankwell.kernels.lists.cpu.top_k_loss import top_k_truth, top_three_loss, top_two_loss
+from rankwell.kernels.lists.cpu.two_places import SCRATCH_ROWS
 from rankwell.kernels.lists.losses import (
     EXACT,
     LAMBDARANK,
@@ -28,38 +28,92 @@ from rankwell.kernels.lists.losses import (
     ListLoss,
 )
 
-# loss(k, n_samples, distribution, factors, scores, truth, seed, doubles, lists, parts, gradient, parallel)
-_SIGNATURE = types.float64(
-    types.int64,
-    types.int64,
-    types.int64,
-    types.float64[::1],
-    types.float32[::1],
-    types.Array(types.float64, 2, "A"),
-    types.uint64,
-    types.float64[:, ::1],
-    types.float32[:, ::1],
-    types.float32[:, :, ::1],
-    types.float64[::1],
-    types.boolean,
-)
+
+class TopTwo(NamedTuple):
+    """Exact Top-1 and Top-2 ListNet. k; doubles : float64 (slots, SCRATCH_ROWS, most_docs)"""
+
+    k: int
+    doubles: np.ndarray
 
 
-class ListScratch(NamedTuple):
-    """What a loss needs beside its input: float64 (rows, n), float32 (6, n) and float32 (2, PARTS, n)."""
+class TopThree(NamedTuple):
+    """Exact Top-3 ListNet. doubles : as above; lists : float32 (slots, LIST_ROWS, most_docs); parts : float32
+    (slots, 2, PARTS, most_docs)"""
 
     doubles: np.ndarray
     lists: np.ndarray
     parts: np.ndarray
 
 
-def list_scratch(loss: ListLoss, most_docs: int) -> ListScratch:
-    """Scratch for lists of up to `most_docs` documents."""
-    return ListScratch(
-        np.empty((max(4, scratch_rows(loss.k)), most_docs)),
-        np.empty((LIST_ROWS, most_docs), dtype=np.float32),
-        np.empty((2, PARTS, most_docs if has_pairs(loss) else 1), dtype=np.float32),
-    )
+class TopThreeOnThreads(NamedTuple):
+    """The same to the last bit, the O(n²) part of long lists on all threads."""
+
+    doubles: np.ndarray
+    lists: np.ndarray
+    parts: np.ndarray
+
+
+class Stochastic(NamedTuple):
+    """ListNet over drawn permutations; see `ListLoss`. doubles : float64 (slots, scratch_rows(k), most_docs)"""
+
+    k: int
+    n_samples: int
+    distribution: int
+    doubles: np.ndarray
+
+
+class PositionAware(NamedTuple):
+    """ListNet over documents drawn by place; see `ListLoss`. doubles : as above"""
+
+    factors: np.ndarray
+    doubles: np.ndarray
+
+
+class RankNet(NamedTuple):
+    """lists : float32 (slots, LIST_ROWS, most_docs)"""
+
+    lists: np.ndarray
+
+
+class LambdaRank(NamedTuple):
+    """doubles : float64 (slots, 1, most_docs); lists : float32 (slots, LIST_ROWS, most_docs)"""
+
+    doubles: np.ndarray
+    lists: np.ndarray
+
+
+class ListMLE(NamedTuple):
+    """doubles : float64 (slots, 2, most_docs)"""
+
+    doubles: np.ndarray
+
+
+def kernel_loss(loss: ListLoss, slots: int, most_docs: int, on_threads: bool = False) -> Any:
+    """A loss as the kernels take it, with scratch for lists of up to `most_docs` documents in each of `slots` slots.
+
+    on_threads : whether exact Top-3 uses all threads for a long list
+    """
+
+    def doubles(rows: int) -> np.ndarray:
+        return np.empty((slots, rows, most_docs))
+
+    def lists() -> np.ndarray:
+        return np.empty((slots, LIST_ROWS, most_docs), dtype=np.float32)
+
+    if has_pairs(loss):
+        kind = TopThreeOnThreads if on_threads else TopThree
+        return kind(doubles(SCRATCH_ROWS), lists(), np.empty((slots, 2, PARTS, most_docs), dtype=np.float32))
+    if loss.kind == STOCHASTIC:
+        return Stochastic(loss.k, loss.n_samples, loss.distribution, doubles(scratch_rows(loss.k)))
+    if loss.kind == POSITION_AWARE:
+        return PositionAware(loss.factors[: loss.k], doubles(scratch_rows(loss.k)))
+    if loss.kind == RANKNET:
+        return RankNet(lists())
+    if loss.kind == LAMBDARANK:
+        return LambdaRank(doubles(1), lists())
+    if loss.kind == LISTMLE:
+        return ListMLE(doubles(2))
+    return TopTwo(loss.k, doubles(SCRATCH_ROWS))
 
 
 def list_truth(loss: ListLoss, labels: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
@@ -71,58 +125,75 @@ def list_truth(loss: ListLoss, labels: np.ndarray, query_ptr: np.ndarray) -> np.
     return rival_truth(labels, query_ptr)
 
 
-def list_gradient(loss: ListLoss) -> Any:
-    """The compiled loss: called for one list of at least two documents, it returns the loss and fills `gradient`."""
-    return _compiled(_exact_three if has_pairs(loss) else _LOSSES[loss.kind])
-
-
 def has_pairs(loss: ListLoss) -> bool:
     """Whether the loss is the one whose cost grows with the square of a list: exact Top-3."""
     return loss.kind == EXACT and loss.k == MOST_EXACT_PLACES
 
 
-@cache
-def _compiled(function: Any) -> Any:
-    return kernel(signature=_SIGNATURE, error_model="numpy")(function)
+@inner_kernel(error_model="numpy")
+def _top_two(loss, slot, scores, truth, start, seed, gradient):
+    return top_two_loss(loss.k, scores, truth, start, loss.doubles[slot], gradient)
 
 
-def _exact_two(k, n_samples, distribution, factors, scores, truth, seed, doubles, lists, parts, gradient, parallel):
-    return top_two_loss(k, scores, truth, doubles, gradient)
+@inner_kernel(error_model="numpy")
+def _top_three(loss, slot, scores, truth, start, seed, gradient):
+    doubles, lists, parts = loss.doubles[slot], loss.lists[slot], loss.parts[slot]
+    return top_three_loss(scores, truth, start, doubles, lists, parts, gradient, pair_sums)
 
 
-def _exact_three(k, n_samples, distribution, factors, scores, truth, seed, doubles, lists, parts, gradient, parallel):
-    return top_three_loss(scores, truth, doubles, lists, parts, gradient, parallel)
+@inner_kernel(error_model="numpy")
+def _top_three_on_threads(loss, slot, scores, truth, start, seed, gradient):
+    doubles, lists, parts = loss.doubles[slot], loss.lists[slot], loss.parts[slot]
+    return top_three_loss(scores, truth, start, doubles, lists, parts, gradient, pair_sums_on_threads)
 
 
-def _stochastic(k, n_samples, distribution, factors, scores, truth, seed, doubles, lists, parts, gradient, parallel):
-    places = places_that_count(k, len(scores))
-    return stochastic_loss(places, n_samples, distribution, scores, truth[0], seed, doubles, gradient)
+@inner_kernel(error_model="numpy")
+def _stochastic(loss, slot, scores, truth, start, seed, gradient):
+    labels = truth[0, start : start + len(scores)]
+    return stochastic_loss(
+        loss.k, loss.n_samples, loss.distribution, scores, labels, seed, loss.doubles[slot], gradient
+    )  # fmt: skip
 
 
-def _position_aware(
-    k, n_samples, distribution, factors, scores, truth, seed, doubles, lists, parts, gradient, parallel
-):
-    places = places_that_count(k, len(scores))
-    return position_aware_loss(factors[:places], scores, truth[0], seed, doubles, gradient)
+@inner_kernel(error_model="numpy")
+def _position_aware(loss, slot, scores, truth, start, seed, gradient):
+    labels = truth[0, start : start + len(scores)]
+    return position_aware_loss(loss.factors, scores, labels, seed, loss.doubles[slot], gradient)
 
 
-def _ranknet(k, n_samples, distribution, factors, scores, truth, seed, doubles, lists, parts, gradient, parallel):
-    return ranknet_loss(scores, truth, lists, gradient)
+@inner_kernel(error_model="numpy")
+def _ranknet(loss, slot, scores, truth, start, seed, gradient):
+    return ranknet_loss(scores, truth, start, loss.lists[slot], gradient)
 
 
-def _lambdarank(k, n_samples, distribution, factors, scores, truth, seed, doubles, lists, parts, gradient, parallel):
-    return lambdarank_loss(scores, truth, lists, gradient)
+@inner_kernel(error_model="numpy")
+def _lambdarank(loss, slot, scores, truth, start, seed, gradient):
+    return lambdarank_loss(scores, truth, start, loss.doubles[slot], loss.lists[slot], gradient)
 
 
-def _listmle(k, n_samples, distribution, factors, scores, truth, seed, doubles, lists, parts, gradient, parallel):
-    return listmle_loss(scores, truth, seed, doubles, gradient)
+@inner_kernel(error_model="numpy")
+def _listmle(loss, slot, scores, truth, start, seed, gradient):
+    return listmle_loss(scores, truth, start, seed, loss.doubles[slot], gradient)
 
 
 _LOSSES = {
-    EXACT: _exact_two,
-    STOCHASTIC: _stochastic,
-    POSITION_AWARE: _position_aware,
-    RANKNET: _ranknet,
-    LAMBDARANK: _lambdarank,
-    LISTMLE: _listmle,
+    TopTwo: _top_two,
+    TopThree: _top_three,
+    TopThreeOnThreads: _top_three_on_threads,
+    Stochastic: _stochastic,
+    PositionAware: _position_aware,
+    RankNet: _ranknet,
+    LambdaRank: _lambdarank,
+    ListMLE: _listmle,
 }
+
+
+@intrinsic
+def list_gradient(typing_context, loss, slot, scores, truth, start, seed, gradient):
+    """The loss of a list of at least two documents; its gradient by the scores goes to `gradient`.
+
+    scores : float32 (n_docs,); truth : from `list_truth`, the list's from the document `start` on; seed : uint64;
+    gradient : float64 (n_docs,)
+    """
+    arguments = (loss, slot, scores, truth, start, seed, gradient)
+    return call_of(_LOSSES[loss.instance_class], typing_context, arguments)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.cpu.elementary_functions import exp32, sigmoid32
 from rankwell.kernels.cpu.random_numbers import random_unit
 
@@ -31,7 +31,7 @@ def chunk_docs(inputs: np.ndarray, units: np.ndarray) -> int:
     return max(16, min(_MOST_DOCS, _SERIAL_PRODUCT // widest))
 
 
-@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
+@inner_kernel(error_model="numpy", fastmath={"reassoc", "contract"})
 def dot(a, b):
     total = _ZERO
     for i in range(len(a)):
@@ -39,14 +39,14 @@ def dot(a, b):
     return total
 
 
-@kernel(error_model="numpy", fastmath={"contract"})
+@inner_kernel(error_model="numpy", fastmath={"contract"})
 def add_scaled(scale, x, y):
     """y += scale · x"""
     for i in range(len(y)):
         y[i] += scale * x[i]
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def activate(values, activation):
     """Replace values by their activation."""
     if activation == SIGMOID:
@@ -60,7 +60,7 @@ def activate(values, activation):
             values[i] = np.float32(2.0) / (_ONE + exp32(np.float32(-2.0) * values[i])) - _ONE
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def times_slope(delta, outputs, activation, keep):
     """delta times the activation's derivative at what it put out; `keep` undoes dropout's scale."""
     if activation == SIGMOID:
@@ -76,7 +76,7 @@ def times_slope(delta, outputs, activation, keep):
             delta[i] *= _ONE - a * a
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _drop(values, units, rate, seed, column):
     keep = np.float32(1.0 - rate)
     for i in range(len(values)):
@@ -86,7 +86,7 @@ def _drop(values, units, rate, seed, column):
             values[i] /= keep
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _layer_block(shape, buffer, place, n):
     """One layer's (n_docs, units) block of a buffer that holds all layers one after another."""
     units = shape.units[place]
@@ -94,13 +94,13 @@ def _layer_block(shape, buffer, place, n):
     return buffer[start : start + n * units].reshape(n, units)
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _layer_weights(shape, flat, place):
     start, inputs, units = shape.weights[place], shape.inputs[place], shape.units[place]
     return flat[start : start + inputs * units].reshape(inputs, units)
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def forward(shape, parameters, features, hidden, scores, rate, seed):
     """Score some documents; their hidden units' outputs stay in `hidden` for `backward`.
 
@@ -130,8 +130,8 @@ def forward(shape, parameters, features, hidden, scores, rate, seed):
     activate(scores, shape.output_activation)
 
 
-@kernel(error_model="numpy")
-def _output_gradient(shape, parameters, x, score_gradient, gradient):
+@kernel(error_model="numpy", inline="always")
+def _output_gradient(shape, x, score_gradient, gradient):
     start, width = shape.output_weights, shape.output_inputs
     weights = gradient[start : start + width]
     for d in range(x.shape[0]):
@@ -139,7 +139,7 @@ def _output_gradient(shape, parameters, x, score_gradient, gradient):
         gradient[start + width] += score_gradient[d]
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _layer_gradient(shape, place, x, delta, product, gradient):
     """Add ∂L/∂weights = xᵀ·delta and ∂L/∂bias = Σ_d delta_d of one layer."""
     inputs, units = shape.inputs[place], shape.units[place]
@@ -153,7 +153,7 @@ def _layer_gradient(shape, place, x, delta, product, gradient):
             bias[u] += delta[d, u]
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def backward(shape, parameters, features, hidden, scores, score_gradient, gradient, deltas, product, rate):
     """Add ∂L/∂parameters of some documents to `gradient`, from ∂L/∂score (overwritten).
 
@@ -162,11 +162,10 @@ def backward(shape, parameters, features, hidden, scores, score_gradient, gradie
     n = features.shape[0]
     layers = len(shape.units)
     times_slope(score_gradient, scores, shape.output_activation, _ONE)
+    last = features if layers == 0 else _layer_block(shape, hidden, layers - 1, n)
+    _output_gradient(shape, last, score_gradient, gradient)
     if layers == 0:
-        _output_gradient(shape, parameters, features, score_gradient, gradient)
         return
-    last = _layer_block(shape, hidden, layers - 1, n)
-    _output_gradient(shape, parameters, last, score_gradient, gradient)
     delta = _layer_block(shape, deltas, layers - 1, n)
     start = shape.output_weights
     for d in range(n):
@@ -180,10 +179,9 @@ def backward(shape, parameters, features, hidden, scores, score_gradient, gradie
         if rate > 0.0:
             for i in range(len(values)):
                 values[i] = values[i] / keep if outputs[i] != _ZERO else _ZERO
-        if place == 0:
-            _layer_gradient(shape, place, features, delta, product, gradient)
-        else:
-            _layer_gradient(shape, place, _layer_block(shape, hidden, place - 1, n), delta, product, gradient)
+        x = features if place == 0 else _layer_block(shape, hidden, place - 1, n)
+        _layer_gradient(shape, place, x, delta, product, gradient)
+        if place > 0:
             below = _layer_block(shape, deltas, place - 1, n)
             np.dot(delta, _layer_weights(shape, parameters, place).T, below)
             delta = below

@@ -15,14 +15,16 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.cpu.elementary_functions import log32
 
 PARTS = 16
 ROWS = 4
+# Below this many documents the threads' start costs more than the sums do.
+PARALLEL_DOCS = 4096
 
 
-@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
+@inner_kernel(error_model="numpy", fastmath={"reassoc", "contract"})
 def _four_rows(total, e, r, big, first, column, row):
     """Rows first..first+3 against all later documents; returns their part of the loss."""
     n = len(e)
@@ -49,7 +51,7 @@ def _four_rows(total, e, r, big, first, column, row):
     return float(loss)
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _corner(total, e, r, big, first, last, row):
     """The pairs among documents first..last−1, both row sums; returns their part of the loss."""
     loss = 0.0
@@ -63,12 +65,13 @@ def _corner(total, e, r, big, first, last, row):
     return loss
 
 
-@kernel(error_model="numpy")
-def pair_part(part, total, e, r, big, column, row):
+@inner_kernel(error_model="numpy")
+def _pair_part(part, total, e, r, big, column, row):
     """One part of the rows; `column` and `row` (n_docs,) are this part's own and start at 0."""
     n = len(e)
-    column[:] = 0.0
-    row[:] = 0.0
+    for a in range(n):
+        column[a] = 0.0
+        row[a] = 0.0
     loss = 0.0
     for first in range(part * ROWS, n - n % ROWS, PARTS * ROWS):
         loss += _four_rows(total, e, r, big, first, column, row)
@@ -78,7 +81,7 @@ def pair_part(part, total, e, r, big, column, row):
     return loss
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _add_parts(columns, rows, n, totals):
     for a in range(n):
         totals[a] = 0.0
@@ -87,7 +90,7 @@ def _add_parts(columns, rows, n, totals):
             totals[a] += float(columns[part, a]) + float(rows[part, a])
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def pair_sums(total, e, r, big, columns, rows, totals):
     """totals[a] = Σ_b q_ab, float64; returns Σ_{a<b} w_ab·log d_ab.
 
@@ -96,18 +99,26 @@ def pair_sums(total, e, r, big, columns, rows, totals):
     n = len(e)
     loss = 0.0
     for part in range(PARTS):
-        loss += pair_part(part, total, e, r, big, columns[part, :n], rows[part, :n])
+        loss += _pair_part(part, total, e, r, big, columns[part, :n], rows[part, :n])
     _add_parts(columns, rows, n, totals)
     return loss
 
 
-@kernel(error_model="numpy", parallel=True)
-def pair_sums_parallel(total, e, r, big, columns, rows, totals):
-    """`pair_sums` on all threads, the same to the last bit."""
+@inner_kernel(error_model="numpy")
+def pair_sums_on_threads(total, e, r, big, columns, rows, totals):
+    """`pair_sums`, for long lists on all threads, the same to the last bit."""
+    if len(e) < PARALLEL_DOCS:
+        return pair_sums(total, e, r, big, columns, rows, totals)
+    return _pair_sums_parallel(total, e, r, big, columns, rows, totals)
+
+
+# Called from within a compiled epoch, which the threads of Python cannot share out.
+@inner_kernel(error_model="numpy", parallel=True)
+def _pair_sums_parallel(total, e, r, big, columns, rows, totals):
     n = len(e)
     losses = np.empty(PARTS)
     for part in prange(PARTS):
-        losses[part] = pair_part(part, total, e, r, big, columns[part, :n], rows[part, :n])
+        losses[part] = _pair_part(part, total, e, r, big, columns[part, :n], rows[part, :n])
     loss = 0.0
     for part in range(PARTS):
         loss += losses[part]
@@ -115,7 +126,7 @@ def pair_sums_parallel(total, e, r, big, columns, rows, totals):
     return loss
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def row_sums(total, e, r, big, totals):
     """totals[a] = Σ_b q_ab in float64, without the loss: for the ground truth, which is computed once."""
     for a in range(len(e)):
@@ -123,7 +134,7 @@ def row_sums(total, e, r, big, totals):
         totals[a] += _row_sum(total - e[a], e[a + 1 :], r[a + 1 :], big[a + 1 :], r[a], big[a])
 
 
-@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
+@inner_kernel(error_model="numpy", fastmath={"reassoc", "contract"})
 def _row_sum(remaining, e, r, big, own_r, own_big):
     total = 0.0
     for b in range(len(e)):

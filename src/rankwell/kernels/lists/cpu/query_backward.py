@@ -1,66 +1,82 @@
-"""Back propagation of one whole query, in float32 or in fixed point: one signature, each compiled by itself."""
+"""Back propagation of one whole query, in float32 or in fixed point.
+
+Either is a NamedTuple of what it needs besides the network, and its type says which kernel runs: that is decided when
+the caller is compiled.
+"""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numba import typeof, types
+from numba.extending import intrinsic
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import call_of, inner_kernel
 from rankwell.kernels.lists.cpu.fixed_point import fixed_point_backward
 from rankwell.kernels.lists.cpu.network import backward
-from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
-from rankwell.kernels.lists.network_shape import network_shape
-
-# backward(shape, fmt, scale_exponent, parameters, features, quantised, hidden, chunk, scores, list_slopes, slopes,
-#          probabilities, gradient, deltas, product, dropout)
-_SIGNATURE = types.void(
-    typeof(network_shape(1, (1,), "sigmoid", "sigmoid")),
-    typeof(FixedPointFormat(8, 18, 0, 1, 0)),
-    types.int64,
-    types.float32[::1],
-    types.float32[:, ::1],
-    types.int32[:, ::1],
-    types.float32[::1],
-    types.int64,
-    types.float32[::1],
-    types.float64[::1],
-    types.float32[::1],
-    types.float64[:],
-    types.float32[::1],
-    types.float32[::1],
-    types.float32[::1],
-    types.float64,
-)
 
 
-@cache
-def query_backward(fixed: bool) -> Any:
-    """The compiled back propagation; it adds one query's ∂L/∂parameters to `gradient`."""
-    return kernel(signature=_SIGNATURE, error_model="numpy")(_fixed if fixed else _float)
+class FloatBackward(NamedTuple):
+    """Scratch of back propagation in float32, one row a slot: slopes (most_docs), deltas (most_docs · n_hidden) and
+    products (n_parameters), all float32."""
+
+    slopes: np.ndarray
+    deltas: np.ndarray
+    products: np.ndarray
 
 
-def _float(
-    shape, fmt, scale_exponent, parameters, features, quantised, hidden, chunk, scores, list_slopes, slopes,
-    probabilities, gradient, deltas, product, dropout,
-):  # fmt: skip
-    n = len(scores)
+class FixedBackward(NamedTuple):
+    """A fixed-point format (see `FixedPointFormat`), the loss scale 2^scale_exponent, and the data in that format:
+    quantised int32 (n_docs, n_features); probabilities float64 (n_docs,) for the batches."""
+
+    bits: int
+    accumulator_bits: int
+    method: int
+    batches: int
+    feature_bits: int
+    scale_exponent: int
+    quantised: np.ndarray
+    probabilities: np.ndarray
+
+
+@inner_kernel(error_model="numpy")
+def _float_backward(
+    way, slot, shape, parameters, features, start, end, hidden, chunk, scores, list_slopes, gradient, dropout
+):
+    slopes, deltas, products = way.slopes[slot], way.deltas[slot], way.products[slot]
+    n = end - start
     for i in range(n):
         slopes[i] = np.float32(list_slopes[i])
     for first in range(0, n, chunk):
         last = min(first + chunk, n)
         backward(
-            shape, parameters, features[first:last], hidden[first * shape.n_hidden :], scores[first:last],
-            slopes[first:last], gradient, deltas, product, dropout,
+            shape, parameters, features[start + first : start + last], hidden[first * shape.n_hidden :],
+            scores[first:last], slopes[first:last], gradient, deltas, products, dropout,
         )  # fmt: skip
 
 
-def _fixed(
-    shape, fmt, scale_exponent, parameters, features, quantised, hidden, chunk, scores, list_slopes, slopes,
-    probabilities, gradient, deltas, product, dropout,
-):  # fmt: skip
+@inner_kernel(error_model="numpy")
+def _fixed_backward(
+    way, slot, shape, parameters, features, start, end, hidden, chunk, scores, list_slopes, gradient, dropout
+):
     fixed_point_backward(
-        shape, fmt, scale_exponent, parameters, quantised, hidden, chunk, scores, list_slopes, probabilities, gradient
-    )
+        shape, way, way.scale_exponent, parameters, way.quantised[start:end], hidden, chunk, scores, list_slopes,
+        way.probabilities[start:end], gradient,
+    )  # fmt: skip
+
+
+@intrinsic
+def query_backward(
+    typing_context, way, slot, shape, parameters, features, start, end, hidden, chunk, scores, list_slopes, gradient,
+    dropout,
+):  # fmt: skip
+    """Add the ∂L/∂parameters of the query of the documents start ≤ d < end to `gradient`.
+
+    way : FloatBackward or FixedBackward; features : float32 (all documents, n_features); hidden, scores : as `forward`
+    filled them, `chunk` documents at a time; list_slopes : ∂L/∂score, float64 (n_docs,)
+    """
+    backward_kernel = _float_backward if way.instance_class is FloatBackward else _fixed_backward
+    arguments = (
+        way, slot, shape, parameters, features, start, end, hidden, chunk, scores, list_slopes, gradient, dropout
+    )  # fmt: skip
+    return call_of(backward_kernel, typing_context, arguments)

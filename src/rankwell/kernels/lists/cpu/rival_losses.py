@@ -1,6 +1,7 @@
 """RankNet, LambdaRank and ListMLE on the CPU, one list at a time: the loss, and its gradient by the scores.
 
-A list's ground truth is a table `truth`, float64 (4, n_docs), made once from the labels by `rival_truth`:
+The ground truth is a table `truth`, float64 (4, n_docs), made once from the labels by `rival_truth`, a list's from its
+place `start` on:
 
     LEVEL   the label's place among the list's different labels, 0 for the lowest
     GAIN    (2^y − 1) / ideal DCG, y less the list's lowest label and at most 31
@@ -16,11 +17,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import prange
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.cpu.elementary_functions import exp32, log32
 from rankwell.kernels.cpu.random_numbers import random_unit
+from rankwell.kernels.cpu.sorting import sort_keys
+from rankwell.kernels.threads import run_ranges
 
 LEVEL, GAIN, ORDER, SHARE = range(4)
 TRUTH_ROWS = 4
@@ -30,14 +32,14 @@ _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _differences(scores, i, difference, exponentials):
     for j in range(len(scores)):
         difference[j] = scores[i] - scores[j]
         exponentials[j] = exp32(-abs(difference[j]))
 
 
-@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
+@inner_kernel(error_model="numpy", fastmath={"reassoc", "contract"})
 def _row(own_level, levels, weights, difference, exponentials):
     """One document i against all: ∂L/∂s_i, and the loss of the pairs in which it is the better one.
 
@@ -58,15 +60,15 @@ def _row(own_level, levels, weights, difference, exponentials):
     return slope, loss
 
 
-@kernel(error_model="numpy")
-def ranknet_loss(scores, truth, lists, gradient):
+@kernel(error_model="numpy", inline="always")
+def ranknet_loss(scores, truth, start, lists, gradient):
     """The mean of log(1 + e^(s_j − s_i)) over pairs y_i > y_j. lists : float32 (6, ≥ n_docs), scratch."""
     n = len(scores)
     difference, exponentials, levels, weights = lists[0, :n], lists[1, :n], lists[2, :n], lists[3, :n]
     total = 0.0
     for i in range(n):
-        levels[i] = truth[LEVEL, i]
-        weights[i] = truth[SHARE, i]
+        levels[i] = truth[LEVEL, start + i]
+        weights[i] = truth[SHARE, start + i]
     for i in range(n):
         _differences(scores, i, difference, exponentials)
         gradient[i], loss = _row(levels[i], levels, weights, difference, exponentials)
@@ -74,18 +76,21 @@ def ranknet_loss(scores, truth, lists, gradient):
     return total
 
 
-@kernel(error_model="numpy")
-def lambdarank_loss(scores, truth, lists, gradient):
+@kernel(error_model="numpy", inline="always")
+def lambdarank_loss(scores, truth, start, scratch, lists, gradient):
     """RankNet's pairs times |ΔNDCG| of exchanging the two documents; the ranks of this moment are taken as given."""
     n = len(scores)
     difference, exponentials, levels, weights = lists[0, :n], lists[1, :n], lists[2, :n], lists[3, :n]
     gains, discounts = lists[4, :n], lists[5, :n]
-    order = np.argsort(-scores, kind="mergesort")
+    keys, order = scratch[0, :n], np.empty(n, np.int32)
+    for i in range(n):
+        keys[i] = -float(scores[i])
+    sort_keys(keys, order, np.empty(n, np.int32))
     for rank in range(n):
         discounts[order[rank]] = 1.0 / math.log2(rank + 2.0)
     for i in range(n):
-        levels[i] = truth[LEVEL, i]
-        gains[i] = truth[GAIN, i]
+        levels[i] = truth[LEVEL, start + i]
+        gains[i] = truth[GAIN, start + i]
     total = 0.0
     for i in range(n):
         for j in range(n):
@@ -96,36 +101,36 @@ def lambdarank_loss(scores, truth, lists, gradient):
     return total
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _add_logarithms(a, b):
     """log(e^a + e^b)"""
     higher = max(a, b)
     return higher + math.log1p(math.exp(-abs(a - b))) if higher > -np.inf else -np.inf
 
 
-@kernel(error_model="numpy")
-def _order_by_label(truth, seed, order):
+@kernel(error_model="numpy", inline="always")
+def _order_by_label(documents, levels, seed, order):
     """The documents by label, equal labels shuffled by `seed`; 0 leaves them in their order."""
     n = len(order)
     for place in range(n):
-        order[place] = truth[ORDER, place]
+        order[place] = documents[place]
     if seed == np.uint64(0):
         return
     start = 0
     for place in range(1, n + 1):
-        if place == n or truth[LEVEL, int(order[place])] != truth[LEVEL, int(order[start])]:
+        if place == n or levels[int(order[place])] != levels[int(order[start])]:
             for last in range(place - 1, start, -1):
                 other = start + int(random_unit(seed, 1, last) * (last - start + 1))
                 order[last], order[other] = order[other], order[last]
             start = place
 
 
-@kernel(error_model="numpy")
-def listmle_loss(scores, truth, seed, scratch, gradient):
+@kernel(error_model="numpy", inline="always")
+def listmle_loss(scores, truth, start, seed, scratch, gradient):
     """−log P(s, π_y)/n in O(n): remaining sums from the last place up, their inverse sums from the first place down."""
     n = len(scores)
     log_sums, order = scratch[0, :n], scratch[1, :n]
-    _order_by_label(truth, seed, order)
+    _order_by_label(truth[ORDER, start : start + n], truth[LEVEL, start : start + n], seed, order)
     below = -np.inf
     loss = 0.0
     for place in range(n - 1, -1, -1):
@@ -141,10 +146,10 @@ def listmle_loss(scores, truth, seed, scratch, gradient):
     return loss / n
 
 
-@kernel(error_model="numpy")
-def _list_truth(labels, truth):
+@kernel(error_model="numpy", inline="always")
+def _list_truth(labels, order, levels, gains, documents, shares):
+    """One list's rows of the table, from its labels and the documents in `order`, best label first."""
     n = len(labels)
-    order = np.argsort(-labels, kind="mergesort")
     lowest = labels[order[n - 1]]
     level, pairs, same, ideal = 0, 0, 0, 0.0
     for place in range(n - 1, -1, -1):
@@ -155,21 +160,37 @@ def _list_truth(labels, truth):
         same += 1
         # Documents already passed are at this label or below it; those below make a pair with this one.
         pairs += (n - place) - same
-        truth[LEVEL, document] = level
-        truth[GAIN, document] = 2.0 ** min(labels[document] - lowest, MOST_GAIN_BITS) - 1.0
-        truth[ORDER, place] = document
-        ideal += truth[GAIN, document] / math.log2(place + 2.0)
+        levels[document] = level
+        gains[document] = 2.0 ** min(labels[document] - lowest, MOST_GAIN_BITS) - 1.0
+        documents[place] = document
+        ideal += gains[document] / math.log2(place + 2.0)
     for i in range(n):
-        truth[GAIN, i] /= ideal if ideal > 0.0 else 1.0
-        truth[SHARE, i] = 1.0 / pairs if pairs > 0 else 0.0
+        gains[i] /= ideal if ideal > 0.0 else 1.0
+        shares[i] = 1.0 / pairs if pairs > 0 else 0.0
 
 
-@kernel(error_model="numpy", parallel=True)
-def rival_truth(labels, query_ptr):
+@kernel(error_model="numpy")
+def _lists_truth(labels, query_ptr, first, last, keys, order, merged, truth):
+    for query in range(first, last):
+        start, end = query_ptr[query], query_ptr[query + 1]
+        if end > start:
+            for i in range(end - start):
+                keys[i] = -labels[start + i]
+            sort_keys(keys[: end - start], order, merged)
+            _list_truth(
+                labels[start:end], order, truth[LEVEL, start:end], truth[GAIN, start:end], truth[ORDER, start:end],
+                truth[SHARE, start:end],
+            )  # fmt: skip
+
+
+def rival_truth(labels: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
     """The ground truth of every list: float64 (4, n_docs)."""
     truth = np.empty((TRUTH_ROWS, len(labels)))
-    for q in prange(len(query_ptr) - 1):
-        start, end = query_ptr[q], query_ptr[q + 1]
-        if end > start:
-            _list_truth(labels[start:end], truth[:, start:end])
+    most_docs = int(np.diff(query_ptr).max(initial=0))
+
+    def fill(first: int, last: int) -> None:
+        order, merged = np.empty((2, most_docs), dtype=np.int32)
+        _lists_truth(labels, query_ptr, first, last, np.empty(most_docs), order, merged, truth)
+
+    run_ranges(fill, len(query_ptr) - 1)
     return truth

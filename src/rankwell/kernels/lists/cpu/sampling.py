@@ -19,9 +19,10 @@ import math
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inner_kernel
 from rankwell.kernels.cpu.random_numbers import random_bits, random_unit
 from rankwell.kernels.lists.cpu.score_levels import score_levels
+from rankwell.kernels.lists.cpu.two_places import places_that_count
 
 UNIFORM, FIXED, ADAPTIVE = range(3)
 
@@ -30,7 +31,7 @@ def scratch_rows(k: int) -> int:
     return 3 * k + 2
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def remaining_sum(top, levels, sums, prefix, length):
     """The level that removing prefix[:length] leaves, and the sum that remains at that level."""
     level = 0
@@ -47,7 +48,7 @@ def remaining_sum(top, levels, sums, prefix, length):
     return level, total
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def prefix_log_probability(values, top, levels, sums, prefix, length):
     """log P(values, π) for permutations that begin with prefix[:length]."""
     total = 0.0
@@ -57,7 +58,7 @@ def prefix_log_probability(values, top, levels, sums, prefix, length):
     return total
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _weight_on_scale(log_weight, state, everywhere, removed, chosen):
     """e^(log_weight − scale) after raising the scale to it if need be; state = [scale, total weight, loss]."""
     if log_weight > state[0]:
@@ -71,7 +72,7 @@ def _weight_on_scale(log_weight, state, everywhere, removed, chosen):
     return math.exp(log_weight - state[0])
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _add_stages(scores, top, levels, sums, prefix, stages, weight, state, everywhere, removed):
     """Add weight·log(remaining sum) and its gradient for the first `stages` places of a tuple."""
     for j in range(stages):
@@ -83,13 +84,13 @@ def _add_stages(scores, top, levels, sums, prefix, stages, weight, state, everyw
         state[2] += weight * (math.log(remaining) + float(scores[top[level]]))
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _choose(scores, document, weight, state, chosen):
     chosen[document] += weight
     state[2] -= weight * float(scores[document])
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _finish(levels, state, everywhere, removed, chosen, gradient):
     """The gradient over all tuples that were added; returns the loss."""
     if not state[1] > 0.0:
@@ -103,7 +104,7 @@ def _finish(levels, state, everywhere, removed, chosen, gradient):
     return state[2] / state[1]
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def draw_documents(values, spread, count, seed, draw, keys, drawn):
     """drawn[:count] = documents without replacement, P ∝ e^(spread · value): the largest of value + Gumbel noise."""
     for i in range(len(values)):
@@ -118,7 +119,7 @@ def draw_documents(values, spread, count, seed, draw, keys, drawn):
         keys[best] = -np.inf
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _draw_uniform(n, count, seed, draw, drawn):
     """drawn[:count] = different documents, all tuples alike: redraws what is there already."""
     attempt = 0
@@ -132,10 +133,11 @@ def _draw_uniform(n, count, seed, draw, drawn):
                 found |= drawn[earlier] == drawn[place]
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def stochastic_loss(k, n_samples, distribution, scores, labels, seed, scratch, gradient):
-    """Algorithm 2 on one list: the loss and, in `gradient`, its gradient. k ≤ n_docs − 1."""
+    """Algorithm 2 on one list of at least two documents: the loss and, in `gradient`, its gradient."""
     n = len(scores)
+    k = places_that_count(k, n)
     levels, removed, label_levels = scratch[:k, :n], scratch[k : 2 * k, :n], scratch[2 * k : 3 * k, :n]
     chosen, keys = scratch[3 * k, :n], scratch[3 * k + 1]
     top, label_top, prefix = np.empty(k, np.int64), np.empty(k, np.int64), np.empty(k, np.int64)
@@ -163,7 +165,7 @@ def stochastic_loss(k, n_samples, distribution, scores, labels, seed, scratch, g
     return _finish(levels, state, everywhere, removed, chosen, gradient)
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _next_beginning(places, sizes, length):
     """Count one tuple of set indices on, the last place fastest; False at the end."""
     for j in range(length - 1, -1, -1):
@@ -174,9 +176,9 @@ def _next_beginning(places, sizes, length):
     return False
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _fill_beginning(candidates, places, length, prefix):
-    """prefix[:length] = the documents at `places`; False where one stands there twice."""
+    """prefix[:length] = the documents at `places`; False where one is there twice."""
     for j in range(length):
         prefix[j] = candidates[j, places[j]]
         for earlier in range(j):
@@ -185,7 +187,7 @@ def _fill_beginning(candidates, places, length, prefix):
     return True
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _last_place(labels, candidates, size, prefix, length, weights):
     """weights[c] = e^(y − max) of the last place's candidates that are free; returns their max and their sum."""
     highest, total = -np.inf, 0.0
@@ -203,10 +205,11 @@ def _last_place(labels, candidates, size, prefix, length, weights):
     return highest, total
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def position_aware_loss(factors, scores, labels, seed, scratch, gradient):
-    """Algorithm 6 on one list: the loss and, in `gradient`, its gradient. len(factors) = k ≤ n_docs − 1."""
-    n, k = len(scores), len(factors)
+    """Algorithm 6 on one list of at least two documents: the loss and, in `gradient`, its gradient. factors : (k,)"""
+    n = len(scores)
+    k = places_that_count(len(factors), n)
     levels, removed, label_levels = scratch[:k, :n], scratch[k : 2 * k, :n], scratch[2 * k : 3 * k, :n]
     chosen, keys = scratch[3 * k, :n], scratch[3 * k + 1]
     top, label_top, prefix = np.empty(k, np.int64), np.empty(k, np.int64), np.empty(k, np.int64)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 
 
-@kernel(error_model="numpy")
-def best_documents(scores, count, top):
+@kernel(error_model="numpy", inline="always")
+def _best_documents(scores, count, top):
     """top[:count] = the documents with the largest scores, best first; of equal scores the first."""
     n = len(scores)
     for place in range(count):
@@ -29,15 +29,18 @@ def best_documents(scores, count, top):
         top[place] = best
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy", for_any_constant=True)
 def score_levels(scores, count, top, levels, sums):
-    """Fill `top`, `levels` (count, n_docs) and `sums` (count,) for the first `count` levels; count ≤ n_docs."""
-    best_documents(scores, count, top)
+    """Fill `top`, `levels` (count, n_docs) and `sums` (count,) for the first `count` levels; count ≤ n_docs.
+
+    scores : float32 or float64 (n_docs,), the type that exponentials are taken in; top : int64; levels, sums : float64
+    """
+    _best_documents(scores, count, top)
     for p in range(count):
-        shift = float(scores[top[p]])
+        shift = scores[top[p]]
         level = levels[p]
         for i in range(len(scores)):
-            level[i] = math.exp(float(scores[i]) - shift)
+            level[i] = math.exp(scores[i] - shift)
         for q in range(p):
             level[top[q]] = 0.0
         total = 0.0

@@ -18,8 +18,7 @@ __device__ inline void team_sync(const Buffers& buffers) {
     __threadfence();
     // The count may wrap around: TEAM divides 2^32, and differences are right all the same.
     const unsigned goal = (atomicAdd(buffers.arrivals, 1u) / TEAM + 1) * TEAM;
-    while (static_cast<int>(*static_cast<volatile unsigned*>(buffers.arrivals) - goal) < 0) {
-    }
+    while (static_cast<int>(*static_cast<volatile unsigned*>(buffers.arrivals) - goal) < 0) __nanosleep(20);
     __threadfence();
   }
   __syncthreads();

@@ -10,12 +10,11 @@ import numpy as np
 from rankwell.kernels.cuda.module import cuda_module
 from rankwell.kernels.device import memory_errors
 from rankwell.kernels.device_report import report_device
-from rankwell.kernels.lists.contract import CUDA_TEAM, NETWORK_TRAINING, NetworkProblem, NetworkState
+from rankwell.kernels.lists.contract import ADAM, CUDA_TEAM, NETWORK_TRAINING, NetworkProblem, NetworkState
 from rankwell.kernels.lists.cpu.top_k_loss import FIRST, top_k_truth
 from rankwell.kernels.lists.cuda.placement import THREADS, TILE, Placement, most_docs, place
 from rankwell.kernels.lists.declarations import BUFFERS, LISTS, OPTIMIZER
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
-from rankwell.kernels.lists.optimizer_settings import ADAM
 
 CLUSTER_CAPABILITY = 90
 FEATURE_FORMATS = {"float32": 32, "float16": 16, "int8": 8}

@@ -3,56 +3,67 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.pair_loss.cpu.sums import sort_by_score
+from rankwell.kernels.cpu.sorting import sort_keys
+from rankwell.kernels.threads import run_parts, run_ranges
 
-_BLOCK = 2**16
+_BLOCK = 2**18
 
 
-@kernel(parallel=True)
-def label_levels(labels, query_ptr, levels, n_levels):
+def label_levels(labels: np.ndarray, query_ptr: np.ndarray, levels: np.ndarray, n_levels: np.ndarray) -> None:
     """Fill `levels` (n_docs,) and `n_levels` (n_queries,) with the ranks within each query and their number."""
-    for query in prange(query_ptr.shape[0] - 1):
+
+    def rank(first: int, last: int) -> None:
+        longest = int(np.diff(query_ptr[first : last + 1]).max(initial=0))
+        order, merged = np.empty((2, longest), dtype=np.int32)
+        _rank_labels(labels, query_ptr, first, last, order, merged, levels, n_levels)
+
+    run_ranges(rank, len(query_ptr) - 1)
+
+
+@kernel
+def _rank_labels(labels, query_ptr, first, last, order, merged, levels, n_levels):
+    for query in range(first, last):
         start, end = query_ptr[query], query_ptr[query + 1]
-        order = np.empty(end - start, dtype=np.int32)
-        sort_by_score(labels[start:end], order, np.empty_like(order))
+        own = labels[start:end]
+        sort_keys(own, order, merged)
         level = -1
         for place in range(end - start):
-            row = start + order[place]
-            if place == 0 or labels[row] != labels[start + order[place - 1]]:
+            if place == 0 or own[order[place]] != own[order[place - 1]]:
                 level += 1
-            levels[row] = level
+            levels[start + order[place]] = level
         n_levels[query] = level + 1
 
 
-@kernel(parallel=True)
-def count_pairs(levels, n_levels, query_ptr, query_weights, document_weights):
+def count_pairs(
+    levels: np.ndarray,
+    n_levels: np.ndarray,
+    query_ptr: np.ndarray,
+    query_weights: np.ndarray,
+    document_weights: np.ndarray,
+) -> int:
     """How many pairs of different levels have a weight above 0; weights of length 0 are all 1."""
-    total = 0
-    for query in prange(query_ptr.shape[0] - 1):
-        if n_levels[query] < 2 or (query_weights.shape[0] > 0 and query_weights[query] == 0.0):
-            continue
-        counts = np.zeros(n_levels[query], dtype=np.int64)
-        for row in range(query_ptr[query], query_ptr[query + 1]):
-            if document_weights.shape[0] == 0 or document_weights[row] > 0.0:
-                counts[levels[row]] += 1
-        before = 0
-        for level in range(n_levels[query]):
-            total += before * counts[level]
-            before += counts[level]
-    return total
+    # A query of n documents, c of them at each level, has (n² − Σ c²)/2 pairs.
+    sizes, offsets = np.diff(query_ptr), np.concatenate(([0], np.cumsum(n_levels, dtype=np.int64)))
+    keys = np.repeat(offsets[:-1], sizes) + levels
+    counted = np.ones(len(sizes), dtype=bool) if len(query_weights) == 0 else query_weights != 0.0
+    if len(document_weights) > 0:
+        keys = keys[document_weights > 0.0]
+    counts = np.bincount(keys, minlength=int(offsets[-1]))
+    sums = np.concatenate(([0], np.cumsum(counts))), np.concatenate(([0], np.cumsum(counts * counts)))
+    documents, squares = (np.diff(total[offsets]) for total in sums)
+    return int((documents * documents - squares)[counted].sum()) // 2
 
 
-@kernel(parallel=True)
-def has_missing(values):
+def has_missing(values: np.ndarray) -> bool:
     """Whether any value is NaN."""
-    n_blocks = (values.shape[0] + _BLOCK - 1) // _BLOCK
-    found = np.zeros(n_blocks, dtype=np.bool_)
-    for block in prange(n_blocks):
-        missing = False
-        for value in values[_BLOCK * block : _BLOCK * (block + 1)]:
-            missing |= value != value
-        found[block] = missing
-    return found.any()
+    n_blocks = (len(values) + _BLOCK - 1) // _BLOCK
+    found = np.zeros(n_blocks, dtype=bool)
+
+    def look(block: int) -> None:
+        with np.errstate(invalid="ignore"):
+            found[block] = np.isnan(values[_BLOCK * block : _BLOCK * (block + 1)].min())  # NaN if there is one
+
+    run_parts(look, n_blocks)
+    return bool(found.any())

@@ -1,8 +1,8 @@
 """Rows of features, dense or CSR, against vectors: the parts of a fused product that touch X.
 
-`features` is a float32 array (n_docs, n_features) in C order, or the CSR triple ``(values, columns, row_ptr)``.
-Products are summed in float64: the conversion hides behind the memory that the rows come from, and features with a
-large mean, which cancels within a query, keep their digits. Inputs hold no NaN and no infinity here.
+`features` is a float32 array (n_docs, n_features) in C order, or `SparseRows`; the type decides at compile time.
+Products are summed in float64: the conversion costs less than the reads from memory that it waits for, and features
+with a large mean, which cancels within a query, keep their digits. Inputs hold no NaN and no infinity here.
 
 Each query's rows are read twice, from memory when they are multiplied and from the cache when they are added. Left to
 itself the memory would idle half of the time; so both loops ask in advance for rows to come, half a row for each row.
@@ -10,11 +10,14 @@ itself the memory would idle half of the time; so both loops ask in advance for 
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import types
-from numba.extending import overload
+from numba.extending import intrinsic
+from scipy import sparse
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import call_of, inner_kernel, kernel
 from rankwell.kernels.cpu.vectors import add_rows_function, multiply_rows_function, prefetch
 
 _REORDERED = {"reassoc", "contract", "nsz"}
@@ -26,25 +29,20 @@ _multiply_one_row, _multiply_four_rows = multiply_rows_function(1), multiply_row
 _add_one_row, _add_four_rows = add_rows_function(1), add_rows_function(4)
 
 
-def multiply_rows(features, start, end, vector, products):
-    """products[i − start] = x_i·vector for the rows start ≤ i < end, in float64."""
-    raise NotImplementedError("called from compiled code only")
+class SparseRows(NamedTuple):
+    """A CSR matrix: values float32 and columns int32 or int64, one a stored value; row_ptr (n_docs + 1,), likewise."""
+
+    values: np.ndarray
+    columns: np.ndarray
+    row_ptr: np.ndarray
 
 
-def add_rows(features, start, end, factors, total):
-    """total += Σ_i factors[i − start]·x_i over the rows start ≤ i < end, in float64."""
-    raise NotImplementedError("called from compiled code only")
+def kernel_features(features: Any) -> Any:
+    """Features as the kernels take them: the dense array itself, or the arrays of a CSR matrix."""
+    return SparseRows(features.data, features.indices, features.indptr) if sparse.issparse(features) else features
 
 
-def add_curvature(features, start, end, factors, diagonal, scratch):
-    """diagonal += Σ_i f_i·(x_i − m)² over the rows start ≤ i < end, f_i = factors[i − start] and m their mean under f.
-
-    For CSR rows m is left out: it is near 0 where most values are, and subtracting it would touch every column.
-    """
-    raise NotImplementedError("called from compiled code only")
-
-
-@kernel
+@inner_kernel
 def _multiply_dense_rows(features, start, end, vector, products):
     n_features = features.shape[1]
     flat = features.reshape(-1)
@@ -58,7 +56,7 @@ def _multiply_dense_rows(features, start, end, vector, products):
         row += 1
 
 
-@kernel
+@inner_kernel
 def _add_dense_rows(features, start, end, factors, total):
     n_features = features.shape[1]
     flat = features.reshape(-1)
@@ -72,28 +70,29 @@ def _add_dense_rows(features, start, end, factors, total):
         row += 1
 
 
-@kernel
+@kernel(inline="always")
 def _prefetch_ahead(flat, place, n_floats):
-    """Ask for `n_floats` behind `place`, at the fixed distance. Multiplying covers (start + row)/2 while row goes from
+    """Ask for `n_floats` after `place`, at the fixed distance. Multiplying covers (start + row)/2 while row goes from
     start to end, adding (end + row)/2: together every row, once."""
     start = place + _FLOATS_AHEAD
     for offset in range(start, min(start + n_floats, flat.shape[0]), _FLOATS_PER_CACHE_LINE):
         prefetch(flat, offset)
 
 
-@kernel
-def _add_dense_curvature(features, start, end, factors, diagonal, scratch):
-    scratch[:] = 0.0
+@inner_kernel
+def _add_dense_curvature(features, start, end, factors, diagonal, means):
+    for j in range(means.shape[0]):
+        means[j] = 0.0
     weight = 0.0
     for row in range(start, end):
         weight += factors[row - start]
-        _add_moments(factors[row - start], features[row], scratch, diagonal)
+        _add_moments(factors[row - start], features[row], means, diagonal)
     if weight > 0.0:
-        for j in range(scratch.shape[0]):
-            diagonal[j] -= scratch[j] * scratch[j] / weight
+        for j in range(means.shape[0]):
+            diagonal[j] -= means[j] * means[j] / weight
 
 
-@kernel(fastmath=_REORDERED)
+@inner_kernel(fastmath=_REORDERED)
 def _add_moments(factor, row, total, squares):
     for j in range(row.shape[0]):
         value = np.float64(row[j])
@@ -101,9 +100,9 @@ def _add_moments(factor, row, total, squares):
         squares[j] += factor * value * value
 
 
-@kernel(fastmath=_REORDERED)
+@inner_kernel(fastmath=_REORDERED)
 def _multiply_csr_rows(features, start, end, vector, products):
-    values, columns, row_ptr = features
+    values, columns, row_ptr = features.values, features.columns, features.row_ptr
     for row in range(start, end):
         total = 0.0
         for k in range(row_ptr[row], row_ptr[row + 1]):
@@ -111,18 +110,18 @@ def _multiply_csr_rows(features, start, end, vector, products):
         products[row - start] = total
 
 
-@kernel
+@inner_kernel
 def _add_csr_rows(features, start, end, factors, total):
-    values, columns, row_ptr = features
+    values, columns, row_ptr = features.values, features.columns, features.row_ptr
     for row in range(start, end):
         factor = factors[row - start]
         for k in range(row_ptr[row], row_ptr[row + 1]):
             total[np.uint64(columns[k])] += factor * np.float64(values[k])
 
 
-@kernel
-def _add_csr_curvature(features, start, end, factors, diagonal, scratch):
-    values, columns, row_ptr = features
+@inner_kernel
+def _add_csr_curvature(features, start, end, factors, diagonal, means):
+    values, columns, row_ptr = features.values, features.columns, features.row_ptr
     for row in range(start, end):
         factor = factors[row - start]
         for k in range(row_ptr[row], row_ptr[row + 1]):
@@ -130,21 +129,26 @@ def _add_csr_curvature(features, start, end, factors, diagonal, scratch):
             diagonal[np.uint64(columns[k])] += factor * value * value
 
 
-@overload(multiply_rows)
-def _multiply_rows(features, start, end, vector, products):
+@intrinsic
+def multiply_rows(typing_context, features, start, end, vector, products):
+    """products[i − start] = x_i·vector for the rows start ≤ i < end, in float64."""
     rows = _multiply_dense_rows if isinstance(features, types.Array) else _multiply_csr_rows
-    return lambda features, start, end, vector, products: rows(features, start, end, vector, products)
+    return call_of(rows, typing_context, (features, start, end, vector, products))
 
 
-@overload(add_rows)
-def _add_rows(features, start, end, factors, total):
+@intrinsic
+def add_rows(typing_context, features, start, end, factors, total):
+    """total += Σ_i factors[i − start]·x_i over the rows start ≤ i < end, in float64."""
     rows = _add_dense_rows if isinstance(features, types.Array) else _add_csr_rows
-    return lambda features, start, end, factors, total: rows(features, start, end, factors, total)
+    return call_of(rows, typing_context, (features, start, end, factors, total))
 
 
-@overload(add_curvature)
-def _add_curvature(features, start, end, factors, diagonal, scratch):
+@intrinsic
+def add_curvature(typing_context, features, start, end, factors, diagonal, means):
+    """diagonal += Σ_i f_i·(x_i − m)² over the rows start ≤ i < end, f_i = factors[i − start] and m their mean under f.
+
+    For CSR rows m is left out: it is near 0 where most values are, and subtracting it would touch every column.
+    means : float64 (n_features,), scratch
+    """
     rows = _add_dense_curvature if isinstance(features, types.Array) else _add_csr_curvature
-    return lambda features, start, end, factors, diagonal, scratch: rows(
-        features, start, end, factors, diagonal, scratch
-    )
+    return call_of(rows, typing_context, (features, start, end, factors, diagonal, means))

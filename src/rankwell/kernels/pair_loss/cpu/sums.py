@@ -1,6 +1,6 @@
 """Sums over the support pairs of one query (equations 9 and 10 of the paper), after a sort by score.
 
-Vocabulary. Documents of the query stand in ascending order of score; `place` counts them in that order. levels[place]
+Vocabulary. Documents of the query are in ascending order of score; `place` counts them in that order. levels[place]
 is the dense rank of the label among the query's labels, 0 the lowest. A pair of a better document a and a worse one b
 is a support pair if s_a − s_b < 1. For a given document the partners lie at one end of the order, so two limits say
 everything:
@@ -14,58 +14,41 @@ counted from above and from below are the same, and the Hessian stays symmetric.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numba.extending import intrinsic
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import call_of, inner_kernel, kernel
 from rankwell.kernels.cpu.vectors import TOTALS, running_totals
+from rankwell.kernels.pair_loss.cpu.queries import TreeSums
 
-DIRECT = 0
-ORDER_STATISTIC = 1
-
-_INSERTION_RUN = 16
 # Row k: 1 for the columns m ≤ k. A document of level k counts in the totals "level m or better" of these columns.
 _MEMBERSHIP = np.tril(np.ones((TOTALS, TOTALS)))
 
 
-@kernel
-def sort_by_score(scores, order, scratch):
-    """Fill `order` with the places of `scores` in ascending order, stably: insertion sort of runs, then merges."""
-    n_docs = scores.shape[0]
-    for start in range(0, n_docs, _INSERTION_RUN):
-        for i in range(start, min(start + _INSERTION_RUN, n_docs)):
-            k = i
-            while k > start and scores[order[k - 1]] > scores[i]:
-                order[k] = order[k - 1]
-                k -= 1
-            order[k] = i
-    width = _INSERTION_RUN
-    while width < n_docs:
-        for start in range(0, n_docs, 2 * width):
-            middle = min(start + width, n_docs)
-            _merge(scores, order, start, middle, min(start + 2 * width, n_docs), scratch)
-        width *= 2
+class Support(NamedTuple):
+    """The support pairs at one w, by place in ascending order of score within each query: 24 bytes a document.
+
+    order : int32 (n_docs,), the row at each place, counted from the query's first row
+    sorted_levels : int32 (n_docs,)
+    upper, lower : int32 (n_docs,), the limits
+    degree : float64 (n_docs,), β⁺ + β⁻: the weight of the partners
+    """
+
+    order: np.ndarray
+    sorted_levels: np.ndarray
+    upper: np.ndarray
+    lower: np.ndarray
+    degree: np.ndarray
 
 
-@kernel
-def _merge(scores, order, start, middle, end, scratch):
-    if middle >= end or scores[order[middle - 1]] <= scores[order[middle]]:
-        return
-    for k in range(start, middle):
-        scratch[k - start] = order[k]
-    left = 0
-    right = middle
-    for k in range(start, end):
-        if left == middle - start:
-            return
-        if right < end and scores[order[right]] < scores[scratch[left]]:
-            order[k] = order[right]
-            right += 1
-        else:
-            order[k] = scratch[left]
-            left += 1
+def empty_support(n_docs: int) -> Support:
+    """Support pairs that are not known yet."""
+    return Support._make((*np.zeros((4, n_docs), dtype=np.int32), np.zeros(n_docs)))
 
 
-@kernel
+@kernel(inline="always")
 def find_limits(scores, upper, lower):
     """Fill `upper` and `lower` for `scores` in ascending order."""
     n_docs = scores.shape[0]
@@ -81,30 +64,7 @@ def find_limits(scores, upper, lower):
         lower[place] = limit
 
 
-@kernel
-def sum_partners(values, pairs, tally, totals, above, below):
-    """above[place] and below[place]: the sums of `values` over the partners above and below each document.
-
-    Parameters
-    ----------
-    values : float64 array (n_docs,), in ascending order of score
-    pairs : tuple (levels, upper, lower, n_levels, method)
-        Arrays (n_docs,) in the same order; DIRECT costs O(n_docs·n_levels), ORDER_STATISTIC O(n_docs·log n_levels).
-    tally : float64 array, at least (n_levels + 1,); totals : float64 array, at least (n_docs + 1, TOTALS)
-        Scratch.
-    """
-    levels, upper, lower, n_levels, method = pairs
-    if method == DIRECT and n_levels < TOTALS:
-        _sum_by_few_levels(values, levels, upper, lower, totals, above, below)
-    elif method == DIRECT:
-        _sum_above_directly(values, levels, upper, n_levels, tally, above)
-        _sum_below_directly(values, levels, lower, n_levels, tally, below)
-    else:
-        _sum_above_by_tree(values, levels, upper, n_levels, tally, above)
-        _sum_below_by_tree(values, levels, lower, n_levels, tally, below)
-
-
-@kernel
+@kernel(inline="always")
 def _sum_by_few_levels(values, levels, upper, lower, totals, above, below):
     # totals[p, m]: the sum over places before p of level m or better. No branch depends on the data, which a sweep with
     # a running tally cannot avoid; column n_levels is always 0.
@@ -117,10 +77,11 @@ def _sum_by_few_levels(values, levels, upper, lower, totals, above, below):
         below[place] = (everything[0] - everything[level]) - (before[0] - before[level])
 
 
-@kernel
+@kernel(inline="always")
 def _sum_above_directly(values, levels, upper, n_levels, tally, above):
     # tally[k]: the sum of the values passed so far whose level is above k.
-    tally[: n_levels + 1] = 0.0
+    for level in range(n_levels + 1):
+        tally[level] = 0.0
     passed = 0
     for place in range(values.shape[0]):
         while passed < upper[place]:
@@ -131,10 +92,11 @@ def _sum_above_directly(values, levels, upper, n_levels, tally, above):
         above[place] = tally[levels[place]]
 
 
-@kernel
+@kernel(inline="always")
 def _sum_below_directly(values, levels, lower, n_levels, tally, below):
     # tally[k]: the sum of the values passed so far, from the top, whose level is below k.
-    tally[: n_levels + 1] = 0.0
+    for level in range(n_levels + 1):
+        tally[level] = 0.0
     passed = values.shape[0]
     for place in range(values.shape[0] - 1, -1, -1):
         while passed > lower[place]:
@@ -145,10 +107,11 @@ def _sum_below_directly(values, levels, lower, n_levels, tally, below):
         below[place] = tally[levels[place]]
 
 
-@kernel
+@kernel(inline="always")
 def _sum_above_by_tree(values, levels, upper, n_levels, tree, above):
     # The tree counts levels from the top, so that "better than" is a prefix.
-    tree[: n_levels + 1] = 0.0
+    for node in range(n_levels + 1):
+        tree[node] = 0.0
     passed = 0
     for place in range(values.shape[0]):
         while passed < upper[place]:
@@ -157,9 +120,10 @@ def _sum_above_by_tree(values, levels, upper, n_levels, tree, above):
         above[place] = _sum_of_tree(tree, n_levels - 1 - levels[place])
 
 
-@kernel
+@kernel(inline="always")
 def _sum_below_by_tree(values, levels, lower, n_levels, tree, below):
-    tree[: n_levels + 1] = 0.0
+    for node in range(n_levels + 1):
+        tree[node] = 0.0
     passed = values.shape[0]
     for place in range(values.shape[0] - 1, -1, -1):
         while passed > lower[place]:
@@ -168,7 +132,7 @@ def _sum_below_by_tree(values, levels, lower, n_levels, tree, below):
         below[place] = _sum_of_tree(tree, levels[place])
 
 
-@kernel
+@kernel(inline="always")
 def _add_to_tree(tree, size, position, value):
     """Fenwick's binary indexed tree over 0 ≤ position < size: add `value` at `position`."""
     node = position + 1
@@ -177,7 +141,7 @@ def _add_to_tree(tree, size, position, value):
         node += node & -node
 
 
-@kernel
+@kernel(inline="always")
 def _sum_of_tree(tree, position):
     """The sum over all positions before `position`."""
     total = 0.0
@@ -186,3 +150,36 @@ def _sum_of_tree(tree, position):
         total += tree[node]
         node -= node & -node
     return total
+
+
+@inner_kernel
+def _sum_directly(values, levels, upper, lower, n_levels, sums, above, below):
+    if n_levels < TOTALS:
+        _sum_by_few_levels(values, levels, upper, lower, sums.totals, above, below)
+    else:
+        _sum_above_directly(values, levels, upper, n_levels, sums.tally, above)
+        _sum_below_directly(values, levels, lower, n_levels, sums.tally, below)
+
+
+@inner_kernel
+def _sum_by_tree(values, levels, upper, lower, n_levels, sums, above, below):
+    _sum_above_by_tree(values, levels, upper, n_levels, sums.tree, above)
+    _sum_below_by_tree(values, levels, lower, n_levels, sums.tree, below)
+
+
+@intrinsic
+def sum_partners(typing_context, values, levels, upper, lower, n_levels, sums, above, below):
+    """above[place] and below[place]: the sums of `values` over the partners above and below each document.
+
+    The type of `sums` says how: directly, in O(n_docs·n_levels), or by an order-statistic tree, in O(n_docs·log
+    n_levels). So a pass holds the machine code of one way.
+
+    Parameters
+    ----------
+    values : float64 array (n_docs,), in ascending order of score
+    levels, upper, lower : int32 arrays (n_docs,), in the same order
+    n_levels : the query's number of levels
+    sums : DirectSums or TreeSums
+    """
+    way = _sum_by_tree if sums.instance_class is TreeSums else _sum_directly
+    return call_of(way, typing_context, (values, levels, upper, lower, n_levels, sums, above, below))

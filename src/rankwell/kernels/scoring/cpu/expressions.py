@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import prange
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.scoring.cpu.lanes import LANES
-from rankwell.kernels.scoring.rules import Operation
+from rankwell.kernels.scoring.kinds import LANES
+from rankwell.kernels.scoring.rules import LARGEST_STACK, Operation
 
 # Numba knows plain integers, not enumerations.
 _CONSTANT, _FEATURE = int(Operation.CONSTANT), int(Operation.FEATURE)
@@ -96,21 +95,21 @@ def _run(operation, operand, constants, rows, start, n_docs, stack):
                 stack[top, lane] = _of_two(what, stack[top, lane], stack[top + 1, lane])
 
 
-@kernel(parallel=True)
-def expression_inputs(rows, programs, missing, stack_size, first_input, out):
+@kernel
+def expression_inputs(rows, programs, first_input, out):
     """out[b, first_input + i, lane] = the value of program i, or missing[i] where it is not finite.
 
-    programs : (program_ptr, operation, operand, constant_ptr, constants), the programs one behind the other
-    rows : float32 (n_docs, n_features); out : float64 (n_blocks, n_inputs, 64)
+    rows : float32 (n_docs, n_features); programs : `ProgramArrays`; out : float64 (n_blocks, n_inputs, 64)
     """
-    program_ptr, operation, operand, constant_ptr, constants = programs
-    for block in prange(out.shape[0]):
-        stack, start = np.empty((stack_size, LANES)), block * LANES
-        for i in range(len(missing)):
-            part = slice(program_ptr[i], program_ptr[i + 1])
-            own = constants[constant_ptr[i] : constant_ptr[i + 1]]
-            _run(operation[part], operand[part], own, rows, start, min(LANES, len(rows) - start), stack)
+    stack = np.empty((LARGEST_STACK, LANES))
+    for block in range(out.shape[0]):
+        start = block * LANES
+        for i in range(len(programs.missing)):
+            part = slice(programs.program_ptr[i], programs.program_ptr[i + 1])
+            own = programs.constants[programs.constant_ptr[i] : programs.constant_ptr[i + 1]]
+            n_docs = min(LANES, len(rows) - start)
+            _run(programs.operation[part], programs.operand[part], own, rows, start, n_docs, stack)
             to = out[block, first_input + i]
             for lane in range(LANES):
                 value = stack[0, lane]
-                to[lane] = value if math.isfinite(value) else missing[i]
+                to[lane] = value if math.isfinite(value) else programs.missing[i]

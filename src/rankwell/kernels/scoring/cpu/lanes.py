@@ -1,4 +1,4 @@
-"""Sixty-four documents side by side: the vector step that tree evaluation stands on.
+"""Sixty-four documents side by side: the vector step that scoring by trees is made of.
 
 Written as LLVM's generic vector code, so that it becomes one AVX-512 compare and blend, two AVX2 or four NEON ones,
 without a word about the machine here.
@@ -12,26 +12,15 @@ from numba import types
 from numba.extending import intrinsic
 
 from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.scoring.kinds import COLUMN_BIT, COLUMN_BITS, LANES, LEFT_BIT, RIGHT_BIT, SLOT_BITS
 
-LANES = 64
-
-# A node as one 64-bit word: threshold in bits 0-7, the slots of its left and right child, the column it tests.
-LEFT_BIT, RIGHT_BIT, COLUMN_BIT = 8, 18, 28
-_SLOT_BITS, _COLUMN_BITS = 10, 32
 _LANE_SHIFT = 6  # a row of 64 bytes: row number << 6 is its place
 
 
 @kernel
-def byte_rows(n_rows):
-    """An uninitialised uint8 array (n_rows, 64) whose rows begin at cache lines."""
-    raw = np.empty(n_rows * LANES + LANES, dtype=np.uint8)
-    skip = -raw.ctypes.data % LANES
-    return raw[skip : skip + n_rows * LANES].reshape(n_rows, LANES)
-
-
-@kernel
-def load_column(rows, start, n_docs, feature, values):
-    """One feature of up to 64 documents from row `start` on; the lanes behind the last one repeat it."""
+def load_column(rows, start, feature, values):
+    """One feature of up to 64 documents from row `start` on; the lanes after the last document repeat it."""
+    n_docs = min(LANES, len(rows) - start)
     for lane in range(n_docs):
         values[lane] = rows[start + lane, feature]
     for lane in range(n_docs, LANES):
@@ -89,8 +78,8 @@ def choose_child(typing_context, bins, slots, node, out):
         first = builder.insert_element(undefined, builder.trunc(word, byte), ir.Constant(ir.IntType(32), 0))
         to_all = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
         threshold = builder.shuffle_vector(first, undefined, to_all)
-        goes_right = builder.icmp_unsigned(">", load(0, place_of(COLUMN_BIT, _COLUMN_BITS)), threshold)
-        right, left = load(1, place_of(RIGHT_BIT, _SLOT_BITS)), load(1, place_of(LEFT_BIT, _SLOT_BITS))
+        goes_right = builder.icmp_unsigned(">", load(0, place_of(COLUMN_BIT, COLUMN_BITS)), threshold)
+        right, left = load(1, place_of(RIGHT_BIT, SLOT_BITS)), load(1, place_of(LEFT_BIT, SLOT_BITS))
         place = builder.shl(out_row, ir.Constant(integer, _LANE_SHIFT))
         builder.store(builder.select(goes_right, right, left), row(1, place)).align = 1
         return context.get_dummy_value()

@@ -20,9 +20,7 @@ namespace {
 constexpr int TREES_AT_ONCE = 2;
 constexpr int DENSE_DOCS = 32;  // documents a block of `dense` works on, one a lane
 constexpr int DENSE_WARPS = 8;
-constexpr int DENSE_RUNS = 16;   // runs whose sums are held at a time
-constexpr unsigned LEAF = 255u;  // the bin of a word that is a leaf; a node's is below
-constexpr int LARGEST_STACK = 32;
+constexpr int DENSE_RUNS = 16;  // runs whose sums are held at a time
 
 __device__ int count_below(const float* ascending, long long length, double x) {
   int count = 0;

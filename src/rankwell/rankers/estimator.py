@@ -1,0 +1,120 @@
+"""scikit-learn's conventions for an estimator, without importing scikit-learn.
+
+What scikit-learn asks of an object that is not its own: parameters that can be read, set and cloned, tags, and the
+metadata (here `qid`) that its methods take. Importing scikit-learn takes most of a second, which a command line would
+wait for; code that uses its `clone`, pipelines or searches has imported it already.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import Any, ClassVar, Self
+
+from rankwell.errors import ParameterError
+
+# The methods that scikit-learn may pass metadata to, and what they ask for by themselves.
+_METHODS = ("fit", "predict", "score")
+_NOT_METADATA = ("self", "X", "y")
+
+
+class Estimator:
+    """An object with parameters, which are the arguments of its constructor.
+
+    A subclass's constructor stores each argument under its own name and does nothing else.
+
+    Attributes
+    ----------
+    requested_metadata : tuple of str
+        What `fit`, `predict` and `score` are passed by scikit-learn's metadata routing without being told.
+    """
+
+    requested_metadata: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """The parameters' names, in alphabetical order; scikit-learn's own name for this method."""
+        return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name. `deep` has no effect, since no parameter has parameters of its own."""
+        return {name: getattr(self, name) for name in self._get_param_names()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters by name."""
+        known = self._get_param_names()
+        for name in parameters:
+            if name not in known:
+                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}. It has {', '.join(known)}.")
+        for name, value in parameters.items():
+            setattr(self, name, value)
+        return self
+
+    def untrained(self) -> Self:
+        """Another one with the same parameters, which has learnt nothing."""
+        return type(self)(**copy.deepcopy(self.get_params()))
+
+    def __repr__(self) -> str:
+        """The constructor's call, with the parameters that differ from their defaults."""
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if not _is_equal(value, defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags
+        from sklearn.utils._tags import InputTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=True),
+            input_tags=InputTags(sparse=True, allow_nan=True),
+        )
+
+    def get_metadata_routing(self) -> Any:
+        """What scikit-learn's metadata routing may pass to which method."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        if hasattr(self, "_metadata_request"):
+            return copy.deepcopy(self._metadata_request)
+        request = MetadataRequest(owner=self)
+        for method in _METHODS:
+            for name in inspect.signature(getattr(self, method)).parameters:
+                if name not in _NOT_METADATA:
+                    getattr(request, method).add_request(param=name, alias=name in self.requested_metadata or None)
+        return request
+
+    def set_fit_request(self, **requests: bool | str | None) -> Self:
+        """Whether `fit` asks scikit-learn's metadata routing for an argument: True, False, None or another name."""
+        return self._set_request("fit", requests)
+
+    def set_predict_request(self, **requests: bool | str | None) -> Self:
+        """As `set_fit_request`, for `predict`."""
+        return self._set_request("predict", requests)
+
+    def set_score_request(self, **requests: bool | str | None) -> Self:
+        """As `set_fit_request`, for `score`."""
+        return self._set_request("score", requests)
+
+    def _set_request(self, method: str, requests: dict[str, bool | str | None]) -> Self:
+        import sklearn
+
+        if not sklearn.get_config()["enable_metadata_routing"]:
+            raise ParameterError(
+                f"set_{method}_request works with scikit-learn's metadata routing, which is off. Switch it on: "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
+        routing = self.get_metadata_routing()
+        for name, alias in requests.items():
+            getattr(routing, method).add_request(param=name, alias=alias)
+        # Under this name scikit-learn's `clone` copies it.
+        self._metadata_request = routing
+        return self
+
+
+def _is_equal(value: Any, default: Any) -> bool:
+    """Whether a parameter has its default; values that cannot be compared (arrays) do not."""
+    return type(value) is type(default) and repr(value) == repr(default)
