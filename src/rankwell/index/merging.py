@@ -1,7 +1,7 @@
 """Merges several segments into one, as if their live documents had been added one after another.
 
 Everything is read from its first to its last byte in parts, so memory does not grow with the text: it is a few
-megabytes per segment, and for each document its lengths (4 bytes a list) and, in segments with deletions, its new
+megabytes per segment, and for each document its lengths (4 bytes per list) and, in segments with deletions, its new
 number.
 """
 
