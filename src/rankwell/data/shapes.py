@@ -74,7 +74,7 @@ SHAPES: dict[str, Shape] = {
         size_spread=0.5,
         n_pairs=2_927_004,
         source="Wang et al. 2010, RankBoost Acceleration on both NVIDIA CUDA and ATI Stream, Table I. It does not give "
-        "the number of queries: ours has as many documents per query as `far`, and shares that meet its number of pairs.",
+        "the number of queries: ours has as many documents per query as `far`; its shares meet the number of pairs.",
     ),
     "mslr10k": Shape(
         n_docs=723_421,
