@@ -38,7 +38,7 @@ class RowComments(Sequence[str]):
             start, stop, step = index.indices(len(self))
             if step == 1:
                 return RowComments(self.buffer, self.offsets[start : max(start, stop) + 1])
-            return self.take(np.arange(start, stop, step))
+            return self.take(np.array(range(start, stop, step), dtype=np.int64))
         row = range(len(self))[index]
         text = self.buffer[self.offsets[row] : self.offsets[row + 1]].tobytes()
         return text.decode("utf-8", "surrogateescape")
