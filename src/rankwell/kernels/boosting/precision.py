@@ -20,8 +20,8 @@ subtracted from its last document: the rounded π of a query sum to exactly 0.
 the same bits on every device. |r| is at most 1 − 2^−20, hence |α| ≤ 7.28 and e^|α| < 2^10.51.
 
 e^{±H}. A weak ranker changes H by α where h = 1, so e^H is multiplied there by e^α and e^{−H} by e^{−α}: the relative
-error is 2^−53 a round, 2·10^−11 after 200,000 rounds in the worst case. Both are centred by query and label level: each
-level has its own power of two (scaling by it is exact), chosen anew every `RECENTRE_ROUNDS` rounds so that the
+error is 2^−53 per round, 2·10^−11 after 200,000 rounds in the worst case. Both are centred by query and label level:
+each level has its own power of two (scaling by it is exact), chosen anew every `RECENTRE_ROUNDS` rounds so that the
 level's largest is in [0.5, 1). In between the largest grows to at most 2^(32·10.51) = 2^337, products of two of them
 stay under 2^700, and nothing overflows, for any number of rounds. A document's weight is at least 2^−1000 of its
 level's largest: its H may be up to 693 below the best of its level before its weight is no longer exact.
