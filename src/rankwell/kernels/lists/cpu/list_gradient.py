@@ -190,7 +190,7 @@ _LOSSES = {
 
 @intrinsic
 def list_gradient(typing_context, loss, slot, scores, truth, start, seed, gradient):
-    """The loss of a list of at least two documents; its gradient by the scores goes to `gradient`.
+    """The loss of a list of at least two documents; its gradient by the scores is written to `gradient`.
 
     scores : float32 (n_docs,); truth : from `list_truth`, the list's from the document `start` on; seed : uint64;
     gradient : float64 (n_docs,)

@@ -97,7 +97,7 @@ def _three_places_truth(labels, query_ptr, first_query, last_query, scratch, lis
 
 @kernel(error_model="numpy", inline="always")
 def top_two_loss(k, scores, truth, start, scratch, gradient):
-    """The exact Top-1 or Top-2 loss of a list of at least two; its gradient by the scores goes to `gradient`.
+    """The exact Top-1 or Top-2 loss of a list of at least two; its gradient by the scores is written to `gradient`.
 
     scores : float32 (n_docs,); truth : float64 (5, all documents), the list's from `start` on; gradient : float64
     (n_docs,), written; scratch : float64 (SCRATCH_ROWS, ≥ n_docs)
@@ -111,7 +111,7 @@ def top_two_loss(k, scores, truth, start, scratch, gradient):
 
 @kernel(error_model="numpy", inline="always")
 def top_three_loss(scores, truth, start, scratch, lists, parts, gradient, pair_sums):
-    """The exact Top-3 loss of a list of at least two; its gradient by the scores goes to `gradient`.
+    """The exact Top-3 loss of a list of at least two; its gradient by the scores is written to `gradient`.
 
     lists : float32 (≥ 5, ≥ n_docs); parts : float32 (2, PARTS, ≥ n_docs), both scratch. pair_sums : the kernel of
     that name, or the one on threads.
