@@ -211,7 +211,7 @@ def test_several_classes_are_refused(data, tmp_path):
     labels = np.digitize(y, [-0.5, 0.5])
     booster = xgboost.train({"objective": "multi:softprob", "num_class": 3}, xgboost.DMatrix(X, labels), 2)
     booster.save_model(tmp_path / "model.json")
-    with pytest.raises(FileFormatError, match="3 numbers a document"):
+    with pytest.raises(FileFormatError, match="3 numbers per document"):
         import_model(tmp_path / "model.json")
     dataset = lightgbm.Dataset(X, labels)
     booster = lightgbm.train({"objective": "multiclass", "num_class": 3, "verbose": -1}, dataset, 2)

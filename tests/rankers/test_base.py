@@ -208,7 +208,7 @@ def test_a_ranker_says_what_metadata_it_takes():
     ranker = LeastSquares()
     assert ranker.get_metadata_routing().fit.requests["qid"] is True
     assert ranker.get_metadata_routing().fit.requests["sample_weight"] is None
-    with pytest.raises(rankwell.ParameterError, match="metadata routing, which is off"):
+    with pytest.raises(rankwell.ParameterError, match="metadata routing, which is disabled"):
         ranker.set_fit_request(sample_weight=True)
     with sklearn.config_context(enable_metadata_routing=True):
         ranker.set_fit_request(sample_weight=True).set_score_request(qid=False)

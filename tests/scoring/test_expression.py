@@ -83,7 +83,7 @@ def test_limits():
     with pytest.raises(ParameterError, match="40 deep"):
         parse_expression("a^" * 60 + "a", NAMES)
     assert parse_expression("-" * 5000 + "a", NAMES).stack_size == 1
-    with pytest.raises(ParameterError, match=f"may have {LONGEST_TEXT} characters"):
+    with pytest.raises(ParameterError, match=f"may have at most {LONGEST_TEXT} characters"):
         parse_expression("a+" * LONGEST_TEXT + "a", NAMES)
     deep = "+(".join(["a"] * (LARGEST_STACK + 1)) + ")" * LARGEST_STACK
     with pytest.raises(ParameterError, match="33 unfinished numbers"):

@@ -56,7 +56,7 @@ def damaged(name, place, value):
 @pytest.mark.parametrize(
     ("name", "place", "value", "complaint"),
     [
-        ("left", 0, 0, "stands before its parent"),
+        ("left", 0, 0, "comes before its parent"),
         ("right", 0, 10_000, "does not exist"),
         ("left", 0, -10_000, "does not exist"),
         ("left", -1, -1, "has no parent, or two"),
@@ -66,7 +66,7 @@ def damaged(name, place, value):
         ("threshold", 0, np.nan, "threshold is not a number"),
         ("leaf_value", 0, np.inf, "leaf is not finite"),
         ("missing_left", 0, 2, "neither 0 nor 1"),
-        ("node_ptr", 0, 1, "no list of offsets"),
+        ("node_ptr", 0, 1, "not a list of offsets"),
         ("node_ptr", 1, 9_999, "not ascending"),
         ("leaf_ptr", 1, 1, "one leaf more than nodes"),
     ],

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class Struct:
     fields: tuple[tuple[str, str, str], ...]
     alignment: int = 0
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The layout that C gives it."""
         return np.dtype([(name, _layout(kind)) for kind, name, _ in self.fields], align=True)

@@ -25,9 +25,9 @@ _n_threads: contextvars.ContextVar[int | None] = contextvars.ContextVar("rankwel
 
 @cache
 def available_cores() -> int:
-    """The cores this process may use: those it may run on, limited by its control group's share of time.
+    """The number of cores this process may use: those it may run on, limited by its control group's quota.
 
-    OMP_NUM_THREADS and NUMBA_NUM_THREADS, where they are set, are limits too.
+    OMP_NUM_THREADS and NUMBA_NUM_THREADS, if they are set, are limits too.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _control_group_quota()
@@ -37,7 +37,7 @@ def available_cores() -> int:
 
 
 def _control_group_quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
-    """How many cores' time the control group of a container may use; None if that is not limited."""
+    """The CPU quota of a container's control group, in cores; None if there is no limit."""
     try:
         if (root / "cpu.max").exists():
             quota, period = (root / "cpu.max").read_text().split()[:2]
@@ -68,7 +68,7 @@ def kernel_threads(n_jobs: int | None = None) -> Iterator[int]:
 def numba_threads() -> Iterator[None]:
     """Run Numba's own parallel loops inside the block on the threads that `kernel_threads` set.
 
-    Only what `run_parts` cannot divide has such loops. Their threads are those of OpenMP: they spin while
+    Only kernels that `run_parts` cannot divide have such loops. Their threads are those of OpenMP: they spin while
     they wait, and a process that has used them cannot use them in a forked child.
     """
     import numba
@@ -122,7 +122,7 @@ def run_parts(task: Callable[[int], object], n_parts: int) -> None:
 def run_ranges(task: Callable[[int, int], object], n_items: int) -> None:
     """Call ``task(first, last)`` for ranges first ≤ item < last that cover all items once, by `run_parts`.
 
-    On one thread that is one call; else there are several ranges a thread, so that ranges of unequal work even out.
+    On one thread that is one call; else there are several ranges per thread, to balance ranges of unequal work.
     """
     n_threads = current_threads()
     n_ranges = min(n_items, _RANGES_PER_THREAD * n_threads if n_threads > 1 else 1)

@@ -1,8 +1,8 @@
 """scikit-learn's conventions for an estimator, without importing scikit-learn.
 
-What scikit-learn asks of an object that is not its own: parameters that can be read, set and cloned, tags, and the
-metadata (here `qid`) that its methods take. Importing scikit-learn takes most of a second, which a command line would
-wait for; code that uses its `clone`, pipelines or searches has imported it already.
+The interface that scikit-learn requires: parameters that can be read, set and cloned, tags, and the
+metadata (here `qid`) that its methods take. Importing scikit-learn takes most of a second, which would delay the
+command line; code that uses its `clone`, pipelines or searches has already imported it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from rankwell.errors import ParameterError
 
-# The methods that scikit-learn may pass metadata to, and what they ask for by themselves.
+# The methods that scikit-learn may pass metadata to, and the metadata they request by default.
 _METHODS = ("fit", "predict", "score")
 _NOT_METADATA = ("self", "X", "y")
 
@@ -26,14 +26,14 @@ class Estimator:
     Attributes
     ----------
     requested_metadata : tuple of str
-        What `fit`, `predict` and `score` are passed by scikit-learn's metadata routing without being told.
+        The metadata that `fit`, `predict` and `score` request by default from scikit-learn's metadata routing.
     """
 
     requested_metadata: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        """The parameters' names, in alphabetical order; scikit-learn's own name for this method."""
+        """The parameters' names, in alphabetical order. The method's name is scikit-learn's."""
         return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Estimator:
         return self
 
     def untrained(self) -> Self:
-        """Another one with the same parameters, which has learnt nothing."""
+        """A new, unfitted estimator with the same parameters."""
         return type(self)(**copy.deepcopy(self.get_params()))
 
     def __repr__(self) -> str:
@@ -75,7 +75,7 @@ class Estimator:
         )
 
     def get_metadata_routing(self) -> Any:
-        """What scikit-learn's metadata routing may pass to which method."""
+        """The metadata that scikit-learn's metadata routing may pass to each method."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         if hasattr(self, "_metadata_request"):
@@ -88,15 +88,15 @@ class Estimator:
         return request
 
     def set_fit_request(self, **requests: bool | str | None) -> Self:
-        """Whether `fit` asks scikit-learn's metadata routing for an argument: True, False, None or another name."""
+        """Set whether `fit` requests an argument by scikit-learn's metadata routing: True, False, None or an alias."""
         return self._set_request("fit", requests)
 
     def set_predict_request(self, **requests: bool | str | None) -> Self:
-        """As `set_fit_request`, for `predict`."""
+        """Like `set_fit_request`, for `predict`."""
         return self._set_request("predict", requests)
 
     def set_score_request(self, **requests: bool | str | None) -> Self:
-        """As `set_fit_request`, for `score`."""
+        """Like `set_fit_request`, for `score`."""
         return self._set_request("score", requests)
 
     def _set_request(self, method: str, requests: dict[str, bool | str | None]) -> Self:
@@ -104,17 +104,17 @@ class Estimator:
 
         if not sklearn.get_config()["enable_metadata_routing"]:
             raise ParameterError(
-                f"set_{method}_request works with scikit-learn's metadata routing, which is off. Switch it on: "
+                f"set_{method}_request needs scikit-learn's metadata routing, which is disabled. Enable it: "
                 "sklearn.set_config(enable_metadata_routing=True)."
             )
         routing = self.get_metadata_routing()
         for name, alias in requests.items():
             getattr(routing, method).add_request(param=name, alias=alias)
-        # Under this name scikit-learn's `clone` copies it.
+        # scikit-learn's `clone` copies the attribute of this name.
         self._metadata_request = routing
         return self
 
 
 def _is_equal(value: Any, default: Any) -> bool:
-    """Whether a parameter has its default; values that cannot be compared (arrays) do not."""
+    """Whether a parameter has its default value; False for values that cannot be compared (arrays)."""
     return type(value) is type(default) and repr(value) == repr(default)

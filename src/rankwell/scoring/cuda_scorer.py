@@ -1,4 +1,4 @@
-"""A description scored on a CUDA device: the ranker stays there, rows go in once and scores come out once."""
+"""Scores rows on a CUDA device: the ranker stays there; rows are uploaded once, scores downloaded once."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from rankwell.scoring.plan import Plan, make_plan
 class CudaRankerScorer:
     """A description on the device, ready to score.
 
-    The same results as `RankerScorer`: trees, linear and bucket inputs and sums to the bit, logarithms and
-    exponentials to the last places. Any number of threads may call `score`: it serves one at a time.
+    The same results as `RankerScorer`: trees, linear and bucket inputs and sums bit for bit, logarithms and
+    exponentials to the last places. Any number of threads may call `score`: calls run one at a time.
 
     Attributes
     ----------
     nbytes : int
-        Device memory that the ranker itself takes.
+        Device memory that the ranker itself uses.
     feature_names : tuple of str
     lock : threading.Lock
-        Held by `score`; to be held around `normalise` and `launch`, and until what they launched is done.
+        Held by `score`. Hold it around `normalise` and `launch`, until the work they launched is done.
     """
 
     def __init__(self, description: RankerDescription) -> None:
@@ -49,7 +49,7 @@ class CudaRankerScorer:
         self._graphs = LaunchGraphs()
 
     def pinned_rows(self, n_docs: int) -> np.ndarray:
-        """A float32 array (n_docs, n_features) in page-locked memory: rows written there travel faster."""
+        """A float32 array (n_docs, n_features) in page-locked memory: rows written there are copied faster."""
         import cupyx
 
         return cupyx.empty_pinned((n_docs, self.n_features), dtype=np.float32)
@@ -75,9 +75,9 @@ class CudaRankerScorer:
             return scores[:n_docs].copy()
 
     def score_on_device(self, rows: Any, *, n_rounds: int | None = None) -> Any:
-        """The same for a CuPy array of rows: the scores stay on the device, in an array that is used again.
+        """As `score`, for a CuPy array of rows: the scores stay on the device, in an array that is reused.
 
-        One thread at a time, and its scores must have been used before the next call.
+        Call it from one thread at a time, and use the scores before the next call.
         """
         import cupy
 
@@ -99,11 +99,11 @@ class CudaRankerScorer:
 
     @property
     def generation(self) -> int:
-        """What `launch` does may be recorded and replayed as long as this stays the same."""
+        """The work of `launch` may be recorded and replayed as long as this number stays the same."""
         return self._buffers.generation
 
     def normalise(self, columns: Any, n_docs: int, query_ptr: Any, n_queries: Any, most_queries: int) -> None:
-        """Launch the ranker's normaliser over columns of features as they were extracted.
+        """Launch the ranker's normaliser over columns of extracted features.
 
         query_ptr : int64, on the device; n_queries : int64 (1,), on the device, at most `most_queries`
         """
@@ -128,7 +128,7 @@ class CudaRankerScorer:
         return values[0, :n_docs]
 
     def _launch_rows(self, rows: Any, n_rounds: int | None) -> Any:
-        """Whole size classes are scored: what comes after the rows asked for is scored too and never looked at."""
+        """Whole size classes are scored: rows after the requested ones are scored too, and ignored."""
         columns = self._buffers.device("columns", (self.n_features, len(rows)), np.float32)
         launches.transpose(rows, len(rows), columns)
         return self.launch(columns, len(rows), n_rounds=n_rounds)

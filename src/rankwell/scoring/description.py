@@ -3,8 +3,8 @@
     features ──> inputs (one number each, made from features) ──> layers ──> score
 
 A linear model is linear inputs and one dense layer; a RankBoost model is bucket inputs and a sum; a ListNet is linear
-inputs and a few dense layers; an imported LightGBM or XGBoost model is trees and a sum. Whatever is described here can
-be evaluated, stored and served, so what is served is what was evaluated.
+inputs and a few dense layers; an imported LightGBM or XGBoost model is trees and a sum. Anything described here can
+be evaluated, stored and served, so that the served model is the evaluated one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LAYER_KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (Dense, Sum, M
 
 @dataclass(frozen=True, eq=False)
 class RankerDescription:
-    """What a ranker computes: which features it reads, how inputs are made of them, and the layers to one score."""
+    """What a ranker computes: the features it reads, the inputs made from them, and the layers that give one score."""
 
     feature_names: tuple[str, ...]
     normaliser: Normaliser
@@ -70,15 +70,15 @@ class RankerDescription:
 
     @property
     def n_rounds(self) -> int | None:
-        """How many rounds of boosting the trees are; None where the description is not a sum or mean of trees."""
+        """The number of boosting rounds; None if the description is not a sum or mean of trees."""
         if len(self.inputs) != 1 or not isinstance(self.inputs[0], TreeInputs) or isinstance(self.layers[0], Dense):
             return None
         return len(self.inputs[0]) // self.inputs[0].round_size
 
     def first_rounds(self, n_rounds: int) -> RankerDescription:
-        """What the model was after its first `n_rounds` rounds of boosting."""
+        """The model after its first `n_rounds` rounds of boosting."""
         if self.n_rounds is None:
-            raise ParameterError("only a sum of trees has scores after some of its rounds; this ranker is none.")
+            raise ParameterError("only a sum of trees has scores after some of its rounds; this ranker is not one.")
         if not 0 < n_rounds <= self.n_rounds:
             raise ParameterError(
                 f"must be between 1 and the model's {self.n_rounds}, got {n_rounds}.", parameter="n_rounds"
@@ -100,7 +100,7 @@ class RankerDescription:
 
     @classmethod
     def from_parts(cls, tree: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> RankerDescription:
-        """The description back from `to_parts`, every shape and index checked, since the parts come from a file."""
+        """The inverse of `to_parts`. Every shape and index is checked, since the parts come from a file."""
         try:
             if tree["normaliser"] not in NORMALISERS:
                 raise FileFormatError(f"unknown normaliser {tree['normaliser']!r}.")
@@ -157,7 +157,7 @@ def _part_from_tree(
 
 
 def check_description(description: RankerDescription) -> None:
-    """Refuse what the scorer could not run safely."""
+    """Refuse a description that the scorer could not run safely."""
     n_features = description.n_features
     if len(set(description.feature_names)) != n_features:
         raise FileFormatError("the ranker's description is damaged: two features have the same name.")

@@ -1,12 +1,12 @@
-"""How a score came about: what each input, tree and feature added to it. The parts sum to the score.
+"""How a score is composed: the contribution of each input, tree and feature. The contributions sum to the score.
 
-A score is what the layers give for inputs of zero (`base`), plus what each input added. In a linear model an input adds
-weight · value. Through a layer's activation a, a unit's change of z - z0 (against inputs of zero) counts with the slope
+A score is the output of the layers for inputs of zero (`base`), plus what each input adds. In a linear model, that is
+weight · value. Through a layer's activation a, a unit's change z - z0 (relative to inputs of zero) is multiplied by
 (a(z) - a(z0)) / (z - z0), so that the parts still sum exactly: the rescale rule of DeepLIFT (Shrikumar et al. 2017).
 
-An input made of one feature is that feature's doing. A tree's value is shared among the features on the document's
+An input made from one feature is attributed to it. A tree's value is divided among the features on the document's
 path: a node's value is the mean of its leaves, the root's is the tree's own, and each step down adds the difference to
-the feature tested (Saabas 2014; leaves count the same, as a ranker file keeps no document counts).
+the feature tested (Saabas 2014; all leaves have equal weight, since a ranker file keeps no document counts).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rankwell.scoring.trees import TreeInputs
 
 @dataclass(frozen=True)
 class Step:
-    """One node on a document's way down a tree."""
+    """One node on a document's path down a tree."""
 
     feature: str
     value: float
@@ -40,7 +40,7 @@ class InputPart:
     """One input's part of a score.
 
     number : its place among the inputs; kind : linear, log-linear, bucket, expression or tree
-    name : what it is made of; value : the input itself; contribution : what it added to the score
+    name : its feature, formula or tree; value : the input itself; contribution : what it added to the score
     path : a tree's nodes from the root down
     """
 
@@ -99,7 +99,7 @@ class _Made:
 def _explain_input(
     group: InputGroup, i: int, value: float, row: np.ndarray, names: tuple[str, ...]
 ) -> tuple[_Made, float, dict[str, float]]:
-    """What input i is made of, the part of its value that is nobody's, and the features' shares of the rest."""
+    """The source of input i, the part of its value that belongs to no feature, and the features' shares of the rest."""
     if isinstance(group, TreeInputs):
         return _explain_tree(group, i, row, names)
     if isinstance(group, ExpressionInputs):
@@ -152,7 +152,7 @@ def _test_text(trees: TreeInputs, column: int, threshold: float, went_left: bool
 
 
 def _slopes(layers: tuple[Layer, ...], values: list[float]) -> np.ndarray:
-    """What one unit of each input added to the score, on its way through all layers."""
+    """What one unit of each input added to the score, through all layers."""
     here, zero = np.array(values), np.zeros(len(values))
     slopes_by_layer: list[np.ndarray] = []
     for layer in layers:
@@ -176,6 +176,6 @@ def _weight(layer: Layer, width: int) -> float:
 
 def _rescaled(z: float, z0: float, activation: int) -> float:
     if abs(z - z0) < 1e-9 * max(1.0, abs(z)):
-        # The derivative, by a symmetric difference: dividing two rounding errors would say nothing.
+        # The derivative, by a symmetric difference: a quotient of two rounding errors would be meaningless.
         return (activate(z + 1e-6, activation) - activate(z - 1e-6, activation)) / 2e-6
     return (activate(z, activation) - activate(z0, activation)) / (z - z0)

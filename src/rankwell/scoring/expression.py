@@ -1,4 +1,4 @@
-"""Free-form expressions over features: our own parser, to a program for a stack machine. Nothing is ever executed.
+"""Free-form expressions over features: our own parser, to a program for a stack machine. No code is ever executed.
 
     expression := sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
     sum        := product {("+" | "-") product}
@@ -7,9 +7,10 @@
     power      := atom ["^" sign]                            2^-3 and 2^3^2 = 2^9 work, -2^2 is -(2^2)
     atom       := number | feature | function "(" expression {"," expression} ")" | "(" expression ")"
 
-A feature stands by its name; a name that is no plain word is quoted: "BM25 (title)". Numbers are float64 and follow
-IEEE 754: 1/0 is infinite, log(-1) not a number. A comparison is 1 or 0, and 0 with a missing value (!= is 1). `if(c, a,
-b)` is a where c is neither 0 nor missing. min and max of a missing value are missing; `missing(x)` is 1 where x is.
+A feature is written by its name; a name that is not a plain word is quoted: "BM25 (title)". Numbers are float64 and
+follow IEEE 754: 1/0 is infinite, log(-1) is NaN. A comparison is 1 or 0, and 0 with a missing value (!= is 1).
+`if(c, a, b)` is a where c is neither 0 nor missing. min and max of a missing value are missing; `missing(x)` is 1 where
+x is missing.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Expression:
     """A parsed expression: instructions in postfix order.
 
     operation : int32 (n,), an `Operation` each; operand : int32 (n,), a constant's or feature's number
-    constants : float64 (n_constants,); stack_size : how many numbers lie on the stack at most
+    constants : float64 (n_constants,); stack_size : the most numbers on the stack at a time
     """
 
     text: str
@@ -78,10 +79,10 @@ def parse_expression(text: str, feature_names: Sequence[str]) -> Expression:
     Raises
     ------
     ParameterError
-        That names the column (from 1) where the text is not an expression.
+        If the text is not an expression; it names the column (from 1).
     """
     if len(text) > LONGEST_TEXT:
-        raise ParameterError(f"an expression may have {LONGEST_TEXT} characters, this one has {len(text)}.")
+        raise ParameterError(f"an expression may have at most {LONGEST_TEXT} characters, this one has {len(text)}.")
     return _Parser(text, feature_names).parse()
 
 
@@ -235,7 +236,7 @@ class _Parser:
     def _deeper(self, part: Callable[[], None]) -> None:
         self._nesting += 1
         if self._nesting > DEEPEST_NESTING:
-            raise self._error(self._peek(), f"parentheses may lie {DEEPEST_NESTING} deep")
+            raise self._error(self._peek(), f"parentheses may be nested {DEEPEST_NESTING} deep")
         part()
         self._nesting -= 1
 
@@ -250,8 +251,8 @@ class _Parser:
             largest = max(largest, size)
         if largest > LARGEST_STACK:
             raise ParameterError(
-                f"the expression {self._text[:60]!r} holds {largest} unfinished numbers at a time, {LARGEST_STACK} are "
-                "allowed. Put its parts into another order, or into several inputs."
+                f"the expression {self._text[:60]!r} holds {largest} unfinished numbers at a time, at most "
+                f"{LARGEST_STACK} are allowed. Reorder its parts, or split it into several inputs."
             )
         return largest
 

@@ -1,4 +1,4 @@
-"""Inputs: how each number that the layers see is made from features. `trees` has the ones that are decision trees."""
+"""Inputs: how each number that the layers read is made from features. Decision trees are in `trees`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LinearInputs:
 
     @classmethod
     def identity(cls, n_features: int) -> LinearInputs:
-        """Every feature as it is, a missing one as 0."""
+        """Every feature unchanged, a missing one as 0."""
         zeros = np.zeros(n_features)
         return cls(np.arange(n_features, dtype=np.int32), np.ones(n_features), zeros, zeros)
 
@@ -56,7 +56,7 @@ class LogLinearInputs:
 class BucketInputs:
     """A step function of one feature: input = value[number of edges below x]; a missing value gives `missing`.
 
-    Input i has edges ``edges[edge_ptr[i]:edge_ptr[i + 1]]``, ascending, and one more value than edges. x lies in bucket
+    Input i has edges ``edges[edge_ptr[i]:edge_ptr[i + 1]]``, ascending, and one more value than edges. x is in bucket
     b when exactly b edges e satisfy x > e.
 
     feature : int32 (n_inputs,); edge_ptr : int64 (n_inputs + 1,); edges : float32; values : float64
@@ -94,7 +94,7 @@ InputGroup = LinearInputs | LogLinearInputs | BucketInputs | ExpressionInputs | 
 
 
 def check_inputs(group: InputGroup, feature_names: tuple[str, ...]) -> None:
-    """Refuse what the scorer could not run safely: whatever comes from a file goes through here."""
+    """Refuse inputs that the scorer could not run safely: everything that comes from a file is checked here."""
     if isinstance(group, TreeInputs):
         check_trees(group, len(feature_names))
     elif isinstance(group, ExpressionInputs):
@@ -104,10 +104,10 @@ def check_inputs(group: InputGroup, feature_names: tuple[str, ...]) -> None:
 
 
 def _check_expressions(group: ExpressionInputs, feature_names: tuple[str, ...]) -> None:
-    _require(isinstance(group.expressions, tuple | list), "expressions are no list")
+    _require(isinstance(group.expressions, tuple | list), "expressions are not a list")
     _require(group.missing.shape == (len(group),), "expression inputs' missing has a wrong shape")
     for text in group.expressions:
-        _require(isinstance(text, str), "an expression is no text")
+        _require(isinstance(text, str), "an expression is not a string")
         try:
             parse_expression(text, feature_names)
         except ParameterError as cause:
@@ -116,7 +116,7 @@ def _check_expressions(group: ExpressionInputs, feature_names: tuple[str, ...]) 
 
 def _check_single_features(group: LinearInputs | LogLinearInputs | BucketInputs, n_features: int) -> None:
     feature = group.feature
-    _require(feature.ndim == 1 and np.issubdtype(feature.dtype, np.integer), "an input's features are no list")
+    _require(feature.ndim == 1 and np.issubdtype(feature.dtype, np.integer), "an input's features are not a list")
     _require(bool(((feature >= 0) & (feature < n_features)).all()), "an input reads a feature that does not exist")
     if not isinstance(group, BucketInputs):
         for name in ("scale", "offset", "missing"):
@@ -127,7 +127,7 @@ def _check_single_features(group: LinearInputs | LogLinearInputs | BucketInputs,
         group.edge_ptr[0] == 0
         and bool((np.diff(group.edge_ptr) >= 0).all())
         and group.edge_ptr[-1] == len(group.edges),
-        "bucket inputs' edge_ptr does not fit their edges",
+        "bucket inputs' edge_ptr does not match their edges",
     )
     _require(group.values.shape == (len(group.edges) + len(feature),), "bucket inputs' values have a wrong shape")
     _require(group.missing.shape == feature.shape, "bucket inputs' missing has a wrong shape")

@@ -1,4 +1,4 @@
-"""Layers: what turns a description's inputs into one score."""
+"""Layers turn a description's inputs into one score."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Layer = Dense | Sum | Mean
 
 
 def check_layers(layers: tuple[Layer, ...], width: int) -> None:
-    """Refuse layers that do not fit `width` inputs, each other, or one score."""
+    """Refuse layers that do not match `width` inputs or each other, or do not give one score."""
     for layer in layers:
         if isinstance(layer, Dense):
             _require(layer.weights.ndim == 2 and layer.weights.shape[1] == width, "a dense layer has a wrong shape")
@@ -52,7 +52,7 @@ def check_layers(layers: tuple[Layer, ...], width: int) -> None:
             _require(not isinstance(layer, Mean) or width > 0, "the mean of no inputs does not exist")
             _require(
                 not isinstance(layer, Sum) or (isinstance(layer.bias, int | float) and math.isfinite(layer.bias)),
-                "a sum's bias is no number",
+                "a sum's bias is not a number",
             )
             width = 1
     _require(width == 1, f"the last layer must give one score, it gives {width}")

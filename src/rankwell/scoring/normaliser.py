@@ -1,14 +1,14 @@
-"""Normalisers: what is done to features before a model sees them.
+"""Normalisers transform features before a model reads them.
 
-A normaliser is fitted with its model and stored in the ranker file, so that it can never be forgotten at prediction.
-NaN (a missing value) stays NaN, except under `letor`, which fills it as LETOR's own files were filled.
+A normaliser is fitted with its model and stored in the ranker file, so that prediction always applies it.
+NaN (a missing value) stays NaN, except under `letor`, which fills it as in LETOR's own files.
 
 | name           | value                                                                      | needs queries |
 | -------------- | -------------------------------------------------------------------------- | ------------- |
 | `none`         | x                                                                          | no            |
 | `standard`     | (x − mean) / standard deviation, of the training data                      | no            |
 | `query-minmax` | (x − min) / (max − min) over the query's documents                         | yes           |
-| `letor`        | the same after a missing value took the query's minimum (LETOR 4.0's QueryLevelNorm) | yes |
+| `letor`        | the same, missing values replaced by the query's minimum (LETOR 4.0's QueryLevelNorm) | yes |
 
 A feature that does not vary (in the training data, or in a query) becomes 0.
 """
@@ -25,7 +25,7 @@ from rankwell.errors import DataError, Parameter, ParameterError
 
 NORMALISERS = ("none", "standard", "query-minmax", "letor")
 
-# Rows a block: float64 temporaries stay at a few megabytes instead of a second copy of the features.
+# Rows per block: float64 temporaries stay at a few megabytes instead of a second copy of the features.
 _BLOCK_ROWS = 8192
 
 
@@ -43,11 +43,11 @@ class Normaliser:
         return self.name in self.NEEDS_QUERIES
 
     def apply(self, dataset: RankingDataset) -> Any:
-        """The dataset's features, normalised: the same array where there is nothing to do, else a new one.
+        """The dataset's features, normalised: the same array if there is nothing to do, else a new one.
 
         Returns
         -------
-        float32 array (n_docs, n_features), or CSR where the dataset is sparse and the normaliser is `none`
+        float32 array (n_docs, n_features), or CSR if the dataset is sparse and the normaliser is `none`
         """
         if self.name == "none":
             return dataset.features
@@ -96,7 +96,7 @@ def _mean_and_scale(features: np.ndarray) -> dict[str, np.ndarray]:
     for rows in _blocks(len(features)):
         squares += np.nansum(np.square(features[rows] - mean), axis=0)
     deviation = np.sqrt(squares / np.maximum(present, 1))
-    # Rounding leaves a constant feature with a deviation near 1e-8 of its size; dividing by that would invent a signal.
+    # Rounding leaves a constant feature with a deviation near 1e-8 of its size; dividing by that would amplify noise.
     constant = deviation <= 1e-7 * np.maximum(np.abs(mean), np.finfo(np.float32).tiny)
     return {"mean": mean, "scale": np.where(constant, np.inf, deviation)}
 

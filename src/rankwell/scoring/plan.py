@@ -1,8 +1,8 @@
-"""A plan: what is to be done for a score, as plain arrays in the dtypes that kernels take.
+"""A plan: the steps that compute a score, as plain arrays in the dtypes that kernels take.
 
 A description is flattened into a plan once. Each group of inputs and each layer becomes one entry with a *kind* of
-`rankwell.kernels.scoring.kinds`; a device is a table from kinds to kernels. The sum of trees, the most frequent large
-model, is one entry that keeps nothing but the sums.
+`rankwell.kernels.scoring.kinds`; a device is a table from kinds to kernels. The sum of trees, the most common large
+model, is one entry that stores only the sums.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Plan:
         return sum(_nbytes(entry.arrays) for entry in self.entries)
 
     def first_rounds(self, n_rounds: int | None) -> Plan:
-        """The plan for the first rounds of boosting alone; None is all of them."""
+        """The plan for the first `n_rounds` rounds of boosting; None for all."""
         if n_rounds is None:
             return self
         group = self.inputs[0] if self.inputs else None

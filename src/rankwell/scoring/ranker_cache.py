@@ -1,4 +1,4 @@
-"""Rankers kept ready on a device: the least recently used one goes when the memory set aside for them is full."""
+"""Rankers kept ready on a device: the least recently used one is evicted when their memory budget is full."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger("rankwell")
 
 
 class Sized(Protocol):
-    """A scorer that knows how much of the device's memory its ranker takes."""
+    """A scorer that knows how much device memory its ranker uses."""
 
     @property
     def nbytes(self) -> int: ...
@@ -29,16 +29,16 @@ Scorer = TypeVar("Scorer", bound=Sized)
 class RankerCache(Generic[Scorer]):
     """Scorers by key, at most `byte_budget` bytes of them.
 
-    Any number of threads may ask. A ranker is loaded once, by the thread that asked first; others that want the same
-    one wait for it, and those that want another one do not. A scorer that was evicted lives on as long as somebody
-    holds it, and its memory is free after that.
+    Any number of threads may use it. A ranker is loaded once, by the first thread that asks; others that want the same
+    one wait for it, and those that want another one do not. An evicted scorer stays alive while it is in use; then
+    its memory is freed.
 
     Parameters
     ----------
     byte_budget : int
-        The device's memory for rankers. What a scorer needs for documents while it scores comes on top.
+        The device's memory for rankers. Memory that a scorer needs for documents while it scores is not included.
     make : callable
-        Makes a scorer of a description: `CudaRankerScorer`.
+        Makes a scorer from a description: `CudaRankerScorer`.
     """
 
     def __init__(self, byte_budget: int, make: Callable[[RankerDescription], Scorer]) -> None:
@@ -52,12 +52,12 @@ class RankerCache(Generic[Scorer]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, load: Callable[[], RankerDescription]) -> Scorer:
-        """The scorer under `key`, made of what `load` returns where it is not kept yet.
+        """The scorer under `key`, made from the result of `load` if it is not cached.
 
         Raises
         ------
         DeviceError
-            Where the ranker alone takes more than the budget.
+            If the ranker alone takes more than the budget.
         """
         scorer = self._find_or_load(key, load)
         if scorer.nbytes > self.byte_budget:
@@ -68,9 +68,9 @@ class RankerCache(Generic[Scorer]):
         return scorer
 
     def of(self, description: RankerDescription) -> Scorer:
-        """The scorer of `description`, kept no longer than the description lives.
+        """The scorer of `description`, cached while the description is alive.
 
-        One that takes more than the budget is made at every call and not kept.
+        A scorer that takes more than the budget is made at every call and not cached.
         """
         scorer = self._find_or_load(weakref.ref(description, self._forget_dead), lambda: description)
         if scorer.nbytes > self.byte_budget:
@@ -89,12 +89,12 @@ class RankerCache(Generic[Scorer]):
 
     @property
     def nbytes(self) -> int:
-        """What the kept rankers take."""
+        """The memory of the cached rankers."""
         with self._lock:
             return self._kept_bytes()
 
     def keys(self) -> list[Hashable]:
-        """What is kept, the least recently used first."""
+        """The keys, the least recently used first."""
         with self._lock:
             return list(self._kept)
 
@@ -133,7 +133,7 @@ class RankerCache(Generic[Scorer]):
         return sum(scorer.nbytes for scorer in self._kept.values())
 
     def _forget_dead(self, key: Hashable) -> None:
-        """Called by the garbage collector, at any place: also in a thread that is inside this cache."""
+        """Called by the garbage collector at any time, also in a thread that is inside this cache."""
         self._dead.append(key)
         if self._lock.acquire(blocking=False):
             try:

@@ -1,7 +1,7 @@
 """The ranker file: one safetensors file with a JSON header.
 
-Arrays are plain numbers and the header is plain JSON, so loading runs no code from the file. A SHA-256 over both finds
-any altered byte; the file is written beside its target and renamed, so a reader never sees half of one.
+Arrays are plain numbers and the header is plain JSON, so loading runs no code from the file. A SHA-256 over both
+detects any altered byte; the file is written next to its target and renamed, so a reader never sees an incomplete file.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class RankerFile:
-    """What a ranker file holds.
+    """The content of a ranker file.
 
     ranker : the registered name of the class that trained it
     parameters : its constructor's parameters
     description : what it computes
-    state : further arrays that the class wants back (the rounds of a boosted model, ...)
+    state : further arrays of the class (the rounds of a boosted model, ...)
     history : values by training step, as lists of equal length
-    metrics : what was measured, by data set; free-form JSON
+    metrics : measured values by data set; free-form JSON
     """
 
     ranker: str
@@ -44,7 +44,7 @@ class RankerFile:
 
 
 def write_ranker_file(path: str | os.PathLike[str], content: RankerFile) -> None:
-    """Write `content` to `path`, whole or not at all."""
+    """Write `content` to `path`, completely or not at all."""
     from safetensors.numpy import save
 
     tree, arrays = content.description.to_parts()
@@ -62,7 +62,7 @@ def write_ranker_file(path: str | os.PathLike[str], content: RankerFile) -> None
         allow_nan=False,
     )
     envelope = {"version": VERSION, "sha256": _checksum(header, arrays), "header": header}
-    # One entry, because safetensors writes several in an order of chance and the same model must give the same bytes.
+    # A single entry: safetensors writes several in random order, and the same model must give the same bytes.
     replace_file(Path(path), save(arrays, metadata={FORMAT: json.dumps(envelope)}))
 
 
@@ -90,7 +90,7 @@ def read_ranker_file(path: str | os.PathLike[str]) -> RankerFile:
 
 
 def _open_envelope(path: str | os.PathLike[str], text: str, arrays: dict[str, np.ndarray]) -> str:
-    """The JSON header inside the envelope, once version and checksum are right."""
+    """The JSON header inside the envelope, after checking version and checksum."""
     try:
         envelope = json.loads(text)
         version, checksum, header = int(envelope["version"]), envelope["sha256"], envelope["header"]
@@ -108,7 +108,7 @@ def _open_envelope(path: str | os.PathLike[str], text: str, arrays: dict[str, np
 
 
 def is_ranker_file(path: str | os.PathLike[str]) -> bool:
-    """Whether `path` begins as a ranker file does (it may still be damaged further on)."""
+    """Whether `path` begins like a ranker file (the rest may still be damaged)."""
     with open(path, "rb") as stream:
         head = stream.read(4096)
     return len(head) > 9 and head[8:9] == b"{" and FORMAT.encode() in head

@@ -1,7 +1,7 @@
-"""A description read literally, input by input: what the kernels are checked against, and what explains a score.
+"""A description evaluated literally, input by input: the kernels are checked against it, and it explains scores.
 
-Here a kind's kernel is a slow function of one document. It reads the description itself, not the plan that fast devices
-share, so that the plan is checked as well.
+The kernel of a kind is a slow function of one document here. It reads the description, not the plan that fast devices
+use, so that the plan is checked as well.
 """
 
 from __future__ import annotations

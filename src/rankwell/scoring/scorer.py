@@ -1,7 +1,7 @@
 """Score rows by a ranker description.
 
-The score of a document depends on that document alone (and on its query, where the normaliser does): the same bits come
-out whether it is scored alone, in a batch, or on another number of threads.
+The score of a document depends on that document alone (and on its query if the normaliser does): it has the same bits
+whether it is scored alone, in a batch, or on another number of threads.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from rankwell.scoring.trees import TreeInputs
 if TYPE_CHECKING:
     from rankwell.scoring.cuda_scorer import CudaRankerScorer
 
-# Rows of a sparse matrix made dense at a time, and numbers in them at most: text has very many features.
+# Rows of a sparse matrix that are made dense at a time, and the most numbers in them: text has very many features.
 _SPARSE_ROWS = 4096
 _SPARSE_NUMBERS = 2**24
-# A part of the work, what a thread takes at a time: at least about so much time, at most so many inputs as stay near
-# the caches, and in between some parts for each thread. Work of less than that time stays on the calling thread: to
-# wake another one and to begin a part takes about a tenth of it.
+# Each thread takes a part of the work at a time: it takes at least about this time, has at most this many bytes of
+# inputs, which stay in the caches, and within these limits there are this many parts per thread. Less work than one
+# part stays on the calling thread: waking another thread and starting a part takes about a tenth of that time.
 _PART_NANOSECONDS = 1_000_000
 _PART_BYTES = 2**20
 _PARTS_A_THREAD = 8
-# Memory for rankers that are kept ready, on each device.
+# Memory for cached rankers, on each device.
 _KEPT_BYTES = 2**30
 
 
@@ -48,9 +48,9 @@ def score_description(
     n_rounds: int | None = None,
     device: str = "cpu",
 ) -> np.ndarray:
-    """Score every row of `dataset`, in the dataset's order; with `n_rounds`, by the first rounds of boosting alone.
+    """Score every row of `dataset`, in the dataset's order; with `n_rounds`, by the first rounds of boosting only.
 
-    The description is made ready, and on a device uploaded, at the first call; see `kept_scorer`.
+    The first call prepares the description, and uploads it to a device; see `kept_scorer`.
 
     Returns
     -------
@@ -70,12 +70,12 @@ def score_description(
 
 
 def scoring_device(description: RankerDescription, device: str) -> str:
-    """The kind of device that scores by `description`: what was asked for, or what "auto" picks."""
+    """The kind of device that scores by `description`: the requested one, or the one that "auto" picks."""
     return device_for(SCORING, device, _sizes(description))
 
 
 def make_scorer(description: RankerDescription, device: str = "cpu") -> RankerScorer | CudaRankerScorer:
-    """`description` made ready to score on a device: "cpu", "cuda", or "auto"."""
+    """`description` prepared for scoring on a device: "cpu", "cuda", or "auto"."""
     scorer: RankerScorer | CudaRankerScorer = load(SCORING, device, _sizes(description), description)
     return scorer
 
@@ -92,15 +92,15 @@ def kept_scorer(description: RankerDescription, device: str = "cpu") -> RankerSc
 def kept_scorer(description: RankerDescription, device: str = "cpu") -> RankerScorer | CudaRankerScorer:
     """The scorer of `description` on a device, made at the first call.
 
-    It is kept as long as the description lives, or until those used since fill a gibibyte of the device's memory.
+    It is cached while the description is alive, or until scorers used since fill a gibibyte of device memory.
     """
     return _KEPT[scoring_device(description, device)].of(description)
 
 
 class RankerScorer:
-    """A description made ready to score on the CPU: flattened once, called often, by any number of threads.
+    """A description prepared for scoring on the CPU: flattened once, called often, by any number of threads.
 
-    Rows are features as the description's inputs read them: a normaliser is not applied here.
+    Rows are normalised features: a normaliser is not applied here.
 
     Attributes
     ----------
@@ -127,9 +127,9 @@ class RankerScorer:
         ----------
         rows : float32 array (n_docs, n_features), C order
         n_jobs : int, optional
-            Threads; None is every core.
+            Threads; None uses every core.
         n_rounds : int, optional
-            Use only the first rounds of boosting: the trees' first ``n_rounds`` (times the trees of a round).
+            Use only the first rounds of boosting: the trees' first ``n_rounds`` (times the trees per round).
 
         Returns
         -------
@@ -156,7 +156,7 @@ class RankerScorer:
     def _score_part(self, plan: Plan, rows: np.ndarray) -> np.ndarray:
         """Score rows on the calling thread."""
         if rows.dtype != np.float32 or not rows.flags.carray:
-            # Kernels are compiled for memory that is aligned, writable and in C order: a copy is cheaper than others.
+            # Kernels are compiled for aligned, writable memory in C order: copying costs less than more kernels.
             rows = np.require(rows, np.float32, ["C", "A", "W"])
         values = np.empty((-(-len(rows) // LANES), plan.n_inputs, LANES))
         for group in plan.inputs:

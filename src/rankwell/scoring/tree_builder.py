@@ -31,7 +31,7 @@ class TreeBuilder:
         self._trees: list[Tree] = []
 
     def column(self, feature: int, kind: int = VALUE, categories: Sequence[int] = ()) -> int:
-        """The number of the column made of `feature` in this way; the same column is kept once."""
+        """The number of the column made from `feature` in this way; equal columns are stored once."""
         key = (feature, kind, tuple(sorted(set(categories))) if kind == IN_CATEGORIES else ())
         return self._columns.setdefault(key, len(self._columns))
 
@@ -60,9 +60,9 @@ class TreeBuilder:
 
 
 def float32_not_above(thresholds: np.ndarray) -> np.ndarray:
-    """The largest float32 not above each float64: a float32 x has x <= threshold exactly where x <= this.
+    """The largest float32 not above each float64: for a float32 x, x <= threshold if and only if x <= this.
 
-    Rounding to the nearest would let x = the float32 just above the threshold pass.
+    Rounding to nearest could give the float32 just above the threshold, and an x equal to it would count as not above.
     """
     with np.errstate(over="ignore"):
         rounded = thresholds.astype(np.float32)
@@ -70,8 +70,8 @@ def float32_not_above(thresholds: np.ndarray) -> np.ndarray:
 
 
 def float32_below(thresholds: np.ndarray) -> np.ndarray:
-    """The float32 just below each float32: x < threshold exactly where x <= this."""
-    # Below the least float32 comes minus infinity, and that is meant.
+    """The float32 just below each float32: x < threshold if and only if x <= this."""
+    # The value below the lowest float32 is minus infinity, as intended.
     with np.errstate(over="ignore"):
         return np.nextafter(thresholds.astype(np.float32), np.float32(-np.inf))
 
@@ -85,7 +85,7 @@ def _parents_first(tree: Tree) -> Tree:
     for node in order:
         order.extend(int(child) for child in (left[node], right[node]) if child >= 0)
         if len(order) > len(left):
-            break  # a circle, or a node with two parents: `check_trees` refuses it
+            break  # a cycle, or a node with two parents: `check_trees` refuses it
     order = order[: len(left)]
     place = np.zeros(len(left), dtype=np.int64)
     place[order] = np.arange(len(order))

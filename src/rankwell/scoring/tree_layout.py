@@ -2,8 +2,8 @@
 
 A *bin column* belongs to one tested column and to up to 255 of its thresholds in a row. Its bin is how many of them are
 below the value (0 to 255), so "value <= threshold j" is "bin <= j" on bytes. A missing value gets the bin that sends it
-where its nodes want it: one bin column does where they agree on a place among the thresholds (all left, all right, or
-as a zero would go), otherwise those that send it left and those that send it right get bin columns of their own.
+in the direction of its nodes: one bin column is enough if they agree on a rank among the thresholds (all left, all
+right, or as a zero would go), otherwise those that send it left and those that send it right get separate bin columns.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def lay_out(trees: TreeInputs) -> TreeLayout:
 
 
 def own_array(array: np.ndarray, dtype: Any = None) -> np.ndarray:
-    """`array` as kernels take it. Read-only or unaligned arrays, as files give them, would be kernels of their own."""
+    """`array` as kernels take it. Read-only or unaligned arrays, as read from files, would need separate kernels."""
     return np.require(array, dtype, ["C", "A", "W"])
 
 
@@ -133,7 +133,7 @@ def _missing_groups(rank: np.ndarray, missing_left: np.ndarray) -> list[tuple[np
 
 
 def _packed_nodes(trees: TreeInputs, bins: BinColumns) -> np.ndarray:
-    """uint64 (n_nodes,), see `kinds.LEFT_BIT`; trees of more than 255 nodes are not scored this way."""
+    """uint64 (n_nodes,), see `kinds.LEFT_BIT`; not used for trees of more than 255 nodes."""
     sizes = np.diff(trees.node_ptr)
     size = np.repeat(sizes, sizes)
     end = np.repeat(trees.node_ptr[1:], sizes)
@@ -146,7 +146,7 @@ def _packed_nodes(trees: TreeInputs, bins: BinColumns) -> np.ndarray:
 
 
 def walking_words(trees: TreeInputs, bins: BinColumns, child_bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Words to walk by, and the leaf value of each word that is a leaf: uint32 (uint64 where they do not fit)."""
+    """Words to walk by, and the leaf value of each word that is a leaf: uint32 (uint64 if they do not fit)."""
     sizes = np.diff(trees.node_ptr)
     n_words = 2 * sizes + 1
     tree = np.repeat(np.arange(len(trees)), sizes)
@@ -154,11 +154,11 @@ def walking_words(trees: TreeInputs, bins: BinColumns, child_bits: int) -> tuple
     first_word = np.concatenate(([0], np.cumsum(n_words)))[:-1]
     column_bits = len(bins.first_rank).bit_length()
     dtype = np.dtype(np.uint32 if BIN_BITS + child_bits + column_bits <= 32 else np.uint64)
-    # Every word begins as a leaf that leads to itself.
+    # Every word is initialised as a leaf that points to itself.
     local = np.arange(int(n_words.sum())) - np.repeat(first_word, n_words)
     words = local.astype(np.uint64) << np.uint64(BIN_BITS) | np.uint64(LEAF_BIN)
     word_value = np.zeros(len(words))
-    node_word = first_word[tree]  # a root's word is its tree's first; other nodes' are set by their parents
+    node_word = first_word[tree]  # a root's word is the first of its tree; other nodes' are set by their parents
     for child, side in ((trees.left, 1), (trees.right, 2)):
         word = first_word[tree] + 2 * place + side
         inner = child >= 0

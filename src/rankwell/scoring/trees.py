@@ -1,10 +1,10 @@
 """Decision trees as inputs: one tree, one number.
 
-Vocabulary. A node tests a *column*: one number made of one feature. Most columns are the feature as it is; a column can
-also take zeros for missing values, or say whether the feature is one of a set of categories. A document goes left where
-the column is at most the node's threshold, right where it is larger, and a missing value goes where the node says.
+Vocabulary. A node tests a *column*: one number made from one feature. Most columns are the unchanged feature; a column
+can also treat zeros as missing values, or tell whether the feature is in a set of categories. A document goes left if
+the column is at most the node's threshold, right if it is larger; the node defines where a missing value goes.
 Column and threshold are both float32, so the decision is exact: importers round a threshold of another library to the
-float32 that decides the same for every float32 feature.
+float32 that gives the same decision for every float32 feature.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rankwell.kernels.scoring.rules import IN_CATEGORIES
 
 @dataclass(frozen=True)
 class TreeInputs:
-    """input = the value of the leaf that a document reaches; one input a tree.
+    """input = the value of the leaf that a document reaches; one input per tree.
 
     Tree t has nodes ``node_ptr[t]:node_ptr[t + 1]``, the first of them its root, and leaves
     ``leaf_ptr[t]:leaf_ptr[t + 1]``, one more than nodes. A child is counted within its tree: c >= 0 is node c, c < 0 is
@@ -33,9 +33,9 @@ class TreeInputs:
     leaf_value : float64 (n_leaves,)
     column_feature : int32 (n_columns,); the feature a column is made of
     column_kind : uint8 (n_columns,); `VALUE`; `ZERO_IS_MISSING` (a value within 1e-35 of zero is missing as well); or
-        `IN_CATEGORIES` (1 where the value, its fraction cut off, is one of the column's categories, 0 where it is not)
+        `IN_CATEGORIES` (1 if the value without its fraction is one of the column's categories, 0 if it is not)
     category_ptr : int64 (n_columns + 1,); categories : int32, ascending within a column
-    round_size : int; how many trees one round of boosting grew
+    round_size : int; trees per round of boosting
     """
 
     kind: ClassVar[str] = "tree"
@@ -72,12 +72,12 @@ class TreeInputs:
         )
 
     def categories_of(self, column: int) -> np.ndarray:
-        """The categories of a column, int32; empty where it has none."""
+        """The categories of a column, int32; empty if it has none."""
         return self.categories[self.category_ptr[column] : self.category_ptr[column + 1]]
 
 
 def check_trees(trees: TreeInputs, n_features: int) -> None:
-    """Refuse trees that could not be walked safely: whatever comes from a file goes through here."""
+    """Refuse trees that could not be walked safely: everything that comes from a file is checked here."""
     _check_shapes(trees)
     n_columns = len(trees.column_feature)
     _require(_within(trees.column_feature, n_features), "a tree's column reads a feature that does not exist")
@@ -86,7 +86,7 @@ def check_trees(trees: TreeInputs, n_features: int) -> None:
     _require(not np.isnan(trees.threshold).any(), "a tree's threshold is not a number")
     _require(bool(np.isfinite(trees.leaf_value).all()), "a tree's leaf is not finite")
     _require(_within(trees.missing_left, 2), "a tree's missing_left is neither 0 nor 1")
-    _require(isinstance(trees.round_size, int) and trees.round_size >= 1, "the trees' round_size is no number of trees")
+    _require(isinstance(trees.round_size, int) and trees.round_size >= 1, "the trees' round_size is not 1 or more")
     _check_children(trees)
 
 
@@ -95,7 +95,7 @@ def _check_shapes(trees: TreeInputs) -> None:
         pointer = getattr(trees, name)
         _require(
             pointer.ndim == 1 and pointer.dtype == np.int64 and len(pointer) >= 1 and pointer[0] == 0,
-            f"the trees' {name} is no list of offsets",
+            f"the trees' {name} is not a list of offsets",
         )
         _require(bool((np.diff(pointer) >= 0).all()), f"the trees' {name} is not ascending")
     n_nodes = int(trees.node_ptr[-1])
@@ -125,7 +125,7 @@ def _check_shapes(trees: TreeInputs) -> None:
 
 
 def _check_children(trees: TreeInputs) -> None:
-    """Every node and leaf but the root has one parent, and that stands before it: so every walk ends in a leaf."""
+    """Every node and leaf but the root has one parent, which comes before it: so every walk ends in a leaf."""
     sizes = np.diff(trees.node_ptr)
     tree_of_node = np.repeat(np.arange(len(trees)), sizes)
     place = np.arange(len(trees.left)) - trees.node_ptr[:-1][tree_of_node]
@@ -133,7 +133,7 @@ def _check_children(trees: TreeInputs) -> None:
     parents_of_nodes, parents_of_leaves = np.zeros(len(trees.left), int), np.zeros(len(trees.leaf_value), int)
     for child in (trees.left.astype(np.int64), trees.right.astype(np.int64)):
         is_node = child >= 0
-        _require(bool((child[is_node] > place[is_node]).all()), "a tree's child node stands before its parent")
+        _require(bool((child[is_node] > place[is_node]).all()), "a tree's child node comes before its parent")
         _require(bool((child < n_nodes).all()) and bool((-1 - child <= n_nodes).all()), "a tree's child does not exist")
         np.add.at(parents_of_nodes, (child + trees.node_ptr[:-1][tree_of_node])[is_node], 1)
         np.add.at(parents_of_leaves, (-1 - child + trees.leaf_ptr[:-1][tree_of_node])[~is_node], 1)

@@ -14,7 +14,7 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 
 _QUERY_SIZE = 16
-# Enough for RankBoost to search by bounds.
+# Large enough for RankBoost to search by bounds.
 _LARGE = {"n_queries": 640, "n_features": 48}
 
 
@@ -173,7 +173,7 @@ def _train_and_score(ranker: Any) -> None:
 
 @contextmanager
 def _silenced() -> Iterator[None]:
-    """Without the rankers' warnings about data as small as this."""
+    """Suppress the rankers' warnings about very small data."""
     logger = logging.getLogger("rankwell")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -25,16 +25,16 @@ LEVELS = {"x86_64": ("x86-64-v3", "x86-64-v4"), "aarch64": ("generic",)}
 
 
 def prebuild(folder: Path, levels: Sequence[str] = ()) -> None:
-    """Fill `folder` with machine code for `levels`, by default all that this kind of processor has."""
+    """Fill `folder` with machine code for `levels`, by default all levels of this kind of processor."""
     from rankwell.kernels.cpu.kernel_cache import VERSIONS_FILE, runnable_levels, versions
 
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         noted = scratch / "noted"
         chosen = tuple(levels) or LEVELS[os.uname().machine]
-        # The calls run on machine code of a level that this processor has, so that it is compiled once and not twice.
+        # The calls run on machine code of one of the levels, so that it is compiled only once.
         at_hand = next((level for level in chosen if level in runnable_levels()), None)
-        _finish(_start("note", str(noted), **_compiling_for(at_hand, scratch)), "the calls that show what is needed")
+        _finish(_start("note", str(noted), **_compiling_for(at_hand, scratch)), "the calls that record the kernels")
         processes = {
             level: _start("compile", str(noted), str(folder / level), **_compiling_for(level, scratch))
             for level in chosen

@@ -31,7 +31,7 @@ SUBJECTS: Mapping[str, Callable[[Path], None]] = {
 def warm(subjects: Iterable[str] = (), begin: Callable[[str], None] | None = None) -> None:
     """Compile the kernels of the named subjects, or of all; those that are already compiled are only loaded.
 
-    begin : called with the name of each subject before its turn
+    begin : called with the name of each subject before it is compiled
     """
     chosen = tuple(subjects) or tuple(SUBJECTS)
     for name in chosen:

@@ -20,7 +20,7 @@ from rankwell.kernels.binning.bins import (
 from rankwell.kernels.binning.quantiles import GROUP, quantile_thresholds
 from rankwell.kernels.threads import current_threads, run_parts
 
-_VALUES_PER_PART = 2**17  # what a thread is woken for
+_VALUES_PER_PART = 2**17  # the smallest part for a thread
 
 
 def fill_bins(
@@ -39,7 +39,7 @@ def fill_bins(
     rows : int64 (n_docs,)
         The row of each document.
     layout : str
-        "rows", "features" or "interleaved16": what `out` is (see `Binner.transform`).
+        "rows", "features" or "interleaved16": the layout of `out` (see `Binner.transform`).
     first : int
     out : uint8
     """
@@ -73,7 +73,7 @@ def find_ranges(features: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -
 
 
 def find_width_thresholds(rule: WidthRule, table: np.ndarray) -> None:
-    """The thresholds of bins of equal width. table : float32 (n_features, 256), written as far as there are any"""
+    """The thresholds of bins of equal width. table : float32 (n_features, 256), its beginning is written"""
     n_features = len(rule.top)
     n_parts = max(1, min(4 * current_threads(), n_features // LANES))
 
@@ -87,7 +87,7 @@ def find_width_thresholds(rule: WidthRule, table: np.ndarray) -> None:
 def find_quantiles(
     features: np.ndarray, rows: np.ndarray, n_value_bins: int, table: np.ndarray, n_thresholds: np.ndarray
 ) -> None:
-    """Thresholds of every feature from the rows chosen. See `quantile_thresholds`."""
+    """Thresholds of every feature from the chosen rows. See `quantile_thresholds`."""
     n_groups = -(-features.shape[1] // GROUP)
     run_parts(lambda group: quantile_thresholds(features, rows, n_value_bins, table, n_thresholds, group), n_groups)
 

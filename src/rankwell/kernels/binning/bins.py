@@ -2,11 +2,11 @@
 
 Vocabulary. `table[f]` holds the thresholds of feature f, ascending, -inf first, +inf after the last, 256 numbers; the
 bin of x is how many of them are below x, and NaN is above none of them (bin 0). They are counted in two steps of 16
-comparisons each, one vector instruction and a population count, which ran six times as fast as a binary search.
+comparisons, each step a vector instruction and a population count: six times as fast as a binary search.
 
-Kernels fill rows of bins for a range of documents, at most a block of which need be held before it is brought into the
-layout asked for. Ranges share no output, so threads can work on them in parallel. Hot loops count in unsigned numbers:
-a signed index could mean one from the end, and that case would keep the compiler from vectors.
+Kernels fill rows of bins for a range of documents; at most one block of them is buffered before it is written in the
+requested layout. Ranges share no output, so threads can work on them in parallel. Hot loops use unsigned indices:
+a signed index could count from the end, and that case would prevent vectorisation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SIXTEEN_NUMBERS = np.uint64(4 * LANES)  # bytes
 
 
 class WidthRule(NamedTuple):
-    """Bins of equal width: ⌈(x − origin)·scale⌉, held within 1 and `top`. All float64 (n_features,)."""
+    """Bins of equal width: ⌈(x − origin)·scale⌉, limited to [1, `top`]. All float64 (n_features,)."""
 
     origin: np.ndarray
     scale: np.ndarray
@@ -82,7 +82,7 @@ def _number_of_bits(typing_context, bits):
 
 @kernel
 def _number_of_key(key):
-    """The float32 at place `key` in their order: 0 is 0.0, 1 the smallest above it, −1 the largest below."""
+    """The float32 at place `key` in their numerical order: 0 is 0.0, 1 the smallest above it, −1 the largest below."""
     return _number_of_bits(np.uint32(key if key >= 0 else _SIGN - key))
 
 
@@ -132,7 +132,7 @@ def bin_by_width(features, rows, rule, start, end, bins, first):
 def bin_rows(features, rows, widths, thresholds, start, end, bins, first):
     """The bins of the documents start, ..., end − 1 as rows, by the one rule that is not None.
 
-    Numba leaves out the branch of an argument that is None, so what is not used is not compiled.
+    Numba leaves out the branch of an argument that is None, so the unused rule is not compiled.
     """
     if widths is not None:
         bin_by_width(features, rows, widths, start, end, bins, first)
@@ -144,7 +144,7 @@ def bin_rows(features, rows, widths, thresholds, start, end, bins, first):
 def bin_by_feature(features, rows, widths, thresholds, start, end, block, first, out):
     """Bins feature by feature: ``out[feature, first + doc]``, as CUDA kernels read them.
 
-    Of the documents start, ..., end − 1, document `start` at first + start. block : uint8 (64, n_features), scratch
+    For the documents start, ..., end − 1; document `start` is at first + start. block : uint8 (64, n_features), scratch
     """
     for begin in range(start, end, BLOCK):
         n_docs = BLOCK if begin + BLOCK < end else end - begin
@@ -158,7 +158,7 @@ def bin_by_feature(features, rows, widths, thresholds, start, end, block, first,
 def bin_interleaved(features, rows, widths, thresholds, start, end, block, first, out):
     """Bins of 16 features next to each other: ``out[group, first + doc, lane]``, FAR's order.
 
-    Of the documents start, ..., end − 1. block : uint8 (64, 16 · groups), scratch, 0 beyond the last feature
+    For the documents start, ..., end − 1. block : uint8 (64, 16 · groups), scratch, 0 beyond the last feature
     """
     for begin in range(start, end, BLOCK):
         n_docs = BLOCK if begin + BLOCK < end else end - begin
@@ -174,7 +174,7 @@ def bin_interleaved(features, rows, widths, thresholds, start, end, block, first
 def feature_ranges(features, start, end, lowest, highest):
     """Lower `lowest` and raise `highest` (float32, (n_features,)) to the range of the values that are not missing.
 
-    Of the documents start, ..., end − 1.
+    For the documents start, ..., end − 1.
     """
     for doc in range(np.uint64(start), np.uint64(end)):
         for feature in range(np.uint64(features.shape[1])):

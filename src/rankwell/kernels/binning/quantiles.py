@@ -19,7 +19,7 @@ _SIGN = np.uint32(0x80000000)
 
 @kernel
 def quantile_thresholds(features, rows, n_value_bins, table, n_thresholds, group):
-    """Thresholds of the features 16·group, ... from the rows chosen.
+    """Thresholds of the features 16·group, ... from the chosen rows.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def quantile_thresholds(features, rows, n_value_bins, table, n_thresholds, group
     rows : int64 array (n_rows,)
     n_value_bins : int
     table : float32 array (n_features, >= n_value_bins)
-        Filled with the thresholds, -inf first; what comes after them stays as it is.
+        Filled with the thresholds, -inf first; the rest of the row is not changed.
     n_thresholds : int64 array (n_features,)
         Filled with the number of thresholds of each feature: 0 if every value is missing.
     group : int
@@ -61,14 +61,14 @@ def _gather_present(features, rows, first, columns):
         row = np.uint64(rows[place])
         for lane in range(np.uint64(len(n_present))):
             value, end = features[row, np.uint64(first) + lane], n_present[lane]
-            # -0.0 + 0.0 is 0.0: the two zeros are one value, but their bits would sort apart.
+            # -0.0 + 0.0 is 0.0: the two zeros are one value, but their bits would be sorted apart.
             columns[lane, end] = value + np.float32(0.0)
             n_present[lane] = end + np.uint64(value == value)
     return n_present
 
 
 def sort_floats(values: np.ndarray) -> None:
-    """Sort float32 `values` in place (no NaN), as quantiles do."""
+    """Sort float32 `values` in place (no NaN), by the sort of the quantiles."""
     room = np.empty(len(values), dtype=np.uint32), np.empty((_DIGITS, 1 << _RADIX_BITS), dtype=np.int64)
     _sort_keys(values.view(np.uint32), len(values), *room)
 
@@ -86,7 +86,7 @@ def _sort_keys(keys, n_values, scratch, counts):
     source, target = keys, scratch
     for digit in range(_DIGITS):
         shift = np.uint32(digit * _RADIX_BITS)
-        # Counts and flags have the same low bits throughout: nothing to move.
+        # All values have the same digit here, as the low bits of counts and flags: nothing to move.
         if n_values > 0 and counts[digit, (source[0] >> shift) & _DIGIT] < n_values:
             _scatter_by_digit(source, target, n_values, shift, counts[digit])
             source, target = target, source
@@ -123,7 +123,7 @@ def _scatter_by_digit(source, target, n_values, shift, counts):
 
 @kernel
 def _count_distinct(ordered, n_values, counts):
-    """Bring the distinct values of `ordered` to its front, fill `counts`, and return how many there are."""
+    """Move the distinct values of `ordered` to its front, fill `counts`, and return how many there are."""
     n_distinct = 0
     for place in range(n_values):
         value = ordered[place]

@@ -46,7 +46,7 @@ CONTROL = Struct(
         ("int", "bin", "likewise"),
         ("int", "r", "likewise"),
         ("int", "pending", "1: this round's sums are left to `recentre`; 2: so are the sums before the first round"),
-        ("int", "next_common", "what `common` becomes"),
+        ("int", "next_common", "the next value of `common`"),
         ("int", "arrived", "blocks that are done; the last one finishes a kernel's work"),
         ("double", "total", "Z"),
         ("double", "up_factor", "e^α"),

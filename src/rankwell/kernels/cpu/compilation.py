@@ -1,6 +1,4 @@
-"""How CPU kernels are compiled: by Numba without the interpreter lock, cached by
-`kernel_cache`.
-"""
+"""How CPU kernels are compiled: by Numba, without the interpreter lock, cached by `kernel_cache`."""
 
 from __future__ import annotations
 
@@ -19,9 +17,9 @@ from rankwell.kernels.cpu.kernel_cache import KernelCache
 
 
 def _start_without_scipy() -> None:
-    """Let Numba start without importing SciPy, which it does only to see whether there is a BLAS (0.2 s).
+    """Let Numba start without importing SciPy, which it imports only to check for a BLAS (0.2 s).
 
-    SciPy is a dependency of ours, so there is one; kernels that call it import it then.
+    SciPy is a dependency of rankwell, so there is one; kernels that call BLAS import it then.
     """
     if "numba.np.arraymath" in sys.modules:
         return
@@ -66,7 +64,7 @@ def called_kernels() -> list[CalledKernel]:
 
 
 def kernel_of(module: str, name: str) -> Any:
-    """The kernel of that name in a module, which is imported."""
+    """Import a module and return its kernel of that name."""
     return _kernels[module, name]
 
 
@@ -76,7 +74,7 @@ def kernel(
     """Compile a function with Numba: when it is first called, or at once for a `signature`.
 
     Options are those of `numba.njit`. Numba compiles a kernel that others call anew for every constant that they pass,
-    and again for numbers that are not constants; with `for_any_constant` it is compiled once.
+    and once more for numbers that are not constants; with `for_any_constant` it is compiled once.
 
     Used as ``@kernel`` or ``@kernel(parallel=True)``.
     """
@@ -98,7 +96,7 @@ def kernel(
 
 
 def inner_kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """As `kernel`, for a function that only other kernels call.
+    """Like `kernel`, for a function that only other kernels call.
 
     It has no entry point for Python, which would take as long to compile as the function if arguments contain arrays.
     """
@@ -106,7 +104,7 @@ def inner_kernel(function: Callable[..., Any] | None = None, **options: Any) -> 
 
 
 def call_of(dispatcher: Any, typing_context: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
-    """What a Numba intrinsic returns for a call of a kernel that it has chosen by its arguments' types."""
+    """The result of a Numba intrinsic that calls a kernel chosen by the types of its arguments."""
     kernel_type = types.Dispatcher(dispatcher)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -150,7 +148,7 @@ class _Announcement:
 
     @contextmanager
     def around(self, module: str) -> Iterator[bool]:
-        """Enclose a compilation; yields whether Python requested it, and not the compilation of another
+        """Enclose a compilation; yields whether Python requested it, as opposed to the compilation of another
         kernel.
         """
         depth = getattr(self._depth, "value", 0)

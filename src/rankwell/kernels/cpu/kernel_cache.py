@@ -1,11 +1,11 @@
 """Where compiled kernels are stored: in the wheel, and in a folder of the user.
 
-A kernel is one file, named after the function and a digest of everything its machine code depends on: the sources of
+Each kernel is one file, named after the function and a digest of everything its machine code depends on: the sources of
 the kernel and of its imports from `rankwell.kernels`, the types of its arguments, the processor it is for, and the
 versions of Python, Numba and llvmlite. A file with the right name is therefore never out of date, wherever it was
 written: a change recompiles only the kernels that depend on it.
 
-A file that is damaged, cut short or cannot be read counts as absent, and nothing is stored in a folder that is not
+A file that is damaged, truncated or unreadable counts as absent, and nothing is stored in a folder that is not
 writable; neither is an error. Of two processes that need the same kernel at the same time, one waits for the other.
 """
 
@@ -175,7 +175,7 @@ class KernelCache:
         return found
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Store what was compiled, if possible."""
+        """Store a compiled kernel, if possible."""
         path = self.path_of(signature, result.codegen)
         if path is None or result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
             return
@@ -319,7 +319,7 @@ def _checksum(payload: bytes) -> bytes:
 
 @cache
 def _prune(folder: Path) -> None:
-    """Once per process that compiles: delete what has not been used for long, such as kernels of earlier releases."""
+    """Once per process that compiles: delete files not used for a long time, such as kernels of earlier releases."""
     oldest = time.time() - _UNUSED_DAYS * 86_400
     if folder.is_dir():
         for path in folder.iterdir():

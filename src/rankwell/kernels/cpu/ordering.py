@@ -1,6 +1,6 @@
 """Ranks the documents of queries: stable, the best score first.
 
-Queries are flat arrays and int64 `query_ptr`; `order` holds at the places of a query its documents, numbered over all
+Queries are flat arrays and int64 `query_ptr`; the places of a query in `order` hold its documents, numbered over all
 queries.
 """
 
@@ -51,7 +51,7 @@ def _pick_best(scores, start, end, depth, later_first, order):
         doc = start + end - 1 - step if later_first else step
         score = scores[doc]
         if filled == start + depth:
-            # Not better than the worst one kept: of equals the one seen first stays ahead.
+            # Not better than the worst one kept: of equal ones the first stays ahead.
             if score <= scores[order[filled - 1]]:
                 continue
         else:
@@ -116,7 +116,7 @@ def rank_labels(labels: np.ndarray, query_ptr: np.ndarray, order: np.ndarray) ->
 
 @kernel
 def count_grades(labels, query_ptr, order, starts):
-    """As `rank_labels`, and whether that was possible: it is not if a label is not a small whole number."""
+    """Like `rank_labels`; returns False if that was not possible, because a label is not a small whole number."""
     for query in range(len(query_ptr) - 1):
         first, last = query_ptr[query], query_ptr[query + 1]
         for grade in range(_GRADES + 1):

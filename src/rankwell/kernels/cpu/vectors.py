@@ -148,7 +148,7 @@ def _row_pointers(builder: ir.IRBuilder, x: Any, row: Any, n_features: Any, n_ro
 
 
 def _for_each_lane_group(builder: ir.IRBuilder, length: Any, step: Callable[[Any, int], None]) -> None:
-    """Run `step` on whole groups of LANES numbers, then on single ones."""
+    """Run `step` on whole groups of LANES numbers, then on the remaining ones."""
     n_groups = builder.udiv(length, _INT64(LANES))
     with cgutils.for_range(builder, n_groups) as loop:
         step(builder.mul(loop.index, _INT64(LANES)), LANES)
@@ -186,7 +186,7 @@ def _broadcast(builder: ir.IRBuilder, scalar: Any, lanes: int) -> Any:
 
 
 def _sum_lanes(builder: ir.IRBuilder, vector: Any) -> Any:
-    """The sum of a vector's lanes, halves added to halves."""
+    """The sum of a vector's lanes, by adding halves."""
     width = vector.type.count
     while width > 1:
         width //= 2

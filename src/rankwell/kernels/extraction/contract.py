@@ -1,4 +1,4 @@
-"""The contract of feature extraction: which devices turn hits into rows of features, and how many hits each takes."""
+"""The contract of feature extraction: which devices turn hits into rows of features, and the most hits of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_CUDA_CANDIDATES, MOST_CUDA_HITS = 2**20, 2**32 - 1
 
 
 class HitCounts(Protocol):
-    """What decides whether a device can extract: `rankwell.features.hits.Hits` has it."""
+    """The sizes that determine whether a device can extract; `rankwell.features.hits.Hits` has them."""
 
     @property
     def n_candidates(self) -> int: ...

@@ -1,4 +1,4 @@
-"""What the CUDA kernels of feature extraction share with Python."""
+"""Definitions that the CUDA kernels of feature extraction share with Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rankwell.kernels.extraction.rules import (
     Kind,
 )
 
-# Up to so many terms a thread keeps its state itself; queries of more need scratch memory.
+# Up to this many terms, a thread keeps its state in local memory; longer queries need scratch memory.
 FEW_TERMS = 8
 # A batch is a header of int64 (candidates, queries, then the byte at which each array begins) and the arrays, in this
 # order: those of the hits, and the weights of their terms. The queries' pointers come first, so that they begin at the

@@ -1,4 +1,4 @@
-"""The rules of feature extraction that every backend follows, and the arrays it reads, as kernels can take them.
+"""The rules of feature extraction that every backend follows, and the arrays it reads, in the form that kernels take.
 
 Importing this compiles nothing. The formulas are in docs/features.md.
 """
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Two query words are near each other where their places differ by less than this (Metzler and Croft's window).
+# Two query words are near each other if their places differ by less than this (Metzler and Croft's window).
 PAIR_WINDOW = 8
-# Features of pairs and sequences read the query's first words only, so that no query can cost its square.
+# Features of pairs and sequences read only this many words of a query, so that long queries do not cost quadratic time.
 SEQUENCE_WORDS = 64
 
 
@@ -97,10 +97,10 @@ class HitArrays(NamedTuple):
 class FeatureColumns(NamedTuple):
     """Which features are wanted and where they go; streams in the order of the hits, the whole document last.
 
-    column_of : int32 (S + 1, N_KINDS), the column of each kind of each stream; -1 where nobody wants it
+    column_of : int32 (S + 1, N_KINDS), the column of each kind of each stream; -1 if it is not requested
     parameters : float64 (S + 1, 5), k1, b, mu, lambda and delta of each stream
-    static_column : int32 (n_statics,), the column of each static feature, -1 where nobody wants it
-    bm25f_column : int32 (1,), -1 where nobody wants it
+    static_column : int32 (n_statics,), the column of each static feature, -1 if it is not requested
+    bm25f_column : int32 (1,), -1 if it is not requested
     bm25f : float64 (1 + 2 · S,), k1, then b of each stream, then the weight of each stream
     """
 

@@ -1,4 +1,4 @@
-"""What a backend that trains networks over lists must do: the contract between `rankers/neural.py` and the kernels."""
+"""The contract of backends that train networks over lists, between `rankers/neural.py` and the kernels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OptimizerSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class NetworkProblem:
-    """What is to be trained, on which lists.
+    """The network to train, and the lists to train it on.
 
     features : float32 (n_docs, n_features), C order, without NaN; labels : float64 (n_docs,); query_ptr : int64;
     query_weights : float64 (n_queries,)
@@ -59,7 +59,7 @@ class NetworkProblem:
 
 @dataclass
 class NetworkState:
-    """How far training is: parameters and the optimiser's memory (float32 arrays of equal length), and its steps."""
+    """The state of training: parameters, the optimiser's memory (float32 arrays of equal length), and its steps."""
 
     parameters: np.ndarray
     first: np.ndarray
@@ -71,7 +71,7 @@ class NetworkState:
 
 
 class NetworkTrainer(Protocol):
-    """One backend, holding the lists where it wants them."""
+    """One backend, which keeps the lists in its own memory."""
 
     def run_epoch(
         self, state: NetworkState, order: np.ndarray, learning_rate: float, seed: int,
@@ -85,9 +85,9 @@ class NetworkTrainer(Protocol):
         ...
 
 
-# A hidden layer's sums stay in a thread's registers.
+# The sums of a hidden layer stay in the registers of a thread.
 MOST_CUDA_UNITS = 64
-# Blocks that share a query where there is one step a query.
+# Blocks that share a query if there is one step per query.
 CUDA_TEAM = 8
 _LOSS_NAMES = {
     STOCHASTIC: "sampling='stochastic'",

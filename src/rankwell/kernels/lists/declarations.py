@@ -1,4 +1,4 @@
-"""What the CUDA kernels that train networks over lists share with Python."""
+"""Definitions that the CUDA kernels that train networks over lists share with Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LISTS = Struct(
     "Lists",
     (
         ("const feature_t*", "features", "(n_docs, FEATURES)"),
-        ("const float*", "feature_scale", "(FEATURES,): what a stored feature is multiplied by"),
+        ("const float*", "feature_scale", "(FEATURES,): the factor of a stored feature"),
         ("const long long*", "query_ptr", "(n_queries + 1,)"),
         ("const float*", "truth", "(5, n_docs)"),
         ("const int*", "best_label", "(n_queries,), within the query"),
@@ -27,8 +27,8 @@ BUFFERS = Struct(
         ("float*", "hidden", "(n_docs, UNITS)"),
         ("double*", "exchange", "(TEAM, 2)"),
         ("float*", "partial", "(2, TEAM, PARAMETERS) or (batch, PARAMETERS)"),
-        ("float*", "workspace", "(blocks, what has no room in shared memory)"),
-        ("unsigned*", "arrivals", "how often blocks came to meet their team; never set back"),
+        ("float*", "workspace", "(blocks, data that does not fit in shared memory)"),
+        ("unsigned*", "arrivals", "arrivals of blocks at barriers of their team; never reset"),
     ),
 )
 OPTIMIZER = Struct(

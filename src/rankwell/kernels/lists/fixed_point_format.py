@@ -1,22 +1,22 @@
 """Fixed point: the numbers of the thesis's low-precision back propagation, defined to the bit.
 
-A number v in the range [−2^e, 2^e) is held as a signed integer of b bits: ⌊v·2^(b−1−e) + 1/2⌋, saturated to
+A number v in the range [−2^e, 2^e) is stored as a signed integer of b bits: ⌊v·2^(b−1−e) + 1/2⌋, saturated to
 [−2^(b−1), 2^(b−1) − 1]. All rounding is half up (towards +∞); nothing wraps around.
 
     product     (p·q + 2^(b−2)) >> (b−1), exact before the shift, saturated to b bits; the ranges' exponents add up
     sum         exact, saturated to the accumulator's bits after every addition, documents in their order
 
-What enters back propagation (forward pass and loss stay float32), b = `bits` (the thesis's bw1):
+The inputs of back propagation (forward pass and loss stay float32), b = `bits` (the thesis's bw1):
 
     u           ∂L/∂s·F·2^B      e = INTEGER_BITS      F: the loss scale, B: the document's batch
     a           outputs of sigmoids       e = 0
     slope       a·(1 − a) ≤ 1/4           e = −2: (a·(2^(b−1) − a) + 2^(b−4)) >> (b−3), saturated
-    x           features                  e = the least that holds the training data's largest |x|
-    w           a layer's weights         e = the least that holds the layer's largest |w| before the step
+    x           features                  e = the smallest that fits the training data's largest |x|
+    w           a layer's weights         e = the smallest that fits the layer's largest |w| before the step
 
 Products: ds = u·slope(s) (sigmoid output only); Δw_out += ds·a; δ = (ds·w)·slope(a); Δw += δ·x; a deeper layer's δ sums
 δ·w over the layer above in an accumulator and is saturated to b bits. Accumulators have `accumulator_bits` (bw2) bits,
-one for every parameter and batch. The update is Σ_B accumulator·2^(e−b+1)/(F·2^B), in float32.
+one per parameter and batch. The update is Σ_B accumulator·2^(e−b+1)/(F·2^B), in float32.
 
 | method     | F                                  | B                                                     |
 | ---------- | ---------------------------------- | ----------------------------------------------------- |

@@ -1,4 +1,4 @@
-"""The losses over one list that every backend knows, by name and number."""
+"""The losses over one list, by name and number, for every backend."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ MOST_EXACT_PLACES = 3
 
 
 class ListLoss(NamedTuple):
-    """A loss and its settings, as kernels read it.
+    """A loss and its settings, in the form that kernels read.
 
-    kind : one of the numbers above; k : places of the Top-k losses; n_samples and distribution (its place in
+    kind : one of the numbers above; k : places of the Top-k losses; n_samples and distribution (its index in
     DISTRIBUTIONS) for STOCHASTIC; factors : float64 (k,), f_1 ≥ … ≥ f_k, for POSITION_AWARE
     """
 

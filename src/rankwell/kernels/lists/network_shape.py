@@ -1,8 +1,8 @@
-"""How a network's parameters lie in one flat array, for every backend.
+"""The layout of a network's parameters in one flat array, for every backend.
 
-A network is hidden layers and one output unit (equation 2.5; no hidden layer: a linear function). In the flat float32
-array stand, layer by layer, the weights as (inputs, units), an input's weights side by side, then the biases; last the
-output unit's weights and its bias.
+A network is hidden layers and one output unit (equation 2.5; no hidden layer: a linear function). The flat float32
+array holds, layer by layer, the weights as (inputs, units), an input's weights next to each other, then the biases;
+last the output unit's weights and its bias.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ ACTIVATION_CODES = {"identity": 0, "sigmoid": 1, "relu": 2, "tanh": 3}
 
 
 class NetworkShape(NamedTuple):
-    """The sizes and places that kernels read; the int64 arrays have one entry a hidden layer.
+    """The sizes and places that kernels read; the int64 arrays have one entry per hidden layer.
 
     inputs, units : the layer's width in and out; weights, biases : where they start in the flat array; columns : how
-    many hidden units stand before the layer's. output_weights : where the output's weights start; its bias is last.
+    many hidden units come before the layer's. output_weights : where the output's weights start; its bias is last.
     """
 
     n_features: int
@@ -39,7 +39,7 @@ class NetworkShape(NamedTuple):
 def network_shape(
     n_features: int, hidden: Sequence[int], hidden_activation: str, output_activation: str
 ) -> NetworkShape:
-    """The shape of a network with `hidden` units a layer."""
+    """The shape of a network with `hidden` units per layer."""
     places = []
     width, place, column = n_features, 0, 0
     for units in hidden:
@@ -69,7 +69,7 @@ def pack_layers(shape: NetworkShape, layers: Sequence[tuple[np.ndarray, np.ndarr
     parts = [part for weights, bias in layers for part in (weights.T.ravel(), bias)]
     flat = np.concatenate(parts).astype(np.float32)
     if len(flat) != shape.n_parameters:
-        raise ValueError(f"the layers hold {len(flat)} parameters, the network {shape.n_parameters}.")
+        raise ValueError(f"the layers have {len(flat)} parameters, the network has {shape.n_parameters}.")
     return flat
 
 

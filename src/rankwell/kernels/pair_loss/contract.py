@@ -3,8 +3,8 @@
     L(w) = Σ_pairs weight·max(0, 1 − w·(x_a − x_b))²
 
 over pairs (a, b) of one query where a has the higher label. A pair's weight is its query's weight times both documents'
-weights, so that a document of weight 2 counts as the document twice. C and ½‖w‖² are the objective's business
-(`rankers.newton_iterations`), not a kernel's.
+weights, so that a document of weight 2 counts as the document twice. C and ½‖w‖² are parts of the objective
+(`rankers.newton_iterations`), not of a kernel.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from rankwell.kernels.device import Implementation, Subject
 
 @dataclass(frozen=True)
 class PairData:
-    """What a pair loss is made from.
+    """The data of a pair loss.
 
     features : float32 (n_docs, n_features) in C order, or CSR of float32; without NaN
     levels : int32 (n_docs,)
-        The dense rank of each label among its query's, 0 the lowest: all that pairs need to know of labels.
+        The dense rank of each label in its query, 0 the lowest: pairs depend on labels only through it.
     n_levels : int32 (n_queries,)
     query_ptr : int64 (n_queries + 1,)
-    query_weights : float64 (n_queries,), or None where all are 1
-    document_weights : float64 (n_docs,), or None where all are 1
+    query_weights : float64 (n_queries,), or None if all are 1
+    document_weights : float64 (n_docs,), or None if all are 1
     column_scale : float64 (n_features,), or None
-        Each feature counts times its number here. So a standardisation costs no copy of the features: pairs are
+        Each feature is multiplied by its factor. So standardisation needs no copy of the features: pairs are
         differences, in which the mean cancels.
     """
 
@@ -43,32 +43,32 @@ class PairData:
 
 
 class PairLoss(Protocol):
-    """The loss at one point after another. Vectors are float64 arrays of the device's own kind.
+    """The loss at a sequence of points. Vectors are float64 arrays of the device.
 
-    `loss_and_gradient` looks at a point; `accept` makes the point looked at last the one where `hessian_vector` and
-    `curvature` are taken, so that a step may be tried and refused.
+    `loss_and_gradient` evaluates a point; `accept` makes the last evaluated point the one at which `hessian_vector` and
+    `curvature` are computed, so that a step can be tried and rejected.
     """
 
     method: str
     n_features: int
 
     def to_device(self, vector: np.ndarray) -> Any:
-        """A vector of the host as one of the device."""
+        """Copy a vector from the host to the device."""
 
     def to_host(self, vector: Any) -> np.ndarray:
-        """A vector of the device as float64 on the host."""
+        """Copy a vector from the device to the host, as float64."""
 
     def loss_and_gradient(self, w: Any) -> tuple[float, Any]:
         """L(w) and ∇L(w), in one pass over the features."""
 
     def accept(self) -> None:
-        """Take second derivatives at the point looked at last."""
+        """Compute second derivatives at the last evaluated point."""
 
     def hessian_vector(self, v: Any) -> Any:
         """∇²L·v, in one pass over the features."""
 
     def curvature(self) -> Any:
-        """About the diagonal of ∇²L, never negative: see `kernels.pair_loss.cpu.product.curvature`."""
+        """An approximation of the diagonal of ∇²L, never negative: see `kernels.pair_loss.cpu.product.curvature`."""
 
 
 PAIR_LOSS = Subject(

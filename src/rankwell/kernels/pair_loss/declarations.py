@@ -1,4 +1,4 @@
-"""What RankSVM's CUDA kernels share with Python."""
+"""Definitions that RankSVM's CUDA kernels share with Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ METHOD_NUMBERS = {"direct": 0, "order-statistic": 1}
 PLACE = Struct(
     "Place",  # the document at a place of a query
     (
-        ("int", "row", "from the query's first"),
+        ("int", "row", "relative to the query's first"),
         ("int", "level", "of its label"),
         ("int", "upper", "partners above it are at places below this one"),
         ("int", "lower", "partners below it are at this place or above"),
@@ -23,8 +23,8 @@ QUERY = Struct(
     "Query",  # a query with pairs
     (
         ("long long", "start", "its first row"),
-        ("long long", "scratch", "where its workspace and products lie in global memory, or -1: in shared memory"),
-        ("long long", "ranks", "where its ranks lie (METHOD 1)"),
+        ("long long", "scratch", "where its workspace and products are in global memory, or -1: in shared memory"),
+        ("long long", "ranks", "where its ranks are (METHOD 1)"),
         ("double", "weight", ""),
         ("int", "n", "documents"),
         ("int", "n_levels", ""),

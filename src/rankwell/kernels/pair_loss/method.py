@@ -1,4 +1,4 @@
-"""Which way of summing over support pairs costs less, by a model of what one document costs on a kind of device."""
+"""Chooses the cheaper method of summing over support pairs, by a model of the cost per document on a kind of device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ METHODS = ("direct", "order-statistic")
 
 @dataclass(frozen=True)
 class SumCosts:
-    """What the sums of one Hessian-vector product cost for one document, in any unit.
+    """The cost per document of the sums of one Hessian-vector product, in any unit.
 
     direct : `few` in a query of up to `few_levels` levels, else fixed + per_level·levels
     order-statistic : tree_fixed + tree_per_bit·log2(levels)
@@ -31,7 +31,7 @@ class SumCosts:
 def choose_method(wanted: str, query_sizes: np.ndarray, n_levels: np.ndarray, costs: SumCosts) -> str:
     """`wanted`, or for ``"auto"`` the cheaper of `METHODS` for queries of these sizes and numbers of levels.
 
-    The choice is a function of the data, not of a clock: the same data gives the same model.
+    The choice depends on the data, not on measured times: the same data gives the same model.
     """
     if wanted != "auto":
         return wanted
@@ -41,7 +41,7 @@ def choose_method(wanted: str, query_sizes: np.ndarray, n_levels: np.ndarray, co
 
 
 def cheaper_method(query_sizes: np.ndarray, n_levels: np.ndarray, costs: SumCosts) -> str:
-    """The one of `METHODS` that costs less."""
+    """The cheaper one of `METHODS`."""
     has_pairs = n_levels > 1
     sizes, levels = query_sizes[has_pairs].astype(np.float64), n_levels[has_pairs].astype(np.float64)
     by_level = np.where(levels <= costs.few_levels, costs.few, costs.fixed + costs.per_level * levels)

@@ -1,6 +1,6 @@
-"""RankSVM's pair loss, slow, float64 and right: every pair is written out.
+"""RankSVM's pair loss, slow and in float64: every pair is enumerated.
 
-The definition that the fast kernels are checked against. O(pairs) time and memory a query.
+The definition that the fast kernels are checked against. O(pairs) time and memory per query.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The contract of model evaluation: which devices score rows by a ranker, and how large a ranker each takes."""
+"""The contract of model evaluation: which devices score rows by a ranker, and the largest ranker of each."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from rankwell.kernels.device import Implementation, Refusal, Subject, at_most
 from rankwell.kernels.device_report import DeviceReport
 
-# What CUDA allows in a grid's second direction, where kernels have their inputs.
+# CUDA's limit for the second dimension of a grid, which counts inputs.
 MOST_CUDA_INPUTS = 65535
 
 
 @dataclass(frozen=True)
 class ScoringSizes:
-    """What decides whether a device can score.
+    """The sizes that determine whether a device can score.
 
-    most_inputs : the most inputs of one kind (trees apart), or columns that trees test
+    most_inputs : the most inputs of one kind (except trees), or columns that trees test
     """
 
     most_inputs: int

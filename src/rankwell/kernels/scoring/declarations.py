@@ -1,4 +1,4 @@
-"""What the CUDA kernels of model evaluation share with Python."""
+"""Definitions that the CUDA kernels of model evaluation share with Python."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rankwell.kernels.scoring.rules import (
     Operation,
 )
 
-TILE = 32  # of `transpose`, a warp wide
+TILE = 32  # of `transpose`: the width of a warp
 DENSE_UNITS = 8  # units that a block of `dense` works on
-# A block of `dense_tiles`: its warps, and the documents that a lane works on, for all of which it reads a weight once.
+# A block of `dense_tiles`: its warps, and the documents per lane, which share each read of a weight.
 TILE_WARPS = 2
 LANE_DOCS = 2
 TILE_DOCUMENTS, TILE_UNITS = TILE * LANE_DOCS, TILE_WARPS * DENSE_UNITS
@@ -33,7 +33,7 @@ CUDA = (
         LANE_DOCS=LANE_DOCS,
     )
     + enumeration("ColumnKind", {"VALUE": VALUE, "ZERO_IS_MISSING": ZERO_IS_MISSING, "IN_CATEGORIES": IN_CATEGORIES})
-    # Operations have names of their own for the same functions.
+    # Operations have different names for the same functions.
     + enumeration("Activation", {f"ACTIVATION_{name.upper()}": number for number, name in enumerate(ACTIVATIONS)})
     + enumeration("Operation", Operation)
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-# Inputs. `TREE_SUM` is the sum of all trees as one input: what the layers would add up is never stored.
+# Inputs. `TREE_SUM` is the sum of all trees as one input: the values of single trees are never stored.
 LINEAR, LOG_LINEAR, BUCKET, EXPRESSION, TREE, TREE_SUM = (
     "linear",
     "log-linear",
@@ -17,10 +17,10 @@ LINEAR, LOG_LINEAR, BUCKET, EXPRESSION, TREE, TREE_SUM = (
     "tree",
     "tree-sum",
 )
-# Layers. A mean is a sum that is divided by the number of its inputs.
+# Layers. A mean is a sum divided by the number of its inputs.
 DENSE, SUM = "dense", "sum"
 
-# Documents that the CPU's kernels work on side by side.
+# Documents that the CPU kernels process at a time.
 LANES = 64
 
 # A node to evaluate from the leaves up, as one 64-bit word: the bin it compares with in bits 0-7, the slots of its left
@@ -96,7 +96,7 @@ class TreeArrays(NamedTuple):
     leaf_value : float64 (n_nodes + n_trees,)
     words : uint32 or uint64 (2 * n_nodes + n_trees,), see `rules.BIN_BITS`; tree t begins at ``2 * node_ptr[t] + t``,
         and the children of its node k are its words 2k + 1 and 2k + 2
-    word_value : float64, the value of the leaf that a word is
+    word_value : float64, the value of a word that is a leaf
     child_shift, child_mask : of the words' dtype; ``word >> child_shift`` is the bin column, ``word >> BIN_BITS &
         child_mask`` the left child
     """
@@ -120,23 +120,23 @@ class DenseArrays(NamedTuple):
 
 
 class SumArrays(NamedTuple):
-    """The sum of all inputs, divided by their number where `is_mean`, plus `bias`."""
+    """The sum of all inputs, divided by their number if `is_mean`, plus `bias`."""
 
     is_mean: bool
     bias: float
 
 
 class TreeLayout(NamedTuple):
-    """Trees as inputs, one a tree. columns : `ColumnArrays`; trees : `TreeArrays`, or what a device makes of them"""
+    """Trees as inputs, one per tree. columns : `ColumnArrays`; trees : `TreeArrays`, or a device's form of them"""
 
     columns: ColumnArrays
     trees: Any
 
 
 class TreeSum(NamedTuple):
-    """The sum of the first `n_trees` trees, divided by `n_trees` where `is_mean`, plus `bias`: one input.
+    """The sum of the first `n_trees` trees, divided by `n_trees` if `is_mean`, plus `bias`: one input.
 
-    round_size : how many trees one round of boosting grew
+    round_size : trees per round of boosting
     """
 
     columns: ColumnArrays

@@ -1,6 +1,6 @@
-"""Model evaluation as the definitions say, one document at a time, in float64: what every backend must equal.
+"""Model evaluation by its definitions, one document at a time, in float64: every backend must equal it.
 
-Trees, linear and bucket inputs, and sums are the same bits everywhere; logarithms, exponentials and hyperbolic tangents
+Trees, linear and bucket inputs, and sums are equal bit for bit; logarithms, exponentials and hyperbolic tangents
 may differ in the last place between mathematical libraries.
 """
 
@@ -48,7 +48,7 @@ def bucket_input(x: float, edges: np.ndarray, values: np.ndarray, missing: float
 
 
 def tested_value(x: float, kind: int, categories: np.ndarray) -> float:
-    """The column that a tree's node tests, made of feature value x; NaN is a missing value."""
+    """The column that a tree's node tests, made from feature value x; NaN is a missing value."""
     if kind == ZERO_IS_MISSING and abs(x) <= NEARLY_ZERO:
         return math.nan
     if kind == IN_CATEGORIES and not math.isnan(x):

@@ -6,27 +6,27 @@ from enum import IntEnum
 
 import numpy as np
 
-# Sums run in this order on every device: inputs are added one after another in runs of so many, from zero, and the
-# sums of the runs likewise. A fixed order makes a score the same bits everywhere; runs let devices share the work.
+# Sums run in this order on every device: inputs are added one after another in runs of this length, from zero, and the
+# sums of the runs likewise. With a fixed order a score has the same bits everywhere; runs allow work to be divided.
 SUM_RUN = 32
 
-# How a layer's sums become its outputs; a kernel gets the place in this list.
+# How a layer's sums become its outputs; a kernel gets the index in this list.
 ACTIVATIONS = ("identity", "sigmoid", "relu", "tanh", "exp")
 IDENTITY, SIGMOID, RELU, TANH, EXP = range(5)
 
-# What a tree's column is made of: the feature as it is; the same with zeros as missing values; 1 or 0 for being in a
+# What a tree's column is made from: the unchanged feature; the same with zeros as missing values; 1 or 0 for being in a
 # set of categories.
 VALUE, ZERO_IS_MISSING, IN_CATEGORIES = range(3)
 
 # LightGBM's bound: a value this near to zero is a zero (its kZeroThreshold, a float32 constant).
 NEARLY_ZERO = np.float32(1e-35)
 
-# A node to walk by is a word of fields, the lowest first: the bin it compares with (so many bits), its left child (the
-# right one is next to it), the bin column. A leaf's word leads to itself and has the largest bin: no bin is above it.
+# A node to walk by is a word of fields, the lowest first: the bin it compares with (BIN_BITS bits), its left child (the
+# right one is next to it), the bin column. A leaf's word points to itself and has the largest bin: no bin is above it.
 BIN_BITS = 8
 LEAF_BIN = 255
 
-# How many numbers an expression may hold on its stack at a time.
+# The most numbers on the stack of an expression.
 LARGEST_STACK = 32
 
 

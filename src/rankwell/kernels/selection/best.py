@@ -8,12 +8,12 @@ import numpy as np
 
 from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 
-# After a window of documents, already where there are k + k / TIDY: a higher threshold spares more than it costs.
+# After a window, documents are dropped from k + k / TIDY on: the higher threshold saves more than this costs.
 TIDY = 4
 
 
 class BestArrays(NamedTuple):
-    """Documents that may be among the best k, in ascending order among equal scores.
+    """Documents that may be among the best k, equal scores in ascending order of documents.
 
     scores : float64; docs : int64; room : float64, scratch; of one length, above k
     """
@@ -26,7 +26,7 @@ class BestArrays(NamedTuple):
 
 @kernel(inline="always")
 def offer(scores, docs, room, k, documents, totals, n, doc_base, size, threshold):
-    """Take in the n documents whose totals beat the threshold; returns the new size and threshold.
+    """Add those of the n documents whose totals are above the threshold; returns the new size and threshold.
 
     scores, docs, room, k : of BestArrays; documents : int32, ascending; totals : float64
     """
@@ -43,9 +43,9 @@ def offer(scores, docs, room, k, documents, totals, n, doc_base, size, threshold
 
 @inner_kernel
 def _keep_best(scores, docs, room, size, k):
-    """Drop all but the best k of the first `size` documents, the order stays; returns the score of the k-th.
+    """Drop all but the best k of the first `size` documents, in the same order; returns the score of the k-th.
 
-    Of equal scores the earlier ones stay: documents come in ascending order, so ties go by it.
+    Of equal scores the earlier ones are kept: documents come in ascending order, so it breaks ties.
     """
     for i in range(size):
         room[i] = scores[i]

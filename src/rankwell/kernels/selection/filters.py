@@ -1,4 +1,4 @@
-"""Which documents may be found: live ones, without what is excluded, with the phrases that were asked for."""
+"""Which documents may be found: live ones without excluded terms and with the required phrases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rankwell.kernels.postings.blocks import (
 
 @kernel
 def count_live(arrays, list_number, live):
-    """How many live documents a list has, and how often the term stands in them; live : uint8 (n_docs,)"""
+    """How many live documents a list has, and how often the term occurs in them; live : uint8 (n_docs,)"""
     documents, frequencies = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
     doc_freq, occurrences = np.int64(0), np.int64(0)
     for block in range(arrays.first_block[list_number], arrays.first_block[list_number + 1]):
@@ -42,9 +42,9 @@ def mark_documents(arrays, list_number, value, marks):
 
 @kernel
 def mark_phrase(arrays, block_starts, positions, numbers, places, value, marks):
-    """marks[d] = value for every document in which the lists' terms stand at `places` from one another.
+    """marks[d] = value for every document in which the lists' terms occur at these distances.
 
-    numbers : int64 (n,), lists of one stream; places : int64 (n,), where each term stands in the phrase
+    numbers : int64 (n,), lists of one stream; places : int64 (n,), the place of each term in the phrase
     block_starts, positions : the segment's ``blocks.positions`` and ``positions``
     """
     n = len(numbers)
@@ -66,7 +66,7 @@ def mark_phrase(arrays, block_starts, positions, numbers, places, value, marks):
 
 @kernel
 def _find_all(arrays, numbers, doc, cursors, found):
-    """Whether all lists have a document; moves the cursors to its blocks and notes its places there in `found`."""
+    """Whether all lists have a document; moves the cursors to its blocks and stores its places there in `found`."""
     for i in range(len(numbers)):
         stop = arrays.first_block[numbers[i] + 1]
         cursors[i] = seek_block(arrays.last_doc, cursors[i], stop, doc)
@@ -80,7 +80,7 @@ def _find_all(arrays, numbers, doc, cursors, found):
 
 @kernel
 def _stand_together(arrays, block_starts, positions, numbers, places, cursors, found):
-    """Whether the phrase stands in the document: some start p has term i at p + places[i], for every i."""
+    """Whether the phrase occurs in the document: some start p has term i at p + places[i], for every i."""
     frequencies = np.empty(BLOCK, np.uint32)
     starts, n_starts = np.empty(0, np.int64), 0
     for i in range(len(numbers)):

@@ -1,6 +1,6 @@
-"""Sixty-four numbers compared at once: the step that finds the few candidates among many documents.
+"""Compares 64 numbers at once: the step that finds the few candidates among many documents.
 
-Written as LLVM's generic vector code, so that it becomes whatever the processor has.
+Written as LLVM's generic vector code, which is compiled to the vector instructions of the processor.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def lanes_above(typing_context: Any, values: Any, place: Any, least: Any) -> Any
 
 @intrinsic
 def lowest_bit(typing_context: Any, bits: Any) -> Any:
-    """The number of the lowest bit that is 1; `bits` must not be 0."""
+    """The index of the lowest bit that is 1; `bits` must not be 0."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.IntType(1)(1))

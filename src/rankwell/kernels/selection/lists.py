@@ -1,9 +1,9 @@
-"""The posting lists of a query on their way through a segment, a window of documents at a time.
+"""Reads the posting lists of a query in a segment, one window of documents at a time.
 
-A query reads `n_terms` times `n_columns` lists; list i = term · n_columns + column. Its row of `lists` (int64) says
-where it is, and the block last decoded is kept: documents (uint32) and parts (float64), from element 128·i on.
+A query reads `n_terms` times `n_columns` lists; list i = term · n_columns + column. Its row of `lists` (int64) holds
+its position, and the block last decoded is kept: documents (uint32) and parts (float64), from element 128·i on.
 
-Here and in `selection`, functions take plain arrays, not tuples of them: taking an array out of a tuple counts a
+Here and in `selection`, functions take plain arrays, not tuples of them: taking an array from a tuple counts a
 reference, which costs more than the arithmetic around it. Of the segment these are `last_doc`, `data`, `widths` and
 `postings` (see `PostingArrays`), of the model `norms` and `bounds` (see `ScoringArrays`).
 """
@@ -18,21 +18,21 @@ from rankwell.kernels.postings.rules import BLOCK
 from rankwell.kernels.selection.parts import block_parts, posting_part
 
 WINDOW = 4096
-CHUNK = 64  # documents of a window that are looked at, or not, together
+CHUNK = 64  # documents of a window that are read or skipped together
 _CHUNK_BITS = np.uint64(6)
 # A list whose blocks span more documents than this on average is bounded by its postings in a window, not its blocks.
 SPARSE = 2048
 
-# The numbers of a list: its first block and the one after its last, its postings, the first block that reaches into the
-# window, whether it is sparse, the block that lies decoded (-1: none), how many postings that has, and (sparse lists)
-# which of them is the first not before the window.
+# The fields of a list: its first block and the one after its last, its postings, the first block that reaches into the
+# window, whether it is sparse, the block that is decoded (-1: none), how many postings that has, and (sparse lists)
+# which of them is the first that is not before the window.
 FIRST, STOP, POSTINGS, CURSOR, IS_SPARSE, DECODED, SIZE, PLACE = range(8)
 FIELDS = 8
 
 
 @inner_kernel
 def open_list(number, first_block, doc_freq, n_docs, lists, i):
-    """Put list i at its beginning; number : its number in the segment, -1 for none"""
+    """Set list i to its beginning; number : its number in the segment, -1 for none"""
     for one in range(FIELDS):
         lists[i, one] = 0
     lists[i, DECODED] = -1
@@ -57,7 +57,7 @@ def size_of(lists, i, block):
 
 @inner_kernel(for_any_constant=True)
 def decode(last_doc, data, widths, postings, norms, column, fielded, lists, documents, parts, frequencies, i, block):
-    """See that `block` lies decoded for list i."""
+    """Decode `block` of list i if it is not decoded."""
     if lists[i, DECODED] != block:
         lists[i, DECODED], lists[i, SIZE], lists[i, PLACE] = block, size_of(lists, i, block), 0
         block_parts(
@@ -71,7 +71,7 @@ def bound_in_window(
     last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies, i, start,
     stop,
 ):  # fmt: skip
-    """Move list i's cursor to the window of documents [start, stop); returns its largest part there at most."""
+    """Move list i's cursor to the window of documents [start, stop); returns an upper bound of its parts there."""
     block, end = lists[i, CURSOR], lists[i, STOP]
     while block < end and last_doc[block] < start:
         block += 1
@@ -123,7 +123,7 @@ def add_list(
             decode(
                 last_doc, data, widths, postings, norms, column, fielded, lists, documents, parts, frequencies, i, block
             )
-            # Unsigned, as the documents are: no test for counting from the end.
+            # Unsigned, like the documents: no check for negative indices is needed.
             low, high = np.uint64(i * BLOCK), np.uint64(i * BLOCK + lists[i, SIZE])
             if base >= start and last < stop:
                 for j in range(low, high):
@@ -134,7 +134,7 @@ def add_list(
                 if lists[i, IS_SPARSE]:
                     low += np.uint64(lists[i, PLACE])
                 for j in range(low, high):
-                    place = documents[j] - first  # far above the window's size for a document before it
+                    place = documents[j] - first  # far above the window's size if the document is before it
                     if place < np.uint64(stop - start):
                         totals[place] += factor * parts[j]
                         touched[place >> _CHUNK_BITS] = 1
@@ -165,7 +165,7 @@ def look_up_list(
             doc = np.int64(candidates[c])
             if doc >= base and reached[c] + most > least:
                 j = find_value(postings, place, code, doc - base, size)
-                # Whether it is there cannot be foretold, so nothing branches on it.
+                # Whether it is there is unpredictable, so this is written without a branch.
                 frequency = load_value(postings, place + (size << code), widths[block] >> 2 & 3, min(j, size - 1)) + 1
                 shares[c] += np.float64(j < size) * (factor * posting_part(frequency, norms[column, doc], fielded))
             c += 1

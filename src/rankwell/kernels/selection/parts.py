@@ -1,11 +1,12 @@
 """What a posting adds to a score, and the most that a block of postings can add.
 
-BM25 (one list a term) adds w·part with part = f / (f + norm(d)), norm = k1·(1 − b + b·length/average). BM25F (one list
-a stream) first sums x = Σ weight_s·part_s with part_s = f_s·norm_s(d), norm_s = 1 / (1 − b_s + b_s·length/average_s),
+BM25 (one list per term) adds w·part with part = f / (f + norm(d)), norm = k1·(1 − b + b·length/average). BM25F (one
+list per stream) first sums x = Σ weight_s·part_s with part_s = f_s·norm_s(d) and
+norm_s = 1 / (1 − b_s + b_s·length/average_s),
 and adds w·x / (x + k1).
 
-More occurrences and a shorter document give more, so the best of a block's impacts is a bound for all its postings;
-raised by `MARGIN`, which is more than the rounding of these few operations, it is one for the numbers as computed.
+A part grows with the frequency and falls with the length, so the best of a block's impacts bounds all its postings;
+raised by `MARGIN`, which is more than the rounding of these few operations, it bounds the computed numbers too.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ MARGIN = 1.0 + 1e-14
 
 
 class ScoringArrays(NamedTuple):
-    """What a model keeps for a segment.
+    """The arrays of a model for a segment.
 
-    norms : float64 (n_columns, n_docs), one row a list column that the model reads
+    norms : float64 (n_columns, n_docs), one row per list column that the model reads
     block_bounds : float64 (n_blocks,), no part of the block is larger; for the lists in use
-    list_bounds : float64 (n_lists,), no part of the list is larger; 0 where it was not asked for yet
+    list_bounds : float64 (n_lists,), no part of the list is larger; 0 if it is not computed yet
     """
 
     norms: np.ndarray
@@ -60,7 +61,7 @@ def posting_part(frequency, norm, fielded):
 
 @inner_kernel(error_model="numpy", forceinline=True, for_any_constant=True)
 def saturated(x, k1):
-    """BM25F's share of w."""
+    """BM25F's factor of w."""
     return x / (x + k1)
 
 
@@ -69,15 +70,15 @@ def block_parts(postings, place, widths, base, size, norms, column, fielded, doc
     """Write the documents and parts of a block of `size` postings, from documents[at] and parts[at] on.
 
     place, widths, base : the block's ``blocks.data``, ``blocks.widths`` and the document it counts from
-    documents : uint32; parts : float64; frequencies : uint32 (128,), scratch. Unsigned, so that an index needs no test
-    for counting from the end.
+    documents : uint32; parts : float64; frequencies : uint32 (128,), scratch. Unsigned, so that an index needs no check
+    for negative values.
     """
     code, first = widths & 3, np.uint64(at)
     load_block(postings, place, code, base, size, documents, at)
     load_block(postings, place + (size << code), widths >> 2 & 3, 1, size, frequencies, 0)
     for j in range(np.uint64(size)):
         parts[first + j] = norms[column, documents[first + j]]
-    # All 128 lanes, whatever lies behind `size`: a loop of known length becomes vectors without a remainder.
+    # All 128 lanes, including those after `size`: a loop of constant length is vectorised without a remainder.
     if fielded:
         for j in range(np.uint64(BLOCK)):
             parts[first + j] = np.float64(frequencies[j]) * parts[first + j]

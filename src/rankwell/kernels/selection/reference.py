@@ -1,6 +1,6 @@
-"""Search without an index: every document is read and scored. Slow, obvious, and the definition of what is right.
+"""Search without an index: every document is read and scored. Slow and simple: the definition of the correct result.
 
-Operations stand in the order of the fast kernels, and float64 rounds the same everywhere: scores must agree to the last
+Operations are in the order of the fast kernels, and float64 rounds the same everywhere: scores must agree to the last
 bit.
 """
 
@@ -31,7 +31,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Restrictions:
-    """What a document must have and must not have."""
+    """What a document must and must not contain."""
 
     required: Collection[bytes] = ()
     phrases: Sequence[PhraseTerms] = ()
@@ -48,7 +48,7 @@ def search_documents(
 ) -> list[tuple[int, float]]:
     """(document, score) of the best k, best first, equal scores by document; only documents with one of the terms.
 
-    terms : how often the query has each; documents : the live ones
+    terms : the frequency of each in the query; documents : the live ones
     """
     columns = [[_column(document, column) for document in documents] for column in model.columns]
     averages = [_average([len(words) for words in column]) for column in columns]
@@ -122,7 +122,7 @@ def _qualifies(
 
 
 def has_phrase(words: Sequence[tuple[bytes, int]], terms: Sequence[bytes], places: Sequence[int]) -> bool:
-    """Whether a stream's words hold the terms at these distances."""
+    """Whether a stream contains the terms at these distances."""
     present = set(words)
     starts = {position - places[0] for term, position in words if term == terms[0]}
     return any(

@@ -1,13 +1,14 @@
-"""The best k documents of a segment, a window of documents at a time.
+"""The best k documents of a segment, one window of documents at a time.
 
-Vocabulary. A *term* reads one list (BM25) or one list a stream (BM25F). Terms come by falling weight, and every score
-is the sum of its terms' shares in that order, so that a document's score is the same to the last bit however it was
-found. The *threshold* is the k-th best score so far: a document must beat it, because it comes later than its equals.
+Vocabulary. A *term* reads one list (BM25) or one list per stream (BM25F). Terms are in order of descending weight, and
+every score is the sum of its terms' shares in that order, so that a document's score is the same to the last bit
+regardless of how it was found. The *threshold* is the k-th best score so far: a document must be above it, because of
+equal scores the earlier one is kept.
 
-In each window of documents the lists' bounds say what a document can reach at most. A window below the threshold is
+In each window of documents the lists' bounds limit the score of a document. A window below the threshold is
 skipped. Otherwise the last terms whose bounds together stay below the threshold are *optional* (MaxScore): the other
 terms alone make candidates, summed in a dense array, and optional terms are looked up for the candidates that can
-still make it. Where terms are required, candidates are the documents of the rarest of them instead.
+still be among the best. If terms are required, candidates are the documents of the rarest of them instead.
 
 A bound that was summed in the same order as a score is exact. One that was not is compared with a threshold lowered by
 `SLACK`, which is more than the rounding of 1,024 additions.
@@ -48,13 +49,13 @@ DRIFT = 7
 
 
 class QueryArrays(NamedTuple):
-    """A query as its terms, by falling weight.
+    """A query as its terms, by descending weight.
 
-    numbers : int64 (n_terms · n_columns,), lists in the segment, -1 where it has none
+    numbers : int64 (n_terms · n_columns,), lists in the segment, -1 if it has none
     weights : float64 (n_terms,), query frequency · idf · (k1 + 1)
-    required : uint8 (n_terms,), 1 where a document must have the term
+    required : uint8 (n_terms,), 1 if a document must have the term
     column_weights : float64 (n_columns,) for BM25F, (0,) for BM25
-    allowed : uint8 (n_docs,), 0 where a document may not be found; (0,) where all may be
+    allowed : uint8 (n_docs,), 0 if a document may not be found; (0,) if all may be
     """
 
     numbers: np.ndarray
@@ -65,13 +66,13 @@ class QueryArrays(NamedTuple):
 
 
 class SearchRoom(NamedTuple):
-    """Room to work. What a search leaves in it does not matter to the next one, which is why it is made once a thread.
+    """Scratch memory. Searches do not depend on what earlier ones left in it, so it is made once per thread.
 
     totals, stream_totals : float64 (WINDOW,), a document's score and a term's sum over streams; zero between windows
     touched, stream_touched : uint8 (WINDOW / CHUNK,), which chunks of them are not zero
     candidates : int32 (WINDOW,); reached, shares : float64 (WINDOW,), what each has reached and what a term adds
     lists : int64 (n, FIELDS); documents : uint32 (n · BLOCK,), parts : float64 (n · BLOCK,), see `lists.py`
-    driver, driven : the same of the list that makes candidates where terms are required; frequencies : uint32 (BLOCK,)
+    driver, driven : the same for the list that makes candidates if terms are required; frequencies : uint32 (BLOCK,)
     most, rest : float64 (n + 1,), the bounds of terms in a window, and of all terms from one on
     """
 
@@ -96,7 +97,7 @@ _rooms = threading.local()
 
 
 def room_for(n_lists: int) -> SearchRoom:
-    """This thread's room for a query of so many lists."""
+    """This thread's scratch for a query with this many lists."""
     room: SearchRoom | None = getattr(_rooms, "room", None)
     if room is None or len(room.lists) < n_lists:
         n = 1 << (n_lists - 1).bit_length()
@@ -125,7 +126,7 @@ def _bound_terms(
     last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, documents, parts,
     frequencies, start, stop, most,
 ):  # fmt: skip
-    """most[t] = what term t adds in the window at most; returns what a document can reach, -1 if none can qualify."""
+    """most[t] = the most that term t adds in the window; returns the most for a document, -1 if none qualifies."""
     n_columns, fielded, total = len(norms), len(column_weights) > 0, 0.0
     for term in range(len(weights)):
         x = 0.0
@@ -219,7 +220,7 @@ def _gather_candidates(totals, touched, allowed, start, cut, candidates, reached
 
 @kernel(inline="always")
 def _take_driver(last_doc, data, widths, postings, driver, documents, allowed, start, stop, candidates, reached):
-    """Candidates from a required term's list: its documents in the window; returns how many.
+    """Candidates from the list of a required term: its documents in the window; returns how many.
 
     driver : int64 (1, FIELDS), the numbers of that list
     """
@@ -245,7 +246,7 @@ def _take_driver(last_doc, data, widths, postings, driver, documents, allowed, s
 
 @kernel(error_model="numpy", inline="always")
 def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, reached):
-    """Add a term's shares to the candidates and drop those that stay at `least` or below; returns how many are left."""
+    """Add a term's shares to the candidates and drop those with at most `least`; returns how many are left."""
     kept = 0
     for c in range(n):
         total = reached[c]
@@ -265,7 +266,7 @@ def _find_candidates(
     parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
     stream_touched, candidates, reached, shares,
 ):  # fmt: skip
-    """Candidates from the first `essential` terms; returns how many. One list alone needs no sums."""
+    """Candidates from the first `essential` terms; returns how many. A single list needs no sums."""
     n_columns, fielded = len(norms), len(column_weights) > 0
     present, only = 0, 0
     for term in range(essential):
@@ -326,7 +327,7 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
     arrays : PostingArrays; scoring : ScoringArrays; query : QueryArrays; best : BestArrays with `size` documents so far
     room : SearchRoom for as many lists as the query has
     k1 : float64; driver_number : the shortest list of the required terms (BM25F: of the whole document), or -1
-    prune : bool, whether what cannot be among the best is skipped; the result is the same
+    prune : bool, whether to skip documents that cannot be among the best; the result is the same
     threshold : float64, only higher scores are wanted; doc_base : int64, number of the segment's first document
 
     Returns
@@ -344,7 +345,7 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
         open_list(numbers[i], first_block, doc_freq, n_docs, lists, i)
     open_list(driver_number, first_block, doc_freq, n_docs, driver, 0)
     for number in range(0, -(-n_docs // WINDOW), step):
-        # One of each `step` windows, not always the same: what repeats in a collection must not meet the same beat.
+        # The place within each `step` windows varies, so that the sample is not biased by periodic collections.
         start = (number + number // step * DRIFT % step) * WINDOW
         if start >= n_docs:
             break

@@ -22,7 +22,7 @@ _MISSING_TYPES = {"None": MISSING_NONE, "Zero": MISSING_ZERO, "NaN": MISSING_NAN
 
 
 def read_lightgbm_json(content: dict[str, Any]) -> RankerDescription:
-    """The model in `content`, what `dump_model` returns."""
+    """The model in `content`, the result of `dump_model`."""
     header = _header(content)
     check_header(header)
     builder = TreeBuilder()
@@ -38,7 +38,7 @@ def _header(content: dict[str, Any]) -> Header:
     try:
         names = tuple(str(name) for name in content["feature_names"])
         if len(names) != int(content["max_feature_idx"]) + 1:
-            raise FileFormatError("the LightGBM model has another number of feature names than of features.")
+            raise FileFormatError("the LightGBM model has a different number of feature names than of features.")
         return Header(
             objective=str(content.get("objective", "")),
             feature_names=names,

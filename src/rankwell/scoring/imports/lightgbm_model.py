@@ -1,8 +1,8 @@
 """What LightGBM's two file formats have in common: a model's header, and how a node decides.
 
 LightGBM compares float64: x <= threshold. A feature here is float32, so the largest float32 not above the threshold
-decides the same. Where a feature's missing type is None a NaN counts as 0; where it is Zero a zero and a NaN are
-missing; where it is NaN only a NaN is.
+gives the same decisions. If a feature's missing type is None, a NaN counts as 0; if it is Zero, a zero and a NaN are
+missing; if it is NaN, only a NaN is.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _SIGMOID = frozenset({"cross_entropy", "xentropy"})
 
 @dataclass(frozen=True)
 class Header:
-    """What a LightGBM model says of itself.
+    """The header of a LightGBM model.
 
-    objective : its name and options, as written ("binary sigmoid:1"); empty where training had its own
+    objective : its name and options, as written ("binary sigmoid:1"); empty for a custom objective
     """
 
     objective: str
@@ -64,7 +64,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Split:
-    """One node: where it sends a document. `categories` is None where it compares numbers."""
+    """One node: where it sends a document. `categories` is None if it compares numbers."""
 
     feature: int
     threshold: float
@@ -84,14 +84,14 @@ def check_header(header: Header) -> None:
 
 
 def add_tree(builder: TreeBuilder, splits: Sequence[Split], leaf_values: Sequence[float]) -> None:
-    """Append one tree. An only leaf has no splits."""
+    """Append one tree. A single leaf has no splits."""
     thresholds = _decide_zeros(
         float32_not_above(np.array([0.0 if s.categories is not None else s.threshold for s in splits]))
     )
     columns, missing_left, left, right = [], [], [], []
     for split, threshold in zip(splits, thresholds.tolist(), strict=True):
         if split.categories is not None:
-            # "In the set goes left" here is "1 > 0 goes right" with the children exchanged; a NaN is in no set.
+            # "In the set goes left" here is "1 > 0 goes right" with the children swapped; a NaN is in no set.
             columns.append(builder.column(split.feature, IN_CATEGORIES, split.categories))
             missing_left.append(True)
             left.append(split.right)
@@ -126,14 +126,14 @@ def describe(header: Header, builder: TreeBuilder) -> RankerDescription:
 
 
 def _names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Column_0, Column_1, ... are LightGBM's names for features without one."""
+    """Column_0, Column_1, ... are LightGBM's names for unnamed features."""
     if names == tuple(f"Column_{i}" for i in range(len(names))):
         return default_feature_names(len(names))
     return names
 
 
 def _output_layers(objective: str) -> tuple[Layer, ...]:
-    """What `Booster.predict` does to the sum of the trees."""
+    """The transformation that `Booster.predict` applies to the sum of the trees."""
     name, *options = objective.split() or ["none"]
     if name in _IDENTITY and "sqrt" not in options:
         return ()

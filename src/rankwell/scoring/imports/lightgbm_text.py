@@ -1,4 +1,4 @@
-"""LightGBM's text format (`Booster.save_model`): key=value lines, one block a tree."""
+"""LightGBM's text format (`Booster.save_model`): key=value lines, one block per tree."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _add_tree(builder: TreeBuilder, block: dict[str, str]) -> None:
         raise FileFormatError("the LightGBM model has linear leaves. Train it with linear_tree=false.")
     leaf_values = [float(word) for word in block["leaf_value"].split()]
     if int(block["num_leaves"]) != len(leaf_values):
-        raise ValueError("num_leaves does not fit leaf_value")
+        raise ValueError("num_leaves does not match leaf_value")
     splits = [] if len(leaf_values) == 1 else list(_splits(block))
     add_tree(builder, splits, leaf_values)
 

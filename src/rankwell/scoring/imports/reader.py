@@ -1,4 +1,4 @@
-"""Models of other libraries, whatever their format: found out by how the file begins."""
+"""Reads models of other libraries; the format is recognised by the beginning of the file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from rankwell.scoring.imports.xgboost_model import read_xgboost
 def import_model(path: str | os.PathLike[str]) -> RankerDescription:
     """The LightGBM model (text, or the JSON of `dump_model`) or XGBoost model (JSON, UBJSON) stored at `path`.
 
-    Scores are those of the library's own `predict`: a LightGBM model's to float64 rounding, an XGBoost model's to the
-    rounding of its float32 sums.
+    Scores are those of the library's own `predict`: for LightGBM up to float64 rounding, for XGBoost up to rounding
+    in its float32 sums.
     """
     content = Path(path).read_bytes()
     try:
@@ -34,7 +34,7 @@ def parse_model(content: bytes) -> RankerDescription:
     head = content[:64].lstrip()
     if head.startswith((b"tree\n", b"tree\r\n")):
         return read_lightgbm_text(content.decode("utf-8", errors="replace"))
-    # UBJSON objects begin with { and a length's marker; JSON objects with { and a quote or white space.
+    # UBJSON objects begin with { and the marker of a length; JSON objects with { and a quote or white space.
     if head.startswith(b"{") and content[:2] in (b"{L", b"{l", b"{I", b"{i", b"{U", b"{#", b"{$"):
         return read_xgboost(read_ubjson(content))
     if not head.startswith(b"{"):

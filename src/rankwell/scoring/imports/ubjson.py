@@ -1,5 +1,5 @@
-"""UBJSON, draft 12, as far as XGBoost writes it: a reader of bytes that runs no code and cannot be made to allocate
-more than the bytes it is given.
+"""UBJSON, draft 12, the subset that XGBoost writes. The reader runs no code and cannot be made to allocate more than
+the bytes it is given.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def read_ubjson(content: bytes) -> Any:
     except (IndexError, struct.error, UnicodeDecodeError, RecursionError) as cause:
         raise FileFormatError(f"the UBJSON is damaged or cut short at byte {reader.place} ({cause}).") from cause
     if reader.place != len(content):
-        raise FileFormatError(f"the UBJSON ends at byte {reader.place}, but {len(content)} bytes came.")
+        raise FileFormatError(f"the UBJSON ends at byte {reader.place}, but it has {len(content)} bytes.")
     return value
 
 
@@ -34,7 +34,7 @@ class _Reader:
         self.place = 0
 
     def marker(self) -> str:
-        """The next marker; N is a filler."""
+        """The next marker; N is padding and is skipped."""
         while True:
             found = chr(self._content[self.place])
             self.place += 1
@@ -60,7 +60,7 @@ class _Reader:
 
     def _take(self, length: int) -> bytes:
         if length < 0 or self.place + length > len(self._content):
-            raise IndexError(f"{length} bytes are wanted, {len(self._content) - self.place} are left")
+            raise IndexError(f"{length} bytes expected, {len(self._content) - self.place} are left")
         taken = self._content[self.place : self.place + length]
         self.place += length
         return taken
@@ -119,6 +119,6 @@ class _Reader:
         return items
 
     def _check_count(self, count: int, kind: str | None) -> None:
-        """An item takes a byte at least, except the constants of a typed array: any number of those is nothing."""
+        """An item takes at least one byte, except the constants of a typed array, which take none."""
         if kind in _CONSTANTS or count > len(self._content) - self.place:
-            raise FileFormatError(f"the UBJSON wants {count} items at byte {self.place}, more than its bytes can hold.")
+            raise FileFormatError(f"the UBJSON declares {count} items at byte {self.place}, more than its bytes hold.")

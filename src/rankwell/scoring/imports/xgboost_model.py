@@ -1,8 +1,8 @@
-"""XGBoost models (`Booster.save_model`, JSON or UBJSON: the same tree of values).
+"""XGBoost models (`Booster.save_model`, as JSON or UBJSON: the same tree of values).
 
-XGBoost compares float32: x < threshold goes left, so the float32 just below it is the threshold here. A missing value
-goes the node's default way. A category goes right where it is in the node's set. Leaves are float32 and so are
-XGBoost's sums; the sum here is float64 and therefore differs from XGBoost's own by its rounding.
+XGBoost compares float32: x < threshold goes left, so the threshold here is the float32 just below it. A missing value
+follows the node's default direction. A category in the node's set goes right. Leaves are float32 and so are
+XGBoost's sums; the sum here is float64 and therefore differs from XGBoost's own by rounding.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def _check_one_output(settings: Mapping[str, Any]) -> None:
     outputs = max(int(settings.get("num_class", 0)), int(settings.get("num_target", 1)))
     if outputs > 1:
         raise FileFormatError(
-            f"the model gives {outputs} numbers a document (num_class or num_target), a ranker gives one score. "
+            f"the model gives {outputs} numbers per document (num_class or num_target), a ranker gives one score. "
             "Train it with a ranking, regression or binary objective."
         )
 
 
 def _trees_and_weights(booster: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], list[float]]:
-    """The trees, and what each counts: 1, or its weight in a dart model."""
+    """The trees, and the weight of each: 1, except in a dart model."""
     name = booster["name"]
     if name == "dart":
         trees = booster["gbtree"]["model"]["trees"]
@@ -99,14 +99,14 @@ def _trees_in_a_round(booster: Mapping[str, Any]) -> int:
 
 def _add_tree(builder: TreeBuilder, tree: Mapping[str, Any], weight: float, number: int) -> None:
     if int(tree["tree_param"].get("size_leaf_vector", 1)) > 1:
-        raise FileFormatError(f"tree {number} has leaves of several numbers, a ranker gives one score.")
+        raise FileFormatError(f"tree {number} has leaves with several numbers, a ranker gives one score.")
     left, right = np.asarray(tree["left_children"], np.int64), np.asarray(tree["right_children"], np.int64)
     condition = np.asarray(tree["split_conditions"], np.float32)
     feature = np.asarray(tree["split_indices"], np.int64)
     default_left = np.asarray(tree["default_left"], np.int64)
     reached = _reachable(left, right, number)
     is_leaf = left[reached] < 0
-    # Nodes and leaves are numbered apart here, in the order the walk meets them.
+    # Nodes and leaves are numbered separately here, in the order of the traversal.
     code = np.zeros(len(left), np.int64)
     code[reached[~is_leaf]] = np.arange(np.count_nonzero(~is_leaf))
     code[reached[is_leaf]] = -1 - np.arange(np.count_nonzero(is_leaf))
@@ -127,13 +127,13 @@ def _add_tree(builder: TreeBuilder, tree: Mapping[str, Any], weight: float, numb
 
 
 def _reachable(left: np.ndarray, right: np.ndarray, number: int) -> np.ndarray:
-    """The nodes of a tree from its root down, parents first; pruned nodes may lie between them in the file."""
+    """The nodes of a tree from its root down, parents first; pruned nodes may be between them in the file."""
     order = [0]
     for node in order:
         if left[node] >= 0:
             order.extend((int(left[node]), int(right[node])))
         if len(order) > len(left):
-            raise FileFormatError(f"tree {number} runs in a circle.")
+            raise FileFormatError(f"tree {number} contains a cycle.")
     return np.array(order, dtype=np.int64)
 
 
@@ -141,7 +141,7 @@ def _category_sets(tree: Mapping[str, Any]) -> dict[int, list[int]]:
     """The categories of each categorical node."""
     nodes = np.asarray(tree.get("categories_nodes", ()), np.int64).tolist()
     if not nodes and np.any(np.asarray(tree.get("split_type", ()), np.int64) == 1):
-        raise FileFormatError("the model has categorical splits, but not their categories.")
+        raise FileFormatError("the model has categorical splits, but no categories for them.")
     categories = np.asarray(tree.get("categories", ()), np.int64)
     starts = np.asarray(tree.get("categories_segments", ()), np.int64)
     sizes = np.asarray(tree.get("categories_sizes", ()), np.int64)
@@ -152,14 +152,14 @@ def _category_sets(tree: Mapping[str, Any]) -> dict[int, list[int]]:
 
 
 def _bias(settings: Mapping[str, Any], objective: str) -> float:
-    """base_score as it enters the sum: XGBoost stores it as a prediction, one number or a list of one."""
+    """base_score as a term of the sum: XGBoost stores it as a prediction, one number or a list of one."""
     words = str(settings["base_score"]).strip("[]").split(",")
     if len(words) != 1:
         raise FileFormatError(f"the model has {len(words)} base scores, a ranker gives one score.")
     base = float(np.float32(words[0]))
     if objective in _SIGMOID:
         if not 0.0 < base < 1.0:
-            raise FileFormatError(f"the model's base_score {base} is no probability.")
+            raise FileFormatError(f"the model's base_score {base} is not a probability.")
         return float(np.float32(-math.log(1.0 / base - 1.0)))
     if objective in _EXPONENTIAL:
         return float(np.float32(math.log(base))) if base > 0 else -math.inf
@@ -167,7 +167,7 @@ def _bias(settings: Mapping[str, Any], objective: str) -> float:
 
 
 def _output_layers(objective: str) -> tuple[Layer, ...]:
-    """What `Booster.predict` does to the sum of the trees."""
+    """The transformation that `Booster.predict` applies to the sum of the trees."""
     if objective in _IDENTITY:
         return ()
     if objective in _SIGMOID:

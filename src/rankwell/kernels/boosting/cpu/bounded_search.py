@@ -1,12 +1,12 @@
 """RankBoost on the CPU: the search for the best weak ranker that computes few features in full, by bounds.
 
-Now and then every r is computed, in a *reference* round. In the rounds after it, bounds tell which features can win
+In some rounds, the *reference* rounds, every r is computed. In the rounds between, bounds tell which features can win
 (`bounds`), and only these *candidates* are computed. Bounds become weaker with every round; when a round
 has cost more than the mean of all rounds since the reference round, that one included, the next is a reference round. A
 cost is a count of features, not a time. The choice of weak rankers never depends on this, only the time.
 
-A round is a row of stages whose tasks a team of threads runs (`tasks`). `continue_search` is what one thread does
-between two of them: it reads what the stage gave and says which is next.
+A round is a sequence of stages whose tasks a team of threads runs (`tasks`). `continue_search` runs on one thread
+between two of them: it reads the results of the stage and returns the next one.
 
     changes of π ─> one candidate ─> joint histograms ─> four candidates ─> the others ─> the choice
          └────────────────────────────────┬───────────────────┘ too many
@@ -56,8 +56,8 @@ FIRST_LOOK = 4  # candidates computed before the others: their r excludes most o
 CANDIDATE_COST = 2
 JOINT_COST = 1
 MOST_RISE = 2.0  # beyond this many times the largest |r|, bounds would be useless
-RISE_FOR_INTERVALS = 0.6  # intervals are made if the changes in one round are at least this share of the largest |r|
-# Intervals are made anew after as many rounds as there were before, within these limits: later rounds differ less.
+RISE_FOR_INTERVALS = 0.6  # intervals are made once the changes in a round are below this share of the largest |r|
+# Intervals are made anew when the number of rounds has doubled, within these limits: later rounds differ less.
 FEWEST_ROUNDS, MOST_ROUNDS = 8, 256
 LONGEST_PAUSE = 31  # rounds without bounds, after these have repeatedly excluded too little
 MOST_PARTS, DOCS_PER_PART = 8, 16384  # parts of the documents that threads work on in parallel
@@ -68,13 +68,14 @@ REFERENCES, ROUND, CUT_ROUND, GROUPS, BEST_R, DRIFT = range(6)
 # Rounds since the reference round, their cost and that of the last; rounds without bounds to come, and next time;
 # whether documents were counted.
 SINCE, SPENT, LAST, PAUSE, PENALTY, COUNTED = range(6, 12)
-# In this round: the sum of all positive Δ; looks at candidates so far, what they and borders reached, and their cost.
+# In this round: the sum of all positive Δ; passes over candidates so far, the largest |r| of these and of borders, and
+# the cost.
 RISE, LOOK, REACHED, COST = range(12, 16)
 N_STATE = 16
 
 
 def new_intervals(bins: np.ndarray, n_features: int, queries: LevelledQueries) -> Intervals:
-    """Before any feature is cut. Call it with the number of threads set (`kernel_threads`)."""
+    """Intervals before any feature is cut. Call it with the number of threads set (`kernel_threads`)."""
     most_groups = _most_groups(n_features)
     words = np.zeros((most_groups, -(-queries.n_docs // CODES_A_WORD)), dtype=np.uint64)
     return Intervals(
@@ -96,7 +97,7 @@ def new_intervals(bins: np.ndarray, n_features: int, queries: LevelledQueries) -
 
 
 def new_bounds(n_features: int, n_docs: int, query_tasks: int, n_workers: int) -> Bounds:
-    """Before the first round."""
+    """Bounds before the first round."""
     n_parts = max(1, min(n_workers, MOST_PARTS, n_docs // DOCS_PER_PART))
     most_candidates = max(2 * FIRST_LOOK, n_features // 3)
     return Bounds(
@@ -120,7 +121,7 @@ def new_bounds(n_features: int, n_docs: int, query_tasks: int, n_workers: int) -
 
 
 def _most_groups(n_features: int) -> int:
-    """Joint histograms there may be: their codes take at most 0.4 of the bins, where there are many features."""
+    """The most joint histograms: their codes take at most 0.4 of the memory of the bins if there are many features."""
     return min(n_features, max(16, n_features // 5))
 
 
@@ -136,7 +137,7 @@ def find_varying(bins: np.ndarray, n_features: int, queries: LevelledQueries) ->
 
 @inlined_kernel
 def continue_search(stage, control, pi, search, bounds, intervals, margin):
-    """What one thread does after a stage of the search; returns the next one, or BEGIN where the search is done.
+    """The work of one thread after a stage of the search; returns the next stage, or BEGIN if the search is done.
 
     Then the rows of `table` and `largest` of all features that may be chosen are filled; `largest` of the others is 0.
     """
@@ -156,7 +157,7 @@ def continue_search(stage, control, pi, search, bounds, intervals, margin):
 
 @inner_kernel
 def _begin_search(control, largest, bounds, varies):
-    """By bounds, or every feature."""
+    """Search by bounds, or every feature."""
     state, moved, upper, estimates = bounds.state, bounds.moved, bounds.upper, bounds.estimates
     rise = 0
     for task in range(len(moved)):
@@ -186,7 +187,7 @@ def _begin_search(control, largest, bounds, varies):
 
 @inner_kernel
 def _take_candidates(control, search, bounds, intervals, margin):
-    """The candidates that were computed in full rule out others."""
+    """The candidates that were computed in full exclude others."""
     state, candidates, largest = bounds.state, bounds.candidates, search.largest
     n_candidates = control[N_CANDIDATES]
     integrate_few(bounds.histograms, candidates, n_candidates, control[N_BINS], search.table, largest)
@@ -238,7 +239,7 @@ def _take_borders(control, bounds, intervals):
 
 @inner_kernel
 def _look_at(most, control, bounds, margin):
-    """The candidates with the highest bounds are next, or every feature where too many can win."""
+    """The candidates with the highest bounds are next, or every feature if too many can win."""
     state, candidates = bounds.state, bounds.candidates
     found = best_bounds(bounds.upper, state[REACHED] - margin, bounds.done, candidates, most)
     control[N_CANDIDATES] = found
@@ -251,9 +252,9 @@ def _look_at(most, control, bounds, margin):
 
 @inlined_kernel
 def _continue_reference(stage, control, pi, search, bounds, intervals):
-    """Every feature was computed, which makes this a reference round; now and then intervals are made.
+    """Every feature was computed, which makes this a reference round; in some of them intervals are made.
 
-    `partial` and π of the reference round before, which are not needed any more, are overwritten by the counts.
+    `partial` and π of the previous reference round, which are not needed any more, are overwritten by the counts.
     """
     state = bounds.state
     if stage == INTEGRALS and _intervals_are_due(search.largest, control, state, len(bounds.candidates)):

@@ -31,13 +31,13 @@ _CODES = np.uint64(CODES_A_WORD)
 
 
 class Bounds(NamedTuple):
-    """What is known of features' |r| without computing it. See `Intervals`, its other half.
+    """Bounds of features' |r| that are known without computing it. See also `Intervals`.
 
     state : int64 (12,), see `bounded_search`
     reference_pi : int32 (n_docs,); reference_table : int32 (n_features, 256); reference_largest : int32 (n_features,):
         of the reference round
     changes : int64 (n_docs or a few more,), Δ, packed
-    moved : int64 (query tasks, 2), sums of positive Δ, and of positive changes since the round before
+    moved : int64 (query tasks, 2), sums of positive Δ, and of positive changes since the previous round
     sums : int64 (n_parts, n_features, 64), packed sums of Δ by feature and interval
     chosen : int32 (most groups,), joint histograms to be made
     cells : int64 (n_workers, 2, 1024), of the joint histograms being made
@@ -67,14 +67,14 @@ class Bounds(NamedTuple):
 
 @kernel
 def pack_changes(pi, reference, changes, start, end):
-    """Put the new π of the documents start, ..., end − 1 in place and pack their Δ.
+    """Store the new π of the documents start, ..., end − 1 and pack their Δ.
 
-    pi : int32 (n_docs,), that of the round before, replaced; reference : int32 (n_docs,), that of the reference round
+    pi : int32 (n_docs,), that of the previous round, replaced; reference : int32 (n_docs,), that of the reference round
     changes : int64 (n_docs or a few more,), the new π, replaced by Δ
 
     Returns
     -------
-    the sum of all positive Δ, and of all positive changes since the round before
+    the sum of all positive Δ, and of all positive changes since the previous round
     """
     rise_of_all = step_of_all = 0
     for i in range(np.uint64(start), np.uint64(end)):

@@ -1,13 +1,13 @@
 """How RankBoost's CPU kernels are compiled.
 
-None of them allocates memory or divides by 0, so they are compiled without the code for either, and once whatever
+None of them allocates memory or divides by 0, so they are compiled without the code for either, and once for all
 constants they are called with. Numba optimises a kernel again inside every kernel that calls it, and makes it callable
-from Python, with code that unpacks every array of every tuple; where many arrays are passed on, that takes longer than
-all the rest. So there are three kinds:
+from Python, with code that unpacks every array of every tuple; if many arrays are passed on, that takes longer than
+everything else. So there are three kinds:
 
 `kernel`          called from Python too, or from several places
-`inner_kernel`    called by kernels alone
-`inlined_kernel`  called by kernels alone, from one place: becomes a part of the caller
+`inner_kernel`    called only by kernels
+`inlined_kernel`  called only by kernels, from one place: becomes a part of the caller
 """
 
 from __future__ import annotations

@@ -32,11 +32,11 @@ _DIGITS_AT_ONCE = 3
 class Intervals(NamedTuple):
     """Features cut into intervals, and joint histograms of them.
 
-    number : int64 (n_features,), of intervals, 0 where a feature does not vary; of_bin : uint8 (n_features, 256)
-    first_bin, last_bin : uint8 (n_features, 64), of each interval, that have documents
+    number : int64 (n_features,), of intervals, 0 if a feature does not vary; of_bin : uint8 (n_features, 256)
+    first_bin, last_bin : uint8 (n_features, 64), of each interval, of those that have documents
     highest, lowest : int64 (n_features, 64), r of the thresholds inside each interval, in the reference round
     counts : int32 (n_features, 256), documents by bin
-    varies : bool (n_features,), whether a feature differs within some query: only such a one can order a pair
+    varies : bool (n_features,), whether a feature varies within some query: only such features can order a pair
     group_ptr : int64 (most groups + 1,); members : int32 (n_features,): the features of each joint histogram
     digits : uint16 (n_features + 1, 256), see `fill_digits`
     words : uint64 (most groups, n), four codes in each; codes : uint16 (most groups, 4·n), the same memory

@@ -75,7 +75,7 @@ def integral_pair_table(bins, lower, higher, fixed, n_bins, table, largest, feat
 def pair_potentials(pair_ptr, lower, higher, fixed, exact, pi, first, last):
     """π(d) = Σ_d' (D(d', d) − D(d, d')) in units of 2^−30; those of a query sum to exactly 0.
 
-    Of the queries first, ..., last − 1. exact : int64 (n_docs,), scratch; pi : int32 (n_docs,), written for documents
+    For the queries first, ..., last − 1. exact : int64 (n_docs,), scratch; pi : int32 (n_docs,), written for documents
     with pairs
     """
     for q in range(first, last):
@@ -96,7 +96,7 @@ def pair_potentials(pair_ptr, lower, higher, fixed, exact, pi, first, last):
 
 @kernel
 def _once(pi, exact, d):
-    """π of d the first time it is asked for, then 0: `exact` is not needed any more and marks it."""
+    """π of d at the first call, then 0: `exact` is not needed any more and marks the calls."""
     if exact[d] == np.iinfo(np.int64).min:
         return 0
     exact[d] = np.iinfo(np.int64).min

@@ -80,7 +80,7 @@ class Record(NamedTuple):
 def run_rounds(worker, team, documents, search, bounds, intervals, record, plan):
     """Run rounds until `plan`'s number is done or training ends; worker 0 leads, the others help.
 
-    bounds, intervals : Bounds and Intervals, or None, where every round searches every feature
+    bounds, intervals : Bounds and Intervals, or None if every round searches every feature
     """
     control, times = team.control, 0
     while read_place(control, STOP) == 0:
@@ -107,7 +107,7 @@ def run_rounds(worker, team, documents, search, bounds, intervals, record, plan)
 
 @inlined_kernel
 def _continue_search(stage, control, pi, search, bounds, intervals, margin):
-    """The stage of the search that is next, or BEGIN where it is done."""
+    """The next stage of the search, or BEGIN if it is done."""
     if bounds is not None:
         return continue_search(stage, control, pi, search, bounds, intervals, margin)
     if stage == INTEGRALS:
@@ -117,7 +117,7 @@ def _continue_search(stage, control, pi, search, bounds, intervals, margin):
 
 @inlined_kernel
 def _choose(team, search, plan):
-    """Choose the weak ranker of the round: new weights are next, or BEGIN where none helps."""
+    """Choose the weak ranker of the round: new weights are next, or BEGIN if none helps."""
     control, numbers = team.control, team.numbers
     feature, threshold = choose_weak_ranker(search.table, search.largest, plan.n_bins, plan.margin)
     if feature < 0:
@@ -133,7 +133,7 @@ def _choose(team, search, plan):
 
 @inlined_kernel
 def _continue_round(stage, team, documents, record, plan):
-    """What follows the new weights: now and then exponents, at last the record, and π of the next round or BEGIN."""
+    """The stage after the new weights: in some rounds exponents; then the record, and π of the next round or BEGIN."""
     control, numbers = team.control, team.numbers
     t = control[ROUNDS_DONE]
     if stage == WEIGHTS and (plan.first_round + t + 1) % RECENTRE_ROUNDS == 0:

@@ -1,4 +1,4 @@
-"""RankBoost on the CPU: the tasks of a team of threads, and what each of them runs."""
+"""RankBoost on the CPU: the tasks of a team of threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ POTENTIALS, HISTOGRAMS, INTEGRALS = range(4, 7)
 # documents by bin; intervals; codes.
 CHANGES, CANDIDATES, JOINT, SUMMARIES, COUNTS, CUTS, CODES = range(7, 14)
 
-# Whole numbers in `control`, and others in `numbers`, that tasks read.
+# Integers in `control`, and other numbers in `numbers`, that tasks read.
 STAGE, ROUNDS_DONE, FINISHED, COMMON, N_BINS, FEATURE, THRESHOLD, CHOSEN_R = range(33, 41)
 N_CANDIDATES, N_CHOSEN, N_GROUPS, BEST = range(41, 45)
 TOTAL, UP_FACTOR, DOWN_FACTOR, CARRY = range(4)
@@ -39,7 +39,7 @@ FEW_FEATURES = 128  # up to this many, one thread is done before others could st
 
 @inlined_kernel
 def work_off(worker, team, documents, search, bounds, intervals):
-    """Take tasks while there are any; whether there were."""
+    """Take tasks while there are any; returns whether there were any."""
     worked = False
     while True:
         kind, task = take_task(team.control)
@@ -147,7 +147,7 @@ def _change_potentials(task, control, numbers, documents, bounds):
 
 @inlined_kernel
 def count_tasks(stage, query_tasks, control, search, bounds):
-    """How many tasks a stage is cut into."""
+    """The number of tasks of a stage."""
     n_docs, n_features = search.bins.shape[1], len(search.table)
     if stage in (HISTOGRAMS, COUNTS):
         return search.partial.shape[0] * search.partial.shape[1]

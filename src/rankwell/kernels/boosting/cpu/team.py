@@ -21,7 +21,7 @@ from numba.extending import intrinsic
 
 from rankwell.kernels.boosting.cpu.compilation import inner_kernel
 
-# Places in `control`; what several threads write has its own cache lines.
+# Places in `control`; places that several threads write have their own cache lines.
 TICKET, DONE, STOP, FAILED, N_TASKS = 0, 8, 16, 24, 32
 _PLACES = 48  # those from 33 on are for the tasks
 N_NUMBERS = 8
@@ -36,9 +36,9 @@ _usleep = types.ExternalFunction("usleep", types.int32(types.uint32))
 
 
 class Team(NamedTuple):
-    """What the threads of a team share.
+    """Memory that the threads of a team share.
 
-    control : int64 (48,), the places above, and whole numbers that tasks read
+    control : int64 (48,), the places above, and integers that tasks read
     numbers : float64 (8,), other numbers that tasks read
     """
 
@@ -100,7 +100,7 @@ def replace_in_place(typing_context: Any, array: Any, place: Any, expected: Any,
 
 @inner_kernel
 def publish(control, kind, n_tasks):
-    """Publish a stage. The one before must be done."""
+    """Publish a stage. The previous one must be done."""
     control[N_TASKS] = n_tasks
     write_place(control, DONE, 0)
     write_place(control, TICKET, (kind << 32) | n_tasks)

@@ -155,7 +155,7 @@ def multiply_weights(marked, up_factor, down_factor, up, down, start, end):
 
 @kernel
 def mark_documents(rows, lane, threshold, marked, start, end):
-    """Where h = 1 among the documents start, ..., end − 1. rows : uint8 (n_docs, 16), bins of a group of features"""
+    """Mark where h = 1 among the documents start, ..., end − 1. rows : uint8 (n_docs, 16), bins of a feature group"""
     for i in range(np.uint64(start), np.uint64(end)):
         marked[i] = rows[i, lane] > threshold
 

@@ -168,7 +168,7 @@ class CudaBooster:
             self._bins.set(bins[:n_resident])
 
     def _start(self, weights: ScoreWeights) -> None:
-        """Sums and Z of the weights as they are."""
+        """Sums and Z of the current weights."""
         queries = self._queries
         ratios = tuple(np.empty(queries.n_segments) for _ in range(3))
         state = np.zeros(1, dtype=CONTROL.dtype)
@@ -225,7 +225,7 @@ class CudaBooster:
         return self._graphs[n_rounds]
 
     def _launch_streamed_round(self) -> None:
-        """One round with the host's feature blocks copied while the block before is worked on."""
+        """One round with the host's feature blocks copied while the previous block is processed."""
         self._launch_potentials()
         if len(self._bins):
             self._launch_histograms(self._bins, 0)

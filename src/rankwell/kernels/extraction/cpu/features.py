@@ -1,4 +1,4 @@
-"""Feature extraction on the CPU: one candidate a task, in ranges of candidates that share scratch memory.
+"""Feature extraction on the CPU: one task per candidate, in ranges of candidates that share scratch memory.
 
 Sums are float64 and in the order of the query's terms; results are rounded once, to float32. A candidate's features
 depend neither on its batch nor on the number of threads.
@@ -35,7 +35,7 @@ from rankwell.kernels.extraction.rules import (
 )
 from rankwell.kernels.threads import run_ranges
 
-# Numba knows plain integers, not enumerations.
+# Numba supports plain integers, not enumerations.
 _COVERED_TERMS, _COVERED_RATIO = int(Kind.COVERED_TERMS), int(Kind.COVERED_RATIO)
 _LENGTH, _IDF, _BOOLEAN = int(Kind.LENGTH), int(Kind.IDF), int(Kind.BOOLEAN)
 _TF, _NORMALISED_TF, _TFIDF = int(Kind.TF_SUM), int(Kind.NORMALISED_TF_SUM), int(Kind.TFIDF_SUM)
@@ -47,12 +47,12 @@ _FIRST_OF_SEQUENCES = int(Kind.LONGEST_SEQUENCE)
 
 
 class TermWeights(NamedTuple):
-    """What does not depend on a candidate, columns as the streams and the whole document.
+    """Values that do not depend on a candidate; the columns are the streams and the whole document.
 
     idf, background : float64 (T · (S + 1),), ln(1 + (N − df + ½) / (df + ½)), and cf / words of the collection
     idf_sum, squares, importance, likelihood : float64 (Q · (S + 1),), sums over a query's terms of idf, (qtf · idf)²,
         qtf · idf, and qtf · ln(background) of the terms that have one
-    relative_length : float64 (S + 1,), what a length is multiplied with to be relative to the stream's mean
+    relative_length : float64 (S + 1,), the factor that makes a length relative to the stream's mean
     """
 
     idf: np.ndarray
@@ -71,7 +71,7 @@ def extract_features(hits: HitArrays, n_docs: int, columns: FeatureColumns, out:
 
 
 def weigh_terms(hits: HitArrays, n_docs: int) -> TermWeights:
-    """What a batch's features need of its terms; n_docs : the live documents of the collection"""
+    """The weights of a batch's terms; n_docs : the live documents of the collection"""
     n_columns = len(hits.stream_tokens)
     n_terms, n_queries = len(hits.query_frequency), len(hits.term_ptr) - 1
     sums = np.zeros((4, n_queries * n_columns))
@@ -150,7 +150,7 @@ def _five_figures(tf, idf, length, values):
 
 @kernel(inline="always")
 def _matching(tf, qtf, idf, squares, relative_length, parameters, values):
-    """How many terms are there, the cosine, and BM25."""
+    """The number of matched terms, the cosine, and BM25."""
     k1 = parameters[K1]
     normaliser = k1 * (1.0 - parameters[B] + parameters[B] * relative_length)
     covered, dot, square, bm25 = 0, 0.0, 0.0, 0.0
@@ -188,7 +188,7 @@ def _language_models(tf, qtf, background, likelihood, length, distinct, paramete
 
 @kernel(inline="always")
 def _any_wanted(columns, start, stop):
-    """Whether one of the columns start:stop is asked for."""
+    """Whether one of the columns start:stop is requested."""
     wanted = False
     for kind in range(start, stop):
         wanted |= columns[kind] >= 0
@@ -322,7 +322,7 @@ def _most_hits(hits, first_cell, n_terms, n_streams):
 
 @kernel(inline="always")
 def _make_scratch(hits, query, start, stop):
-    """Room for the candidates start:stop, the first of them of `query`."""
+    """Scratch for the candidates start:stop, the first of which belongs to `query`."""
     n_streams, n_terms, n_hits = len(hits.stream_tokens) - 1, 0, 0
     for candidate in range(start, stop):
         while hits.query_ptr[query + 1] <= candidate:

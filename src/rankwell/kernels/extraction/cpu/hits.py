@@ -1,7 +1,7 @@
-"""Hits of given documents from posting lists: each list is walked once, forwards, from candidate to candidate.
+"""Hits of given documents from posting lists: each list is read once, forwards, from candidate to candidate.
 
-Two passes over a segment. The first finds each candidate's posting and notes its frequency and where its positions lie;
-then the cells' places are known, and the second decodes the positions into them.
+Two passes over a segment. The first finds each candidate's posting and stores its frequency and where its positions
+are; then the cells' places are known, and the second decodes the positions into them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rankwell.kernels.threads import run_ranges
 
 
 class ListTasks(NamedTuple):
-    """Posting lists to look candidates up in, one a (query, term, stream).
+    """Posting lists to look candidates up in, one per (query, term, stream).
 
     list_number, query, first_cell : int64 (n_tasks,), first_cell is the cell of the query's candidate 0
     cell_step : int64 (n_tasks,), cells from one candidate of the query to the next
@@ -35,7 +35,7 @@ class ListTasks(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The candidates that lie in one segment, by query, ascending by document.
+    """The candidates in one segment, by query, ascending by document.
 
     query_ptr : int64 (Q + 1,); doc : int32 (n,), numbered in the segment; number : int64 (n,), counted in the query
     """
@@ -48,8 +48,8 @@ class Candidates(NamedTuple):
 class CellSources(NamedTuple):
     """Where the hits of each cell come from.
 
-    frequency : int32 (cells,), 0 where there is no posting; place : int64 (cells,), the byte in the segment's positions
-    width : uint8 (cells,), the code of the bytes a value
+    frequency : int32 (cells,), 0 if there is no posting; place : int64 (cells,), the byte in the segment's positions
+    width : uint8 (cells,), the code of the bytes per value
     """
 
     frequency: np.ndarray
@@ -85,7 +85,7 @@ def _first_not_below(postings, place, code, low, high, wanted):
 
 @kernel(inline="always")
 def _find_in_list(arrays, position_starts, list_number, docs, numbers, first_cell, cell_step, cells):
-    """One list's task: note where the hits of each candidate lie."""
+    """The task of one list: store where the hits of each candidate are."""
     block, stop = arrays.first_block[list_number], arrays.first_block[list_number + 1]
     current, count, base, reached, before = np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for i in range(len(docs)):
@@ -113,7 +113,7 @@ def _find_in_list(arrays, position_starts, list_number, docs, numbers, first_cel
 def find_hits(
     arrays: PostingArrays, position_starts: np.ndarray, tasks: ListTasks, candidates: Candidates, cells: CellSources
 ) -> None:
-    """Note in `cells` where the hits of a segment's candidates lie; position_starts : its ``blocks.positions``"""
+    """Store in `cells` where the hits of a segment's candidates are; position_starts : its ``blocks.positions``"""
     run_ranges(
         lambda first, last: find_in_lists(first, last, arrays, position_starts, tasks, candidates, cells),
         len(tasks.list_number),
@@ -146,7 +146,7 @@ def decode_hits(
     cell_ptr: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Decode the positions of a segment's candidates to where `cell_ptr` says.
+    """Decode the positions of a segment's candidates to the places in `cell_ptr`.
 
     positions : a segment's ``positions``; first_cell, n_cells : int64 (candidates of the segment,)
     out : int32 (hits,)

@@ -1,4 +1,4 @@
-"""Where a query's terms stand to each other in one stream of one candidate: windows, sequences, pairs.
+"""Proximity of a query's terms in one stream of one candidate: windows, sequences, pairs.
 
 A *key* is a hit as one number, place · 2^20 + term, so that sorted keys are hits in the order of the stream.
 """
@@ -15,7 +15,7 @@ from rankwell.kernels.extraction.rules import K1, PAIR_WINDOW, SEQUENCE_WORDS, B
 TERM_BITS = 20
 _TERM = (1 << TERM_BITS) - 1
 
-# Numba knows plain integers, not enumerations.
+# Numba supports plain integers, not enumerations.
 _WINDOW_ALL, _WINDOW_MATCHED = int(Kind.WINDOW_ALL), int(Kind.WINDOW_MATCHED)
 _WINDOW_DENSITY, _WINDOW_ORDER = int(Kind.WINDOW_DENSITY), int(Kind.WINDOW_ORDER)
 _PAIR_DISTANCE, _BM25_PROXIMITY = int(Kind.PAIR_DISTANCE), int(Kind.BM25_PROXIMITY)
@@ -28,7 +28,7 @@ _FIRST_PLACE, _LAST_PLACE, _EARLINESS = int(Kind.FIRST_PLACE), int(Kind.LAST_PLA
 
 
 class ProximityScratch(NamedTuple):
-    """Room for one stream of one candidate, used again and again by one worker.
+    """Scratch for one stream of one candidate, reused by one worker.
 
     keys, spare : int64 (most hits of a stream,)
     run_ptr : int64 (most terms + 1,); in_window, last_place : int32 (most terms,); gathered : float64 (most terms,)
@@ -98,7 +98,7 @@ def place_features(keys, length, values):
 
 @inner_kernel(error_model="numpy")
 def _smallest_window(keys, matched, count):
-    """The first of the smallest stretches that hold all matched terms: the index of its first key, its last place."""
+    """The first of the shortest windows that contain all matched terms: the index of its first key, its last place."""
     best, best_left, best_end = np.int64(1) << 62, 0, np.int64(0)
     left, seen = 0, 0
     for term in range(len(count)):
@@ -120,7 +120,7 @@ def _smallest_window(keys, matched, count):
 
 @inner_kernel(error_model="numpy")
 def _terms_in_order(keys, left, end, n_terms, matched, last_place):
-    """The share of neighbouring matched terms whose last places in the window stand in the query's order."""
+    """The share of neighbouring matched terms whose last places in the window are in the query's order."""
     if matched < 2:
         return float(matched)
     for term in range(n_terms):
@@ -149,7 +149,7 @@ def window_features(keys, matched, n_terms, scratch, values):
 
 @inner_kernel(error_model="numpy")
 def neighbour_features(keys, idf, n_terms, relative_length, parameters, scratch, values):
-    """Neighbouring hits of different terms: their smallest distance, and BM25 over what they lend each other.
+    """Neighbouring hits of different terms: their smallest distance, and BM25 over their proximity weights.
 
     idf : float64 (n_terms,), of this stream
     """
@@ -191,9 +191,9 @@ def _stands_at(positions, low, high, place):
 
 @inner_kernel(error_model="numpy")
 def sequence_features(cell_ptr, positions, first_cell, n_streams, words, places, length, values):
-    """Runs of neighbouring query words that stand in the stream as they stand in the query.
+    """Runs of neighbouring query words that occur in the stream as in the query.
 
-    Each hit of each word lies on one run, which is walked once, from its first word.
+    Each hit of each word is in one run, which is followed once, from its first word.
     """
     n_words = min(len(words), SEQUENCE_WORDS)
     longest, phrases, pairs = 0, 0, 0

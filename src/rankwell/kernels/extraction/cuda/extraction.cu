@@ -1,12 +1,12 @@
-// Feature extraction on the device: hits in, columns of float32 features out.
+// Feature extraction on the device: from hits to columns of float32 features.
 //
-// Vocabulary as in `features/hits.py`: a cell is one candidate's one term in one stream, and its width the term
-// frequency (tf); column n_streams of what is counted by stream is the whole document. One thread computes one stream
+// Vocabulary as in `features/hits.py`: a cell is one term in one stream of one candidate, and its width the term
+// frequency (tf); in counts by stream, column n_streams is the whole document. One thread computes one stream
 // of one candidate; a row of blocks computes one stream, so no warp mixes streams. Sums are float64 in the order of the
 // CPU kernel and the module is compiled without fused products, so only the logarithms of language models can differ
 // from the CPU's, in their last place.
 //
-// Element (i, d) of the features lies at i * stride + d.
+// Element (i, d) of the features is at i * stride + d.
 
 #include "matching.cuh"
 #include "proximity.cuh"
@@ -43,8 +43,8 @@ __device__ void extract_stream(const Task& task, const MergeState& merge) {
 
 }  // namespace
 
-// grid (candidates / block, streams + 2): a row of blocks for each stream, one for the whole document, and one for
-// BM25F and the statics. scratch_*: 3 and 1 elements a cell, or null where no query has more than FEW_TERMS terms.
+// grid (candidates / block, streams + 2): one row of blocks per stream, one for the whole document, and one for
+// BM25F and the statics. scratch_*: 3 and 1 elements per cell, or null if no query has more than FEW_TERMS terms.
 extern "C" __global__ void extract_features(const char* packed, int n_streams, int n_statics, const int* column_of,
                                             const double* parameters, const int* static_column, const int* bm25f_column,
                                             const double* bm25f_parameters, unsigned* scratch_places,
@@ -85,7 +85,7 @@ extern "C" __global__ void extract_features(const char* packed, int n_streams, i
   double gathered[FEW_TERMS];
   MergeState merge = {cursor, head, last, gathered};
   if (n_terms > FEW_TERMS && stream < n_streams) {
-    // The candidate's cells have room for each of its streams.
+    // The scratch of the candidate's cells is enough for each of its streams.
     const long long n_cells = batch.cell_base[batch.n_queries];
     const long long own = first_cell + static_cast<long long>(stream) * n_terms;
     merge = {scratch_places + own, scratch_places + n_cells + own,
@@ -94,7 +94,7 @@ extern "C" __global__ void extract_features(const char* packed, int n_streams, i
   extract_stream(task, merge);
 }
 
-// Expressions' values become features; what float32 cannot hold is missing. grid (documents / block, expressions)
+// Values of expressions to features; those outside float32's range are missing. grid (documents / block, expressions)
 extern "C" __global__ void store_expressions(const double* values, const long long* columns, long long n_docs,
                                              long long stride, float* features) {
   const long long doc = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;

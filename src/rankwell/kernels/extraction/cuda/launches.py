@@ -1,8 +1,8 @@
-"""Packing of hits and launches of `extraction.cu`: one block of bytes in, columns of features out.
+"""Packing of hits and launches of `extraction.cu`: from one block of bytes to columns of features.
 
-A batch travels as one block (`declarations.py`). Its layout is the same wherever it is, so launches can be recorded and
-replayed for other batches. `size` is the number of candidates that a launch has threads for; the block's header says
-how many there are.
+A batch is copied as one block (`declarations.py`). It contains only relative offsets, so launches can be recorded and
+replayed for other batches. `size` is the number of candidates that a launch has threads for; the block's header holds
+their actual number.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def pack(hits: HitArrays, weights: Sequence[np.ndarray], room: Callable[[int], n
     ----------
     weights : the arrays of `rankwell.kernels.extraction.cpu.features.TermWeights`, float64
     room : callable
-        Gives an array of so many bytes, uint8, to write to.
+        Returns an array of the given number of bytes, uint8, to write to.
 
     Returns
     -------
-    uint8 (n_bytes,), what `room` gave
+    uint8 (n_bytes,), the array from `room`
     """
     n_candidates, n_hits = int(hits.query_ptr[-1]), len(hits.positions)
     if n_candidates > MOST_CUDA_CANDIDATES or n_hits > MOST_CUDA_HITS:
@@ -61,8 +61,8 @@ def extract_features(
 ) -> None:
     """Fill the wanted columns of `features`, float32 (n_features, stride), for up to `size` candidates.
 
-    packed : what `pack` made, on the device; columns : on the device, too
-    scratch : uint32 (3 · cells,) and float64 (cells,) where a query has more than `FEW_TERMS` terms
+    packed : the result of `pack`, on the device; columns : on the device too
+    scratch : uint32 (3 · cells,) and float64 (cells,) if a query has more than `FEW_TERMS` terms
     """
     n_streams, n_statics = len(columns.column_of) - 1, len(columns.static_column)
     places, gathered = scratch if scratch is not None else (np.intp(0), np.intp(0))

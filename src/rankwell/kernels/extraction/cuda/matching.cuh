@@ -36,7 +36,7 @@ __device__ void five_figures(const Task& task, double length) {
   }
 }
 
-// How many terms are there, the cosine, and BM25; returns the matched terms.
+// The number of matched terms, which is returned, the cosine, and BM25.
 __device__ int matching(const Task& task) {
   const double k1 = task.parameters[K1], normaliser = task.normaliser();
   int covered = 0;

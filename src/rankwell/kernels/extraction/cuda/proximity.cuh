@@ -6,14 +6,14 @@ namespace {
 
 constexpr unsigned NO_PLACE = ~0u;  // above every place
 
-// A thread's state in the merge of its terms' hits, one element a term.
+// A thread's state in the merge of its terms' hits, one element per term.
 struct MergeState {
   unsigned *cursor, *head;  // the next hit, and its place
   int* last;                // the last place that the merge has passed, -1 before the first
-  double* gathered;         // what neighbouring hits lend the term
+  double* gathered;         // the term's proximity weight from neighbouring hits
 };
 
-// Takes the next hit in the order of places, then of terms: its term, or -1 where there are no more.
+// Takes the next hit in the order of places, then of terms: its term, or -1 if there are no more.
 __device__ int next_hit(const Task& task, const MergeState& merge, unsigned& place) {
   int term = -1;
   place = NO_PLACE;
@@ -44,7 +44,7 @@ __device__ unsigned count_up_to(const int* positions, unsigned low, unsigned hig
   return low - start;
 }
 
-// The share of neighbouring matched terms whose last places in a window that ends at `end` stand in the query's order.
+// The share of neighbouring matched terms whose last places in a window that ends at `end` are in the query's order.
 __device__ double terms_in_order(const Task& task, int matched, long long end) {
   if (matched < 2) return matched;
   int in_order = 0, before = -1;
@@ -58,8 +58,8 @@ __device__ double terms_in_order(const Task& task, int matched, long long end) {
   return static_cast<double>(in_order) / (matched - 1);
 }
 
-// One pass over a stream's hits in the order of places: the smallest window that holds every matched term, and what
-// neighbouring hits of different terms lend each other.
+// One pass over a stream's hits in the order of places: the smallest window that contains every matched term, and
+// the proximity weights from neighbouring hits of different terms.
 __device__ void window_features(const Task& task, int matched, const MergeState& merge) {
   for (int t = 0; t < task.n_terms; ++t) {
     const unsigned hit = task.first_hit(t);
@@ -82,7 +82,7 @@ __device__ void window_features(const Task& task, int matched, const MergeState&
     seen += merge.last[term] < 0;
     merge.last[term] = static_cast<int>(place);
     if (seen == matched) {
-      // The tightest window that ends here begins at the term that was seen longest ago.
+      // The smallest window that ends here begins at the least recent term.
       unsigned start = place;
       for (int t = 0; t < task.n_terms; ++t) {
         if (merge.last[t] >= 0) start = min(start, static_cast<unsigned>(merge.last[t]));
@@ -109,7 +109,7 @@ __device__ void window_features(const Task& task, int matched, const MergeState&
   task.put(BM25_PROXIMITY, total);
 }
 
-// How much of the query is here, and how much of the stream is the query; where the first and the last hit stand.
+// How much of the query is here, and how much of the stream is the query; the places of the first and the last hit.
 __device__ void coverage_features(const Task& task, int covered, long long length) {
   double importance = 0.0;
   int first = 0x7fffffff, last = 0;
@@ -133,7 +133,7 @@ __device__ bool stands_at(const Task& task, int term, long long place) {
   return count > 0 && task.batch.positions[first + count - 1] == place;
 }
 
-// Runs of neighbouring query words that stand in the stream as they stand in the query: each is walked once, from its
+// Runs of neighbouring query words that occur in the stream as in the query: each is followed once, from its
 // first word.
 __device__ void sequence_features(const Task& task, long long length) {
   const long long first_word = task.batch.word_ptr[task.query];

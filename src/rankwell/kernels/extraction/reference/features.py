@@ -1,7 +1,7 @@
-"""Feature extraction as the formulas say, one candidate and one stream at a time, in float64: what every backend must
-equal to the last bit or two of a float32.
+"""Feature extraction by its formulas, one candidate and one stream at a time, in float64: every backend must equal it
+up to the last bit or two of a float32.
 
-Vocabulary. m distinct terms; tf, the places a term has in the stream; len, the stream's words; N, documents of the
+Vocabulary. m distinct terms; tf, a term's occurrences in the stream; len, the stream's words; N, documents of the
 collection; df, documents with the term in this stream; cf, its occurrences there; p = cf / (words of all documents in
 this stream); avg, the stream's mean length.
 """
@@ -55,7 +55,7 @@ class StreamHits:
 
     @property
     def relative_length(self) -> float:
-        """len / avg; 0 where no document has a word in this stream."""
+        """len / avg; 0 if no document has a word in this stream."""
         return self.length * self.n_docs / self.tokens if self.tokens else 0.0
 
 
@@ -69,7 +69,7 @@ def saturated(frequency: float, k1: float, normaliser: float) -> float:
 
 
 def stream_features(hits: StreamHits) -> dict[Kind, float]:
-    """Every feature of one stream; those that need places only where there are some."""
+    """Every feature of one stream; those that need places only if there are places."""
     features = _count_features(hits) | _model_features(hits)
     if hits.positions is not None:
         features |= _coverage_features(hits) | _window_features(hits) | _sequence_features(hits) | _pair_features(hits)
@@ -191,7 +191,7 @@ def _window_features(hits: StreamHits) -> dict[Kind, float]:
 
 
 def _smallest_window(merged: Sequence[tuple[int, int]], matched: int) -> tuple[int, int]:
-    """The first of the smallest stretches of places that hold all matched terms."""
+    """The first of the shortest windows that contain all matched terms."""
     best = (0, math.inf)
     for i, (start, _) in enumerate(merged):
         seen: set[int] = set()
@@ -205,7 +205,7 @@ def _smallest_window(merged: Sequence[tuple[int, int]], matched: int) -> tuple[i
 
 
 def _bm25_proximity(hits: StreamHits, merged: Sequence[tuple[int, int]]) -> float:
-    """Büttcher, Clarke and Lushman (2006): neighbouring hits of different terms lend each other idf / distance²."""
+    """Büttcher, Clarke and Lushman (2006): neighbouring hits of different terms add idf / distance² to each other."""
     k1, b = hits.parameters[K1], hits.parameters[B]
     gathered = [0.0] * len(hits.frequencies)
     weights = [idf(doc_freq, hits.n_docs) for doc_freq in hits.doc_freq]
@@ -221,7 +221,7 @@ def _bm25_proximity(hits: StreamHits, merged: Sequence[tuple[int, int]]) -> floa
 
 
 def _sequence_features(hits: StreamHits) -> dict[Kind, float]:
-    """Runs of neighbouring query words that stand in the stream as they stand in the query, stop words as gaps."""
+    """Runs of neighbouring query words that occur in the stream as in the query, stop words as gaps."""
     assert hits.positions is not None
     words, places = hits.words[:SEQUENCE_WORDS], hits.word_places[:SEQUENCE_WORDS]
     standing = [{int(place) for place in own} for own in hits.positions]
@@ -318,7 +318,7 @@ def streams_of(
 
 
 def extract_features(hits: HitArrays, n_docs: int, columns: FeatureColumns, n_features: int) -> np.ndarray:
-    """The wanted features of every candidate: float64 (n_candidates, n_features); columns nobody fills are NaN."""
+    """The wanted features of every candidate: float64 (n_candidates, n_features); columns not filled are NaN."""
     out = np.full((int(hits.query_ptr[-1]), n_features), math.nan)
     n_statics = len(columns.static_column)
     for query in range(len(hits.query_ptr) - 1):

@@ -1,4 +1,4 @@
-"""Feedback features as the formulas say, one term and one document at a time, in float64.
+"""Feedback features by their formulas, one term and one document at a time, in float64.
 
 A document is, for each of its streams, the list of its terms in order.
 """
@@ -25,9 +25,9 @@ def term_weights(
     n_terms: int,
     original: float,
 ) -> dict[bytes, float]:
-    """w(t) = original · qtf / Σ qtf + (1 − original) · r(t), r over the n_terms likeliest terms.
+    """w(t) = original · qtf / Σ qtf + (1 − original) · r(t), r over the n_terms most probable terms.
 
-    feedback : number in the collection and score s(d) of each document that is fed back
+    feedback : number in the collection and score s(d) of each feedback document
     """
     everything = [whole(document) for document in collection]
     likelihood: dict[bytes, float] = {}

@@ -1,7 +1,7 @@
 """An epoch of training on the CPU: forward, loss and backward fused per query, one optimiser step per batch of queries.
 
-With one query a batch the steps follow one another inside one compiled function, so an epoch costs no Python. With
-more, a batch's queries are dealt to SLOTS fixed slots, on as many threads as there are, and the slots' gradients are
+With one query per batch, all steps of an epoch run inside one compiled function, without Python. With more, a batch's
+queries are assigned to SLOTS fixed slots, which all threads process, and the slots' gradients are
 added in order: the result does not depend on the number of threads.
 """
 
@@ -32,7 +32,7 @@ class Lists(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Scratch, one row a slot: hidden float32 (most_docs · n_hidden), scores float32 (most_docs), list_slopes float64
+    """Scratch, one row per slot: hidden float32 (most_docs · n_hidden), scores float32 (most_docs), list_slopes float64
     (most_docs), gradients float32 (n_parameters)."""
 
     hidden: np.ndarray
@@ -42,7 +42,7 @@ class Workspace(NamedTuple):
 
 
 class Step(NamedTuple):
-    """How a step is made; chunk : documents that go through the network at a time."""
+    """The settings of a step; chunk : documents that go through the network at a time."""
 
     chunk: int
     learning_rate: float
@@ -92,7 +92,7 @@ def _clear(gradient):
 
 @kernel(error_model="numpy")
 def slots_gradient(shape, loss, backward, step, parameters, lists, order, work, first, last, losses):
-    """The gradients of what the slots first ≤ slot < last have of a batch; losses[slot] is the sum of their losses."""
+    """The gradients of a batch's queries in the slots first ≤ slot < last; losses[slot] is the sum of their losses."""
     for slot in range(first, last):
         _clear(work.gradients[slot])
         total = 0.0
@@ -103,7 +103,7 @@ def slots_gradient(shape, loss, backward, step, parameters, lists, order, work, 
 
 @kernel(error_model="numpy")
 def query_steps(shape, loss, backward, step, optimizer, steps_before, parameters, first, second, lists, order, work):
-    """One step a query, in `order`; returns the sum of their losses. optimizer : Sgd or Adam"""
+    """One step per query, in `order`; returns the sum of their losses. optimizer : Sgd or Adam"""
     total = 0.0
     gradient = work.gradients[0]
     for place in range(len(order)):

@@ -1,6 +1,6 @@
 """One step of a first-order optimiser over a flat float32 array of parameters. The settings are `FirstOrder`'s.
 
-The type of the settings says which optimiser it is: that is decided when the caller is compiled.
+The type of the settings selects the optimiser when the caller is compiled.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def descend(typing_context, settings, rate, step, parameters, gradient, first, s
 def first_order_step(settings, rate, step, parameters, gradient, first, second):
     """Move `parameters` against `gradient`.
 
-    settings : Sgd or Adam; rate : the learning rate now; step : how many steps there were, this one included. first,
+    settings : Sgd or Adam; rate : the learning rate now; step : the number of steps, this one included. first,
     second : float32 (n_parameters,), the optimiser's memory: momentum's velocity, or Adam's two moments.
     """
     descend(settings, rate, step, parameters, gradient, first, second)

@@ -1,6 +1,6 @@
 """Back propagation in fixed point on the CPU: the integer arithmetic of `lists/fixed_point_format.py`, in int64.
 
-The loop order is the definition's: documents in order, so that saturating sums come out the same bit for bit.
+The loop order is the definition's: documents in order, so that saturating sums are the same bit for bit.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _slope(output, bits):
 
 @kernel(error_model="numpy")
 def _least_exponent(values):
-    """The least e with |v| < 2^e for every v; 0 for zeros."""
+    """The smallest e with |v| < 2^e for every v; 0 for zeros."""
     largest = 0.0
     for i in range(len(values)):
         largest = max(largest, abs(float(values[i])))
@@ -57,7 +57,7 @@ def _least_exponent(values):
 
 @kernel(error_model="numpy")
 def _layer(shape, place):
-    """Inputs, units and first weight of a layer; the output comes after the hidden ones."""
+    """Inputs, units and first weight of a layer; the output layer comes after the hidden ones."""
     if place == len(shape.units):
         return shape.output_inputs, 1, shape.output_weights
     return shape.inputs[place], shape.units[place], shape.weights[place]

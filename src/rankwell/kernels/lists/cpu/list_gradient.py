@@ -1,7 +1,7 @@
-"""One list's loss and gradient, whichever loss it is: the thesis's task Loss Function.
+"""The loss and gradient of one list, for any loss: the thesis's task Loss Function.
 
-A loss is a NamedTuple of its settings and its scratch, and its type says which kernel computes it: that is decided when
-the caller is compiled, so that a training run holds the machine code of one loss. Scratch has one row a slot.
+A loss is a NamedTuple of its settings and its scratch, and its type selects the kernel when the caller is compiled, so
+that a training run contains the machine code of one loss. Scratch has one row per slot.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TopThree(NamedTuple):
 
 
 class TopThreeOnThreads(NamedTuple):
-    """The same to the last bit, the O(n²) part of long lists on all threads."""
+    """The same to the last bit, with the O(n²) part of long lists on all threads."""
 
     doubles: np.ndarray
     lists: np.ndarray
@@ -89,7 +89,7 @@ class ListMLE(NamedTuple):
 
 
 def kernel_loss(loss: ListLoss, slots: int, most_docs: int, on_threads: bool = False) -> Any:
-    """A loss as the kernels take it, with scratch for lists of up to `most_docs` documents in each of `slots` slots.
+    """A loss as kernels take it, with scratch for lists of up to `most_docs` documents in each of `slots` slots.
 
     on_threads : whether exact Top-3 uses all threads for a long list
     """
@@ -126,7 +126,7 @@ def list_truth(loss: ListLoss, labels: np.ndarray, query_ptr: np.ndarray) -> np.
 
 
 def has_pairs(loss: ListLoss) -> bool:
-    """Whether the loss is the one whose cost grows with the square of a list: exact Top-3."""
+    """Whether the loss is exact Top-3, whose cost is quadratic in the length of a list."""
     return loss.kind == EXACT and loss.k == MOST_EXACT_PLACES
 
 
@@ -190,7 +190,7 @@ _LOSSES = {
 
 @intrinsic
 def list_gradient(typing_context, loss, slot, scores, truth, start, seed, gradient):
-    """The loss of a list of at least two documents; its gradient by the scores goes to `gradient`.
+    """The loss of a list of at least two documents; its gradient by the scores is written to `gradient`.
 
     scores : float32 (n_docs,); truth : from `list_truth`, the list's from the document `start` on; seed : uint64;
     gradient : float64 (n_docs,)

@@ -1,4 +1,4 @@
-"""A loss over many lists, without a network: scores in, losses and gradients out."""
+"""A loss over many lists, without a network: losses and gradients from scores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lists_gradient(
     Parameters
     ----------
     scores : float32 (n_docs,); truth : from `list_gradient.list_truth`; query_ptr : int64 (n_queries + 1,)
-    seed : of what is drawn; with 0 nothing is shuffled
+    seed : of the random numbers; with 0 nothing is shuffled
     on_threads : whether exact Top-3 uses all threads for a long list
 
     Returns

@@ -1,7 +1,7 @@
-"""The network on the CPU, a run of documents at a time: forward and backward (the thesis's tasks FP and BP).
+"""The network on the CPU, some neighbouring documents at a time: forward and backward (the thesis's tasks FP and BP).
 
 The parameters' layout is `kernels/lists/network_shape.py`'s. Hidden layers are BLAS matrix products over at most
-`chunk_docs` documents, small enough that a query stays in cache and BLAS stays on this thread (so the number of threads
+`chunk_docs` documents, small enough that a query stays in cache and BLAS runs on this thread (so the number of threads
 never changes a bit). The output unit's dot products are vector code whose sum the compiler may reorder (`reassoc`),
 once, at compile time.
 
@@ -62,7 +62,7 @@ def activate(values, activation):
 
 @inner_kernel(error_model="numpy")
 def times_slope(delta, outputs, activation, keep):
-    """delta times the activation's derivative at what it put out; `keep` undoes dropout's scale."""
+    """delta times the activation's derivative at its output; `keep` undoes dropout's scale."""
     if activation == SIGMOID:
         for i in range(len(delta)):
             a = outputs[i] * keep
@@ -105,7 +105,7 @@ def forward(shape, parameters, features, hidden, scores, rate, seed):
     """Score some documents; their hidden units' outputs stay in `hidden` for `backward`.
 
     features : float32 (n_docs, n_features), C order; hidden : float32 (≥ n_docs · n_hidden,); scores : float32
-    (n_docs,). rate, seed : dropout; rate is 0.0 outside of training.
+    (n_docs,). rate, seed : dropout; rate is 0.0 except in training.
     """
     n = features.shape[0]
     x = features

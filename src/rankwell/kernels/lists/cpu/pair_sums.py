@@ -3,8 +3,8 @@
     q_ab = w_ab / d_ab,   w_ab = r_a·E_b + r_b·E_a,   d_ab = S − e_a − e_b
 
 `row[a]` is Σ_b q_ab, and the loss is Σ_{a<b} w_ab·log d_ab. Each unordered pair is visited once, four rows at a time,
-so that the other document's values are loaded once for four pairs. The rows are dealt to a fixed number of parts whose
-column sums are added in a fixed order: the result is the same on any number of threads.
+so that the other document's values are loaded once for four pairs. The rows are assigned to a fixed number of parts
+whose column sums are added in a fixed order: the result is the same on any number of threads.
 
 Divisions and logarithms are float32 vectors, and the compiler may reorder a row's sum (`reassoc`): all terms are
 positive, so the relative error of a sum stays below 1e-6.
@@ -20,7 +20,7 @@ from rankwell.kernels.cpu.elementary_functions import log32
 
 PARTS = 16
 ROWS = 4
-# Below this many documents the threads' start costs more than the sums do.
+# Below this many documents, starting threads costs more than the sums.
 PARALLEL_DOCS = 4096
 
 
@@ -67,7 +67,7 @@ def _corner(total, e, r, big, first, last, row):
 
 @inner_kernel(error_model="numpy")
 def _pair_part(part, total, e, r, big, column, row):
-    """One part of the rows; `column` and `row` (n_docs,) are this part's own and start at 0."""
+    """One part of the rows; `column` and `row` (n_docs,) belong to this part and start at 0."""
     n = len(e)
     for a in range(n):
         column[a] = 0.0
@@ -112,7 +112,7 @@ def pair_sums_on_threads(total, e, r, big, columns, rows, totals):
     return _pair_sums_parallel(total, e, r, big, columns, rows, totals)
 
 
-# Called from within a compiled epoch, which the threads of Python cannot share out.
+# Called inside a compiled epoch, whose work Python threads cannot divide.
 @inner_kernel(error_model="numpy", parallel=True)
 def _pair_sums_parallel(total, e, r, big, columns, rows, totals):
     n = len(e)

@@ -1,7 +1,6 @@
 """Back propagation of one whole query, in float32 or in fixed point.
 
-Either is a NamedTuple of what it needs besides the network, and its type says which kernel runs: that is decided when
-the caller is compiled.
+Each is a NamedTuple of its settings and scratch, and its type selects the kernel when the caller is compiled.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from rankwell.kernels.lists.cpu.network import backward
 
 
 class FloatBackward(NamedTuple):
-    """Scratch of back propagation in float32, one row a slot: slopes (most_docs), deltas (most_docs · n_hidden) and
+    """Scratch of back propagation in float32, one row per slot: slopes (most_docs), deltas (most_docs · n_hidden) and
     products (n_parameters), all float32."""
 
     slopes: np.ndarray

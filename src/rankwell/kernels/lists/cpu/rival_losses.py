@@ -3,13 +3,14 @@
 The ground truth is a table `truth`, float64 (4, n_docs), made once from the labels by `rival_truth`, a list's from its
 place `start` on:
 
-    LEVEL   the label's place among the list's different labels, 0 for the lowest
+    LEVEL   the rank of the label among the list's distinct labels, 0 for the lowest
     GAIN    (2^y − 1) / ideal DCG, y less the list's lowest label and at most 31
     ORDER   the documents by label, best first, equal labels in their order
-    SHARE   1 / number of pairs with different labels (0 without any)
+    SHARE   1 / number of pairs with different labels (0 if there are none)
 
-Pairs are visited as rows of the full square, so that a row is one vector loop: document i gains from those below its
-label and pays to those above. Sums of a row are float32 in vector lanes (`reassoc`), sums over rows float64.
+Pairs are visited as rows of the full square, so that a row is one vector loop: document i has a negative gradient from
+those with a lower label and a positive one from those with a higher label. Sums of a row are float32 in vector lanes
+(`reassoc`), sums over rows float64.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def ranknet_loss(scores, truth, start, lists, gradient):
 
 @kernel(error_model="numpy", inline="always")
 def lambdarank_loss(scores, truth, start, scratch, lists, gradient):
-    """RankNet's pairs times |ΔNDCG| of exchanging the two documents; the ranks of this moment are taken as given."""
+    """RankNet's pairs times |ΔNDCG| of exchanging the two documents; the current ranks are taken as constants."""
     n = len(scores)
     difference, exponentials, levels, weights = lists[0, :n], lists[1, :n], lists[2, :n], lists[3, :n]
     gains, discounts = lists[4, :n], lists[5, :n]
@@ -158,7 +159,7 @@ def _list_truth(labels, order, levels, gains, documents, shares):
             level += 1
             same = 0
         same += 1
-        # Documents already passed are at this label or below it; those below make a pair with this one.
+        # Documents already visited have this label or a lower one; those with a lower one form a pair with this one.
         pairs += (n - place) - same
         levels[document] = level
         gains[document] = 2.0 ** min(labels[document] - lowest, MOST_GAIN_BITS) - 1.0

@@ -8,7 +8,7 @@ estimate the exact loss. `position-aware` (Algorithm 6) draws f_j·n documents f
 and takes every tuple of different documents from these sets with w_π = P_y(π). Its last place costs no logarithms: the
 remaining sum before it is shared by all its documents.
 
-Weights are kept relative to the largest seen so far, so that labels up to 2,000 neither overflow nor vanish.
+Weights are relative to the largest one so far, so that labels up to 2,000 neither overflow nor vanish.
 Scratch is float64: `scratch[:k]` levels of the scores, `[k:2k]` their removed parts, `[2k:3k]` levels of the labels,
 `[3k]` the chosen weights, `[3k + 1]` sampling keys.
 """
@@ -60,7 +60,7 @@ def prefix_log_probability(values, top, levels, sums, prefix, length):
 
 @inner_kernel(error_model="numpy")
 def _weight_on_scale(log_weight, state, everywhere, removed, chosen):
-    """e^(log_weight − scale) after raising the scale to it if need be; state = [scale, total weight, loss]."""
+    """e^(log_weight − scale) after raising the scale to it if necessary; state = [scale, total weight, loss]."""
     if log_weight > state[0]:
         factor = math.exp(state[0] - log_weight)
         state[0] = log_weight
@@ -121,7 +121,7 @@ def draw_documents(values, spread, count, seed, draw, keys, drawn):
 
 @inner_kernel(error_model="numpy")
 def _draw_uniform(n, count, seed, draw, drawn):
-    """drawn[:count] = different documents, all tuples alike: redraws what is there already."""
+    """drawn[:count] = different documents, all tuples equally likely: repeated documents are drawn again."""
     attempt = 0
     for place in range(count):
         found = True
@@ -167,7 +167,7 @@ def stochastic_loss(k, n_samples, distribution, scores, labels, seed, scratch, g
 
 @inner_kernel(error_model="numpy")
 def _next_beginning(places, sizes, length):
-    """Count one tuple of set indices on, the last place fastest; False at the end."""
+    """Advance a tuple of set indices by one, the last place fastest; False at the end."""
     for j in range(length - 1, -1, -1):
         places[j] += 1
         if places[j] < sizes[j]:
@@ -178,7 +178,7 @@ def _next_beginning(places, sizes, length):
 
 @inner_kernel(error_model="numpy")
 def _fill_beginning(candidates, places, length, prefix):
-    """prefix[:length] = the documents at `places`; False where one is there twice."""
+    """prefix[:length] = the documents at `places`; False if one occurs twice."""
     for j in range(length):
         prefix[j] = candidates[j, places[j]]
         for earlier in range(j):
@@ -189,7 +189,7 @@ def _fill_beginning(candidates, places, length, prefix):
 
 @inner_kernel(error_model="numpy")
 def _last_place(labels, candidates, size, prefix, length, weights):
-    """weights[c] = e^(y − max) of the last place's candidates that are free; returns their max and their sum."""
+    """weights[c] = e^(y − max) of the last place's candidates outside `prefix`; returns their max and their sum."""
     highest, total = -np.inf, 0.0
     for c in range(size):
         weights[c] = 1.0

@@ -1,4 +1,4 @@
-"""Sums of e^s over what remains of a list when some documents are taken out, without cancellation and overflow.
+"""Sums of e^s over the rest of a list after some documents are removed, without cancellation or overflow.
 
 S − e^{s_a} loses every digit when document a dominates, and is 0 when the others underflow. So the remaining sum is
 taken relative to the best document that remains. Level p is the list without its p best documents, scaled by the next

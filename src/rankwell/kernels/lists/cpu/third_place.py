@@ -1,4 +1,4 @@
-"""What the third place of a permutation expects, for exact Top-3 ListNet. See `two_places` for the vocabulary.
+"""The third place's part of the expected gradient, for exact Top-3 ListNet. See `two_places` for the vocabulary.
 
 The pairs of documents that hold the first two places are summed by level: those with the best-scored document here,
 the others as the O(n²) sums of `pair_sums`.
@@ -64,8 +64,8 @@ def _pairs_of_best_label(after_best, best_label, best, level, total, removed):
 def pairs_without_best(ratio, exponential, best, level, total, lists):
     """lists[:3] = e, r, E of the documents that count in a pair; returns how many.
 
-    The best-scored document's pairs are another level's. A document whose E is negligible has no pair above that
-    probability: where every document has a label of its own, that is all but the best hundred.
+    The best-scored document's pairs belong to another level. A document whose E is negligible has no pair above that
+    probability: if all labels are different, that excludes all but the best hundred documents.
     lists[3, 0] = S and lists[4] = the documents' numbers, in the lists' own type.
     """
     place = 0

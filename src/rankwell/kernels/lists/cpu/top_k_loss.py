@@ -1,6 +1,6 @@
 """Exact Top-1, Top-2 and Top-3 ListNet without permutations: a list's loss, and the lists' ground truth.
 
-`two_places` and `third_place` say what the truth table holds and how the sums over permutations collapse.
+`two_places` and `third_place` describe the truth table and how the sums over permutations collapse.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _two_places_truth(labels, query_ptr, first_query, last_query, scratch, truth
     top, sums, depth = np.empty(3, np.int64), np.empty(3), np.empty(3)
     for query in range(first_query, last_query):
         start, end = query_ptr[query], query_ptr[query + 1]
-        if end - start > 2:  # of two documents, the second place is no choice
+        if end - start > 2:  # with two documents, the first place determines the second
             first, membership = truth[FIRST, start:end], truth[MEMBERSHIP, start:end]
             expect_two_places(2, labels[start:end], first, scratch, top, sums, depth, membership)
 
@@ -97,7 +97,7 @@ def _three_places_truth(labels, query_ptr, first_query, last_query, scratch, lis
 
 @kernel(error_model="numpy", inline="always")
 def top_two_loss(k, scores, truth, start, scratch, gradient):
-    """The exact Top-1 or Top-2 loss of a list of at least two; its gradient by the scores goes to `gradient`.
+    """The exact Top-1 or Top-2 loss of a list of at least two; its gradient by the scores is written to `gradient`.
 
     scores : float32 (n_docs,); truth : float64 (5, all documents), the list's from `start` on; gradient : float64
     (n_docs,), written; scratch : float64 (SCRATCH_ROWS, ≥ n_docs)
@@ -111,7 +111,7 @@ def top_two_loss(k, scores, truth, start, scratch, gradient):
 
 @kernel(error_model="numpy", inline="always")
 def top_three_loss(scores, truth, start, scratch, lists, parts, gradient, pair_sums):
-    """The exact Top-3 loss of a list of at least two; its gradient by the scores goes to `gradient`.
+    """The exact Top-3 loss of a list of at least two; its gradient by the scores is written to `gradient`.
 
     lists : float32 (≥ 5, ≥ n_docs); parts : float32 (2, PARTS, ≥ n_docs), both scratch. pair_sums : the kernel of
     that name, or the one on threads.

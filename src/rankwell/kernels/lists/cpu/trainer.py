@@ -41,7 +41,7 @@ class CpuNetworkTrainer:
         self._lists = Lists(problem.features, self._truth, problem.query_ptr, problem.query_weights)
         self._slots = 1 if problem.batch_queries == 1 else SLOTS
         self._most_docs = max(int(np.diff(problem.query_ptr).max(initial=0)), 1)
-        # The slots of a batch have the threads already.
+        # With batches, the threads already process the slots.
         self._on_threads = self._slots == 1 and self._most_docs >= PARALLEL_DOCS and has_pairs(problem.loss)
         self._loss = kernel_loss(problem.loss, self._slots, self._most_docs, self._on_threads)
         self._optimizer = kernel_optimizer(problem.optimizer)
@@ -62,7 +62,7 @@ class CpuNetworkTrainer:
         return np.zeros((self._slots, size), dtype=np.float32)
 
     def _features_as_integers(self, fmt: FixedPointFormat) -> np.ndarray:
-        """The features in the format's integers, int32; computed once a format."""
+        """The features in the format's integers, int32; computed once per format."""
         key = (fmt.bits, fmt.feature_bits)
         if key not in self._quantised:
             limit = 2.0 ** (fmt.bits - 1)
@@ -73,7 +73,7 @@ class CpuNetworkTrainer:
     def _backward(self, fmt: FixedPointFormat | None, scale_exponent: int) -> FloatBackward | FixedBackward:
         if fmt is None:
             return self._float_backward
-        # The sampled losses have no P_y by document: their batches go by the gradient alone.
+        # The sampled losses have no P_y per document: their batches depend on the gradient only.
         exact = self._problem.loss.kind == EXACT
         probabilities = self._truth[0] if exact else np.zeros(len(self._problem.labels))
         return FixedBackward(*fmt, scale_exponent, self._features_as_integers(fmt), probabilities)
@@ -95,7 +95,7 @@ class CpuNetworkTrainer:
         return float(loss)
 
     def _batch_steps(self, setting: Any, state: NetworkState, order: np.ndarray) -> float:
-        """One step a batch of queries, by the mean of their gradients."""
+        """One step per batch of queries, by the mean of their gradients."""
         loss = 0.0
         gradients = self._work.gradients
         gradient = gradients[0]
@@ -115,9 +115,9 @@ class CpuNetworkTrainer:
         return loss
 
     def _batch_gradient(self, setting: Any, state: NetworkState, batch: np.ndarray, losses: np.ndarray) -> None:
-        """The gradients of a batch, slot by slot; on all threads where that is more than their start costs."""
+        """The gradients of a batch, slot by slot; on all threads if the work is worth starting them."""
         sizes = self._lists.query_ptr[batch + 1] - self._lists.query_ptr[batch]
-        # Only Top-3 and the pairwise losses grow with the square of a list.
+        # Only Top-3 and the pairwise losses are quadratic in the length of a list.
         work = (sizes.astype(np.float64) ** (1 if self._linear else 2)).sum()
         common = (*setting, state.parameters, self._lists, batch, self._work)
         if work < SERIAL_WORK:
@@ -138,7 +138,7 @@ class CpuNetworkTrainer:
 
 
 def kernel_optimizer(settings: OptimizerSettings) -> Sgd | Adam:
-    """The settings of one optimiser, as the kernels take them."""
+    """The settings of one optimiser, in the form that kernels take."""
     if settings.kind == ADAM:
         return Adam(settings.beta1, settings.beta2, settings.epsilon, settings.weight_decay)
     return Sgd(settings.momentum, settings.weight_decay)

@@ -1,4 +1,4 @@
-"""What the first two places of a permutation expect, for exact Top-k ListNet (docs/algorithms/listnet.md).
+"""The first two places' part of the expected gradient, for exact Top-k ListNet (docs/algorithms/listnet.md).
 
 A list's ground truth is five rows of a table `truth`, float64 (5, n_docs), made once from the labels by `top_k_truth`:
 
@@ -31,7 +31,7 @@ SCRATCH_ROWS = MOST_EXACT_PLACES + 1
 
 @kernel(error_model="numpy", inline="always")
 def places_that_count(k, n):
-    """A list's last document is no choice: Top-n equals Top-(n − 1)."""
+    """The last document of a list is determined by the others: Top-n equals Top-(n − 1)."""
     return max(min(k, n - 1), 1)
 
 

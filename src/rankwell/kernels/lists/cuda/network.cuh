@@ -18,8 +18,8 @@ __device__ inline float slope(float output, int activation) {
   return 1.0f;
 }
 
-// Equation 2.5 for documents first..last-1 of the query that starts at row `start`; scores and hidden outputs go to
-// memory.
+// Equation 2.5 for documents first..last-1 of the query that starts at row `start`; scores and hidden outputs are
+// written to memory.
 __device__ void forward(const Lists& lists, const Buffers& buffers, const Room& room, long long start, int first,
                         int last) {
   for (int d = first + threadIdx.x; d < last; d += THREADS) {
@@ -43,7 +43,7 @@ __device__ void forward(const Lists& lists, const Buffers& buffers, const Room& 
   }
 }
 
-// The parameters' gradient over documents first..last-1 goes to room.gradient.
+// The parameters' gradient over documents first..last-1 is written to room.gradient.
 __device__ void backward(const Lists& lists, const Buffers& buffers, const Room& room, long long start, int first,
                          int last, float weight) {
   for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) room.gradient[p] = 0.0f;

@@ -1,12 +1,12 @@
 // Training networks over lists: forward, exact Top-k ListNet loss and backward of a query, fused in one kernel.
 //
-// A query belongs to a team of TEAM blocks, which share its documents. One team walks through an epoch of queries and
+// A query belongs to a team of TEAM blocks, which share its documents. One team processes all queries of an epoch and
 // makes an optimiser step after each, all in one launch: `train_queries`. With TEAM == 1 every block takes one query of
-// a batch and leaves its gradient: `batch_gradients`, then `batch_step`. A team is a thread block cluster where the
-// device has them (CLUSTER), else blocks that were launched together (cooperatively) and meet at a counter in device
+// a batch and stores its gradient: `batch_gradients`, then `batch_step`. A team is a thread block cluster if the
+// device has them (CLUSTER), else blocks that were launched cooperatively and synchronise by a counter in device
 // memory: they do the same additions in the same order.
 //
-// Everything that is summed is summed in a fixed order, so the same inputs give the same bits.
+// All sums are in a fixed order, so the same inputs give the same bits.
 
 #include "network.cuh"
 #include "optimizer.cuh"
@@ -39,7 +39,7 @@ __device__ double query_pass(const Lists& lists, const Buffers& buffers, const R
 #define TEAM_SHAPE
 #endif
 
-// An epoch of one step a query: one team, one launch. `first` and `second` are the optimiser's memory.
+// An epoch with one step per query: one team, one launch. `first` and `second` are the optimiser's memory.
 extern "C" __global__ void TEAM_SHAPE __launch_bounds__(THREADS)
     train_queries(Lists lists, Buffers buffers, Optimizer optimizer, const long long* order, int n_steps,
                   long long steps_before, float* parameters, float* first, float* second, int most_docs, double* loss) {
@@ -54,7 +54,7 @@ extern "C" __global__ void TEAM_SHAPE __launch_bounds__(THREADS)
   double total = 0.0;
   for (int step = 0; step < n_steps; ++step) {
     total += query_pass(lists, buffers, room, static_cast<int>(order[step]), 0);
-    // Two sets of partial gradients in turn: a block may write the next while another still reads this one.
+    // Two sets of partial gradients alternate: a block may write the next one while another block still reads this one.
     float* shares = buffers.partial + (step % 2) * TEAM * PARAMETERS;
     for (int p = threadIdx.x; p < PARAMETERS; p += THREADS)
       __stcg(shares + team_rank() * PARAMETERS + p, room.gradient[p]);
@@ -79,7 +79,7 @@ extern "C" __global__ void TEAM_SHAPE __launch_bounds__(THREADS)
   team_sync(buffers);
 }
 #else
-// The gradients of a batch's queries, one block each: partial[block], and their losses.
+// The gradients of a batch's queries, one block per query: partial[block], and their losses.
 extern "C" __global__ void __launch_bounds__(THREADS)
     batch_gradients(Lists lists, Buffers buffers, const long long* order, const float* parameters, int most_docs,
                     double* losses) {
@@ -92,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   if (threadIdx.x == 0) losses[blockIdx.x] += loss;
 }
 
-// The step of one batch: a warp a parameter adds the queries' gradients in a fixed order.
+// The step of one batch: one warp per parameter adds the queries' gradients in a fixed order.
 extern "C" __global__ void batch_step(const float* partial, Optimizer optimizer, int n_queries, long long step,
                                       float* parameters, float* first, float* second) {
   int p = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;

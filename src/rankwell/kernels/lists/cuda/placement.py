@@ -1,9 +1,9 @@
-"""Where a block of the CUDA trainer keeps what it works on: in shared memory as far as there is room, else elsewhere.
+"""Where a block of the CUDA trainer keeps its data: in shared memory if it fits, else in device memory.
 
-What is read most often comes first: the scores and their kin of a list, then parameters with gradient and optimiser's
-memory, then the features of a tile of documents. Lists and parameters without room in shared memory are in a workspace
-in device memory, a part for each block; a tile's features are read where they are. So no list is too long and no
-network too wide, and the same bits come out wherever they are.
+The data read most often comes first: the scores and row sums of a list, then parameters with gradient and optimiser's
+memory, then the features of a tile of documents. Lists and parameters that do not fit in shared memory are in a
+workspace in device memory, one part per block; a tile's features are read where they are. So no list is too long and no
+network too wide, and the results have the same bits in all cases.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from rankwell.kernels.lists.contract import CUDA_TEAM, NetworkProblem
 from rankwell.kernels.lists.network_shape import NetworkShape
 
 THREADS = 512
-TILE = 64  # documents a step of the weights' gradient
-# Shared memory that the kernels have besides what is asked for at launch.
+TILE = 64  # documents per step of the weights' gradient
+# Static shared memory of the kernels, in addition to what is requested at launch.
 STATIC_BYTES = 2048
-# By document of a list: e, r, E, rows. By parameter: itself, gradient, the optimiser's two numbers.
+# Per document of a list: e, r, E, rows. Per parameter: its value, gradient, the optimiser's two numbers.
 _OF_DOCUMENT = _OF_PARAMETER = 4
 
 
 @dataclass(frozen=True)
 class Placement:
-    """What lies in shared memory, and the sizes that follow, in float32 numbers.
+    """What is in shared memory, and the resulting sizes in float32 numbers.
 
-    shared_floats : of a block, the lists' part not counted
-    workspace_floats : of a block
+    shared_floats : per block, without the part of the lists
+    workspace_floats : per block
     """
 
     documents: bool
@@ -42,12 +42,12 @@ class Placement:
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block that works on lists."""
+        """For a block that works on lists."""
         return 4 * (self.shared_floats + (_OF_DOCUMENT * self.most_docs if self.documents else 0))
 
     @property
     def scoring_bytes(self) -> int:
-        """Of a block that only scores documents."""
+        """For a block that only scores documents."""
         return 4 * self.shared_floats
 
     def definitions(self) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ class Placement:
 
 
 def place(shape: NetworkShape, most_docs: int, shared_memory: int) -> Placement:
-    """most_docs : of a list; shared_memory : bytes that a block may have"""
+    """most_docs : of a list; shared_memory : bytes that a block may use"""
     lists, parameters = _OF_DOCUMENT * most_docs, _OF_PARAMETER * shape.n_parameters
     always = TILE * (2 * max(shape.n_hidden, 1) + 1)
     room = (shared_memory - STATIC_BYTES) // 4 - always
@@ -76,7 +76,7 @@ def place(shape: NetworkShape, most_docs: int, shared_memory: int) -> Placement:
 
 
 def most_docs(problem: NetworkProblem) -> int:
-    """Documents of the longest list, 1 at least."""
+    """Documents of the longest list, at least 1."""
     return max(int(np.diff(problem.query_ptr).max(initial=0)), 1)
 
 
@@ -84,7 +84,7 @@ def device_bytes(problem: NetworkProblem, report: DeviceReport, **_: Any) -> int
     """Device memory that `CudaNetworkTrainer` holds for training on float32 features."""
     shape, n_docs, n_queries = problem.shape, len(problem.labels), len(problem.query_ptr) - 1
     workspace = place(shape, most_docs(problem), report.shared_memory).workspace_floats
-    # Of each document: its features, five rows of truth, its score and hidden outputs.
+    # Per document: its features, five rows of truth, its score and hidden outputs.
     of_documents = 4 * n_docs * (shape.n_features + 6 + max(shape.n_hidden, 1))
     of_blocks = (
         max(CUDA_TEAM, problem.batch_queries) * workspace

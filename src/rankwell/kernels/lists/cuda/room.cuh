@@ -1,18 +1,18 @@
-// Where a block keeps what it works on.
+// Where a block keeps its data.
 //
-// Macros: TILE  documents a step of the weights' gradient
-//         SHARED_DOCUMENTS, SHARED_PARAMETERS, SHARED_TILE  1 where shared memory has room for these (`placement.py`)
+// Macros: TILE  documents per step of the weights' gradient
+//         SHARED_DOCUMENTS, SHARED_PARAMETERS, SHARED_TILE  1 if these fit in shared memory (`placement.py`)
 
 #include "lists.cuh"
 
-// What a block works on: in shared memory, or in its part of the workspace.
+// The data of a block: in shared memory, or in its part of the workspace.
 struct Room {
   float *parameters, *gradient, *first, *second;  // first, second: the optimiser's memory
   float* e;                                       // level 0 of the scores
   float* r;
   float* big;     // E
-  float* rows;    // score gradients, and the pairs' row sums before
-  float* tile_x;  // where there is room in shared memory
+  float* rows;    // the pairs' row sums, later score gradients
+  float* tile_x;  // if it fits in shared memory
   float* tile_delta;
   float* tile_hidden;
   float* tile_slope;
@@ -46,7 +46,7 @@ __device__ Room carve(float* shared, const Buffers& buffers, int most_docs) {
   return room;
 }
 
-// Parameters that do not change: copied to shared memory, or read where they are.
+// Constant parameters: copied to shared memory, or read where they are.
 __device__ void hold_parameters(Room& room, const float* parameters) {
 #if SHARED_PARAMETERS
   for (int p = threadIdx.x; p < PARAMETERS; p += THREADS) room.parameters[p] = parameters[p];

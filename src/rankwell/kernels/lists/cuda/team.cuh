@@ -1,12 +1,12 @@
-// The blocks that share a query, and what a block does together.
+// The blocks that share a query, and operations over a whole block.
 //
-// Macros: TEAM, THREADS, CLUSTER (1: a team is a thread block cluster; 0: blocks that were launched together)
+// Macros: TEAM, THREADS, CLUSTER (1: a team is a thread block cluster; 0: blocks launched cooperatively)
 
 #include "lists.cuh"
 
 constexpr int WARPS = THREADS / 32;
 
-// The blocks of the team are all here, and see what the others wrote.
+// Waits until all blocks of the team are here; then each sees what the others wrote.
 __device__ inline void team_sync(const Buffers& buffers) {
 #if TEAM == 1
   __syncthreads();
@@ -16,7 +16,7 @@ __device__ inline void team_sync(const Buffers& buffers) {
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    // The count may wrap around: TEAM divides 2^32, and differences are right all the same.
+    // The count may wrap around: TEAM divides 2^32, and differences are still correct.
     const unsigned goal = (atomicAdd(buffers.arrivals, 1u) / TEAM + 1) * TEAM;
     while (static_cast<int>(*static_cast<volatile unsigned*>(buffers.arrivals) - goal) < 0) __nanosleep(20);
     __threadfence();
@@ -26,10 +26,10 @@ __device__ inline void team_sync(const Buffers& buffers) {
 }
 
 __device__ inline unsigned team_rank() {
-  return TEAM == 1 ? 0 : blockIdx.x;  // there is one team of more than one block
+  return TEAM == 1 ? 0 : blockIdx.x;  // a team of several blocks is the only team
 }
 
-// The sums over the block of K values a thread, the same in every thread.
+// The sums over the block of K values per thread, the same in every thread.
 template <int K>
 __device__ void block_sum(double (&values)[K]) {
   __shared__ double warp_sums[WARPS][4];
@@ -45,8 +45,8 @@ __device__ void block_sum(double (&values)[K]) {
   __syncthreads();
 }
 
-// The best document with a key below `limit`: the largest score, of equal ones the first. A key is the score's bits in
-// an order that compares as unsigned, over the document's number counted backwards.
+// The best document with a key below `limit`: the largest score, the first of equal ones. A key is the score's bits in
+// an order that compares as unsigned, followed by the document's number counted backwards.
 __device__ unsigned long long block_best(const float* scores, int n, unsigned long long limit) {
   __shared__ unsigned long long warp_best[WARPS];
   unsigned long long best = 0;

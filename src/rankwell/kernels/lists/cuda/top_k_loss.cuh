@@ -19,7 +19,7 @@ __device__ inline float pair_weight(const float* truth, long long n_docs, int be
          truth[RATIO * n_docs + b] * truth[EXPONENTIAL * n_docs + a];
 }
 
-// Row sums of w/d over all b for the rows first..last-1, a warp for two rows; returns this thread's part of the loss.
+// Row sums of w/d over all b for the rows first..last-1, one warp per two rows; returns this thread's part of the loss.
 __device__ double pair_rows(const Room& room, float total, int n, int first, int last) {
   int lane = threadIdx.x % 32;
   double loss = 0.0;
@@ -51,10 +51,10 @@ __device__ double pair_rows(const Room& room, float total, int n, int first, int
   return loss;
 }
 
-// The score gradients of documents first..last-1 go to room.rows; returns the list's loss.
+// The score gradients of documents first..last-1 are written to room.rows; returns the list's loss.
 __device__ double list_gradient(const Lists& lists, const Buffers& buffers, const Room& room, int query, int team,
                                 long long start, int n, int first, int last) {
-  const float* scores = room.r;  // until the pairs need the place
+  const float* scores = room.r;  // until the pairs need this memory
   const float* truth = lists.truth + start;
   const long long n_docs = lists.n_docs;
   int k = min(PLACES, max(n - 1, 1));
@@ -109,7 +109,7 @@ __device__ double list_gradient(const Lists& lists, const Buffers& buffers, cons
     for (int i = threadIdx.x; i < n; i += THREADS) {
       room.r[i] = i == t0 ? 0.0f : truth[RATIO * n_docs + i];
       room.big[i] = i == t0 ? 0.0f : truth[EXPONENTIAL * n_docs + i];
-      if (i == t0) room.e[i] = 0.0f;  // its pairs belong to level 1; here they weigh 0 and must not divide by 0
+      if (i == t0) room.e[i] = 0.0f;  // its pairs belong to level 1; here they have weight 0 and must not divide by 0
     }
     __syncthreads();
     double parts[2] = {0.0, pair_rows(room, static_cast<float>(sums[0]), n, first, last)};

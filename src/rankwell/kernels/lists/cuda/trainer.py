@@ -1,5 +1,5 @@
-"""The CUDA trainer of networks over lists: an epoch of one step a query is one launch of one team of blocks; batches of
-queries take a block each, over the whole device."""
+"""The CUDA trainer of networks over lists: an epoch with one step per query is one launch of one team of blocks;
+batches of queries use one block per query, over the whole device."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class CudaNetworkTrainer:
     """See `lists.contract.NetworkTrainer`.
 
     feature_format : "float32", "float16" or "int8"
-        What features are stored as; "int8" scales each feature by its largest value.
+        The type in which features are stored; "int8" scales each feature by its largest value.
     clusters : bool, optional
-        Whether a team is a thread block cluster; without it, where the device has them. The results are the same bits.
+        Whether a team is a thread block cluster; by default if the device has them. The results have the same bits.
     shared_memory : int, optional
-        Bytes of shared memory that a block may use; without it, what the device has. The results are the same bits.
+        Bytes of shared memory that a block may use; by default all that the device has. The results have the same bits.
     """
 
     def __init__(
@@ -67,9 +67,12 @@ class CudaNetworkTrainer:
             "workspace": cupy.empty(blocks * self._placement.workspace_floats, dtype=cupy.float32),
             "arrivals": cupy.zeros(1, dtype=cupy.uint32),
         }
+        # What every launch is given, made once: a step takes less than a millisecond.
+        self._arguments = (LISTS.pack(**self._lists), BUFFERS.pack(**self._buffers))
+        self._modules: dict[int, Any] = {}
 
     def _stored(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The features as they are stored, and what each is multiplied by."""
+        """The features as stored, and the factor of each."""
         scale = np.ones(features.shape[1], dtype=np.float32)
         if self._feature_bits == 16:
             return features.astype(np.float16), scale
@@ -83,12 +86,14 @@ class CudaNetworkTrainer:
         kernel = self._module(team).get_function(name)
         kernel.max_dynamic_shared_size_bytes = shared
         together = team > 1 and not self._clusters
-        # Blocks that wait for each other must all run: a cooperative launch sees to it, and so does a cluster.
+        # Blocks that wait for each other must all run: a cooperative launch guarantees it, and so does a cluster.
         kernel.kernel((blocks,), (THREADS,), arguments, shared_mem=shared, enable_cooperative_groups=together)
 
     def _module(self, team: int) -> Any:
-        flags = definitions(self._problem, self._placement, team, self._clusters, self._feature_bits)
-        return cuda_module("lists/network_training", *flags)
+        if team not in self._modules:
+            flags = definitions(self._problem, self._placement, team, self._clusters, self._feature_bits)
+            self._modules[team] = cuda_module("lists/network_training", *flags)
+        return self._modules[team]
 
     def _optimizer(self, learning_rate: float) -> np.ndarray:
         settings = self._problem.optimizer
@@ -127,7 +132,7 @@ class CudaNetworkTrainer:
         longest = np.int32(self._placement.most_docs)
         if problem.batch_queries == 1:
             loss = cupy.zeros(1, dtype=cupy.float64)
-            arguments = [LISTS.pack(**self._lists), BUFFERS.pack(**self._buffers), optimizer, order]
+            arguments = [*self._arguments, optimizer, order]
             arguments += [np.int32(len(order)), np.int64(steps_before), *memory, longest, loss]
             shared = self._placement.shared_bytes
             self._launch("train_queries", CUDA_TEAM, tuple(arguments), team=CUDA_TEAM, shared=shared)
@@ -151,7 +156,7 @@ class CudaNetworkTrainer:
     def gradients(self, batch: Any, parameters: Any, losses: Any) -> Any:
         """Loss and gradient of every query in `batch` (device arrays); returns (n_queries, n_parameters) of them."""
         longest = np.int32(self._placement.most_docs)
-        arguments = (LISTS.pack(**self._lists), BUFFERS.pack(**self._buffers), batch, parameters, longest, losses)
+        arguments = (*self._arguments, batch, parameters, longest, losses)
         self._launch("batch_gradients", len(batch), arguments, team=1, shared=self._placement.shared_bytes)
         n_parameters = self._problem.shape.n_parameters
         return self._buffers["partial"][: len(batch) * n_parameters].reshape(len(batch), n_parameters)
@@ -178,7 +183,7 @@ class CudaNetworkTrainer:
 def definitions(
     problem: NetworkProblem, placement: Placement, team: int, clusters: bool, feature_bits: int = 32
 ) -> tuple[str, ...]:
-    """The macros of `network_training.cu` for teams of so many blocks."""
+    """The macros of `network_training.cu` for teams of this many blocks."""
     shape = problem.shape
     return (
         f"TEAM={team}",
@@ -197,7 +202,7 @@ def definitions(
 
 
 def _best_labels(truth: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
-    """The document y1 of each query: the first with the largest P_y, as the CPU kernels have it, int32 (n_queries,)."""
+    """The document y1 of each query: the first with the largest P_y, as in the CPU kernels, int32 (n_queries,)."""
     best = np.zeros(len(query_ptr) - 1, dtype=np.int32)
     for query, (start, end) in enumerate(zip(query_ptr[:-1].tolist(), query_ptr[1:].tolist(), strict=True)):
         if end > start:

@@ -1,4 +1,4 @@
-"""The integer model of fixed-point back propagation, in unbounded integers: what `fixed_point_format` defines."""
+"""The integer model of fixed-point back propagation, in unbounded integers, as defined by `fixed_point_format`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def slope(output: int, bits: int) -> int:
 
 
 def least_exponent(values: np.ndarray) -> int:
-    """The least e with |v| < 2^e for every v; 0 for zeros."""
+    """The smallest e with |v| < 2^e for every v; 0 for zeros."""
     largest = float(np.abs(values.astype(np.float32)).max(initial=0.0))
     return math.floor(math.log2(largest)) + 1 if largest > 0 else 0
 

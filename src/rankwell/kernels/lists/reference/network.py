@@ -1,4 +1,4 @@
-"""A fully connected network with one score as its output (equation 2.5), in float64: slow and right."""
+"""A fully connected network with one score as its output (equation 2.5), in float64: slow and exact."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def slope(outputs: np.ndarray, activation: str) -> np.ndarray:
 
 
 def forward(features: np.ndarray, layers: Sequence[Layer]) -> list[np.ndarray]:
-    """What every layer puts out, the features first.
+    """The outputs of every layer, the features first.
 
     layers : (weights (n_out, n_in), bias (n_out,), activation) each; the last has one output: the scores.
     """

@@ -25,7 +25,7 @@ def lambdarank_loss(labels: np.ndarray, scores: np.ndarray) -> tuple[float, np.n
     """RankNet's pairs, each times |ΔNDCG| of exchanging the two documents (Burges et al. 2006).
 
     Gain 2^y − 1 (of labels less their minimum, at most 31), discount 1/log2(1 + rank); ranks by score, equal scores in
-    the order of the documents. The gradient takes the ranks as given.
+    the order of the documents. The gradient takes the ranks as constants.
     """
     n = len(scores)
     gains = 2.0 ** np.minimum(labels - labels.min(), 31.0) - 1.0

@@ -1,7 +1,7 @@
-"""The Top-k ListNet loss (equations 2.6 to 2.8) by its definition: slow, in float64, right.
+"""The Top-k ListNet loss (equations 2.6 to 2.8) by its definition: slow and in float64.
 
 `enumerated_loss` sums over all n!/(n−k)! ordered k-tuples, as the equation does. `top_k_loss` uses that log P(s, π) is
-a sum over places: it sums over the tuples' beginnings only, and each remaining sum is a log-sum-exp of its own, so that
+a sum over places: it sums over the tuples' beginnings only, and each remaining sum is a separate log-sum-exp, so that
 no label and no score is too large for it. Both return the loss and its gradient by the scores.
 """
 
@@ -60,7 +60,7 @@ def top_k_loss(labels: np.ndarray, scores: np.ndarray, k: int) -> tuple[float, n
 
 
 def prefix_loss(scores: np.ndarray, prefixes: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
-    """−Σ_p weights[p]·log P(scores, prefixes[p]) and its gradient: what the sampled losses minimise.
+    """−Σ_p weights[p]·log P(scores, prefixes[p]) and its gradient, which the sampled losses minimise.
 
     prefixes : int (n_prefixes, k); weights : float64 (n_prefixes,)
     """

@@ -1,4 +1,4 @@
-"""RankSVM's pair loss on the CPU: arrays prepared once, passes run by `product`."""
+"""RankSVM's pair loss on the CPU: the arrays are prepared once; the passes are in `product`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class CpuPairLoss:
         return self._partial.sum(axis=0)
 
     def _own_scratch(self) -> Any:
-        """The scratch of the thread that asks."""
+        """The scratch of the calling thread."""
         if not hasattr(self._of_thread, "scratch"):
             self._of_thread.scratch = make_scratch(self._queries, self.method, self.n_features)
         return self._of_thread.scratch

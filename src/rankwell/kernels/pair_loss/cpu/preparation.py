@@ -1,4 +1,4 @@
-"""What is found out before training: missing values, and the dense ranks of labels within queries and their pairs."""
+"""Computed before training: missing values, the dense ranks of labels within queries, and the number of pairs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def count_pairs(
     query_weights: np.ndarray,
     document_weights: np.ndarray,
 ) -> int:
-    """How many pairs of different levels have a weight above 0; weights of length 0 are all 1."""
+    """How many pairs of different levels have a weight above 0; an empty array of weights means that all are 1."""
     # A query of n documents, c of them at each level, has (n² − Σ c²)/2 pairs.
     sizes, offsets = np.diff(query_ptr), np.concatenate(([0], np.cumsum(n_levels, dtype=np.int64)))
     keys = np.repeat(offsets[:-1], sizes) + levels

@@ -1,10 +1,10 @@
 """The passes of RankSVM over the data: each reads X once, one query after another.
 
 For one query a pass multiplies the rows by a vector, sums over support pairs, and adds the rows times the result, while
-the query's rows are still in the cache. Queries are divided into chunks that depend on the data alone; each chunk sums
+the query's rows are still in the cache. Queries are divided into chunks that depend on the data only; each chunk sums
 into its own row of `partial`, and the rows are added in order: the result is the same on any number of threads.
 
-A kernel takes a range of chunks, first ≤ chunk < last: one thread's task.
+A kernel takes a range of chunks, first ≤ chunk < last: the task of one thread.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def loss_and_gradient(features, queries, support, scratch, sums, vector, first, 
 
 @kernel
 def curvature(features, queries, support, scratch, first, last, partial):
-    """partial[chunk] = the diagonal of Xᵀ AᵀA X over the chunk's queries, to a close approximation.
+    """partial[chunk] = the diagonal of Xᵀ AᵀA X over the chunk's queries, approximately.
 
-    The exact diagonal needs the sums over partners once for each feature. Taking partners as if they were drawn from
+    The exact diagonal needs the sums over partners once per feature. Treating partners as if they were drawn from
     the whole query in proportion to their degree leaves, for each feature, the degree-weighted variance in the query.
     """
     for chunk in range(first, last):

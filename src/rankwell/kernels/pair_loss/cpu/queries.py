@@ -9,21 +9,21 @@ import numpy as np
 from rankwell.kernels.cpu.vectors import TOTALS
 from rankwell.kernels.pair_loss.contract import PairData
 
-# More chunks balance better; each costs one row of n_features numbers, which must stay far below X itself.
+# More chunks balance better; each costs one row of n_features numbers, which must be far less than X itself.
 _MOST_CHUNKS = 256
 _ROWS_PER_CHUNK = 512
 _PARTIAL_SUMS_BYTES = 2**26
 
 
 class Queries(NamedTuple):
-    """What does not change during training.
+    """The data that does not change during training.
 
     query_ptr : int64 (n_queries + 1,)
     chunk_ptr : int64 (n_chunks + 1,), the queries of each chunk
     n_levels : int32 (n_queries,), the label levels in each query; a query with one has no pairs and is not read
     levels : int32 (n_docs,), the dense rank of each label within its query
     query_weights : float64 (n_queries,)
-    document_weights : float64 (n_docs,), or (0,) where all are 1
+    document_weights : float64 (n_docs,), or (0,) if all are 1
     """
 
     query_ptr: np.ndarray
@@ -78,7 +78,7 @@ def queries_of(data: PairData) -> Queries:
 
 
 def make_scratch(queries: Queries, method: str, n_features: int) -> tuple[Scratch, DirectSums | TreeSums]:
-    """Scratch for any of the queries; the type of its second part says which method the kernels sum by."""
+    """Scratch for any of the queries; the type of its second part selects the method of the sums."""
     longest, most_levels = int(np.diff(queries.query_ptr).max(initial=0)), int(queries.n_levels.max(initial=0))
     scratch = Scratch._make((*np.empty((6, longest)), np.empty(longest, dtype=np.int32), np.empty(n_features)))
     if method == "order-statistic":
@@ -87,7 +87,7 @@ def make_scratch(queries: Queries, method: str, n_features: int) -> tuple[Scratc
 
 
 def divide_queries(query_ptr: np.ndarray, n_features: int) -> np.ndarray:
-    """Offsets of chunks of queries with about as many rows each: by the data alone, never by the number of threads.
+    """Offsets of chunks of queries with about as many rows each: they depend on the data only, not on threads.
 
     Returns
     -------

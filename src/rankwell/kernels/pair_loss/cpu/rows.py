@@ -1,11 +1,11 @@
-"""Rows of features, dense or CSR, against vectors: the parts of a fused product that touch X.
+"""Rows of features, dense or CSR, times vectors: the parts of a fused product that read X.
 
 `features` is a float32 array (n_docs, n_features) in C order, or `SparseRows`; the type decides at compile time.
 Products are summed in float64: the conversion costs less than the reads from memory that it waits for, and features
-with a large mean, which cancels within a query, keep their digits. Inputs hold no NaN and no infinity here.
+with a large mean, which cancels within a query, keep their digits. Inputs contain no NaN and no infinity here.
 
-Each query's rows are read twice, from memory when they are multiplied and from the cache when they are added. Left to
-itself the memory would idle half of the time; so both loops ask in advance for rows to come, half a row for each row.
+Each query's rows are read twice, from memory when they are multiplied and from the cache when they are added. Without
+prefetches, memory would be idle half of the time; so both loops prefetch later rows, half a row for each row.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rankwell.kernels.cpu.vectors import add_rows_function, multiply_rows_functi
 
 _REORDERED = {"reassoc", "contract", "nsz"}
 _FLOATS_PER_CACHE_LINE = 16
-# How far ahead: longer than half a query, so that its last rows are there in time, and short of the cache's size.
+# The prefetch distance: more than half a query, so that its last rows arrive in time, and less than the cache's size.
 _FLOATS_AHEAD = 2**15
 
 _multiply_one_row, _multiply_four_rows = multiply_rows_function(1), multiply_rows_function(4)
@@ -30,7 +30,7 @@ _add_one_row, _add_four_rows = add_rows_function(1), add_rows_function(4)
 
 
 class SparseRows(NamedTuple):
-    """A CSR matrix: values float32 and columns int32 or int64, one a stored value; row_ptr (n_docs + 1,), likewise."""
+    """A CSR matrix: values float32 and columns int32 or int64, one per stored value; row_ptr (n_docs + 1,) too."""
 
     values: np.ndarray
     columns: np.ndarray
@@ -38,7 +38,7 @@ class SparseRows(NamedTuple):
 
 
 def kernel_features(features: Any) -> Any:
-    """Features as the kernels take them: the dense array itself, or the arrays of a CSR matrix."""
+    """Features in the form that kernels take: the dense array itself, or the arrays of a CSR matrix."""
     return SparseRows(features.data, features.indices, features.indptr) if sparse.issparse(features) else features
 
 
@@ -72,7 +72,7 @@ def _add_dense_rows(features, start, end, factors, total):
 
 @kernel(inline="always")
 def _prefetch_ahead(flat, place, n_floats):
-    """Ask for `n_floats` after `place`, at the fixed distance. Multiplying covers (start + row)/2 while row goes from
+    """Prefetch `n_floats` after `place`, at the fixed distance. Multiplying covers (start + row)/2 while row goes from
     start to end, adding (end + row)/2: together every row, once."""
     start = place + _FLOATS_AHEAD
     for offset in range(start, min(start + n_floats, flat.shape[0]), _FLOATS_PER_CACHE_LINE):
@@ -147,7 +147,7 @@ def add_rows(typing_context, features, start, end, factors, total):
 def add_curvature(typing_context, features, start, end, factors, diagonal, means):
     """diagonal += Σ_i f_i·(x_i − m)² over the rows start ≤ i < end, f_i = factors[i − start] and m their mean under f.
 
-    For CSR rows m is left out: it is near 0 where most values are, and subtracting it would touch every column.
+    For CSR rows m is left out: it is near 0 if most values are, and subtracting it would make the rows dense.
     means : float64 (n_features,), scratch
     """
     rows = _add_dense_curvature if isinstance(features, types.Array) else _add_csr_curvature

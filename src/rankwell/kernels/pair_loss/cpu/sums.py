@@ -2,13 +2,13 @@
 
 Vocabulary. Documents of the query are in ascending order of score; `place` counts them in that order. levels[place]
 is the dense rank of the label among the query's labels, 0 the lowest. A pair of a better document a and a worse one b
-is a support pair if s_a − s_b < 1. For a given document the partners lie at one end of the order, so two limits say
-everything:
+is a support pair if s_a − s_b < 1. The partners of a document are at one end of the order, so two limits define
+them:
 
     partners above the document at `place`: better ones at places < upper[place]
     partners below it:                      worse ones at places ≥ lower[place]
 
-Both are found with the one comparison ``s_a − s_b < 1``, which rounds the same seen from either document; so the pairs
+Both are found by the same comparison ``s_a − s_b < 1``, which rounds equally for both documents; so the pairs
 counted from above and from below are the same, and the Hessian stays symmetric.
 """
 
@@ -28,7 +28,7 @@ _MEMBERSHIP = np.tril(np.ones((TOTALS, TOTALS)))
 
 
 class Support(NamedTuple):
-    """The support pairs at one w, by place in ascending order of score within each query: 24 bytes a document.
+    """The support pairs at one w, by place in ascending order of score within each query: 24 bytes per document.
 
     order : int32 (n_docs,), the row at each place, counted from the query's first row
     sorted_levels : int32 (n_docs,)
@@ -44,7 +44,7 @@ class Support(NamedTuple):
 
 
 def empty_support(n_docs: int) -> Support:
-    """Support pairs that are not known yet."""
+    """Arrays for support pairs, not yet computed."""
     return Support._make((*np.zeros((4, n_docs), dtype=np.int32), np.zeros(n_docs)))
 
 
@@ -66,8 +66,8 @@ def find_limits(scores, upper, lower):
 
 @kernel(inline="always")
 def _sum_by_few_levels(values, levels, upper, lower, totals, above, below):
-    # totals[p, m]: the sum over places before p of level m or better. No branch depends on the data, which a sweep with
-    # a running tally cannot avoid; column n_levels is always 0.
+    # totals[p, m]: the sum over places before p of level m or better. No branch depends on the data, unlike in a sweep
+    # with a running tally; column n_levels is always 0.
     running_totals(values, levels, _MEMBERSHIP, totals)
     everything = totals[values.shape[0]]
     for place in range(values.shape[0]):
@@ -169,10 +169,10 @@ def _sum_by_tree(values, levels, upper, lower, n_levels, sums, above, below):
 
 @intrinsic
 def sum_partners(typing_context, values, levels, upper, lower, n_levels, sums, above, below):
-    """above[place] and below[place]: the sums of `values` over the partners above and below each document.
+    """above[place] and below[place] = the sums of `values` over the partners above and below each document.
 
-    The type of `sums` says how: directly, in O(n_docs·n_levels), or by an order-statistic tree, in O(n_docs·log
-    n_levels). So a pass holds the machine code of one way.
+    The type of `sums` selects the method: direct, in O(n_docs·n_levels), or an order-statistic tree, in O(n_docs·log
+    n_levels). So a pass contains the machine code of one method.
 
     Parameters
     ----------

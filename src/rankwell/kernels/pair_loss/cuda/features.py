@@ -21,7 +21,7 @@ _BLOCKS_PER_PROCESSOR_BY_WARP = 16
 
 
 def device_features(features: Any) -> DenseFeatures | SparseFeatures:
-    """Features of the host, dense or CSR, on the device."""
+    """Copy features, dense or CSR, from the host to the device."""
     return SparseFeatures(features) if sparse.issparse(features) else DenseFeatures(features)
 
 
@@ -32,7 +32,7 @@ class DenseFeatures:
     ----------
     rows : cupy float32 (n_docs, 4·n_groups)
     width : int
-        The length of vectors here: 4·n_groups, with zeros where there is no feature.
+        The length of vectors here: 4·n_groups, padded with zeros.
     """
 
     def __init__(self, features: np.ndarray) -> None:
@@ -77,7 +77,7 @@ class DenseFeatures:
         return partial.sum(axis=0)
 
     def _partial(self) -> tuple[Any, tuple[int, int]]:
-        """Room for one sum a block, and the grid of blocks that fills it."""
+        """An array for one sum per block, and the grid of blocks that fills it."""
         import cupy
 
         n_blocks = self._n_processors * SUM_BLOCKS_PER_PROCESSOR
@@ -124,7 +124,7 @@ def share_queries(query_ptr: np.ndarray, n_blocks: int) -> np.ndarray:
     """Offsets of the queries of each block, with about as many rows each: int32 (n_blocks + 1,)."""
     goals = np.arange(1, n_blocks) * (int(query_ptr[-1]) / n_blocks)
     inner = np.searchsorted(query_ptr, goals)
-    # The offset after the goal, or the one before where that is nearer.
+    # The offset after the target, or the one before if that is nearer.
     inner -= (inner > 0) & (goals - query_ptr[inner - 1] < query_ptr[inner] - goals)
     return np.concatenate(([0], inner, [len(query_ptr) - 1])).astype(np.int32)
 

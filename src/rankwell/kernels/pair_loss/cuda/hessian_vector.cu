@@ -3,9 +3,9 @@
 // Only conjugate gradients use it, so it multiplies in float32: x - centre, where centre is near the columns' means (a
 // constant added to every row of a query cancels in its pairs), times the vector over a lane's columns and then over
 // lanes; rows times factors for runs of at most kRunRows rows, which are added in float64. Sums over partners are
-// float64. Every sum has a fixed order: the same numbers come out of every run.
+// float64. Every sum has a fixed order: every run gives the same numbers.
 //
-// Bulk copies and barriers that count their bytes need compute capability 9.0; for others this is empty.
+// Bulk copies and barriers that count their bytes need compute capability 9.0; for other devices this file is empty.
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
@@ -14,7 +14,7 @@
 namespace {
 
 // total(column, sum) of row(0, column) ... row(n_rows - 1, column), by all threads of a block: each sums a part of the
-// rows of a column; `room` takes the parts.
+// rows of a column; `room` stores the parts.
 template <typename Row, typename Total>
 __device__ void sum_by_block(double* room, int n_rows, Row row, Total total) {
   const int n_parts = max(1, static_cast<int>(blockDim.x) / kColumns), per_part = (n_rows + n_parts - 1) / n_parts;
@@ -50,7 +50,7 @@ __device__ bool is_last_block(unsigned* n_finished) {
 }  // namespace
 
 // product = 2 scale Xt AtA X (scale vector) (equation 13 without v and C).
-// Threads: 32 (FILL_WARPS + MULTIPLY_WARPS + SUM_WARPS + ADD_WARPS); n_slots at least as many as warps have one task.
+// Threads: 32 (FILL_WARPS + MULTIPLY_WARPS + SUM_WARPS + ADD_WARPS); n_slots is at least the warps of any one task.
 extern "C" __global__ void __launch_bounds__(kWarp*(kFirstFillWarp + FILL_WARPS), 1)
     hessian_vector(const float4* __restrict__ features,  // n_docs x COLUMN_GROUPS
                    const float* __restrict__ centre,     // 4 COLUMN_GROUPS
@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(kWarp*(kFirstFillWarp + FILL_WARPS)
                    int n_factors,  // rows whose factors are in shared memory, a multiple of 4
                    double* scratch,
                    double* partial,                 // gridDim.x x 4 COLUMN_GROUPS
-                   unsigned* n_finished,            // 0, and again at the end
+                   unsigned* n_finished,            // 0 before and after
                    double* __restrict__ product) {  // n_features
   extern __shared__ float4 shared_groups[];
   const int n_turns = n_slots + 2 * MULTIPLY_WARPS;
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(kWarp*(kFirstFillWarp + FILL_WARPS)
     fill(pipeline, features);
   }
   __syncwarp();
-  // The ring is empty now: its memory takes the sums of warps and of blocks.
+  // The ring is empty now: its memory is used for the sums of warps and of blocks.
   __syncthreads();
   double* sums = reinterpret_cast<double*>(shared_groups);
   if (warp < ADD_WARPS) total.for_each([&](double& number, int column) { sums[warp * kColumns + column] = number; });

@@ -1,4 +1,4 @@
-// The columns of X that a lane works on: a warp works on a row.
+// The columns of X that a lane works on; a warp works on a row.
 //
 // Macros: COLUMN_GROUPS  groups of 4 features in a row of X, the last padded with zeros
 
@@ -13,10 +13,10 @@ constexpr int kColumns = 4 * COLUMN_GROUPS;
 constexpr int kQuads = kColumns / (4 * kWarp);
 constexpr int kSingles = (kColumns - 4 * kWarp * kQuads + kWarp - 1) / kWarp;
 
-// Numbers of the lane's columns.
+// One number per column of the lane.
 template <typename T>
 struct LaneColumns {
-  T quads[kQuads + 1][4], singles[kSingles + 1];  // one more than there are, because there may be none
+  T quads[kQuads + 1][4], singles[kSingles + 1];  // one more than needed, because there may be none
 
   static __device__ int column(int single) { return (4 * kQuads + single) * kWarp + threadIdx.x % kWarp; }
 

@@ -1,4 +1,4 @@
-"""How a problem of RankSVM lies on a CUDA device: the queries' workspaces and ranks, and what all of it takes."""
+"""The layout of a RankSVM problem on a CUDA device: the queries' workspaces and ranks, and the memory of all arrays."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from rankwell.kernels.device_report import DeviceReport
 from rankwell.kernels.pair_loss.contract import PairData
 from rankwell.kernels.pair_loss.method import SumCosts, cheaper_method
 
-# Scans over a query, as the kernels make them: one for every 5 levels, or one for every bit of a level.
+# Scans over a query in the kernels: one per 5 levels, or one per bit of a level.
 SUM_COSTS = SumCosts(few_levels=5, few=1.0, fixed=0.0, per_level=0.2, tree_fixed=0.0, tree_per_bit=1.0)
-# Blocks that sum rows, by multiprocessor: each has a partial sum of its own.
+# Blocks per multiprocessor that sum rows; each has its own partial sum.
 SUM_BLOCKS_PER_PROCESSOR = 4
-# Shared memory that kernels have besides what is asked for at launch.
+# Static shared memory of the kernels, in addition to what is requested at launch.
 STATIC_BYTES = 3072
-# Documents of a query whose workspace is in shared memory, where the device has room for it: longer ones are rare, and
-# more would leave room for fewer blocks.
+# Documents of a query whose workspace is in shared memory, if it fits: longer ones are rare, and more would allow fewer
+# blocks.
 _MOST_SHARED_DOCS = {"direct": 512, "order-statistic": 1024}
 
 
 @dataclass(frozen=True)
 class QueryLayout:
-    """Where each query's numbers lie.
+    """Where the data of each query is.
 
     capacity : documents up to which a query's workspace is in shared memory; longer ones have it in `scratch`
-    scratch_ptr : int64 (n_queries,), the first double of its workspace, -1 where it is in shared memory
+    scratch_ptr : int64 (n_queries,), the first double of its workspace, -1 if it is in shared memory
     n_scratch : doubles of all workspaces
     rank_ptr : int64 (n_queries,), the first of its ranks (order-statistic)
     n_ranks : int32 numbers of all queries
@@ -42,7 +42,7 @@ class QueryLayout:
 
 
 def lay_out_queries(sizes: np.ndarray, n_levels: np.ndarray, method: str, shared_memory: int) -> QueryLayout:
-    """sizes : documents of each query; method : one of `METHODS`; shared_memory : bytes that a block may have"""
+    """sizes : documents of each query; method : one of `METHODS`; shared_memory : bytes that a block may use"""
     room = ((shared_memory - STATIC_BYTES) // 8 - 7) // 9
     capacity = min(int(sizes.max(initial=1)), _MOST_SHARED_DOCS[method], room)
     needed = np.where(sizes > capacity, workspace_doubles(sizes), 0)
@@ -65,7 +65,7 @@ def workspace_doubles(n_docs: Any) -> Any:
 
 
 def device_bytes(data: PairData, report: DeviceReport, *, method: str = "auto", **_: Any) -> int:
-    """Device memory of a training run: what `CudaPairLoss` holds, and the largest of what comes and goes."""
+    """Device memory of a training run: the arrays of `CudaPairLoss`, and the largest temporary ones."""
     (n_docs, n_features), sizes = data.features.shape, np.diff(data.query_ptr)
     chosen = cheaper_method(sizes, data.n_levels, SUM_COSTS) if method == "auto" else method
     layout = lay_out_queries(sizes, data.n_levels, chosen, report.shared_memory)
@@ -74,9 +74,9 @@ def device_bytes(data: PairData, report: DeviceReport, *, method: str = "auto", 
         features = 16 * data.features.nnz + 8 * (n_docs + n_features + 2)
     else:
         features = 4 * n_docs * width
-    # Of each document: its level, its place and degree in two supports, order, product, factor.
+    # Per document: its level, its place and degree in two supports, order, product, factor.
     of_documents = n_docs * (4 + 2 * (16 + 8) + 4 + 8 + 8 + (0 if data.document_weights is None else 8))
     of_queries = 96 * len(sizes) + 8 * layout.n_scratch + 2 * 4 * layout.n_ranks
-    # Vectors of the solver, and partial sums of blocks; a sum over all rows has a factor for each at first.
+    # Vectors of the solver, and partial sums of blocks; a sum over all rows first needs a factor for each row.
     passing = 8 * width * (16 + (SUM_BLOCKS_PER_PROCESSOR + 1) * report.processors) + 8 * n_docs
     return features + of_documents + of_queries + passing

@@ -1,4 +1,4 @@
-"""RankSVM's pair loss on a CUDA device: X, vectors and support pairs stay there; the host sees scalars."""
+"""RankSVM's pair loss on a CUDA device: X, vectors and support pairs stay there; the host reads only scalars."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rankwell.kernels.pair_loss.declarations import LEVELS_PER_PASS, METHOD_NUMB
 from rankwell.kernels.pair_loss.method import choose_method
 
 _THREADS = 256
-# Warps of the fused product's pipeline: 16 in all leave a thread 128 registers.
+# Warps of the fused product's pipeline: with 16 in all, a thread has 128 registers.
 _FILL_WARPS, _MULTIPLY_WARPS, _SUM_WARPS, _ADD_WARPS = 2, 4, 5, 5
 _CHUNK_BYTES = 4608
 _WIDEST_FUSED = 768
-# The fused product multiplies in float32, where rows times factors of larger values could overflow.
+# The fused product multiplies in float32, where larger values times factors could overflow.
 _LARGEST_FUSED = 1e12
 _NULL = np.uint64(0)
 
@@ -31,7 +31,7 @@ class CudaPairLoss:
     Parameters
     ----------
     fused : bool
-        False takes the Hessian-vector product in three launches, which read X twice: for comparison.
+        False computes the Hessian-vector product by three launches, which read X twice: for comparison.
     """
 
     def __init__(self, data: PairData, *, method: str = "auto", fused: bool = True) -> None:
@@ -109,7 +109,7 @@ class _Support:
 
     def __init__(self, data: PairData, queries: _Queries, cupy: Any) -> None:
         n_docs = len(data.levels)
-        # Zeros, because queries without pairs are never filled in.
+        # Zeros, because queries without pairs are never written.
         self.places = cupy.zeros((n_docs, len(PLACE.fields)), dtype=np.int32)
         self.degree = cupy.zeros(n_docs)
         self.ranks = cupy.empty(queries.layout.n_ranks, dtype=np.int32)
@@ -119,7 +119,7 @@ class _Support:
 
 
 class _Queries:
-    """What does not change during training, and the kernels that work on queries without reading X."""
+    """Data that does not change during training, and the kernels that work on queries without reading X."""
 
     def __init__(self, data: PairData, method: str, cupy: Any) -> None:
         sizes = np.diff(data.query_ptr)
@@ -213,7 +213,7 @@ class _Queries:
 
 
 class _FusedProduct:
-    """The Hessian-vector product in one launch that reads X once: one block a processor, rows in a ring of chunks."""
+    """The Hessian-vector product in one launch that reads X once: one block per processor, rows in a ring of chunks."""
 
     def __init__(self, features: DenseFeatures, queries: _Queries, scale: Any, cupy: Any) -> None:
         self._features, self._queries, self._scale, self._empty_like = features, queries, scale, cupy.empty_like
@@ -265,7 +265,7 @@ def support_definitions(method: str) -> tuple[str, ...]:
 
 
 def product_definitions(method: str, n_groups: int) -> tuple[str, ...]:
-    """The macros of `hessian_vector.cu` for rows of so many groups of 4 features."""
+    """The macros of `hessian_vector.cu` for rows of this many groups of 4 features."""
     warps = {"FILL": _FILL_WARPS, "MULTIPLY": _MULTIPLY_WARPS, "SUM": _SUM_WARPS, "ADD": _ADD_WARPS}
     return (
         *support_definitions(method),
@@ -280,7 +280,7 @@ def _rows_per_chunk(n_groups: int) -> int:
 
 
 def _can_fuse(features: DenseFeatures, cupy: Any) -> bool:
-    """Bulk copies need compute capability 9.0, and wider rows' sums would not fit into the registers of a warp."""
+    """Bulk copies need compute capability 9.0, and the sums of wider rows would not fit in the registers of a warp."""
     if features.width > _WIDEST_FUSED or int(cupy.cuda.Device().compute_capability) < 90 or not features.n_docs:
         return False
     return max(float(features.rows.max()), -float(features.rows.min())) <= _LARGEST_FUSED
@@ -299,10 +299,10 @@ def _describe_queries(queries: _Queries) -> np.ndarray:
 
 
 def _divide_memory(features: DenseFeatures, queries: _Queries, rows_per_chunk: int, most: int) -> tuple[int, int, int]:
-    """Slots of the ring, rows whose factors have a place, and bytes in all: shared memory of `hessian_vector`.
+    """Shared memory of `hessian_vector`: slots of the ring, rows whose factors fit, and bytes in all.
 
-    Factors of a query are needed until it is added, while the ring fills with rows after it. So there is room for a
-    query of `capacity` documents, and for as many rows again as are in the ring or in a longer query that passes
+    Factors of a query are needed until it is added, while the ring fills with later rows. So there is room for a
+    query of `capacity` documents, and for as many further rows as are in the ring or in a longer query that passes
     through it.
     """
     capacity = queries.layout.capacity
@@ -317,6 +317,6 @@ def _divide_memory(features: DenseFeatures, queries: _Queries, rows_per_chunk: i
     n_slots = min((most - own - 8 * capacity) // slot, (most - own - 4 * capacity) // (slot + 4 * rows_per_chunk))
     n_slots = max(_MULTIPLY_WARPS, _ADD_WARPS, n_slots)
     n_factors = -(-(capacity + max(capacity, n_slots * rows_per_chunk)) // 4) * 4
-    # At the end the ring's memory takes the totals of the warps that add, and parts of the sum over blocks.
+    # At the end, the ring's memory is used for the totals of the adding warps, and parts of the sum over blocks.
     at_end = 8 * max(features.width * _ADD_WARPS, 1024)
     return n_slots, n_factors, max(n_slots * slot, at_end) + 4 * n_factors + own

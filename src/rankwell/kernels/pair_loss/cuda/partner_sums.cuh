@@ -4,8 +4,8 @@
 
 namespace {
 
-// Exclusive scan of n numbers in place by one warp, and their total after them. A lane takes neighbours, an odd number
-// of them, because then lanes use different banks of shared memory.
+// Exclusive scan of n numbers in place by one warp, and their total after them. A lane takes an odd number of
+// neighbours, so that lanes use different banks of shared memory.
 __device__ void warp_scan(double* numbers, int n) {
   constexpr int per_lane = 5;
   const int lane = threadIdx.x % kWarp;
@@ -54,7 +54,7 @@ __device__ void sum_by_levels(const Team& team, const Pairs& pairs, const Worksp
     pairs.for_own_places(team, [&](int place, const Place& own, double degree) {
       const int better = own.level + 1 - first, same = own.level - first;
       double above = is_first ? 0.0 : work.above[place];
-      // Worse ones are all less those of the same level or better.
+      // The worse ones: all, less those of the same level or better.
       double below = is_first ? work.sums[n] - work.sums[own.lower] : work.below[place];
       if (better >= 0 && better < min(LEVELS_PER_PASS, pairs.n_levels - first))
         above = work.sums[better * width + own.upper];
@@ -125,7 +125,7 @@ __device__ void sum_by_bits(const Team& team, const Pairs& pairs, Workspace work
   }
 }
 
-// A thread is asked for the values of its own places, and finishes them. A barrier of the team must lie between one
+// A thread provides the values of its own places, and finishes them. There must be a barrier of the team between one
 // call and the next.
 template <typename Value, typename Finish>
 __device__ void sum_partners(const Team& team, const Pairs& pairs, const Workspace& work, Value value, Finish finish) {

@@ -1,18 +1,18 @@
-// X travels once through a ring of chunks in shared memory.
+// X passes once through a ring of chunks in shared memory.
 //
-// A block takes its queries one after the other. Its warps are a pipeline, each with one task:
+// A block processes its queries one after another. Its warps form a pipeline, each with one task:
 //
 //   fill      copies a query's rows into the ring; a chunk holds rows of one query
 //   multiply  rows times the vector
-//   sum       the sums over partners, and from them what each row counts: its factor
+//   sum       the sums over partners, and from them the factor of each row
 //   add       rows times their factors to the block's total; then the chunk's slot is free
 //
-// So memory is read all the time, while queries that are there are multiplied, summed and added. Of a query that does
-// not fit into the ring, the chunks before the last n_slots ones leave once they are multiplied; their rows are read a
-// second time, to be added.
+// So memory is read all the time, while queries already loaded are multiplied, summed and added. Of a query that does
+// not fit in the ring, the chunks before the last n_slots ones are discarded once they are multiplied; their rows are
+// read a second time, to be added.
 //
 // Macros: COLUMN_GROUPS   groups of 4 features in a row of X, the last padded with zeros
-//         ROWS_PER_CHUNK  rows that travel into shared memory together
+//         ROWS_PER_CHUNK  rows that are copied into shared memory together
 //         FILL_WARPS, MULTIPLY_WARPS, SUM_WARPS, ADD_WARPS  warps of a block that have these tasks
 
 #include "pairs.cuh"
@@ -34,7 +34,7 @@ __device__ void arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// Wait for phase `turn` of a barrier. A thread sleeps until then, or for 10 ms: it takes no turns from others.
+// Wait for phase `turn` of a barrier. A thread sleeps until then, or for 10 ms, and uses no issue slots meanwhile.
 __device__ void wait(unsigned long long* barrier, unsigned turn) {
   asm volatile(
       "{\n .reg .pred done;\n"
@@ -44,7 +44,7 @@ __device__ void wait(unsigned long long* barrier, unsigned turn) {
       : "memory");
 }
 
-// A place in something that goes round, and how often it went round before.
+// A place in a circular buffer, and how often it has wrapped around.
 struct Turning {
   int place;
   unsigned turn;
@@ -59,10 +59,10 @@ struct Turning {
   }
 };
 
-// What warps of a block share. A chunk lies in a slot, a product (later a factor) in the ring of factors. A barrier of
-// a slot completes once for each chunk, one of a query once for each query that has its turn there; there are more of
-// the latter than queries that any two warps can be apart. Who waits for a phase has waited for the one before: a
-// barrier tells only odd ones from even ones.
+// Shared by the warps of a block. A chunk is in a slot, a product (later a factor) in the ring of factors. A barrier of
+// a slot completes once for each chunk, one of a query once for each query that uses it; there are more of the latter
+// than queries that any two warps can be apart. A thread that waits for a phase has waited for the previous one: a
+// barrier distinguishes only odd and even ones.
 struct Pipeline {
   float4* rows;                             // n_slots chunks
   unsigned long long *filled, *freed;       // n_slots each
@@ -87,16 +87,16 @@ struct Pipeline {
     return reinterpret_cast<const float*>(rows + slot.place * kChunkGroups);
   }
 
-  // Chunks of a query that do not stay in the ring until they are added.
+  // Chunks of a query that are discarded before they are added.
   __device__ int n_passing(const Query& query) const { return max(0, n_chunks(query) - n_slots); }
 };
 
-// Where a query's parts lie: its first chunk, its barriers, its factors.
+// Where the parts of a query are: its first chunk, its barriers, its factors.
 struct Position {
   Turning slot, turn, factor;
 };
 
-// visit(query, position) for each of the block's queries. The next one is looked up meanwhile.
+// visit(query, position) for each of the block's queries. The next one is loaded meanwhile.
 template <typename Visit>
 __device__ void for_each_query(const Pipeline& pipeline, Visit visit) {
   if (pipeline.first_query == pipeline.last_query) return;

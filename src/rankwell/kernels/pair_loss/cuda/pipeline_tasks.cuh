@@ -1,4 +1,4 @@
-// What the warps of the pipeline do, a task each.
+// The tasks of the pipeline's warps.
 
 #include "lane_columns.cuh"
 #include "partner_sums.cuh"
@@ -31,7 +31,7 @@ __device__ void fill(const Pipeline& pipeline, const float4* features) {
   });
 }
 
-// The total over lanes of each of 8 numbers, of which lane 4 k + anything gets the k-th: at each step a lane hands on
+// The total over lanes of each of 8 numbers, of which lanes 4 k ... 4 k + 3 get the k-th: at each step a lane passes on
 // half of its numbers, and keeps the sums of the others.
 __device__ float sum_over_lanes(float (&x)[kRunRows]) {
   const int lane = threadIdx.x % kWarp;
@@ -48,7 +48,7 @@ __device__ float sum_over_lanes(float (&x)[kRunRows]) {
   return x[0] + __shfl_xor_sync(kAllLanes, x[0], 1);
 }
 
-// visit(first row, number of rows, whether these are kRunRows) for runs of a chunk's rows; the last is a constant where
+// visit(first row, number of rows, whether these are kRunRows) for runs of a chunk's rows; the last is a constant if
 // it is true, so that a loop over a whole run needs no comparisons.
 template <typename Visit>
 __device__ void for_each_run(int n_rows, Visit visit) {
@@ -99,7 +99,7 @@ __device__ void multiply(const Pipeline& pipeline, const LaneColumns<float>& vec
   });
 }
 
-// What the sums need of documents, by place.
+// The data of documents that the sums need, by place.
 struct Documents {
   const Place* places;
   const double* degree;
@@ -110,7 +110,7 @@ struct Documents {
 __device__ void sum(const Pipeline& pipeline, const Documents& documents, double* shared, double* scratch) {
   const Team team{static_cast<int>(threadIdx.x) - kFirstSumWarp * kWarp, SUM_WARPS * kWarp, kSumBarrier};
   if (pipeline.first_query == pipeline.last_query) return;
-  // The next query's places are asked for while this one is summed, and loaded as soon as registers are free.
+  // The next query's places are prefetched while this one is summed, and loaded as soon as registers are free.
   int number = pipeline.first_query;
   long long next_start = pipeline.queries[number].start;
   int next_n = pipeline.queries[number].n;
@@ -144,7 +144,7 @@ __device__ void sum(const Pipeline& pipeline, const Documents& documents, double
   });
 }
 
-// Rows less the centre times their factors, of rows that lie one after the other, to the total.
+// Adds consecutive rows, less the centre, times their factors to the total.
 __device__ void add_rows(const float* rows, int n_rows, const LaneColumns<float>& centre, const Factors& factors,
                          int first_row, LaneColumns<double>& total) {
   const int lane = threadIdx.x % kWarp;

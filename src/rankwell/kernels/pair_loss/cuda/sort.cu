@@ -93,7 +93,7 @@ extern "C" __global__ void sort_queries(
       int size = 1;
       while (size < length) size *= 2;
       for (int k = threadIdx.x; k < size; k += blockDim.x) {
-        // What fills up to a power of two comes last: after infinity too, by its row. NaN counts as infinity.
+        // The padding to a power of two comes last: also after infinity, by its row. NaN counts as infinity.
         const double infinity = __longlong_as_double(0x7ff0000000000000ll);
         const double score = k < length ? products[start + piece + k] : infinity;
         scores[k] = score == score ? score : infinity;

@@ -1,7 +1,7 @@
 // RankSVM: support pairs, loss and gradient by query, and the sums of a product that is not fused. A team of threads
 // (here a block) works on one query at a time, one thread on one document: the paper's P-SWX, with scans in place of
-// each thread's loop over its partners. Everything that decides the loss and the gradient is float64, and every sum has
-// a fixed order: the same numbers come out of every run.
+// each thread's loop over its partners. The loss and the gradient are computed in float64, and every sum has
+// a fixed order: every run gives the same numbers.
 
 #include "partner_sums.cuh"
 
@@ -78,11 +78,11 @@ extern "C" __global__ void find_support(
     const int* __restrict__ n_levels,             // n_queries
     const double* __restrict__ query_weights,     // n_queries
     const double* __restrict__ document_weights,  // n_docs, or null if all are 1
-    const long long* __restrict__ scratch_ptr,    // n_queries: where a query's workspace lies in scratch, or -1: shared
-    const long long* __restrict__ rank_ptr,       // n_queries: where its ranks lie (METHOD 1)
+    const long long* __restrict__ scratch_ptr,    // n_queries: where a query's workspace is in scratch, or -1: shared
+    const long long* __restrict__ rank_ptr,       // n_queries: where its ranks are (METHOD 1)
     int n_queries,
     Place* places,      // n_docs, out
-    double* degree,     // n_docs, out, by place: partners' weight
+    double* degree,     // n_docs, out, by place: the weight of the partners
     int* ranks,         // out (METHOD 1)
     double* residuals,  // n_docs, out
     double* losses,     // n_queries, out

@@ -6,18 +6,18 @@ constexpr int kWarp = 32;
 constexpr int kMostWarps = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// Threads that work on one query together: whole warps of a block, with a barrier of their own.
+// Threads that work on one query together: whole warps of a block, with their own barrier.
 struct Team {
   int thread;  // 0 ... size - 1
   int size;
   int barrier;
 
-  // Not the aligned form: lanes of a warp may come one after the other.
+  // Not the aligned form: lanes of a warp may arrive separately.
   __device__ void sync() const { asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(size) : "memory"); }
 };
 
-// Inclusive scan of N numbers a thread over the team, in the order of threads; `carry` is added and grows by the team's
-// total. `turn` alternates 0 and 1 from scan to scan, so that one barrier is enough. One team of a block may scan.
+// Inclusive scan of N numbers per thread over the team, in thread order; `carry` is added and grows by the team's
+// total. `turn` alternates 0 and 1 from scan to scan, so that one barrier is enough. Only one team of a block may scan.
 template <typename T, int N>
 __device__ void team_scan(const Team& team, T (&x)[N], T (&carry)[N], int turn) {
   __shared__ T totals[2][kMostWarps][N];

@@ -1,4 +1,4 @@
-"""Expressions on the CPU: a stack machine whose every number is 64 documents wide."""
+"""Expressions on the CPU: a stack machine that processes 64 documents at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.scoring.kinds import LANES
 from rankwell.kernels.scoring.rules import LARGEST_STACK, Operation
 
-# Numba knows plain integers, not enumerations.
+# Numba supports plain integers, not enumerations.
 _CONSTANT, _FEATURE = int(Operation.CONSTANT), int(Operation.FEATURE)
 _ADD, _SUBTRACT, _MULTIPLY = int(Operation.ADD), int(Operation.SUBTRACT), int(Operation.MULTIPLY)
 _DIVIDE, _POWER, _NEGATE = int(Operation.DIVIDE), int(Operation.POWER), int(Operation.NEGATE)
@@ -69,7 +69,7 @@ def _of_two(operation, x, y):
 
 @kernel(error_model="numpy")
 def _run(operation, operand, constants, rows, start, n_docs, stack):
-    """Run one program for up to 64 documents; the result lies in stack[0]."""
+    """Run one program for up to 64 documents; the result is in stack[0]."""
     top = -1
     for place in range(len(operation)):
         what = operation[place]

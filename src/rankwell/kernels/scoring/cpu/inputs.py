@@ -1,7 +1,7 @@
 """Inputs on the CPU: linear, log-linear and bucket inputs over blocks of 64 documents.
 
-Values lie as (block, input, lane): 64 documents side by side, so that every loop over lanes becomes vector code while
-each document's own sums keep their order. A kernel fills all blocks of `out` on one thread; for many documents, several
+Values are stored as (block, input, lane): 64 documents next to each other, so that loops over lanes are vectorised and
+each document's sums keep their order. A kernel fills all blocks of `out` on one thread; for many documents, several
 threads call it with a range of rows each.
 
 rows : float32 (n_docs, n_features), C order; arrays : the kind's named tuple of `kinds`; out : float64 (n_blocks,
@@ -52,7 +52,7 @@ def log_linear_inputs(rows, arrays, first_input, out):
 
 @kernel
 def bucket_inputs(rows, arrays, first_input, out):
-    """out[b, first_input + i, lane] = the value of the bucket that x is in, or missing[i] for NaN."""
+    """out[b, first_input + i, lane] = the value of the bucket of x, or missing[i] for NaN."""
     values, buckets = np.empty(LANES, dtype=np.float32), np.empty(LANES, dtype=np.uint32)
     for block in range(out.shape[0]):
         for i in range(len(arrays.feature)):

@@ -1,7 +1,7 @@
-"""Sixty-four documents side by side: the vector step that scoring by trees is made of.
+"""Vector operations on 64 documents: the steps of scoring by trees.
 
-Written as LLVM's generic vector code, so that it becomes one AVX-512 compare and blend, two AVX2 or four NEON ones,
-without a word about the machine here.
+Written as LLVM's generic vector code, which is compiled to one compare and blend with AVX-512, two with AVX2 or four
+with NEON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LANE_SHIFT = 6  # a row of 64 bytes: row number << 6 is its place
 
 @kernel
 def load_column(rows, start, feature, values):
-    """One feature of up to 64 documents from row `start` on; the lanes after the last document repeat it."""
+    """One feature of up to 64 documents from row `start` on; lanes after the last document repeat it."""
     n_docs = min(LANES, len(rows) - start)
     for lane in range(n_docs):
         values[lane] = rows[start + lane, feature]
@@ -31,8 +31,8 @@ def load_column(rows, start, feature, values):
 def count_below(ascending, values, counts):
     """counts[lane] = how many of the ascending numbers are below values[lane]; none is below NaN.
 
-    values : float32 (64,); counts : uint32 (64,). Halvings outside, lanes inside: the compiler then makes the binary
-    search branchless, and the lanes' loads overlap; lane after lane it runs seven times slower.
+    values : float32 (64,); counts : uint32 (64,). The outer loop is over halvings, the inner one over lanes: the
+    compiler makes the search branchless, and the lanes' loads overlap. One lane after another ran seven times slower.
     """
     for lane in range(LANES):
         counts[lane] = np.uint32(0)
@@ -70,7 +70,7 @@ def choose_child(typing_context, bins, slots, node, out):
             return value
 
         def place_of(bit, width):
-            # Shifted so that the row number arrives multiplied by 64.
+            # Shifted so that the result is the row number times 64.
             shifted = builder.lshr(word, ir.Constant(integer, bit - _LANE_SHIFT))
             return builder.and_(shifted, ir.Constant(integer, ((1 << width) - 1) << _LANE_SHIFT))
 

@@ -71,11 +71,11 @@ def _sum(values, run, out):
 
 @kernel
 def _activate(values, activation):
-    """values = activation(values), in place; any activation but the identity."""
+    """values = activation(values), in place; any activation except the identity."""
     for place in range(len(values)):
         x = values[place]
         if activation == SIGMOID:
-            # Without overflow for either sign of x.
+            # No overflow for either sign of x.
             if x >= 0.0:
                 values[place] = 1.0 / (1.0 + math.exp(-x))
             else:

@@ -1,12 +1,12 @@
-"""Decision trees on the CPU, 64 documents side by side. Two loops, each the fastest measured for its case
-(docs/algorithms/model-evaluation.md; `tree_walks` has the one for few documents):
+"""Decision trees on the CPU, 64 documents at a time, by two loops, each the fastest measured for its case
+(docs/algorithms/model-evaluation.md; the loop for few documents is in `tree_walks`):
 
 - trees of up to 256 leaves: every node of a tree from the leaves up; a node compares 64 bins with its threshold and
   takes 64 leaf numbers from one child or the other. No branch, no gather.
-- larger trees: 64 documents walk down, a level at a time.
+- larger trees: 64 documents walk down, one level at a time.
 
-First, features become *bins*: bin columns hold how many thresholds of a column are below the value, as one byte, 255
-thresholds a bin column at most; missing values get the bin that sends them where the nodes want them.
+First, features become *bins*: bin columns hold how many thresholds of a column are below the value, as one byte, at
+most 255 thresholds per bin column; missing values get the bin that sends them in the direction of the nodes.
 
 columns, trees : `ColumnArrays` and `TreeArrays` of `kinds`, made by `rankwell.scoring.tree_layout`
 """
@@ -29,8 +29,8 @@ _CHILD_BIT = np.uint32(BIN_BITS)
 
 
 class TreeScratch(NamedTuple):
-    """Bytes of 64 documents, for one thread: bins, uint8 (n_bin_columns, 64), and slots, uint8 (512, 64), their rows at
-    cache lines. The first 256 slots hold the numbers of the leaves.
+    """Scratch memory of one thread for 64 documents: bins, uint8 (n_bin_columns, 64), and slots, uint8 (512, 64), rows
+    aligned to cache lines. The first 256 slots hold the numbers of the leaves.
     """
 
     bins: np.ndarray
@@ -38,7 +38,7 @@ class TreeScratch(NamedTuple):
 
 
 class _ThreadScratch(threading.local):
-    """What a thread keeps from call to call: to make it takes a tenth as long as to score 64 documents."""
+    """Scratch that a thread keeps between calls: allocating it takes a tenth of the time of scoring 64 documents."""
 
     def __init__(self) -> None:
         self.bins = _byte_rows(0)
@@ -54,7 +54,7 @@ def tree_scratch(n_bin_columns: int) -> TreeScratch:
 
 
 def _byte_rows(n_rows: int) -> np.ndarray:
-    """An uninitialised uint8 array (n_rows, 64) whose rows begin at cache lines."""
+    """An uninitialised uint8 array (n_rows, 64) whose rows are aligned to cache lines."""
     raw = np.empty(n_rows * LANES + LANES, np.uint8)
     skip = -raw.ctypes.data % LANES
     return raw[skip : skip + n_rows * LANES].reshape(n_rows, LANES)
@@ -65,7 +65,7 @@ _of_thread = _ThreadScratch()
 
 @kernel
 def in_categories(categories, x):
-    """1 where x, its fraction cut off, is one of the ascending categories; NaN where it is NaN."""
+    """1 where x without its fraction is one of the ascending categories; NaN where x is NaN."""
     if math.isnan(x) or not (np.float32(0.0) <= x < np.float32(2147483648.0)):
         return x if math.isnan(x) else np.float32(0.0)
     wanted, first, end = np.int32(x), 0, len(categories)
@@ -113,7 +113,7 @@ def _walk_level_by_level(words, child_shift, child_mask, depth, bins, places):
 
 @kernel
 def _add_trees(first_tree, end_tree, trees, bins, slots, places, sums):
-    """sums[lane] += the leaf value of each tree from `first_tree` to before `end_tree`, for 64 documents."""
+    """sums[lane] += the leaf value of the trees first_tree, ..., end_tree − 1, for 64 documents."""
     for t in range(first_tree, end_tree):
         start, end = trees.node_ptr[t], trees.node_ptr[t + 1]
         if end - start < NODE_SLOT:
@@ -136,7 +136,7 @@ def _add_trees(first_tree, end_tree, trees, bins, slots, places, sums):
 
 @kernel
 def sum_trees(rows, columns, trees, n_trees, scratch, out):
-    """out[d] = the sum of the first `n_trees` trees for document d, in runs as `SUM_RUN` says.
+    """out[d] = the sum of the first `n_trees` trees for document d, in runs of `SUM_RUN`.
 
     rows : float32 (n_docs, n_features); scratch : `TreeScratch`; out : float64 (n_docs,)
     """

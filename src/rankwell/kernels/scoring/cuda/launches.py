@@ -1,4 +1,4 @@
-"""Launches of `scoring.cu`: arrays on the device in, arrays on the device out, nothing waits.
+"""Launches of `scoring.cu`: input and output are arrays on the device, and no launch waits.
 
 An array of inputs or outputs is float64 (n, stride): document d of input i at [i, d]; `stride` is the number of
 documents rounded up to 32. The caller owns every array.
@@ -18,13 +18,13 @@ from rankwell.kernels.scoring.declarations import DENSE_UNITS, TILE, TILE_DOCUME
 from rankwell.kernels.scoring.rules import NEARLY_ZERO, SUM_RUN
 
 _THREADS = 256
-# How many sums are enough blocks of `dense_tiles` for a large device: below that, `dense` is faster.
+# With this many sums there are enough blocks of `dense_tiles` for a large device; with fewer, `dense` is faster.
 _MANY_SUMS = 2**17
-# Shared memory that a block of `walk_trees` may hold in bins and in words: where the device has that much, two or more
-# blocks still fit a processor.
+# Shared memory that a block of `walk_trees` may use for bins and for words: if the device has that much, two or more
+# blocks still fit on a processor.
 _MOST_SHARED_BINS = 64 * 1024
 _MOST_SHARED_WORDS = 48 * 1024
-# Blocks of `walk_trees` that run on a processor at the same time: more of them would wait for a turn of their own.
+# Blocks of `walk_trees` that run on a processor at the same time: further blocks would wait.
 _BLOCKS_A_PROCESSOR = 4
 
 
@@ -51,7 +51,7 @@ def bin_columns(columns: Any, n_docs: int, tested: tuple[Any, ...], bins: Any) -
 def walk_trees(
     bins: Any, n_docs: int, trees: tuple[Any, ...], n_trees: int, largest_run: int, *, write_values: bool, out: Any
 ) -> None:
-    """Leaf values (n_trees, stride), or with `write_values` off the sums of runs (n_runs, stride).
+    """Leaf values (n_trees, stride), or without `write_values` the sums of runs (n_runs, stride).
 
     trees : (word_ptr, words, word_value, child_shift, child_mask); largest_run : words of the largest run of trees
     """
@@ -188,7 +188,7 @@ def _processors() -> int:
 
 @cache
 def _shared_memory() -> int:
-    """Bytes that a block may have: 64 KiB on the smallest devices."""
+    """Bytes of shared memory that a block may use: 64 KiB on the smallest devices."""
     import cupy
 
     return int(cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])

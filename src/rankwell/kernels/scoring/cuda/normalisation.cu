@@ -1,5 +1,5 @@
-// Normalisers on the device, over columns of float32 features; element (i, d) lies at i * stride + d. float64
-// arithmetic, rounded once, in the order of `scoring/normaliser.py`: the CPU's bits.
+// Normalisers on the device, over columns of float32 features; element (i, d) is at i * stride + d. float64
+// arithmetic, rounded once, in the order of `scoring/normaliser.py`: the same bits as the CPU's.
 
 #include "float32.cuh"
 

@@ -1,4 +1,4 @@
-"""Launches of `normalisation.cu`: columns of features, float32 (n_features, stride), are normalised where they lie."""
+"""Launches of `normalisation.cu`: columns of features, float32 (n_features, stride), are normalised in place."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The CUDA kernels by kind: what is uploaded of a plan's entry, and what is launched for it on the current stream.
+"""The CUDA kernels by kind: the arrays uploaded for a plan's entry, and the launches for it on the current stream.
 
-What fills inputs is called with (columns, n_docs, arrays, out, buffers); what runs a layer with (values, n_docs,
+A kernel of inputs is called with (columns, n_docs, arrays, out, buffers), a kernel of layers with (values, n_docs,
 arrays, name, buffers), and it returns the layer's outputs, in a buffer of that name. Arrays as in `launches`.
 """
 
