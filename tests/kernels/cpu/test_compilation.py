@@ -105,10 +105,27 @@ def _sum(x, y, is_negative):
 def test_one_compilation_for_any_constant():
     for y in (types.literal(0), types.literal(1), types.int64):
         template, _, args, _ = _sum.get_call_template((types.int64, y, types.literal(True)), {})
-        assert template.cases[0].return_type == types.int64
+        assert [case.return_type for case in template.cases] == [types.int64]
         assert tuple(args) == (types.int64, types.int64, types.boolean)
-    assert len(_sum.signatures) == 1
     assert (_sum(2, 3, False), _sum(2, 3, True)) == (5, -5)
+
+
+@kernel
+def _double(x):
+    return 2 * x
+
+
+@kernel
+def _quadruple(x):
+    return _double(_double(x))
+
+
+def test_kernels_call_kernels_without_their_entry_for_python():
+    assert _quadruple(3) == 12
+    assert len(_quadruple.signatures) == 1
+    assert _double.signatures == []
+    assert _double(3) == 6
+    assert len(_double.signatures) == 1
 
 
 def test_a_long_compilation_is_announced_once(monkeypatch, caplog):
@@ -122,7 +139,7 @@ def test_a_long_compilation_is_announced_once(monkeypatch, caplog):
                     assert not is_outermost
                 time.sleep(0.2)
     (message,) = caplog.messages
-    assert message.startswith("compiling kernels of boosting: about 9 s, once")
+    assert message.startswith("compiling kernels of boosting: about 10 s, once")
 
 
 def test_a_short_compilation_is_not_announced(caplog):

@@ -139,10 +139,12 @@ class KernelCache:
     Parameters
     ----------
     function : the plain Python function of the kernel
+    has_entry : whether Python can call it
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], *, has_entry: bool = True) -> None:
         self._function = function
+        self._has_entry = has_entry
         self._lock: IO[bytes] | None = None
 
     @property
@@ -213,6 +215,7 @@ class KernelCache:
             *processor,
             *versions().values(),
             str(_bounds_checked()),
+            str(self._has_entry),
         ]
         if function.__closure__ is not None:
             content = dumps(tuple(cell.cell_contents for cell in function.__closure__))

@@ -17,5 +17,5 @@ from functools import partial
 from rankwell.kernels.cpu.compilation import kernel as any_kernel
 
 kernel = partial(any_kernel, for_any_constant=True, error_model="numpy", _nrt=False)
-inner_kernel = partial(kernel, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inner_kernel = partial(kernel, no_cpython_wrapper=True)
 inlined_kernel = partial(kernel, inline="always")
