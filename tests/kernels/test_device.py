@@ -239,20 +239,27 @@ class TestNetworks:
     @pytest.mark.parametrize("hidden", [(), (15,), (64,)])
     @pytest.mark.parametrize("n_features", [1, 46, 646, 5000])
     @pytest.mark.parametrize("n_docs", [2, 1000, 100_000])
-    def test_shared_memory_is_never_asked_for_beyond_what_there_is(self, report, hidden, n_features, n_docs):
+    @pytest.mark.parametrize("one_step_per_query", [True, False])
+    def test_shared_memory_is_never_asked_for_beyond_what_there_is(
+        self, report, hidden, n_features, n_docs, one_step_per_query
+    ):
         from rankwell.kernels.lists.cuda.placement import STATIC_BYTES, TILE, place
 
         shape = network_shape(n_features, hidden, "sigmoid", "sigmoid")
-        placement = place(shape, n_docs, report.shared_memory)
+        placement = place(shape, n_docs, report.shared_memory, one_step_per_query=one_step_per_query)
         assert placement.shared_bytes + STATIC_BYTES <= report.shared_memory
-        everything = 4 * shape.n_parameters + 4 * n_docs + TILE * (n_features + 2 * max(shape.n_hidden, 1) + 1)
+        of_parameter = 4 if one_step_per_query else 2
+        everything = (
+            of_parameter * shape.n_parameters + 4 * n_docs + TILE * (n_features + 2 * max(shape.n_hidden, 1) + 1)
+        )
         elsewhere = 0 if placement.tile else TILE * n_features
         assert placement.shared_bytes // 4 + placement.workspace_floats + elsewhere == everything
 
     def test_a_network_of_the_benchmarks_is_all_in_shared_memory(self):
         from rankwell.kernels.lists.cuda.placement import place
 
-        placement = place(network_shape(46, (15,), "sigmoid", "sigmoid"), 1000, H200.shared_memory)
+        shape = network_shape(46, (15,), "sigmoid", "sigmoid")
+        placement = place(shape, 1000, H200.shared_memory, one_step_per_query=True)
         assert (placement.documents, placement.parameters, placement.tile) == (True, True, True)
 
 

@@ -41,7 +41,7 @@ def network_macros(capability, *, team, n_features=46, hidden=(15,), optimizer="
         batch_queries=1,
         dropout=0.0,
     )
-    placement = place(problem.shape, 1000, SHARED_MEMORY[capability])
+    placement = place(problem.shape, 1000, SHARED_MEMORY[capability], one_step_per_query=team > 1)
     return trainer.definitions(problem, placement, team, capability >= CLUSTERS_FROM, feature_bits)
 
 

@@ -91,7 +91,7 @@ def shared_copy(array):
 
 def train(compiled, problem, state, team, shared_memory):
     """Parameters after an epoch (gradients where a block takes a query), scores, losses."""
-    placement = place(problem.shape, most_docs(problem), shared_memory)
+    placement = place(problem.shape, most_docs(problem), shared_memory, one_step_per_query=team > 1)
     macros = definitions(problem, placement, team, clusters=False)
     library = compiled(tuple("THREADS=32" if macro.startswith("THREADS=") else macro for macro in macros))
     n_docs, n_queries, n_parameters = len(problem.labels), len(SIZES), problem.shape.n_parameters

@@ -21,8 +21,11 @@ THREADS = 512
 TILE = 64  # documents per step of the weights' gradient
 # Static shared memory of the kernels, in addition to what is requested at launch.
 STATIC_BYTES = 2048
-# Per document of a list: e, r, E, rows. Per parameter: its value, gradient, the optimiser's two numbers.
-_OF_DOCUMENT = _OF_PARAMETER = 4
+# Per document of a list: e, r, E, rows.
+_OF_DOCUMENT = 4
+# Per parameter: itself and its gradient; in an epoch of one step per query also the optimiser's two numbers.
+_OF_PARAMETER = 2
+_OF_PARAMETER_OVER_STEPS = 4
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,10 @@ class Placement:
         return tuple(f"SHARED_{name}={int(flag)}" for name, flag in flags.items())
 
 
-def place(shape: NetworkShape, most_docs: int, shared_memory: int) -> Placement:
+def place(shape: NetworkShape, most_docs: int, shared_memory: int, *, one_step_per_query: bool) -> Placement:
     """most_docs : of a list; shared_memory : bytes that a block may use"""
-    lists, parameters = _OF_DOCUMENT * most_docs, _OF_PARAMETER * shape.n_parameters
+    of_parameter = _OF_PARAMETER_OVER_STEPS if one_step_per_query else _OF_PARAMETER
+    lists, parameters = _OF_DOCUMENT * most_docs, of_parameter * shape.n_parameters
     always = TILE * (2 * max(shape.n_hidden, 1) + 1)
     room = (shared_memory - STATIC_BYTES) // 4 - always
     has_documents = lists <= room
@@ -83,7 +87,10 @@ def most_docs(problem: NetworkProblem) -> int:
 def device_bytes(problem: NetworkProblem, report: DeviceReport, **_: Any) -> int:
     """Device memory that `CudaNetworkTrainer` holds for training on float32 features."""
     shape, n_docs, n_queries = problem.shape, len(problem.labels), len(problem.query_ptr) - 1
-    workspace = place(shape, most_docs(problem), report.shared_memory).workspace_floats
+    one_step_per_query = problem.batch_queries == 1
+    workspace = place(
+        shape, most_docs(problem), report.shared_memory, one_step_per_query=one_step_per_query
+    ).workspace_floats
     # Per document: its features, five rows of truth, its score and hidden outputs.
     of_documents = 4 * n_docs * (shape.n_features + 6 + max(shape.n_hidden, 1))
     of_blocks = (

@@ -18,6 +18,9 @@ struct Room {
   float* tile_slope;
 };
 
+// By parameter: itself and its gradient, and the optimiser's memory where a block keeps that from step to step.
+constexpr int OF_PARAMETER = TEAM > 1 ? 4 : 2;
+
 // The next `size` numbers of `from`.
 __device__ inline float* take(float*& from, int size) {
   float* taken = from;
@@ -26,15 +29,16 @@ __device__ inline float* take(float*& from, int size) {
 }
 
 __device__ Room carve(float* shared, const Buffers& buffers, int most_docs) {
-  const long long own_floats = (SHARED_PARAMETERS ? 0 : 4 * PARAMETERS) + (SHARED_DOCUMENTS ? 0 : 4LL * most_docs);
+  const long long own_floats =
+      (SHARED_PARAMETERS ? 0 : OF_PARAMETER * PARAMETERS) + (SHARED_DOCUMENTS ? 0 : 4LL * most_docs);
   float* own = buffers.workspace + blockIdx.x * own_floats;
   float*& for_parameters = SHARED_PARAMETERS ? shared : own;
   float*& for_documents = SHARED_DOCUMENTS ? shared : own;
   Room room;
   room.parameters = take(for_parameters, PARAMETERS);
   room.gradient = take(for_parameters, PARAMETERS);
-  room.first = take(for_parameters, PARAMETERS);
-  room.second = take(for_parameters, PARAMETERS);
+  room.first = TEAM > 1 ? take(for_parameters, PARAMETERS) : nullptr;
+  room.second = TEAM > 1 ? take(for_parameters, PARAMETERS) : nullptr;
   room.e = take(for_documents, most_docs);
   room.r = take(for_documents, most_docs);
   room.big = take(for_documents, most_docs);

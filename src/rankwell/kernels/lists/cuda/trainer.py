@@ -46,7 +46,12 @@ class CudaNetworkTrainer:
         self._feature_bits = FEATURE_FORMATS[feature_format]
         self._clusters = report.capability >= CLUSTER_CAPABILITY if clusters is None else clusters
         self._n_docs = len(problem.labels)
-        self._placement = place(problem.shape, most_docs(problem), shared_memory or report.shared_memory)
+        self._placement = place(
+            problem.shape,
+            most_docs(problem),
+            shared_memory or report.shared_memory,
+            one_step_per_query=problem.batch_queries == 1,
+        )
         stored, scale = self._stored(problem.features)
         truth = top_k_truth(problem.loss.k, problem.labels, problem.query_ptr)
         self._lists: dict[str, Any] = {
