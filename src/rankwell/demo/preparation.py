@@ -17,7 +17,8 @@ from rankwell.data.dataset import RankingDataset
 from rankwell.demo.contest import SETTINGS, Part, first_pass_entry, lightgbm_entry, ranker_entry
 from rankwell.demo.lightgbm_model import IS_INSTALLED
 
-_N_QUERIES, _QUERY_SIZE = 20, 30
+# Enough documents and features that RankBoost searches by bounds, as it does on the demo's own data.
+_N_QUERIES, _QUERY_SIZE, _N_FEATURES = 320, 30, 48
 
 
 def start_preparation() -> subprocess.Popen[bytes]:
@@ -45,10 +46,10 @@ def prepare() -> None:
 
 def _made_up_part() -> Part:
     generator = np.random.default_rng(0)
-    features = generator.standard_normal((_N_QUERIES * _QUERY_SIZE, 8)).astype(np.float32)
+    features = generator.standard_normal((_N_QUERIES * _QUERY_SIZE, _N_FEATURES)).astype(np.float32)
     labels = np.clip(np.round(features[:, 0] + generator.standard_normal(len(features))), 0, 2)
     queries = np.repeat(np.arange(_N_QUERIES), _QUERY_SIZE)
-    names = [f"made up {number}" for number in range(8)]
+    names = [f"made up {number}" for number in range(_N_FEATURES)]
     dataset = RankingDataset(features, labels, qid=queries, feature_names=names)
     return Part(dataset, features[:, 0].astype(float), {query: [1.0] for query in range(_N_QUERIES)})
 
