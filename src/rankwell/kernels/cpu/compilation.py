@@ -83,15 +83,13 @@ def kernel_of(module: str, name: str) -> Any:
     return _kernels[module, name]
 
 
-def kernel(
-    function: Callable[..., Any] | None = None, *, signature: Any = None, for_any_constant: bool = False, **options: Any
-) -> Any:
-    """Compile a function with Numba: when it is first called, or at once for a `signature`.
+def kernel(function: Callable[..., Any] | None = None, *, for_any_constant: bool = False, **options: Any) -> Any:
+    """Compile a function with Numba when it is first called.
 
     Options are those of `numba.njit`. Numba compiles a kernel that others call anew for every constant that they pass,
     and once more for numbers that are not constants; with `for_any_constant` it is compiled once.
 
-    Used as ``@kernel`` or ``@kernel(parallel=True)``.
+    Used as ``@kernel`` or ``@kernel(error_model="numpy")``.
     """
 
     def compiled(plain: Callable[..., Any]) -> Any:
@@ -101,9 +99,6 @@ def kernel(
             _call_without_wrapper(dispatcher, lambda: _dispatcher(plain, {**options, "no_cpython_wrapper": True}))
         if for_any_constant:
             dispatcher.get_call_template = _without_constants(dispatcher.get_call_template)
-        if signature is not None:
-            dispatcher.compile(signature)
-            dispatcher.disable_compile()
         return dispatcher
 
     return compiled if function is None else compiled(function)
