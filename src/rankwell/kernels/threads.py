@@ -119,13 +119,14 @@ def run_parts(task: Callable[[int], object], n_parts: int) -> None:
             future.result()
 
 
-def run_ranges(task: Callable[[int, int], object], n_items: int) -> None:
+def run_ranges(task: Callable[[int, int], object], n_items: int, ranges_per_thread: int = _RANGES_PER_THREAD) -> None:
     """Call ``task(first, last)`` for ranges first ≤ item < last that cover all items once, by `run_parts`.
 
-    On one thread that is one call; else there are several ranges per thread, to balance ranges of unequal work.
+    On one thread that is one call; else there are several ranges per thread, to balance ranges of unequal work. Each
+    range takes the interpreter lock: a task of a few milliseconds is faster with one or two per thread.
     """
     n_threads = current_threads()
-    n_ranges = min(n_items, _RANGES_PER_THREAD * n_threads if n_threads > 1 else 1)
+    n_ranges = min(n_items, ranges_per_thread * n_threads if n_threads > 1 else 1)
     run_parts(lambda part: task(part * n_items // n_ranges, (part + 1) * n_items // n_ranges), n_ranges)
 
 

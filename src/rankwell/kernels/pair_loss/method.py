@@ -45,6 +45,7 @@ def cheaper_method(query_sizes: np.ndarray, n_levels: np.ndarray, costs: SumCost
     has_pairs = n_levels > 1
     sizes, levels = query_sizes[has_pairs].astype(np.float64), n_levels[has_pairs].astype(np.float64)
     by_level = np.where(levels <= costs.few_levels, costs.few, costs.fixed + costs.per_level * levels)
-    direct = float(sizes @ by_level)
-    tree = float(sizes @ (costs.tree_fixed + costs.tree_per_bit * np.log2(levels)))
+    # Not a dot product: BLAS would use all cores for it, and its threads spin for a tenth of a second afterwards.
+    direct = float((sizes * by_level).sum())
+    tree = float((sizes * (costs.tree_fixed + costs.tree_per_bit * np.log2(levels))).sum())
     return "direct" if direct <= tree else "order-statistic"

@@ -6,9 +6,7 @@ import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.sorting import sort_keys
-from rankwell.kernels.threads import run_parts, run_ranges
-
-_BLOCK = 2**18
+from rankwell.kernels.threads import run_ranges
 
 
 def label_levels(labels: np.ndarray, query_ptr: np.ndarray, levels: np.ndarray, n_levels: np.ndarray) -> None:
@@ -19,7 +17,7 @@ def label_levels(labels: np.ndarray, query_ptr: np.ndarray, levels: np.ndarray, 
         order, merged = np.empty((2, longest), dtype=np.int32)
         _rank_labels(labels, query_ptr, first, last, order, merged, levels, n_levels)
 
-    run_ranges(rank, len(query_ptr) - 1)
+    run_ranges(rank, len(query_ptr) - 1, ranges_per_thread=2)
 
 
 @kernel
@@ -58,12 +56,12 @@ def count_pairs(
 
 def has_missing(values: np.ndarray) -> bool:
     """Whether any value is NaN."""
-    n_blocks = (len(values) + _BLOCK - 1) // _BLOCK
-    found = np.zeros(n_blocks, dtype=bool)
+    found = np.zeros(1, dtype=bool)
 
-    def look(block: int) -> None:
+    def look(first: int, last: int) -> None:
         with np.errstate(invalid="ignore"):
-            found[block] = np.isnan(values[_BLOCK * block : _BLOCK * (block + 1)].min())  # NaN if there is one
+            if np.isnan(values[first:last].min()):  # NaN if there is one
+                found[0] = True
 
-    run_parts(look, n_blocks)
-    return bool(found.any())
+    run_ranges(look, len(values), ranges_per_thread=1)
+    return bool(found[0])
