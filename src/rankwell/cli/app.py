@@ -13,6 +13,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from rankwell.cli.clicks import clicks
 from rankwell.cli.compare import compare
 from rankwell.cli.console import print_error
 from rankwell.cli.convert import convert
@@ -140,6 +141,7 @@ for _command in (train, predict, evaluate, compare, crossval, convert, info, dem
     app.command()(_command)
 app.command("explain")(explain_scores)
 app.command("features")(features)
+app.command("clicks")(clicks)
 app.command("search")(search)
 app.command("import")(import_model)
 app.add_typer(index_app)

@@ -35,6 +35,20 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     return qrels
 
 
+def qrels_text(qrels: Qrels) -> str:
+    """The lines of a file that `read_qrels` reads."""
+    for name in (name for query, judged in qrels.items() for name in (query, *judged)):
+        if not name or name != "".join(name.split()):
+            raise DataError(
+                f"TREC's format separates fields by blanks: the id {name!r} must not be empty or contain one."
+            )
+    return "".join(
+        f"{query_id} 0 {document_id} {relevance:g}\n"
+        for query_id, judged in qrels.items()
+        for document_id, relevance in judged.items()
+    )
+
+
 def _fields(line: bytes, place: str) -> list[str]:
     try:
         fields = line.decode("utf-8").split()

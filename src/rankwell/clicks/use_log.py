@@ -1,0 +1,183 @@
+"""The use log: which results were shown for a query, in which order, and which of them were clicked.
+
+A log is a text file of JSON, one event per line:
+
+    {"shown": "8f1d0c52", "query": "q17", "documents": ["d4", "d9", "d2"]}
+    {"clicked": "8f1d0c52", "document": "d9"}
+
+The number after "shown" names one showing of results (an impression); clicks refer to it. Events are appended by one
+write under a lock, so several processes may share a log; an incomplete last line, left by a crash, is cut off by the
+next writer and ignored by readers.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from rankwell.errors import DataError, FileFormatError, ParameterError
+from rankwell.streams.decompression import ByteStream
+
+
+@dataclass(frozen=True)
+class Impression:
+    """Results shown once: the query's id, the documents' ids from the first place on, and the clicked ones."""
+
+    query_id: str
+    document_ids: tuple[str, ...]
+    clicked: frozenset[str]
+
+
+class UseLog:
+    """A log to append to; created if there is none.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "use.jsonl")
+    >>> with UseLog(path) as log:
+    ...     shown = log.add_shown("q17", ["d4", "d9", "d2"])
+    ...     log.add_click(shown, "d9")
+    >>> [sorted(impression.clicked) for impression in read_impressions(path)]
+    [['d9']]
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as cause:
+            raise DataError(f"cannot write {self.path}: {cause.strerror}.") from cause
+        with _Locked(self._file):
+            _cut_incomplete_line(self._file)
+
+    def add_shown(self, query_id: str, document_ids: Sequence[str]) -> str:
+        """Log results as they were shown, best first; returns the impression's name, which clicks refer to."""
+        if len(set(document_ids)) != len(document_ids):
+            raise ParameterError("must not contain a document twice.", parameter="document_ids")
+        name = secrets.token_hex(8)
+        self._append({"shown": name, "query": query_id, "documents": list(document_ids)})
+        return name
+
+    def add_click(self, shown: str, document_id: str) -> None:
+        """Log a click on a document of an impression; a second one on the same document does not count again."""
+        self._append({"clicked": shown, "document": document_id})
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _append(self, event: dict[str, Any]) -> None:
+        content = json.dumps(event, ensure_ascii=False).encode() + b"\n"
+        with _Locked(self._file):
+            before = os.fstat(self._file).st_size
+            try:
+                written = 0
+                while written < len(content):
+                    written += os.write(self._file, content[written:])
+            except OSError as cause:
+                os.ftruncate(self._file, before)
+                raise DataError(
+                    f"cannot write {self.path}: {cause.strerror}. Free some space or log elsewhere."
+                ) from cause
+
+
+def read_impressions(path: str | os.PathLike[str]) -> Iterator[Impression]:
+    """The impressions of a log (plain, .gz, .bz2, .zst), in its order.
+
+    Raises
+    ------
+    FileFormatError
+        With the line, if it is not an event, or if a click is on what was not shown.
+    """
+    shown: dict[str, tuple[str, tuple[str, ...]]] = {}
+    clicked: dict[str, set[str]] = {}
+    for place, event in _events(os.fspath(path)):
+        if "shown" in event:
+            name = _text(event, "shown", place)
+            if name in shown:
+                raise FileFormatError(f"{place}: the impression {name!r} was logged before.")
+            shown[name] = _text(event, "query", place), _documents(event, place)
+        elif "clicked" in event:
+            name, document = _text(event, "clicked", place), _text(event, "document", place)
+            if name not in shown or document not in shown[name][1]:
+                raise FileFormatError(f"{place} is a click on {document!r}, which was not shown in {name!r} before.")
+            clicked.setdefault(name, set()).add(document)
+        else:
+            raise FileFormatError(f'{place} is neither {{"shown": ...}} nor {{"clicked": ...}}.')
+    for name, (query_id, documents) in shown.items():
+        yield Impression(query_id, documents, frozenset(clicked.get(name, ())))
+
+
+def _events(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each line's place, for messages, and content."""
+    with ByteStream(path) as stream:
+        content = stream.read()
+        lines = content.split(b"\n")
+        # Nothing follows the last line's end, or what a crash left of an event.
+        for number, line in enumerate(lines[:-1], start=1):
+            place = f"{stream.name}, line {number}"
+            try:
+                event = json.loads(line)
+            except (ValueError, RecursionError) as cause:
+                raise FileFormatError(f"{place} is not JSON: {line[:60]!r}.") from cause
+            if not isinstance(event, dict):
+                raise FileFormatError(f"{place} must be a JSON object, got {line[:60]!r}.")
+            yield place, event
+
+
+def _text(event: dict[str, Any], key: str, place: str) -> str:
+    value = event.get(key)
+    if not isinstance(value, str):
+        raise FileFormatError(f"{place}: {key!r} must be a string, got {value!r:.60}.")
+    return value
+
+
+def _documents(event: dict[str, Any], place: str) -> tuple[str, ...]:
+    documents = event.get("documents")
+    if not isinstance(documents, list) or not all(isinstance(document, str) for document in documents):
+        raise FileFormatError(f"{place}: 'documents' must be a list of ids, got {documents!r:.60}.")
+    if len(set(documents)) != len(documents):
+        raise FileFormatError(f"{place}: 'documents' contains a document twice.")
+    return tuple(documents)
+
+
+def _cut_incomplete_line(file: int) -> None:
+    """Cut off what follows the last line's end."""
+    size = os.fstat(file).st_size
+    end, step = size, 1 << 16
+    while end > 0:
+        start = max(0, end - step)
+        place = os.pread(file, end - start, start).rfind(b"\n")
+        if place >= 0:
+            end = start + place + 1
+            break
+        end = start
+    if end < size:
+        os.ftruncate(file, end)
+
+
+class _Locked:
+    """Lock the file."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def __exit__(self, *raised: object) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_UN)

@@ -1,0 +1,84 @@
+"""A use log gives back what was shown and clicked, survives a crash, and refuses what is not a log."""
+
+import multiprocessing
+
+import pytest
+
+from rankwell.clicks import UseLog, read_impressions
+from rankwell.errors import DataError, FileFormatError, ParameterError
+
+
+def test_what_was_shown_and_clicked_comes_back(tmp_path):
+    with UseLog(tmp_path / "use.jsonl") as log:
+        first = log.add_shown("q1", ["déjà vu", "b", "c"])
+        second = log.add_shown("q1", ["b", "c"])
+        log.add_click(second, "c")
+        log.add_click(first, "déjà vu")
+        log.add_click(first, "déjà vu")
+    one, other = read_impressions(tmp_path / "use.jsonl")
+    assert (one.query_id, one.document_ids, one.clicked) == ("q1", ("déjà vu", "b", "c"), {"déjà vu"})
+    assert (other.document_ids, other.clicked) == (("b", "c"), {"c"})
+
+
+def test_half_a_line_is_ignored_and_cut_off(tmp_path):
+    path = tmp_path / "use.jsonl"
+    with UseLog(path) as log:
+        log.add_shown("q1", ["a"])
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"shown": "77", "que')
+    assert len(list(read_impressions(path))) == 1
+    UseLog(path).close()
+    assert path.read_bytes() == whole
+
+
+def add_impressions(path):
+    with UseLog(path) as log:
+        for _ in range(200):
+            log.add_click(log.add_shown("q", ["a", "b"]), "b")
+
+
+def test_processes_share_a_log(tmp_path):
+    path = tmp_path / "use.jsonl"
+    others = [multiprocessing.get_context("spawn").Process(target=add_impressions, args=(path,)) for _ in range(2)]
+    for other in others:
+        other.start()
+    for other in others:
+        other.join()
+    impressions = list(read_impressions(path))
+    assert len(impressions) == 400
+    assert all(impression.clicked == {"b"} for impression in impressions)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("nonsense", "line 2 is not JSON"),
+        ("[" * 100_000, "line 2 is not JSON"),
+        ("[1]", "line 2 must be a JSON object"),
+        ("{}", "line 2 is neither"),
+        ('{"shown": 7, "query": "q", "documents": []}', "'shown' must be a string, got 7"),
+        ('{"shown": "x", "query": "q", "documents": "d"}', "'documents' must be a list of ids"),
+        ('{"shown": "x", "query": "q", "documents": ["d", "d"]}', "contains a document twice"),
+        ('{"shown": "0", "query": "q", "documents": ["d"]}', "'0' was logged before"),
+        ('{"clicked": "1", "document": "d"}', "line 2 is a click on 'd', which was not shown in '1'"),
+        ('{"clicked": "0", "document": "e"}', "line 2 is a click on 'e', which was not shown in '0'"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, line, message):
+    path = tmp_path / "use.jsonl"
+    path.write_text('{"shown": "0", "query": "q", "documents": ["d"]}\n' + line + "\n")
+    with pytest.raises(FileFormatError, match=message):
+        list(read_impressions(path))
+
+
+def test_a_page_shows_a_document_once(tmp_path):
+    with (
+        UseLog(tmp_path / "use.jsonl") as log,
+        pytest.raises(ParameterError, match="must not contain a document twice"),
+    ):
+        log.add_shown("q", ["a", "a"])
+
+
+def test_a_folder_that_does_not_exist(tmp_path):
+    with pytest.raises(DataError, match="cannot write"):
+        UseLog(tmp_path / "absent" / "use.jsonl")
