@@ -103,7 +103,10 @@ _DOCUMENTS_AT_A_TIME = 2**15
 
 def query_ranges(query_ptr: np.ndarray) -> list[tuple[int, int]]:
     """Ranges (first, last + 1) that cover all queries, each of about this many documents: parts for threads."""
-    n_ranges = min(len(query_ptr) - 1, -(-int(query_ptr[-1]) // _DOCUMENTS_AT_A_TIME))
-    aims = np.arange(1, n_ranges) * (int(query_ptr[-1]) / max(n_ranges, 1))
-    cuts = np.unique(np.concatenate(([0], np.searchsorted(query_ptr, aims), [len(query_ptr) - 1])))
+    n_queries, n_docs = len(query_ptr) - 1, int(query_ptr[-1])
+    if n_queries <= 1 or n_docs <= _DOCUMENTS_AT_A_TIME:
+        return [(0, n_queries)] if n_queries > 0 else []
+    n_ranges = min(n_queries, -(-n_docs // _DOCUMENTS_AT_A_TIME))
+    aims = np.arange(1, n_ranges) * (n_docs / n_ranges)
+    cuts = np.unique(np.concatenate(([0], np.searchsorted(query_ptr, aims), [n_queries])))
     return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
