@@ -12,6 +12,8 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 from rankwell.errors import DeviceError, Parameter, ParameterError
@@ -186,5 +188,11 @@ def _gibibytes(number: int) -> str:
 
 
 def _imported(target: str) -> Any:
+    module, name = _parts(target)
+    return getattr(module, name)
+
+
+@cache
+def _parts(target: str) -> tuple[ModuleType, str]:
     module, name = target.split(":")
-    return getattr(importlib.import_module(module), name)
+    return importlib.import_module(module), name

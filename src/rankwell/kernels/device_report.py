@@ -33,11 +33,10 @@ class DeviceReport:
 
 def report_device(kind: str) -> DeviceReport:
     """Look for one device; nothing is imported before this is called."""
-    reports: dict[str, Callable[[], DeviceReport]]
-    reports = {"cpu": _report_cpu, "cuda": _report_cuda, "opencl": _report_opencl}
-    return reports[kind]()
+    return _REPORTS[kind]()
 
 
+@cache
 def _report_cpu() -> DeviceReport:
     from rankwell.kernels.threads import available_cores
 
@@ -89,3 +88,7 @@ def _report_opencl() -> DeviceReport:
         return DeviceReport("opencl", False, "no OpenCL device was found. Install a vendor's driver or PoCL.")
     names = ", ".join(device.name.strip() for device in devices)
     return DeviceReport("opencl", True, names, largest_buffer=devices[0].max_mem_alloc_size)
+
+
+_REPORTS: dict[str, Callable[[], DeviceReport]]
+_REPORTS = {"cpu": _report_cpu, "cuda": _report_cuda, "opencl": _report_opencl}

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.borrowing import borrowed
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.extraction.cpu.proximity import (
     ProximityScratch,
     merged_hits,
@@ -74,48 +75,39 @@ def weigh_terms(hits: HitArrays, n_docs: int) -> TermWeights:
     """The weights of a batch's terms; n_docs : the live documents of the collection"""
     n_columns = len(hits.stream_tokens)
     n_terms, n_queries = len(hits.query_frequency), len(hits.term_ptr) - 1
-    sums = np.zeros((4, n_queries * n_columns))
-    relative_length = np.divide(n_docs, hits.stream_tokens, out=np.zeros(n_columns), where=hits.stream_tokens > 0)
-    weights = TermWeights(
-        np.empty(n_terms * n_columns),
-        np.zeros(n_terms * n_columns),
-        sums[0],
-        sums[1],
-        sums[2],
-        sums[3],
-        relative_length,
-    )
+    of_terms, of_queries = np.empty((2, n_terms * n_columns)), np.empty((4, n_queries * n_columns))
+    relative_length = np.empty(n_columns)
     fill_weights(
-        hits.stream_tokens,
-        hits.term_ptr,
-        hits.query_frequency,
-        hits.doc_freq,
-        hits.occurrences,
-        n_docs,
-        weights.idf,
-        weights.background,
-        sums,
+        *(hits.stream_tokens, hits.term_ptr, hits.query_frequency, hits.doc_freq, hits.occurrences, n_docs),
+        *(of_terms, of_queries, relative_length),
     )
-    return weights
+    return TermWeights._make((*of_terms, *of_queries, relative_length))
 
 
 @kernel(error_model="numpy")
-def fill_weights(stream_tokens, term_ptr, query_frequency, doc_freq, occurrences, n_docs, idf, background, sums):
-    """Fill idf, background and the four sums of TermWeights, which are rows of `sums`."""
+def fill_weights(
+    stream_tokens, term_ptr, query_frequency, doc_freq, occurrences, n_docs, of_terms, of_queries, relative_length
+):
+    """Fill the arrays of TermWeights: idf and background are rows of `of_terms`, the sums rows of `of_queries`."""
     n_columns = len(stream_tokens)
+    for s in range(n_columns):
+        relative_length[s] = n_docs / stream_tokens[s] if stream_tokens[s] > 0 else 0.0
+    for row in range(4):
+        for to in range((len(term_ptr) - 1) * n_columns):
+            of_queries[row, to] = 0.0
     for query in range(len(term_ptr) - 1):
         for term in range(term_ptr[query], term_ptr[query + 1]):
             qtf = query_frequency[term]
             for s in range(n_columns):
                 at, to = term * n_columns + s, query * n_columns + s
                 weight = math.log(1.0 + (n_docs - doc_freq[at] + 0.5) / (doc_freq[at] + 0.5))
-                idf[at] = weight
-                sums[0, to] += weight
-                sums[1, to] += (qtf * weight) * (qtf * weight)
-                sums[2, to] += qtf * weight
-                if occurrences[at] > 0:
-                    background[at] = occurrences[at] / stream_tokens[s]
-                    sums[3, to] += qtf * math.log(background[at])
+                background = occurrences[at] / stream_tokens[s] if occurrences[at] > 0 else 0.0
+                of_terms[0, at], of_terms[1, at] = weight, background
+                of_queries[0, to] += weight
+                of_queries[1, to] += (qtf * weight) * (qtf * weight)
+                of_queries[2, to] += qtf * weight
+                if background > 0.0:
+                    of_queries[3, to] += qtf * math.log(background)
 
 
 @kernel(inline="always")
@@ -351,6 +343,14 @@ def extract_candidates(start, stop, hits, weights, columns, out):
         query += 1
     most_terms, scratch = _make_scratch(hits, query, start, stop)
     tf, whole_tf, values = np.empty(most_terms), np.empty(most_terms), np.empty(N_KINDS)
+    _extract_in_turn(query, start, stop, hits, weights, columns, tf, whole_tf, scratch, values, out)
+
+
+@inner_kernel(error_model="numpy")
+def _extract_in_turn(query, start, stop, hits, weights, columns, tf, whole_tf, scratch, values, out):
+    """The candidates start:stop, the first of which belongs to `query`; the rest as in `extract_candidate`."""
+    hits, weights, columns, scratch = borrowed(hits), borrowed(weights), borrowed(columns), borrowed(scratch)
+    tf, whole_tf, values, out = borrowed(tf), borrowed(whole_tf), borrowed(values), borrowed(out)
     for candidate in range(start, stop):
         while hits.query_ptr[query + 1] <= candidate:
             query += 1
