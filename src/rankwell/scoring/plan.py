@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +49,7 @@ class Plan:
     inputs: tuple[InputPlan, ...]
     layers: tuple[LayerPlan, ...]
 
-    @property
+    @cached_property
     def n_inputs(self) -> int:
         return sum(group.n_inputs for group in self.inputs)
 
