@@ -36,7 +36,7 @@ class BestDocuments:
 
     def ranked(self) -> tuple[np.ndarray, np.ndarray]:
         """The best k documents by falling score, equal scores in ascending order, and their scores."""
-        order = np.argsort(-self.arrays.scores[: self.size], kind="stable")[: self.k]
+        order = (-self.arrays.scores[: self.size]).argsort(kind="stable")[: self.k]
         return self.arrays.docs[order], self.arrays.scores[order]
 
     def join(self, later: BestDocuments) -> None:

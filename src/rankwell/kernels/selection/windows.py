@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankwell.kernels.cpu.borrowing import borrowed
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.postings.blocks import load_block
 from rankwell.kernels.postings.rules import BLOCK
@@ -334,12 +335,12 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
     -------
     size, threshold : how many documents `best` has now, and the score that later ones must beat
     """
-    first_block, doc_freq, last_doc, data, widths, postings = arrays[:6]
-    norms, bounds, _ = scoring
-    numbers, weights, required, column_weights, allowed = query
-    best_scores, best_docs, best_room, k = best
-    totals, stream_totals, touched, stream_touched, candidates, reached, shares = room[:7]
-    lists, documents, parts, driver, driven, frequencies, most, rest = room[7:]
+    first_block, doc_freq, last_doc, data, widths, postings = borrowed(arrays)[:6]
+    norms, bounds, _ = borrowed(scoring)
+    numbers, weights, required, column_weights, allowed = borrowed(query)
+    best_scores, best_docs, best_room, k = borrowed(best)
+    totals, stream_totals, touched, stream_touched, candidates, reached, shares = borrowed(room)[:7]
+    lists, documents, parts, driver, driven, frequencies, most, rest = borrowed(room)[7:]
     n_terms, n_docs = len(weights), norms.shape[1]
     for i in range(len(numbers)):
         open_list(numbers[i], first_block, doc_freq, n_docs, lists, i)
