@@ -20,6 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from rankwell.printable import printable
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -58,8 +60,11 @@ class RankwellError(Exception):
         super().__init__(self.in_words_of(str))
 
     def in_words_of(self, naming: Naming) -> str:
-        """The message with the names that `naming` gives to parameters; those it does not know keep their own."""
-        return "".join(_said(piece, naming) for piece in self.pieces)
+        """The message with the names that `naming` gives to parameters; those it does not know keep their own.
+
+        Names and values that a message quotes may come from a file: see `rankwell.printable`.
+        """
+        return printable("".join(_said(piece, naming) for piece in self.pieces))
 
 
 def _said(piece: Piece, naming: Naming) -> str:

@@ -48,3 +48,11 @@ def test_an_index_beyond_the_names_is_refused(tmp_path: Path) -> None:
         read(path)
     with pytest.raises(DataError, match="names 1 features, not n_features=3"):
         read(path, n_features=3)
+
+
+@pytest.mark.parametrize("depth", [200, 100_000])
+def test_names_that_are_nested_deep_are_an_error(tmp_path, depth):
+    path = tmp_path / "nested.txt"
+    path.write_text(f"# features: {'[' * depth}{']' * depth}\n1 qid:1 1:2\n")
+    with pytest.raises(DataError, match=r"nested\.txt, line 1: the names of the features must be a JSON list"):
+        read(path)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
+from tests.scoring.ranker_files import envelope_of, forge
 
 import rankwell
 from rankwell import FileFormatError, LeastSquares
@@ -29,13 +30,6 @@ def saved(tmp_path):
     ranker.metrics_ = {"vali": {"convention": "letor4", "ndcg@10": 0.5}}
     ranker.save(tmp_path / "model.rank")
     return tmp_path / "model.rank"
-
-
-def envelope_of(path):
-    from safetensors import safe_open
-
-    with safe_open(path, framework="numpy") as file:
-        return json.loads(file.metadata()["rankwell-ranker"])
 
 
 def test_everything_comes_back(saved):
@@ -120,16 +114,6 @@ def test_another_safetensors_file_is_told_apart(tmp_path):
     with pytest.raises(FileFormatError, match="not a ranker file of rankwell"):
         rankwell.load(tmp_path / "other.safetensors")
     assert not is_ranker_file(tmp_path / "other.safetensors")
-
-
-def forge(path, change):
-    """Write a file whose checksum is right and whose content is not, as a hostile author could."""
-    content = json.loads(envelope_of(path)["header"])
-    arrays = load_file(path)
-    change(content, arrays)
-    header = json.dumps(content, sort_keys=True)
-    envelope = {"version": 1, "sha256": ranker_file._checksum(header, arrays), "header": header}
-    save_file(arrays, path, metadata={"rankwell-ranker": json.dumps(envelope)})
 
 
 def unknown_ranker(content, arrays):

@@ -64,10 +64,10 @@ def damaged(name, place, value):
         ("column_feature", 0, 4, "a feature that does not exist"),
         ("column_kind", 0, 3, "unknown kind"),
         ("threshold", 0, np.nan, "threshold is not a number"),
-        ("leaf_value", 0, np.inf, "leaf is not finite"),
+        ("leaf_value", 0, np.inf, "leaf_value has a value that is not finite"),
         ("missing_left", 0, 2, "neither 0 nor 1"),
-        ("node_ptr", 0, 1, "not a list of offsets"),
-        ("node_ptr", 1, 9_999, "not ascending"),
+        ("node_ptr", 0, 1, "does not ascend from 0"),
+        ("node_ptr", 1, 9_999, "does not ascend"),
         ("leaf_ptr", 1, 1, "one leaf more than nodes"),
     ],
 )

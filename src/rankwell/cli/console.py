@@ -7,14 +7,16 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from rankwell.cli.figures import fit_table
 from rankwell.cli.naming import in_words_of_options
+from rankwell.printable import printable, printable_json
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
+    from rich.text import Text
 
 # Columns of a table that is piped into a file or a program: more than any row has, so that each stays on one line.
 _WIDTH_WITHOUT_TERMINAL = 1_000_000
@@ -24,10 +26,18 @@ _consoles_of_bars: list[Console] = []
 
 def results() -> Console:
     """The console for results. Created anew each time, so that a redirected stdout is used."""
+    return _console(sys.stdout, width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL)
+
+
+def _console(file: TextIO, *, width: int | None = None) -> Console:
+    """A console without markup. Every text that it prints, also in the cells of a table, is made `printable`."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
-    return Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+    class PlainConsole(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(printable(text), **options)
+
+    return PlainConsole(file=file, width=width, markup=False, highlight=False, emoji=False)
 
 
 @contextmanager
@@ -57,11 +67,7 @@ def show(result: RenderableType) -> None:
 
 def messages() -> Console:
     """The console of notes, progress and errors: stderr. While a bar is shown, the bar's own, which prints above it."""
-    from rich.console import Console
-
-    if _consoles_of_bars:
-        return _consoles_of_bars[-1]
-    return Console(file=sys.stderr, markup=False, highlight=False, emoji=False)
+    return _consoles_of_bars[-1] if _consoles_of_bars else _console(sys.stderr)
 
 
 def say(text: str, *, quiet: bool = False) -> None:
@@ -77,7 +83,7 @@ def print_error(text: str) -> None:
 
 def print_json(content: Any) -> None:
     """`content` as JSON on stdout, and nothing else."""
-    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(printable_json(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)) + "\n")
 
 
 class _NoteHandler(logging.Handler):

@@ -22,6 +22,7 @@ from rankwell.cli.options import (
     QuietOption,
     SkipOption,
 )
+from rankwell.printable import printable
 
 if TYPE_CHECKING:
     from rankwell.metrics.evaluation import Evaluation
@@ -77,6 +78,6 @@ def _print_queries(evaluation: Evaluation) -> None:
     lines = ["\t".join(["qid", *(f"{name} ({evaluation.convention})" for name in names)])]
     columns = (evaluation.per_query[name].tolist() for name in names)
     for query, *figures in zip(evaluation.query_ids.tolist(), *columns, strict=True):
-        lines.append("\t".join([str(query), *map(metric_text, figures)]))
+        lines.append("\t".join([printable(str(query)), *map(metric_text, figures)]))
     lines.append("\t".join(["all", *(metric_text(evaluation.mean[name]) for name in names)]))
     sys.stdout.write("\n".join(lines) + "\n")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwell.cli.console import print_json, show, show_log
-from rankwell.cli.figures import jsonable, metric_text, parameters_text
+from rankwell.cli.figures import jsonable, metric_text, parameters_text, value_text
 from rankwell.cli.inputs import Reading, is_ranker, load_ranker, read_data
 from rankwell.cli.options import JsonOption, LabelOption, QidOption, QuietOption, SkipOption
 from rankwell.errors import DataError
@@ -121,14 +121,19 @@ def _figures_text(figures: Mapping[str, Any], convention: str | None) -> str:
     """Metrics with their convention; other notes as they are."""
     if convention is None:
         return parameters_text(figures)
-    shown = ", ".join(f"{name} {metric_text(figures[name])}" for name in sorted(figures, key=_metric_order))
+    shown = ", ".join(f"{name} {_figure_text(figures[name])}" for name in sorted(figures, key=_metric_order))
     return f"{shown} (convention {convention})"
+
+
+def _figure_text(value: Any) -> str:
+    """A metric as it is printed; whatever else a file has in its place, as it is."""
+    return metric_text(value) if value is None or isinstance(value, float) else value_text(value)
 
 
 def _metric_order(name: str) -> tuple[str, int]:
     """ndcg@5 before ndcg@10."""
     family, _, cutoff = name.partition("@")
-    return family, int(cutoff) if cutoff.isdigit() else 0
+    return family, int(cutoff) if cutoff.isdecimal() and len(cutoff) < 10 else 0
 
 
 def _spread_text(spread: Mapping[str, float], what: str) -> str:

@@ -20,6 +20,7 @@ from rankwell.data.comments import RowComments
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.grouping import group_by_qid
 from rankwell.errors import DataError, Parameter
+from rankwell.streams.json_text import parse_json
 
 LABEL, QID, COMMENT, FEATURES = "label", "qid", "comment", "features"
 QUERY_WEIGHT, DOCUMENT_WEIGHT = "query_weight", "document_weight"
@@ -77,7 +78,7 @@ def read_metadata(file: str, schema: pyarrow.Schema) -> dict[str, Any]:
     if noted is None:
         return {}
     try:
-        metadata = json.loads(noted)
+        metadata = parse_json(noted)
         names, weights = metadata["feature_names"], metadata["weights"]
         is_sound = names is None or all(isinstance(name, str) for name in names)
         is_sound = is_sound and all(name in (QUERY_WEIGHT, DOCUMENT_WEIGHT) for name in weights)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from rankwell.errors import DataError
 from rankwell.streams.decompression import ByteStream
+from rankwell.streams.json_text import parse_json
 
 HEADER = b"# features: ["
 _LONGEST = 2**24
@@ -32,7 +33,7 @@ def peek_feature_names(stream: ByteStream) -> tuple[str, ...] | None:
         head = stream.peek(looked)
     text = head.partition(b"\n")[0][len(HEADER) - 1 :]
     try:
-        names = json.loads(text)
+        names = parse_json(text)
     except ValueError as cause:
         raise _bad_names(stream) from cause
     if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names) or not names:

@@ -287,7 +287,14 @@ class Ranker(Estimator):
         ranker = cls(**{name: _from_json(value) for name, value in content.parameters.items()})
         ranker._keep(TrainedModel(content.description, content.state, content.history))
         ranker.metrics_ = content.metrics
+        try:
+            ranker._check_state()
+        except FileFormatError as cause:
+            raise FileFormatError(f"{path}: {cause}") from cause
         return ranker
+
+    def _check_state(self) -> None:
+        """Raise FileFormatError if `state_`, read from a file, is not what this class keeps there."""
 
     def _fitted_description(self) -> RankerDescription:
         if not hasattr(self, "description_"):

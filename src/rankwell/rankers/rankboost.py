@@ -203,6 +203,9 @@ class RankBoost(StepwiseRanker):
             *pairs,
         )
 
+    def _check_state(self) -> None:
+        _ = self.weak_rankers_
+
     @property
     def weak_rankers_(self) -> WeakRankers:
         return WeakRankers.from_arrays(self.state_, self._fitted_description().n_features)

@@ -30,6 +30,7 @@ from rankwell.rankers.ranksvm_data import LinearScores, count_pairs, pair_data
 from rankwell.rankers.regularisation_path import RegularisationPath, TrainingOutcome, check_Cs, default_Cs, follow_path
 from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.validation import Validation
+from rankwell.scoring.array_checks import check_array, check_numbers, require
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
 from rankwell.scoring.normaliser import fit_normaliser
 
@@ -155,6 +156,12 @@ class RankSVM(StepwiseRanker):
         self._keep(self._train_path(self._training_task(train, checked, callback, None), Cs))
         self.metrics_: dict[str, Any] = {}
         return self.path_
+
+    def _check_state(self) -> None:
+        layers = self._fitted_description().layers
+        require(len(layers) == 1 and isinstance(layers[0], Dense), "a ranksvm ranker is one dense layer")
+        check_numbers(self.state_.get("C"), "state.C", (1,))
+        check_array(self.state_.get("converged"), "state.converged", ("?",), (1,))
 
     @property
     def weights_(self) -> np.ndarray:

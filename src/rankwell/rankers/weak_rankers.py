@@ -13,6 +13,7 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError
 from rankwell.kernels.boosting.precision import LARGEST_R, PI_UNIT
+from rankwell.scoring.array_checks import check_array, check_vector, check_within, require
 from rankwell.scoring.description import BucketInputs
 
 
@@ -42,16 +43,13 @@ class WeakRankers:
             rankers = cls(arrays["feature"], arrays["threshold"], arrays["r"])
         except KeyError as cause:
             raise FileFormatError(f"the file has no rounds: {cause} is missing.") from cause
-        shapes = {array.shape for array in (rankers.feature, rankers.threshold, rankers.r)}
-        sound = (
-            len(shapes) == 1
-            and rankers.feature.ndim == 1
-            and bool(((rankers.feature >= 0) & (rankers.feature < n_features)).all())
-            and bool((np.abs(rankers.r) <= LARGEST_R).all())
-            and not bool(np.isnan(rankers.threshold).any())
-        )
-        if not sound:
-            raise FileFormatError("the file's rounds are damaged. Train the ranker again.")
+        n_rounds = check_vector(rankers.feature, "state.feature", ("i4",))
+        check_array(rankers.threshold, "state.threshold", ("f4",), (n_rounds,))
+        check_array(rankers.r, "state.r", ("i4",), (n_rounds,))
+        check_within(rankers.feature, n_features, "a round reads a feature that does not exist")
+        # Not by abs: that of the smallest integer is itself.
+        sound = (rankers.r >= -LARGEST_R) & (rankers.r <= LARGEST_R) & ~np.isnan(rankers.threshold)
+        require(bool(sound.all()), "its rounds are damaged. Train the ranker again")
         return rankers
 
     def to_arrays(self) -> dict[str, np.ndarray]:

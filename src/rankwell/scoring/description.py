@@ -10,12 +10,13 @@ be evaluated, stored and served, so that the served model is the evaluated one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from rankwell.errors import FileFormatError, ParameterError
+from rankwell.scoring.array_checks import NUMBERS, check_array, check_numbers, require
 from rankwell.scoring.inputs import (
     BucketInputs,
     ExpressionInputs,
@@ -106,7 +107,7 @@ class RankerDescription:
                 raise FileFormatError(f"unknown normaliser {tree['normaliser']!r}.")
             prefix = "normaliser."
             description = cls(
-                feature_names=tuple(str(name) for name in tree["feature_names"]),
+                feature_names=_names_from_tree(tree["feature_names"]),
                 normaliser=Normaliser(
                     tree["normaliser"],
                     {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)},
@@ -140,31 +141,51 @@ def _part_to_tree(part: Any, place: str, arrays: dict[str, np.ndarray]) -> dict[
     return tree
 
 
+def _names_from_tree(names: Any) -> tuple[str, ...]:
+    require(
+        isinstance(names, list) and all(isinstance(name, str) for name in names), "feature_names is not a list of names"
+    )
+    return tuple(names)
+
+
 def _part_from_tree(
     tree: Mapping[str, Any], place: str, arrays: Mapping[str, np.ndarray], kinds: Mapping[str, type[Any]]
 ) -> Any:
     kind = kinds.get(tree["kind"])
     if kind is None:
         raise FileFormatError(f"unknown kind {tree['kind']!r} at {place}; known are {', '.join(kinds)}.")
-    values = {}
+    values: dict[str, Any] = {}
     for item in fields(kind):
-        if item.name in tree:
+        # Arrays are in the file's binary part only: a list of JSON in their place would reach the scorer unchecked.
+        if item.type == "np.ndarray":
+            values[item.name] = arrays[f"{place}.{item.name}"]
+        elif item.name in tree:
             value = tree[item.name]
             values[item.name] = tuple(value) if isinstance(value, list) else value
-        elif item.default is MISSING or f"{place}.{item.name}" in arrays:
-            values[item.name] = arrays[f"{place}.{item.name}"]
     return kind(**values)
 
 
 def check_description(description: RankerDescription) -> None:
     """Refuse a description that the scorer could not run safely."""
-    n_features = description.n_features
-    if len(set(description.feature_names)) != n_features:
-        raise FileFormatError("the ranker's description is damaged: two features have the same name.")
-    if description.normaliser.name == "standard":
-        for name in ("mean", "scale"):
-            if description.normaliser.arrays[name].shape != (n_features,):
-                raise FileFormatError(f"the ranker's description is damaged: normaliser.{name} has a wrong shape.")
+    _check_names(description.feature_names)
+    _check_normaliser(description.normaliser, description.n_features)
     for group in description.inputs:
         check_inputs(group, description.feature_names)
     check_layers(description.layers, description.n_inputs)
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    require(len(set(names)) == len(names), "two features have the same name")
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError as cause:
+        raise FileFormatError("the ranker's description is damaged: a feature's name is not text.") from cause
+
+
+def _check_normaliser(normaliser: Normaliser, n_features: int) -> None:
+    if normaliser.name != "standard":
+        return
+    check_numbers(normaliser.arrays["mean"], "normaliser.mean", (n_features,))
+    # The scale of a feature that does not vary is infinite.
+    check_array(normaliser.arrays["scale"], "normaliser.scale", NUMBERS, (n_features,))
+    require(bool((normaliser.arrays["scale"] > 0).all()), "normaliser.scale is not above 0")

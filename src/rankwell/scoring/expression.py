@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,9 +81,19 @@ def parse_expression(text: str, feature_names: Sequence[str]) -> Expression:
     ParameterError
         If the text is not an expression; it names the column (from 1).
     """
+    return parse_expressions([text], feature_names)[0]
+
+
+def parse_expressions(texts: Sequence[str], feature_names: Sequence[str]) -> list[Expression]:
+    """The programs of several texts over the same features."""
+    feature_number = {name: number for number, name in enumerate(feature_names)}
+    return [_parse(text, feature_number) for text in texts]
+
+
+def _parse(text: str, feature_number: Mapping[str, int]) -> Expression:
     if len(text) > LONGEST_TEXT:
         raise ParameterError(f"an expression may have at most {LONGEST_TEXT} characters, this one has {len(text)}.")
-    return _Parser(text, feature_names).parse()
+    return _Parser(text, feature_number).parse()
 
 
 @dataclass(frozen=True)
@@ -94,9 +104,9 @@ class _Token:
 
 
 class _Parser:
-    def __init__(self, text: str, feature_names: Sequence[str]) -> None:
+    def __init__(self, text: str, feature_number: Mapping[str, int]) -> None:
         self._text = text
-        self._feature_number = {name: number for number, name in enumerate(feature_names)}
+        self._feature_number = feature_number
         self._tokens = list(self._split())
         self._place = 0
         self._nesting = 0

@@ -8,7 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from rankwell.errors import FileFormatError, ParameterError
-from rankwell.scoring.expression import parse_expression
+from rankwell.scoring.array_checks import (
+    INTEGERS,
+    check_array,
+    check_numbers,
+    check_offsets,
+    check_vector,
+    check_within,
+    require,
+)
+from rankwell.scoring.expression import Expression, parse_expressions
 from rankwell.scoring.trees import TreeInputs, check_trees
 
 
@@ -89,6 +98,13 @@ class ExpressionInputs:
     def __len__(self) -> int:
         return len(self.expressions)
 
+    def programs(self, feature_names: tuple[str, ...]) -> list[Expression]:
+        """The parsed expressions. They are kept: a file's are parsed to check them, and again to plan the scoring."""
+        known: tuple[tuple[str, ...], list[Expression]] | None = self.__dict__.get("_programs")
+        if known is None or known[0] != feature_names:
+            known = self.__dict__["_programs"] = (feature_names, parse_expressions(self.expressions, feature_names))
+        return known[1]
+
 
 InputGroup = LinearInputs | LogLinearInputs | BucketInputs | ExpressionInputs | TreeInputs
 
@@ -99,40 +115,43 @@ def check_inputs(group: InputGroup, feature_names: tuple[str, ...]) -> None:
         check_trees(group, len(feature_names))
     elif isinstance(group, ExpressionInputs):
         _check_expressions(group, feature_names)
+    elif isinstance(group, BucketInputs):
+        _check_buckets(group, len(feature_names))
     else:
-        _check_single_features(group, len(feature_names))
+        _check_lines(group, len(feature_names))
 
 
 def _check_expressions(group: ExpressionInputs, feature_names: tuple[str, ...]) -> None:
-    _require(isinstance(group.expressions, tuple | list), "expressions are not a list")
-    _require(group.missing.shape == (len(group),), "expression inputs' missing has a wrong shape")
-    for text in group.expressions:
-        _require(isinstance(text, str), "an expression is not a string")
-        try:
-            parse_expression(text, feature_names)
-        except ParameterError as cause:
-            raise FileFormatError(str(cause)) from cause
+    require(isinstance(group.expressions, tuple | list), "expressions are not a list")
+    require(all(isinstance(text, str) for text in group.expressions), "an expression is not a string")
+    check_numbers(group.missing, "expression inputs' missing", (len(group),))
+    try:
+        group.programs(feature_names)
+    except ParameterError as cause:
+        raise FileFormatError(str(cause)) from cause
 
 
-def _check_single_features(group: LinearInputs | LogLinearInputs | BucketInputs, n_features: int) -> None:
-    feature = group.feature
-    _require(feature.ndim == 1 and np.issubdtype(feature.dtype, np.integer), "an input's features are not a list")
-    _require(bool(((feature >= 0) & (feature < n_features)).all()), "an input reads a feature that does not exist")
-    if not isinstance(group, BucketInputs):
-        for name in ("scale", "offset", "missing"):
-            _require(getattr(group, name).shape == feature.shape, f"{group.kind} inputs' {name} has a wrong shape")
-        return
-    _require(group.edge_ptr.shape == (len(feature) + 1,), "bucket inputs' edge_ptr has a wrong shape")
-    _require(
-        group.edge_ptr[0] == 0
-        and bool((np.diff(group.edge_ptr) >= 0).all())
-        and group.edge_ptr[-1] == len(group.edges),
-        "bucket inputs' edge_ptr does not match their edges",
-    )
-    _require(group.values.shape == (len(group.edges) + len(feature),), "bucket inputs' values have a wrong shape")
-    _require(group.missing.shape == feature.shape, "bucket inputs' missing has a wrong shape")
+def _check_lines(group: LinearInputs | LogLinearInputs, n_features: int) -> None:
+    n_inputs = _check_features(group.feature, n_features)
+    for name in ("scale", "offset", "missing"):
+        check_numbers(getattr(group, name), f"{group.kind} inputs' {name}", (n_inputs,))
 
 
-def _require(condition: bool, complaint: str) -> None:
-    if not condition:
-        raise FileFormatError(f"the ranker's description is damaged: {complaint}.")
+def _check_buckets(group: BucketInputs, n_features: int) -> None:
+    n_inputs = _check_features(group.feature, n_features)
+    n_edges = check_offsets(group.edge_ptr, "bucket inputs' edge_ptr", n_inputs)
+    check_array(group.edges, "bucket inputs' edges", ("f4",), (n_edges,))
+    check_numbers(group.values, "bucket inputs' values", (n_edges + n_inputs,))
+    check_numbers(group.missing, "bucket inputs' missing", (n_inputs,))
+    # The first edge of an input may be below the last one of the input before it.
+    ascends = np.ones(n_edges, dtype=bool)
+    ascends[1:] = group.edges[1:] >= group.edges[:-1]
+    ascends[group.edge_ptr[:-1][group.edge_ptr[:-1] < n_edges]] = True
+    require(bool(ascends.all()) and not np.isnan(group.edges).any(), "bucket inputs' edges do not ascend")
+
+
+def _check_features(feature: np.ndarray, n_features: int) -> int:
+    """Check which features a group of inputs reads; returns how many inputs it has."""
+    n_inputs = check_vector(feature, "an input's features", INTEGERS)
+    check_within(feature, n_features, "an input reads a feature that does not exist")
+    return n_inputs

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwell.errors import FileFormatError
 from rankwell.kernels.scoring.rules import ACTIVATIONS
+from rankwell.scoring.array_checks import NUMBERS, check_numbers, check_vector, require
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,26 @@ def check_layers(layers: tuple[Layer, ...], width: int) -> None:
     """Refuse layers that do not match `width` inputs or each other, or do not give one score."""
     for layer in layers:
         if isinstance(layer, Dense):
-            _require(layer.weights.ndim == 2 and layer.weights.shape[1] == width, "a dense layer has a wrong shape")
-            _require(layer.bias.shape == (layer.weights.shape[0],), "a dense layer's bias has a wrong shape")
-            _require(layer.activation in ACTIVATIONS, f"unknown activation {layer.activation!r}")
-            width = layer.weights.shape[0]
-        else:
-            _require(not isinstance(layer, Mean) or width > 0, "the mean of no inputs does not exist")
-            _require(
-                not isinstance(layer, Sum) or (isinstance(layer.bias, int | float) and math.isfinite(layer.bias)),
-                "a sum's bias is not a number",
-            )
-            width = 1
-    _require(width == 1, f"the last layer must give one score, it gives {width}")
+            width = _check_dense(layer, width)
+            continue
+        require(not isinstance(layer, Mean) or width > 0, "the mean of no inputs does not exist")
+        require(not isinstance(layer, Sum) or _is_finite(layer.bias), "a sum's bias is not a finite number")
+        width = 1
+    require(width == 1, f"the last layer must give one score, it gives {width}")
 
 
-def _require(condition: bool, complaint: str) -> None:
-    if not condition:
-        raise FileFormatError(f"the ranker's description is damaged: {complaint}.")
+def _check_dense(layer: Dense, width: int) -> int:
+    """Check a dense layer that reads `width` numbers; returns how many it gives."""
+    n_out = check_vector(layer.bias, "a dense layer's bias", NUMBERS)
+    check_numbers(layer.bias, "a dense layer's bias", (n_out,))
+    check_numbers(layer.weights, "a dense layer's weights", (n_out, width))
+    require(layer.activation in ACTIVATIONS, f"unknown activation {layer.activation!r}")
+    return n_out
+
+
+def _is_finite(value: object) -> bool:
+    """Whether `value` is a number of finite size; of an integer as large as JSON allows, too."""
+    try:
+        return isinstance(value, int | float) and math.isfinite(value)
+    except OverflowError:
+        return False

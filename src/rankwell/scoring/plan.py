@@ -18,7 +18,6 @@ from rankwell.errors import ParameterError
 from rankwell.kernels.scoring import kinds
 from rankwell.kernels.scoring.rules import ACTIVATIONS
 from rankwell.scoring.description import RankerDescription
-from rankwell.scoring.expression import parse_expression
 from rankwell.scoring.inputs import BucketInputs, ExpressionInputs, InputGroup, LinearInputs, LogLinearInputs
 from rankwell.scoring.layers import Dense, Mean, Sum
 from rankwell.scoring.tree_layout import lay_out, own_array
@@ -93,7 +92,7 @@ def make_plan(description: RankerDescription) -> Plan:
 
 def pack_programs(group: ExpressionInputs, feature_names: tuple[str, ...]) -> kinds.ProgramArrays:
     """The group's expressions as programs one after another."""
-    programs = [parse_expression(text, feature_names) for text in group.expressions]
+    programs = group.programs(feature_names)
     return kinds.ProgramArrays(
         program_ptr=np.cumsum([0, *(len(program.operation) for program in programs)], dtype=np.int64),
         operation=np.concatenate([np.empty(0, np.int32), *(program.operation for program in programs)]),

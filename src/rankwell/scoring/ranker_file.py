@@ -17,10 +17,13 @@ import numpy as np
 
 from rankwell.errors import FileFormatError
 from rankwell.scoring.description import RankerDescription
+from rankwell.streams.json_text import parse_json
 from rankwell.streams.whole_files import replace_file
 
 FORMAT = "rankwell-ranker"
 VERSION = 1
+# Larger integers, which JSON allows, could not be made a float.
+_LARGEST_FIGURE = 1e308
 
 
 @dataclass(frozen=True)
@@ -73,28 +76,51 @@ def read_ranker_file(path: str | os.PathLike[str]) -> RankerFile:
         raise FileFormatError(f"{path} is a safetensors file, but not a ranker file of rankwell.")
     header = _open_envelope(path, metadata[FORMAT], arrays)
     try:
-        content = json.loads(header)
+        content = parse_json(header)
         prefix = "state."
         return RankerFile(
             ranker=str(content["ranker"]),
-            parameters=dict(content["parameters"]),
+            parameters=_object(content["parameters"], "parameters"),
             description=RankerDescription.from_parts(content["description"], arrays),
             state={name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)},
-            history=dict(content["history"]),
-            metrics=dict(content["metrics"]),
+            history=_history(content["history"]),
+            metrics=_object(content["metrics"], "metrics"),
         )
     except FileFormatError as cause:
         raise FileFormatError(f"{path}: {cause}") from cause
-    except (KeyError, TypeError, ValueError) as cause:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as cause:
         raise FileFormatError(f"{path} has an unreadable header ({cause!r}).") from cause
+
+
+def _object(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise FileFormatError(f"the {name} are not an object, but {type(value).__name__}.")
+    return value
+
+
+def _history(value: Any) -> dict[str, list[Any]]:
+    """Figures by training step: lists of numbers, null for a figure that was not measured."""
+    history = _object(value, "history")
+    for name, figures in history.items():
+        if not isinstance(figures, list) or not all(figure is None or _is_number(figure) for figure in figures):
+            raise FileFormatError(f"the history's {name!r} is not a list of numbers.")
+    return history
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float | int) and abs(value) <= _LARGEST_FIGURE
 
 
 def _open_envelope(path: str | os.PathLike[str], text: str, arrays: dict[str, np.ndarray]) -> str:
     """The JSON header inside the envelope, after checking version and checksum."""
     try:
-        envelope = json.loads(text)
-        version, checksum, header = int(envelope["version"]), envelope["sha256"], envelope["header"]
-    except (KeyError, TypeError, ValueError) as cause:
+        envelope = parse_json(text)
+        version, checksum, header = envelope["version"], envelope["sha256"], envelope["header"]
+        if type(version) is not int:
+            raise TypeError(f"version {version!r} is not a whole number")
+        # Half of a surrogate pair in the header is no text, and could not be hashed.
+        found = None if not isinstance(header, str) else _checksum(header, arrays)
+    except (LookupError, TypeError, ValueError) as cause:
         raise FileFormatError(
             f"{path} was altered after it was written: its header is unreadable ({cause})."
         ) from cause
@@ -102,7 +128,7 @@ def _open_envelope(path: str | os.PathLike[str], text: str, arrays: dict[str, np
         raise FileFormatError(
             f"{path} has format version {version}, this release reads up to {VERSION}. Upgrade rankwell to read it."
         )
-    if version < 1 or not isinstance(header, str) or checksum != _checksum(header, arrays):
+    if version < 1 or found is None or checksum != found:
         raise FileFormatError(f"{path} was altered after it was written: its checksum does not match. Train it again.")
     return header
 
@@ -124,7 +150,7 @@ def _open(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, np.nd
             return dict(file.metadata() or {}), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError as cause:
         raise FileFormatError(f"there is no file {path}.") from cause
-    except (SafetensorError, OSError, ValueError) as cause:
+    except (SafetensorError, OSError, TypeError, ValueError) as cause:
         raise FileFormatError(f"{path} is not a ranker file, or it was cut short ({cause}).") from cause
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from rankwell.kernels.scoring import reference
 from rankwell.kernels.scoring.rules import ACTIVATIONS
 from rankwell.scoring.description import RankerDescription
-from rankwell.scoring.expression import parse_expression
 from rankwell.scoring.inputs import BucketInputs, ExpressionInputs, InputGroup, LinearInputs, LogLinearInputs
 from rankwell.scoring.layers import Dense, Layer, Mean, Sum
 from rankwell.scoring.trees import TreeInputs
@@ -85,8 +84,7 @@ def _bucket_values(group: BucketInputs, row: np.ndarray, feature_names: tuple[st
 
 def _expression_values(group: ExpressionInputs, row: np.ndarray, feature_names: tuple[str, ...]) -> list[float]:
     values = []
-    for text, missing in zip(group.expressions, group.missing, strict=True):
-        program = parse_expression(text, feature_names)
+    for program, missing in zip(group.programs(feature_names), group.missing, strict=True):
         value = reference.run_program(program.operation, program.operand, program.constants, row)
         values.append(value if math.isfinite(value) else float(missing))
     return values

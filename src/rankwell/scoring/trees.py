@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwell.errors import FileFormatError
 from rankwell.kernels.scoring.rules import IN_CATEGORIES
+from rankwell.scoring.array_checks import check_array, check_numbers, check_offsets, check_vector, check_within, require
 
 
 @dataclass(frozen=True)
@@ -78,49 +78,33 @@ class TreeInputs:
 
 def check_trees(trees: TreeInputs, n_features: int) -> None:
     """Refuse trees that could not be walked safely: everything that comes from a file is checked here."""
-    _check_shapes(trees)
-    n_columns = len(trees.column_feature)
-    _require(_within(trees.column_feature, n_features), "a tree's column reads a feature that does not exist")
-    _require(_within(trees.column_kind, IN_CATEGORIES + 1), "a tree's column is of an unknown kind")
-    _require(_within(trees.column, n_columns), "a tree's node tests a column that does not exist")
-    _require(not np.isnan(trees.threshold).any(), "a tree's threshold is not a number")
-    _require(bool(np.isfinite(trees.leaf_value).all()), "a tree's leaf is not finite")
-    _require(_within(trees.missing_left, 2), "a tree's missing_left is neither 0 nor 1")
-    _require(isinstance(trees.round_size, int) and trees.round_size >= 1, "the trees' round_size is not 1 or more")
+    n_columns = check_vector(trees.column_feature, "the trees' column_feature", ("i4",))
+    _check_shapes(trees, n_columns)
+    check_within(trees.column_feature, n_features, "a tree's column reads a feature that does not exist")
+    check_within(trees.column_kind, IN_CATEGORIES + 1, "a tree's column is of an unknown kind")
+    check_within(trees.column, n_columns, "a tree's node tests a column that does not exist")
+    require(not np.isnan(trees.threshold).any(), "a tree's threshold is not a number")
+    check_within(trees.missing_left, 2, "a tree's missing_left is neither 0 nor 1")
+    require(
+        isinstance(trees.round_size, int) and 1 <= trees.round_size <= max(1, len(trees)),
+        "the trees' round_size is not between 1 and the number of trees",
+    )
     _check_children(trees)
 
 
-def _check_shapes(trees: TreeInputs) -> None:
-    for name in ("node_ptr", "leaf_ptr", "category_ptr"):
-        pointer = getattr(trees, name)
-        _require(
-            pointer.ndim == 1 and pointer.dtype == np.int64 and len(pointer) >= 1 and pointer[0] == 0,
-            f"the trees' {name} is not a list of offsets",
-        )
-        _require(bool((np.diff(pointer) >= 0).all()), f"the trees' {name} is not ascending")
-    n_nodes = int(trees.node_ptr[-1])
-    kinds = {"column": "i4", "threshold": "f4", "missing_left": "u1", "left": "i4", "right": "i4"}
-    for name, dtype in kinds.items():
-        array = getattr(trees, name)
-        _require(array.shape == (n_nodes,) and array.dtype == np.dtype(dtype), f"the trees' {name} has a wrong shape")
-    _require(trees.leaf_ptr.shape == trees.node_ptr.shape, "the trees' leaf_ptr has a wrong shape")
-    _require(
+def _check_shapes(trees: TreeInputs, n_columns: int) -> None:
+    n_nodes = check_offsets(trees.node_ptr, "the trees' node_ptr")
+    n_leaves = check_offsets(trees.leaf_ptr, "the trees' leaf_ptr", len(trees))
+    n_categories = check_offsets(trees.category_ptr, "the trees' category_ptr", n_columns)
+    for name, dtype in {"column": "i4", "threshold": "f4", "missing_left": "u1", "left": "i4", "right": "i4"}.items():
+        check_array(getattr(trees, name), f"the trees' {name}", (dtype,), (n_nodes,))
+    check_array(trees.column_kind, "the trees' column_kind", ("u1",), (n_columns,))
+    check_array(trees.categories, "the trees' categories", ("i4",), (n_categories,))
+    check_array(trees.leaf_value, "the trees' leaf_value", ("f8",), (n_leaves,))
+    check_numbers(trees.leaf_value, "the trees' leaf_value", (n_leaves,))
+    require(
         bool((np.diff(trees.leaf_ptr) == np.diff(trees.node_ptr) + 1).all()),
         "a tree must have one leaf more than nodes",
-    )
-    _require(
-        trees.leaf_value.shape == (int(trees.leaf_ptr[-1]),) and trees.leaf_value.dtype == np.float64,
-        "the trees' leaf_value has a wrong shape",
-    )
-    n_columns = len(trees.column_feature)
-    for name, dtype in {"column_feature": "i4", "column_kind": "u1"}.items():
-        array = getattr(trees, name)
-        _require(array.shape == (n_columns,) and array.dtype == np.dtype(dtype), f"the trees' {name} has a wrong shape")
-    _require(
-        trees.category_ptr.shape == (n_columns + 1,)
-        and trees.categories.shape == (int(trees.category_ptr[-1]),)
-        and trees.categories.dtype == np.int32,
-        "the trees' categories have a wrong shape",
     )
 
 
@@ -133,19 +117,10 @@ def _check_children(trees: TreeInputs) -> None:
     parents_of_nodes, parents_of_leaves = np.zeros(len(trees.left), int), np.zeros(len(trees.leaf_value), int)
     for child in (trees.left.astype(np.int64), trees.right.astype(np.int64)):
         is_node = child >= 0
-        _require(bool((child[is_node] > place[is_node]).all()), "a tree's child node comes before its parent")
-        _require(bool((child < n_nodes).all()) and bool((-1 - child <= n_nodes).all()), "a tree's child does not exist")
+        require(bool((child[is_node] > place[is_node]).all()), "a tree's child node comes before its parent")
+        require(bool((child < n_nodes).all()) and bool((-1 - child <= n_nodes).all()), "a tree's child does not exist")
         np.add.at(parents_of_nodes, (child + trees.node_ptr[:-1][tree_of_node])[is_node], 1)
         np.add.at(parents_of_leaves, (-1 - child + trees.leaf_ptr[:-1][tree_of_node])[~is_node], 1)
-    _require(bool((parents_of_nodes == (place > 0)).all()), "a tree's node has no parent, or two")
+    require(bool((parents_of_nodes == (place > 0)).all()), "a tree's node has no parent, or two")
     is_only_leaf = np.repeat(sizes == 0, sizes + 1)
-    _require(bool((parents_of_leaves == ~is_only_leaf).all()), "a tree's leaf has no parent, or two")
-
-
-def _within(values: np.ndarray, end: int) -> bool:
-    return bool(((values >= 0) & (values < end)).all())
-
-
-def _require(condition: bool, complaint: str) -> None:
-    if not condition:
-        raise FileFormatError(f"the ranker's description is damaged: {complaint}.")
+    require(bool((parents_of_leaves == ~is_only_leaf).all()), "a tree's leaf has no parent, or two")

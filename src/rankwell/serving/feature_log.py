@@ -28,6 +28,7 @@ import numpy as np
 
 from rankwell.errors import DataError, FileFormatError
 from rankwell.features.feature_set import FeatureSet
+from rankwell.streams.json_text import parse_json
 
 _MAGIC = b"RWFLOG1\n"
 _PREFIX = struct.Struct("<III")
@@ -205,9 +206,13 @@ def _read_header(file: BinaryIO, path: str) -> FeatureSet:
     content = file.read(length) if length >= 0 else b""
     if length < 0 or zlib.crc32(content) != checksum:
         raise _damaged(path, "its header is incomplete")
-    header = json.loads(content)
-    feature_set = FeatureSet(header["features"])
-    if feature_set.fingerprint != header["fingerprint"]:
+    try:
+        header = parse_json(content)
+        names, fingerprint = header["features"], header["fingerprint"]
+    except (LookupError, TypeError, ValueError) as cause:
+        raise _damaged(path, "its header is not the one of a log") from cause
+    feature_set = FeatureSet(names)
+    if feature_set.fingerprint != fingerprint:
         raise FileFormatError(
             f"{path} was logged by a release whose formulas differ: features computed now are not comparable with it."
         )

@@ -10,7 +10,7 @@ from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.imports.lightgbm_model import Header, Split, add_tree, check_header, describe
 from rankwell.scoring.tree_builder import TreeBuilder
 
-_CATEGORICAL, _DEFAULT_LEFT = 1, 2
+_CATEGORICAL, _DEFAULT_LEFT, _LARGEST_DECISION = 1, 2, 127
 
 
 def read_lightgbm_text(text: str) -> RankerDescription:
@@ -78,6 +78,8 @@ def _splits(block: dict[str, str]) -> Iterator[Split]:
     )
     for feature, threshold, decision, left, right in zip(*columns, strict=True):
         bits = int(decision)
+        if not 0 <= bits <= _LARGEST_DECISION:
+            raise ValueError(f"unknown decision_type {decision}")
         is_category = bool(bits & _CATEGORICAL)
         yield Split(
             feature=int(feature),

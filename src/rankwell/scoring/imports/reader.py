@@ -26,6 +26,9 @@ def import_model(path: str | os.PathLike[str]) -> RankerDescription:
         check_description(description)
     except FileFormatError as cause:
         raise FileFormatError(f"{path}: {cause}") from cause
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as cause:
+        # The readers say what they look for and do not find; no list of what else can be wrong is ever complete.
+        raise FileFormatError(f"{path}: the model is damaged ({cause!r}).") from cause
     return description
 
 

@@ -37,6 +37,9 @@ _IDENTITY = frozenset(
 _SIGMOID = frozenset({"binary:logistic", "reg:logistic"})
 _EXPONENTIAL = frozenset({"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"})
 
+# A model without names gets f1, f2, ...: a few bytes of a file must not fill the memory with them.
+MOST_FEATURES = 2**22
+
 
 def read_xgboost(content: Mapping[str, Any]) -> RankerDescription:
     """The model in `content`, XGBoost's schema as nested mappings and lists."""
@@ -52,6 +55,8 @@ def read_xgboost(content: Mapping[str, Any]) -> RankerDescription:
         objective = str(learner["objective"]["name"])
         names = tuple(str(name) for name in learner.get("feature_names", ()))
         n_features = int(settings["num_feature"])
+        if not 0 <= n_features <= MOST_FEATURES:
+            raise FileFormatError(f"the XGBoost model has {n_features} features; at most {MOST_FEATURES} can be read.")
         if names and len(names) != n_features:
             raise FileFormatError(f"the XGBoost model has {n_features} features, but {len(names)} names.")
         layers = (Sum(bias=_bias(settings, objective)), *_output_layers(objective))
