@@ -12,6 +12,7 @@ from rankwell import DataError, FileFormatError
 from rankwell.index import reader
 from rankwell.index.manifest import SegmentEntry
 from rankwell.index.reader import Index
+from rankwell.index.schema import Schema
 from rankwell.index.segment import Segment
 from rankwell.index.writer import IndexWriter
 
@@ -63,13 +64,13 @@ def test_a_file_that_a_merge_has_removed_makes_the_reader_look_again(
     opened: list[str] = []
     original = reader.open_segment
 
-    def merge_first(folder: Path, entry: SegmentEntry) -> Segment:
+    def merge_first(folder: Path, entry: SegmentEntry, schema: Schema) -> Segment:
         if not opened:
             opened.append("merged")
             with IndexWriter(path, storage=CountingStorage()) as writer:
                 writer.merge()
         opened.append(entry.name)
-        return original(folder, entry)
+        return original(folder, entry, schema)
 
     monkeypatch.setattr(reader, "open_segment", merge_first)
     index = Index.open(path)

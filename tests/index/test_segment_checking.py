@@ -142,7 +142,7 @@ BROKEN: dict[str, tuple[Callable[[Segment, Arrays, dict[str, Any]], None], str]]
     ),
     "a frequency": (
         lambda s, a, m: a["postings"].__setitem__(first_frequency(s), 1),
-        "positions do not end where the next block's begin",
+        "its occurrences are not the sum of its frequencies",
     ),
     "occurrences": (
         lambda s, a, m: a["lists.occurrences"].__setitem__(list_of(s, b"all", 1), 1),

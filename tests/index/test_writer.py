@@ -19,6 +19,7 @@ from rankwell.index.lock import LOCK_NAME
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
 from rankwell.index.writer import IndexWriter
+from rankwell.printable import printable
 
 CAT = {"id": "cat", "title": "The cat", "body": "a cat sat on the mat", "year": 1990}
 DOG = {"id": "dog", "title": "The dog", "body": "the dog ate the cat"}
@@ -439,7 +440,8 @@ def test_places_with_odd_names_are_remembered(path: Path, name: str) -> None:
             writer.add([document])
         with pytest.raises(DataError) as raised:
             writer.add(documents[-1:])
-    assert str(raised.value).startswith(f"{name}, line 4: id 'd1' exists already, at {name}, line 1.")
+    shown = printable(name)
+    assert str(raised.value).startswith(f"{shown}, line 4: id 'd1' exists already, at {shown}, line 1.")
 
 
 def test_a_full_builder_is_written_out_before_the_commit(path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwell.index.segment import Segment
 from rankwell.index.segment_sink import SegmentSink, page_array
+from rankwell.index.segment_structure import forged
 from rankwell.index.stored_fields import StoredFields, decode_stored
 
 DOCUMENTS_AT_A_TIME = 2**16
@@ -146,7 +147,10 @@ class DocumentMerge:
                 if alive is None:
                     stored.add_block(block.tobytes(), last - first)
                 else:
-                    for line, is_live in zip(decode_stored(block), alive[first:last], strict=True):
+                    lines = decode_stored(block)
+                    if len(lines) != last - first:
+                        raise forged(segment, f"the stored fields of documents {first:,} to {last - 1:,} are damaged")
+                    for line, is_live in zip(lines, alive[first:last], strict=True):
                         if is_live:
                             stored.add(line)
                 if stored.n_bytes > STORED_BYTES_AT_A_TIME:

@@ -16,12 +16,15 @@ from typing import Any
 from rankwell.errors import DataError, FileFormatError, ParameterError
 from rankwell.index.deletions import Deletions
 from rankwell.index.storage import Storage, digest_of, write_file
+from rankwell.streams.json_text import parse_json
 
 FORMAT = "rankwell-index"
 VERSION = 1
 MANIFEST_NAME = "manifest"
 TEMPORARY_NAME = "manifest.new"
 
+_SEGMENT_NAME = re.compile(r"segment-[0-9]{8,}", re.ASCII)
+_DELETIONS_NAME = re.compile(r"segment-[0-9]{8,}\.live-[0-9]+", re.ASCII)
 _HEADER = re.compile(rb"rankwell-index ([1-9][0-9]{0,8}) ([0-9a-f]{64})")
 
 
@@ -116,11 +119,27 @@ def _no_index(folder: Path) -> str:
 
 def _parse(path: Path, body: bytes) -> Manifest:
     try:
-        fields = json.loads(body)
+        fields = parse_json(body)
         segments = tuple(
             SegmentEntry(**(entry | {"deletions": Deletions(**entry["deletions"]) if entry["deletions"] else None}))
             for entry in fields.pop("segments")
         )
-        return Manifest(segments=segments, **fields)
-    except (AttributeError, KeyError, TypeError, ValueError) as cause:
+        manifest = Manifest(segments=segments, **fields)
+        _check(manifest)
+        return manifest
+    except (AttributeError, LookupError, TypeError, ValueError) as cause:
         raise FileFormatError(f"{path} is unreadable ({cause!r}). {_REMEDY}") from cause
+
+
+def _check(manifest: Manifest) -> None:
+    """Refuse numbers that are none, and names that would lead to files outside the index."""
+    counts = [manifest.generation, manifest.next_segment, *(entry.n_docs for entry in manifest.segments)]
+    if not all(type(count) is int and 0 <= count < 2**62 for count in counts):
+        raise ValueError("a count is not a whole number")
+    for entry in manifest.segments:
+        if not _SEGMENT_NAME.fullmatch(entry.name):
+            raise ValueError(f"a segment is named {entry.name!r}")
+        if entry.deletions is not None and not _DELETIONS_NAME.fullmatch(entry.deletions.file):
+            raise ValueError(f"a file of deletions is named {entry.deletions.file!r}")
+    if not all(isinstance(manifest.schema[kind], list) for kind in ("streams", "statics")):
+        raise TypeError("the schema does not list the names of fields")

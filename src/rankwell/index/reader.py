@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,8 @@ from rankwell.index.deletions import read_deletions
 from rankwell.index.manifest import Manifest, SegmentEntry, index_folder, read_manifest
 from rankwell.index.segment import Segment
 from rankwell.index.segment_files import SegmentFiles
+from rankwell.index.segment_structure import check_range, forged
+from rankwell.streams.json_text import parse_json
 
 if TYPE_CHECKING:
     from rankwell.index.analysis import Analysis
@@ -126,10 +127,16 @@ class Index:
         block = int(np.searchsorted(first_docs, local, side="right")) - 1
         segment.verify_rows("stored.offsets", block, block + 2)
         start, stop = (int(offset) for offset in segment.unverified("stored.offsets")[block : block + 2])
+        check_range(segment, "stored.data", start, stop)
         segment.verify_rows("stored.data", start, stop)
         lines = decode_stored(segment.unverified("stored.data")[start:stop])
-        fields: dict[str, Any] = json.loads(lines[local - int(first_docs[block])])
-        return fields
+        try:
+            fields = parse_json(lines[local - int(first_docs[block])])
+            if isinstance(fields, dict):
+                return fields
+        except (LookupError, ValueError):
+            pass
+        raise forged(segment, f"the stored fields of document {local:,} are not a JSON object")
 
     def _locate(self, doc: int) -> tuple[Segment, int]:
         if not 0 <= doc < self.bases[-1]:
@@ -156,31 +163,39 @@ def _open(folder: Path, known: dict[str, Segment]) -> Index:
 
 
 def _index_of(folder: Path, manifest: Manifest, known: dict[str, Segment]) -> Index:
-    from rankwell.index.analysis import Analysis
-    from rankwell.index.schema import Schema
-
+    schema, analysis = recorded_settings(folder, manifest)
     segments, live = [], []
     for entry in manifest.segments:
-        segments.append(known.get(entry.digest) or open_segment(folder, entry))
+        segments.append(known.get(entry.digest) or open_segment(folder, entry, schema))
         live.append(None if entry.deletions is None else read_deletions(folder, entry.deletions, entry.n_docs))
-    index = Index(
-        segments,
-        live,
-        Schema.from_json(manifest.schema),
-        Analysis.from_json(manifest.analysis),
-        generation=manifest.generation,
-    )
+    index = Index(segments, live, schema, analysis, generation=manifest.generation)
     index.path = folder
     index._manifest = manifest
     return index
 
 
-def open_segment(folder: Path, entry: SegmentEntry) -> Segment:
+def recorded_settings(folder: Path, manifest: Manifest) -> tuple[Schema, Analysis]:
+    """The schema and the analysis that the manifest records."""
+    from rankwell.index.analysis import Analysis
+    from rankwell.index.schema import Schema
+
+    try:
+        return Schema.from_json(manifest.schema), Analysis.from_json(manifest.analysis)
+    except (AttributeError, LookupError, TypeError) as cause:
+        raise FileFormatError(f"the manifest of {folder} is unreadable ({cause!r}). Build the index again.") from cause
+
+
+def open_segment(folder: Path, entry: SegmentEntry, schema: Schema) -> Segment:
     """The segment of an entry of the manifest, its table checked."""
     segment = SegmentFiles(folder, entry.name, entry.digest).segment()
     if segment.n_docs != entry.n_docs:
         raise FileFormatError(
             f"{folder / entry.name}.table has {segment.n_docs} documents, but the manifest says {entry.n_docs}. "
             f"Build the index again."
+        )
+    if segment.n_streams > schema.n_streams or segment.n_statics > schema.n_statics:
+        raise FileFormatError(
+            f"{folder / entry.name}.table has {segment.n_streams} streams and {segment.n_statics} statics, but the "
+            f"manifest names {schema.n_streams} and {schema.n_statics}. Build the index again."
         )
     return segment

@@ -7,7 +7,8 @@ a last one for the whole document. List number = term * lists_per_term + stream.
 On disk every page has a checksum. `segment[name]` is an array that was checked whole, on its first use. The arrays that
 grow with the text (postings, positions, blocks, terms, stored fields) are checked by the part instead: take them with
 `unverified(name)` and call `verify_list`, `verify_rows` before the part is read. So no altered byte is ever ranked,
-and opening a segment reads none of them.
+and opening a segment reads none of them. With the checksums, what the numbers lead to is checked too
+(`segment_structure`), because whoever forges an index forges its checksums.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwell.index.segment_structure import check_array, check_documents, check_positions, check_range, forged
 from rankwell.kernels.postings.rules import POSTING_ARRAYS, lists_per_term
 
 ARRAYS: Mapping[str, str] = {
@@ -73,6 +75,7 @@ class Segment:
         self._verifier = verifier
         self._release = release
         self._checked_lists = bytearray(self.n_terms * self.lists_per_term if verifier else 0)
+        self._checked_arrays: set[str] = set()
         self._term_numbers: dict[bytes, int] = {}
 
     @classmethod
@@ -84,8 +87,17 @@ class Segment:
 
     def __getitem__(self, name: str) -> np.ndarray:
         """The array `name`, checked whole on its first use."""
-        self.verify_rows(name, 0, len(self._arrays[name]))
-        return self._arrays[name]
+        array = self._arrays[name]
+        if self._verifier is not None and name not in self._checked_arrays:
+            self.verify_rows(name, 0, len(array))
+            check_array(self, name, array)
+            self._checked_arrays.add(name)
+        return array
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all arrays."""
+        return list(self._arrays)
 
     def unverified(self, name: str) -> np.ndarray:
         """The array `name`, not verified: call `verify_list` or `verify_rows` for the part that will be read."""
@@ -98,7 +110,9 @@ class Segment:
             self._verifier(name, start * width, stop * width)
 
     def verify_list(self, list_number: int, *, positions: bool = True) -> None:
-        """Check all parts of a posting list; its positions only if they will be read."""
+        """Check all parts of a posting list, its positions only if they will be read: their checksums, and that they
+        lead no kernel outside its arrays.
+        """
         if self._verifier is None:
             return
         wanted = _DOCUMENTS_CHECKED | (_POSITIONS_CHECKED if positions else 0)
@@ -107,9 +121,12 @@ class Segment:
             return
         if not done & _DOCUMENTS_CHECKED:
             self._verify_documents(list_number)
-        if positions:
+            check_documents(self, list_number)
+        if positions and not done & _POSITIONS_CHECKED:
             self._verify_bytes_of_blocks(list_number, "blocks.positions", "positions")
-        self._checked_lists[list_number] = done | wanted
+            check_positions(self, list_number)
+        # Another thread may have checked other parts meanwhile.
+        self._checked_lists[list_number] |= wanted
 
     def release(self) -> None:
         """Give back the memory that mapped files take (a merge reads whole segments once); they stay readable."""
@@ -125,8 +142,9 @@ class Segment:
         self.verify_rows("blocks.widths", first, stop)
         self.verify_rows("blocks.first_impact", first, stop + 1)
         impacts = self._arrays["blocks.first_impact"]
-        self.verify_rows("impacts.frequency", int(impacts[first]), int(impacts[stop]))
-        self.verify_rows("impacts.length", int(impacts[first]), int(impacts[stop]))
+        for name in ("impacts.frequency", "impacts.length"):
+            check_range(self, name, int(impacts[first]), int(impacts[stop]))
+            self.verify_rows(name, int(impacts[first]), int(impacts[stop]))
         self._verify_bytes_of_blocks(list_number, "blocks.data", "postings")
 
     def _verify_bytes_of_blocks(self, list_number: int, starts_name: str, bytes_name: str) -> None:
@@ -137,11 +155,15 @@ class Segment:
         starts, n_bytes = self._arrays[starts_name], len(self._arrays[bytes_name])
         is_last = stop == len(starts)
         self.verify_rows(starts_name, first, stop if is_last else stop + 1)
-        self.verify_rows(bytes_name, int(starts[first]), n_bytes if is_last else int(starts[stop]))
+        begin, end = int(starts[first]), n_bytes if is_last else int(starts[stop])
+        check_range(self, bytes_name, begin, end)
+        self.verify_rows(bytes_name, begin, end)
 
     def _blocks(self, list_number: int) -> tuple[int, int]:
         first_block = self._arrays["lists.first_block"]
-        return int(first_block[list_number]), int(first_block[list_number + 1])
+        first, stop = int(first_block[list_number]), int(first_block[list_number + 1])
+        check_range(self, "blocks.last_doc", first, stop)
+        return first, stop
 
     def term(self, term_number: int) -> bytes:
         """The term of that number, as UTF-8 bytes."""
@@ -167,7 +189,10 @@ class Segment:
 
     def id_of(self, doc: int) -> str:
         """The user's id of the segment's document `doc`."""
-        return self._slice("documents.ids", doc).decode()
+        try:
+            return self._slice("documents.ids", doc).decode()
+        except UnicodeDecodeError as cause:
+            raise forged(self, f"the id of document {doc:,} is not text") from cause
 
     def find(self, document_id: bytes, hashed: int) -> int:
         """The document with that id (UTF-8) and hash, deleted or not; -1 if there is none."""
@@ -185,6 +210,7 @@ class Segment:
         self.verify_rows(f"{strings}.offsets", number, number + 2)
         offsets = self._arrays[f"{strings}.offsets"]
         start, stop = int(offsets[number]), int(offsets[number + 1])
+        check_range(self, f"{strings}.text", start, stop)
         self.verify_rows(f"{strings}.text", start, stop)
         return self._arrays[f"{strings}.text"][start:stop].tobytes()
 

@@ -13,25 +13,10 @@ import numpy as np
 
 from rankwell.errors import FileFormatError
 from rankwell.index.document_ids import hash_ids
-from rankwell.index.segment import Segment
+from rankwell.index.segment import ARRAYS, Segment
+from rankwell.index.segment_structure import WRONG_LISTS, expected_sizes, wrong_list
 from rankwell.index.stored_fields import decode_stored
 from rankwell.kernels.postings import checking as posting_checking
-
-_WRONG_LISTS = {
-    posting_checking.BLOCK_COUNT: "its number of blocks does not match its document frequency",
-    posting_checking.WIDTH_CODE: "a block has an unknown width code",
-    posting_checking.POSTING_BYTES: "a block's postings do not end where the next block's begin",
-    posting_checking.POSITION_BYTES: "a block's positions do not end where the next block's begin",
-    posting_checking.DOCUMENT_ORDER: "its documents do not ascend",
-    posting_checking.DOCUMENT_RANGE: "it names a document that the segment does not have",
-    posting_checking.LAST_DOCUMENT: "a block's last document is not the recorded one",
-    posting_checking.OCCURRENCES: "its occurrences are not the sum of its frequencies",
-    posting_checking.POSITION_ORDER: "positions of a document do not ascend",
-    posting_checking.POSITION_RANGE: "a position is beyond 2,147,483,647",
-    posting_checking.IMPACT_ORDER: "a block's impacts do not ascend",
-    posting_checking.IMPACT_BOUND: "a posting is above its block's impacts",
-    posting_checking.IMPACT_EXACT: "a block has an impact that no posting of it has",
-}
 
 
 def segment_problems(segment: Segment) -> list[str]:
@@ -44,30 +29,11 @@ def segment_problems(segment: Segment) -> list[str]:
 
 
 def _wrong_sizes(segment: Segment) -> Iterator[str]:
-    n_lists = segment.n_terms * segment.lists_per_term
-    n_blocks = len(segment["blocks.last_doc"])
-    cells = segment.n_docs * segment.lists_per_term
-    expected = {
-        "terms.offsets": segment.n_terms + 1,
-        "lists.first_block": n_lists + 1,
-        "lists.doc_freq": n_lists,
-        "lists.occurrences": n_lists,
-        "blocks.data": n_blocks,
-        "blocks.positions": n_blocks,
-        "blocks.widths": n_blocks,
-        "blocks.first_impact": n_blocks + 1,
-        "impacts.length": len(segment["impacts.frequency"]),
-        "documents.lengths": cells,
-        "documents.distinct": cells,
-        "documents.ids.offsets": segment.n_docs + 1,
-        "documents.id_hashes": segment.n_docs,
-        "documents.id_order": segment.n_docs,
-        "documents.statics": segment.n_docs * segment.n_statics,
-        "stored.offsets": len(segment["stored.first_doc"]),
-    }
+    expected = expected_sizes(segment.meta, {name: len(segment.unverified(name)) for name in ARRAYS})
     for name, size in expected.items():
-        if len(segment[name]) != size:
-            yield f"{name} has {len(segment[name]):,} elements, {size:,} are expected"
+        found = len(segment.unverified(name))
+        if found != size:
+            yield f"{name} has {found:,} elements, {size:,} are expected"
     if len(segment.tokens) != segment.lists_per_term:
         yield f"tokens are counted for {len(segment.tokens)} list columns, there are {segment.lists_per_term}"
 
@@ -75,27 +41,29 @@ def _wrong_sizes(segment: Segment) -> Iterator[str]:
 def _wrong_offsets(segment: Segment) -> Iterator[str]:
     """Offsets must ascend from 0 to the end of what they point into."""
     ends = {
-        "terms.offsets": len(segment["terms.text"]),
-        "lists.first_block": len(segment["blocks.last_doc"]),
-        "blocks.first_impact": len(segment["impacts.frequency"]),
-        "documents.ids.offsets": len(segment["documents.ids.text"]),
-        "stored.offsets": len(segment["stored.data"]),
+        "terms.offsets": len(segment.unverified("terms.text")),
+        "lists.first_block": len(segment.unverified("blocks.last_doc")),
+        "blocks.first_impact": len(segment.unverified("impacts.frequency")),
+        "documents.ids.offsets": len(segment.unverified("documents.ids.text")),
+        "stored.offsets": len(segment.unverified("stored.data")),
         "stored.first_doc": segment.n_docs,
     }
     for name, end in ends.items():
-        offsets = segment[name]
+        offsets = segment.unverified(name)
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != end or np.any(np.diff(offsets) < 0):
             yield f"{name} does not ascend from 0 to {end:,}"
     for name, content in (("blocks.data", "postings"), ("blocks.positions", "positions")):
-        offsets, end = segment[name], len(segment[content])
+        offsets, end = segment.unverified(name), len(segment.unverified(content))
         if len(offsets) and (offsets[0] != 0 or offsets[-1] > end or np.any(np.diff(offsets) < 0)):
             yield f"{name} does not ascend from 0 to {end:,} at most"
-    if not len(segment["blocks.data"]) and len(segment["postings"]) + len(segment["positions"]):
+    if not len(segment.unverified("blocks.data")) and len(segment.unverified("postings")) + len(
+        segment.unverified("positions")
+    ):
         yield "there are postings or positions outside every block"
 
 
 def _terms(segment: Segment) -> Iterator[str]:
-    text, offsets = segment["terms.text"].tobytes(), segment["terms.offsets"].tolist()
+    text, offsets = segment.unverified("terms.text").tobytes(), segment.unverified("terms.offsets").tolist()
     before = b""
     for number in range(segment.n_terms):
         term = text[offsets[number] : offsets[number + 1]]
@@ -108,30 +76,28 @@ def _terms(segment: Segment) -> Iterator[str]:
 def _lists(segment: Segment) -> Iterator[str]:
     cells = segment.n_docs * segment.lists_per_term
     total, distinct = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int32)
-    wrong, list_number, block = posting_checking.check_lists(
-        segment["lists.first_block"],
-        segment["lists.doc_freq"],
-        segment["lists.occurrences"],
-        segment["blocks.last_doc"],
-        segment["blocks.data"],
-        segment["blocks.positions"],
-        segment["blocks.widths"],
-        segment["blocks.first_impact"],
-        segment["impacts.frequency"],
-        segment["impacts.length"],
-        segment["postings"],
-        segment["positions"],
-        segment["documents.lengths"],
-        segment.lists_per_term,
-        segment.n_streams,
-        segment.n_docs,
-        total,
-        distinct,
-    )
+    wrong, list_number, block = wrong_list(segment)
+    if not wrong:
+        array = segment.unverified
+        wrong, list_number, block = posting_checking.check_lists(
+            array("lists.first_block"),
+            array("lists.doc_freq"),
+            array("blocks.last_doc"),
+            array("blocks.data"),
+            array("blocks.widths"),
+            array("blocks.first_impact"),
+            array("impacts.frequency"),
+            array("impacts.length"),
+            array("postings"),
+            array("documents.lengths"),
+            segment.lists_per_term,
+            total,
+            distinct,
+        )
     if wrong:
         term = segment.term(list_number // segment.lists_per_term)
         column = list_number % segment.lists_per_term
-        yield f"list {list_number:,} (term {term!r}, column {column}), block {block:,}: {_WRONG_LISTS[wrong]}"
+        yield f"list {list_number:,} (term {term!r}, column {column}), block {block:,}: {WRONG_LISTS[wrong]}"
         return
     yield from _wrong_totals(segment, total, distinct)
 
@@ -139,10 +105,10 @@ def _lists(segment: Segment) -> Iterator[str]:
 def _wrong_totals(segment: Segment, total: np.ndarray, distinct: np.ndarray) -> Iterator[str]:
     """Counted over all lists: lengths, different terms, tokens; and the whole document against its streams."""
     for name, counted in (("documents.lengths", total), ("documents.distinct", distinct)):
-        differs = np.flatnonzero(segment[name] != counted)
+        differs = np.flatnonzero(segment.unverified(name) != counted)
         if len(differs):
             doc, column = divmod(int(differs[0]), segment.lists_per_term)
-            noted, found = int(segment[name][differs[0]]), int(counted[differs[0]])
+            noted, found = int(segment.unverified(name)[differs[0]]), int(counted[differs[0]])
             yield f"{name} of document {doc:,}, column {column}, is {noted:,}, the posting lists have {found:,}"
     by_column = total.reshape(segment.n_docs, segment.lists_per_term)
     if tuple(by_column.sum(axis=0).tolist()) != segment.tokens:
@@ -152,8 +118,10 @@ def _wrong_totals(segment: Segment, total: np.ndarray, distinct: np.ndarray) -> 
         if len(differs):
             doc, whole, streams = int(differs[0]), by_column[differs[0], -1], by_column[differs[0], :-1].sum()
             yield f"document {doc:,} has {whole:,} words as a whole, its streams have {streams:,}"
-        occurrences = segment["lists.occurrences"].reshape(segment.n_terms, segment.lists_per_term)
-        documents = segment["lists.doc_freq"].reshape(segment.n_terms, segment.lists_per_term).astype(np.int64)
+        occurrences = segment.unverified("lists.occurrences").reshape(segment.n_terms, segment.lists_per_term)
+        documents = (
+            segment.unverified("lists.doc_freq").reshape(segment.n_terms, segment.lists_per_term).astype(np.int64)
+        )
         streams, whole = documents[:, :-1], documents[:, -1]
         differs = occurrences[:, :-1].sum(axis=1) != occurrences[:, -1]
         differs |= (whole < streams.max(axis=1)) | (whole > streams.sum(axis=1))
@@ -163,11 +131,11 @@ def _wrong_totals(segment: Segment, total: np.ndarray, distinct: np.ndarray) -> 
 
 
 def _ids(segment: Segment) -> Iterator[str]:
-    order, hashes = segment["documents.id_order"], segment["documents.id_hashes"]
+    order, hashes = segment.unverified("documents.id_order"), segment.unverified("documents.id_hashes")
     if not np.array_equal(np.sort(order), np.arange(segment.n_docs)):
         yield "documents.id_order does not name every document once"
         return
-    expected = hash_ids(segment["documents.ids.text"], segment["documents.ids.offsets"])
+    expected = hash_ids(segment.unverified("documents.ids.text"), segment.unverified("documents.ids.offsets"))
     if not np.array_equal(expected[order], hashes) or np.any(hashes[1:] < hashes[:-1]):
         yield "documents.id_hashes are not the sorted hashes of the ids"
         return
@@ -180,10 +148,10 @@ def _ids(segment: Segment) -> Iterator[str]:
 
 
 def _stored(segment: Segment) -> Iterator[str]:
-    offsets, first_docs = segment["stored.offsets"], segment["stored.first_doc"]
+    offsets, first_docs = segment.unverified("stored.offsets"), segment.unverified("stored.first_doc")
     for block in range(len(offsets) - 1):
         try:
-            lines = decode_stored(segment["stored.data"][offsets[block] : offsets[block + 1]])
+            lines = decode_stored(segment.unverified("stored.data")[offsets[block] : offsets[block + 1]])
             are_objects = all(isinstance(json.loads(line), dict) for line in lines)
         except (FileFormatError, ValueError):
             are_objects = False

@@ -18,7 +18,9 @@ import numpy as np
 from rankwell.errors import FileFormatError
 from rankwell.index.checked_file import CheckedFile, CheckedFileWriter, PageChecksums, n_pages
 from rankwell.index.segment import ARRAYS, Segment
+from rankwell.index.segment_structure import check_meta, expected_sizes
 from rankwell.index.storage import Storage, digest_of, read_digested, write_file
+from rankwell.streams.json_text import parse_json
 
 # Arrays up to this size stay in memory until the end; there are at most 24.
 _BUFFER_BYTES = 2**20
@@ -143,14 +145,44 @@ def _table_bytes(
 def _read_table(path: Path, digest: str) -> tuple[dict[str, Any], dict[str, PageChecksums], dict[str, ArrayPlace]]:
     line, _, checksums = read_digested(path, digest).partition(b"\n")
     try:
-        header = json.loads(line)
-        values = np.frombuffer(checksums, dtype="<u4")
-        pages: dict[str, PageChecksums] = {}
-        start = 0
-        for name, n_bytes in header["files"].items():
-            stop = start + n_pages(n_bytes)
-            pages[name] = PageChecksums(n_bytes, values[start:stop])
-            start = stop
-        return header["meta"], pages, {name: ArrayPlace(*place) for name, place in header["arrays"].items()}
-    except (KeyError, TypeError, ValueError) as cause:
+        header = parse_json(line)
+        pages = _page_checksums(header["files"], np.frombuffer(checksums, dtype="<u4"))
+        places = {name: ArrayPlace(*header["arrays"][name]) for name in ARRAYS}
+        meta = check_meta(header["meta"])
+        _check_places(meta, pages, places)
+        return meta, pages, places
+    except (AttributeError, LookupError, TypeError, ValueError) as cause:
         raise FileFormatError(f"{path} is not the table of a segment ({cause!r}). Build the index again.") from cause
+
+
+def _page_checksums(sizes: Mapping[str, int], values: np.ndarray) -> dict[str, PageChecksums]:
+    """The checksums of each file, one after another in `values`."""
+    pages: dict[str, PageChecksums] = {}
+    start = 0
+    for name, n_bytes in sizes.items():
+        # The name becomes part of a path.
+        if name != "arrays" and name not in ARRAYS:
+            raise ValueError(f"there is no array {name!r}")
+        if type(n_bytes) is not int or n_bytes < 0:
+            raise ValueError(f"{name} has {n_bytes!r} bytes")
+        stop = start + n_pages(n_bytes)
+        pages[name] = PageChecksums(n_bytes, values[start:stop])
+        start = stop
+    if start != len(values):
+        raise ValueError(f"it has {len(values)} checksums for {start} pages")
+    return pages
+
+
+def _check_places(
+    meta: Mapping[str, Any], pages: Mapping[str, PageChecksums], places: Mapping[str, ArrayPlace]
+) -> None:
+    """Whether every array is within its file, aligned, and of the size that the segment's counts say."""
+    for name, place in places.items():
+        if type(place.start) is not int or type(place.size) is not int or place.start < 0 or place.size < 0:
+            raise ValueError(f"{name} is nowhere")
+        end = place.start + place.size * np.dtype(ARRAYS[name]).itemsize
+        if place.start % _ALIGNMENT or end > pages[place.file].n_bytes:
+            raise ValueError(f"{name} is not within its file")
+    for name, size in expected_sizes(meta, {name: place.size for name, place in places.items()}).items():
+        if places[name].size != size:
+            raise ValueError(f"{name} has {places[name].size} elements, not {size}")

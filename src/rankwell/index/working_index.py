@@ -12,7 +12,7 @@ from rankwell.errors import FileFormatError, ParameterError, RankwellError
 from rankwell.index.analysis import Analysis
 from rankwell.index.deletions import read_deletions
 from rankwell.index.manifest import MANIFEST_NAME, Manifest, SegmentEntry, read_manifest, write_manifest
-from rankwell.index.reader import open_segment
+from rankwell.index.reader import open_segment, recorded_settings
 from rankwell.index.remains import remove_unnamed, segment_name, unused_number
 from rankwell.index.schema import Schema
 from rankwell.index.segment_files import SegmentFilesSink
@@ -51,6 +51,11 @@ class WorkingIndex:
 
     def load(self) -> None:
         """Return to the last commit, and remove the files that stopped writers have left."""
+        self._clean()
+        self._begin(None if self._overwrite else self.manifest)
+
+    def _clean(self) -> None:
+        """Read the manifest of the last commit, and remove the files that it does not name."""
         names = self.storage.list_folder(self.folder)
         self._next_segment = unused_number(names)
         self.manifest = None
@@ -65,7 +70,6 @@ class WorkingIndex:
             # there, the files of the previous one must stay.
             self.storage.sync_folder(self.folder)
             remove_unnamed(self.storage, self.folder, self.manifest)
-        self._begin(None if self._overwrite else self.manifest)
 
     def _begin(self, manifest: Manifest | None) -> None:
         """The next generation starts as `manifest`, or empty."""
@@ -75,13 +79,12 @@ class WorkingIndex:
             self.segments = []
             return
         self._next_segment = manifest.next_segment
-        self.analysis = Analysis.from_json(manifest.analysis)
+        self.schema, self.analysis = recorded_settings(self.folder, manifest)
         if self._given_analysis is not None and self._given_analysis != self.analysis:
             raise ParameterError(
                 f"{self.folder} was built with {self.analysis!r}, got {self._given_analysis!r}. All documents of an "
                 f"index are cut into words the same way: leave analysis out, or build the index again."
             )
-        self.schema = Schema.from_json(manifest.schema)
         for name in self._given_schema.streams:
             self.schema.stream_number(name)
         for name in self._given_schema.statics:
@@ -91,12 +94,17 @@ class WorkingIndex:
     def _open(self, entry: SegmentEntry) -> WorkingSegment:
         try:
             live = None if entry.deletions is None else read_deletions(self.folder, entry.deletions, entry.n_docs)
-            return WorkingSegment(entry, open_segment(self.folder, entry), live)
+            segment = open_segment(self.folder, entry, self.schema)
         except FileNotFoundError as cause:
             raise FileFormatError(
                 f"{cause.filename} is missing: the manifest of {self.folder} names it. Restore the file from a copy, "
                 f"or build the index again."
             ) from cause
+        # Whoever adds to a damaged index must learn of it now, not when the copies from before are gone.
+        for name in segment.names:
+            _ = segment[name]
+        segment.release()
+        return WorkingSegment(entry, segment, live, is_foreign=True)
 
     @property
     def generation(self) -> int:
@@ -113,7 +121,7 @@ class WorkingIndex:
             sink.abandon()
             raise
         entry = SegmentEntry(name, int(meta["n_docs"]), sink.digest)
-        return WorkingSegment(entry, open_segment(self.folder, entry), None, is_new=True)
+        return WorkingSegment(entry, open_segment(self.folder, entry, self.schema), None, is_new=True)
 
     def publish(self) -> None:
         """Commit: the next generation becomes the last one. Does nothing if they do not differ."""
@@ -155,6 +163,8 @@ class WorkingIndex:
         from rankwell.index.merging import merge_segments
 
         run = self.segments[start:stop]
+        for one in run:
+            one.check()
         merged = []
         if any(one.n_live for one in run):
             merged.append(
@@ -168,5 +178,4 @@ class WorkingIndex:
         """Drop the next generation and remove its files; if that fails, the next writer removes them."""
         self.segments = []
         with contextlib.suppress(OSError, RankwellError):
-            self.load()
-            self.segments = []
+            self._clean()

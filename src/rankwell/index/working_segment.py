@@ -11,6 +11,7 @@ from rankwell.index.deletions import write_deletions
 from rankwell.index.manifest import SegmentEntry
 from rankwell.index.remains import deletions_name
 from rankwell.index.segment import Segment
+from rankwell.index.segment_structure import check_everything
 from rankwell.index.storage import Storage
 
 
@@ -22,6 +23,7 @@ class WorkingSegment:
     live : uint8 [n_docs], None if nothing is deleted
     is_new : not committed yet
     has_new_deletions : `live` is not what `entry.deletions` says
+    is_foreign : another process wrote it; what it leads to was not checked yet
     """
 
     entry: SegmentEntry
@@ -29,6 +31,7 @@ class WorkingSegment:
     live: np.ndarray | None
     is_new: bool = False
     has_new_deletions: bool = False
+    is_foreign: bool = False
 
     @property
     def n_live(self) -> int:
@@ -36,6 +39,13 @@ class WorkingSegment:
 
     def is_live(self, doc: int) -> bool:
         return self.live is None or bool(self.live[doc])
+
+    def check(self) -> None:
+        """Refuse a segment of another process that would lead a merge outside its arrays."""
+        if self.is_foreign:
+            check_everything(self.segment)
+            self.segment.release()
+            self.is_foreign = False
 
     def delete(self, doc: int) -> None:
         """Mark document `doc` as deleted, for the next commit. The array may be a reader's: it is copied first."""

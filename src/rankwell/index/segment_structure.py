@@ -1,0 +1,200 @@
+"""Whether the parts of a segment stay within bounds: checked before a kernel reads them.
+
+Checksums tell that a file is as it was written, not who wrote it: anyone can compute them. Kernels that search do
+not check what they read, so the numbers they go by are checked first, as the checksums are: sizes when a segment is
+opened, a posting list when it is first used, an array that is used whole on its first use. What is only wrong, without
+leading outside (a length that is not the number of a document's words), is found by `rankwell index check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankwell.errors import FileFormatError
+from rankwell.kernels.postings.rules import lists_per_term
+
+if TYPE_CHECKING:
+    from rankwell.index.segment import Segment
+
+# What `rankwell.kernels.postings.checking` finds, by its numbers.
+WRONG_LISTS = (
+    "",
+    "its number of blocks does not match its document frequency",
+    "a block has an unknown width code",
+    "a block's postings do not end where the next block's begin",
+    "a block's positions do not end where the next block's begin",
+    "its documents do not ascend",
+    "it names a document that the segment does not have",
+    "a block's last document is not the recorded one",
+    "its occurrences are not the sum of its frequencies",
+    "positions of a document do not ascend",
+    "a position is beyond 2,147,483,647",
+    "a block's impacts do not ascend",
+    "a posting is above its block's impacts",
+    "a block has an impact that no posting of it has",
+    "a block's impacts are outside those of the segment",
+    "a frequency is beyond 2,147,483,647",
+)
+
+_COUNTS = ("n_docs", "n_terms", "n_streams", "n_statics")
+_MOST_DOCUMENTS = 2**31 - 1
+
+
+def check_meta(meta: Any) -> dict[str, Any]:
+    """The numbers that a segment's table gives; ValueError if they are not what a segment can have."""
+    if not isinstance(meta, dict) or not all(_is_count(meta.get(name)) for name in _COUNTS):
+        raise ValueError("its counts are not whole numbers")
+    tokens = meta.get("tokens")
+    if not isinstance(tokens, list) or not all(_is_count(count) for count in tokens):
+        raise ValueError("its tokens are not whole numbers")
+    if meta["n_docs"] > _MOST_DOCUMENTS or len(tokens) != lists_per_term(meta["n_streams"]):
+        raise ValueError("its counts do not fit together")
+    if meta["n_docs"] == 0 and any(tokens):
+        raise ValueError("it has words, but no documents")
+    return meta
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
+def expected_sizes(meta: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, int]:
+    """The elements that each array must have, by the segment's counts and the sizes of other arrays."""
+    columns = lists_per_term(meta["n_streams"])
+    n_lists, n_blocks, cells = meta["n_terms"] * columns, sizes["blocks.last_doc"], meta["n_docs"] * columns
+    return {
+        "terms.offsets": meta["n_terms"] + 1,
+        "lists.first_block": n_lists + 1,
+        "lists.doc_freq": n_lists,
+        "lists.occurrences": n_lists,
+        "blocks.data": n_blocks,
+        "blocks.positions": n_blocks,
+        "blocks.widths": n_blocks,
+        "blocks.first_impact": n_blocks + 1,
+        "impacts.length": sizes["impacts.frequency"],
+        "documents.lengths": cells,
+        "documents.distinct": cells,
+        "documents.ids.offsets": meta["n_docs"] + 1,
+        "documents.id_hashes": meta["n_docs"],
+        "documents.id_order": meta["n_docs"],
+        "documents.statics": meta["n_docs"] * meta["n_statics"],
+        "stored.offsets": sizes["stored.first_doc"],
+    }
+
+
+def check_documents(segment: Segment, list_number: int) -> None:
+    """Refuse a posting list that would lead a kernel outside its arrays; its positions apart."""
+    from rankwell.kernels.postings.checking import check_documents
+
+    array = segment.unverified
+    wrong, block = check_documents(
+        list_number,
+        array("lists.first_block"),
+        array("lists.doc_freq"),
+        array("lists.occurrences"),
+        array("blocks.last_doc"),
+        array("blocks.data"),
+        array("blocks.widths"),
+        array("blocks.first_impact"),
+        len(array("impacts.frequency")),
+        array("postings"),
+        segment.n_docs,
+    )
+    if wrong:
+        raise forged(segment, f"posting list {list_number:,}, block {block:,}: {WRONG_LISTS[wrong]}")
+
+
+def check_positions(segment: Segment, list_number: int) -> None:
+    """Refuse positions that would lead a kernel outside its arrays; the list's documents must be sound."""
+    from rankwell.kernels.postings.checking import check_positions
+
+    array = segment.unverified
+    wrong, block = check_positions(
+        list_number,
+        array("lists.first_block"),
+        array("lists.doc_freq"),
+        array("blocks.data"),
+        array("blocks.positions"),
+        array("blocks.widths"),
+        array("postings"),
+        array("positions"),
+        list_number % segment.lists_per_term < segment.n_streams,
+    )
+    if wrong:
+        raise forged(segment, f"posting list {list_number:,}, block {block:,}: {WRONG_LISTS[wrong]}")
+
+
+def check_array(segment: Segment, name: str, values: np.ndarray) -> None:
+    """Refuse an array that is used whole, if a number of it would lead outside another one."""
+    if name in ("documents.lengths", "documents.distinct"):
+        sound = not len(values) or values.min() >= 0
+    elif name == "documents.id_order":
+        sound = not len(values) or bool(values.min() >= 0 and values.max() < segment.n_docs)
+    elif name in _OFFSETS:
+        end = segment.n_docs if name == "stored.first_doc" else len(segment.unverified(_OFFSETS[name]))
+        sound = bool(len(values) and values[0] == 0 and values[-1] == end and (values[1:] >= values[:-1]).all())
+    else:
+        return
+    if not sound:
+        raise forged(segment, f"{name} has values that are not allowed")
+
+
+# Offsets that must ascend from 0 to the end of what they point into.
+_OFFSETS = {
+    "terms.offsets": "terms.text",
+    "lists.first_block": "blocks.last_doc",
+    "blocks.first_impact": "impacts.frequency",
+    "documents.ids.offsets": "documents.ids.text",
+    "stored.offsets": "stored.data",
+    "stored.first_doc": "",
+}
+
+
+def check_range(segment: Segment, name: str, start: int, stop: int) -> None:
+    """Refuse offsets that do not name a part of the array `name`."""
+    if not 0 <= start <= stop <= len(segment.unverified(name)):
+        raise forged(segment, f"elements {start:,} to {stop:,} of {name} do not exist")
+
+
+def check_everything(segment: Segment) -> None:
+    """Refuse a segment of which any list or array would lead outside: a merge reads all of them."""
+    for name in segment.names:
+        # Every page of the array is checked as well.
+        check_array(segment, name, segment[name])
+    wrong, list_number, block = wrong_list(segment)
+    if wrong:
+        raise forged(segment, f"posting list {list_number:,}, block {block:,}: {WRONG_LISTS[wrong]}")
+
+
+def wrong_list(segment: Segment) -> tuple[int, int, int]:
+    """The first list that would lead outside: what is wrong (0: nothing), its number, the block."""
+    from rankwell.kernels.postings.checking import check_every_list
+
+    array = segment.unverified
+    wrong, list_number, block = check_every_list(
+        array("lists.first_block"),
+        array("lists.doc_freq"),
+        array("lists.occurrences"),
+        array("blocks.last_doc"),
+        array("blocks.data"),
+        array("blocks.positions"),
+        array("blocks.widths"),
+        array("blocks.first_impact"),
+        len(array("impacts.frequency")),
+        array("postings"),
+        array("positions"),
+        segment.lists_per_term,
+        segment.n_streams,
+        segment.n_docs,
+    )
+    return int(wrong), int(list_number), int(block)
+
+
+def forged(segment: Segment, complaint: str) -> FileFormatError:
+    return FileFormatError(
+        f"{segment.name} was not written by Rankwell, or by a faulty release: {complaint}. Run rankwell index check, "
+        f"and build the index again from documents you trust."
+    )
