@@ -84,6 +84,10 @@ class ParameterError(RankwellError, ValueError):
     """A parameter is outside what is allowed."""
 
 
+class UnknownParameterError(ParameterError, TypeError):
+    """A parameter that does not exist (Python raises TypeError for one)."""
+
+
 class FileFormatError(RankwellError, ValueError):
     """A file of Rankwell (a ranker, an index) is damaged, altered, or of a version this release cannot read."""
 

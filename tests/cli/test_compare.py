@@ -63,7 +63,7 @@ def test_rankers_and_scores_mix(rankwell: Command, files: Path) -> None:
         (("judged.txt", "right"), 2, "compare needs two runs or more"),
         (("judged.txt", "right", "absent"), 1, "there is no file absent"),
         (("judged.txt", "right", "scores.txt"), 1, "scores.txt has 48 scores, the data has 10 rows"),
-        (("judged.txt", "right", "model.rank", "--metrics", "x"), 2, "metric must be one of"),
+        (("judged.txt", "right", "model.rank", "--metrics", "x"), 2, "--metrics must be one of"),
     ],
 )
 def test_mistakes_are_one_line(

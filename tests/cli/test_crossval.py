@@ -87,7 +87,7 @@ def test_without_a_grid_it_says_that_nothing_was_tuned(rankwell: Command, folds:
         (("letor", "--grid", "ridge=1,2", "--set", "ridge=1"), 2, "ridge is given by both --set and --grid"),
         (("letor", "--grid", "normalize=none,max"), 2, "normalize must be one of"),
         (("letor", "--grid", "normalize=none", "--normalize", "none"), 2, "normalize is given by both"),
-        (("letor", "--metric", "gold"), 2, "metric must be one of"),
+        (("letor", "--metric", "gold"), 2, "--metric must be one of"),
         (("absent",), 1, "absent is not a folder"),
         (("train.txt",), 1, "train.txt is a file, not a folder"),
         (("letor/Fold1/..",), 0, ""),

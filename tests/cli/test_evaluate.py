@@ -117,7 +117,7 @@ def test_a_wrong_scores_file_names_the_line(rankwell: Command, judged: Path, sco
         (("test.txt", "absent.txt"), 1, "there is no file absent.txt"),
         (("test.txt", "."), 1, "folder"),
         ((".", "scores.txt"), 1, "folder"),
-        (("test.txt", "scores.txt", "--metrics", "ndgc@10"), 2, "metric must be one of"),
+        (("test.txt", "scores.txt", "--metrics", "ndgc@10"), 2, "--metrics must be one of"),
         (("test.txt", "scores.txt", "--metrics", "ndcg@0"), 2, "1 or more"),
         (("test.txt", "scores.txt", "--metrics", ""), 2, "at least one metric"),
         (("test.txt", "scores.txt", "--convention", "letor5"), 2, "convention must be one of"),

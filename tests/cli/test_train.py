@@ -86,7 +86,7 @@ def test_data_of_different_widths_are_brought_to_the_widest(rankwell: Command, f
         ((*TRAIN, "--set", "ridge"), 2, "--set takes key=value"),
         ((*TRAIN, "--normalize", "max"), 2, "normalize must be one of"),
         ((*TRAIN, "--normalize", "none", "--set", "normalize=none"), 2, "set the same parameter"),
-        ((*TRAIN, "--metrics", "gold"), 2, "metric must be one of"),
+        ((*TRAIN, "--metrics", "gold"), 2, "--metrics must be one of"),
         ((*TRAIN, "--convention", "mine"), 2, "convention must be one of"),
         (
             ("train", "train.txt", "least-squares", "--out", "m"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -143,7 +144,7 @@ def test_data_and_scores_in_the_wrong_order():
         ({"query_weights": [1, 2]}, r"query_weights must be one number per query: 1 queries, got shape \(2,\)"),
         ({"query_weights": [-1]}, "query_weights must be finite and not negative: query 0 has -1"),
         ({"max_grade": np.nan, "metrics": "err"}, "max_grade must be the highest grade of the scale, got nan"),
-        ({"metrics": "ndgc"}, "metric must be one of"),
+        ({"metrics": "ndgc"}, "metrics must be one of"),
         ({"convention": "trek"}, "convention must be one of"),
     ],
 )
@@ -170,3 +171,31 @@ def test_metric_function_follows_the_arrays_it_is_given():
     assert function(labels, np.array([2.0, 1.0, 2.0, 3.0]), np.array([0, 4])) == 1.0
     with pytest.raises(ParameterError, match="takes one metric, got mrr, map"):
         metric_function("mrr,map")
+
+
+def share_of_relevant(labels: np.ndarray, scores: np.ndarray) -> float:
+    return float((labels > 0).mean()) if len(labels) > 1 else math.nan
+
+
+def test_functions_are_metrics_among_others() -> None:
+    evaluation = evaluate(
+        [1, 0, 0, 0, 2], [5.0, 4.0, 3.0, 2.0, 1.0], group=[4, 0, 1], metrics=("mrr", share_of_relevant, "p@1")
+    )
+    assert list(evaluation.mean) == ["mrr", "share_of_relevant", "p@1"]
+    np.testing.assert_array_equal(evaluation.per_query["share_of_relevant"], [0.25, math.nan, math.nan])
+    assert evaluation.mean["share_of_relevant"] == 0.25
+    alone = evaluate([1, 0], [1.0, 2.0], group=[2], metrics=share_of_relevant)
+    assert alone.mean == {"share_of_relevant": 0.5}
+    weighted = evaluate(
+        [1, 0, 1, 1], [1.0, 2.0, 1.0, 2.0], group=[2, 2], metrics=share_of_relevant, query_weights=[3, 1]
+    )
+    assert weighted.mean["share_of_relevant"] == (3 * 0.5 + 1 * 1.0) / 4
+
+
+def test_functions_that_are_no_metrics() -> None:
+    with pytest.raises(ParameterError, match=r"the metric <lambda> must return one number .* it returned 'good'"):
+        evaluate([1, 0], [1.0, 2.0], group=[2], metrics=lambda labels, scores: "good")
+    with pytest.raises(ParameterError, match="two metrics are called '<lambda>'"):
+        evaluate([1, 0], [1.0, 2.0], group=[2], metrics=(lambda labels, scores: 1, lambda labels, scores: 2))
+    with pytest.raises(ParameterError, match="metrics must be the name of a metric or a function, got 10"):
+        evaluate([1, 0], [1.0, 2.0], group=[2], metrics=[10])

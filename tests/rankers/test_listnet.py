@@ -208,7 +208,7 @@ def test_plot_of_the_history(tmp_path):
         ({"precision": "fixed8", "dropout": 0.5}, "fixed point does not support dropout"),
         ({"precision": "fixed8", "accumulator_bits": 4}, "accumulator_bits must be from"),
         ({"fixed_point": "float"}, "fixed_point must be one of"),
-        ({"eval_metric": "accuracy"}, "metric must be one of"),
+        ({"eval_metric": "accuracy"}, "eval_metric must be one of"),
         ({"swap": ((0, "fixed8"),)}, "swap's epochs must be whole numbers"),
         ({"swap": ("gain", 0.1)}, "swap by gain needs a threshold"),
         ({"device": "opencl"}, "device must be one of"),

@@ -366,7 +366,7 @@ class TestWhatItRefuses:
             RankBoost().fit(np.zeros((4, 1)), [1, 1, 2, 2], group=[2, 2])
 
     def test_no_weight(self):
-        with pytest.raises(DataError, match="weights are 0"):
+        with pytest.raises(DataError, match="every sample_weight is zero"):
             RankBoost().fit(np.zeros((4, 1)), [0, 1, 0, 1], group=[2, 2], sample_weight=[0, 0])
 
     def test_early_stopping_without_validation(self):

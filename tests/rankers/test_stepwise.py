@@ -108,3 +108,49 @@ def test_the_plot_has_no_panel_of_seconds_and_marks_the_best_step(make, collecti
     assert "validation ndcg@10" in labels
     assert not {"seconds", "bits", "learning rate"} & set(labels)
     assert panels[-1].get_xlabel() == f"{ranker.step_name} (best: {ranker.best_iteration_})"
+
+
+def test_of_several_validation_sets_all_are_measured_and_the_last_is_watched(make, collection):
+    train, validation = collection
+    alone = make(early_stopping_rounds=2).fit(train, eval_set=validation)
+    parts = [train.subset(range(5)), validation.subset(range(3)), validation]
+    several = make(early_stopping_rounds=2).fit(train, eval_set=parts)
+    assert several.history_["validation ndcg@10"] == pytest.approx(alone.history_["validation ndcg@10"], abs=1e-12)
+    assert (several.best_iteration_, several.best_score_) == (alone.best_iteration_, pytest.approx(alone.best_score_))
+    np.testing.assert_allclose(several.predict(validation), alone.predict(validation), atol=1e-12)
+    for name, part in zip(("eval_set 1 ndcg@10", "eval_set 2 ndcg@10"), parts, strict=False):
+        found = make().fit(train, eval_set=part).history_["validation ndcg@10"][: len(several.history_[name])]
+        assert several.history_[name] == pytest.approx(found, abs=1e-12)
+
+
+def test_several_validation_sets_as_arrays(make, collection):
+    train, validation = collection
+    arrays = [(part.features, part.labels) for part in (train, validation)]
+    qids = [part.qid_of_rows() for part in (train, validation)]
+    sizes = [part.query_sizes for part in (train, validation)]
+    expected = make().fit(train, eval_set=[train, validation]).history_
+    for queries in ({"eval_qid": qids}, {"eval_group": sizes}):
+        history = make().fit(train, eval_set=arrays, **queries).history_
+        assert history["eval_set 1 ndcg@10"] == expected["eval_set 1 ndcg@10"]
+        assert history["validation ndcg@10"] == expected["validation ndcg@10"]
+
+
+def first_is_relevant(labels, scores):
+    return float(labels[scores.argmax()] > 0) if (labels > 0).any() else np.nan
+
+
+def test_a_function_is_a_metric(make, collection, tmp_path, caplog):
+    train, validation = collection
+    ranker = make(eval_metric=first_is_relevant, early_stopping_rounds=3).fit(train, eval_set=validation)
+    assert ranker.best_score_ == max(ranker.history_["validation first_is_relevant"])
+    named = make(eval_metric="p@1", eval_convention="burges").fit(train, eval_set=validation)
+    length = len(ranker.history_["seconds"])
+    assert ranker.history_["validation first_is_relevant"] == pytest.approx(
+        named.history_["validation p@1"][:length], abs=1e-12
+    )
+    ranker.save(tmp_path / "model.rank")
+    assert "eval_metric is a function, which a ranker file cannot hold" in caplog.text
+    loaded = rankwell.load(tmp_path / "model.rank")
+    assert loaded.eval_metric == "ndcg@10"
+    assert loaded.best_score_ == ranker.best_score_
+    np.testing.assert_array_equal(loaded.predict(validation), ranker.predict(validation))

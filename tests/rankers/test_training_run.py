@@ -72,7 +72,7 @@ class Countdown(StepSource):
 
 
 def watched():
-    return Validation(DOCUMENTS, "mrr", "letor4")
+    return Validation([DOCUMENTS], "mrr", "letor4")
 
 
 def go_on(step):
@@ -162,7 +162,7 @@ class TestEarlyStopping:
     def test_a_validation_set_that_cannot_be_measured_is_refused(self):
         nothing_relevant = RankingDataset(np.zeros((3, 1)), np.zeros(3))
         with pytest.raises(DataError, match="no query of eval_set counts for mrr under the convention 'burges'"):
-            Validation(nothing_relevant, "mrr", "burges")
+            Validation([nothing_relevant], "mrr", "burges")
 
 
 class TestCallback:

@@ -113,7 +113,10 @@ def test_without_a_grid_there_is_one_trial_and_the_ranker_given_stays_untrained(
     ("grid", "message"),
     [
         ({"feature": [0, -1]}, "feature must be 0 or more, got -1."),
-        ({"features": [0]}, "OneFeature has no parameter 'features'. It has feature, normalize, sign."),
+        (
+            {"features": [0]},
+            "OneFeature has no parameter 'features'. Did you mean feature? It has feature, normalize, sign.",
+        ),
     ],
 )
 def test_wrong_parameters_are_found_before_the_first_training(grid: dict[str, list[int]], message: str) -> None:
@@ -163,7 +166,7 @@ def test_no_folds_is_an_error() -> None:
 
 def test_an_unknown_metric_is_found_before_training() -> None:
     before = OneFeature.fits
-    with pytest.raises(ParameterError, match="metric must be one of"):
+    with pytest.raises(ParameterError, match="metrics must be one of"):
         cross_validate(OneFeature(), [FoldData("Fold1", MIDDLING, MIDDLING, MIDDLING)], metrics="gold@10")
     assert OneFeature.fits == before
 

@@ -5,7 +5,6 @@ The constructor's annotations say what a value may be. Text is only ever compare
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import types
 import typing
@@ -13,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Union
 
 from rankwell.errors import ParameterError
+from rankwell.rankers.foreign_parameters import hint
 
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
@@ -92,9 +92,8 @@ def _parameter(ranker: type, key: str, option: str) -> Any:
     if key in known:
         return known[key]
     name = getattr(ranker, "name", ranker.__name__)
-    close = difflib.get_close_matches(key, known, n=1)
-    hint = f" Did you mean {close[0]}?" if close else ""
-    raise ParameterError(f"{option} {key}: {name} has no such parameter.{hint} It has {', '.join(known)}.")
+    remedy = " ".join(filter(None, (hint(key, known), f"It has {', '.join(known)}.")))
+    raise ParameterError(f"{option} {key}: {name} has no such parameter. {remedy}")
 
 
 def _annotation_of_default(default: Any) -> Any:

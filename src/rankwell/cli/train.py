@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
     from rankwell.metrics.conventions import Convention
     from rankwell.metrics.evaluation import Evaluation
-    from rankwell.metrics.metric import Metric
+    from rankwell.metrics.metric import FunctionMetric, Metric
     from rankwell.rankers.base import Ranker
 
 
@@ -74,11 +74,12 @@ def train(
     Example: rankwell train least-squares train.txt --vali vali.txt --out model.rank --set ridge=0.01
     """
     from rankwell.metrics.conventions import get_convention
-    from rankwell.metrics.names import parse_metrics
+    from rankwell.metrics.names import parse_metric, parse_metrics
 
     show_log(quiet=quiet)
     ranker = make_ranker(name, settings or (), normalize=normalize, metric=metric, convention=convention)
-    chosen_metrics = parse_metrics(metrics if metric is None else f"{metric},{metrics}")
+    watched = () if metric is None else (parse_metric(metric),)
+    chosen_metrics = tuple(dict.fromkeys((*watched, *parse_metrics(metrics))))
     chosen_convention = get_convention(convention)
     check_output(out, inputs=[data, vali, init])
     parts = _read_parts(data, vali, Reading(skip_bad_lines, label, qid), quiet)
@@ -120,7 +121,10 @@ def _fit(ranker: Ranker, parts: Mapping[str, RankingDataset], init: Path | None,
 
 
 def _measure(
-    ranker: Ranker, parts: Mapping[str, RankingDataset], metrics: Sequence[Metric], convention: Convention
+    ranker: Ranker,
+    parts: Mapping[str, RankingDataset],
+    metrics: Sequence[Metric | FunctionMetric],
+    convention: Convention,
 ) -> dict[str, Evaluation]:
     from rankwell.metrics.evaluation import evaluate
 

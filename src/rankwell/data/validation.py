@@ -27,7 +27,10 @@ def as_features(X: Any) -> Any:
     try:
         given = _without_mask(X)
         if given.ndim != 2:
-            raise DataError(f"X must have two dimensions (documents, features), got shape {given.shape}.")
+            raise DataError(
+                f"X must have two dimensions (documents, features), got shape {given.shape}. Reshape your data: "
+                "X.reshape(1, -1) is one document, X.reshape(-1, 1) is one feature."
+            )
         _refuse_other_kinds("X", given.dtype)
         with np.errstate(over="ignore"):
             features = np.ascontiguousarray(given, dtype=np.float32)
@@ -169,4 +172,5 @@ def _without_mask(values: Any) -> np.ndarray:
 def _refuse_other_kinds(name: str, dtype: np.dtype) -> None:
     """Refuse dates and complex numbers, which NumPy would silently convert to floats."""
     if dtype.kind in "cmM":
-        raise DataError(f"{name} must hold numbers, it holds {dtype}. Turn them into real numbers first.")
+        complaint = "Complex data not supported: " if dtype.kind == "c" else ""
+        raise DataError(f"{complaint}{name} must hold numbers, it holds {dtype}. Turn them into real numbers first.")

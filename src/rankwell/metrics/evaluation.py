@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,10 +14,12 @@ from rankwell.errors import DataError
 from rankwell.metrics.conventions import DEFAULT, Convention
 from rankwell.metrics.evaluator import MetricEvaluator
 from rankwell.metrics.judged_queries import JudgedQueries, as_scores
-from rankwell.metrics.metric import Metric
+from rankwell.metrics.names import AnyMetric
 
 if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
+
+logger = logging.getLogger("rankwell")
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def evaluate(
     labels_or_dataset: RankingDataset | Any,
     scores: Any,
     *,
-    metrics: str | Metric | Sequence[str | Metric] = ("ndcg@10", "map"),
+    metrics: AnyMetric | Sequence[AnyMetric] = ("ndcg@10", "map"),
     convention: str | Convention = DEFAULT,
     qid: Any = None,
     group: Any = None,
@@ -109,12 +112,14 @@ def evaluate(
     Parameters
     ----------
     labels_or_dataset : RankingDataset, or array (n_docs,)
-        With labels as an array, `qid`, `group` or `query_ptr` says which rows belong to a query.
+        With labels as an array, `qid`, `group` or `query_ptr` says which rows belong to a query. Without them all rows
+        are one query, and a warning says so; `group=[n_docs]` says that this is meant.
     scores : array (n_docs,)
         The larger the better, in the order in which the rows were given (the user's order). Infinities rank first or
         last; NaN is an error.
     metrics : str or sequence
-        Names as `rankwell.metrics.parse_metrics` takes them, for instance ``"ndcg@10,map"``.
+        Names as `rankwell.metrics.parse_metrics` takes them, for instance ``"ndcg@10,map"``; or functions of one
+        query's labels and scores that return a number, the larger the better (NaN leaves the query out).
     convention : str or Convention
         One of letor4, mslr, gbdt, trec, sklearn, burges (the default; see `rankwell.metrics.conventions`).
     query_weights : array (n_queries,), optional
@@ -127,7 +132,7 @@ def evaluate(
 
     Examples
     --------
-    >>> evaluate([2, 0, 1], [0.3, 0.2, 0.1], metrics="mrr,p@2", convention="letor4").mean
+    >>> evaluate([2, 0, 1], [0.3, 0.2, 0.1], group=[3], metrics="mrr,p@2", convention="letor4").mean
     {'mrr': 1.0, 'p@2': 0.5}
     """
     queries = _as_queries(labels_or_dataset, qid=qid, group=group, query_ptr=query_ptr)
@@ -152,7 +157,15 @@ def _as_queries(labels_or_dataset: Any, *, qid: Any, group: Any, query_ptr: Any)
         if qid is not None or group is not None or query_ptr is not None:
             raise DataError("a data set knows its queries: leave qid, group and query_ptr out, or pass labels instead.")
         return JudgedQueries.from_dataset(labels_or_dataset)
-    return JudgedQueries.from_arrays(labels_or_dataset, qid=qid, group=group, query_ptr=query_ptr)
+    queries = JudgedQueries.from_arrays(labels_or_dataset, qid=qid, group=group, query_ptr=query_ptr)
+    if qid is None and group is None and query_ptr is None and queries.n_docs > 1:
+        logger.warning(
+            "without qid, group or query_ptr all %d rows are evaluated as one query: pass one of them (group=[%d] if "
+            "they are one query).",
+            queries.n_docs,
+            queries.n_docs,
+        )
+    return queries
 
 
 def _refuse_dataset(scores: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT, Convention, get_convention
 from rankwell.metrics.judged_queries import JudgedQueries, as_query_weights, as_scores
 from rankwell.metrics.judgments import highest_grade, make_judgments
-from rankwell.metrics.metric import Metric
-from rankwell.metrics.names import parse_metrics
+from rankwell.metrics.metric import FunctionMetric, Metric
+from rankwell.metrics.names import AnyMetric, parse_metrics
 
 if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
@@ -29,8 +30,9 @@ class MetricEvaluator:
     Parameters
     ----------
     dataset : RankingDataset or JudgedQueries
-    metrics : str, Metric or sequence of them
-        For instance ``"ndcg@10"`` or ``("ndcg@10", "map")``.
+    metrics : str, Metric, callable or sequence of them
+        For instance ``"ndcg@10"`` or ``("ndcg@10", "map")``; a function of one query's labels and scores is a metric
+        too (`FunctionMetric`).
     convention : str or Convention
     max_grade : float, optional
         The highest grade of the grading scale, for ERR; by default the highest label of the data.
@@ -42,7 +44,7 @@ class MetricEvaluator:
     Attributes
     ----------
     queries : JudgedQueries
-    metrics : tuple of Metric
+    metrics : tuple of Metric or FunctionMetric
     convention : Convention
     max_grade : float
         The highest grade that ERR was computed with.
@@ -51,7 +53,7 @@ class MetricEvaluator:
     def __init__(
         self,
         dataset: RankingDataset | JudgedQueries,
-        metrics: str | Metric | Sequence[str | Metric] = "ndcg@10",
+        metrics: AnyMetric | Sequence[AnyMetric] = "ndcg@10",
         convention: str | Convention = DEFAULT,
         *,
         max_grade: float | None = None,
@@ -67,15 +69,15 @@ class MetricEvaluator:
             queries.query_weights if query_weights is None else as_query_weights(query_weights, queries.n_queries)
         )
         self._rules = self.convention.rules()
-        self._kinds = np.array([metric.family.kind for metric in self.metrics], dtype=np.int64)
-        self._cutoffs = np.array([metric.cutoff or 0 for metric in self.metrics], dtype=np.int64)
+        named = tuple(metric for metric in self.metrics if isinstance(metric, Metric))
+        self._is_named = np.array([isinstance(metric, Metric) for metric in self.metrics], dtype=bool)
+        self._kinds = np.array([metric.family.kind for metric in named], dtype=np.int64)
+        self._cutoffs = np.array([metric.cutoff or 0 for metric in named], dtype=np.int64)
         # A whole-list metric needs every place; so do averaged ties, whose runs may extend past the cut-off.
         whole = bool((self._cutoffs == 0).any()) or self._rules.ties == TIES_AVERAGE
-        self._depth = 0 if whole else int(self._cutoffs.max())
+        self._depth = 0 if whole else int(self._cutoffs.max(initial=0))
         self.max_grade = highest_grade(queries, max_grade)
-        self._judgments = make_judgments(
-            queries, self.metrics, self.convention, max_grade=self.max_grade, n_jobs=n_jobs
-        )
+        self._judgments = make_judgments(queries, named, self.convention, max_grade=self.max_grade, n_jobs=n_jobs)
 
     def per_query(self, scores: Any) -> np.ndarray:
         """Every metric of every query.
@@ -96,10 +98,26 @@ class MetricEvaluator:
         if self.convention.score_type == "float32":
             with np.errstate(over="ignore"):
                 checked = checked.astype(np.float32).astype(np.float64)
+        named = np.empty((len(self._kinds), self.queries.n_queries))
+        if len(named):
+            with kernel_threads(self._n_jobs):
+                evaluate_rankings(self._judgments, checked, self._kinds, self._cutoffs, self._depth, self._rules, named)
+        if self._is_named.all():
+            return named
         values = np.empty((len(self.metrics), self.queries.n_queries))
-        with kernel_threads(self._n_jobs):
-            evaluate_rankings(self._judgments, checked, self._kinds, self._cutoffs, self._depth, self._rules, values)
+        values[self._is_named] = named
+        for place in np.flatnonzero(~self._is_named):
+            values[place] = self._values_of(self.metrics[place], checked)
         return values
+
+    def _values_of(self, metric: Metric | FunctionMetric, scores: np.ndarray) -> list[float]:
+        """A function's value for every query; NaN for one without documents."""
+        assert isinstance(metric, FunctionMetric)
+        labels, bounds = self.queries.labels, self.queries.query_ptr.tolist()
+        return [
+            metric.of_query(labels[start:end], scores[start:end]) if end > start else np.nan
+            for start, end in pairwise(bounds)
+        ]
 
     def mean(self, scores: Any) -> float:
         """The mean of the first metric over the queries that count; scores as in `per_query`."""
@@ -114,7 +132,7 @@ class MetricEvaluator:
         means = {}
         for metric, of_queries in zip(self.metrics, values, strict=True):
             weights = self._weights
-            if metric.family.pooled:
+            if isinstance(metric, Metric) and metric.family.pooled:
                 pairs = self._judgments.n_pairs.astype(np.float64)
                 weights = pairs if weights is None else weights * pairs
             means[metric.name] = _mean(of_queries, weights)
@@ -122,7 +140,7 @@ class MetricEvaluator:
 
 
 def metric_function(
-    name: str | Metric, convention: str | Convention = DEFAULT, *, n_jobs: int | None = None
+    name: AnyMetric, convention: str | Convention = DEFAULT, *, n_jobs: int | None = None
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], float]:
     """A function of (labels, scores, query_ptr) that gives the metric's mean over queries.
 

@@ -1,9 +1,12 @@
-"""Metric: a family (NDCG, average precision, ...) and a cut-off."""
+"""Metric: a family (NDCG, average precision, ...) and a cut-off; or a function of the user's."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
 
 from rankwell.errors import ParameterError
 
@@ -55,6 +58,34 @@ class Metric:
     @property
     def name(self) -> str:
         return self.family.name if self.cutoff is None else f"{self.family.name}@{self.cutoff}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class FunctionMetric:
+    """A metric that a function computes: of one query's labels and scores, both float64 (n_docs,), a number.
+
+    The larger, the better; NaN leaves the query out of the mean. Conventions do not apply to it.
+    """
+
+    function: Callable[[np.ndarray, np.ndarray], float]
+
+    @property
+    def name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def of_query(self, labels: np.ndarray, scores: np.ndarray) -> float:
+        """The function's value, checked."""
+        value = self.function(labels, scores)
+        try:
+            return float(value)
+        except (TypeError, ValueError) as cause:
+            raise ParameterError(
+                f"the metric {self.name} must return one number for the labels and scores of a query, it returned "
+                f"{value!r}."
+            ) from cause
 
     def __str__(self) -> str:
         return self.name

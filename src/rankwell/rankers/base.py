@@ -11,17 +11,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError, FileFormatError, NotFittedError, Parameter, ParameterError
-from rankwell.rankers.estimator import Estimator
+from rankwell.errors import DataError, FileFormatError, Parameter, ParameterError
+from rankwell.rankers.early_stopping import EarlyStopping
+from rankwell.rankers.estimator import Estimator, not_fitted_error
+from rankwell.rankers.feature_columns import in_order_of
+from rankwell.rankers.training_data import as_dataset, evaluation_sets, lacks_queries, stacked, weighted
 from rankwell.scoring.description import RankerDescription, default_feature_names
+from rankwell.scoring.importance import feature_importances
+from rankwell.scoring.linear_form import linear_form
 from rankwell.scoring.normaliser import Normaliser, fit_normaliser
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file, write_ranker_file
 from rankwell.scoring.scorer import score_description
 
 logger = logging.getLogger("rankwell")
 
-# The history's figure of the training time up to each step.
+# The history's figure of the training time up to each step, and what the watched validation figure begins with.
 SECONDS = "seconds"
+WATCHED = "validation "
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,9 @@ Callback = Callable[[TrainingStep], bool | None]
 class TrainingTask:
     """What a ranker's `_train` gets: normalised data, checked once.
 
-    validation is None if no eval_set was given; init_model is a fitted ranker of the same class to continue from.
+    validation has the queries of all `eval_sets`, one after another; it is None if no eval_set was given. eval_sets
+    are as the user gave them, to be measured one by one; the last one is watched. init_model is a fitted ranker of the
+    same class to continue from.
     """
 
     train: RankingDataset
@@ -53,6 +61,7 @@ class TrainingTask:
     normaliser: Normaliser
     callback: Callback
     init_model: Ranker | None = None
+    eval_sets: tuple[RankingDataset, ...] = ()
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -88,13 +97,23 @@ class Ranker(Estimator):
         all steps up to this one took. A ranker file leaves it out, so that the same training gives the same file.
     metrics_ : dict
         What was measured on which data, free-form; kept in the ranker file.
+    n_features_in_ : int
+    feature_names_in_ : array of str (n_features,)
+        The names of the columns in training; not there if they had none.
+    feature_importances_ : float64 array (n_features,)
+        How much each feature moves the score: see `rankwell.scoring.importance`.
+    coef_, intercept_ : float64 array (n_features,), float
+        Of a linear ranker: see `rankwell.scoring.linear_form`. Other rankers do not have them.
+    best_iteration_, best_score_ : int or None, float or None
+        The step of `history_` with the best figure on the validation set, counted from 1, the first of equals, and that
+        figure; None without a validation set, or without steps.
     """
 
     name: ClassVar[str]
     can_continue: ClassVar[bool] = False
     normalize: str
 
-    requested_metadata = ("qid",)
+    requested_metadata = ("qid", "eval_set", "eval_qid", "eval_group", "callback")
 
     def fit(
         self,
@@ -121,9 +140,10 @@ class Ranker(Estimator):
             The query of each row, or the number of rows of each query: see `RankingDataset`.
         sample_weight : array of shape (n_queries,) or (n_docs,), optional
             How much each query counts (as in XGBRanker), or each row.
-        eval_set : RankingDataset or (X, y), optional
-            Validation data for early stopping and history; a list of one, as XGBRanker takes it, works too.
-        eval_qid, eval_group : array
+        eval_set : RankingDataset or (X, y), or a list of them, optional
+            Validation data for history and early stopping. Of several, all are measured after each step (in `history_`
+            as "eval_set 1 ndcg@10" and so on) and the last one is watched (as "validation ndcg@10").
+        eval_qid, eval_group : array, or a list of arrays
             The queries of `eval_set`.
         callback : callable, optional
             Called with a `TrainingStep` after each step. If it returns True, training ends after that step, as if all
@@ -133,40 +153,66 @@ class Ranker(Estimator):
             normaliser is kept.
         """
         self._check_parameters()
-        train = _weighted(as_dataset(X, y, qid=qid, group=group), sample_weight)
-        if not train.has_labels:
-            raise DataError("there are no labels to learn from: pass y.")
-        if train.n_docs == 0:
-            raise DataError("there are no documents to learn from: X has no rows.")
-        if train.n_features == 0:
-            raise DataError("there are no features to learn from: X has no columns. Check that this is the right data.")
-        if not isinstance(X, RankingDataset) and qid is None and group is None:
+        train = weighted(as_dataset(X, y, qid=qid, group=group), sample_weight)
+        self._check_training_data(train)
+        without_queries = lacks_queries(X, qid, group)
+        if without_queries:
             logger.warning("without qid or group all %d rows are one query: pass one of them.", train.n_docs)
-        validation = validation_set(eval_set, eval_qid, eval_group, train.n_features)
-        if validation is not None and validation.n_queries == 1 and train.n_queries > 1:
-            logger.warning("eval_set is one query: pass eval_qid or eval_group if its rows belong to several.")
-        task = self._training_task(train, validation, callback, init_model)
+        task = self._training_task(train, (eval_set, eval_qid, eval_group), callback, init_model)
         self._keep(self._train(task))
+        self._trained_without_queries = without_queries
         self.metrics_: dict[str, Any] = {}
         return self
+
+    def _check_training_data(self, train: RankingDataset) -> None:
+        if not train.has_labels:
+            raise DataError(
+                f"there are no labels to learn from: {type(self).__name__} requires y to be passed, but the target y "
+                "is None."
+            )
+        if train.n_docs == 0:
+            raise DataError("there are no documents to learn from: X has no rows.")
+        if train.n_docs == 1:
+            raise DataError("there is nothing to rank: X has 1 sample. A ranker learns from rows of different labels.")
+        if train.n_features == 0:
+            raise DataError(
+                f"there are no features to learn from: X has 0 feature(s) (shape=({train.n_docs}, 0)) while a minimum "
+                "of 1 is required. Check that this is the right data."
+            )
 
     def _training_task(
         self,
         train: RankingDataset,
-        validation: RankingDataset | None,
+        evaluation: tuple[Any, Any, Any],
         callback: Callback | None,
         init_model: Ranker | str | os.PathLike[str] | None,
     ) -> TrainingTask:
-        """What `_train` gets: both datasets normalised, by the earlier model's normaliser if there is one."""
-        earlier = self._earlier_model(init_model, train)
-        normaliser = fit_normaliser(self.normalize, train) if earlier is None else earlier.description_.normaliser
+        """What `_train` gets, from the arguments of `fit`; `evaluation` is eval_set, eval_qid and eval_group.
+
+        An earlier model gives the order of the columns, and the normaliser.
+        """
+        earlier = self._earlier_model(init_model)
+        if earlier is None:
+            normaliser = fit_normaliser(self.normalize, train)
+        else:
+            train = in_order_of(earlier._fitted_description(), train, "init_model")
+            normaliser = earlier.description_.normaliser
+        eval_sets = evaluation_sets(*evaluation, train)
+        if train.n_queries > 1 and any(part.n_queries == 1 for part in eval_sets):
+            logger.warning("eval_set is one query: pass eval_qid or eval_group if its rows belong to several.")
         return TrainingTask(
-            train=_normalised(train, normaliser),
-            validation=None if validation is None else _normalised(validation, normaliser),
+            train=self._prepared(train, normaliser),
+            validation=self._prepared(stacked(eval_sets), normaliser) if eval_sets else None,
             normaliser=normaliser,
             callback=callback or ignore_step,
             init_model=earlier,
+            eval_sets=eval_sets,
         )
+
+    def _prepared(self, dataset: RankingDataset, normaliser: Normaliser) -> RankingDataset:
+        """The dataset as `_train` reads it: normalised."""
+        features = normaliser.apply(dataset)
+        return dataset if features is dataset.features else dataset.replace(features=features)
 
     def _check_parameters(self) -> None:
         """Raise ParameterError for a parameter outside what is allowed."""
@@ -174,8 +220,8 @@ class Ranker(Estimator):
     def _train(self, task: TrainingTask) -> TrainedModel:
         raise TypeError(f"{type(self).__name__} cannot be trained: it must define _train.")
 
-    def _earlier_model(self, init_model: Ranker | str | os.PathLike[str] | None, train: RankingDataset) -> Self | None:
-        """The ranker to continue from, checked: of this class, trained, and on the same features."""
+    def _earlier_model(self, init_model: Ranker | str | os.PathLike[str] | None) -> Self | None:
+        """The ranker to continue from, checked: of this class, and trained."""
         if init_model is None:
             return None
         if not self.can_continue:
@@ -185,7 +231,7 @@ class Ranker(Estimator):
         earlier = init_model if isinstance(init_model, Ranker) else type(self).from_file(init_model)
         if not isinstance(earlier, type(self)):
             raise ParameterError(f"must be a {self.name} ranker, got a {earlier.name} ranker.", parameter="init_model")
-        _check_features(earlier._fitted_description(), train)
+        earlier._fitted_description()
         return earlier
 
     def _keep(self, model: TrainedModel) -> None:
@@ -214,14 +260,20 @@ class Ranker(Estimator):
         float64 array (n_docs,), in the order of the given rows
         """
         description = self._fitted_description()
-        dataset = as_dataset(X, None, qid=qid, group=group)
-        _check_features(description, dataset)
-        if description.normaliser.needs_queries and not isinstance(X, RankingDataset) and qid is None and group is None:
+        dataset = self._dataset_to_score(X, qid, group)
+        return dataset.to_user_order(score_description(description, dataset, n_rounds=n_rounds, device=device))
+
+    def _dataset_to_score(self, X: Any, qid: Any, group: Any) -> RankingDataset:
+        """X with the columns in the ranker's order; refused if a query normaliser would have to guess the queries."""
+        description = self._fitted_description()
+        dataset = in_order_of(description, as_dataset(X, None, qid=qid, group=group), type(self).__name__)
+        needs_queries = description.normaliser.needs_queries and not getattr(self, "_trained_without_queries", False)
+        if needs_queries and lacks_queries(X, qid, group):
             raise DataError(
                 f"this ranker was trained with normalize={description.normaliser.name!r}, which works by query: "
                 "pass qid (the query of each row) or group (rows in each query)."
             )
-        return dataset.to_user_order(score_description(description, dataset, n_rounds=n_rounds, device=device))
+        return dataset
 
     def rank(self, X: Any, *, qid: Any = None, group: Any = None) -> list[np.ndarray]:
         """The documents of each query, best first; equal scores keep their order.
@@ -242,15 +294,29 @@ class Ranker(Estimator):
     def score(self, X: Any, y: Any = None, *, qid: Any = None, group: Any = None, sample_weight: Any = None) -> float:
         """The mean NDCG@10 under the default convention, as scikit-learn's model selection expects it.
 
-        `sample_weight` (n_queries,) says how much each query counts. scikit-learn's Pipeline passes it even if it is
-        None, and cannot score a ranker without this parameter.
+        Rows without queries are refused, because they would count as one query; a ranker that was trained like that
+        is scored with a warning. `sample_weight` (n_queries,) says how much each query counts. scikit-learn's Pipeline
+        passes it even if it is None, and cannot score a ranker without this parameter.
         """
         from rankwell.metrics.evaluation import evaluate
 
+        if lacks_queries(X, qid, group):
+            self._note_absent_queries(len(y) if hasattr(y, "__len__") else None)
         dataset = as_dataset(X, y, qid=qid, group=group)
         if sample_weight is not None:
             dataset = dataset.replace(query_weights=sample_weight)
         return float(evaluate(dataset, self.predict(dataset), metrics=("ndcg@10",)).mean["ndcg@10"])
+
+    def _note_absent_queries(self, n_rows: int | None) -> None:
+        rows = "all rows" if n_rows is None else f"all {n_rows} rows"
+        if getattr(self, "_trained_without_queries", True):
+            logger.warning("without qid or group %s are scored as one query: pass one of them.", rows)
+            return
+        raise DataError(
+            f"score was given no queries: {rows} would count as one query. Pass qid or group (group=[n_rows] if it is "
+            "one query). For scikit-learn's model selection and pipelines, enable metadata routing, which passes qid "
+            "on: sklearn.set_config(enable_metadata_routing=True)."
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted ranker to one file (see `rankwell.load`).
@@ -262,7 +328,7 @@ class Ranker(Estimator):
             path,
             RankerFile(
                 ranker=self.name,
-                parameters=_jsonable(self.get_params(deep=False)),
+                parameters=_jsonable(self.get_params(deep=False), type(self).__name__),
                 description=self._fitted_description(),
                 state=self.state_,
                 history={name: values for name, values in self.history_.items() if name != SECONDS},
@@ -298,98 +364,66 @@ class Ranker(Estimator):
 
     def _fitted_description(self) -> RankerDescription:
         if not hasattr(self, "description_"):
-            raise NotFittedError(
+            raise not_fitted_error(
                 f"this {type(self).__name__} is not trained yet: call fit first, or load a ranker file."
             )
         return self.description_
 
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        names = self._fitted_description().feature_names
+        if names == default_feature_names(len(names)):
+            raise AttributeError(f"this {type(self).__name__} was trained on columns without names.")
+        return np.array(names, dtype=object)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        return feature_importances(self._fitted_description())
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return linear_form(self._fitted_description()).coef
+
+    @property
+    def intercept_(self) -> float:
+        return linear_form(self._fitted_description()).intercept
+
+    @property
+    def best_iteration_(self) -> int | None:
+        return self._watched().best_step or None
+
+    @property
+    def best_score_(self) -> float | None:
+        return self._watched().best_value
+
+    def _watched(self) -> EarlyStopping:
+        self._fitted_description()
+        watched = EarlyStopping(None)
+        watched.replay(next((values for name, values in self.history_.items() if name.startswith(WATCHED)), ()))
+        return watched
+
+    def _takes_sparse(self) -> bool:
+        # Any other normaliser would fill a sparse matrix.
+        return self.normalize == "none"
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "description_")
-
-
-def as_dataset(X: Any, y: Any = None, *, qid: Any = None, group: Any = None) -> RankingDataset:
-    """X as a RankingDataset: X itself if it is one."""
-    if not isinstance(X, RankingDataset):
-        return RankingDataset(X, y, qid=qid, group=group)
-    if y is not None or qid is not None or group is not None:
-        raise DataError("a RankingDataset has its own labels and queries: do not pass y, qid or group with it.")
-    return X
-
-
-def _weighted(dataset: RankingDataset, sample_weight: Any) -> RankingDataset:
-    """The dataset with weights by query or by row, told apart by their number."""
-    if sample_weight is None:
-        return dataset
-    length = len(np.atleast_1d(sample_weight))
-    if length not in (dataset.n_queries, dataset.n_docs):
-        raise DataError(
-            f"sample_weight must have one weight per query ({dataset.n_queries}) or per row ({dataset.n_docs}), "
-            f"got {length}."
-        )
-    by_query = length == dataset.n_queries
-    return dataset.replace(**{"query_weights" if by_query else "document_weights": sample_weight})
-
-
-def validation_set(eval_set: Any, eval_qid: Any, eval_group: Any, n_features: int) -> RankingDataset | None:
-    """The validation data of `fit`, as a dataset with `n_features` features and labels; None for None."""
-    if eval_set is None:
-        return None
-    if isinstance(eval_set, list):
-        if len(eval_set) != 1:
-            raise DataError(
-                f"must be one validation set, got {len(eval_set)}. Pass only the one to watch.", parameter="eval_set"
-            )
-        eval_set = eval_set[0]
-        eval_qid = eval_qid[0] if isinstance(eval_qid, list) and len(eval_qid) == 1 else eval_qid
-        eval_group = eval_group[0] if isinstance(eval_group, list) and len(eval_group) == 1 else eval_group
-    if isinstance(eval_set, RankingDataset):
-        dataset = as_dataset(eval_set, qid=eval_qid, group=eval_group)
-    elif isinstance(eval_set, tuple) and len(eval_set) == 2:
-        dataset = as_dataset(*eval_set, qid=eval_qid, group=eval_group)
-    else:
-        raise DataError(
-            "must be a RankingDataset or (X, y); its queries go into eval_qid or eval_group.", parameter="eval_set"
-        )
-    if dataset.n_features != n_features:
-        raise DataError(
-            f"must have the {n_features} features of the training data, it has {dataset.n_features}.",
-            parameter="eval_set",
-        )
-    if not dataset.has_labels:
-        raise DataError("must have labels.", parameter="eval_set")
-    return dataset
-
-
-def _normalised(dataset: RankingDataset, normaliser: Normaliser) -> RankingDataset:
-    features = normaliser.apply(dataset)
-    return dataset if features is dataset.features else dataset.replace(features=features)
-
-
-def _check_features(description: RankerDescription, dataset: RankingDataset) -> None:
-    if dataset.n_features != description.n_features:
-        raise DataError(
-            f"this ranker reads {description.n_features} features, the data has {dataset.n_features}. "
-            "Absent last columns of a text file can be filled with read(path, n_features=...)."
-        )
-    names = dataset.feature_names
-    if names is None or names == description.feature_names:
-        return
-    if description.feature_names == default_feature_names(description.n_features):
-        return
-    place = next(i for i, name in enumerate(names) if name != description.feature_names[i])
-    raise DataError(
-        f"this ranker reads {description.feature_names[place]!r} as feature {place + 1}, the data has {names[place]!r} "
-        "there. Bring the columns into the order of training."
-    )
 
 
 def ignore_step(step: TrainingStep) -> None:
     """The default callback."""
 
 
-def _jsonable(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON values: NumPy numbers become plain ones."""
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+def _jsonable(parameters: dict[str, Any], owner: str) -> dict[str, Any]:
+    """Parameters as JSON values: NumPy numbers become plain ones. A function cannot be stored, so it is left out."""
+    functions = [name for name, value in parameters.items() if callable(value)]
+    for name in functions:
+        logger.warning("%s: %s is a function, which a ranker file cannot hold: it is left out.", owner, name)
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in parameters.items()
+        if name not in functions
+    }
 
 
 def _from_json(value: Any) -> Any:

@@ -111,7 +111,7 @@ def run_fingerprint(parameters: Mapping[str, Any], *parts: RankingDataset | np.n
 
     Leave out parameters that do not change the model (threads, the path of checkpoints).
     """
-    digest = hashlib.sha256(json.dumps(dict(parameters), sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps(dict(parameters), sort_keys=True, default=_name_of).encode())
     for part in parts:
         if part is None:
             digest.update(b"none")
@@ -120,6 +120,11 @@ def run_fingerprint(parameters: Mapping[str, Any], *parts: RankingDataset | np.n
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
+
+
+def _name_of(parameter: Any) -> str:
+    """What stands for a parameter that JSON cannot hold: the name of a function."""
+    return str(getattr(parameter, "__qualname__", parameter))
 
 
 def _arrays_of(dataset: RankingDataset) -> list[np.ndarray]:

@@ -8,10 +8,13 @@ command line; code that uses its `clone`, pipelines or searches has already impo
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
-from rankwell.errors import ParameterError
+from rankwell.errors import NotFittedError, ParameterError, UnknownParameterError
+from rankwell.rankers.foreign_parameters import unknown_parameter
 
 # The methods that scikit-learn may pass metadata to, and the metadata they request by default.
 _METHODS = ("fit", "predict", "score")
@@ -31,6 +34,12 @@ class Estimator:
 
     requested_metadata: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let the constructor explain names that it does not know."""
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _explaining(cls.__init__)  # type: ignore[method-assign]
+
     @classmethod
     def _get_param_names(cls) -> list[str]:
         """The parameters' names, in alphabetical order. The method's name is scikit-learn's."""
@@ -45,7 +54,7 @@ class Estimator:
         known = self._get_param_names()
         for name in parameters:
             if name not in known:
-                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}. It has {', '.join(known)}.")
+                raise UnknownParameterError(unknown_parameter(type(self).__name__, name, known))
         for name, value in parameters.items():
             setattr(self, name, value)
         return self
@@ -71,8 +80,12 @@ class Estimator:
         return Tags(
             estimator_type=None,
             target_tags=TargetTags(required=True),
-            input_tags=InputTags(sparse=True, allow_nan=True),
+            input_tags=InputTags(sparse=self._takes_sparse(), allow_nan=True),
         )
+
+    def _takes_sparse(self) -> bool:
+        """Whether `fit` takes sparse features, under these parameters."""
+        return True
 
     def get_metadata_routing(self) -> Any:
         """The metadata that scikit-learn's metadata routing may pass to each method."""
@@ -113,6 +126,33 @@ class Estimator:
         # scikit-learn's `clone` copies the attribute of this name.
         self._metadata_request = routing
         return self
+
+
+def _explaining(constructor: Callable[..., None]) -> Callable[..., None]:
+    """The constructor, with an error that says what an unknown parameter is called here."""
+    known = [name for name in inspect.signature(constructor).parameters if name != "self"]
+
+    @functools.wraps(constructor)
+    def construct(self: Any, *positional: Any, **named: Any) -> None:
+        for name in named:
+            if name not in known:
+                raise UnknownParameterError(unknown_parameter(type(self).__name__, name, known))
+        constructor(self, *positional, **named)
+
+    return construct
+
+
+@functools.cache
+def _not_fitted_class() -> type[NotFittedError]:
+    """A class that is Rankwell's error and scikit-learn's, made when it is needed: that imports scikit-learn."""
+    from sklearn.exceptions import NotFittedError as NotFittedInScikitLearn
+
+    return type("NotFittedError", (NotFittedError, NotFittedInScikitLearn), {"__doc__": NotFittedError.__doc__})
+
+
+def not_fitted_error(message: str) -> NotFittedError:
+    """The error of an estimator that is used before `fit`; `except` clauses for scikit-learn's catch it too."""
+    return _not_fitted_class()(message)
 
 
 def _is_equal(value: Any, default: Any) -> bool:

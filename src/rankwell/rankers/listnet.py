@@ -21,6 +21,7 @@ from rankwell.kernels.lists.losses import (
     list_loss,
 )
 from rankwell.metrics.conventions import DEFAULT
+from rankwell.metrics.names import AnyMetric
 from rankwell.parameters import check_choice, check_whole_number
 from rankwell.rankers.neural import NeuralRanker
 
@@ -78,7 +79,7 @@ class ListNet(NeuralRanker):
         fixed_point_batches: int = 10,
         swap: Any = None,
         early_stopping_rounds: int | None = None,
-        eval_metric: str = "ndcg@10",
+        eval_metric: AnyMetric = "ndcg@10",
         eval_convention: str = DEFAULT.name,
         checkpoint: str | None = None,
         checkpoint_every: int = 50,

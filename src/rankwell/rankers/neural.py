@@ -28,6 +28,7 @@ from rankwell.kernels.lists.losses import ListLoss
 from rankwell.kernels.lists.network_shape import NetworkShape, network_shape, pack_layers, unpack_layers
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT
+from rankwell.metrics.names import AnyMetric
 from rankwell.parameters import check_choice, check_number, check_whole_number, is_whole_number
 from rankwell.rankers.base import TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
@@ -81,7 +82,7 @@ class NeuralRanker(StepwiseRanker):
     early_stopping_rounds : int, optional
         Stop after this many epochs without a better validation figure. With a validation set the best epoch's
         network is kept, whether training stopped early or not.
-    eval_metric, eval_convention : str
+    eval_metric, eval_convention : str (or a function of a query's labels and scores), str
         The validation figure.
     checkpoint, checkpoint_every : str, int
         A file to which the run's state is written every `checkpoint_every` epochs: after a crash, the same call
@@ -128,7 +129,7 @@ class NeuralRanker(StepwiseRanker):
         fixed_point_batches: int = 10,
         swap: Any = None,
         early_stopping_rounds: int | None = None,
-        eval_metric: str = "ndcg@10",
+        eval_metric: AnyMetric = "ndcg@10",
         eval_convention: str = DEFAULT.name,
         checkpoint: str | None = None,
         checkpoint_every: int = 50,

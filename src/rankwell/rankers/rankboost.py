@@ -23,13 +23,15 @@ from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.kernels.boosting.contract import PairList
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT
+from rankwell.metrics.names import AnyMetric
 from rankwell.parameters import check_choice, check_whole_number
-from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask, as_dataset, validation_set
+from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask
 from rankwell.rankers.boosting_rounds import BoostingRounds
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
 from rankwell.rankers.pair_weights import PAIR_WEIGHTS, levelled_queries, listed_pairs
 from rankwell.rankers.rankboost_devices import WEAK_LEARNERS, boosting_device, make_booster
 from rankwell.rankers.stepwise import StepwiseRanker
+from rankwell.rankers.training_data import as_dataset, lacks_queries
 from rankwell.rankers.weak_rankers import WeakRankers
 from rankwell.scoring.description import RankerDescription, Sum
 from rankwell.scoring.normaliser import Normaliser
@@ -54,7 +56,7 @@ class RankBoost(StepwiseRanker):
         FAR paper) and run on the CPU only.
     early_stopping_rounds : int, optional
         Stop after this many rounds without a better validation metric, and keep the rounds up to the best.
-    eval_metric, eval_convention : str
+    eval_metric, eval_convention : str (or a function of a query's labels and scores), str
         The metric on `eval_set` after every round, and its convention.
     pair_weight : "pairs", "queries" or "difference"
         The initial weight of a pair: the same for all, the same sum for every query, or the difference of its labels.
@@ -94,7 +96,7 @@ class RankBoost(StepwiseRanker):
         binning: Literal["width", "quantile"] = "width",
         weak_learner: Literal["m3.int", "m3", "m2.2dint", "m2"] = "m3.int",
         early_stopping_rounds: int | None = None,
-        eval_metric: str = "ndcg@10",
+        eval_metric: AnyMetric = "ndcg@10",
         eval_convention: str = DEFAULT.name,
         pair_weight: Literal["pairs", "queries", "difference"] = "pairs",
         checkpoint: str | None = None,
@@ -160,9 +162,9 @@ class RankBoost(StepwiseRanker):
         self._check_parameters()
         train = as_dataset(X, None, qid=qid, group=group)
         listed = listed_pairs(train, pairs, pair_weights)
-        validation = validation_set(eval_set, eval_qid, eval_group, train.n_features)
-        task = self._training_task(train, validation, callback, init_model)
+        task = self._training_task(train, (eval_set, eval_qid, eval_group), callback, init_model)
         self._keep(self._train(task, listed))
+        self._trained_without_queries = lacks_queries(X, qid, group)
         self.metrics_: dict[str, Any] = {}
         return self
 
@@ -234,7 +236,7 @@ class RankBoost(StepwiseRanker):
         float64 array (n_docs,), in the order of the given rows, a new one each time
         """
         description = self._fitted_description()
-        dataset = as_dataset(X, None, qid=qid, group=group)
+        dataset = self._dataset_to_score(X, qid, group)
         prepared = dataset.replace(features=description.normaliser.apply(dataset))
         for scores in self.weak_rankers_.staged_scores(prepared):
             yield dataset.to_user_order(scores).copy()

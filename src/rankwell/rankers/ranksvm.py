@@ -10,7 +10,6 @@ sort by score within each query, value, gradient and Hessian-vector product need
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -23,8 +22,9 @@ from rankwell.kernels.device import device_for, load
 from rankwell.kernels.pair_loss.contract import PAIR_LOSS, PairData, PairLoss
 from rankwell.kernels.pair_loss.method import METHODS
 from rankwell.metrics.conventions import DEFAULT
+from rankwell.metrics.names import AnyMetric
 from rankwell.parameters import check_choice, check_whole_number, is_number
-from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask, ignore_step, validation_set
+from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask
 from rankwell.rankers.newton_iterations import NewtonIterations, loss_gradient_norm_at_zero
 from rankwell.rankers.ranksvm_data import LinearScores, count_pairs, pair_data
 from rankwell.rankers.regularisation_path import RegularisationPath, TrainingOutcome, check_Cs, default_Cs, follow_path
@@ -32,7 +32,7 @@ from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.validation import Validation
 from rankwell.scoring.array_checks import check_array, check_numbers, require
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
-from rankwell.scoring.normaliser import fit_normaliser
+from rankwell.scoring.normaliser import Normaliser
 
 
 class RankSVM(StepwiseRanker):
@@ -53,7 +53,7 @@ class RankSVM(StepwiseRanker):
         (`method_`).
     early_stopping_rounds : int, optional
         Stop after this many outer iterations without a better validation metric, and keep the best weights.
-    eval_metric, eval_convention : str
+    eval_metric, eval_convention : str (or a function of a query's labels and scores), str
         The metric on `eval_set` after every outer iteration, and its convention.
     normalize : str
         See `rankwell.scoring.normaliser`. The default suits features of any size and costs no copy of them: means
@@ -100,7 +100,7 @@ class RankSVM(StepwiseRanker):
         max_iter: int = 1000,
         method: Literal["auto", "direct", "order-statistic"] = "auto",
         early_stopping_rounds: int | None = None,
-        eval_metric: str = "ndcg@10",
+        eval_metric: AnyMetric = "ndcg@10",
         eval_convention: str = DEFAULT.name,
         normalize: str = "standard",
         device: Literal["auto", "cpu", "cuda"] = "auto",
@@ -152,8 +152,7 @@ class RankSVM(StepwiseRanker):
             Every point, measured by `eval_metric` on `validation`. It also stays in `path_`.
         """
         self._check_parameters()
-        checked = validation_set(validation, None, None, train.n_features)
-        self._keep(self._train_path(self._training_task(train, checked, callback, None), Cs))
+        self._keep(self._train_path(self._training_task(train, (validation, None, None), callback, None), Cs))
         self.metrics_: dict[str, Any] = {}
         return self.path_
 
@@ -178,19 +177,9 @@ class RankSVM(StepwiseRanker):
         self._fitted_description()
         return bool(self.state_["converged"][0])
 
-    def _training_task(
-        self,
-        train: RankingDataset,
-        validation: RankingDataset | None,
-        callback: Callback | None,
-        init_model: Ranker | str | os.PathLike[str] | None,
-    ) -> TrainingTask:
-        """As for every ranker, but under the normaliser `standard` both datasets stay as they are (see `pair_data`)."""
-        earlier = self._earlier_model(init_model, train)
-        normaliser = fit_normaliser(self.normalize, train) if earlier is None else earlier.description_.normaliser
-        if normaliser.name != "standard":
-            return super()._training_task(train, validation, callback, earlier)
-        return TrainingTask(train, validation, normaliser, callback or ignore_step, earlier)
+    def _prepared(self, dataset: RankingDataset, normaliser: Normaliser) -> RankingDataset:
+        """As for every ranker, but under the normaliser `standard` a dataset stays as it is (see `pair_data`)."""
+        return dataset if normaliser.name == "standard" else super()._prepared(dataset, normaliser)
 
     def _train(self, task: TrainingTask) -> TrainedModel:
         if self.C == "auto":

@@ -6,10 +6,10 @@ import os
 from typing import Any, ClassVar
 
 from rankwell.metrics.conventions import get_convention
-from rankwell.metrics.names import parse_metric
+from rankwell.metrics.names import AnyMetric, parse_metric
 from rankwell.rankers.base import SECONDS, Ranker, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints
-from rankwell.rankers.early_stopping import EarlyStopping, check_early_stopping
+from rankwell.rankers.early_stopping import check_early_stopping
 from rankwell.rankers.history_plot import plot_history
 from rankwell.rankers.training_run import StepSource, TrainingRun
 from rankwell.rankers.validation import Validation
@@ -20,14 +20,6 @@ class StepwiseRanker(Ranker):
 
     A subclass names its steps, and has the parameters early_stopping_rounds, eval_metric, eval_convention
     and n_jobs.
-
-    Attributes
-    ----------
-    best_iteration_ : int or None
-        The step of `history_` with the best validation figure, counted from 1, the first of equals; None without a
-        validation set.
-    best_score_ : float or None
-        That figure.
     """
 
     step_name: ClassVar[str]
@@ -35,12 +27,12 @@ class StepwiseRanker(Ranker):
     settings_in_history: ClassVar[frozenset[str]] = frozenset()
 
     early_stopping_rounds: int | None
-    eval_metric: str
+    eval_metric: AnyMetric
     eval_convention: str
     n_jobs: int | None
 
     def _check_parameters(self) -> None:
-        parse_metric(self.eval_metric)
+        parse_metric(self.eval_metric, parameter="eval_metric")
         get_convention(self.eval_convention)
 
     def _validation(self, task: TrainingTask) -> Validation | None:
@@ -48,7 +40,7 @@ class StepwiseRanker(Ranker):
         check_early_stopping(self.early_stopping_rounds, task.validation is not None)
         if task.validation is None:
             return None
-        return Validation(task.validation, self.eval_metric, self.eval_convention, self.n_jobs)
+        return Validation(task.eval_sets, self.eval_metric, self.eval_convention, self.n_jobs)
 
     def _run(
         self,
@@ -69,20 +61,6 @@ class StepwiseRanker(Ranker):
         )
         run.train()
         return run
-
-    @property
-    def best_iteration_(self) -> int | None:
-        return self._watched().best_step or None
-
-    @property
-    def best_score_(self) -> float | None:
-        return self._watched().best_value
-
-    def _watched(self) -> EarlyStopping:
-        self._fitted_description()
-        watched = EarlyStopping(None)
-        watched.replay(next((values for name, values in self.history_.items() if name.startswith("validation ")), ()))
-        return watched
 
     def plot_history(self, path: str | os.PathLike[str] | None = None) -> Any:
         """Draw the history by step, the best one marked (needs the extra `plot`); saved if a path is given.

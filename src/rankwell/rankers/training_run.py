@@ -123,7 +123,7 @@ class TrainingRun:
     Attributes
     ----------
     history : dict of str to list of float
-        The figures of every step by name: the source's, the validation figure, and `seconds`, how long all steps up to
+        The figures of every step by name: the source's, the validation figures, and `seconds`, how long all steps up to
         this one took, without validation and callbacks. A resumed run continues from its checkpoint's.
     ended_by : "steps", "source", "patience", "callback" or None
         None before the end; "steps" when all `n_steps` are done.
@@ -147,7 +147,7 @@ class TrainingRun:
         self._early_stopping = EarlyStopping(patience)
         self._checkpoints = Checkpoints(None, 1, "") if checkpoints is None else checkpoints
         self._clock = clock
-        names = [*source.figures, *([] if validation is None else [validation.name]), SECONDS]
+        names = [*source.figures, *(() if validation is None else validation.names), SECONDS]
         self.history: dict[str, list[float]] = {name: [] for name in names}
         self.ended_by: Literal["steps", "source", "patience", "callback"] | None = None
 
@@ -201,7 +201,8 @@ class TrainingRun:
         values = {**figures, SECONDS: before + seconds}
         measured = None
         if self._validation is not None:
-            measured = values[self._validation.name] = self._validation.measure(self._source.validation_scores())
+            values |= self._validation.measure_all(self._source.validation_scores())
+            measured = values[self._validation.name]
             if self._early_stopping.update(number, measured):
                 self.ended_by = "patience"
         values = {name: values[name] for name in self.history}

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.folds import FoldData
-from rankwell.errors import ParameterError
+from rankwell.errors import ParameterError, UnknownParameterError
 from rankwell.metrics.conventions import DEFAULT, Convention, get_convention
-from rankwell.metrics.names import parse_metric, parse_metrics
+from rankwell.metrics.names import AnyMetric, parse_metric, parse_metrics
 from rankwell.rankers.base import Callback, Ranker
+from rankwell.rankers.foreign_parameters import unknown_parameter
 
 if TYPE_CHECKING:
-    from rankwell.metrics.metric import Metric
+    from rankwell.metrics.metric import FunctionMetric, Metric
 
 DEFAULT_METRICS = ("ndcg@1", "ndcg@5", "ndcg@10", "map")
 
@@ -91,7 +92,7 @@ def tune(
     validation: RankingDataset,
     grid: Mapping[str, Sequence[Any]] | None = None,
     *,
-    metric: str | Metric = "ndcg@10",
+    metric: AnyMetric = "ndcg@10",
     convention: str | Convention = DEFAULT,
     callback: Callback | None = None,
     on_trial: OnTrial | None = None,
@@ -147,8 +148,8 @@ def cross_validate(
     folds: Iterable[FoldData],
     grid: Mapping[str, Sequence[Any]] | None = None,
     *,
-    metric: str | Metric = "ndcg@10",
-    metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
+    metric: AnyMetric = "ndcg@10",
+    metrics: AnyMetric | Sequence[AnyMetric] = DEFAULT_METRICS,
     convention: str | Convention = DEFAULT,
     callback: Callback | None = None,
     on_trial: OnTrial | None = None,
@@ -190,8 +191,8 @@ def _candidates(ranker: Ranker, grid: Mapping[str, Sequence[Any]] | None) -> lis
     for parameters in parameter_grid(grid):
         unknown = sorted(set(parameters) - set(ranker.get_params(deep=False)))
         if unknown:
-            known = ", ".join(ranker.get_params(deep=False))
-            raise ParameterError(f"{type(ranker).__name__} has no parameter {unknown[0]!r}. It has {known}.")
+            known = list(ranker.get_params(deep=False))
+            raise UnknownParameterError(unknown_parameter(type(ranker).__name__, unknown[0], known))
         candidate = ranker.untrained().set_params(**parameters)
         candidate._check_parameters()
         candidates.append((parameters, candidate))
@@ -199,7 +200,7 @@ def _candidates(ranker: Ranker, grid: Mapping[str, Sequence[Any]] | None) -> lis
 
 
 def _means(
-    ranker: Ranker, dataset: RankingDataset, metrics: Sequence[Metric], convention: Convention
+    ranker: Ranker, dataset: RankingDataset, metrics: Sequence[Metric | FunctionMetric], convention: Convention
 ) -> dict[str, float]:
     from rankwell.metrics.evaluation import evaluate
 

@@ -1,44 +1,66 @@
-"""Validation: the figure that a training run watches."""
+"""Validation: the figures that a training run measures after each step, and the one that it watches."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, Parameter
 from rankwell.metrics.evaluator import MetricEvaluator
+from rankwell.metrics.names import AnyMetric, parse_metric
+from rankwell.rankers.base import WATCHED
 
 
 class Validation:
-    """The mean of a metric over the validation queries, for any number of rankings.
+    """The means of a metric over the queries of validation sets, for any number of rankings.
 
     Parameters
     ----------
-    dataset : RankingDataset
-        Its labels and queries are used; features are not read.
-    metric, convention : str
+    eval_sets : sequence of RankingDataset
+        Their labels, queries and weights are used; features are not read. The last one is watched.
+    metric : str, Metric or callable
+        See `rankwell.metrics.names.parse_metric`.
+    convention : str
     n_jobs : int, optional
 
     Attributes
     ----------
+    names : tuple of str
+        The names of the figures in a history, "eval_set 1 ndcg@10" and so on, and last the watched one.
     name : str
-        The name of the figure in a history: "validation ndcg@10".
+        The name of the watched figure: "validation ndcg@10".
     metric, convention : str
     """
 
-    def __init__(self, dataset: RankingDataset, metric: str, convention: str, n_jobs: int | None = None) -> None:
-        self.name = f"validation {metric}"
-        self.metric = metric
+    def __init__(
+        self, eval_sets: Sequence[RankingDataset], metric: AnyMetric, convention: str, n_jobs: int | None = None
+    ) -> None:
+        self.metric = parse_metric(metric, parameter="eval_metric").name
         self.convention = convention
-        self._evaluator = MetricEvaluator(dataset, metric, convention, n_jobs=n_jobs)
-        if np.isnan(self.measure(np.zeros(dataset.n_docs))):
-            raise DataError(
-                "no query of ",
-                Parameter("eval_set"),
-                f" counts for {metric} under the convention {convention!r}: none has a relevant document. Choose "
-                "another metric or convention, or other validation data.",
-            )
+        self.name = f"{WATCHED}{self.metric}"
+        others = range(1, len(eval_sets))
+        self.names = (*(f"eval_set {number} {self.metric}" for number in others), self.name)
+        self._evaluators = [MetricEvaluator(part, metric, convention, n_jobs=n_jobs) for part in eval_sets]
+        self._ends = np.cumsum([part.n_docs for part in eval_sets])
+        for part, evaluator in zip(eval_sets, self._evaluators, strict=True):
+            if np.isnan(evaluator.mean(np.zeros(part.n_docs))):
+                raise DataError(
+                    "no query of ",
+                    Parameter("eval_set"),
+                    f" counts for {self.metric} under the convention {convention!r}: none has a relevant document. "
+                    "Choose another metric or convention, or other validation data.",
+                )
 
     def measure(self, scores: np.ndarray) -> float:
-        """The metric's mean when documents are ranked by `scores`, float64 (n_docs,)."""
-        return float(self._evaluator.mean(scores))
+        """The watched mean when documents are ranked by `scores`, float64 (all documents of the sets,)."""
+        return self._mean(len(self._evaluators) - 1, scores)
+
+    def measure_all(self, scores: np.ndarray) -> dict[str, float]:
+        """The mean of every set, by its name in a history."""
+        return {name: self._mean(number, scores) for number, name in enumerate(self.names)}
+
+    def _mean(self, number: int, scores: np.ndarray) -> float:
+        evaluator, end = self._evaluators[number], int(self._ends[number])
+        return float(evaluator.mean(scores[end - evaluator.queries.n_docs : end]))

@@ -1,0 +1,69 @@
+"""Parameters by the names that other libraries give them: what LightGBM, XGBoost, CatBoost and scikit-learn users type.
+
+A name that a ranker does not have is refused; if it is known from elsewhere, the message says what the ranker has for
+it, or why there is nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+
+_STEPS = ("n_rounds", "n_epochs", "max_iter")
+_PENALTY = ("ridge", "weight_decay", "C")
+_NO_TREES = "no trees are grown"
+_CLASS_IS_OBJECTIVE = "the ranker's class is its objective"
+_WATCHING = "pass a callback to fit, or set the level of the logger 'rankwell'"
+_NO_SAMPLING = "every step uses all rows and features"
+
+# Names of the same thing elsewhere: the parameters it may be here, of which a ranker has at most one.
+_SAME: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("n_estimators", "num_boost_round", "num_iterations", "num_iteration", "num_trees", "num_round", "nrounds"): _STEPS,
+    ("iterations", "n_iter", "max_iter", "n_rounds", "n_epochs", "epochs", "n_iterations"): _STEPS,
+    ("learning_rate", "eta", "shrinkage_rate", "learning_rate_init"): ("learning_rate",),
+    ("max_bin", "max_bins", "border_count"): ("n_bins",),
+    ("early_stopping_round", "early_stopping", "n_iter_no_change", "od_wait"): ("early_stopping_rounds",),
+    ("metric", "metrics", "eval_at", "ndcg_eval_at", "eval_metrics", "scoring"): ("eval_metric",),
+    ("lambda", "lambda_", "reg_lambda", "lambda_l2", "l2_leaf_reg", "l2_regularization", "alpha"): _PENALTY,
+    ("seed", "random_seed", "data_random_seed"): ("random_state",),
+    ("nthread", "num_threads", "num_thread", "thread_count", "n_threads"): ("n_jobs",),
+    ("device_type", "task_type", "gpu_id"): ("device",),
+    ("hidden_layer_sizes", "layers"): ("hidden",),
+    ("solver",): ("optimizer",),
+    ("batch_size",): ("batch_queries",),
+    ("normalise", "normalization", "scaler"): ("normalize",),
+    ("init_score", "base_margin"): (),
+}
+# Names of what is not here, and why.
+_ABSENT: dict[tuple[str, ...], str] = {
+    ("num_leaves", "max_depth", "max_leaves", "min_child_samples", "min_data_in_leaf", "min_child_weight"): _NO_TREES,
+    ("min_sum_hessian_in_leaf", "min_split_gain", "gamma", "grow_policy", "tree_method", "depth"): _NO_TREES,
+    ("subsample", "bagging_fraction", "bagging_freq", "colsample_bytree", "feature_fraction"): _NO_SAMPLING,
+    ("subsample_for_bin", "colsample_bylevel", "colsample_bynode", "rsm"): _NO_SAMPLING,
+    ("objective", "loss", "loss_function", "boosting_type", "boosting", "booster"): _CLASS_IS_OBJECTIVE,
+    ("lambdarank_truncation_level", "label_gain", "ndcg_exp_gain"): "eval_convention says how labels become gains",
+    ("verbose", "verbosity", "silent", "verbose_eval"): _WATCHING,
+    ("callbacks",): "pass callback to fit",
+}
+
+
+def hint(name: str, known: Collection[str]) -> str:
+    """What to say about the unknown parameter `name` of a ranker with the parameters `known`: "" or a sentence."""
+    lower = name.lower()
+    here = [own for names, owns in _SAME.items() if lower in names for own in owns if own in known]
+    if here:
+        inverse = " (the larger, the weaker the penalty)" if here[0] == "C" else ""
+        return f"It is called {here[0]} here{inverse}."
+    if any(lower in names for names in _SAME):
+        return "This ranker has nothing that corresponds to it."
+    reason = next((reason for names, reason in _ABSENT.items() if lower in names), None)
+    if reason is not None:
+        return f"There is no such thing here: {reason}."
+    close = difflib.get_close_matches(lower, known, n=1)
+    return f"Did you mean {close[0]}?" if close else ""
+
+
+def unknown_parameter(owner: str, name: str, known: Collection[str]) -> str:
+    """The message about a parameter that `owner` does not have."""
+    sentences = (f"{owner} has no parameter {name!r}.", hint(name, known), f"It has {', '.join(known)}.")
+    return " ".join(filter(None, sentences))
