@@ -40,7 +40,7 @@ def time_list_epochs(bench: Benchmark) -> None:
             order = np.arange(dataset.n_queries)
             timing = bench.time(
                 f"Top-{k} epoch, {name}",
-                lambda t=trainer, s=state, o=order: t.run_epoch(s, o, RATE, 1, None, 0),
+                lambda t=trainer, s=state, o=order: t.run_epoch(s, o, RATE, 1, None),
             )
             seconds[k] = timing.minimum
         bench.record(f"exact Top-1 epoch, {name}", value=seconds[1], unit="s")
@@ -64,7 +64,7 @@ def check_step(bench: Benchmark, dataset: RankingDataset, k: int, name: str) -> 
     problem, state = network_problem(short, k=k)
     before = state.parameters.copy()
     loss, gradient = reference_step(problem, state, 0, 60)
-    value = load(NETWORK_TRAINING, "cpu", problem).run_epoch(state, np.array([0]), 1.0, 1, None, 0)
+    value = load(NETWORK_TRAINING, "cpu", problem).run_epoch(state, np.array([0]), 1.0, 1, None)
     error = float(np.abs((before - state.parameters) - gradient).max())
     bench.check(f"Top-{k} step, {name}", error < 1e-5, f"largest difference {error:.1e}")
     bench.check(f"Top-{k} loss, {name}", abs(value - loss) < 1e-4 * abs(loss), f"{value} and {loss}")
@@ -79,7 +79,7 @@ def time_mq2008(bench: Benchmark) -> None:
     problem, state = network_problem(dataset, hidden=())
     trainer = load(NETWORK_TRAINING, "cpu", problem)
     linear = bench.time(
-        "linear", lambda: [trainer.run_epoch(state, order, RATE, 1, None, 0) for _ in range(epochs)], repeat=5
+        "linear", lambda: [trainer.run_epoch(state, order, RATE, 1, None) for _ in range(epochs)], repeat=5
     )
     bench.record(
         f"Top-1, linear, {epochs} epochs, {source}", value=linear.minimum, unit="s", target=0.5, paper="RankLib 4 s"
@@ -89,7 +89,7 @@ def time_mq2008(bench: Benchmark) -> None:
     rival, rival_value = time_torch(bench, dataset, problem, start, trainer, epochs)
     state = start.copy()
     network = bench.time(
-        "46-15-1", lambda: [trainer.run_epoch(state, order, RATE, 1, None, 0) for _ in range(epochs)], repeat=5
+        "46-15-1", lambda: [trainer.run_epoch(state, order, RATE, 1, None) for _ in range(epochs)], repeat=5
     )
     bench.record(
         f"Top-1, 46-15-1, {epochs} epochs, {source}",
@@ -111,7 +111,7 @@ def time_torch(bench, dataset, problem, start, trainer, epochs):  # type: ignore
     layers = unpack_layers(problem.shape, start.parameters)
     rival, ours = torch_listnet.TorchListNet(dataset, layers, RATE, 1), start.copy()
     rival.epoch()
-    trainer.run_epoch(ours, np.arange(dataset.n_queries), RATE, 1, None, 0)
+    trainer.run_epoch(ours, np.arange(dataset.n_queries), RATE, 1, None)
     difference = float(np.abs(rival.scores(dataset.features) - trainer.scores(ours, dataset.features)).max())
     bench.check("PyTorch's epoch is ours", difference < 1e-4, f"largest difference of a score {difference:.1e}")
     best = {}

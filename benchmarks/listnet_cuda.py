@@ -125,8 +125,8 @@ def check_against_cpu(bench: Benchmark, name: str, trainer: Any, problem: Any, s
     """A few steps on the device and on the CPU, whose kernels the tests compare with float64."""
     order = np.arange(min(8, len(problem.query_ptr) - 1))
     on_gpu, on_cpu = state.copy(), state.copy()
-    loss = trainer.run_epoch(on_gpu, order, 0.1, 1, None, 0)
-    expected = load(NETWORK_TRAINING, "cpu", problem).run_epoch(on_cpu, order, 0.1, 1, None, 0)
+    loss = trainer.run_epoch(on_gpu, order, 0.1, 1, None)
+    expected = load(NETWORK_TRAINING, "cpu", problem).run_epoch(on_cpu, order, 0.1, 1, None)
     difference = float(np.abs(on_gpu.parameters - on_cpu.parameters).max())
     bench.check(f"{name}: the CPU's steps", difference < 1e-3, f"largest difference {difference:.1e}")
     bench.check(f"{name}: the CPU's loss", abs(loss - expected) <= 1e-4 * abs(expected), f"{loss} and {expected}")

@@ -73,4 +73,4 @@ def epoch_seconds(bench: Benchmark, collection: Any, name: str, parameters: dict
     problem, state = network_problem(collection, k=parameters["k"], loss=loss)
     trainer = load(NETWORK_TRAINING, "cpu", problem)
     order = np.arange(collection.n_queries)
-    return bench.time(f"epoch, {name}", lambda: trainer.run_epoch(state, order, 0.01, 1, None, 0), repeat=3).minimum
+    return bench.time(f"epoch, {name}", lambda: trainer.run_epoch(state, order, 0.01, 1, None), repeat=3).minimum

@@ -9,7 +9,7 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import ParameterError
 from rankwell.kernels.lists.contract import NetworkState, NetworkTrainer
-from rankwell.kernels.lists.fixed_point_format import FixedPointFormat, loss_scale_exponent
+from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
 from rankwell.rankers.kernel_swap import KernelSwap
 from rankwell.rankers.training_run import Steps, StepSource
 from rankwell.solvers.first_order import FirstOrder
@@ -75,11 +75,10 @@ class NetworkEpochs(StepSource):
         epoch = self._n_epochs + 1
         fixed_point = self._fixed_point(self._swap.before(epoch))
         rate = self._optimizer.rate(epoch - 1)
-        scale = 0 if fixed_point is None else loss_scale_exponent(fixed_point.method, epoch - 1)
         random = np.random.default_rng((self._seed, epoch))
         order = random.permutation(self._n_queries) if self._shuffle else np.arange(self._n_queries)
         seed = int(random.integers(0, 2**62))
-        total = self._trainer.run_epoch(self.state, order, rate, seed, fixed_point, scale)
+        total = self._trainer.run_epoch(self.state, order, rate, seed, fixed_point)
         loss = total / max(self._n_queries, 1)
         if not np.isfinite(loss) or not np.isfinite(self.state.parameters).all():
             raise ParameterError(

@@ -9,6 +9,7 @@ is a sigmoid only above sigmoid hidden layers (a linear function, or rectified u
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -23,6 +24,7 @@ from rankwell.kernels.lists.fixed_point_format import (
     MOST_ACCUMULATOR_BITS,
     FixedPointFormat,
     bits_of_precision,
+    sufficient_accumulator_bits,
 )
 from rankwell.kernels.lists.losses import ListLoss
 from rankwell.kernels.lists.network_shape import NetworkShape, network_shape, pack_layers, unpack_layers
@@ -74,7 +76,7 @@ class NeuralRanker(StepwiseRanker):
     fixed_point : "direct", "adaptive" or "batch"
         How gradients are scaled into fixed point.
     accumulator_bits : int, optional
-        By default 10 more than the multiplications' bits.
+        By default 10 more than the multiplications' bits, or as many as the longest query needs.
     fixed_point_batches : int
         M of "batch".
     swap : tuple, optional
@@ -266,24 +268,25 @@ class NeuralRanker(StepwiseRanker):
     ) -> NetworkEpochs:
         largest = float(np.abs(problem.features).max(initial=0.0))
         # The least exponent e with |x| < 2^e for every x.
-        feature_bits = int(np.floor(np.log2(largest))) + 1 if largest > 0 else 0
+        feature_bits = math.frexp(largest)[1]
+        most_docs = int(task.train.query_sizes.max(initial=1))
         return NetworkEpochs(
             trainer,
             state,
             n_queries=task.train.n_queries,
             optimizer=self._first_order(),
             swap=KernelSwap(self.precision, self.swap),
-            fixed_point=lambda precision: self._format(precision, feature_bits),
+            fixed_point=lambda precision: self._format(precision, feature_bits, most_docs),
             seed=self.random_state,
             shuffle=self.shuffle,
             validation=task.validation,
         )
 
-    def _format(self, precision: str, feature_bits: int) -> FixedPointFormat | None:
+    def _format(self, precision: str, feature_bits: int, most_docs: int) -> FixedPointFormat | None:
         bits = bits_of_precision(precision)
         if bits is None:
             return None
-        wide = min(bits + 10, MOST_ACCUMULATOR_BITS) if self.accumulator_bits is None else self.accumulator_bits
+        wide = self.accumulator_bits or sufficient_accumulator_bits(bits, most_docs)
         method = METHODS.index(self.fixed_point)
         batches = self.fixed_point_batches if self.fixed_point == "batch" else 1
         return FixedPointFormat(bits, wide, method, batches, feature_bits)

@@ -91,7 +91,7 @@ def test_an_epoch_is_gradient_descent(backend, k, hidden, activation, output, ba
     problem, state = make_problem(sizes, hidden, activation, output, k=k, batch=batch)
     order = np.random.default_rng(1).permutation(len(sizes))
     expected, expected_loss = descend(problem, state.parameters, order, 0.05, activation, output, batch)
-    loss = load(NETWORK_TRAINING, backend, problem).run_epoch(state, order, 0.05, 1, None, 0)
+    loss = load(NETWORK_TRAINING, backend, problem).run_epoch(state, order, 0.05, 1, None)
     np.testing.assert_allclose(loss, expected_loss, **TOLERANCES[backend]["epoch loss"])
     assert state.steps == -(-len(sizes) // batch)
     for (weights, bias), (expected_weights, expected_bias) in zip(
@@ -107,7 +107,7 @@ def test_a_long_query_goes_through_in_pieces(backend, labels):
     problem, state = make_problem([600], (15,), "sigmoid", "sigmoid", k=2, labels=labels)
     assert chunk_docs(problem.shape.inputs, problem.shape.units) < 600
     expected, expected_loss = descend(problem, state.parameters, [0], 0.5, "sigmoid", "sigmoid", 1)
-    loss = load(NETWORK_TRAINING, backend, problem).run_epoch(state, np.array([0]), 0.5, 1, None, 0)
+    loss = load(NETWORK_TRAINING, backend, problem).run_epoch(state, np.array([0]), 0.5, 1, None)
     np.testing.assert_allclose(loss, expected_loss, **TOLERANCES[backend]["epoch loss"])
     for (weights, _), (expected_weights, _) in zip(
         unpack_layers(problem.shape, state.parameters), expected, strict=True
@@ -127,8 +127,8 @@ def test_backends_agree_on_many_steps(backend, optimizer):
     order = np.array([2, 0, 3, 1])
     trainer, cpu = load(NETWORK_TRAINING, backend, problem), load(NETWORK_TRAINING, "cpu", problem)
     for _ in range(5):
-        trainer.run_epoch(state, order, 0.01, 1, None, 0)
-        cpu.run_epoch(reference, order, 0.01, 1, None, 0)
+        trainer.run_epoch(state, order, 0.01, 1, None)
+        cpu.run_epoch(reference, order, 0.01, 1, None)
     tolerance = TOLERANCES[backend]["weights after many steps"]
     np.testing.assert_allclose(state.parameters, reference.parameters, **tolerance)
     assert not np.allclose(state.parameters, make_problem([12, 7, 40, 3], (15,), "sigmoid", "sigmoid")[1].parameters)
@@ -140,8 +140,8 @@ def test_top_three_of_long_lists_agrees_with_the_cpu(backend):
     for labels in (2000, 5):
         problem, state = make_problem([1148, 511, 513], (15,), "sigmoid", "sigmoid", k=3, labels=labels)
         reference = state.copy()
-        first = load(NETWORK_TRAINING, "cpu", problem).run_epoch(reference, np.arange(3), 0.1, 1, None, 0)
-        second = load(NETWORK_TRAINING, backend, problem).run_epoch(state, np.arange(3), 0.1, 1, None, 0)
+        first = load(NETWORK_TRAINING, "cpu", problem).run_epoch(reference, np.arange(3), 0.1, 1, None)
+        second = load(NETWORK_TRAINING, backend, problem).run_epoch(state, np.arange(3), 0.1, 1, None)
         np.testing.assert_allclose(second, first, **TOLERANCES[backend]["epoch loss"])
         tolerance = TOLERANCES[backend]["weights after many steps"]
         np.testing.assert_allclose(state.parameters, reference.parameters, **tolerance)
@@ -167,7 +167,7 @@ def test_the_same_run_gives_the_same_bytes(backend, batch):
         trainer = load(NETWORK_TRAINING, backend, problem)
         with kernel_threads(1 if one is again else None):
             for _ in range(3):
-                trainer.run_epoch(one, order, 0.1, 7, None, 0)
+                trainer.run_epoch(one, order, 0.1, 7, None)
     assert state.parameters.tobytes() == again.parameters.tobytes()
 
 
@@ -175,18 +175,18 @@ def test_a_batch_on_threads_gives_the_bytes_of_one_thread(monkeypatch):
     problem, state = make_problem([50, 3, 17, 70, 9] * 8, (15,), "sigmoid", "sigmoid", k=3, batch=20)
     again = state.copy()
     order = np.arange(40)
-    load(NETWORK_TRAINING, "cpu", problem).run_epoch(state, order, 0.1, 7, None, 0)
+    load(NETWORK_TRAINING, "cpu", problem).run_epoch(state, order, 0.1, 7, None)
     for module_limit in (0.0, np.inf):
         monkeypatch.setattr("rankwell.kernels.lists.cpu.trainer.SERIAL_WORK", module_limit)
         other = again.copy()
-        load(NETWORK_TRAINING, "cpu", problem).run_epoch(other, order, 0.1, 7, None, 0)
+        load(NETWORK_TRAINING, "cpu", problem).run_epoch(other, order, 0.1, 7, None)
         assert other.parameters.tobytes() == state.parameters.tobytes()
 
 
 def test_several_hidden_layers():
     problem, state = make_problem([20, 9], (7, 5, 3), "tanh", "identity", k=2)
     expected, _ = descend(problem, state.parameters, [0, 1], 0.05, "tanh", "identity", 1)
-    load(NETWORK_TRAINING, "cpu", problem).run_epoch(state, np.arange(2), 0.05, 1, None, 0)
+    load(NETWORK_TRAINING, "cpu", problem).run_epoch(state, np.arange(2), 0.05, 1, None)
     for (weights, bias), (expected_weights, expected_bias) in zip(
         unpack_layers(problem.shape, state.parameters), expected, strict=True
     ):
@@ -213,9 +213,7 @@ def test_dropout_gradient_matches_finite_differences():
 
     def epoch(parameters, rate):
         moved = NetworkState(parameters.copy(), np.zeros_like(parameters), np.zeros_like(parameters))
-        return load(NETWORK_TRAINING, "cpu", problem).run_epoch(
-            moved, np.array([0]), rate, 9, None, 0
-        ), moved.parameters
+        return load(NETWORK_TRAINING, "cpu", problem).run_epoch(moved, np.array([0]), rate, 9, None), moved.parameters
 
     _, after = epoch(state.parameters, 1.0)
     gradient = state.parameters - after

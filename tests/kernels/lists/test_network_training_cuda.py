@@ -26,7 +26,7 @@ def trained(problem, state, n_epochs=2, **options):
 
     trainer, moved = CudaNetworkTrainer(problem, **options), state.copy()
     order = np.random.default_rng(2).permutation(len(problem.query_ptr) - 1)
-    losses = [trainer.run_epoch(moved, order, 0.05, 1, None, 0) for _ in range(n_epochs)]
+    losses = [trainer.run_epoch(moved, order, 0.05, 1, None) for _ in range(n_epochs)]
     return moved.parameters, moved.first, moved.second, np.array(losses), trainer.scores(moved, problem.features)
 
 
@@ -69,7 +69,7 @@ def test_646_features_train_as_gradient_descent(shared_memory, batch):
     order = np.arange(len(SIZES))
     expected, expected_loss = descend(problem, state.parameters, order, 0.05, "sigmoid", "sigmoid", batch)
     trainer = CudaNetworkTrainer(problem, shared_memory=shared_memory)
-    assert trainer.run_epoch(state, order, 0.05, 1, None, 0) == pytest.approx(expected_loss, rel=1e-5)
+    assert trainer.run_epoch(state, order, 0.05, 1, None) == pytest.approx(expected_loss, rel=1e-5)
     for (weights, bias), (expected_weights, expected_bias) in zip(
         unpack_layers(problem.shape, state.parameters), expected, strict=True
     ):
@@ -81,6 +81,6 @@ def test_a_list_longer_than_shared_memory_holds():
     problem, state = make_problem([20_000, 7], (15,), "sigmoid", "sigmoid", k=2)
     reference = state.copy()
     trainer, cpu = (load(NETWORK_TRAINING, kind, problem) for kind in ("cuda", "cpu"))
-    losses = [each.run_epoch(at, np.arange(2), 0.05, 1, None, 0) for each, at in ((trainer, state), (cpu, reference))]
+    losses = [each.run_epoch(at, np.arange(2), 0.05, 1, None) for each, at in ((trainer, state), (cpu, reference))]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     np.testing.assert_allclose(state.parameters, reference.parameters, rtol=1e-3, atol=1e-4)

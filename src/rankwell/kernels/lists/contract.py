@@ -74,9 +74,13 @@ class NetworkTrainer(Protocol):
     """One backend, which keeps the lists in its own memory."""
 
     def run_epoch(
-        self, state: NetworkState, order: np.ndarray, learning_rate: float, seed: int,
-        fixed_point: FixedPointFormat | None, scale_exponent: int,
-    ) -> float:  # fmt: skip
+        self,
+        state: NetworkState,
+        order: np.ndarray,
+        learning_rate: float,
+        seed: int,
+        fixed_point: FixedPointFormat | None,
+    ) -> float:
         """Train on the queries in `order` (int64), change `state`; returns the sum of the queries' losses."""
         ...
 

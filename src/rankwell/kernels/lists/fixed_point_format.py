@@ -8,24 +8,35 @@ A number v in the range [−2^e, 2^e) is stored as a signed integer of b bits: �
 
 The inputs of back propagation (forward pass and loss stay float32), b = `bits` (the thesis's bw1):
 
-    u           ∂L/∂s·F·2^B      e = INTEGER_BITS      F: the loss scale, B: the document's batch
+    u           ∂L/∂s·F·2^B      e = INTEGER_BITS      F: the query's loss scale, B: the document's batch
     a           outputs of sigmoids       e = 0
     slope       a·(1 − a) ≤ 1/4           e = −2: (a·(2^(b−1) − a) + 2^(b−4)) >> (b−3), saturated
     x           features                  e = the smallest that fits the training data's largest |x|
     w           a layer's weights         e = the smallest that fits the layer's largest |w| before the step
 
-Products: ds = u·slope(s) (sigmoid output only); Δw_out += ds·a; δ = (ds·w)·slope(a); Δw += δ·x; a deeper layer's δ sums
-δ·w over the layer above in an accumulator and is saturated to b bits. Accumulators have `accumulator_bits` (bw2) bits,
-one per parameter and batch. The update is Σ_B accumulator·2^(e−b+1)/(F·2^B), in float32.
+Products: ds = u·slope(s) (sigmoid output only); Δw_out += ds·a; δ = (ds·w)·slope(a); Δw += δ·x. A deeper layer's δ sums
+δ·w over the U units of the layer above: (sum + 2^(g−1)) >> g with g = ⌈log2 U⌉, whose exponent is g higher.
+Accumulators have `accumulator_bits` (bw2) bits, one per parameter and batch. The update is
+Σ_B accumulator·2^(e−b+1)/(F·2^B), in float32.
 
-| method     | F                                  | B                                                     |
-| ---------- | ---------------------------------- | ----------------------------------------------------- |
-| `direct`   | 1                                  | 0                                                     |
-| `adaptive` | 2^(13 + ⌊epoch/30⌋), epoch from 0  | 0                                                     |
-| `batch`    | the same                           | clip(⌊−log2 max(P_y(d), |∂L/∂s_d|)⌋, 0, M − 1)        |
+F and B come from the gradients themselves. E_d is the least exponent with |∂L/∂s_d| < 2^E_d (∂L/∂s rounded to float32;
+at least LEAST_EXPONENT, which zeros have), and E_q the largest E_d of the query:
 
-The thesis sorts permutations into batches by P(y, π); the collapsed loss has none, so a document is sorted by its
-probability to be in the top k (under the exact losses) or its gradient, whichever is larger: the scaled value fits.
+| method     | F                      | B                      |
+| ---------- | ---------------------- | ---------------------- |
+| `direct`   | 1                      | 0                      |
+| `adaptive` | 2^(INTEGER_BITS − E_q) | 0                      |
+| `batch`    | 2^(INTEGER_BITS − E_q) | min(E_q − E_d, M − 1)  |
+
+So |u| < 2^INTEGER_BITS for every document: u never saturates (`direct` does for |∂L/∂s| ≥ 2^13 only), and the document
+with the largest gradient uses the highest bit. A product of two numbers in range is in range, and n terms fit in
+b + ⌈log2 n⌉ accumulator bits: if the accumulators have them for the longest list, nothing overflows anywhere, and
+saturation only turns 2^(b−1) into 2^(b−1) − 1. In hardware E_d is float32's exponent field less 126, E_q a running
+maximum of it while the loss writes the query's gradients, and the scaling an addition to the exponent.
+
+The thesis scales by one F for a whole epoch, 2^(13 + ⌊epoch/30⌋), which follows how far the gradients of single
+permutations fall (its figure 4.7), and sorts permutations into batches by P(y, π). The gradients of documents, which
+are sums over permutations, do not fall like that: that F saturates most of them by epoch 100.
 """
 
 from __future__ import annotations
@@ -38,6 +49,7 @@ from rankwell.errors import ParameterError
 DIRECT, ADAPTIVE, BATCH = range(3)
 METHODS = ("direct", "adaptive", "batch")
 INTEGER_BITS = 13
+LEAST_EXPONENT = -126
 SLOPE_BITS = -2
 FEWEST_BITS, MOST_BITS = 4, 31
 MOST_ACCUMULATOR_BITS = 62
@@ -66,6 +78,6 @@ def bits_of_precision(precision: str) -> int | None:
     return int(match[1])
 
 
-def loss_scale_exponent(method: int, epoch: int) -> int:
-    """log2 F for an epoch counted from 0 (Algorithm 6, line 5)."""
-    return 0 if method == DIRECT else 13 + epoch // 30
+def sufficient_accumulator_bits(bits: int, most_docs: int) -> int:
+    """The thesis's 10 bits more than `bits`, or as many more as a list of `most_docs` documents can need."""
+    return min(bits + max(10, (most_docs - 1).bit_length()), MOST_ACCUMULATOR_BITS)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.lists.fixed_point_format import BATCH, INTEGER_BITS, SLOPE_BITS
+from rankwell.kernels.lists.fixed_point_format import BATCH, DIRECT, INTEGER_BITS, LEAST_EXPONENT, SLOPE_BITS
 
 
 @kernel(error_model="numpy", inline="always")
@@ -52,7 +52,7 @@ def _least_exponent(values):
     largest = 0.0
     for i in range(len(values)):
         largest = max(largest, abs(float(values[i])))
-    return math.floor(math.log2(largest)) + 1 if largest > 0.0 else 0
+    return math.frexp(largest)[1]
 
 
 @kernel(error_model="numpy")
@@ -77,15 +77,28 @@ def _quantise_weights(shape, parameters, bits, weights):
     return exponents
 
 
+@kernel(error_model="numpy", inline="always")
+def _gradient_exponent(gradient):
+    """E_d; see `fixed_point_format`."""
+    return max(math.frexp(gradient)[1], LEAST_EXPONENT) if gradient != 0.0 else LEAST_EXPONENT
+
+
 @kernel(error_model="numpy")
-def batch_of(probability, gradient, fmt):
-    """The document's batch B; see `fixed_point_format`."""
-    if fmt.method != BATCH:
-        return 0
-    largest = max(probability, abs(gradient))
-    if largest <= 0.0:
-        return fmt.batches - 1
-    return int(max(0.0, min(fmt.batches - 1.0, math.floor(-math.log2(largest)))))
+def _query_exponent(score_gradient):
+    """E_q"""
+    largest = LEAST_EXPONENT
+    for d in range(len(score_gradient)):
+        largest = max(largest, _gradient_exponent(float(np.float32(score_gradient[d]))))
+    return largest
+
+
+@kernel(error_model="numpy")
+def _guard_bits(terms):
+    """⌈log2 terms⌉: by how much a sum of so many terms may exceed their range."""
+    guard = 0
+    while (1 << guard) < terms:
+        guard += 1
+    return guard
 
 
 @kernel(error_model="numpy")
@@ -110,12 +123,15 @@ def _backward_document(shape, fmt, weights, inputs, score, value, sums, deltas):
     for place in range(layers - 1, -1, -1):
         units = shape.units[place]
         outputs = inputs[shape.n_features + shape.columns[place] :]
+        guard = np.int64(_guard_bits(above_units))
+        guard_half = (np.int64(1) << guard) >> np.int64(1)
         for i in range(units):
             total = np.int64(0)
             for unit in range(above_units):
                 weight = weights[above_start + i * above_units + unit]
                 total = _saturate(total + _multiply(above[unit], weight, bits, half, limit), wide)
-            here[i] = _multiply(_saturate(total, limit), _slope(outputs[i], bits), bits, half, limit)
+            total = _saturate((total + guard_half) >> guard, limit)
+            here[i] = _multiply(total, _slope(outputs[i], bits), bits, half, limit)
         below = shape.n_features + shape.columns[place - 1] if place > 0 else 0
         layer_inputs = inputs[below : below + shape.inputs[place]]
         start = shape.weights[place]
@@ -144,7 +160,7 @@ def _unscale(shape, fmt, scale_exponent, exponents, sums, used, gradient):
                 total = _over_batches(sums, used, start + unit * inputs + i)
                 gradient[start + i * units + unit] += np.float32(total * scale)
             gradient[bias + unit] += np.float32(_over_batches(sums, used, bias + unit) * bias_scale)
-        exponent += exponents[place] + SLOPE_BITS
+        exponent += exponents[place] + SLOPE_BITS + _guard_bits(units)
 
 
 @kernel(error_model="numpy")
@@ -158,13 +174,11 @@ def _over_batches(sums, used, place):
 
 
 @kernel(error_model="numpy")
-def fixed_point_backward(
-    shape, fmt, scale_exponent, parameters, features, hidden, chunk, scores, score_gradient, probabilities, gradient
-):
+def fixed_point_backward(shape, fmt, parameters, features, hidden, chunk, scores, score_gradient, gradient):
     """Add one query's ∂L/∂parameters, computed in fixed point, to `gradient`.
 
     features : int32 (n_docs, n_features), quantised; hidden : float32, as `forward` filled it, `chunk` documents at a
-    time; score_gradient : float64 (n_docs,); probabilities : float64 (n_docs,)
+    time; score_gradient : float64 (n_docs,)
     """
     n = features.shape[0]
     layers = len(shape.units)
@@ -177,6 +191,8 @@ def fixed_point_backward(
     inputs = np.empty(shape.n_features + shape.n_hidden, np.int64)
     weights = np.empty(shape.n_parameters, np.int64)
     exponents = _quantise_weights(shape, parameters, fmt.bits, weights)
+    query_exponent = _query_exponent(score_gradient)
+    scale_exponent = 0 if fmt.method == DIRECT else INTEGER_BITS - query_exponent
     for d in range(n):
         first = d - d % chunk
         docs = min(chunk, n - first)
@@ -187,8 +203,9 @@ def fixed_point_backward(
             row = first * shape.n_hidden + column * docs + (d - first) * units
             for u in range(units):
                 inputs[shape.n_features + column + u] = quantise(hidden[row + u], 0, fmt.bits)
-        batch = batch_of(probabilities[d], score_gradient[d], fmt)
+        slope = float(np.float32(score_gradient[d]))
+        batch = min(query_exponent - _gradient_exponent(slope), fmt.batches - 1) if fmt.method == BATCH else 0
         used[batch] = True
-        value = quantise(score_gradient[d] * 2.0 ** (scale_exponent + batch), INTEGER_BITS, fmt.bits)
+        value = quantise(slope * 2.0 ** (scale_exponent + batch), INTEGER_BITS, fmt.bits)
         _backward_document(shape, fmt, weights, inputs, scores[d], value, sums[batch], deltas)
     _unscale(shape, fmt, scale_exponent, exponents, sums, used, gradient)

@@ -25,17 +25,15 @@ class FloatBackward(NamedTuple):
 
 
 class FixedBackward(NamedTuple):
-    """A fixed-point format (see `FixedPointFormat`), the loss scale 2^scale_exponent, and the data in that format:
-    quantised int32 (n_docs, n_features); probabilities float64 (n_docs,) for the batches."""
+    """A fixed-point format (see `FixedPointFormat`), and the features in that format: quantised int32 (n_docs,
+    n_features)."""
 
     bits: int
     accumulator_bits: int
     method: int
     batches: int
     feature_bits: int
-    scale_exponent: int
     quantised: np.ndarray
-    probabilities: np.ndarray
 
 
 @inner_kernel(error_model="numpy")
@@ -58,10 +56,7 @@ def _float_backward(
 def _fixed_backward(
     way, slot, shape, parameters, features, start, end, hidden, chunk, scores, list_slopes, gradient, dropout
 ):
-    fixed_point_backward(
-        shape, way, way.scale_exponent, parameters, way.quantised[start:end], hidden, chunk, scores, list_slopes,
-        way.probabilities[start:end], gradient,
-    )  # fmt: skip
+    fixed_point_backward(shape, way, parameters, way.quantised[start:end], hidden, chunk, scores, list_slopes, gradient)
 
 
 @intrinsic

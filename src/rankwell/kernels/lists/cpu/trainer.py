@@ -23,7 +23,7 @@ from rankwell.kernels.lists.cpu.network import chunk_docs
 from rankwell.kernels.lists.cpu.pair_sums import PARALLEL_DOCS
 from rankwell.kernels.lists.cpu.query_backward import FixedBackward, FloatBackward
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
-from rankwell.kernels.lists.losses import EXACT, LAMBDARANK, RANKNET
+from rankwell.kernels.lists.losses import LAMBDARANK, RANKNET
 from rankwell.kernels.threads import numba_threads, run_parts, run_ranges
 
 # Documents, or pairs of documents, whose gradient takes about a millisecond on one thread.
@@ -70,20 +70,19 @@ class CpuNetworkTrainer:
             self._quantised = {key: np.clip(scaled, -limit, limit - 1).astype(np.int32)}
         return self._quantised[key]
 
-    def _backward(self, fmt: FixedPointFormat | None, scale_exponent: int) -> FloatBackward | FixedBackward:
-        if fmt is None:
-            return self._float_backward
-        # The sampled losses have no P_y per document: their batches depend on the gradient only.
-        exact = self._problem.loss.kind == EXACT
-        probabilities = self._truth[0] if exact else np.zeros(len(self._problem.labels))
-        return FixedBackward(*fmt, scale_exponent, self._features_as_integers(fmt), probabilities)
+    def _backward(self, fmt: FixedPointFormat | None) -> FloatBackward | FixedBackward:
+        return self._float_backward if fmt is None else FixedBackward(*fmt, self._features_as_integers(fmt))
 
     def run_epoch(
-        self, state: NetworkState, order: np.ndarray, learning_rate: float, seed: int,
-        fixed_point: FixedPointFormat | None, scale_exponent: int,
-    ) -> float:  # fmt: skip
+        self,
+        state: NetworkState,
+        order: np.ndarray,
+        learning_rate: float,
+        seed: int,
+        fixed_point: FixedPointFormat | None,
+    ) -> float:
         step = Step(self._chunk, learning_rate, self._problem.dropout, seed)
-        setting = (self._problem.shape, self._loss, self._backward(fixed_point, scale_exponent), step)
+        setting = (self._problem.shape, self._loss, self._backward(fixed_point), step)
         if self._slots > 1:
             return self._batch_steps(setting, state, order)
         with numba_threads() if self._on_threads else nullcontext():

@@ -112,9 +112,13 @@ class CudaNetworkTrainer:
         )
 
     def run_epoch(
-        self, state: NetworkState, order: np.ndarray, learning_rate: float, seed: int,
-        fixed_point: FixedPointFormat | None, scale_exponent: int,
-    ) -> float:  # fmt: skip
+        self,
+        state: NetworkState,
+        order: np.ndarray,
+        learning_rate: float,
+        seed: int,
+        fixed_point: FixedPointFormat | None,
+    ) -> float:
         import cupy
 
         with memory_errors("cuda", NETWORK_TRAINING.task):

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankwell.kernels.lists.fixed_point_format import BATCH, INTEGER_BITS, SLOPE_BITS, FixedPointFormat
+from rankwell.kernels.lists.fixed_point_format import (
+    BATCH,
+    DIRECT,
+    INTEGER_BITS,
+    LEAST_EXPONENT,
+    SLOPE_BITS,
+    FixedPointFormat,
+)
 
 
 def saturate(value: int, bits: int) -> int:
@@ -22,6 +29,16 @@ def multiply(p: int, q: int, bits: int) -> int:
     return saturate((p * q + (1 << (bits - 2))) >> (bits - 1), bits)
 
 
+def guard_bits(terms: int) -> int:
+    """⌈log2 terms⌉: by how much a sum of so many terms may exceed their range."""
+    return (terms - 1).bit_length()
+
+
+def shift_down(value: int, places: int) -> int:
+    """value / 2^places, rounded half up"""
+    return (value + (1 << (places - 1))) >> places if places else value
+
+
 def slope(output: int, bits: int) -> int:
     """a·(1 − a) in the range up to 1/4"""
     return saturate((output * ((1 << (bits - 1)) - output) + (1 << (bits - 4))) >> (bits - 3), bits)
@@ -29,29 +46,32 @@ def slope(output: int, bits: int) -> int:
 
 def least_exponent(values: np.ndarray) -> int:
     """The smallest e with |v| < 2^e for every v; 0 for zeros."""
-    largest = float(np.abs(values.astype(np.float32)).max(initial=0.0))
-    return math.floor(math.log2(largest)) + 1 if largest > 0 else 0
+    return math.frexp(float(np.abs(values.astype(np.float32)).max(initial=0.0)))[1]
 
 
-def batch_of(probability: float, gradient: float, fmt: FixedPointFormat) -> int:
-    largest = max(probability, abs(gradient))
-    if fmt.method != BATCH:
-        return 0
-    if largest <= 0.0:
-        return fmt.batches - 1
-    return max(0, min(fmt.batches - 1, math.floor(-math.log2(largest))))
+def gradient_exponent(gradient: float) -> int:
+    """E_d"""
+    return max(math.frexp(gradient)[1], LEAST_EXPONENT) if gradient != 0.0 else LEAST_EXPONENT
+
+
+def loss_scale_exponent(fmt: FixedPointFormat, query_exponent: int) -> int:
+    """log2 F, from E_q"""
+    return 0 if fmt.method == DIRECT else INTEGER_BITS - query_exponent
+
+
+def batch_of(fmt: FixedPointFormat, query_exponent: int, exponent: int) -> int:
+    """B, from E_q and E_d"""
+    return min(query_exponent - exponent, fmt.batches - 1) if fmt.method == BATCH else 0
 
 
 def fixed_point_backward(
     fmt: FixedPointFormat,
-    scale_exponent: int,
     features: np.ndarray,
     hidden: Sequence[np.ndarray],
     scores: np.ndarray,
     layers: Sequence[tuple[np.ndarray, np.ndarray]],
     sigmoid_output: bool,
     score_gradient: np.ndarray,
-    probabilities: np.ndarray,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """∂L/∂weights and ∂L/∂bias of every layer for one query; hidden layers have sigmoids.
 
@@ -71,9 +91,11 @@ def fixed_point_backward(
             weights[unit, i] = saturate(weights[unit, i] + multiply(delta, x, bits), wide)
         bias[unit] = saturate(bias[unit] + delta, wide)
 
-    for d in range(len(features)):
-        gradient = float(score_gradient[d])
-        batch = batch_of(float(probabilities[d]), gradient, fmt)
+    gradients = [float(gradient) for gradient in score_gradient.astype(np.float32)]
+    query_exponent = max((gradient_exponent(gradient) for gradient in gradients), default=LEAST_EXPONENT)
+    scale_exponent = loss_scale_exponent(fmt, query_exponent)
+    for d, gradient in enumerate(gradients):
+        batch = batch_of(fmt, query_exponent, gradient_exponent(gradient))
         delta = [quantise(gradient * 2.0 ** (scale_exponent + batch), INTEGER_BITS, bits)]
         if sigmoid_output:
             delta = [multiply(delta[0], slope(quantise(scores[d], 0, bits), bits), bits)]
@@ -88,14 +110,15 @@ def fixed_point_backward(
                     total = 0
                     for unit, value in enumerate(delta):
                         total = saturate(total + multiply(value, whole[place][unit][i], bits), wide)
+                    total = shift_down(total, guard_bits(len(delta)))
                     below.append(multiply(saturate(total, bits), slope(output, bits), bits))
                 delta = below
-    gradients = []
+    layer_gradients = []
     exponent = INTEGER_BITS - (bits - 1) - scale_exponent + (SLOPE_BITS if sigmoid_output else 0)
     for place in range(len(layers) - 1, -1, -1):
-        gradients.append(_unscaled(sums[place], exponent, fmt.feature_bits if place == 0 else 0))
-        exponent += exponents[place] + SLOPE_BITS
-    return gradients[::-1]
+        layer_gradients.append(_unscaled(sums[place], exponent, fmt.feature_bits if place == 0 else 0))
+        exponent += exponents[place] + SLOPE_BITS + guard_bits(len(layers[place][1]))
+    return layer_gradients[::-1]
 
 
 def _unscaled(
