@@ -107,7 +107,7 @@ def ranknet_loss(scores: Any, labels: Any, group: Any, *, reduction: Reduction =
 
 
 def lambdarank_loss(scores: Any, labels: Any, group: Any, *, reduction: Reduction = "mean") -> Any:
-    """LambdaRank's loss of each query: RankNet's pairs times |ΔNDCG|, the ranks taken as given."""
+    """LambdaRank's loss of each query: the mean of RankNet's pairs weighted by |ΔNDCG|, the ranks taken as given."""
     return _apply(list_loss(LAMBDARANK), scores, labels, group, reduction, 0)
 
 

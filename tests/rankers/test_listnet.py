@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import time
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -252,3 +255,20 @@ def test_cuda_trains_what_the_cpu_trains(settings):
     np.testing.assert_allclose(on_gpu.history_["loss"], on_cpu.history_["loss"], **TOLERANCES["cuda"]["training loss"])
     tolerance = TOLERANCES["cuda"]["scores of a trained network"]
     np.testing.assert_allclose(on_gpu.predict(TEST), on_cpu.predict(TEST), **tolerance)
+
+
+def test_ctrl_c_does_not_wait_for_the_end_of_a_long_epoch():
+    # An epoch of about ten seconds: 20,000 permutations drawn for each of 600 queries.
+    train = learnable(600, 20)
+    slow = {"k": 3, "sampling": "stochastic", "device": "cpu", "n_jobs": 1}
+    ListNet(**slow, n_epochs=1, sample_size=2).fit(train)  # the kernels are compiled
+    before = time.process_time()
+    previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ListNet(**slow, n_epochs=1, sample_size=20_000).fit(train)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)
+    assert time.process_time() - before < 2.0

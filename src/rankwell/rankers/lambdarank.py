@@ -7,7 +7,7 @@ from rankwell.rankers.neural import NeuralRanker
 
 
 class LambdaRank(NeuralRanker):
-    """A network trained by Σ |ΔNDCG_ij|·log(1 + e^(s_j − s_i)) over the pairs y_i > y_j of each query.
+    """A network trained by the mean of log(1 + e^(s_j − s_i)) over the pairs y_i > y_j of a query, weighted by |ΔNDCG|.
 
     Gain 2^y − 1, discount 1/log2(1 + rank), ranks by the current scores. The parameters are `NeuralRanker`'s.
     """

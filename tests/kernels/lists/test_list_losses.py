@@ -160,6 +160,26 @@ def test_listmle_shuffles_equal_labels_by_the_seed():
     assert found == {round(value, 5) for value in possible}
 
 
+@pytest.mark.parametrize("kind", [RANKNET, LAMBDARANK])
+@pytest.mark.parametrize("labels", [[1.0, 0.0], [4.0, 0.0, 0.0, 1.0], [1.0] * 10 + [0.0] * 200], ids=len)
+def test_the_pairwise_losses_are_means_over_pairs(kind, labels):
+    # Equal scores: every pair has a loss of log 2, whatever its weight and however many there are.
+    value, gradient = run(list_loss(kind), labels, np.zeros(len(labels)))
+    assert value == pytest.approx(np.log(2), rel=1e-5)
+    assert gradient[np.asarray(labels) > 0].sum() < -0.3
+
+
+def test_lambdarank_of_two_pairs_by_hand():
+    # Ranked as listed, gains 3, 1, 0 with discounts 1, 1/log2(3), 1/2; every pair is in the right order by 1 or 2.
+    value, gradient = run(list_loss(LAMBDARANK), [2.0, 1.0, 0.0], [2.0, 1.0, 0.0])
+    second = 1 / np.log2(3)
+    weights = np.array([2 * (1 - second), 3 * (1 - 0.5), 1 * (second - 0.5)])
+    weights /= weights.sum()
+    assert value == pytest.approx(weights @ np.log1p(np.exp(-np.array([1.0, 2.0, 1.0]))), rel=1e-6)
+    push = weights / (1 + np.exp(np.array([1.0, 2.0, 1.0])))
+    np.testing.assert_allclose(gradient, [-push[0] - push[1], push[0] - push[2], push[1] + push[2]], rtol=1e-5)
+
+
 def test_ranknet_of_one_pair_by_hand():
     # One pair in the right order by 2: log(1 + e^−2), and σ(−2) of push.
     value, gradient = run(list_loss(RANKNET), [1.0, 0.0], [2.0, 0.0])

@@ -12,6 +12,7 @@ from rankwell.kernels.device import load
 from rankwell.kernels.device_report import report_device
 from rankwell.kernels.lists.contract import NETWORK_TRAINING, NetworkProblem, NetworkState
 from rankwell.kernels.lists.cpu.network import chunk_docs
+from rankwell.kernels.lists.epoch_pieces import EpochPieces
 from rankwell.kernels.lists.losses import EXACT, list_loss
 from rankwell.kernels.lists.network_shape import network_shape, pack_layers, unpack_layers
 from rankwell.kernels.lists.reference import network
@@ -169,6 +170,21 @@ def test_the_same_run_gives_the_same_bytes(backend, batch):
             for _ in range(3):
                 trainer.run_epoch(one, order, 0.1, 7, None)
     assert state.parameters.tobytes() == again.parameters.tobytes()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("batch", [1, 3])
+def test_the_pieces_of_an_epoch_change_nothing(backend, batch, monkeypatch):
+    problem, state = make_problem([50, 3, 17, 70, 9] * 3, (15,), "sigmoid", "sigmoid", k=3, batch=batch)
+    order, whole = np.random.default_rng(0).permutation(15), state.copy()
+    expected = [load(NETWORK_TRAINING, backend, problem).run_epoch(whole, order, 0.1, 7, None) for _ in range(3)]
+    monkeypatch.setattr("rankwell.kernels.lists.epoch_pieces._FIRST_LENGTH", 1)
+    trainer = load(NETWORK_TRAINING, backend, problem)
+    trainer._pieces = EpochPieces(clock=iter(range(10**6)).__next__)  # a second a piece: one step each
+    found = [trainer.run_epoch(state, order, 0.1, 7, None) for _ in range(3)]
+    assert found == expected
+    assert state.parameters.tobytes() == whole.parameters.tobytes()
+    assert state.steps == whole.steps
 
 
 def test_a_batch_on_threads_gives_the_bytes_of_one_thread(monkeypatch):

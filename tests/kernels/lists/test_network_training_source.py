@@ -11,6 +11,7 @@ import mmap
 import re
 import shutil
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -89,7 +90,7 @@ def shared_copy(array):
     return copy
 
 
-def train(compiled, problem, state, team, shared_memory):
+def train(compiled, problem, state, team, shared_memory, splits=()):
     """Parameters after an epoch (gradients where a block takes a query), scores, losses."""
     placement = place(problem.shape, most_docs(problem), shared_memory, one_step_per_query=team > 1)
     macros = definitions(problem, placement, team, clusters=False)
@@ -127,7 +128,9 @@ def train(compiled, problem, state, team, shared_memory):
     lists, buffers, optimizer = (ctypes.c_void_p(struct.ctypes.data) for struct in structs)
     at = {name: ctypes.c_void_p(array.ctypes.data) for name, array in arrays.items()}
     moved = at["parameters"], at["first"], at["second"]
-    assert library.train(lists, buffers, optimizer, at["order"], n_queries, *moved, placement.most_docs, at["loss"])
+    for first, last in pairwise((0, *splits, n_queries)):
+        order = ctypes.c_void_p(arrays["order"][first:].ctypes.data)
+        assert library.train(lists, buffers, optimizer, order, last - first, *moved, placement.most_docs, at["loss"])
     assert library.score(lists, buffers, at["parameters"])
     result = arrays["parameters"] if team > 1 else arrays["partial"][:n_queries]
     return result.copy(), arrays["scores"].copy(), arrays["loss"].copy()
@@ -145,6 +148,13 @@ def test_a_team_without_clusters_descends(compiled, hidden, shared_memory):
     ):
         np.testing.assert_allclose(weights, expected_weights, rtol=1e-4, atol=2e-5)
         np.testing.assert_allclose(bias, expected_bias, rtol=1e-4, atol=2e-5)
+
+
+def test_an_epoch_in_several_launches_gives_the_same_bits(compiled):
+    problem, state = make_problem(SIZES, (5,), "sigmoid", "sigmoid", k=3, n_features=40)
+    found, expected = (train(compiled, problem, state, CUDA_TEAM, PLENTY, splits) for splits in ((1, 4), ()))
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("team", [CUDA_TEAM, 1], ids=["a team", "a block a query"])

@@ -1,8 +1,8 @@
 """An epoch of training on the CPU: forward, loss and backward fused per query, one optimiser step per batch of queries.
 
-With one query per batch, all steps of an epoch run inside one compiled function, without Python. With more, a batch's
-queries are assigned to SLOTS fixed slots, which all threads process, and the slots' gradients are
-added in order: the result does not depend on the number of threads.
+With one query per batch, the steps of many queries run inside one compiled function, without Python. With more, a
+batch's queries are assigned to SLOTS fixed slots, which all threads process, and the slots' gradients are added in
+order: the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -102,9 +102,10 @@ def slots_gradient(shape, loss, backward, step, parameters, lists, order, work, 
 
 
 @kernel(error_model="numpy")
-def query_steps(shape, loss, backward, step, optimizer, steps_before, parameters, first, second, lists, order, work):
-    """One step per query, in `order`; returns the sum of their losses. optimizer : Sgd or Adam"""
-    total = 0.0
+def query_steps(
+    shape, loss, backward, step, optimizer, steps_before, parameters, first, second, lists, order, work, total
+):
+    """One step per query, in `order`; returns `total` plus their losses. optimizer : Sgd or Adam"""
     gradient = work.gradients[0]
     for place in range(len(order)):
         _clear(gradient)

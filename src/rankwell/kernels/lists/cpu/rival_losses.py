@@ -77,9 +77,19 @@ def ranknet_loss(scores, truth, start, lists, gradient):
     return total
 
 
+@inner_kernel(error_model="numpy", fastmath={"reassoc", "contract"})
+def _exchange_weights(i, gains, discounts, weights):
+    """|ΔNDCG| of exchanging document i with each other one; returns their sum."""
+    total = _ZERO
+    for j in range(len(weights)):
+        weights[j] = abs((gains[i] - gains[j]) * (discounts[i] - discounts[j]))
+        total += weights[j]
+    return total
+
+
 @kernel(error_model="numpy", inline="always")
 def lambdarank_loss(scores, truth, start, scratch, lists, gradient):
-    """RankNet's pairs times |ΔNDCG| of exchanging the two documents; the current ranks are taken as constants."""
+    """The mean of RankNet's pairs, weighted by |ΔNDCG| of exchanging the two documents at the current ranks."""
     n = len(scores)
     difference, exponentials, levels, weights = lists[0, :n], lists[1, :n], lists[2, :n], lists[3, :n]
     gains, discounts = lists[4, :n], lists[5, :n]
@@ -92,14 +102,17 @@ def lambdarank_loss(scores, truth, start, scratch, lists, gradient):
     for i in range(n):
         levels[i] = truth[LEVEL, start + i]
         gains[i] = truth[GAIN, start + i]
-    total = 0.0
+    total, all_weights = 0.0, 0.0
     for i in range(n):
-        for j in range(n):
-            weights[j] = abs((gains[i] - gains[j]) * (discounts[i] - discounts[j]))
+        all_weights += _exchange_weights(i, gains, discounts, weights)
         _differences(scores, i, difference, exponentials)
         gradient[i], loss = _row(levels[i], levels, weights, difference, exponentials)
         total += loss
-    return total
+    # Every pair was counted from both its sides, and equal labels have no weight.
+    scale = 2.0 / all_weights if all_weights > 0.0 else 0.0
+    for i in range(n):
+        gradient[i] *= scale
+    return total * scale
 
 
 @inner_kernel(error_model="numpy")

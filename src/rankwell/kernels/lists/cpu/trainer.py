@@ -22,6 +22,7 @@ from rankwell.kernels.lists.cpu.list_gradient import has_pairs, kernel_loss, lis
 from rankwell.kernels.lists.cpu.network import chunk_docs
 from rankwell.kernels.lists.cpu.pair_sums import PARALLEL_DOCS
 from rankwell.kernels.lists.cpu.query_backward import FixedBackward, FloatBackward
+from rankwell.kernels.lists.epoch_pieces import EpochPieces
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
 from rankwell.kernels.lists.losses import LAMBDARANK, RANKNET
 from rankwell.kernels.threads import numba_threads, run_parts, run_ranges
@@ -56,6 +57,7 @@ class CpuNetworkTrainer:
             deltas=self._floats(self._most_docs * max(problem.shape.n_hidden, 1)),
             products=self._floats(problem.shape.n_parameters),
         )
+        self._pieces = EpochPieces()
         self._quantised: dict[tuple[int, int], np.ndarray] = {}
 
     def _floats(self, size: int) -> np.ndarray:
@@ -85,12 +87,14 @@ class CpuNetworkTrainer:
         setting = (self._problem.shape, self._loss, self._backward(fixed_point), step)
         if self._slots > 1:
             return self._batch_steps(setting, state, order)
+        loss = 0.0
         with numba_threads() if self._on_threads else nullcontext():
-            loss = query_steps(
-                *setting, self._optimizer, state.steps, state.parameters, state.first, state.second, self._lists, order,
-                self._work,
-            )  # fmt: skip
-        state.steps += len(order)
+            for piece in self._pieces.slices(len(order)):
+                loss = query_steps(
+                    *setting, self._optimizer, state.steps, state.parameters, state.first, state.second, self._lists,
+                    order[piece], self._work, loss,
+                )  # fmt: skip
+                state.steps += piece.stop - piece.start
         return float(loss)
 
     def _batch_steps(self, setting: Any, state: NetworkState, order: np.ndarray) -> float:

@@ -39,7 +39,8 @@ __device__ double query_pass(const Lists& lists, const Buffers& buffers, const R
 #define TEAM_SHAPE
 #endif
 
-// An epoch with one step per query: one team, one launch. `first` and `second` are the optimiser's memory.
+// Many queries with one step each: one team, one launch. `first` and `second` are the optimiser's memory; the losses are
+// added to `loss`, in order, so that several launches give the same bits as one.
 extern "C" __global__ void TEAM_SHAPE __launch_bounds__(THREADS)
     train_queries(Lists lists, Buffers buffers, Optimizer optimizer, const long long* order, int n_steps,
                   long long steps_before, float* parameters, float* first, float* second, int most_docs, double* loss) {
@@ -51,7 +52,7 @@ extern "C" __global__ void TEAM_SHAPE __launch_bounds__(THREADS)
     room.second[p] = second[p];
   }
   __syncthreads();
-  double total = 0.0;
+  double total = *loss;
   for (int step = 0; step < n_steps; ++step) {
     total += query_pass(lists, buffers, room, static_cast<int>(order[step]), 0);
     // Two sets of partial gradients alternate: a block may write the next one while another block still reads this one.

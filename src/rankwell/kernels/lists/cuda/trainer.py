@@ -1,5 +1,5 @@
-"""The CUDA trainer of networks over lists: an epoch with one step per query is one launch of one team of blocks;
-batches of queries use one block per query, over the whole device."""
+"""The CUDA trainer of networks over lists: an epoch with one step per query is a launch of one team of blocks, or a few
+if it is long; batches of queries use one block per query, over the whole device."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rankwell.kernels.lists.contract import ADAM, CUDA_TEAM, NETWORK_TRAINING, N
 from rankwell.kernels.lists.cpu.top_k_loss import FIRST, top_k_truth
 from rankwell.kernels.lists.cuda.placement import THREADS, TILE, Placement, most_docs, place
 from rankwell.kernels.lists.declarations import BUFFERS, LISTS, OPTIMIZER
+from rankwell.kernels.lists.epoch_pieces import EpochPieces
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
 
 CLUSTER_CAPABILITY = 90
@@ -75,6 +76,7 @@ class CudaNetworkTrainer:
         # What every launch is given, made once: a step takes less than a millisecond.
         self._arguments = (LISTS.pack(**self._lists), BUFFERS.pack(**self._buffers))
         self._modules: dict[int, Any] = {}
+        self._pieces = EpochPieces()
 
     def _stored(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The features as stored, and the factor of each."""
@@ -123,30 +125,32 @@ class CudaNetworkTrainer:
 
         with memory_errors("cuda", NETWORK_TRAINING.task):
             memory = [cupy.asarray(array) for array in (state.parameters, state.first, state.second)]
-            loss = self.steps(memory, cupy.asarray(order), learning_rate, state.steps)
-        state.steps += -(-len(order) // self._problem.batch_queries)
+            loss = cupy.zeros(self._problem.batch_queries, dtype=cupy.float64)
+            queries, stream = cupy.asarray(order), cupy.cuda.get_current_stream()
+            for batches in self._pieces.slices(-(-len(order) // self._problem.batch_queries)):
+                piece = slice(*(place * self._problem.batch_queries for place in (batches.start, batches.stop)))
+                self.steps(memory, queries[piece], learning_rate, state.steps, loss)
+                state.steps += batches.stop - batches.start
+                stream.synchronize()
         for array, on_device in zip((state.parameters, state.first, state.second), memory, strict=True):
             array[:] = on_device.get()
         return float(loss.get().sum())
 
-    def steps(self, memory: list[Any], order: Any, learning_rate: float, steps_before: int) -> Any:
-        """An epoch on device arrays, without waiting for it: `memory` is parameters and the optimiser's two arrays.
+    def steps(self, memory: list[Any], order: Any, learning_rate: float, steps_before: int, losses: Any) -> None:
+        """Train on the queries in `order` without waiting for it. All arrays are on the device.
 
-        Returns the losses as a device array, to be summed.
+        memory : parameters and the optimiser's two arrays; losses : float64 (batch_queries,), the queries' losses are
+        added to it, one place for each place in a batch
         """
-        import cupy
-
         problem = self._problem
         optimizer = self._optimizer(learning_rate)
         longest = np.int32(self._placement.most_docs)
         if problem.batch_queries == 1:
-            loss = cupy.zeros(1, dtype=cupy.float64)
             arguments = [*self._arguments, optimizer, order]
-            arguments += [np.int32(len(order)), np.int64(steps_before), *memory, longest, loss]
+            arguments += [np.int32(len(order)), np.int64(steps_before), *memory, longest, losses]
             shared = self._placement.shared_bytes
             self._launch("train_queries", CUDA_TEAM, tuple(arguments), team=CUDA_TEAM, shared=shared)
-            return loss
-        losses = cupy.zeros(problem.batch_queries, dtype=cupy.float64)
+            return
         step = self._module(team=1).get_function("batch_step")
         warps = -(-problem.shape.n_parameters * 32 // 256)
         for number, start in enumerate(range(0, len(order), problem.batch_queries)):
@@ -160,7 +164,6 @@ class CudaNetworkTrainer:
                 *memory,
             ]
             step((warps,), (256,), tuple(arguments))
-        return losses
 
     def gradients(self, batch: Any, parameters: Any, losses: Any) -> Any:
         """Loss and gradient of every query in `batch` (device arrays); returns (n_queries, n_parameters) of them."""

@@ -22,10 +22,12 @@ def ranknet_loss(labels: np.ndarray, scores: np.ndarray) -> tuple[float, np.ndar
 
 
 def lambdarank_loss(labels: np.ndarray, scores: np.ndarray) -> tuple[float, np.ndarray]:
-    """RankNet's pairs, each times |ΔNDCG| of exchanging the two documents (Burges et al. 2006).
+    """The mean of RankNet's pairs, each as heavy as |ΔNDCG| of exchanging the two documents (Burges et al. 2006).
 
+    The original is the sum; divided by Σ |ΔNDCG|, the gradient does not depend on the number of pairs, so that one
+    learning rate suits all queries (LightGBM normalises for the same reason, by another factor).
     Gain 2^y − 1 (of labels less their minimum, at most 31), discount 1/log2(1 + rank); ranks by score, equal scores in
-    the order of the documents. The gradient takes the ranks as constants.
+    the order of the documents. The gradient takes the ranks, and so the weights, as constants.
     """
     n = len(scores)
     gains = 2.0 ** np.minimum(labels - labels.min(), 31.0) - 1.0
@@ -33,7 +35,7 @@ def lambdarank_loss(labels: np.ndarray, scores: np.ndarray) -> tuple[float, np.n
     ideal = (np.sort(gains)[::-1] * discounts).sum()
     rank = np.empty(n, dtype=int)
     rank[np.argsort(-scores, kind="stable")] = np.arange(n)
-    loss, gradient = 0.0, np.zeros(n)
+    loss, gradient, weights = 0.0, np.zeros(n), 0.0
     if ideal == 0.0:
         return loss, gradient
     for i in range(n):
@@ -44,7 +46,8 @@ def lambdarank_loss(labels: np.ndarray, scores: np.ndarray) -> tuple[float, np.n
                 wrong = change * 0.5 * (1.0 + np.tanh(0.5 * (scores[j] - scores[i])))
                 gradient[i] -= wrong
                 gradient[j] += wrong
-    return loss, gradient
+                weights += change
+    return (loss / weights, gradient / weights) if weights > 0.0 else (loss, gradient)
 
 
 def listmle_loss(labels: np.ndarray, scores: np.ndarray) -> tuple[float, np.ndarray]:
