@@ -44,6 +44,14 @@ def test_a_file(write) -> None:  # type: ignore[no-untyped-def]
     assert data.skipped_lines == 0
 
 
+def test_null_is_a_missing_value_as_in_letors_own_files(write) -> None:  # type: ignore[no-untyped-def]
+    """MQ2007's unnormalised files have `40:NULL` for a document that a feature does not exist for."""
+    data = read(write(b"2 qid:10 1:0.5 2:NULL 3:1 #docid = A\n0 qid:10 1:NULL 2:null 3:NULL\n"))
+    np.testing.assert_array_equal(data.features, np.array([[0.5, np.nan, 1], [np.nan] * 3], dtype=np.float32))
+    with pytest.raises(DataError, match=r"line 1, column 1: expected a label"):
+        read(write(b"NULL qid:10 1:0.5\n"))
+
+
 @pytest.mark.parametrize(
     "content",
     [

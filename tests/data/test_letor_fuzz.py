@@ -91,7 +91,7 @@ numbers = st.one_of(
     st.floats().map(repr),
     st.integers(-(10**25), 10**25).map(str),
     st.from_regex(r"[+-]?[0-9]{0,3}\.?[0-9]{0,22}([eE][+-]?[0-9]{1,4})?", fullmatch=True),
-    st.sampled_from(["nan", "-NAN", "inf", "", "1_0", "0x1", "1e39", "-0", "1e-46"]),
+    st.sampled_from(["nan", "-NAN", "NULL", "inf", "", "1_0", "0x1", "1e39", "-0", "1e-46"]),
 )
 blanks = st.sampled_from([" ", " ", "  ", "\t", " \r", "\v", "\f "])
 labels = st.one_of(st.integers(0, 4).map(str), numbers)
@@ -153,7 +153,8 @@ def plain_line(generator: np.random.Generator, has_qid: bool) -> bytes:
 
 
 ALPHABET = [bytes([byte]) for byte in b" \t\r\v\f#:.+-eE0123456789nNaAiIfFqQdD_,x\x00\x7f\xff"]
-PIECES = [*ALPHABET, b"\n", b"nan", b"inf", b"qid:", b"1e", b"99999999999", b"0:", b"  ", b"1:1 1:1", b"\xef\xbb\xbf"]
+PIECES = [*ALPHABET, b"\n", b"nan", b"null", b"inf", b"qid:", b"1e", b"99999999999", b"0:", b"  ", b"1:1 1:1"]
+PIECES += [b"\xef\xbb\xbf"]
 
 
 def mutated(generator: np.random.Generator, line: bytes) -> bytes:

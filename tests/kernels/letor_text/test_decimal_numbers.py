@@ -92,12 +92,14 @@ def test_forms_of_a_number(token: str, value: float) -> None:
     assert bits(read_number(token)[0]) == bits(value)
 
 
-@pytest.mark.parametrize("token", ["", "+", "-", ".", "e5", "1e", "1e+", "abc", "inf", "na", "--1", "1e999999", "\x00"])
+@pytest.mark.parametrize(
+    "token", ["", "+", "-", ".", "e5", "1e", "1e+", "abc", "inf", "na", "nul", "-null", "--1", "1e999999", "\x00"]
+)
 def test_what_is_not_a_number_is_not_read(token: str) -> None:
     assert read_number(token)[1] == -1
 
 
-@pytest.mark.parametrize("token", ["1_000", "1x", "nanx", "1.2.3", "1e5.0", "0x10"])
+@pytest.mark.parametrize("token", ["1_000", "1x", "nanx", "nullx", "1.2.3", "1e5.0", "0x10"])
 def test_a_number_ends_where_its_form_ends(token: str) -> None:
     assert 0 < read_number(token)[1] < len(token)
 
@@ -105,3 +107,10 @@ def test_a_number_ends_where_its_form_ends(token: str) -> None:
 def test_nan_keeps_its_sign() -> None:
     assert bits(read_number("nan")[0]) == bits(float("nan"))
     assert bits(read_number("-NaN")[0]) == bits(float("-nan"))
+
+
+@pytest.mark.parametrize("token", ["NULL", "null", "Null"])
+def test_null_is_a_missing_value(token: str) -> None:
+    value, end = read_number(token)
+    assert end == len(token)
+    assert np.isnan(value)

@@ -1,7 +1,7 @@
 """Decimal numbers in text as float64, rounded as C's `strtod` and Python's `float` round them, bit for bit.
 
-A number is `[+-] digits [. digits] [e [+-] digits]`, with a digit before or after the dot, or `[+-] nan`. It is read
-in one of three ways:
+A number is `[+-] digits [. digits] [e [+-] digits]`, with a digit before or after the dot, or `[+-] nan`, or `null`. It
+is read in one of three ways:
 
 - at most 15 digits and no exponent: one division of two numbers that float64 holds, which rounds once (Clinger, 1990);
   this is written out in the loop over features in `lines.py`, because nearly all numbers are of this form;
@@ -24,6 +24,7 @@ from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 
 PLUS, MINUS, DOT, LETTER_A, LETTER_E, LETTER_N = 43, 45, 46, 97, 101, 110
 LOWER_CASE = 32
+NULL = np.frombuffer(b"null", dtype=np.uint8)
 # A byte minus this is its digit, or 10 and more if it is not a digit: the difference is unsigned.
 CODE_OF_ZERO = np.uint64(48)
 ZERO, ONE, TEN = np.uint64(0), np.uint64(1), np.uint64(10)
@@ -51,13 +52,10 @@ def read_number(text, position):
         After the number.
     """
     sign = -1.0 if text[position] == MINUS else 1.0
-    if text[position] == MINUS or text[position] == PLUS:
-        position += 1
+    is_signed = text[position] == MINUS or text[position] == PLUS
+    position += is_signed
     if text[position] | LOWER_CASE == LETTER_N:
-        if text[position + 1] | LOWER_CASE == LETTER_A and text[position + 2] | LOWER_CASE == LETTER_N:
-            # The sign of nan is kept, as Python's `float` keeps it.
-            return math.copysign(math.nan, sign), position + 3
-        return 0.0, -1
+        return read_missing(text, position, sign, is_signed)
     digits, exponent, is_cut, position = read_digits(text, position)
     if position >= 0 and text[position] | LOWER_CASE == LETTER_E:
         written, position = read_exponent(text, position + 1)
@@ -67,6 +65,21 @@ def read_number(text, position):
     if value == UNSETTLED or (is_cut and value != round_decimal(digits + ONE, exponent)):
         position = -1
     return sign * value, position
+
+
+@inner_kernel
+def read_missing(text, position, sign, is_signed):
+    """A missing value, which starts with an n at `position`: nan with or without a sign, or null without one."""
+    # Letter by letter: a line feed ends the comparison before the end of the text.
+    if text[position + 1] | LOWER_CASE == LETTER_A and text[position + 2] | LOWER_CASE == LETTER_N:
+        # The sign of nan is kept, as Python's `float` keeps it.
+        return math.copysign(math.nan, sign), position + 3
+    n_letters = 1
+    while n_letters < len(NULL) and text[position + n_letters] | LOWER_CASE == NULL[n_letters]:
+        n_letters += 1
+    if n_letters == len(NULL) and not is_signed:
+        return math.nan, position + n_letters
+    return 0.0, -1
 
 
 @inner_kernel

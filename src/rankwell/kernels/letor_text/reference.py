@@ -4,7 +4,8 @@
 
 - Lines end in a line feed. Tokens are separated by blanks: space, tab, carriage return, vertical tab, form feed.
 - A line without a token is not a row. `#` always starts a comment.
-- A label is a finite number; a value is one that float32 can hold, or nan for a missing value.
+- A label is a finite number; a value is one that float32 can hold, or `nan` or `NULL` (as in LETOR's files) for a
+  missing value, in capitals or not.
 - A number is `[+-] digits [. digits] [e [+-] digits]`, with a digit before or after the dot. It is rounded to float64,
   as by C's `strtod`, and a value then to float32: as scikit-learn's `load_svmlight_file` does.
 - An id is any text. Every row has one if the first row does.
@@ -29,7 +30,8 @@ QID = b"qid:"
 # Possessive quantifiers (`++`) never backtrack: any line takes one pass.
 TOKEN = re.compile(rb"[^ \t\r\v\f]++")
 NUMBER = re.compile(rb"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
-MISSING = re.compile(rb"[+-]?nan", re.IGNORECASE)
+NOT_A_NUMBER = re.compile(rb"[+-]?nan", re.IGNORECASE)
+NULL = re.compile(rb"null", re.IGNORECASE)
 INDEX = re.compile(rb"[0-9]++")
 LONGEST_SHOWN = 40
 
@@ -121,12 +123,20 @@ def parse_feature(column: int, token: bytes, limit: int, values: dict[int, np.fl
     index = int(significant)
     if index in values:
         raise LineError(column, f"feature {index} at most once in a line", token)
-    is_number = NUMBER.fullmatch(number) or MISSING.fullmatch(number)
-    with np.errstate(over="ignore"):
-        value = np.float32(float(number)) if is_number else np.float32(math.inf)
+    value = parse_value(number)
     if np.isinf(value):
-        raise LineError(column + len(digits) + 1, "a number that float32 can hold, or nan", number)
+        raise LineError(column + len(digits) + 1, "a number that float32 can hold, or nan or NULL", number)
     values[index] = value
+
+
+def parse_value(number: bytes) -> np.float32:
+    """A feature's value; infinity for what is not one."""
+    if NULL.fullmatch(number):
+        return np.float32(math.nan)
+    if not NUMBER.fullmatch(number) and not NOT_A_NUMBER.fullmatch(number):
+        return np.float32(math.inf)
+    with np.errstate(over="ignore"):
+        return np.float32(float(number))
 
 
 @dataclass
