@@ -135,7 +135,7 @@ def test_words_are_those_of_live_documents(built: Path, rankwell: Command) -> No
     report = json.loads(rankwell("index", "info", "docs.idx", "--json").stdout)
     # cat | cats sat mat | dog | dog ate cat, and on disk still: cow.
     assert (report["n_docs"], report["n_words"], report["segments"][0]["n_words"]) == (2, 8, 9)
-    assert "words       8\n" in rankwell("index", "info", "docs.idx").stdout
+    assert "words         8\n" in rankwell("index", "info", "docs.idx").stdout
 
 
 def test_a_file_that_a_writer_removes_while_its_size_is_asked_for(built: Path, rankwell: Command) -> None:
@@ -199,3 +199,58 @@ def test_what_is_not_an_index(corpus: Path, rankwell: Command, arguments: list[s
     assert outcome.exit_code == 1
     assert "there is no index nothing.idx" in outcome.stderr
     assert not (corpus / "nothing.idx").exists()
+
+
+ENGLISH = "The results of this study were intended as a basis for the theory that was shown to be in use"
+
+
+@pytest.mark.parametrize(
+    ("options", "language", "said"),
+    [
+        ([], "en", "language: English (en), detected"),
+        (["--language", "none"], None, ""),
+        (["--language", "german"], "de", ""),
+        (["--stemmer", "english"], None, ""),
+    ],
+)
+def test_the_language_is_detected_or_given(
+    corpus: Path, rankwell: Command, options: list[str], language: str | None, said: str
+) -> None:
+    write_lines(corpus / "docs.jsonl", {"id": 1, "body": ENGLISH})
+    outcome = rankwell("index", "build", "docs.jsonl", "--out", "docs.idx", *options)
+    assert outcome.exit_code == 0
+    assert said in outcome.stderr
+    assert ("detected" in outcome.stderr) == bool(said)
+    index = Index.open(corpus / "docs.idx")
+    assert index.analysis.language == language
+    assert len(index.search("theories +studies")) == (index.analysis.stemmer == "english")
+    assert bool(index.analysis.common_words) == (language is not None)
+
+
+def test_text_of_no_language_is_indexed_as_it_is_written(corpus: Path, rankwell: Command) -> None:
+    write_lines(corpus / "docs.jsonl", {"id": 1, "body": "AB-1234"})
+    outcome = rankwell("index", "build", "docs.jsonl", "--out", "docs.idx")
+    assert "language: not recognised" in outcome.stderr
+    assert Index.open(corpus / "docs.idx").analysis.stemmer is None
+
+
+def test_a_language_and_a_stemmer_exclude_each_other(corpus: Path, rankwell: Command) -> None:
+    outcome = rankwell("index", "build", "docs.jsonl", "--out", "docs.idx", "--language", "en", "--stemmer", "german")
+    assert outcome.exit_code == 2
+    assert "--language chooses the stemmer" in outcome.stderr
+    outcome = rankwell("index", "build", "docs.jsonl", "--out", "docs.idx", "--language", "xx")
+    assert "--language must be one of ar," in outcome.stderr
+
+
+def test_common_words_are_found_in_phrases_and_ignored_beside_others(corpus: Path, rankwell: Command) -> None:
+    write_lines(
+        corpus / "docs.jsonl",
+        {"id": "exact", "body": f"the bank of england. {ENGLISH}"},
+        {"id": "other", "body": f"a bank in england. {ENGLISH}"},
+        {"id": "none", "body": ENGLISH},
+    )
+    rankwell("index", "build", "docs.jsonl", "--out", "docs.idx", "--language", "en")
+    index = Index.open(corpus / "docs.idx")
+    assert index.search('"bank of england"').ids == ["exact"]
+    assert sorted(index.search("the bank of england").ids) == ["exact", "other"]
+    assert len(index.search("the of")) == 3

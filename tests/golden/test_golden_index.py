@@ -1,4 +1,4 @@
-"""An index of every format version still opens, is sound, and answers as it did when it was written."""
+"""An index of every format version and word rule still opens, is sound, and answers as it did when it was written."""
 
 from __future__ import annotations
 
@@ -28,9 +28,15 @@ DELETED = {"id": "gone", "body": "cat cat cat"}
 LATER = {"id": "cow", "title": "A cow", "body": "moo " * 300, "weight": -2.5}
 
 
+ANALYSES = {
+    "version1-index": Analysis(stop_words=STOP_WORDS, word_rule="unicode-1"),
+    "version1-pairs-index": Analysis(common_words=STOP_WORDS, word_rule="unicode-2"),
+}
+
+
 def write_golden_index(path: Path) -> None:
-    """How version 1 was written."""
-    with IndexWriter(path, analysis=Analysis(stop_words=STOP_WORDS)) as writer:
+    """How they were written."""
+    with IndexWriter(path, analysis=ANALYSES[path.name]) as writer:
         writer.add([*DOCUMENTS, REPLACED, DELETED])
         writer.commit()
         writer.add([LATER])
@@ -39,13 +45,14 @@ def write_golden_index(path: Path) -> None:
 
 
 def test_there_is_an_index_of_each_version() -> None:
-    assert [path.name for path in INDEXES] == ["version1-index"]
+    assert [path.name for path in INDEXES] == list(ANALYSES)
 
 
 @pytest.mark.parametrize("path", INDEXES, ids=lambda path: path.name)
 def test_it_holds_what_was_written(path: Path) -> None:
     index = Index.open(path)
-    assert content_of(index) == expected_content([*DOCUMENTS, LATER], Analysis(stop_words=STOP_WORDS))
+    assert index.analysis == ANALYSES[path.name]
+    assert content_of(index) == expected_content([*DOCUMENTS, LATER], index.analysis)
     assert (index.generation, index.n_docs, len(index.segments)) == (2, 5, 2)
     assert index.schema.to_json() == {"streams": ["title", "body", "url"], "statics": ["year", "weight"]}
     assert check_index(path).problems == []
@@ -59,6 +66,8 @@ def test_it_answers(path: Path) -> None:
     assert index.search("moo").ids == ["cow"]
     assert index.search('"ate the cat"').ids == ["dog"]
     assert index.search("older gone").ids == []
+    assert index.search("東京").ids == ["Übung"]
+    assert index.search("the cat").ids == index.search("cat").ids
 
 
 @pytest.mark.parametrize("path", INDEXES, ids=lambda path: path.name)
@@ -68,6 +77,6 @@ def test_it_can_be_added_to_and_merged(path: Path, tmp_path: Path) -> None:
     with IndexWriter(copy) as writer:
         writer.add([{"id": "new", "body": "new"}])
         writer.merge()
-    expected = expected_content([*DOCUMENTS, LATER, {"id": "new", "body": "new"}], Analysis(stop_words=STOP_WORDS))
+    expected = expected_content([*DOCUMENTS, LATER, {"id": "new", "body": "new"}], ANALYSES[path.name])
     assert content_of(Index.open(copy)) == expected
     assert check_index(copy).problems == []

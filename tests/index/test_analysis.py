@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.index.analysis import _SHORT_TEXT, Analysis, fold
+from rankwell.index.languages import LANGUAGES
 from rankwell.kernels.words.character_kinds import LONGEST_WORD
 from rankwell.kernels.words.reference import find_words
 
@@ -82,6 +83,39 @@ def test_recorded_and_read_again():
     recorded = json.loads(json.dumps(analysis.to_json()))
     assert Analysis.from_json(recorded) == analysis
     assert recorded["stop_words"][:3] == ["a", "an", "and"]
+
+
+def test_the_analysis_of_a_language():
+    pytest.importorskip("Stemmer")
+    english = Analysis.of_language("en")
+    assert english == Analysis.of_language("English")
+    assert english.cut("The cats") == [(b"the", 0), (b"cat", 1)]  # a common word is indexed
+    assert {b"the", b"of", b"be"} <= english.common_terms
+    assert Analysis.from_json(json.loads(json.dumps(english.to_json()))) == english
+    assert Analysis.of_language("none") == Analysis.of_language(None) == Analysis()
+    assert Analysis.of_language("th").stemmer is None
+    with pytest.raises(ParameterError, match=r"language must be one of ar, .* or none, got 'klingon'"):
+        Analysis.of_language("klingon")
+
+
+def test_every_language_has_its_stemmer_and_no_other_is_there():
+    Stemmer = pytest.importorskip("Stemmer")
+    known = {language.stemmer for language in LANGUAGES.values() if language.stemmer}
+    assert set(Stemmer.algorithms()) - known <= {"porter", "dutch_porter", "lovins", "german2", "kraaij_pohlmann"}
+    for language in LANGUAGES.values():
+        if language.stemmer is None or language.stemmer in Stemmer.algorithms():
+            assert Analysis.of_language(language.code).language == language.code
+
+
+def test_an_analysis_recorded_by_an_older_release():
+    recorded = {"words": "unicode-1", "unicode": "14.0.0", "stemmer": None, "stop_words": ["the"]}
+    analysis = Analysis.from_json(recorded)
+    assert analysis.cut("the 日本語 ภาษา") == [
+        (word.encode(), place) for place, word in enumerate(["日", "本", "語", "ภาษา"], start=1)
+    ]
+    assert analysis.to_json()["words"] == "unicode-1"
+    assert analysis != Analysis(stop_words=["the"])
+    assert Analysis().cut("日本語") == [("日本".encode(), 0), ("本語".encode(), 1)]
 
 
 def test_a_rule_this_release_does_not_know():

@@ -57,6 +57,30 @@ def test_several_words_behind_an_operator_are_a_phrase() -> None:
     assert query.phrases == (Phrase((b"x", b"ray"), (0, 1)),)
 
 
+ENGLISH = Analysis(common_words=["the", "of", "to", "be", "or", "not"])
+
+
+@pytest.mark.parametrize(
+    ("text", "terms", "places"),
+    [
+        ("the price of oil", (b"price", b"oil"), (1, 3)),
+        ("to be or not to be", (b"to", b"be", b"or", b"not"), (0, 1, 2, 3, 4, 5)),
+        ("the -gas of", (b"the", b"of"), (0, 1)),
+        ("the +of price", (b"of", b"price"), (0, 1)),
+        ('the "bank of england"', (b"bank", b"of", b"england"), (0, 1, 2)),
+    ],
+)
+def test_common_words_count_where_nothing_else_does(text: str, terms: tuple, places: tuple) -> None:
+    query = parse_query(text, ENGLISH)
+    assert (query.terms, query.places) == (terms, places)
+
+
+def test_common_words_are_words_of_phrases() -> None:
+    query = parse_query('"bank of england" -"to be"', ENGLISH)
+    assert query.phrases == (Phrase((b"bank", b"of", b"england"), (0, 1, 2)),)
+    assert query.excluded_phrases == (Phrase((b"to", b"be"), (0, 1)),)
+
+
 def test_stop_words_leave_gaps() -> None:
     query = parse_query('bank "ministry of the interior" +the -of', Analysis(stop_words="english"))
     assert query.phrases == (Phrase((b"ministry", b"interior"), (0, 3)),)

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -259,3 +260,14 @@ def test_a_refused_document_leaves_nothing_behind():
 def test_memory_must_be_positive():
     with pytest.raises(ParameterError, match="memory_bytes must be at least 1, got 0"):
         SegmentBuilder(Schema(), Analysis(), 0)
+
+
+def test_pairs_of_characters_are_numbered_as_words_while_the_table_grows():
+    characters = [chr(0x4E00 + number) for number in range(20_000)]
+    text = "".join(characters)
+    table = word_table.WordTable()
+    numbered = table.number(np.frombuffer(text.encode(), np.uint8), np.array([0, 3 * len(text)], np.int64))
+    assert table.n_words == len(characters) - 1  # more than the table holds at first
+    assert numbered.tokens.tolist() == list(range(len(characters) - 1))
+    words = [numbered.new_text[6 * n : 6 * n + 6].decode() for n in range(table.n_words)]
+    assert words == [first + second for first, second in pairwise(characters)]

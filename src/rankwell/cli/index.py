@@ -24,6 +24,7 @@ from rankwell.cli.corpus import (
 )
 from rankwell.cli.group import CommandGroup
 from rankwell.cli.index_summary import describe_index
+from rankwell.cli.language import detected_analysis, given_analysis
 from rankwell.cli.options import JsonOption, QuietOption, given_path
 from rankwell.errors import DataError, ParameterError
 
@@ -63,9 +64,24 @@ def build(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the index that is there, once the new one is complete.")
     ] = False,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            "--language",
+            metavar="CODE",
+            help="The documents' language (en, de, fr, ...): its stemmer, and the common words that queries ignore; or "
+            "none. By default it is detected from the first documents.",
+            show_default=False,
+        ),
+    ] = None,
     stemmer: Annotated[
         str | None,
-        typer.Option("--stemmer", metavar="LANGUAGE", help="Reduce words to their stems: english, german, ..."),
+        typer.Option(
+            "--stemmer",
+            metavar="NAME",
+            help="Reduce words to their stems by this Snowball algorithm, and nothing else: english, german, ...",
+            show_default=False,
+        ),
     ] = None,
     stop_words: Annotated[
         str | None,
@@ -73,6 +89,7 @@ def build(
             "--stop-words",
             metavar="LIST",
             help="Words that are not indexed: english (a list), or words separated by commas.",
+            show_default=False,
         ),
     ] = None,
     streams: Annotated[
@@ -92,9 +109,8 @@ def build(
 ) -> None:
     """Index documents.
 
-    Example: rankwell index build docs.jsonl --out docs.idx --stemmer english --stop-words english
+    Example: rankwell index build docs.jsonl --out docs.idx --language en
     """
-    from rankwell.index.analysis import Analysis
     from rankwell.index.manifest import MANIFEST_NAME
     from rankwell.index.schema import Schema
     from rankwell.index.writer import IndexWriter
@@ -104,7 +120,7 @@ def build(
         raise DataError(
             f"{out} is an index already. Pass --overwrite to replace it, or add to it with rankwell index add."
         )
-    analysis = Analysis(stemmer=stemmer, stop_words=_stop_words(stop_words))
+    analysis = given_analysis(language, stemmer, _stop_words(stop_words))
     schema = Schema(names_of(streams), names_of(statics))
     bad_documents = bad_documents_of(skip_bad_documents)
     batches = read_documents(
@@ -117,6 +133,8 @@ def build(
         encoding=encoding,
         bad_documents=bad_documents,
     )
+    if analysis is None:
+        analysis, batches = detected_analysis(batches, quiet=quiet)
     with IndexWriter(
         out,
         schema=schema,

@@ -1,4 +1,9 @@
-"""From text to terms: words, folding, stop words, stems; recorded in an index so that queries are cut the same way."""
+"""From text to terms: words, folding, stop words, stems; recorded in an index so that queries are cut the same way.
+
+Words that say little are treated in one of two ways. *Stop words* are not indexed. *Common words* are indexed, and
+queries ignore them where other words are left (`index.query`): phrases find them, and a query of nothing else still
+finds something.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,17 @@ from typing import Any
 import numpy as np
 
 from rankwell.errors import FileFormatError, Parameter, ParameterError
+from rankwell.index.languages import get_language
 from rankwell.index.stop_words import STOP_WORDS
-from rankwell.kernels.words.character_kinds import JOINERS, LONGEST_WORD, kind_table
+from rankwell.kernels.words.character_kinds import JOINERS, LONGEST_WORD, OLD_RULE, RULE, kind_table
 
-# The rule of `kernels.words.character_kinds` and of `fold`. An index built with another rule would give wrong results.
-WORD_RULE = "unicode-1"
+# The rules of `kernels.words.character_kinds` and of `fold` that an index can have been built with; the last is for new
+# ones.
+WORD_RULES = (OLD_RULE, RULE)
 
 _SHORT_TEXT = 2**16  # bytes
+# Words whose terms are remembered: those of queries, and of documents that are read again.
+_WORDS_REMEMBERED = 65_536
 _ASCII_WORD = re.compile(rb"[0-9A-Za-z]+")
 _WITHOUT_JOINERS = dict.fromkeys(map(ord, JOINERS))
 
@@ -30,13 +39,49 @@ class Analysis:
         The name of a Snowball algorithm of PyStemmer ("english", "german", ...); None keeps words as they are.
     stop_words : str, iterable of str or None
         Words that are not indexed: a list by its name ("english"), or the words. They still count in positions.
+    common_words : iterable of str
+        Words that queries ignore where other words are left.
+    language : str or None
+        What `of_language` was asked for: a code, kept for messages.
+    word_rule : str
+        How text is cut into words: "unicode-2", or "unicode-1" for an index of an older release.
+
+    Attributes
+    ----------
+    common_terms : frozenset of bytes
+        The terms of the common words.
     """
 
-    def __init__(self, stemmer: str | None = None, stop_words: str | Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        stemmer: str | None = None,
+        stop_words: str | Iterable[str] | None = None,
+        *,
+        common_words: Iterable[str] = (),
+        language: str | None = None,
+        word_rule: str = RULE,
+    ) -> None:
         self.stemmer = stemmer
         self.stop_words = _stop_words(stop_words)
+        self.common_words = _words("common_words", common_words)
+        self.language = language
+        self.word_rule = word_rule
         self._stop = frozenset(fold(word) for word in self.stop_words)
         self._stemmer = None if stemmer is None else _load_stemmer(stemmer)
+        self._terms: dict[bytes, bytes | None] = {}
+        common = (self.term_of(word.encode("utf-8")) for word in self.common_words)
+        self.common_terms = frozenset(term for term in common if term is not None)
+
+    @classmethod
+    def of_language(cls, name: str | None) -> Analysis:
+        """The analysis for a language, by its code ("en") or name: its stemmer and its common words.
+
+        None, or "none", is words as they are written.
+        """
+        if name is None or name == "none":
+            return cls()
+        language = get_language(name)
+        return cls(language.stemmer, common_words=language.common_words, language=language.code)
 
     def term_of(self, word: bytes) -> bytes | None:
         """The term of a word as it is written in a text (UTF-8), or None for a stop word."""
@@ -47,12 +92,26 @@ class Analysis:
             folded = self._stemmer.stemWord(folded) or folded
         return folded.encode("utf-8")
 
+    def word_spans(self, data: bytes) -> list[tuple[int, int]]:
+        """Where the words of a text (UTF-8) start and stop, by the rule of `kernels.words.character_kinds`.
+
+        A text of ASCII characters that is not very long, as most queries are, needs no kernel for it.
+        """
+        if len(data) <= _SHORT_TEXT and data.isascii():
+            return [match.span() for match in _ASCII_WORD.finditer(data)]
+        from rankwell.kernels.words.finding import find_words
+
+        spans = np.empty(((len(data) + 1) // 2, 2), dtype=np.int64)
+        n_words = find_words(np.frombuffer(data, dtype=np.uint8), kind_table(self.word_rule), spans)
+        found: list[tuple[int, int]] = spans[:n_words].tolist()
+        return found
+
     def cut(self, text: str) -> list[tuple[bytes, int]]:
         """The terms of a text, each with its position: the number of words before it, stop words counted."""
         data = text.encode("utf-8", "replace")
         terms = []
-        for position, (start, stop) in enumerate(word_spans(data)):
-            term = self.term_of(data[start:stop]) if stop - start <= LONGEST_WORD else None
+        for position, (start, stop) in enumerate(self.word_spans(data)):
+            term = self._remembered_term(data[start:stop]) if stop - start <= LONGEST_WORD else None
             if term is not None:
                 terms.append((term, position))
         return terms
@@ -60,48 +119,54 @@ class Analysis:
     def to_json(self) -> dict[str, Any]:
         """What an index records, as a dictionary of JSON values."""
         return {
-            "words": WORD_RULE,
+            "words": self.word_rule,
             "unicode": unicodedata.unidata_version,
+            "language": self.language,
             "stemmer": self.stemmer,
             "stop_words": list(self.stop_words),
+            "common_words": list(self.common_words),
         }
 
     @classmethod
     def from_json(cls, recorded: dict[str, Any]) -> Analysis:
         """The analysis that `to_json` recorded."""
         rule = recorded.get("words")
-        if rule != WORD_RULE:
+        if rule not in WORD_RULES:
             raise FileFormatError(
-                f"the index uses the word rule {rule!r}, but this release knows only {WORD_RULE!r}. Open it with "
-                f"the release that built it, or build it again."
+                f"the index uses the word rule {rule!r}, but this release knows only {' and '.join(WORD_RULES)}. Open "
+                f"it with the release that built it, or build it again."
             )
-        return cls(stemmer=recorded.get("stemmer"), stop_words=tuple(recorded.get("stop_words") or ()))
+        return cls(
+            recorded.get("stemmer"),
+            tuple(recorded.get("stop_words") or ()),
+            common_words=tuple(recorded.get("common_words") or ()),
+            language=recorded.get("language"),
+            word_rule=rule,
+        )
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Analysis):
-            return NotImplemented
-        return (self.stemmer, self.stop_words) == (other.stemmer, other.stop_words)
+        return isinstance(other, Analysis) and self._parameters() == other._parameters()
 
     def __hash__(self) -> int:
-        return hash((self.stemmer, self.stop_words))
+        return hash(self._parameters())
 
     def __repr__(self) -> str:
+        if self.language is not None:
+            return f"Analysis.of_language({self.language!r})"
         return f"Analysis(stemmer={self.stemmer!r}, stop_words={self.stop_words!r})"
 
+    def _parameters(self) -> tuple[Any, ...]:
+        return self.stemmer, self.stop_words, self.common_words, self.word_rule
 
-def word_spans(data: bytes) -> list[tuple[int, int]]:
-    """Where the words of a text (UTF-8) start and stop, by the rule of `kernels.words.character_kinds`.
-
-    A text of ASCII characters that is not very long, as most queries are, needs no kernel for it.
-    """
-    if len(data) <= _SHORT_TEXT and data.isascii():
-        return [match.span() for match in _ASCII_WORD.finditer(data)]
-    from rankwell.kernels.words.finding import find_words
-
-    spans = np.empty(((len(data) + 1) // 2, 2), dtype=np.int64)
-    n_words = find_words(np.frombuffer(data, dtype=np.uint8), kind_table(), spans)
-    found: list[tuple[int, int]] = spans[:n_words].tolist()
-    return found
+    def _remembered_term(self, word: bytes) -> bytes | None:
+        """`term_of`, which takes longer than all else in cutting a text."""
+        try:
+            return self._terms[word]
+        except KeyError:
+            if len(self._terms) >= _WORDS_REMEMBERED:
+                self._terms.clear()
+            term = self._terms[word] = self.term_of(word)
+            return term
 
 
 def fold(word: str) -> str:
@@ -125,10 +190,14 @@ def _stop_words(given: str | Iterable[str] | None) -> tuple[str, ...]:
                 parameter="stop_words",
             )
         return STOP_WORDS[given]
+    return _words("stop_words", given)
+
+
+def _words(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
     words = tuple(given)
     for word in words:
         if not isinstance(word, str):
-            raise ParameterError(f"must be words, got {word!r} of type {type(word).__name__}.", parameter="stop_words")
+            raise ParameterError(f"must be words, got {word!r} of type {type(word).__name__}.", parameter=parameter)
     return tuple(sorted(set(words)))
 
 

@@ -68,10 +68,8 @@ def _best_piece(text: str, terms: set[bytes], analysis: Analysis, length: int) -
 
 def _spans(text: str, analysis: Analysis) -> list[tuple[int, int, bytes | None]]:
     """(first character, one after the last, term) of each word."""
-    from rankwell.index.analysis import word_spans
-
     data = text.encode("utf-8", "replace")
-    spans = word_spans(data)
+    spans = analysis.word_spans(data)
     # Character c begins at byte starts[c].
     starts = np.flatnonzero((np.frombuffer(data, np.uint8) & 0xC0) != 0x80)
     places = np.searchsorted(starts, np.array(spans, dtype=np.int64).reshape(-1, 2))

@@ -5,8 +5,9 @@ distances in one stream. ``+`` before a word means that a document must have it,
 must not; both are operators only at the beginning of a clause; elsewhere they separate words as other punctuation does.
 A phrase is required with and without ``+``. A clause of several words after an operator (``-e-mail``) is a phrase. A
 quote that is not closed extends to the end. Control characters and all other characters that are not part of a word
-separate words. Stop words are not indexed, so they are ignored, but keep their place in a phrase. Exclusion takes
-precedence over everything else.
+separate words. Stop words are not indexed, so they are ignored, but keep their place in a phrase. Common words are
+indexed: after an operator and in a phrase they count as other words do, as plain words only if the query has no other
+terms. Exclusion takes precedence over everything else.
 """
 
 from __future__ import annotations
@@ -82,18 +83,18 @@ def parse_query(text: str, analysis: Analysis) -> Query:
     if not isinstance(text, str):
         raise ParameterError(f"a query must be a text, got {text!r} of type {type(text).__name__}.")
     if '"' not in text and "+" not in text and "-" not in text:
-        builder = _Builder()
-        builder.add_words(analysis.cut(text))
+        builder = _Builder(analysis.common_terms)
+        builder.add_plain(analysis.cut(text))
         return builder.query()
     return _parse_clauses(text, analysis)
 
 
 def _parse_clauses(text: str, analysis: Analysis) -> Query:
-    builder = _Builder()
+    builder = _Builder(analysis.common_terms)
     for operator, clause, is_plain in _clauses(text):
         words = analysis.cut(clause)
         if is_plain:
-            builder.add_words(words)
+            builder.add_plain(words)
         elif words and "-" in operator:
             builder.exclude(words)
         elif words:
@@ -116,8 +117,13 @@ def _clauses(text: str) -> Iterator[tuple[str, str, bool]]:
 
 @dataclass
 class _Builder:
-    """A query while its clauses are read."""
+    """A query while its clauses are read.
 
+    common : terms that are left out of plain words; set aside with their places for a query of nothing else
+    """
+
+    common: frozenset[bytes] = frozenset()
+    aside: list[tuple[bytes, int]] = field(default_factory=list)
     numbers: dict[bytes, int] = field(default_factory=dict)
     frequencies: list[int] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
@@ -128,6 +134,12 @@ class _Builder:
     excluded: dict[bytes, None] = field(default_factory=dict)
     excluded_phrases: list[Phrase] = field(default_factory=list)
     is_full: bool = False
+
+    def add_plain(self, words: list[tuple[bytes, int]]) -> None:
+        """Add plain words, but set common ones aside."""
+        start = max(self.next_place, self.aside[-1][1] + 1 if self.aside else 0)
+        self.aside += [(term, start + place) for term, place in words if term in self.common]
+        self.add_words([word for word in words if word[0] not in self.common])
 
     def add_words(self, words: list[tuple[bytes, int]]) -> None:
         numbers, start = self.numbers, self.next_place
@@ -169,6 +181,9 @@ class _Builder:
         return self.is_full
 
     def query(self) -> Query:
+        if not self.numbers:
+            self.next_place = 0
+            self.add_words(self.aside)
         return Query(
             tuple(self.numbers),
             tuple(self.frequencies),

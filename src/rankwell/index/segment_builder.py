@@ -69,7 +69,7 @@ class SegmentBuilder:
         self.analysis = analysis
         self.memory_bytes = memory_bytes
         self._n_workers = available_cores() if n_jobs in (None, -1) else max(1, int(n_jobs or 1))
-        self._words = WordTable()
+        self._words = WordTable(analysis.word_rule)
         self._terms = TermTable(analysis)
         self._batch = TextBatch()
         self._under_way: deque[tuple[TextBatch, Future[NumberedText]]] = deque()

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwell.index.analysis import Analysis
 from rankwell.index.segment_sink import page_array
-from rankwell.kernels.words.character_kinds import LONGEST_WORD, kind_table
+from rankwell.kernels.words.character_kinds import LONGEST_WORD, RULE, kind_table
 from rankwell.kernels.words.term_table import N_TOKENS, N_WORDS, STATE_SIZE, WordKeys, fill_slots
 from rankwell.kernels.words.term_table import number_words as number_words_kernel
 
@@ -31,8 +31,9 @@ class NumberedText(NamedTuple):
 class WordTable:
     """Numbers words; a word is as written in the text, with ASCII letters in lower case."""
 
-    def __init__(self) -> None:
+    def __init__(self, word_rule: str = RULE) -> None:
         self.n_words = 0
+        self._kinds = kind_table(word_rule)
         self._keys = WordKeys(
             slots=np.zeros(2 * FIRST_CAPACITY, dtype=np.uint64),
             text=np.empty(8 * FIRST_CAPACITY, dtype=np.uint8),
@@ -47,7 +48,7 @@ class WordTable:
         token_ptr = np.zeros(len(field_ptr), dtype=np.int64)
         state = np.zeros(STATE_SIZE, dtype=np.int64)
         state[N_WORDS] = n_before
-        while not number_words_kernel(text, field_ptr, kind_table(), LOWER, self._keys, tokens, token_ptr, state):
+        while not number_words_kernel(text, field_ptr, self._kinds, LOWER, self._keys, tokens, token_ptr, state):
             self._grow(int(state[N_WORDS]))
         self.n_words = int(state[N_WORDS])
         offsets = self._keys.offsets[n_before : self.n_words + 1]

@@ -16,6 +16,9 @@ from rankwell.kernels.words.character_kinds import (
     LONGEST_WORD,
     MARK,
     N_KINDS,
+    OLD_RULE,
+    PAIRED,
+    RULE,
     SEPARATOR,
     kind_of,
     kind_table,
@@ -28,10 +31,10 @@ LOWER = np.frombuffer(bytes(range(256)).lower(), dtype=np.uint8)
 AWKWARD = "aZ09é\u0301ßİǅ\u200d\u00adか\u3099カﾞ漢字𠀀𝔘한กิ़हि \t\x00-'_.…—🙂\ufe0f\U000e0100\U0010fffd½²Ⅷ"
 
 
-def cut(text: str) -> list[str]:
+def cut(text: str, rule: str = RULE) -> list[str]:
     data = text.encode()
     spans = np.empty(((len(data) + 1) // 2, 2), dtype=np.int64)
-    n_words = find_words(np.frombuffer(data, dtype=np.uint8), kind_table(), spans)
+    n_words = find_words(np.frombuffer(data, dtype=np.uint8), kind_table(rule), spans)
     return [data[start:stop].decode() for start, stop in spans[:n_words]]
 
 
@@ -44,12 +47,16 @@ def cut(text: str) -> list[str]:
         ("Don't stop-words 3.14", ["Don", "t", "stop", "words", "3", "14"]),
         ("naïve cafe\u0301s", ["naïve", "cafe\u0301s"]),
         ("co\u00adoperate", ["co\u00adoperate"]),
-        ("日本語 text", ["日", "本", "語", "text"]),
-        ("か\u3099き", ["か\u3099", "き"]),
+        ("日本語 text", ["日本", "本語", "text"]),
+        ("か\u3099き", ["か\u3099き"]),
+        ("か\u3099きく\u3099", ["か\u3099き", "きく\u3099"]),
         ("x日y", ["x", "日", "y"]),
+        ("日、本語", ["日", "本語"]),
+        ("ภาษาไทย", ["ภา", "าษ", "ษา", "าไ", "ไท", "ทย"]),
+        ("ที่นี่", ["ที่นี่"]),
         ("🙂\ufe0fa", ["a"]),
         ("a🙂\ufe0fb", ["a", "b"]),
-        ("안녕하세요 Привет", ["안녕하세요", "Привет"]),
+        ("안녕하세요 Привет", ["안녕", "녕하", "하세", "세요", "Привет"]),
     ],
 )
 def test_words_of_a_text(text, words):
@@ -57,20 +64,38 @@ def test_words_of_a_text(text, words):
     assert cut(text) == words
 
 
-@given(st.text(alphabet=st.one_of(st.sampled_from(AWKWARD), st.characters(exclude_categories=["Cs"])), max_size=60))
-def test_kernel_finds_the_words_of_the_rule(text):
-    assert cut(text) == reference.find_words(text)
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("日本語 text", ["日", "本", "語", "text"]),
+        ("か\u3099き", ["か\u3099", "き"]),
+        ("안녕하세요 ภาษาไทย", ["안녕하세요", "ภาษาไทย"]),
+    ],
+)
+def test_words_under_the_rule_of_older_indexes(text, words):
+    assert reference.find_words(text, OLD_RULE) == words
+    assert cut(text, OLD_RULE) == words
 
 
-def test_table_holds_the_kind_of_every_character():
-    table = kind_table()
-    assert table.tolist() == [kind_of(chr(code)) for code in range(N_KINDS)]
+@pytest.mark.parametrize("rule", [OLD_RULE, RULE])
+@given(
+    text=st.text(alphabet=st.one_of(st.sampled_from(AWKWARD), st.characters(exclude_categories=["Cs"])), max_size=60)
+)
+def test_kernel_finds_the_words_of_the_rule(rule, text):
+    assert cut(text, rule) == reference.find_words(text, rule)
+
+
+@pytest.mark.parametrize("rule", [OLD_RULE, RULE])
+def test_table_holds_the_kind_of_every_character(rule):
+    table = kind_table(rule)
+    assert table.tolist() == [kind_of(chr(code), rule) for code in range(N_KINDS)]
     beyond = {kind_of(chr(code)) for code in range(N_KINDS, 0x110000)}
     assert beyond == {SEPARATOR, MARK}
     assert {chr(code) for code in range(N_KINDS, 0x110000) if kind_of(chr(code)) == MARK} == {
         chr(code) for code in range(0xE0100, 0xE01F0)
     }
-    assert [kind_of(character) for character in "a9漢\u0301 "] == [LETTER, LETTER, ALONE, MARK, SEPARATOR]
+    assert [kind_of(character) for character in "a9漢\u0301 "] == [LETTER, LETTER, PAIRED, MARK, SEPARATOR]
+    assert kind_of("漢", OLD_RULE) == ALONE
 
 
 def number(fields: list[bytes], n_slots: int, text_room: int) -> tuple[list[list[int]], list[bytes], int]:
@@ -101,6 +126,16 @@ def test_equal_words_have_one_number_whatever_the_case_of_ascii():
     tokens, words, _ = number([b"The cat", b"", b"the DOG, the Cat"], 16, 64)
     assert tokens == [[0, 1], [], [0, 2, 0, 1]]
     assert words == [b"the", b"cat", b"dog"]
+
+
+def test_pairs_are_numbered_as_words_also_when_the_table_grows_between_them():
+    tokens, words, _ = number(["日本日本語 a".encode()], 16, 64)
+    assert tokens == [[0, 1, 0, 2, 3]]
+    assert [word.decode() for word in words] == ["日本", "本日", "本語", "a"]
+    characters = "".join(chr(0x4E00 + n) for n in range(60))
+    tokens, words, n_grown = number([characters.encode()], 16, 64)
+    assert n_grown > 0
+    assert [word.decode() for word in words] == [a + b for a, b in pairwise(characters)]
 
 
 def test_words_do_not_reach_over_the_end_of_a_field():

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from rankwell.kernels.words.character_kinds import ALONE, LETTER, MARK, kind_of
+from itertools import pairwise
+
+from rankwell.kernels.words.character_kinds import ALONE, LETTER, MARK, PAIRED, RULE, SEPARATOR, kind_of
 
 
-def find_words(text: str) -> list[str]:
-    """The words of a text in order, as they are written; `character_kinds` has the rule."""
-    words: list[str] = []
-    before = ""  # what the next mark would belong to: "", "letter" or "alone"
+def find_words(text: str, rule: str = RULE) -> list[str]:
+    """The words of a text in order, as they are written; `character_kinds` has the rules."""
+    runs: list[tuple[int, list[str]]] = []  # characters that belong together, each with its marks, and their kind
+    before = SEPARATOR
     for character in text:
-        kind = kind_of(character)
-        if kind == LETTER and before == "letter":
-            words[-1] += character
-        elif kind in (LETTER, ALONE):
-            words.append(character)
-        elif kind == MARK and before:
-            words[-1] += character
-        if kind != MARK:
-            before = {LETTER: "letter", ALONE: "alone"}.get(kind, "")
-    return words
+        kind = kind_of(character, rule)
+        if kind == MARK:
+            if before != SEPARATOR:
+                runs[-1][1][-1] += character
+            continue
+        if kind in (LETTER, PAIRED) and kind == before:
+            runs[-1][1].append(character)
+        elif kind in (LETTER, PAIRED, ALONE):
+            runs.append((kind, [character]))
+        before = kind
+    return [word for kind, characters in runs for word in _words_of_run(kind, characters)]
+
+
+def _words_of_run(kind: int, characters: list[str]) -> list[str]:
+    if kind == PAIRED and len(characters) > 1:
+        return [first + second for first, second in pairwise(characters)]
+    return ["".join(characters)]

@@ -104,7 +104,7 @@ def number_words(text, field_ptr, kinds, lower, keys, tokens, token_ptr, state):
     place = state[PLACE]
     for field in range(state[FIELD], len(field_ptr) - 1):
         end = field_ptr[field + 1]
-        start, stop = next_word(text, place, end, kinds)
+        start, stop, place = next_word(text, place, end, kinds)
         while start < stop:
             length = stop - start
             if length > LONGEST_WORD:
@@ -123,7 +123,7 @@ def number_words(text, field_ptr, kinds, lower, keys, tokens, token_ptr, state):
                 n_words += number == n_words
                 tokens[n_tokens] = number
             n_tokens += 1
-            start, stop = next_word(text, stop, end, kinds)
+            start, stop, place = next_word(text, place, end, kinds)
         token_ptr[field + 1] = n_tokens
         place = end
     state[FIELD], state[PLACE], state[N_TOKENS], state[N_WORDS] = len(field_ptr) - 1, place, n_tokens, n_words
