@@ -8,7 +8,8 @@ import sys
 import pytest
 from tests.cli.conftest import Command
 
-from rankwell.cli.options import DEFAULT_CONVENTION
+from rankwell.cli.options import DEFAULT_CANDIDATES, DEFAULT_CONVENTION
+from rankwell.data.candidates import N_CANDIDATES
 from rankwell.metrics.conventions import CONVENTIONS, DEFAULT
 from rankwell.version import __version__
 
@@ -36,6 +37,7 @@ def test_every_command_explains_itself(rankwell: Command, command: str) -> None:
 
 def test_help_names_the_default_convention_and_all_others(rankwell: Command) -> None:
     assert DEFAULT.name == DEFAULT_CONVENTION
+    assert N_CANDIDATES == DEFAULT_CANDIDATES
     text = rankwell("evaluate", "--help").stdout
     assert all(name in text for name in CONVENTIONS)
 
@@ -68,7 +70,7 @@ def test_the_command_imports_nothing_heavy() -> None:
         (("trian",), "error: No such command 'trian'."),
         (("train",), "error: Missing argument 'NAME'. See rankwell train --help.\n"),
         (("evaluate", "a", "b", "--metric", "map"), "error: No such option: --metric"),
-        (("evaluate", "a"), "error: Missing argument 'SCORES|MODEL'. See rankwell evaluate --help.\n"),
+        (("evaluate", "a"), "error: Missing argument 'SCORES|MODEL|RUN'. See rankwell evaluate --help.\n"),
         (("compare", "a", "b", "c", "--seed", "x"), "error: Invalid value for '--seed'"),
         (("train", "least-squares", "train.txt"), "error: Missing option '--out' / '-o'. See rankwell train --help.\n"),
     ],

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from rankwell.data.candidates import N_CANDIDATES, Candidates
 from rankwell.data.files import read
 from rankwell.index.analysis import Analysis
 from rankwell.index.reader import Index
@@ -41,7 +42,10 @@ def run(rankwell, *arguments):
 @pytest.mark.parametrize("name", ["train.txt", "train.parquet"])
 def test_training_data_with_names(rankwell, collection, tmp_path, name):
     out = tmp_path / name
-    result = run(rankwell, *collection, "--out", str(out), "--top", "2", "--add", "fresh = bm25.title / static.age")
+    result = run(
+        *(rankwell, *collection, "--out", str(out), "--top", "2", "--candidates", "judged+top"),
+        *("--add", "fresh = bm25.title / static.age"),
+    )
     data = read(out)
     assert data.query_ids.tolist() == [1, 2]
     # Of query 1, a and d are judged, and the first pass finds a and b or c.
@@ -121,3 +125,32 @@ def test_mistakes_are_one_line(rankwell, collection, tmp_path, change, code, mes
 def test_the_number_of_files_is_checked(rankwell, collection, tmp_path):
     result = rankwell("features", collection[0], "--out", str(tmp_path / "train.txt"))
     assert (result.exit_code, "IDX QUERIES QRELS must be 3 paths, got 1" in result.stderr) == (2, True)
+
+
+def test_candidates_are_what_the_first_pass_finds_unless_asked_otherwise(rankwell, collection, tmp_path):
+    out = tmp_path / "train.txt"
+    result = run(rankwell, *collection, "--out", str(out))
+    data = read(out)
+    assert "d" not in list(data.comments)  # judged for query 1, but it has no word of it
+    assert data.candidates == Candidates("top", N_CANDIDATES, 0, "bm25.whole")
+    assert "did not find" not in result.stderr
+    assert "flatter" not in rankwell("train", "least-squares", str(out), "--out", str(tmp_path / "m")).stderr
+
+
+@pytest.mark.parametrize("name", ["train.txt", "train.txt.gz", "train.parquet", "train.feather"])
+def test_rows_from_outside_the_first_pass_are_told_of_at_every_step(rankwell, collection, tmp_path, name):
+    out, model = tmp_path / name, str(tmp_path / "model.rank")
+    result = run(rankwell, *collection, "--out", str(out), "--candidates", "judged+top")
+    assert "note: 1 of 5 rows are judged documents that the first pass did not find (judged+top)" in result.stderr
+    trained = rankwell("train", "least-squares", str(out), "--out", model)
+    assert "1 rows of the training data are judged documents that the first pass did not find" in trained.stderr
+    for command in (["evaluate", str(out), model], ["compare", str(out), model, "--baseline", "bm25.whole"]):
+        told = rankwell(*command)
+        assert told.exit_code == 0, told.stderr
+        assert "note: these figures flatter: 1 of 5 rows" in told.stderr
+
+
+def test_csv_cannot_tell_and_says_so(rankwell, collection, tmp_path):
+    result = run(rankwell, *collection, "--out", str(tmp_path / "train.csv"), "--candidates", "judged")
+    assert "CSV cannot hold the note that 1 rows are from outside the first pass" in result.stderr
+    assert read(tmp_path / "train.csv").candidates is None

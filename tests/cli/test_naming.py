@@ -116,7 +116,7 @@ def test_features_and_search(rankwell: Command, files: Path) -> None:
     assert rankwell("index", "build", "documents.jsonl", "--out", "idx").exit_code == 0
     features = ("features", "idx", "queries.tsv", "qrels", "--out", "data.txt")
     outcome = rankwell(*features, "--candidates", "x")
-    assert outcome.stderr.startswith("error: --candidates must be one of judged+top")
+    assert outcome.stderr.startswith("error: --candidates must be one of top, judged+top")
     outcome = rankwell(*features, "--top", "0")
     assert outcome.stderr == "error: --top must be at least 1, got 0.\n"
     outcome = rankwell("search", "idx", "one", "--match", "x")

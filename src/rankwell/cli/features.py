@@ -10,7 +10,7 @@ import typer
 
 from rankwell.cli.console import say, show_log
 from rankwell.cli.inputs import check_readable
-from rankwell.cli.options import QuietOption, given_path
+from rankwell.cli.options import DEFAULT_CANDIDATES, QuietOption, given_path
 from rankwell.cli.output_file import check_output
 from rankwell.cli.progress import progress_bar
 from rankwell.errors import ParameterError
@@ -60,10 +60,14 @@ def features(
         typer.Option(
             "--candidates",
             metavar="WHICH",
-            help="judged+top, judged or top. Measure rankings on top only: serving does not know the judgments.",
+            help="top: what the first pass finds, as in serving. judged+top adds judged documents that it does not "
+            "find (judged: only judged ones); rankers learn to tell them by how little they match, and measuring on "
+            "them flatters.",
         ),
-    ] = "judged+top",
-    top: Annotated[int, typer.Option("--top", metavar="N", help="How many candidates the first pass gives.")] = 100,
+    ] = "top",
+    top: Annotated[
+        int, typer.Option("--top", metavar="N", help="How many candidates the first pass gives.")
+    ] = DEFAULT_CANDIDATES,
     prose: Annotated[
         bool, typer.Option("--prose", help="Queries are prose: quotes, + and - in them have no special meaning.")
     ] = False,
@@ -163,6 +167,13 @@ def _report(judged: JudgedFeatures, out: Path, quiet: bool) -> None:
     ):
         if number:
             say(f"note: {number} {what}", quiet=quiet)
+    candidates = dataset.candidates
+    if candidates is not None and candidates.outside:
+        say(
+            f"note: {candidates.outside} of {dataset.n_docs} rows are judged documents that the first pass did not "
+            f"find ({candidates.source}); serving never has such rows",
+            quiet=quiet,
+        )
     if str(out) != "-":
         size = f"{dataset.n_docs} rows of {dataset.n_features} features in {dataset.n_queries} queries"
         say(f"{size} written to {out}", quiet=quiet)

@@ -1,29 +1,20 @@
-"""What commands read: data files, and runs (a ranking of the data: a scores file or a ranker file)."""
+"""What commands read: data files and ranker files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankwell.cli.console import say
 from rankwell.cli.progress import progress_bar
-from rankwell.errors import DataError, FileFormatError, ParameterError
+from rankwell.errors import DataError, FileFormatError
 
 if TYPE_CHECKING:
     import numpy as np
 
     from rankwell.data.dataset import RankingDataset
     from rankwell.rankers.base import Ranker
-
-
-@dataclass(frozen=True)
-class Run:
-    """A ranking of the data: the path it came from and its scores, in the order of the data's rows."""
-
-    path: Path
-    scores: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -50,20 +41,6 @@ def read_data(path: Path, reading: Reading, *, quiet: bool = False) -> RankingDa
         return read(
             path, on_bad_line=reading.on_bad_line, label=reading.label, qid=reading.qid, progress=bar.bytes_read
         )
-
-
-def read_runs(
-    data: Path, runs: Sequence[Path], reading: Reading, *, quiet: bool = False
-) -> tuple[RankingDataset, list[Run]]:
-    """Read judged data and the runs over it; rankers are loaded and evaluated on the data."""
-    if [str(data), *map(str, runs)].count("-") > 1:
-        raise ParameterError("only one of the files can be stdin ('-').")
-    rankers = {path: load_ranker(path) for path in runs if is_ranker(path)}
-    dataset = read_data(data, reading, quiet=quiet)
-    if not dataset.has_labels:
-        raise DataError(f"{data} has no labels, so nothing can be measured on it. Give judged data.")
-    note_one_query(data, dataset, quiet=quiet)
-    return dataset, [_run(path, rankers.get(path), data, dataset, quiet) for path in runs]
 
 
 def note_one_query(path: Path, dataset: RankingDataset, *, quiet: bool = False) -> None:
@@ -127,11 +104,3 @@ def is_ranker(path: Path) -> bool:
     from rankwell.scoring.ranker_file import is_ranker_file
 
     return path.is_file() and is_ranker_file(path)
-
-
-def _run(path: Path, ranker: Ranker | None, data: Path, dataset: RankingDataset, quiet: bool) -> Run:
-    from rankwell.data.scores import read_scores
-
-    if ranker is None:
-        return Run(path, read_scores(path, n_docs=dataset.n_docs))
-    return Run(path, score(path, ranker, data, dataset, quiet=quiet))

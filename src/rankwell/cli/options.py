@@ -10,6 +10,8 @@ import typer
 DEFAULT_METRICS = "ndcg@1,ndcg@5,ndcg@10,map"
 # rankwell.metrics.conventions.DEFAULT, written here so that --help need not import it.
 DEFAULT_CONVENTION = "burges"
+# rankwell.data.candidates.N_CANDIDATES, written here for the same reason.
+DEFAULT_CANDIDATES = 100
 
 
 def given_path(text: str) -> Path:
@@ -50,6 +52,15 @@ NormalizeOption = Annotated[
         "--normalize",
         metavar="NAME",
         help="How features are normalised: none, standard, query-minmax or letor. Short for --set normalize=NAME.",
+        show_default=False,
+    ),
+]
+QrelsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--qrels",
+        metavar="FILE",
+        help="All judgments, in TREC's format: judged documents that the data lacks count as missed, as in trec_eval.",
         show_default=False,
     ),
 ]

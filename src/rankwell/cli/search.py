@@ -9,7 +9,7 @@ import typer
 
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import make_table
-from rankwell.cli.options import JsonOption, QuietOption, given_path
+from rankwell.cli.options import DEFAULT_CANDIDATES, JsonOption, QuietOption, given_path
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def search(
     ] = None,
     candidates: Annotated[
         int, typer.Option("--candidates", metavar="N", min=1, help="How many documents BM25 gives to the ranker.")
-    ] = 1000,
+    ] = DEFAULT_CANDIDATES,
     device: Annotated[
         str, typer.Option("--device", metavar="NAME", help="Where the ranker runs: cpu, cuda or auto.")
     ] = "cpu",

@@ -11,6 +11,7 @@ import typer
 
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import jsonable, make_table, metric_text
+from rankwell.cli.first_pass import first_pass_feature, measure_first_pass, note_if_worse
 from rankwell.cli.inputs import Reading, note_one_query, read_data
 from rankwell.cli.options import (
     DEFAULT_CONVENTION,
@@ -85,15 +86,18 @@ def train(
     parts = _read_parts(data, vali, Reading(skip_bad_lines, label, qid), quiet)
     seconds = _fit(ranker, parts, init, quiet)
     evaluations = _measure(ranker, parts, chosen_metrics, chosen_convention)
+    first_pass = measure_first_pass(parts, chosen_metrics, chosen_convention)
     ranker.metrics_ = {
         "convention": chosen_convention.name,
         **{part: jsonable(evaluation.mean) for part, evaluation in evaluations.items()},
     }
     ranker.save(out)
     if as_json:
-        print_json(_report(ranker, out, seconds))
+        print_json(_report(ranker, out, seconds) | _report_first_pass(parts, first_pass))
     else:
-        _print_metrics(evaluations)
+        _print_metrics(evaluations, parts, first_pass)
+        last = list(parts)[-1]
+        note_if_worse(last, first_pass_feature(parts[last]), evaluations[last], first_pass.get(last), quiet=quiet)
         say(f"{ranker.name} trained in {seconds:.2f} s, written to {out}", quiet=quiet)
 
 
@@ -146,10 +150,30 @@ def _report(ranker: Ranker, out: Path, seconds: float) -> dict[str, Any]:
     }
 
 
-def _print_metrics(evaluations: Mapping[str, Evaluation]) -> None:
+def _report_first_pass(
+    parts: Mapping[str, RankingDataset], first_pass: Mapping[str, Evaluation]
+) -> dict[str, dict[str, Any]]:
+    """The first pass's figures, for JSON; empty where the data has no feature of it."""
+    return {
+        "first_pass": {
+            part: {"feature": first_pass_feature(parts[part]), "metrics": jsonable(evaluation.mean)}
+            for part, evaluation in first_pass.items()
+        }
+    }
+
+
+def _print_metrics(
+    evaluations: Mapping[str, Evaluation],
+    parts: Mapping[str, RankingDataset],
+    first_pass: Mapping[str, Evaluation],
+) -> None:
     first = next(iter(evaluations.values()))
-    table = make_table("", ["metric", "convention", *evaluations], left=["convention"])
+    columns: dict[str, Evaluation] = {}
+    for part, evaluation in evaluations.items():
+        columns[part] = evaluation
+        if part in first_pass:
+            columns[f"{part}: {first_pass_feature(parts[part])}"] = first_pass[part]
+    table = make_table("", ["metric", "convention", *columns], left=["convention"])
     for name in first.mean:
-        figures = (metric_text(evaluation.mean[name]) for evaluation in evaluations.values())
-        table.add_row(name, first.convention.name, *figures)
+        table.add_row(name, first.convention.name, *(metric_text(column.mean[name]) for column in columns.values()))
     show(table)

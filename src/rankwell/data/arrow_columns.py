@@ -92,7 +92,9 @@ def read_metadata(file: str, schema: pyarrow.Schema) -> dict[str, Any]:
 def metadata_of(dataset: RankingDataset) -> dict[bytes, bytes]:
     """The metadata: what a reader needs to know besides the columns."""
     names = None if dataset.feature_names is None else list(dataset.feature_names)
-    noted = {"version": 1, "feature_names": names, "weights": list(weight_columns(dataset))}
+    noted: dict[str, Any] = {"version": 1, "feature_names": names, "weights": list(weight_columns(dataset))}
+    if dataset.candidates is not None:
+        noted["candidates"] = dataset.candidates.to_json()
     return {METADATA_KEY: json.dumps(noted).encode()}
 
 

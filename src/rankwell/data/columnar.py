@@ -17,6 +17,7 @@ import pyarrow.parquet
 
 from rankwell.data import arrow_columns
 from rankwell.data.arrow_columns import FEATURES, ColumnRoles, as_numbers, assign_roles, build_dataset
+from rankwell.data.candidates import Candidates
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.row_storage import check_memory
 from rankwell.errors import DataError
@@ -56,7 +57,7 @@ def read_feather(
     if roles.features == [FEATURES] and pyarrow.types.is_fixed_size_list(schema.field(FEATURES).type):
         features = _matrix(name, batches, schema.field(FEATURES).type.list_size)
         names = metadata.get("feature_names")
-        return build_dataset(name, features, names, roles, _columns(batches, schema, roles))
+        return _noted(build_dataset(name, features, names, roles, _columns(batches, schema, roles)), metadata)
     n_rows = sum(batch.num_rows for batch in batches)
     return _read_table(name, batches, n_rows, schema, roles, metadata)
 
@@ -126,7 +127,13 @@ def _read_table(
     if start != n_rows:
         raise DataError(f"{name} announces {n_rows} rows and holds {start}: it is damaged.")
     names = arrow_columns.names_of_features(metadata, roles.features)
-    return build_dataset(name, features, names, roles, _columns(kept, schema, roles))
+    return _noted(build_dataset(name, features, names, roles, _columns(kept, schema, roles)), metadata)
+
+
+def _noted(dataset: RankingDataset, metadata: dict[str, Any]) -> RankingDataset:
+    """The dataset, with what the file's metadata says about its rows."""
+    dataset.candidates = Candidates.from_json(metadata.get("candidates"))
+    return dataset
 
 
 def _columns(

@@ -50,6 +50,11 @@ def read_csv(
 
 def write_csv(dataset: RankingDataset, sink: Any) -> None:
     """Write CSV with a header to an Arrow file."""
+    if dataset.candidates is not None and dataset.candidates.outside:
+        logger.warning(
+            "CSV cannot hold the note that %s rows are from outside the first pass: nothing will warn of it.",
+            f"{dataset.candidates.outside:,}",
+        )
     schema, batches = table_batches(dataset, weights=False)
     if schema.get_field_index("comment") >= 0 and schema.field("comment").type == pyarrow.large_binary():
         raise DataError("the comments are not valid UTF-8, which CSV needs. Write .feather or .parquet instead.")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwell.data.candidates import Candidates
 from rankwell.data.frames import columns_of_frame, is_frame, split_frame
 from rankwell.data.grouping import group_by_qid, group_by_sizes
 from rankwell.data.validation import (
@@ -61,9 +62,12 @@ class RankingDataset:
         The user's row of each row here; None if the order is the same.
     skipped_lines : int
         The number of bad lines that the reader of a file left out.
+    candidates : Candidates or None
+        How the rows were chosen, if they were extracted from an index. A subset does not keep it.
     """
 
     skipped_lines: int = 0
+    candidates: Candidates | None = None
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from rankwell.data.candidates import peek_candidates
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.letor_blocks import BlockReading, LineRules
 from rankwell.data.letor_header import peek_feature_names
@@ -83,7 +84,7 @@ def read_letor(
     """Read LETOR / SVMlight text; see `rankwell.read` for the parameters and the reference parser for the format."""
     if n_features is not None and n_features < 1:
         raise ParameterError(f"must be at least 1, got {n_features}.", parameter="n_features")
-    names = peek_feature_names(stream)
+    names, candidates = peek_feature_names(stream), peek_candidates(stream)
     if names is not None and n_features not in (None, len(names)):
         raise DataError(f"{stream.name} names {len(names)} features, not n_features={n_features}.")
     blocks = TextBlocks(stream, block_bytes=block_bytes, longest_line=longest_line)
@@ -91,7 +92,7 @@ def read_letor(
     with kernel_threads(n_jobs) as n_workers, ThreadPoolExecutor(n_workers) as pool:
         reader.run(pool, n_workers, progress)
     dataset = reader.dataset()
-    dataset.feature_names = names
+    dataset.feature_names, dataset.candidates = names, candidates
     return dataset
 
 

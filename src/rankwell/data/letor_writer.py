@@ -24,10 +24,13 @@ def write_letor(dataset: RankingDataset, sink: Any) -> None:
 
     Every number is written in the fewest digits that read back as the same float32; the sign of a NaN is not kept. A
     dense dataset names every feature in every row, a sparse one those that it holds. Names of features go into a
-    comment in the first line (`letor_header`); this format cannot hold weights.
+    comment in the first line (`letor_header`), how rows were chosen into the next (`candidates`); this format cannot
+    hold weights.
     """
     if dataset.feature_names is not None:
         sink.write(header_line(dataset.feature_names))
+    if dataset.candidates is not None:
+        sink.write(dataset.candidates.line())
     order = user_order(dataset)
     rows = np.arange(dataset.n_docs) if order is None else order
     query_of_rows = dataset.query_of_rows()

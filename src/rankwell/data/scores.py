@@ -1,14 +1,23 @@
-"""Scores files: one number per line, in the order of the data's rows, as LETOR, SVMrank and RankLib tools read them."""
+"""Scores of a data set's rows: one of its features, or a scores file.
+
+A scores file has one number per line, in the order of the data's rows, as LETOR, SVMrank and RankLib tools read them.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankwell.errors import DataError
+
+if TYPE_CHECKING:
+    from rankwell.data.dataset import RankingDataset
+
+_NAMES_SHOWN = 8
 
 
 def read_scores(path: str | os.PathLike[str], *, n_docs: int | None = None) -> np.ndarray:
@@ -45,6 +54,19 @@ def read_scores(path: str | os.PathLike[str], *, n_docs: int | None = None) -> n
             "One score per row is expected, in the data's order."
         )
     return scores
+
+
+def feature_scores(dataset: RankingDataset, name: str) -> np.ndarray:
+    """A feature as a ranking: its values, float64 (n_docs,) in the order of the user's rows; a missing one is last."""
+    names = dataset.feature_names
+    if names is None:
+        raise DataError(f"the data has no feature {name!r}: its features have no names.")
+    if name not in names:
+        shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
+        raise DataError(f"the data has no feature {name!r}. Its features are: {shown}.")
+    column = dataset.features[:, names.index(name)]
+    values = np.asarray(column.toarray() if dataset.is_sparse else column, np.float64).reshape(-1)
+    return dataset.to_user_order(np.where(np.isnan(values), -np.inf, values))
 
 
 def format_scores(scores: np.ndarray) -> bytes:

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rankwell.data.candidates import N_CANDIDATES, Candidates
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.feedback import with_feedback
 from rankwell.features.hit_reading import collect_hits
+from rankwell.features.hits import WHOLE
+from rankwell.features.names import feature_name
 from rankwell.features.qrels import Qrels
 from rankwell.features.queries import QueryText
 from rankwell.index.bm25 import BM25, BM25F
@@ -20,7 +23,7 @@ from rankwell.index.reader import Index
 from rankwell.index.selection import search
 from rankwell.serving.feature_log import FeatureLogReader
 
-SOURCES = ("judged+top", "judged", "top")
+SOURCES = ("top", "judged+top", "judged")
 # Queries whose hits are in memory at the same time.
 _BATCH = 32
 
@@ -46,8 +49,8 @@ def judged_features(
     qrels: Qrels,
     feature_set: FeatureSet,
     *,
-    source: str = "judged+top",
-    n_candidates: int = 100,
+    source: str = "top",
+    n_candidates: int = N_CANDIDATES,
     model: BM25 | BM25F | None = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -58,9 +61,11 @@ def judged_features(
 
     Parameters
     ----------
-    source : {"judged+top", "judged", "top"}
-        Which documents are candidates: those judged, the first pass's best, or both. Only "top" gives data on which a
-        ranking can be measured as it would be served: a ranker never sees which documents were judged.
+    source : {"top", "judged+top", "judged"}
+        Which documents are candidates: the first pass's best, those judged, or both. Only "top" gives what a ranker is
+        served: with judged documents from outside the first pass, where mostly relevant ones are judged, a ranker
+        learns "matches little = relevant" and fails in serving, while measuring on such data flatters. The dataset
+        counts such rows (``dataset.candidates``), and training and `rankwell evaluate` warn of them.
     n_candidates : int
         How many the first pass gives.
     model : the first pass's ranking; by default BM25 over the whole document
@@ -73,7 +78,7 @@ def judged_features(
     feature_set.check(index.schema.streams, index.schema.statics)
     asked = [query for query in queries if query.id in qrels]
     rows = _Rows(feature_set)
-    absent = 0
+    absent = outside = 0
     for start in range(0, len(asked), _BATCH):
         batch = asked[start : start + _BATCH]
         found = [search(index, query.text, k=n_candidates, model=model) for query in batch]
@@ -82,6 +87,7 @@ def judged_features(
             judged = np.array([index.find(name) for name in qrels[query.id]], np.int64)
             absent += int((judged < 0).sum())
             documents.append(_candidates(result.docs, judged[judged >= 0], source))
+            outside += int((~np.isin(documents[-1], result.docs)).sum())
         hits = collect_hits(index, [result.query for result in found], documents, n_jobs=n_jobs)
         hits = with_feedback(hits, feature_set, index, found, documents, n_jobs=n_jobs)
         features = extract(hits, feature_set, n_jobs=n_jobs)
@@ -90,7 +96,9 @@ def judged_features(
         if progress is not None:
             progress(start + len(batch), len(asked))
     known = {query.id for query in queries}
-    return JudgedFeatures(rows.dataset(), absent, len(queries) - len(asked), sum(name not in known for name in qrels))
+    dataset = rows.dataset()
+    dataset.candidates = Candidates(source, n_candidates, outside, _first_pass(model, feature_set))
+    return JudgedFeatures(dataset, absent, len(queries) - len(asked), sum(name not in known for name in qrels))
 
 
 def logged_features(log: FeatureLogReader, qrels: Qrels) -> JudgedFeatures:
@@ -104,6 +112,15 @@ def logged_features(log: FeatureLogReader, qrels: Qrels) -> JudgedFeatures:
             rows.add([QueryText(logged.query_id, "")], [list(logged.document_ids)], logged.features, qrels)
     asked = sum(name in qrels for name in last)
     return JudgedFeatures(rows.dataset(), absent, len(last) - asked, len(qrels) - asked)
+
+
+def _first_pass(model: BM25 | BM25F | None, feature_set: FeatureSet) -> str | None:
+    """The feature that is the first pass's score, if the set has it."""
+    model = model or BM25()
+    if isinstance(model, BM25F):
+        return None
+    name = feature_name("bm25", model.stream or WHOLE, {"k1": model.k1, "b": model.b})
+    return name if name in feature_set.names else None
 
 
 def _candidates(best: np.ndarray, judged: np.ndarray, source: str) -> np.ndarray:

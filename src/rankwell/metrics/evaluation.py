@@ -95,7 +95,7 @@ class Evaluation:
 
 
 def evaluate(
-    labels_or_dataset: RankingDataset | Any,
+    labels_or_dataset: RankingDataset | JudgedQueries | Any,
     scores: Any,
     *,
     metrics: AnyMetric | Sequence[AnyMetric] = ("ndcg@10", "map"),
@@ -111,7 +111,7 @@ def evaluate(
 
     Parameters
     ----------
-    labels_or_dataset : RankingDataset, or array (n_docs,)
+    labels_or_dataset : RankingDataset, JudgedQueries, or array (n_docs,)
         With labels as an array, `qid`, `group` or `query_ptr` says which rows belong to a query. Without them all rows
         are one query, and a warning says so; `group=[n_docs]` says that this is meant.
     scores : array (n_docs,)
@@ -153,6 +153,8 @@ def evaluate(
 def _as_queries(labels_or_dataset: Any, *, qid: Any, group: Any, query_ptr: Any) -> JudgedQueries:
     from rankwell.data.dataset import RankingDataset
 
+    if isinstance(labels_or_dataset, JudgedQueries):
+        return labels_or_dataset
     if isinstance(labels_or_dataset, RankingDataset):
         if qid is not None or group is not None or query_ptr is not None:
             raise DataError("a data set knows its queries: leave qid, group and query_ptr out, or pass labels instead.")

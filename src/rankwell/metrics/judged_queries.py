@@ -26,6 +26,8 @@ class JudgedQueries:
     query_weights : float64 array (n_queries,) or None
     doc_idx : int64 array (n_docs,) or None
         The user's row of each row here; None if the order is the same.
+    is_missed : bool array (n_docs,) or None
+        Documents that were judged but are in no ranking (`missed_documents`).
     """
 
     labels: np.ndarray
@@ -33,6 +35,7 @@ class JudgedQueries:
     query_ids: np.ndarray
     query_weights: np.ndarray | None = None
     doc_idx: np.ndarray | None = None
+    is_missed: np.ndarray | None = None
 
     @classmethod
     def from_dataset(cls, dataset: RankingDataset) -> JudgedQueries:

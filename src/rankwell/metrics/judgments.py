@@ -30,7 +30,7 @@ def make_judgments(
     needs_levels = any(metric.family.kind in PAIR_KINDS for metric in metrics)
     n_docs, n_queries = queries.n_docs, queries.n_queries
     judgments = Judgments(
-        labels=queries.labels,
+        labels=queries.labels if queries.is_missed is None else queries.labels.copy(),
         gains=np.empty(n_docs),
         stops=np.empty(n_docs if needs_stops else 0),
         levels=np.empty(n_docs if needs_levels else 0, dtype=np.int64),
@@ -45,6 +45,11 @@ def make_judgments(
         prepare_judgments(judgments, rules.exponential_gain, rules.relevance_level)
         if needs_stops:
             stop_probabilities(queries.labels, max_grade, judgments.stops)
+    if queries.is_missed is not None:
+        # They count in the ideal ranking and among the relevant documents, which are computed, but nobody sees them.
+        judgments.labels[queries.is_missed] = -np.inf
+        judgments.gains[queries.is_missed] = 0.0
+        judgments.stops[queries.is_missed[: len(judgments.stops)]] = 0.0
     return judgments
 
 

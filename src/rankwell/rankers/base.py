@@ -155,6 +155,8 @@ class Ranker(Estimator):
         self._check_parameters()
         train = weighted(as_dataset(X, y, qid=qid, group=group), sample_weight)
         self._check_training_data(train)
+        if train.candidates is not None:
+            train.candidates.warn_of_training()
         without_queries = lacks_queries(X, qid, group)
         if without_queries:
             logger.warning("without qid or group all %d rows are one query: pass one of them.", train.n_docs)

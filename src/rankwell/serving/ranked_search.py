@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankwell.data.candidates import N_CANDIDATES
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
 from rankwell.features.extraction import extract
@@ -56,7 +57,7 @@ class RankedSearch:
     index : Index
     ranker : a fitted Ranker, a RankerDescription, or the path of a ranker file
     n_candidates : int
-        How many documents the first pass gives to the ranker.
+        How many documents the first pass gives to the ranker: as many as it was trained on, usually.
     model : the first pass's ranking; by default BM25 over the whole document
     match : {"any", "all"}
         Whether a candidate needs any or all of a query's words.
@@ -80,7 +81,7 @@ class RankedSearch:
         index: Index,
         ranker: object,
         *,
-        n_candidates: int = 1000,
+        n_candidates: int = N_CANDIDATES,
         model: BM25 | BM25F | None = None,
         match: Match = "any",
         feature_set: FeatureSet | None = None,
