@@ -39,7 +39,7 @@ def test_a_table_with_ids_scores_and_captions(index: Path) -> None:
     lines = [line.split() for line in stdout.splitlines() if line.strip()[:2] in ("1 ", "2 ")][-2:]
     assert [line[1] for line in lines] == ["oil", "gas"]
     assert "Gas and oil prices, and more about gas." in stdout
-    assert "2 of 3 documents" in stdout
+    assert "2 of 2 documents that match, of 3 in the index" in stdout
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_table_with_ids_scores_and_captions(index: Path) -> None:
 def test_json(index: Path, arguments: list[object], ids: list[str]) -> None:
     code, stdout, _ = run(index, "--json", *arguments)
     assert code == 0
-    rows = json.loads(stdout)
+    rows = json.loads(stdout)["results"]
     assert [row["id"] for row in rows] == ids
     assert [row["rank"] for row in rows] == list(range(1, len(ids) + 1))
 
@@ -79,7 +79,7 @@ def test_a_query_that_is_too_long_says_so(index: Path) -> None:
 )
 def test_why_nothing_was_found(index: Path, query: str, reason: str) -> None:
     code, stdout, stderr = run(index, query, "--json")
-    assert (code, stdout) == (0, "[]\n")
+    assert (code, json.loads(stdout)["results"]) == (0, [])
     assert " ".join(stderr.split()) == f"nothing was found: {reason}"
     assert run(index, query, "--json", "--quiet")[2] == ""
 
@@ -117,3 +117,40 @@ def test_a_ranker_orders_what_bm25_finds(index: Path, tmp_path: Path) -> None:
     assert [row["id"] for row in by_bm25] == ["oil", "gas"]
     first_only = run(index, "oil", "--ranker", tmp_path / "length.rank", "--candidates", 1, "--json")[1]
     assert [row["id"] for row in json.loads(first_only)] == ["oil"]
+
+
+def test_json_has_totals_and_stored_fields(index: Path) -> None:
+    report = json.loads(run(index, "--json", "prices", "-k", 1)[1])
+    assert (report["n_docs"], report["n_matches"], len(report["results"])) == (3, 2, 1)
+    assert report["results"][0]["fields"] == DOCUMENTS[1]
+
+
+def test_a_run_of_many_queries(index: Path, tmp_path: Path) -> None:
+    (tmp_path / "queries.tsv").write_text("q1\toil prices\nq2\t-gas oil\nq3\tzebra\n")
+    code, _, stderr = run(index, "--queries", tmp_path / "queries.tsv", "--run", tmp_path / "run")
+    assert code == 0, stderr
+    lines = [line.split() for line in (tmp_path / "run").read_text().splitlines()]
+    assert [line[:4] for line in lines] == [
+        ["q1", "Q0", "oil", "1"],
+        ["q1", "Q0", "gas", "2"],
+        ["q2", "Q0", "oil", "1"],
+    ]
+    assert float(lines[0][4]) == json.loads(run(index, "--json", "oil prices")[1])["results"][0]["score"]
+    assert "nothing was found for 1 of 3 queries" in stderr
+    code, stdout, _ = run(index, "--queries", tmp_path / "queries.tsv", "--run", "-", "--prose", "-k", 1)
+    assert [line.split()[2] for line in stdout.splitlines()] == ["oil", "gas"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give a QUERY, or --queries FILE and --run FILE"),
+        (["oil", "--run", "x"], "got --run without --queries"),
+        (["oil", "--queries", "x"], "give a QUERY or --queries, not both"),
+        (["--queries", "x"], "--queries needs --run FILE"),
+    ],
+)
+def test_a_query_or_queries(index: Path, arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, ["search", str(index), *arguments])
+    assert result.exit_code != 0
+    assert message in str(result.exception) + result.stderr

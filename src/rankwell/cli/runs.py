@@ -85,8 +85,8 @@ def _note_flattery(data: Path, dataset: RankingDataset, quiet: bool) -> None:
     if candidates is not None and candidates.outside:
         say(
             f"note: these figures flatter: {candidates.outside} of {dataset.n_docs} rows of {data} are judged "
-            f"documents that the first pass did not find ({candidates.source}), and serving has no such rows. Measure on "
-            "data made with --candidates top",
+            f"documents that the first pass did not find ({candidates.source}), and serving has no such rows. Measure "
+            "on data made with --candidates top",
             quiet=quiet,
         )
 

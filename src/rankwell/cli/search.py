@@ -10,6 +10,7 @@ import typer
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import make_table
 from rankwell.cli.options import DEFAULT_CANDIDATES, JsonOption, QuietOption, given_path
+from rankwell.cli.search_run import RUN_DEPTH, Searcher, check_query_or_queries, write_run
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -28,10 +29,34 @@ def search(
         Path, typer.Argument(metavar="INDEX", parser=given_path, help="The index's folder.", show_default=False)
     ],
     query: Annotated[
-        list[str],
-        typer.Argument(metavar="QUERY...", help='Words, "phrases", +required and -excluded ones.', show_default=False),
-    ],
-    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="How many documents to show.")] = 10,
+        list[str] | None,
+        typer.Argument(
+            metavar="[QUERY...]",
+            help='Words, "phrases", +required and -excluded ones; or --queries FILE.',
+            show_default=False,
+        ),
+    ] = None,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k", metavar="N", min=1, help="How many documents to show: 10, or 1000 in a run.", show_default=False
+        ),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            "--queries", metavar="FILE", help="Search many queries, lines of id, tab, text.", show_default=False
+        ),
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            "--run", metavar="FILE", help="With --queries: where to write a TREC run; - is stdout.", show_default=False
+        ),
+    ] = None,
+    prose: Annotated[
+        bool, typer.Option("--prose", help="With --queries: quotes, + and - in them have no special meaning.")
+    ] = False,
     match: Annotated[
         str, typer.Option("--match", metavar="RULE", help="Whether documents need any or all of the words.")
     ] = "any",
@@ -71,37 +96,48 @@ def search(
     rankwell search IDX -k 5 -- '-gas "crude oil"'
 
     Example: rankwell search idx 'oil +prices -gas' -k 5
+
+    Example: rankwell search idx --queries queries.tsv --run run.txt
     """
     from rankwell.index.query import parse_query
     from rankwell.index.reader import Index
 
     show_log(quiet=quiet)
+    check_query_or_queries(query, queries, run, index, ranker, prose=prose)
     opened = Index.open(index)
-    parsed = parse_query(" ".join(query), opened.analysis)
     model = _model(stream, weights, k1, b)
-    result: SearchResult | RankedResult
-    if ranker is None:
-        result = opened.search(parsed, k=k, match=cast("Match", match), model=model)
-    else:
-        from rankwell.serving.ranked_search import RankedSearch
-
-        result = RankedSearch(
-            opened, ranker, n_candidates=candidates, model=model, match=cast("Match", match), device=device
-        ).search(parsed, k)
+    searcher = _searcher(opened, ranker, candidates, model, cast("Match", match), device)
+    if queries is not None and run is not None:
+        write_run(searcher, queries, run, k or RUN_DEPTH, prose=prose, quiet=quiet)
+        return
+    parsed = parse_query(" ".join(query or ()), opened.analysis)
+    result = searcher(parsed, k or 10)
+    n_matches = opened.count(parsed, match=cast("Match", match), model=model)
     if parsed.is_shortened:
         say(f"only the first {len(parsed.terms):,} different words of the query were used.", quiet=quiet)
     rows = _rows(opened, parsed, result)
     if not rows:
         say(_reason(opened, parsed), quiet=quiet)
     if as_json:
-        print_json(rows)
+        print_json({"n_docs": opened.n_docs, "n_matches": n_matches, "results": rows})
         return
-    table = make_table(
-        f"{len(rows)} of {opened.n_docs:,} documents", ["rank", "id", "score", "caption"], left=["id", "caption"]
-    )
+    title = f"{len(rows)} of {n_matches:,} documents that match, of {opened.n_docs:,} in the index"
+    table = make_table(title, ["rank", "id", "score", "caption"], left=["id", "caption"])
     for row in rows:
         table.add_row(str(row["rank"]), row["id"], f"{row['score']:.4f}", row["caption"])
     show(table)
+
+
+def _searcher(
+    index: Index, ranker: Path | None, candidates: int, model: BM25 | BM25F, match: Match, device: str
+) -> Searcher:
+    """A function from a query and k to its result: by BM25, or by a ranker."""
+    if ranker is None:
+        return lambda query, k: index.search(query, k=k, match=match, model=model)
+    from rankwell.serving.ranked_search import RankedSearch
+
+    ranked = RankedSearch(index, ranker, n_candidates=candidates, model=model, match=match, device=device)
+    return lambda query, k: ranked.search(query, k)
 
 
 def _reason(index: Index, query: Query) -> str:
@@ -137,14 +173,10 @@ def _model(stream: str | None, weights: str | None, k1: float, b: float) -> BM25
 def _rows(index: Index, query: Query, result: SearchResult | RankedResult) -> list[dict[str, Any]]:
     from rankwell.index.caption import make_caption
 
-    return [
-        {
-            "rank": rank,
-            "id": document_id,
-            "score": score,
-            "caption": make_caption(index.stored(doc), query, index.analysis),
-        }
-        for rank, (doc, document_id, score) in enumerate(
-            zip(result.docs.tolist(), result.ids, result.scores.tolist(), strict=True), start=1
-        )
-    ]
+    rows = []
+    found = zip(result.docs.tolist(), result.ids, result.scores.tolist(), strict=True)
+    for rank, (doc, document_id, score) in enumerate(found, start=1):
+        fields = index.stored(doc)
+        caption = make_caption(fields, query, index.analysis)
+        rows.append({"rank": rank, "id": document_id, "score": score, "caption": caption, "fields": fields})
+    return rows

@@ -100,6 +100,12 @@ class Index:
 
         return search(self, query, k=k, model=model, match=match, prune=prune)
 
+    def count(self, query: str | Query, *, model: BM25 | BM25F | None = None, match: Match = "any") -> int:
+        """How many documents match a query: see `rankwell.index.selection.count`."""
+        from rankwell.index.selection import count
+
+        return count(self, query, model=model, match=match)
+
     def id_of(self, doc: int) -> str:
         """The user's id of document `doc`."""
         segment, local = self._locate(doc)

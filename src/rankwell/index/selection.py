@@ -94,6 +94,18 @@ def search(
     return SearchResult(docs, scores, parsed, index)
 
 
+def count(index: Index, query: str | Query, *, model: BM25 | BM25F | None = None, match: Match = "any") -> int:
+    """How many live documents match a query; parameters as those of `search`.
+
+    `search` skips documents that cannot be among the best, so it does not know the number. This reads which documents
+    the query's lists have, and no frequencies.
+    """
+    if match not in ("any", "all"):
+        raise ParameterError(f"must be 'any' or 'all', got {match!r}.", parameter="match")
+    parsed = query if isinstance(query, Query) else parse_query(query, index.analysis)
+    return Selector.of(index, model or BM25()).count(parsed, match)
+
+
 class _Term(NamedTuple):
     """A term of the index: its idf · (k1 + 1), and in each segment its lists and the one that drives it if required."""
 
@@ -140,6 +152,34 @@ class Selector:
             if prepared is not None:
                 self._select_part(number, prepared[0], prepared[1], prune, best)
         return best.ranked()
+
+    def count(self, query: Query, match: Match) -> int:
+        """How many documents match a query."""
+        asked = self._asked_terms(query, match)
+        total = 0
+        for number in range(len(self._parts)):
+            prepared = self._prepare(number, query, asked)
+            if prepared is not None:
+                total += self._count_part(number, prepared[0])
+        return total
+
+    def _count_part(self, number: int, query: Any) -> int:
+        """How many documents of a segment have all required terms, or one of the others if none is required."""
+        from rankwell.kernels.selection.filters import mark_documents
+
+        part = self._parts[number]
+        n_docs = part.segment.n_docs
+        matching = np.ones(n_docs, np.uint8) if len(query.allowed) == 0 else query.allowed.copy()
+        any_of_them = np.zeros(n_docs, np.uint8)
+        for lists, must in zip(query.numbers.reshape(len(query.required), -1), query.required, strict=True):
+            own = np.zeros(n_docs, np.uint8) if must else any_of_them
+            for one in lists[lists >= 0].tolist():
+                mark_documents(part.arrays, one, 1, own)
+            if must:
+                matching &= own
+        if not query.required.any():
+            matching &= any_of_them
+        return int(np.count_nonzero(matching))
 
     def _select_part(self, number: int, query: Any, driver: int, prune: bool, best: BestDocuments) -> None:
         """Offer a segment's documents to `best`.

@@ -56,6 +56,7 @@ def search(folder: Path) -> None:
     for query in _QUERIES:
         for match in ("any", "all"):
             for model in (BM25(), BM25(stream="title"), BM25F({"title": 3.0, "body": 1.0})):
+                index.count(query, match=match, model=model)
                 for k in (3, 1000):
                     index.search(query, k=k, match=match, model=model)
 

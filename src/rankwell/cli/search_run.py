@@ -1,0 +1,67 @@
+"""A run: the best documents of many queries, in TREC's format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from rankwell.cli.console import say
+from rankwell.cli.inputs import check_readable
+from rankwell.cli.output_file import check_output, write_output
+from rankwell.cli.progress import progress_bar
+from rankwell.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankwell.index.query import Query
+    from rankwell.index.selection import SearchResult
+    from rankwell.serving.ranked_search import RankedResult
+
+# Documents of each query, as in TREC's tracks.
+RUN_DEPTH = 1000
+Searcher: TypeAlias = "Callable[[str | Query, int], SearchResult | RankedResult]"
+
+
+def check_query_or_queries(
+    query: Sequence[str] | None,
+    queries: Path | None,
+    run: Path | None,
+    index: Path,
+    ranker: Path | None,
+    *,
+    prose: bool,
+) -> None:
+    """Refuse a command line with a query and a file of queries, or with neither; check the files."""
+    if queries is None:
+        if query is None or run is not None or prose:
+            given = "--run" if run is not None else "--prose" if prose else "no QUERY"
+            raise ParameterError(f"give a QUERY, or --queries FILE and --run FILE, got {given} without --queries.")
+        return
+    if query:
+        raise ParameterError("give a QUERY or --queries, not both.")
+    if run is None:
+        raise ParameterError("--queries needs --run FILE, where the run is written; - is stdout.")
+    check_readable(queries)
+    check_output(run, option="--run", inputs=[queries, index, ranker])
+
+
+def write_run(searcher: Searcher, queries: Path, run: Path, k: int, *, prose: bool, quiet: bool) -> None:
+    """Search every query of a file and write the run, whole or not at all."""
+    from rankwell.data.trec_run import format_run
+    from rankwell.features.queries import read_queries
+
+    asked = read_queries(queries, operators=not prose)
+    lines = []
+    n_found = n_empty = 0
+    with progress_bar(f"searching {len(asked):,} queries", quiet=quiet) as bar:
+        for done, query in enumerate(asked, start=1):
+            result = searcher(query.text, k)
+            n_found += len(result.ids)
+            n_empty += not len(result.ids)
+            lines.append(format_run(query.id, result.ids, result.scores.tolist()))
+            bar.show(done=done, total=len(asked))
+    write_output(run, "".join(lines).encode())
+    if n_empty:
+        say(f"note: nothing was found for {n_empty:,} of {len(asked):,} queries", quiet=quiet)
+    if str(run) != "-":
+        say(f"{n_found:,} documents of {len(asked):,} queries written to {run}", quiet=quiet)
