@@ -112,11 +112,11 @@ def test_a_ranker_orders_what_bm25_finds(index: Path, tmp_path: Path) -> None:
     write_ranker_file(tmp_path / "length.rank", RankerFile("least-squares", lengths.get_params(), description))
     code, stdout, _ = run(index, "oil", "--ranker", tmp_path / "length.rank", "--json")
     assert code == 0
-    assert [row["id"] for row in json.loads(stdout)] == ["gas", "oil"]
-    by_bm25 = json.loads(run(index, "oil", "--json")[1])
+    assert [row["id"] for row in json.loads(stdout)["results"]] == ["gas", "oil"]
+    by_bm25 = json.loads(run(index, "oil", "--json")[1])["results"]
     assert [row["id"] for row in by_bm25] == ["oil", "gas"]
     first_only = run(index, "oil", "--ranker", tmp_path / "length.rank", "--candidates", 1, "--json")[1]
-    assert [row["id"] for row in json.loads(first_only)] == ["oil"]
+    assert [row["id"] for row in json.loads(first_only)["results"]] == ["oil"]
 
 
 def test_json_has_totals_and_stored_fields(index: Path) -> None:

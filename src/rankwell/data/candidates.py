@@ -15,7 +15,6 @@ import logging
 from dataclasses import dataclass, field
 from typing import Any
 
-from rankwell.parameters import is_whole_number
 from rankwell.streams.decompression import ByteStream
 
 logger = logging.getLogger("rankwell")
@@ -65,12 +64,11 @@ class Candidates:
         """What `to_json` gave; None for anything else."""
         if not isinstance(noted, dict):
             return None
-        source, first_pass = noted.get("source"), noted.get("first_pass")
-        depth, outside = noted.get("depth"), noted.get("outside")
+        source, depth, outside, first_pass = map(noted.get, ("source", "depth", "outside", "first_pass"))
         is_sound = isinstance(source, str) and (first_pass is None or isinstance(first_pass, str))
-        if not is_sound or not is_whole_number(depth) or not is_whole_number(outside):
+        if not is_sound or type(depth) is not int or type(outside) is not int:
             return None
-        return cls(str(source), int(depth), int(outside), first_pass)
+        return cls(str(source), depth, outside, first_pass)
 
     def line(self) -> bytes:
         """The comment line of a text file."""
