@@ -55,6 +55,31 @@ def test_half_a_surrogate_pair_does_not_break_what_is_stored():
     assert json.loads(document_of({"id": "a", "t": "x\ud800y"}, PLACE).stored) == {"id": "a", "t": "x?y"}
 
 
+def nested(depth):
+    return {"x": nested(depth - 1)} if depth else "text"
+
+
+@pytest.mark.parametrize(
+    ("value", "texts", "numbers"),
+    [
+        ({"name": "Ada", "born": 1815}, {"m.name": "Ada"}, {"m.born": 1815.0}),
+        ({"a": {"b": {"c": ["x", "y"]}}, "none": None}, {"m.a.b.c": ["x", "y"]}, {}),
+        ([{"name": "Ada"}, {"name": "Alan", "from": "UK"}], {"m.name": ["Ada", "Alan"], "m.from": ["UK"]}, {}),
+        ([{"tags": ["x", "y"]}, {"tags": "z", "note": None}, "w"], {"m.tags": ["x", "y", "z"], "m": ["w"]}, {}),
+        ({}, {}, {}),
+    ],
+)
+def test_fields_of_objects_have_the_names_of_both(value, texts, numbers):
+    document = document_of({"id": "a", "m": value}, PLACE)
+    assert (document.texts, document.numbers) == (texts, numbers)
+    assert json.loads(document.stored) == {"id": "a", "m": value}
+
+
+def test_fields_of_objects_can_be_ignored():
+    fields = {"id": "a", "m": {"x": [1, 2], "y": "text"}, "n": {"z": b""}}
+    assert document_of(fields, PLACE, ignored=["m.x", "n"], stored=b"{}").texts == {"m.y": "text"}
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -91,7 +116,11 @@ def test_good_ids(document_id):
         ({"id": "a", "n": float("nan")}, "field 'n': a number must be finite.*got nan"),
         ({"id": "a", "n": float("inf")}, "must be finite"),
         ({"id": "a", "n": 10**400}, "must be finite and fit"),
-        ({"id": "a", "m": {"x": 1}}, "field 'm': a field holds a text.*got {'x': 1} \\(dict\\)"),
+        ({"id": "a", "m": [1, 2]}, r"field 'm': a field holds a text.*got \[1, 2\] \(list\).*leave the field out"),
+        ({"id": "a", "m": {"x": [1]}}, r"field 'm.x': a field holds a text.*got \[1\] \(list\)"),
+        ({"id": "a", "m": [{"x": 1}]}, r"field 'm.x': a field holds a text.*got \[1\] \(list\)"),
+        ({"id": "a", "m.x": "1", "m": {"x": 1}}, "there are two fields 'm.x'"),
+        ({"id": "a", "m": nested(17)}, "objects are nested more than 16 deep"),
         ({"id": "a", "m": ["x", 1]}, "got \\['x', 1\\] \\(list\\)"),
         ({"id": "a", "m": b"x"}, "got b'x' \\(bytes\\)"),
     ],

@@ -72,7 +72,7 @@ BAD_LINES = [
     ('{"id": 1, "n": 1e999}', "field 'n': a number must be finite"),
     ('{"title": "x"}', "the field 'id' is missing"),
     ('{"id": {}}', "field 'id': an id is a text or an integer"),
-    ('{"id": 1, "m": {"a": 1}}', "field 'm': a field holds a text"),
+    ('{"id": 1, "m": [1, 2]}', "field 'm': a field holds a text"),
     ("[" * 100_000, "nested too deeply"),
     ('{"id": 1, "n": ' + "9" * 5000 + "}", "an integer has too many digits"),
 ]
@@ -257,7 +257,7 @@ def test_what_cannot_be_read(tmp_path):
     for nowhere in ("", [tmp_path, ""]):
         with pytest.raises(ParameterError, match="the path of a corpus is empty"):
             read(nowhere)
-    with pytest.raises(ParameterError, match="format must be one of jsonl, tsv"):
+    with pytest.raises(ParameterError, match="format must be one of jsonl, json, tsv, csv"):
         read(tmp_path / "a.xyz", format="pdf")
 
 

@@ -43,3 +43,9 @@ def test_characters_of_several_bytes() -> None:
     found = caption({"body": text}, "öl", 20)
     assert "Öl steigt" in found
     assert len(found) <= 20 + len("…  …")
+
+
+def test_texts_of_objects_are_shown():
+    fields = {"id": "x", "author": {"name": "Ada Lovelace", "born": 1815}, "notes": [{"text": "an engine"}]}
+    assert make_caption(fields, parse_query("lovelace", PLAIN), PLAIN) == "Ada Lovelace"
+    assert make_caption(fields, parse_query("engine", PLAIN), PLAIN) == "an engine"

@@ -22,8 +22,8 @@ CorpusArgument = Annotated[
     typer.Argument(
         metavar="CORPUS...",
         parser=given_path,
-        help="Files of JSON lines (.jsonl) or tab-separated columns (.tsv), text, Markdown or HTML files, folders of "
-        "such, all of them plain, .gz or .zst; - is stdin.",
+        help="Files of JSON lines (.jsonl), a JSON array (.json) or columns (.tsv, .csv), text, Markdown or HTML "
+        "files, folders of such, all of them plain, .gz or .zst; - is stdin.",
         show_default=False,
     ),
 ]
@@ -32,7 +32,7 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="The format of all files: jsonl, tsv, text, markdown or html. By default, by the file name.",
+        help="The format of all files: jsonl, json, tsv, csv, text, markdown or html. By default, by the file name.",
         show_default=False,
     ),
 ]
@@ -42,14 +42,14 @@ ColumnsOption = Annotated[
     typer.Option(
         "--columns",
         metavar="NAMES",
-        help="The names of a TSV file's columns, separated by commas, if its first line does not name them.",
+        help="The names of a TSV or CSV file's columns, separated by commas, if its first line does not name them.",
         show_default=False,
     ),
 ]
 StaticsOption = Annotated[
     str | None,
     typer.Option(
-        "--statics", metavar="NAMES", help="Columns of a TSV file that hold numbers, not text.", show_default=False
+        "--statics", metavar="NAMES", help="Columns of TSV or CSV that hold numbers, not text.", show_default=False
     ),
 ]
 IgnoreOption = Annotated[

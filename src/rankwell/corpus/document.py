@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankwell.corpus.nested_fields import flat_fields, is_nested
 from rankwell.errors import DataError, Parameter
 
 LONGEST_ID = 1024
@@ -68,7 +69,7 @@ def document_of(
     """The document that a dictionary of fields describes.
 
     A text, or a list of texts, is a stream; a number or a truth value (of Python or NumPy) is a static; None is a field
-    that is absent.
+    that is absent. Fields of an object have the names of both (`nested_fields`).
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def document_of(
         elif type(value) is str:
             texts[name] = value
         elif value is not None:
-            _sort_value(name, value, place, texts, numbers)
+            _sort_value(name, value, place, ignored, texts, numbers)
     if document_id is None:
         raise DataError(
             f"{place}: the field {id_field!r} is missing. Every document needs its own id: add the field, or name "
@@ -163,7 +164,12 @@ def shown(value: Any) -> str:
 
 
 def _sort_value(
-    name: str, value: Any, place: Place, texts: dict[str, str | list[str]], numbers: dict[str, float]
+    name: str,
+    value: Any,
+    place: Place,
+    ignored: Collection[str],
+    texts: dict[str, str | list[str]],
+    numbers: dict[str, float],
 ) -> None:
     """Add a value that is not a plain text to the texts or the numbers."""
     if isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating):
@@ -181,8 +187,32 @@ def _sort_value(
         texts[name] = str(value)
     elif isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
         texts[name] = list(value)
+    elif is_nested(value):
+        _sort_nested(name, value, place, ignored, texts, numbers)
     else:
         raise DataError(
-            f"{place}, field {name!r}: a field holds a text, a list of texts, a number, true, false or null, got "
-            f"{shown(value)}. Change it, or leave the field out."
+            f"{place}, field {name!r}: a field holds a text, a list of texts, a number, true, false, null or an object "
+            f"of such, got {shown(value)}. Change it, or leave the field out (",
+            Parameter("ignored", name),
+            ").",
         )
+
+
+def _sort_nested(
+    name: str,
+    value: Any,
+    place: Place,
+    ignored: Collection[str],
+    texts: dict[str, str | list[str]],
+    numbers: dict[str, float],
+) -> None:
+    """Add the fields of an object, or of the objects of a list."""
+    try:
+        flat = flat_fields(name, value)
+    except DataError as cause:
+        raise DataError(f"{place}, {cause}") from cause
+    for inner, leaf in flat.items():
+        if inner in texts or inner in numbers:
+            raise DataError(f"{place}: there are two fields {inner!r}, one of them in an object. Rename one of them.")
+        if inner not in ignored and leaf is not None:
+            _sort_value(inner, leaf, place, ignored, texts, numbers)

@@ -41,22 +41,30 @@ def _document(line: Line, encoding: str, id_field: str, ignored: frozenset[str])
 def parse_object(text: str, place: Place) -> dict[str, Any]:
     """The JSON object of a line; if a name appears twice, the last value counts."""
     try:
-        value = _decode(text)
+        value = decode_json(JSON_DECODER.decode, text, place=str(place))
     except json.JSONDecodeError as cause:
         raise DataError(
             f"{place}, column {cause.colno}: not JSON ({cause.msg[:1].lower()}{cause.msg[1:]}), at "
             f'{_found(text, cause.pos)}. Each line must be one object: {{"id": ..., ...}}.'
         ) from cause
-    except RecursionError as cause:
-        raise DataError(f"{place}: lists and objects are nested too deeply. Correct the line.") from cause
-    except _ConstantError as cause:
-        raise DataError(f"{place}: {cause}. Correct the line.") from cause
-    except ValueError as cause:
-        # Python does not read integers of more than 4,300 digits.
-        raise DataError(f"{place}: an integer has too many digits. Correct the line.") from cause
     if type(value) is not dict:
         raise DataError(f'{place}: each line must be one object, {{"id": ..., ...}}, got {shown(value)}.')
     return value
+
+
+def decode_json(decode: Callable[..., Any], *arguments: Any, place: str) -> Any:
+    """What `decode` makes of the arguments; all errors but those of syntax are a DataError."""
+    try:
+        return decode(*arguments)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError as cause:
+        raise DataError(f"{place}: lists and objects are nested too deeply. Correct it.") from cause
+    except _ConstantError as cause:
+        raise DataError(f"{place}: {cause}. Correct it.") from cause
+    except ValueError as cause:
+        # Python does not read integers of more than 4,300 digits.
+        raise DataError(f"{place}: an integer has too many digits. Correct it.") from cause
 
 
 def _found(text: str, start: int) -> str:
@@ -73,4 +81,4 @@ def _no_constant(name: str) -> NoReturn:
     raise _ConstantError(f"{name} is not JSON; leave a field out if its value is missing")
 
 
-_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+JSON_DECODER = json.JSONDecoder(parse_constant=_no_constant)

@@ -21,14 +21,14 @@ class CorpusOptions:
 
     Attributes
     ----------
-    format : "jsonl", "tsv", "text", "markdown", "html" or None
+    format : "jsonl", "json", "tsv", "csv", "text", "markdown", "html" or None
         The format of all files; None: by their names.
     id_field : str
         The field, or column, that holds the id.
     columns : tuple of str or None
-        The names of a TSV file's columns, for files whose first line does not name them.
+        The names of a TSV or CSV file's columns, for files whose first line does not name them.
     statics : tuple of str
-        Columns of TSV that hold numbers.
+        Columns of TSV and CSV that hold numbers.
     ignored : tuple of str
         Fields that are neither indexed nor checked.
     encoding : str or None

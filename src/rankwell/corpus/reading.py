@@ -1,7 +1,8 @@
 """A corpus: files and folders read as documents.
 
-The format of a file is told by its name, without .gz, .bz2 or .zst: lines of JSON (.jsonl, .ndjson, .json), lines of
-columns separated by tabs (.tsv, .tab), or one document (.txt, .text, .md, .markdown, .html, .htm, .xhtml).
+The format of a file is told by its name, without .gz, .bz2 or .zst: lines of JSON (.jsonl, .ndjson), a JSON array or
+such lines (.json), columns separated by tabs (.tsv, .tab) or commas (.csv), or one document (.txt, .text, .md,
+.markdown, .html, .htm, .xhtml).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from rankwell.corpus.bad_documents import BadDocuments
+from rankwell.corpus.comma_separated import read_comma_separated
 from rankwell.corpus.document import Document
+from rankwell.corpus.json_array import read_json
 from rankwell.corpus.json_lines import read_json_lines
 from rankwell.corpus.options import CorpusOptions
 from rankwell.corpus.tab_separated import read_tab_separated
@@ -27,14 +30,18 @@ Reader = Callable[[ByteStream, str, CorpusOptions, OnBad], Iterator[list[Documen
 
 READERS: dict[str, Reader] = {
     "jsonl": read_json_lines,
+    "json": read_json,
     "tsv": read_tab_separated,
+    "csv": read_comma_separated,
     "text": read_plain_text,
     "markdown": read_markdown,
     "html": read_html,
 }
 FORMAT_OF_SUFFIX = {
-    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+    ".json": "json",
     **dict.fromkeys((".tsv", ".tab"), "tsv"),
+    ".csv": "csv",
     **dict.fromkeys((".txt", ".text"), "text"),
     **dict.fromkeys((".md", ".markdown"), "markdown"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),

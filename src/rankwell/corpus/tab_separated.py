@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
-from rankwell.corpus.document import Document, Place, document_of, shown
+from rankwell.corpus.columns import checked_columns, fields_of_columns
+from rankwell.corpus.document import Document, Place, document_of
 from rankwell.corpus.options import CorpusOptions
 from rankwell.corpus.text_lines import Line, read_lines
-from rankwell.errors import DataError, Parameter
+from rankwell.errors import DataError
 from rankwell.streams.decompression import ByteStream
+
+_REMEDY = "Columns are separated by single tabs, and no value may contain one."
 
 
 def read_tab_separated(
@@ -19,17 +21,17 @@ def read_tab_separated(
     columns: list[str] | None = None
     ignored, encoding = frozenset(options.ignored), options.encoding_of_lines()
     if options.columns is not None:
-        columns = _checked_columns(list(options.columns), Place("columns"), options)
+        columns = checked_columns(list(options.columns), Place("columns"), options)
 
     def documents_of(lines: list[Line]) -> list[Document]:
         nonlocal columns
         documents = []
         for line in lines:
             if columns is None:
-                columns = _checked_columns(_values(line, encoding), line.place, options)
+                columns = checked_columns(_values(line, encoding), line.place, options)
                 continue
             try:
-                fields = _fields(columns, _values(line, encoding), line, options)
+                fields = fields_of_columns(columns, _values(line, encoding), line.place, options, _REMEDY)
                 documents.append(document_of(fields, line.place, id_field=options.id_field, ignored=ignored))
             except DataError as error:
                 on_bad(error)
@@ -41,41 +43,3 @@ def read_tab_separated(
 
 def _values(line: Line, encoding: str) -> list[str]:
     return line.text(encoding).rstrip("\r").split("\t")
-
-
-def _checked_columns(names: list[str], place: Place, options: CorpusOptions) -> list[str]:
-    remedy = ("Name the columns in the first line, or pass ", Parameter("columns"), ".")
-    if options.id_field not in names:
-        raise DataError(f"{place}: no column is called {options.id_field!r}, found {shown(names)}. ", *remedy)
-    for number, column in enumerate(names, 1):
-        if not column.strip():
-            raise DataError(f"{place}: column {number} has no name. ", *remedy)
-        if column in names[: number - 1]:
-            raise DataError(f"{place}: two columns are called {column!r}. ", *remedy)
-    for column in options.statics:
-        if column not in names:
-            raise DataError(
-                f"{place}: ",
-                Parameter("statics"),
-                f" names {column!r}, which is not among the columns {shown(names)}.",
-            )
-    return names
-
-
-def _fields(columns: list[str], values: list[str], line: Line, options: CorpusOptions) -> dict[str, Any]:
-    if len(values) != len(columns):
-        raise DataError(
-            f"{line.place}: the line has {len(values)} columns, but {len(columns)} are named. Columns are separated by "
-            f"single tabs, and no value may contain one."
-        )
-    fields: dict[str, Any] = dict(zip(columns, values, strict=True))
-    for column in options.statics:
-        text = fields[column].strip()
-        try:
-            fields[column] = float(text) if text else None
-        except ValueError as cause:
-            raise DataError(
-                f"{line.place}, field {column!r}: a number was expected, got {shown(text)}. Correct it, or leave it "
-                f"empty if it is missing."
-            ) from cause
-    return fields

@@ -23,6 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rankwell.corpus.nested_fields import flattened
 from rankwell.errors import DataError
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.hit_reading import count_hits
@@ -117,7 +118,7 @@ def _most_said(said: Mapping[bytes, float], index: Index, terms: int) -> list[by
 
 def _terms_of(index: Index, doc: int) -> Counter[bytes]:
     """How often each term occurs in a document, all streams together."""
-    fields = index.stored(doc)
+    fields = flattened(index.stored(doc))
     counts: Counter[bytes] = Counter()
     for stream in index.schema.streams:
         value = fields.get(stream)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankwell.corpus.nested_fields import flattened
+
 if TYPE_CHECKING:
     from rankwell.index.analysis import Analysis
     from rankwell.index.query import Query
@@ -21,7 +23,7 @@ def make_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *,
     Of equally good pieces the first one of the first field; without any hit the beginning of the first text. White
     space and control characters become single blanks, so that a caption is one line and safe to print to a terminal.
     """
-    texts = [_one_line(text) for name, value in fields.items() if name != "id" for text in _texts(value)]
+    texts = [_one_line(text) for name, value in flattened(fields).items() if name != "id" for text in _texts(value)]
     terms = set(query.terms)
     best, best_found = next((text[:length] for text in texts if text), ""), 0
     for text in texts:
