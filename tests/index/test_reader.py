@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import multiprocessing
+import pickle
 import shutil
 import threading
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -126,3 +129,51 @@ def test_a_table_of_another_size_than_the_manifest_says(path: Path) -> None:
     write_manifest(CountingStorage(), path, replace(manifest, segments=(replace(first, n_docs=7), second)))
     with pytest.raises(FileFormatError, match=r"table has 100 documents, but the manifest says 7"):
         Index.open(path)
+
+
+def test_length_and_representation(path: Path) -> None:
+    index = Index.open(path)
+    assert len(index) == 200
+    assert repr(index) == f"Index({str(path)!r}: 200 documents in 2 segments, generation 2)"
+    with IndexWriter(path) as writer:
+        writer.delete([f"d{n}" for n in range(199)])
+        writer.commit()
+    assert len(index) == 200
+    assert len(index.reopen()) == 1
+    assert repr(index.reopen()).startswith(f"Index({str(path)!r}: 1 document in ")
+
+
+def test_an_index_without_documents_is_true(tmp_path: Path) -> None:
+    with IndexWriter(tmp_path / "empty") as writer:
+        writer.commit()
+    index = Index.open(tmp_path / "empty")
+    assert len(index) == 0
+    assert index
+
+
+def _found(index: Index) -> tuple[str, ...]:
+    return index.search("word3", k=3).ids
+
+
+def test_it_is_pickled_as_its_path(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(path.parent)
+    index = Index.open("index")
+    content = pickle.dumps(index)
+    assert len(content) < 1000
+    # Another process may have another folder; what it opens is the newest generation.
+    monkeypatch.chdir("/")
+    assert _found(pickle.loads(content)) == _found(index)
+    with IndexWriter(path) as writer:
+        writer.add([{"id": "new", "body": "word3"}])
+        writer.commit()
+    assert len(pickle.loads(content)) == 201
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert pool.submit(len, index).result(timeout=60) == 201
+
+
+def test_an_index_in_memory_is_not_pickled(path: Path) -> None:
+    index = Index.open(path)
+    in_memory = Index(index.segments, index.live, index.schema, index.analysis)
+    assert repr(in_memory).startswith("Index(in memory: 200 documents")
+    with pytest.raises(DataError, match="in memory cannot be pickled"):
+        pickle.dumps(in_memory)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ class Index:
 
     Documents are numbered through the segments: number = the segment's base + the number in the segment. Deleted
     documents keep their number until a merge drops them. A writer may add, delete and merge meanwhile; this snapshot
-    stays as it is, `reopen` gives the newest.
+    stays as it is, `reopen` gives the newest. `len(index)` is the number of live documents; a pickled index is a path.
 
     Parameters
     ----------
@@ -61,6 +61,7 @@ class Index:
         self.analysis = analysis
         self.generation = generation
         self.path: Path | None = None
+        self._absolute_path: Path | None = None
         self._manifest: Manifest | None = None
         sizes = [segment.n_docs for segment in self.segments]
         self.bases = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
@@ -76,6 +77,26 @@ class Index:
         Raises DataError if there is no index, FileFormatError if it was altered or is of another version.
         """
         return _open(index_folder(path), {})
+
+    def __len__(self) -> int:
+        """The number of live documents."""
+        return self.n_docs
+
+    def __bool__(self) -> bool:
+        """True: an index without documents is an index too."""
+        return True
+
+    def __repr__(self) -> str:
+        place = "in memory" if self.path is None else repr(str(self.path))
+        segments = f"{len(self.segments)} segment{'' if len(self.segments) == 1 else 's'}"
+        documents = f"{self.n_docs:,} document{'' if self.n_docs == 1 else 's'}"
+        return f"Index({place}: {documents} in {segments}, generation {self.generation})"
+
+    def __reduce__(self) -> tuple[Callable[[Path], Index], tuple[Path]]:
+        """Pickled as its path: who unpickles it (another process) opens the newest generation there."""
+        if self._absolute_path is None:
+            raise DataError("an index in memory cannot be pickled: write it to a folder, and open it there.")
+        return Index.open, (self._absolute_path,)
 
     def reopen(self) -> Index:
         """The newest generation; this one if nothing was committed since. Segments in both are shared."""
@@ -176,6 +197,8 @@ def _index_of(folder: Path, manifest: Manifest, known: dict[str, Segment]) -> In
         live.append(None if entry.deletions is None else read_deletions(folder, entry.deletions, entry.n_docs))
     index = Index(segments, live, schema, analysis, generation=manifest.generation)
     index.path = folder
+    # The current folder may be another one when the index is pickled.
+    index._absolute_path = folder.absolute()
     index._manifest = manifest
     return index
 
