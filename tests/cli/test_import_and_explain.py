@@ -70,3 +70,10 @@ def test_wrong_usage(rankwell: Command, files: Path, options: list[str], complai
     outcome = rankwell("explain", "model.rank", "test.txt", *options)
     assert outcome.exit_code == 2
     assert complaint in outcome.stderr
+
+
+@pytest.mark.parametrize("model", ["xgboost.json", "xgboost.ubj", "lightgbm.txt", "lightgbm.json"])
+def test_a_model_of_another_library_is_to_be_imported_first(rankwell: Command, files: Path, model: str) -> None:
+    outcome = rankwell("predict", str(GOLDEN / model), "test.txt", "--out", "out.txt")
+    assert outcome.exit_code == 1
+    assert f"Import it first: rankwell import {GOLDEN / model} model.rank." in outcome.stderr

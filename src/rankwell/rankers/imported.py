@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Self
+from typing import Any, Self
 
 from rankwell.errors import ParameterError
 from rankwell.rankers.base import Ranker, TrainedModel, TrainingTask
-from rankwell.scoring.imports.reader import import_model
+from rankwell.scoring.imports.booster_object import model_bytes
+from rankwell.scoring.imports.reader import import_model, parse_model
 
 
 class ImportedRanker(Ranker):
@@ -26,13 +27,21 @@ class ImportedRanker(Ranker):
         self.source = source
 
     @classmethod
-    def from_model(cls, path: str | os.PathLike[str]) -> Self:
-        """The model of LightGBM (text, JSON dump) or XGBoost (JSON, UBJSON) at `path`.
+    def from_model(cls, model: Any) -> Self:
+        """The ranker that scores as `model` does in its own library.
 
-        Its scores are those of the library's own `predict`.
+        Parameters
+        ----------
+        model : path, or object
+            A model file of LightGBM (text, JSON dump) or XGBoost (JSON, UBJSON); or a trained `Booster`, `LGBMRanker`,
+            `XGBRanker` or other estimator of these libraries.
         """
-        ranker = cls(source=os.path.basename(os.fspath(path)))
-        ranker._keep(TrainedModel(import_model(path), state={}, history={}))
+        if isinstance(model, str | os.PathLike):
+            source, description = os.path.basename(os.fspath(model)), import_model(model)
+        else:
+            source, description = type(model).__name__, parse_model(model_bytes(model))
+        ranker = cls(source=source)
+        ranker._keep(TrainedModel(description, state={}, history={}))
         ranker.metrics_ = {}
         return ranker
 

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.rankers.base import Ranker
-from rankwell.scoring.ranker_file import read_ranker_file
+from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
 
 RANKERS = {
     "least-squares": ("rankwell.rankers.least_squares", "LeastSquares"),
@@ -34,7 +34,7 @@ def ranker_class(name: str) -> type[Ranker]:
 
 def load(path: str | os.PathLike[str]) -> Ranker:
     """The ranker stored at `path`, ready to predict. No code from the file runs."""
-    content = read_ranker_file(path)
+    content = _read(path)
     known = RANKERS | LOADED_ONLY
     if content.ranker not in known:
         raise FileFormatError(
@@ -42,6 +42,21 @@ def load(path: str | os.PathLike[str]) -> Ranker:
             f"It knows {', '.join(known)}; upgrade rankwell if the file is newer."
         )
     return _class_at(*known[content.ranker]).from_content(content, path)
+
+
+def _read(path: str | os.PathLike[str]) -> RankerFile:
+    """The file's content; if another library wrote it, the error says how to import it."""
+    try:
+        return read_ranker_file(path)
+    except FileFormatError as cause:
+        from rankwell.scoring.imports.reader import looks_like_model
+
+        if os.path.isfile(path) and looks_like_model(path):
+            raise FileFormatError(
+                f"{path} is a model of LightGBM or XGBoost, not a ranker file. Import it: "
+                "rankwell.ImportedRanker.from_model(path), or on the command line rankwell import MODEL OUT."
+            ) from cause
+        raise
 
 
 def _class_at(module: str, class_name: str) -> type[Ranker]:

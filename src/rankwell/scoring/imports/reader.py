@@ -32,6 +32,15 @@ def import_model(path: str | os.PathLike[str]) -> RankerDescription:
     return description
 
 
+def looks_like_model(path: str | os.PathLike[str]) -> bool:
+    """Whether the file at `path` begins like a model of LightGBM or XGBoost."""
+    with open(path, "rb") as stream:
+        head = stream.read(4096)
+    return head.startswith((b"tree\n", b"tree\r\n")) or (
+        head.lstrip().startswith(b"{") and (b"tree_info" in head or b"learner" in head or b'"tree"' in head)
+    )
+
+
 def parse_model(content: bytes) -> RankerDescription:
     """The model in `content`, the bytes of a file."""
     head = content[:64].lstrip()
