@@ -77,3 +77,67 @@ def test_a_model_of_another_library_is_to_be_imported_first(rankwell: Command, f
     outcome = rankwell("predict", str(GOLDEN / model), "test.txt", "--out", "out.txt")
     assert outcome.exit_code == 1
     assert f"Import it first: rankwell import {GOLDEN / model} model.rank." in outcome.stderr
+
+
+def test_columns_in_another_order_are_explained_the_same(rankwell: Command, files: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    data = library.read("train.txt")
+    names = [f"feature{number}" for number in range(data.n_features)]
+    frame = pd.DataFrame(data.dense_features(), columns=names)
+    library.LeastSquares().fit(frame, data.labels, qid=data.qid_of_rows()).save("named.rank")
+    for path, columns in (("straight.csv", names), ("turned.csv", names[::-1])):
+        frame[columns].assign(label=data.labels, qid=data.qid_of_rows()).to_csv(path, index=False)
+    straight, turned = (
+        json.loads(rankwell("explain", "named.rank", path, "--row", "2", "--json").stdout)[0]
+        for path in ("straight.csv", "turned.csv")
+    )
+    assert turned["features"] == pytest.approx(straight["features"])
+
+
+@pytest.fixture
+def served(rankwell: Command, files: Path) -> Path:
+    """An index, and a ranker of its features."""
+    texts = ["oil prices rise", "gas prices", "wheat and oil", "oil oil prices fall", "the price of gas"]
+    Path("documents.jsonl").write_text(
+        "".join(json.dumps({"id": f"d{number}", "body": text}) + "\n" for number, text in enumerate(texts))
+    )
+    Path("queries.tsv").write_text("1\toil prices\n2\tgas prices\n")
+    Path("qrels").write_text("1 0 d0 2\n1 0 d2 0\n1 0 d3 1\n2 0 d1 2\n2 0 d0 0\n")
+    for command in (
+        "index build documents.jsonl --out idx",
+        "features idx queries.tsv qrels --out features.txt",
+        "train least-squares features.txt --out live.rank",
+    ):
+        assert rankwell(*command.split()).exit_code == 0
+    return files
+
+
+def test_a_live_search_result(rankwell: Command, served: Path) -> None:
+    outcome = rankwell("explain", "live.rank", "idx", "--query", "oil prices", "-k", "2", "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    best, second = json.loads(outcome.stdout)
+    assert (best["rank"], second["rank"]) == (1, 2)
+    assert best["score"] >= second["score"]
+    assert best["feature_base"] + sum(best["features"].values()) == pytest.approx(best["score"])
+    assert best["values"].keys() == set(library.load("live.rank").feature_names_in_)
+    table = rankwell("explain", "live.rank", "idx", "--query", "oil prices", "--document", second["id"]).stdout
+    assert f"2. {second['id']}, by BM25 {second['first_score']:.4f}: score {second['score']:.6g}" in table
+    assert "by feature" in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        (["idx"], 2, "idx is an index: give --query WORDS"),
+        (["idx", "--row", "1"], 2, "idx is an index: give --query WORDS"),
+        (["idx", "--query", "oil", "--document", "d1"], 1, "'d1' is not among the"),
+        (["idx", "--query", "oil", "--document", "x"], 1, "there is no document 'x'"),
+        (["features.txt", "--query", "1", "--document", "d1"], 2, "--document and --candidates need an index"),
+    ],
+)
+def test_wrong_usage_with_an_index(
+    rankwell: Command, served: Path, arguments: list[str], code: int, complaint: str
+) -> None:
+    outcome = rankwell("explain", "live.rank", *arguments)
+    assert outcome.exit_code == code
+    assert complaint in outcome.stderr

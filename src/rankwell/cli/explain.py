@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,10 +22,27 @@ if TYPE_CHECKING:
 
 def explain_scores(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A ranker file.", show_default=False)],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The documents; - is stdin.", show_default=False)],
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="DATA|INDEX", help="The documents (- is stdin), or an index.", show_default=False),
+    ],
     row: Annotated[int | None, typer.Option("--row", metavar="N", help="The N-th row of the data, from 1.")] = None,
     query: Annotated[
-        str | None, typer.Option("--query", metavar="QID", help="All documents of this query, best first.")
+        str | None,
+        typer.Option(
+            "--query", metavar="QID|WORDS", help="All documents of this query, best first; with an index, its words."
+        ),
+    ] = None,
+    document: Annotated[
+        str | None,
+        typer.Option("--document", metavar="ID", help="With an index: this document, and not the best ones."),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="With an index: how many of the best.")] = 1,
+    candidates: Annotated[
+        int | None,
+        typer.Option(
+            "--candidates", metavar="N", min=1, help="With an index: how many documents BM25 gives to the ranker."
+        ),
     ] = None,
     top: Annotated[int, typer.Option("--top", metavar="N", help="How many inputs and features to show.")] = 10,
     n_rounds: Annotated[
@@ -37,23 +55,79 @@ def explain_scores(
 ) -> None:
     """Show what each input, tree and feature added to a document's score; the parts sum to the score.
 
-    Example: rankwell explain model.rank test.txt --row 1
+    Examples: rankwell explain model.rank test.txt --row 1
+    rankwell explain model.rank idx --query 'oil prices' --document d17
     """
 
     show_log(quiet=quiet)
-    if (row is None) == (query is None):
-        raise ParameterError("give the documents to explain: either --row N or --query QID.")
     if top < 1:
         raise ParameterError(f"--top must be 1 or more, got {top}.")
-    ranker = load_ranker(model)
-    dataset = read_data(data, Reading(label=label, qid=qid), quiet=quiet).widened(ranker.n_features_in_)
-    ranker.predict(dataset)  # refuses data that does not fit the ranker
-    explained = _explain(ranker.description_, dataset, _rows(dataset, row, query), n_rounds)
+    if data.is_dir():
+        if query is None or row is not None or n_rounds is not None:
+            raise ParameterError(f"{data} is an index: give --query WORDS, and --document ID for one of its documents.")
+        explained = _explain_search(model, data, query, document, k, candidates)
+    else:
+        if (row is None) == (query is None):
+            raise ParameterError("give the documents to explain: either --row N or --query QID.")
+        if document is not None or candidates is not None:
+            raise ParameterError(f"--document and --candidates need an index, {data} is none.")
+        explained = _explain_data(
+            model, read_data(data, Reading(label=label, qid=qid), quiet=quiet), row, query, n_rounds
+        )
     if as_json:
-        print_json([{"row": number, **jsonable(dataclasses.asdict(item))} for number, item in explained])
+        print_json([jsonable({**item.place, **dataclasses.asdict(item.explanation)}) for item in explained])
         return
-    for number, item in explained:
-        _show(number, item, top)
+    for item in explained:
+        _show(item, top)
+
+
+@dataclass(frozen=True)
+class _Explained:
+    """A document's score in parts; what it is called in tables and in JSON; its features, where they are shown."""
+
+    name: str
+    place: dict[str, Any]
+    explanation: Explanation
+    values: dict[str, float]
+
+
+def _explain_search(
+    model: Path, index: Path, query: str, document: str | None, k: int, candidates: int | None
+) -> list[_Explained]:
+    from rankwell.index.reader import Index
+    from rankwell.serving.ranked_search import RankedSearch
+
+    options: dict[str, Any] = {} if candidates is None else {"n_candidates": candidates}
+    searcher = RankedSearch(Index.open(index), load_ranker(model), **options)
+    return [
+        _Explained(
+            name=f"{item.rank}. {item.id}, by BM25 {item.first_score:.4f}",
+            place={"rank": item.rank, "id": item.id, "first_score": item.first_score, "values": item.values},
+            explanation=item.explanation,
+            values=item.values,
+        )
+        for item in searcher.explain(query, document=document, k=k)
+    ]
+
+
+def _explain_data(
+    model: Path, data: RankingDataset, row: int | None, query: str | None, n_rounds: int | None
+) -> list[_Explained]:
+    import numpy as np
+
+    from rankwell.rankers.feature_columns import in_order_of
+    from rankwell.scoring.explanation import explain_rows
+
+    ranker = load_ranker(model)
+    dataset = in_order_of(ranker.description_, data.widened(ranker.n_features_in_), str(model))
+    order = np.arange(dataset.n_docs) if dataset.doc_idx is None else dataset.doc_idx
+    rows = _rows(dataset, row, query)
+    parts = explain_rows(ranker.description_, dataset, rows, n_rounds=n_rounds)
+    numbers = [int(order[row]) + 1 for row in rows]
+    explained = [
+        _Explained(f"row {number}", {"row": number}, part, {}) for number, part in zip(numbers, parts, strict=True)
+    ]
+    return sorted(explained, key=lambda item: -item.explanation.score)
 
 
 def _rows(dataset: RankingDataset, row: int | None, query: str | None) -> list[int]:
@@ -72,25 +146,9 @@ def _rows(dataset: RankingDataset, row: int | None, query: str | None) -> list[i
     return list(range(int(dataset.query_ptr[found[0]]), int(dataset.query_ptr[found[0] + 1])))
 
 
-def _explain(
-    description: Any, dataset: RankingDataset, rows: list[int], n_rounds: int | None
-) -> list[tuple[int, Explanation]]:
-    import numpy as np
-    from scipy import sparse
-
-    from rankwell.scoring.explanation import explain_score
-
-    features = description.normaliser.apply(dataset)
-    order = np.arange(dataset.n_docs) if dataset.doc_idx is None else dataset.doc_idx
-    explained = []
-    for row in rows:
-        values = features[row].toarray()[0] if sparse.issparse(features) else features[row]
-        explained.append((int(order[row]) + 1, explain_score(description, values, n_rounds=n_rounds)))
-    return sorted(explained, key=lambda item: -item[1].score)
-
-
-def _show(number: int, explanation: Explanation, top: int) -> None:
-    show(f"row {number}: score {explanation.score:.6g}")
+def _show(item: _Explained, top: int) -> None:
+    explanation = item.explanation
+    show(f"{item.name}: score {explanation.score:.6g}")
     inputs = make_table("by input", ["input", "kind", "value", "adds"], left=["input", "kind"])
     for part in sorted(explanation.inputs, key=lambda part: -abs(part.contribution))[:top]:
         inputs.add_row(_name(part), part.kind, f"{part.value:.6g}", f"{part.contribution:+.6g}")
@@ -100,14 +158,17 @@ def _show(number: int, explanation: Explanation, top: int) -> None:
     inputs.add_row("inputs of zero", "", "", f"{explanation.base:+.6g}")
     inputs.add_row("score", "", "", f"{explanation.score:+.6g}")
     show(inputs)
-    features = make_table("by feature", ["feature", "adds"], left=["feature"])
+    columns = ["feature", "value", "adds"] if item.values else ["feature", "adds"]
+    features = make_table("by feature", columns, left=["feature"])
     by_size = sorted(explanation.features.items(), key=lambda item: -abs(item[1]))
     for name, share in by_size[:top]:
-        features.add_row(name, f"{share:+.6g}")
+        value = [f"{item.values[name]:.6g}" if name in item.values else "-"] if item.values else []
+        features.add_row(name, *value, f"{share:+.6g}")
+    blank = [""] if item.values else []
     if by_size[top:]:
-        features.add_row(f"{len(by_size) - top} others", f"{sum(share for _, share in by_size[top:]):+.6g}")
-    features.add_row("no feature", f"{explanation.feature_base:+.6g}")
-    features.add_row("score", f"{explanation.score:+.6g}")
+        features.add_row(f"{len(by_size) - top} others", *blank, f"{sum(share for _, share in by_size[top:]):+.6g}")
+    features.add_row("no feature", *blank, f"{explanation.feature_base:+.6g}")
+    features.add_row("score", *blank, f"{explanation.score:+.6g}")
     show(features)
 
 

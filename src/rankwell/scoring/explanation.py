@@ -12,10 +12,13 @@ the feature tested (Saabas 2014; all leaves have equal weight, since a ranker fi
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from rankwell.data.dataset import RankingDataset
+from rankwell.data.validation import is_sparse
 from rankwell.kernels.scoring.reference import activate, tested_value
 from rankwell.kernels.scoring.rules import ACTIVATIONS, IN_CATEGORIES
 from rankwell.scoring.description import RankerDescription
@@ -88,6 +91,19 @@ def explain_score(description: RankerDescription, row: np.ndarray, *, n_rounds: 
         first += len(group)
     changed = {name: float(share) for name, share in features.items() if share != 0.0}
     return Explanation(score, float(base), tuple(parts), float(feature_base), changed)
+
+
+def explain_rows(
+    description: RankerDescription, dataset: RankingDataset, rows: Sequence[int], *, n_rounds: int | None = None
+) -> list[Explanation]:
+    """Explain the scores of rows of `dataset`, in its own order and as it is: it is normalised here."""
+    features = description.normaliser.apply(dataset)
+    return [
+        explain_score(
+            description, features[row].toarray()[0] if is_sparse(features) else features[row], n_rounds=n_rounds
+        )
+        for row in rows
+    ]
 
 
 @dataclass(frozen=True)

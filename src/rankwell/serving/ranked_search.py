@@ -30,6 +30,7 @@ from rankwell.serving.feature_log import FeatureLog
 
 if TYPE_CHECKING:
     from rankwell.features.cuda_extraction import CudaFeatureExtractor
+    from rankwell.serving.explained_search import ExplainedDocument
 
 _NAMED_IN_ERRORS = 8
 
@@ -135,6 +136,19 @@ class RankedSearch:
             scores = self._score(hits)
         parts = np.split(scores, hits.query_ptr[1:-1])
         return [self._result(result, own, k) for result, own in zip(found, parts, strict=True)]
+
+    def explain(self, query: str | Query, *, document: str | int | None = None, k: int = 1) -> list[ExplainedDocument]:
+        """What the scores of a query's results consist of.
+
+        Parameters
+        ----------
+        document : str or int, optional
+            The id of the document to explain; by default the best `k` results are.
+        k : int
+        """
+        from rankwell.serving.explained_search import explain_search
+
+        return explain_search(self, query, document=document, k=k)
 
     def _score(self, hits: Hits) -> np.ndarray:
         """The scores of candidates, float64 (n_candidates,); on a device, the features stay there."""
