@@ -254,3 +254,15 @@ def test_common_words_are_found_in_phrases_and_ignored_beside_others(corpus: Pat
     assert index.search('"bank of england"').ids == ["exact"]
     assert sorted(index.search("the bank of england").ids) == ["exact", "other"]
     assert len(index.search("the of")) == 3
+
+
+def test_links_in_a_folder_are_skipped_unless_asked(rankwell: Command, files: Path) -> None:
+    (files / "secret.txt").write_text("root:x:0")
+    (files / "corpus").mkdir()
+    (files / "corpus" / "own.txt").write_text("a word")
+    (files / "corpus" / "passwd.txt").symlink_to(files / "secret.txt")
+    outcome = rankwell("index", "build", "corpus", "--out", "plain")
+    assert "1 links were skipped, the first is corpus/passwd.txt. Pass --follow-links to read" in outcome.stderr
+    assert "root" not in rankwell("search", "plain", "root").stdout
+    rankwell("index", "build", "corpus", "--out", "followed", "--follow-links")
+    assert "root:x:0" in rankwell("search", "followed", "root").stdout

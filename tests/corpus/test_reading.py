@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import time
 from pathlib import Path
 
 import pyarrow
@@ -275,3 +276,50 @@ def test_what_cannot_be_read(tmp_path):
 def test_bad_options(options, message):
     with pytest.raises(ParameterError, match=message):
         CorpusOptions(**options)
+
+
+def linked_corpus(folder: Path) -> Path:
+    """A folder with a file, and links to a file, to a folder and to itself."""
+    outside = folder / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("secret words")
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    (corpus / "own.txt").write_text("own words")
+    (corpus / "link.txt").symlink_to(outside / "secret.txt")
+    (corpus / "linked").symlink_to(outside)
+    (corpus / "again").symlink_to(corpus)
+    (corpus / "broken.txt").symlink_to(folder / "nothing")
+    return corpus
+
+
+def test_links_in_a_folder_are_not_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    corpus = linked_corpus(tmp_path)
+    assert [document.id for document in read(corpus)] == ["own.txt"]
+    assert f"{corpus}: 4 links were skipped, the first is {corpus / 'again'}. Pass follow_links=True" in caplog.text
+
+
+def test_links_in_a_folder_are_followed_if_asked(tmp_path: Path) -> None:
+    corpus = linked_corpus(tmp_path)
+    found = [document.id for document in read(corpus, follow_links=True)]
+    assert found == ["link.txt", "linked/secret.txt", "own.txt"]
+
+
+def test_a_path_that_is_given_may_be_a_link(tmp_path: Path) -> None:
+    linked_corpus(tmp_path)
+    (tmp_path / "given").symlink_to(tmp_path / "outside")
+    assert [document.id for document in read(tmp_path / "given")] == ["secret.txt"]
+    assert [document.id for document in read(tmp_path / "corpus" / "link.txt")] == ["link.txt"]
+
+
+def test_many_columns_take_time_in_proportion(tmp_path: Path) -> None:
+    """100,000 columns took a minute."""
+    path = tmp_path / "wide.tsv"
+    names = [f"c{number}" for number in range(100_000)]
+    path.write_text("\t".join(["id", *names]) + "\n")
+    start = time.process_time()
+    assert read(path) == []
+    assert time.process_time() - start < 5
+    path.write_text("\t".join(["id", *names, "c7"]) + "\n")
+    with pytest.raises(DataError, match="two columns are called 'c7'"):
+        read(path)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
 from rankwell import ParameterError
 from rankwell.index.analysis import Analysis
 from rankwell.index.query import MOST_TERMS, Phrase, Query, parse_query
+from rankwell.index.reader import Index
+from rankwell.index.writer import IndexWriter
 
 PLAIN = Analysis()
 
@@ -111,3 +114,36 @@ def test_a_query_keeps_its_first_terms() -> None:
 def test_a_query_is_a_text() -> None:
     with pytest.raises(ParameterError, match=r"a query must be a text, got b'oil' of type bytes"):
         parse_query(b"oil", PLAIN)  # type: ignore[arg-type]
+
+
+def test_phrases_have_a_limited_number_of_words() -> None:
+    """The time to look for a phrase grows with its words times those of a document."""
+    long = " ".join(["a", "b"] * (MOST_TERMS // 2))
+    kept = parse_query(f'"{long}" c', Analysis())
+    assert len(kept.phrases[0].terms) == MOST_TERMS
+    assert not kept.is_shortened
+    for query in (f'"{long} a" c', f'-"{long} a" c', f'"{long}" "a b" c', '"a b" ' + f'"{long}" c'):
+        shortened = parse_query(query, Analysis())
+        assert shortened.is_shortened
+        assert b"c" not in shortened.terms
+
+
+def test_a_phrase_that_is_repeated_is_looked_for_once() -> None:
+    query = parse_query('"a b" ' * 1000 + '-"c d" ' * 1000 + "e", Analysis())
+    assert query.phrases == (Phrase((b"a", b"b"), (0, 1)),)
+    assert query.excluded_phrases == (Phrase((b"c", b"d"), (0, 1)),)
+    assert query.frequencies == (1000, 1000, 1)
+    assert not query.is_shortened
+
+
+def test_a_long_phrase_in_a_long_document(tmp_path: Path) -> None:
+    """A phrase of 100,000 words in a document of as many took 10^10 steps."""
+    with IndexWriter(tmp_path / "index") as writer:
+        writer.add([{"id": "1", "body": "a b " * 50_000}])
+        writer.commit()
+    index = Index.open(tmp_path / "index")
+    index.search('"a b"')
+    start = time.process_time()
+    assert index.search('"' + "a b " * 50_000 + '" b').query.is_shortened
+    assert index.search('"' + "a b " * (MOST_TERMS // 2) + '"').ids == ["1"]
+    assert time.process_time() - start < 5

@@ -62,6 +62,9 @@ EncodingOption = Annotated[
     str | None,
     typer.Option("--encoding", metavar="NAME", help="The encoding of the text; by default UTF-8.", show_default=False),
 ]
+FollowLinksOption = Annotated[
+    bool, typer.Option("--follow-links", help="Read what links in a folder lead to; by default they are skipped.")
+]
 SkipDocumentsOption = Annotated[
     bool,
     typer.Option(
@@ -79,6 +82,7 @@ def read_documents(
     statics: str | None,
     ignore: str | None,
     encoding: str | None,
+    follow_links: bool,
     bad_documents: BadDocuments,
 ) -> Iterator[list[Document]]:
     """The corpus in batches. The first is read at once, so that a wrong path is an error before anything is written."""
@@ -93,6 +97,7 @@ def read_documents(
         ignored=names_of(ignore),
         encoding=encoding,
         on_bad_document=bad_documents,
+        follow_links=follow_links,
     )
     batches = iter(read_corpus(corpus, options))
     first = next(batches, [])

@@ -12,6 +12,7 @@ from rankwell.cli.corpus import (
     ColumnsOption,
     CorpusArgument,
     EncodingOption,
+    FollowLinksOption,
     FormatOption,
     IdFieldOption,
     IgnoreOption,
@@ -102,6 +103,7 @@ def build(
     statics: StaticsOption = None,
     ignore: IgnoreOption = None,
     encoding: EncodingOption = None,
+    follow_links: FollowLinksOption = False,
     skip_bad_documents: SkipDocumentsOption = False,
     memory: MemoryOption = 128,
     as_json: JsonOption = False,
@@ -131,6 +133,7 @@ def build(
         statics=statics,
         ignore=ignore,
         encoding=encoding,
+        follow_links=follow_links,
         bad_documents=bad_documents,
     )
     if analysis is None:
@@ -158,6 +161,7 @@ def add(
     statics: StaticsOption = None,
     ignore: IgnoreOption = None,
     encoding: EncodingOption = None,
+    follow_links: FollowLinksOption = False,
     skip_bad_documents: SkipDocumentsOption = False,
     memory: MemoryOption = 128,
     as_json: JsonOption = False,
@@ -181,6 +185,7 @@ def add(
         statics=statics,
         ignore=ignore,
         encoding=encoding,
+        follow_links=follow_links,
         bad_documents=bad_documents,
     )
     with IndexWriter(

@@ -22,7 +22,7 @@ def checked_columns(names: list[str], place: Place, options: CorpusOptions) -> l
             raise DataError(f"{place}: two columns are called {column!r}. ", *remedy)
         seen.add(column)
     for column in options.statics:
-        if column not in names:
+        if column not in seen:
             raise DataError(
                 f"{place}: ",
                 Parameter("statics"),

@@ -35,6 +35,9 @@ class CorpusOptions:
         The encoding of the text; None: UTF-8, and for HTML the one that the page names.
     longest_document : int
         The largest size in bytes of a line, or of a file that is one document.
+    follow_links : bool
+        Whether links in a folder are followed, to files and to folders. By default they are skipped: a link can lead
+        to any file that this user may read. A path that is given itself is always followed.
     on_bad_document : "error", "skip" or BadDocuments
         The first bad document is a DataError, or each is logged with its place and left out. A `BadDocuments` can be
         shared with an `IndexWriter`; the caller that created it reports how many there were.
@@ -48,6 +51,7 @@ class CorpusOptions:
     encoding: str | None = None
     longest_document: int = LONGEST_DOCUMENT
     on_bad_document: str | BadDocuments = "error"
+    follow_links: bool = False
 
     def __post_init__(self) -> None:
         BadDocuments.of(self.on_bad_document)

@@ -108,9 +108,11 @@ def _files(paths: list[str], options: CorpusOptions) -> Iterator[tuple[str, str]
 
 
 def _files_of_folder(folder: str, options: CorpusOptions) -> Iterator[tuple[str, str]]:
-    """The files of a folder and of those in it, by name; hidden files and unknown kinds are skipped."""
+    """The files of a folder and of those in it, by name; hidden files, links and unknown kinds are skipped."""
     n_found = n_unknown = 0
-    for path in _walk(folder):
+    links: list[str] = []
+    walked = _walk_links(folder, set()) if options.follow_links else _walk(folder, links)
+    for path in walked:
         if options.format is None and format_of(path) is None:
             n_unknown += 1
             continue
@@ -118,6 +120,11 @@ def _files_of_folder(folder: str, options: CorpusOptions) -> Iterator[tuple[str,
         yield path, PurePosixPath(Path(path).relative_to(folder)).as_posix()
     if n_unknown:
         logger.info("%s: %d files of other kinds were skipped.", folder, n_unknown)
+    if links:
+        logger.warning(
+            "%s: %d links were skipped, the first is %s. Pass %s to read what they lead to.",
+            folder, len(links), links[0], Parameter("follow_links", True),
+        )  # fmt: skip
     if n_found == 0:
         raise DataError(
             f"{folder} contains no file to index: known endings are {', '.join(FORMAT_OF_SUFFIX)}, each also as "
@@ -127,17 +134,34 @@ def _files_of_folder(folder: str, options: CorpusOptions) -> Iterator[tuple[str,
         )
 
 
-def _walk(folder: str) -> Iterator[str]:
-    """Files below a folder in an order that is the same on every machine; links to folders are not followed."""
-    with named_errors(folder):
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(entry.path)
+def _walk(folder: str, links: list[str]) -> Iterator[str]:
+    """Files below a folder in an order that is the same on every machine; links are added to `links` instead."""
+    for entry in _entries(folder):
+        if entry.is_symlink():
+            links.append(entry.path)
+        elif entry.is_dir():
+            yield from _walk(entry.path, links)
         elif entry.is_file():
             yield entry.path
+
+
+def _walk_links(folder: str, above: set[str]) -> Iterator[str]:
+    """The same with what links lead to, except to a folder in which the walk is (`above`): it would not end."""
+    real = os.path.realpath(folder)
+    if real in above:
+        return
+    for entry in _entries(folder):
+        if entry.is_dir():
+            yield from _walk_links(entry.path, above | {real})
+        elif entry.is_file():
+            yield entry.path
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    """What is in a folder, by name, without hidden entries."""
+    with named_errors(folder):
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    return [entry for entry in entries if not entry.name.startswith(".")]
 
 
 def _read_file(path: str, name: str, options: CorpusOptions, on_bad: OnBad) -> Iterator[list[Document]]:

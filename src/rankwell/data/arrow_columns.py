@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 
+from rankwell.data.column_checksums import column_checksums
 from rankwell.data.comments import RowComments
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.grouping import group_by_qid
@@ -79,23 +80,43 @@ def read_metadata(file: str, schema: pyarrow.Schema) -> dict[str, Any]:
         return {}
     try:
         metadata = parse_json(noted)
-        names, weights = metadata["feature_names"], metadata["weights"]
-        is_sound = names is None or all(isinstance(name, str) for name in names)
-        is_sound = is_sound and all(name in (QUERY_WEIGHT, DOCUMENT_WEIGHT) for name in weights)
-    except (ValueError, KeyError, TypeError) as cause:
+        is_sound = _is_sound(metadata)
+    except (ValueError, LookupError, TypeError, AttributeError) as cause:
         raise DataError(f"{file}: the metadata that Rankwell wrote is damaged. Convert the data again.") from cause
     if not is_sound:
         raise DataError(f"{file}: the metadata that Rankwell wrote is damaged. Convert the data again.")
     return dict(metadata)
 
 
+def _is_sound(metadata: dict[str, Any]) -> bool:
+    """Whether the metadata is what one of the versions has; version 2 has the columns' checksums as well."""
+    names, weights, version = metadata["feature_names"], metadata["weights"], metadata["version"]
+    if version not in (1, 2):
+        raise ValueError(f"unknown version {version}")
+    return (
+        (names is None or all(isinstance(name, str) for name in names))
+        and all(name in (QUERY_WEIGHT, DOCUMENT_WEIGHT) for name in weights)
+        and (version == 1 or all(type(value) is int for value in metadata["crc32"].values()))
+    )
+
+
 def metadata_of(dataset: RankingDataset) -> dict[bytes, bytes]:
     """The metadata: what a reader needs to know besides the columns."""
+    return {METADATA_KEY: json.dumps(_noted(dataset, 1)).encode()}
+
+
+def metadata_with_checksums(dataset: RankingDataset, columns: dict[str, pyarrow.Array]) -> dict[bytes, bytes]:
+    """The same with the checksums of all columns, for a file that has none of its own."""
+    noted = _noted(dataset, 2)
+    return {METADATA_KEY: json.dumps(noted | {"crc32": column_checksums(noted, columns)}).encode()}
+
+
+def _noted(dataset: RankingDataset, version: int) -> dict[str, Any]:
     names = None if dataset.feature_names is None else list(dataset.feature_names)
-    noted: dict[str, Any] = {"version": 1, "feature_names": names, "weights": list(weight_columns(dataset))}
+    noted = {"version": version, "feature_names": names, "weights": list(weight_columns(dataset))}
     if dataset.candidates is not None:
         noted["candidates"] = dataset.candidates.to_json()
-    return {METADATA_KEY: json.dumps(noted).encode()}
+    return noted
 
 
 def feature_columns(dataset: RankingDataset) -> list[str]:

@@ -2,8 +2,8 @@
 
 Parquet holds an ordinary table, one column per feature, as other programs expect. Feather (an Arrow IPC file, not
 compressed) holds the features as one column of fixed-size lists, which is one float32 array in C order: a reader maps
-the file into memory and the array is there, without reading or copying it. Feather files of other programs, with
-one column per feature, can be read too.
+the file into memory and the array is there, without copying it; it is read once, to compare its checksum. Feather files
+of other programs, with one column per feature, can be read too.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pyarrow.parquet
 from rankwell.data import arrow_columns
 from rankwell.data.arrow_columns import FEATURES, ColumnRoles, as_numbers, assign_roles, build_dataset
 from rankwell.data.candidates import Candidates
+from rankwell.data.column_checksums import marked_schema, verify_columns
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.row_storage import check_memory
 from rankwell.errors import DataError
@@ -54,6 +55,7 @@ def read_feather(
     for batch in batches:
         # Without the check, offsets and lengths that point outside of the file would be followed later.
         batch.validate(full=True)
+    verify_columns(name, schema, metadata, batches)
     if roles.features == [FEATURES] and pyarrow.types.is_fixed_size_list(schema.field(FEATURES).type):
         features = _matrix(name, batches, schema.field(FEATURES).type.list_size)
         names = metadata.get("feature_names")
@@ -78,7 +80,8 @@ def write_feather(dataset: RankingDataset, sink: Any) -> None:
         order = arrow_columns.user_order(dataset)
         numbers = pyarrow.array((features if order is None else features[order]).reshape(-1))
         columns[FEATURES] = pyarrow.FixedSizeListArray.from_arrays(numbers, dataset.n_features)
-    batch = pyarrow.RecordBatch.from_pydict(columns, metadata=arrow_columns.metadata_of(dataset))
+    schema = marked_schema(columns, arrow_columns.metadata_with_checksums(dataset, columns))
+    batch = pyarrow.RecordBatch.from_arrays(list(columns.values()), schema=schema)
     with pyarrow.ipc.new_file(sink, batch.schema) as writer:
         writer.write_batch(batch)
 

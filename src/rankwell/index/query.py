@@ -60,7 +60,7 @@ class Query:
     excluded : tuple of bytes; excluded_phrases : tuple of Phrase
         What a document must not have.
     is_shortened : bool
-        Whether the query has more than `MOST_TERMS` different terms; the rest was ignored.
+        Whether the query has more than `MOST_TERMS` different terms, or words in phrases; the rest was ignored.
     """
 
     terms: tuple[bytes, ...]
@@ -77,8 +77,8 @@ class Query:
 def parse_query(text: str, analysis: Analysis) -> Query:
     """Cut a query by the rules of this module; words are cut as `analysis` cuts documents.
 
-    A query keeps its first `MOST_TERMS` different terms: the clause that brings one more, and all after it, is ignored
-    (of plain words, only from that word on), and `is_shortened` says so.
+    A query keeps its first `MOST_TERMS` different terms, and phrases of as many words together: the clause that brings
+    one more, and all after it, is ignored (of plain words, only from that word on), and `is_shortened` says so.
     """
     if not isinstance(text, str):
         raise ParameterError(f"a query must be a text, got {text!r} of type {type(text).__name__}.")
@@ -129,10 +129,12 @@ class _Builder:
     words: list[int] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     next_place: int = 0
-    phrases: list[Phrase] = field(default_factory=list)
+    phrases: dict[Phrase, None] = field(default_factory=dict)
     required: dict[bytes, None] = field(default_factory=dict)
     excluded: dict[bytes, None] = field(default_factory=dict)
-    excluded_phrases: list[Phrase] = field(default_factory=list)
+    excluded_phrases: dict[Phrase, None] = field(default_factory=dict)
+    known: set[bytes] = field(default_factory=set)
+    n_phrase_words: int = 0
     is_full: bool = False
 
     def add_plain(self, words: list[tuple[bytes, int]]) -> None:
@@ -151,6 +153,7 @@ class _Builder:
                     self.is_full = True
                     return
                 numbers[term] = number
+                self.known.add(term)
                 self.frequencies.append(0)
             self.frequencies[number] += 1
             self.words.append(number)
@@ -158,26 +161,32 @@ class _Builder:
             self.next_place = start + place + 1
 
     def require(self, words: list[tuple[bytes, int]]) -> None:
-        if self._too_many(words):
+        if self._too_many(words) or not self._add_phrase(words, self.phrases):
             return
         self.add_words(words)
         self.required.update((term, None) for term, _ in words)
-        if len(words) > 1:
-            self.phrases.append(_phrase(words))
 
     def exclude(self, words: list[tuple[bytes, int]]) -> None:
-        if self._too_many(words):
+        if self._too_many(words) or not self._add_phrase(words, self.excluded_phrases):
             return
         if len(words) == 1:
             self.excluded[words[0][0]] = None
-        else:
-            self.excluded_phrases.append(_phrase(words))
+            self.known.add(words[0][0])
+
+    def _add_phrase(self, words: list[tuple[bytes, int]], phrases: dict[Phrase, None]) -> bool:
+        """Add a clause of several words to `phrases`, once; False if phrases have too many words then."""
+        if len(words) == 1 or (phrase := _phrase(words)) in phrases:
+            return True
+        self.n_phrase_words += len(words)
+        self.is_full = self.n_phrase_words > MOST_TERMS
+        if not self.is_full:
+            phrases[phrase] = None
+        return not self.is_full
 
     def _too_many(self, words: list[tuple[bytes, int]]) -> bool:
         """Whether a clause, which is used as a whole or not at all, would exceed the limit of terms."""
-        known = self.numbers.keys() | self.excluded.keys()
-        new = {term for term, _ in words} - known
-        self.is_full = len(known) + len(new) > MOST_TERMS
+        new = {term for term, _ in words} - self.known
+        self.is_full = len(self.known) + len(new) > MOST_TERMS
         return self.is_full
 
     def query(self) -> Query:
