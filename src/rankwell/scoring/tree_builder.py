@@ -66,7 +66,8 @@ def float32_not_above(thresholds: np.ndarray) -> np.ndarray:
     """
     with np.errstate(over="ignore"):
         rounded = thresholds.astype(np.float32)
-    return np.where(rounded > thresholds, np.nextafter(rounded, np.float32(-np.inf)), rounded)
+        below = np.nextafter(rounded, np.float32(-np.inf))
+    return np.where(rounded > thresholds, below, rounded)
 
 
 def float32_below(thresholds: np.ndarray) -> np.ndarray:

@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.borrowing import borrowed
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
+from rankwell.kernels.cpu.elementary_functions import exp64, log1p64, log64
 from rankwell.kernels.scoring.kinds import LANES
 from rankwell.kernels.scoring.rules import LARGEST_STACK, Operation
 
@@ -16,70 +18,101 @@ _ADD, _SUBTRACT, _MULTIPLY = int(Operation.ADD), int(Operation.SUBTRACT), int(Op
 _DIVIDE, _POWER, _NEGATE = int(Operation.DIVIDE), int(Operation.POWER), int(Operation.NEGATE)
 _LESS, _LESS_EQUAL, _GREATER = int(Operation.LESS), int(Operation.LESS_EQUAL), int(Operation.GREATER)
 _GREATER_EQUAL, _EQUAL, _NOT_EQUAL = int(Operation.GREATER_EQUAL), int(Operation.EQUAL), int(Operation.NOT_EQUAL)
-_MINIMUM, _ABSOLUTE, _LOG = int(Operation.MINIMUM), int(Operation.ABSOLUTE), int(Operation.LOG)
+_MINIMUM, _MAXIMUM = int(Operation.MINIMUM), int(Operation.MAXIMUM)
+_ABSOLUTE, _LOG = int(Operation.ABSOLUTE), int(Operation.LOG)
 _LOG1P, _EXP, _SQRT = int(Operation.LOG1P), int(Operation.EXP), int(Operation.SQRT)
 _IF, _MISSING = int(Operation.IF), int(Operation.MISSING)
 
 
-@kernel(error_model="numpy")
-def _of_one(operation, x):
-    if operation == _NEGATE:
-        return -x
-    if operation == _ABSOLUTE:
-        return abs(x)
-    if operation == _LOG:
-        return math.log(x) if x > 0.0 else (-math.inf if x == 0.0 else math.nan)
+@inner_kernel(error_model="numpy")
+def _of_one(operation, values):
+    """values[lane] = operation(values[lane]). A loop for each operation, so that each is vectorised."""
     if operation == _LOG1P:
-        return math.log1p(x) if x > -1.0 else (-math.inf if x == -1.0 else math.nan)
-    if operation == _EXP:
-        return math.exp(x)
-    if operation == _SQRT:
-        return math.sqrt(x) if x >= 0.0 else math.nan
-    return 1.0 if math.isnan(x) else 0.0
+        for lane in range(LANES):
+            x = values[lane]
+            values[lane] = log1p64(x) if x >= -1.0 else math.nan
+    elif operation == _LOG:
+        for lane in range(LANES):
+            x = values[lane]
+            values[lane] = log64(x) if x >= 0.0 else math.nan
+    elif operation == _EXP:
+        for lane in range(LANES):
+            values[lane] = exp64(values[lane])
+    elif operation == _SQRT:
+        for lane in range(LANES):
+            x = values[lane]
+            values[lane] = math.sqrt(x) if x >= 0.0 else math.nan
+    elif operation == _NEGATE:
+        for lane in range(LANES):
+            values[lane] = -values[lane]
+    elif operation == _ABSOLUTE:
+        for lane in range(LANES):
+            values[lane] = abs(values[lane])
+    else:
+        for lane in range(LANES):
+            values[lane] = 1.0 if math.isnan(values[lane]) else 0.0
 
 
-@kernel(error_model="numpy")
-def _of_two(operation, x, y):
+@inner_kernel(error_model="numpy")
+def _of_two(operation, values, others):
+    """values[lane] = operation(values[lane], others[lane])."""
     if operation == _ADD:
-        return x + y
-    if operation == _SUBTRACT:
-        return x - y
-    if operation == _MULTIPLY:
-        return x * y
-    if operation == _DIVIDE:
-        return x / y
-    if operation == _POWER:
-        return x**y
+        for lane in range(LANES):
+            values[lane] += others[lane]
+    elif operation == _SUBTRACT:
+        for lane in range(LANES):
+            values[lane] -= others[lane]
+    elif operation == _MULTIPLY:
+        for lane in range(LANES):
+            values[lane] *= others[lane]
+    elif operation == _DIVIDE:
+        for lane in range(LANES):
+            values[lane] /= others[lane]
+    elif operation == _POWER:
+        for lane in range(LANES):
+            values[lane] **= others[lane]
+    elif operation in (_MINIMUM, _MAXIMUM):
+        for lane in range(LANES):
+            x, y = values[lane], others[lane]
+            takes_other = y < x if operation == _MINIMUM else y > x
+            chosen = y if takes_other else x
+            values[lane] = math.nan if math.isnan(y) else chosen
+    else:
+        for lane in range(LANES):
+            values[lane] = 1.0 if _compared(operation, values[lane], others[lane]) else 0.0
+
+
+@inner_kernel
+def _compared(operation, x, y):
     if operation == _LESS:
-        return 1.0 if x < y else 0.0
+        return x < y
     if operation == _LESS_EQUAL:
-        return 1.0 if x <= y else 0.0
+        return x <= y
     if operation == _GREATER:
-        return 1.0 if x > y else 0.0
+        return x > y
     if operation == _GREATER_EQUAL:
-        return 1.0 if x >= y else 0.0
-    if operation == _EQUAL:
-        return 1.0 if x == y else 0.0
-    if operation == _NOT_EQUAL:
-        return 1.0 if x != y else 0.0
-    if math.isnan(x) or math.isnan(y):
-        return math.nan
-    return min(x, y) if operation == _MINIMUM else max(x, y)
+        return x >= y
+    return x == y if operation == _EQUAL else x != y
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _run(operation, operand, constants, rows, start, n_docs, stack):
     """Run one program for up to 64 documents; the result is in stack[0]."""
     top = -1
     for place in range(len(operation)):
         what = operation[place]
-        if what <= _FEATURE:
+        if what == _CONSTANT:
             top += 1
+            constant = constants[operand[place]]
             for lane in range(LANES):
-                if what == _CONSTANT:
-                    stack[top, lane] = constants[operand[place]]
-                else:
-                    stack[top, lane] = rows[start + min(lane, n_docs - 1), operand[place]]
+                stack[top, lane] = constant
+        elif what == _FEATURE:
+            top += 1
+            feature = operand[place]
+            for lane in range(n_docs):
+                stack[top, lane] = rows[start + lane, feature]
+            for lane in range(n_docs, LANES):
+                stack[top, lane] = stack[top, n_docs - 1]
         elif what == _IF:
             top -= 2
             for lane in range(LANES):
@@ -87,12 +120,10 @@ def _run(operation, operand, constants, rows, start, n_docs, stack):
                 holds = condition != 0.0 and not math.isnan(condition)
                 stack[top, lane] = stack[top + 1, lane] if holds else stack[top + 2, lane]
         elif what == _NEGATE or what >= _ABSOLUTE:
-            for lane in range(LANES):
-                stack[top, lane] = _of_one(what, stack[top, lane])
+            _of_one(what, stack[top])
         else:
             top -= 1
-            for lane in range(LANES):
-                stack[top, lane] = _of_two(what, stack[top, lane], stack[top + 1, lane])
+            _of_two(what, stack[top], stack[top + 1])
 
 
 @kernel
@@ -102,6 +133,12 @@ def expression_inputs(rows, programs, first_input, out):
     rows : float32 (n_docs, n_features); programs : `ProgramArrays`; out : float64 (n_blocks, n_inputs, 64)
     """
     stack = np.empty((LARGEST_STACK, LANES))
+    _run_all(borrowed(rows), borrowed(programs), first_input, stack, borrowed(out))
+
+
+@inner_kernel
+def _run_all(rows, programs, first_input, owned_stack, out):
+    stack = borrowed(owned_stack)
     for block in range(out.shape[0]):
         start = block * LANES
         for i in range(len(programs.missing)):

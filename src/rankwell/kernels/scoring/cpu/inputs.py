@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.elementary_functions import log1p64
 from rankwell.kernels.scoring.cpu.lanes import LANES, count_below, load_column
 
 
@@ -34,20 +35,19 @@ def linear_inputs(rows, arrays, first_input, out):
                 to[lane] = to[n_docs - 1]
 
 
-@kernel
+@kernel(error_model="numpy")
 def log_linear_inputs(rows, arrays, first_input, out):
     """out[b, first_input + i, lane] = scale[i] · log(x + 1) + offset[i], or missing[i] for NaN and x <= -1."""
+    values = np.empty(LANES, dtype=np.float32)
     for block in range(out.shape[0]):
-        start = block * LANES
-        n_docs = min(LANES, len(rows) - start)
         for i in range(len(arrays.feature)):
-            feature, scale, offset, missing = arrays.feature[i], arrays.scale[i], arrays.offset[i], arrays.missing[i]
+            load_column(rows, block * LANES, arrays.feature[i], values)
+            scale, offset, missing = arrays.scale[i], arrays.offset[i], arrays.missing[i]
             to = out[block, first_input + i]
-            for lane in range(n_docs):
-                x = np.float64(rows[start + lane, feature])
-                to[lane] = scale * math.log1p(x) + offset if x > -1.0 else missing
-            for lane in range(n_docs, LANES):
-                to[lane] = to[n_docs - 1]
+            for lane in range(LANES):
+                x = np.float64(values[lane])
+                line = scale * log1p64(x) + offset
+                to[lane] = line if x > -1.0 else missing
 
 
 @kernel

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.elementary_functions import exp64, tanh64
+from rankwell.kernels.scoring.cpu.products import add_run_function
 from rankwell.kernels.scoring.kinds import LANES, DenseArrays, SumArrays
 from rankwell.kernels.scoring.rules import EXP, IDENTITY, RELU, SIGMOID, SUM_RUN, TANH
+
+# Units and documents whose sums are in registers at a time; units that are left over take all 64 documents each.
+_UNITS, _LANES = 4, 32
+_add_run_of_tile, _add_run_of_unit = add_run_function(_UNITS, _LANES), add_run_function(1, LANES)
 
 
 def run_dense(values: np.ndarray, layer: DenseArrays) -> np.ndarray:
     """activation(weights · values + bias): float64 (n_blocks, n_in, 64) to (n_blocks, n_out, 64)."""
     out = np.empty((len(values), len(layer.bias), LANES))
-    _dense(values, layer.weights, layer.bias, np.empty(LANES), out)
+    _dense(values, layer.weights, layer.bias, out)
     if layer.activation != IDENTITY:
         _activate(out.reshape(-1), layer.activation)
     return out
@@ -31,24 +35,24 @@ def run_sum(values: np.ndarray, layer: SumArrays) -> np.ndarray:
 
 
 @kernel
-def _dense(values, weights, bias, run, out):
-    n_in = values.shape[1]
+def _dense(values, weights, bias, out):
+    n_in, n_units = values.shape[1], weights.shape[0]
+    in_tiles = n_units // _UNITS * _UNITS
     for block in range(values.shape[0]):
-        for unit in range(weights.shape[0]):
-            total = out[block, unit]
+        inputs, to = values[block], out[block]
+        for unit in range(n_units):
             for lane in range(LANES):
-                total[lane] = 0.0
-            for first in range(0, n_in, SUM_RUN):
-                for lane in range(LANES):
-                    run[lane] = 0.0
-                for i in range(first, min(first + SUM_RUN, n_in)):
-                    weight, inputs = weights[unit, i], values[block, i]
-                    for lane in range(LANES):
-                        run[lane] += weight * inputs[lane]
-                for lane in range(LANES):
-                    total[lane] += run[lane]
+                to[unit, lane] = 0.0
+        for first in range(0, n_in, SUM_RUN):
+            end = min(first + SUM_RUN, n_in)
+            for lane in range(0, LANES, _LANES):
+                for unit in range(0, in_tiles, _UNITS):
+                    _add_run_of_tile(weights, inputs, to, unit, first, end, lane)
+            for unit in range(in_tiles, n_units):
+                _add_run_of_unit(weights, inputs, to, unit, first, end, 0)
+        for unit in range(n_units):
             for lane in range(LANES):
-                total[lane] += bias[unit]
+                to[unit, lane] += bias[unit]
 
 
 @kernel
@@ -69,21 +73,21 @@ def _sum(values, run, out):
                 total[lane] += run[lane]
 
 
-@kernel
+@kernel(error_model="numpy")
 def _activate(values, activation):
     """values = activation(values), in place; any activation except the identity."""
-    for place in range(len(values)):
-        x = values[place]
-        if activation == SIGMOID:
+    if activation == SIGMOID:
+        for place in range(len(values)):
             # No overflow for either sign of x.
-            if x >= 0.0:
-                values[place] = 1.0 / (1.0 + math.exp(-x))
-            else:
-                grown = math.exp(x)
-                values[place] = grown / (1.0 + grown)
-        elif activation == RELU:
-            values[place] = max(x, 0.0)
-        elif activation == TANH:
-            values[place] = math.tanh(x)
-        elif activation == EXP:
-            values[place] = math.exp(x)
+            x = values[place]
+            shrunk = exp64(-abs(x))
+            values[place] = (1.0 if x >= 0.0 else shrunk) / (1.0 + shrunk)
+    elif activation == RELU:
+        for place in range(len(values)):
+            values[place] = max(values[place], 0.0)
+    elif activation == TANH:
+        for place in range(len(values)):
+            values[place] = tanh64(values[place])
+    elif activation == EXP:
+        for place in range(len(values)):
+            values[place] = exp64(values[place])

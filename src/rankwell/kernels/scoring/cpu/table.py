@@ -62,11 +62,11 @@ def _tree_cost(layout: TreeLayout | TreeSum) -> float:
 # Nanoseconds per document on one core, measured on an AMD EPYC: they determine how much work is worth a thread.
 COSTS: dict[str, Callable[[Any], float]] = {
     kinds.LINEAR: lambda arrays: 0.9 * len(arrays.feature),
-    kinds.LOG_LINEAR: lambda arrays: 10.0 * len(arrays.feature),
+    kinds.LOG_LINEAR: lambda arrays: 3.0 * len(arrays.feature),
     kinds.BUCKET: lambda arrays: 3.3 * len(arrays.feature),
-    kinds.EXPRESSION: lambda arrays: 1.5 * len(arrays.operation),
+    kinds.EXPRESSION: lambda arrays: 0.8 * len(arrays.operation),
     kinds.TREE: _tree_cost,
     kinds.TREE_SUM: _tree_cost,
-    kinds.DENSE: lambda arrays: 0.14 * arrays.weights.size + (10.0 * len(arrays.bias) if arrays.activation else 0.0),
+    kinds.DENSE: lambda arrays: 0.06 * arrays.weights.size + (2.0 * len(arrays.bias) if arrays.activation else 0.0),
     kinds.SUM: lambda arrays: 1.0,
 }
