@@ -69,9 +69,17 @@ def outcome(folds: list[FoldData], quick: bool, **parameters: Any) -> Outcome:
     outcomes = []
     for fold in folds:
         ranker = ListNet(
-            k=3, learning_rate=0.3, lr_decay=0.0, weight_decay=0.0, normalize="none", n_epochs=2 if quick else 300,
-            early_stopping_rounds=None, eval_metric="ndcg@10", eval_convention="letor4", device="cpu", **parameters,
-        ).fit(fold.train, eval_set=fold.validation)  # fmt: skip
+            k=3,
+            learning_rate=0.3,
+            lr_decay=0.0,
+            normalize="none",
+            n_epochs=2 if quick else 300,
+            n_seeds=1,
+            eval_metric="ndcg@10",
+            eval_convention="letor4",
+            device="cpu",
+            **parameters,
+        ).fit(fold.train, eval_set=fold.validation)
         test = evaluate(fold.test, ranker.predict(fold.test), metrics=("ndcg@10",), convention="letor4")
         losses = ranker.history_["loss"]
         outcomes.append((losses[0], losses[-1], test.mean["ndcg@10"]))

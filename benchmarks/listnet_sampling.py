@@ -45,8 +45,10 @@ def run(bench: Benchmark) -> None:
             ranker = ListNet(
                 **parameters,
                 learning_rate=0.3,
+                lr_decay=0.0,
                 normalize="none",
                 n_epochs=2 if bench.quick else 60,
+                n_seeds=1,
                 eval_convention="letor4",
                 device="cpu",
             ).fit(fold.train, eval_set=fold.validation)

@@ -51,7 +51,8 @@ def record(bench: Benchmark, name: str, figures: list[float], seconds: list[floa
 def train(fold: Any, epochs: int, **parameters: Any) -> tuple[list[float], list[float]]:
     """The validation figure and the training seconds of every epoch."""
     # Compiled beforehand, so that the first epoch is like the others.
-    settings = {"k": 3, "learning_rate": 0.3, "normalize": "none", "eval_convention": "letor4", "device": "cpu"}
+    settings = {"k": 3, "learning_rate": 0.3, "lr_decay": 0.0, "normalize": "none", "n_seeds": 1}
+    settings |= {"eval_convention": "letor4", "device": "cpu"}
     for precision in ("float32", "fixed8"):
         ListNet(**settings, n_epochs=1, precision=precision).fit(fold.train)
     ranker = ListNet(**settings, n_epochs=epochs, **parameters).fit(fold.train, eval_set=fold.validation)

@@ -118,7 +118,13 @@ CONTENDERS = (
         n_drawn=10,
         steps=True,
     ),
-    Contender("ListNet", ListNet(hidden=(), **COMMON), "n_epochs", (25, 50, 100, 200), steps=True),
+    Contender(
+        "ListNet",
+        ListNet(hidden=(), learning_rate=0.1, lr_decay=0.0, n_seeds=1, **COMMON),
+        "n_epochs",
+        (25, 50, 100, 200),
+        steps=True,
+    ),
 )
 
 

@@ -69,7 +69,7 @@ def test_every_setting_learns(settings):
 
 
 def test_prediction_is_the_network_of_equation_2_5():
-    ranker = ListNet(hidden=(3,), n_epochs=2, normalize="none", device="cpu").fit(TRAIN)
+    ranker = ListNet(hidden=(3,), n_epochs=2, n_seeds=1, normalize="none", device="cpu").fit(TRAIN)
     hidden, output = ranker.description_.layers
 
     def sigmoid(x):
@@ -95,6 +95,75 @@ def test_same_seed_same_model_on_any_number_of_threads():
     first = ListNet(**settings, n_jobs=1).fit(TRAIN).predict(TEST)
     assert first.tobytes() == ListNet(**settings, n_jobs=2).fit(TRAIN).predict(TEST).tobytes()
     assert first.tobytes() != ListNet(**settings, random_state=1).fit(TRAIN).predict(TEST).tobytes()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"hidden": (4, 3)},
+        {"hidden": ()},
+        {"hidden": (), "output_activation": "sigmoid"},
+        {"output_activation": "identity"},
+    ],
+    ids=str,
+)
+def test_several_seeds_are_the_mean_of_their_networks(settings, tmp_path):
+    both = {"n_epochs": 3, "device": "cpu", **settings}
+    alone = [ListNet(**both, n_seeds=1, random_state=seed).fit(TRAIN).predict(TEST) for seed in (5, 6, 7)]
+    ranker = ListNet(**both, n_seeds=3, random_state=5).fit(TRAIN)
+    np.testing.assert_allclose(ranker.predict(TEST), np.mean(alone, axis=0), rtol=1e-6)
+    ranker.save(tmp_path / "mean")
+    loaded = rankwell.load(tmp_path / "mean")
+    assert loaded.predict(TEST).tobytes() == ranker.predict(TEST).tobytes()
+    later = [ListNet(**both, n_seeds=3).fit(TRAIN, init_model=model).predict(TEST) for model in (ranker, loaded)]
+    assert later[0].tobytes() == later[1].tobytes()
+
+
+@pytest.mark.parametrize("cls", [ListNet, RankNet, LambdaRank, ListMLE])
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"sample_weight": np.zeros(30)}, "there are no pairs to learn from"),
+        ({"sample_weight": np.zeros(360)}, "there are no pairs to learn from"),
+        ({"group": [1] * 360}, "there are no pairs to learn from"),
+        ({"y": np.ones(360)}, "there are no pairs to learn from"),
+        ({"X": np.ones((360, 5))}, "no feature varies within a query"),
+        ({"X": np.repeat(np.arange(30.0), 12)[:, None]}, "no feature varies within a query"),
+        ({"sample_weight": np.arange(360.0)}, "sample_weight differs within query"),
+    ],
+    ids=["query weights", "document weights", "one document", "labels", "features", "in a query", "in a list"],
+)
+def test_nothing_to_learn_from_is_refused(cls, change, complaint):
+    data = {"X": TRAIN.features, "y": TRAIN.labels, "group": TRAIN.query_sizes, **change}
+    with pytest.raises(DataError, match=complaint):
+        cls(n_epochs=1, device="cpu").fit(data.pop("X"), data.pop("y"), **data)
+
+
+def test_documents_weights_that_are_equal_in_a_query_are_its_weight():
+    by_query = np.arange(30.0)
+    settings = {"n_epochs": 3, "n_seeds": 1, "device": "cpu"}
+    first = ListNet(**settings).fit(TRAIN, sample_weight=by_query)
+    second = ListNet(**settings).fit(TRAIN, sample_weight=np.repeat(by_query, 12))
+    assert first.predict(TEST).tobytes() == second.predict(TEST).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("cls", "settings", "rate"),
+    [
+        (ListNet, {}, 0.5),
+        (ListNet, {"momentum": 0.9}, 0.05),
+        (ListNet, {"hidden": ()}, 0.02),
+        (ListNet, {"activation": "tanh"}, 0.1),
+        (ListNet, {"optimizer": "adam"}, 0.003),
+        (RankNet, {}, 0.1),
+        (LambdaRank, {"output_activation": "sigmoid"}, 0.5),
+        (ListMLE, {"learning_rate": 0.7}, 0.7),
+    ],
+)
+def test_the_learning_rate_suits_the_network(cls, settings, rate):
+    history = cls(n_epochs=2, n_seeds=1, device="cpu", **settings).fit(TRAIN).history_
+    assert history["learning rate"] == [pytest.approx(rate), pytest.approx(rate / 1.05)]
 
 
 def test_best_epoch_is_kept_and_training_stops():
@@ -153,6 +222,13 @@ def test_goes_on_from_an_earlier_model():
     assert later.history_["loss"][0] < earlier.history_["loss"][0]
     with pytest.raises(ParameterError, match=r"init_model has hidden=\(15,\)"):
         ListNet(hidden=(3,)).fit(TRAIN, init_model=earlier)
+    with pytest.raises(ParameterError, match=r"init_model has n_seeds=3, this ranker 1"):
+        ListNet(n_seeds=1).fit(TRAIN, init_model=earlier)
+    alone = ListNet(**{**QUICK, "n_epochs": 10, "n_seeds": 1}).fit(TRAIN)
+    assert (
+        ListNet(**{**QUICK, "n_epochs": 5, "n_seeds": 1}).fit(TRAIN, init_model=alone).history_["loss"][0]
+        < (alone.history_["loss"][0])
+    )
 
 
 def test_query_weight_zero_is_the_query_left_out():
@@ -206,6 +282,7 @@ def test_plot_of_the_history(tmp_path):
         ({"dropout": 1.0}, "dropout must be a finite number at least 0 and below 1"),
         ({"batch_queries": 0}, "batch_queries must be 1 or more"),
         ({"n_epochs": 0}, "n_epochs must be 1 or more"),
+        ({"n_seeds": 0}, "n_seeds must be 1 or more"),
         ({"precision": "float16"}, "precision must be 'float32' or 'fixedN'"),
         ({"precision": "fixed8", "activation": "relu"}, "fixed point needs hidden outputs"),
         ({"precision": "fixed8", "dropout": 0.5}, "fixed point does not support dropout"),
@@ -231,7 +308,7 @@ def test_early_stopping_needs_something_to_watch():
 
 def test_divergence_is_an_error_with_a_remedy():
     with pytest.raises(ParameterError, match="training diverged"):
-        ListNet(hidden=(), learning_rate=1e38, device="cpu").fit(TRAIN)
+        ListNet(hidden=(), learning_rate=1e38, normalize="standard", device="cpu").fit(TRAIN)
 
 
 def test_fixed_point_stays_on_the_cpu():

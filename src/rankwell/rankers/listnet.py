@@ -47,11 +47,12 @@ class ListNet(NeuralRanker):
 
     Examples
     --------
-    >>> ranker = ListNet(k=3, hidden=(15,), n_epochs=100, early_stopping_rounds=20)
+    >>> ranker = ListNet(k=3, n_epochs=100, early_stopping_rounds=20)
     >>> ranker.fit(train, eval_set=validation).score(test)
     """
 
     name = "listnet"
+    sigmoid_scores = True
 
     def __init__(
         self,
@@ -65,13 +66,14 @@ class ListNet(NeuralRanker):
         activation: Literal["sigmoid", "relu", "tanh", "linear"] = "sigmoid",
         output_activation: Literal["auto", "sigmoid", "identity"] = "auto",
         optimizer: Literal["sgd", "adam"] = "sgd",
-        learning_rate: float = 0.1,
-        lr_decay: float = 0.0,
+        learning_rate: float | Literal["auto"] = "auto",
+        lr_decay: float = 0.05,
         momentum: float = 0.0,
         weight_decay: float = 0.0,
         dropout: float = 0.0,
         batch_queries: int = 1,
-        n_epochs: int = 300,
+        n_epochs: int = 50,
+        n_seeds: int = 3,
         shuffle: bool = True,
         precision: str = "float32",
         fixed_point: Literal["direct", "adaptive", "batch"] = "batch",
@@ -83,7 +85,7 @@ class ListNet(NeuralRanker):
         eval_convention: str = DEFAULT.name,
         checkpoint: str | None = None,
         checkpoint_every: int = 50,
-        normalize: str = "standard",
+        normalize: str = "query-minmax",
         device: Literal["auto", "cpu", "cuda"] = "auto",
         random_state: int = 0,
         n_jobs: int | None = None,
@@ -100,6 +102,7 @@ class ListNet(NeuralRanker):
             dropout=dropout,
             batch_queries=batch_queries,
             n_epochs=n_epochs,
+            n_seeds=n_seeds,
             shuffle=shuffle,
             precision=precision,
             fixed_point=fixed_point,

@@ -16,13 +16,13 @@ from rankwell.solvers.first_order import FirstOrder
 
 
 class NetworkEpochs(StepSource):
-    """Epochs, one at a time.
+    """Epochs, one at a time, of one network or of several whose mean score counts.
 
     Parameters
     ----------
     trainer : NetworkTrainer
-    state : NetworkState
-        Changed in place as epochs are done.
+    states : list of NetworkState
+        One for each network; changed in place as epochs are done.
     n_queries : int
     optimizer : FirstOrder
     swap : KernelSwap
@@ -30,16 +30,17 @@ class NetworkEpochs(StepSource):
     fixed_point : callable
         Creates the number format of "fixed8" and similar names, None for "float32".
     seed : int
-        An epoch's order and random numbers depend only on it and the epoch.
+        Of the first network; each further one has the next. An epoch's order and random numbers depend only on a
+        network's seed and the epoch.
     shuffle : bool
     validation : RankingDataset, optional
         With normalised features.
 
     Attributes
     ----------
-    state : NetworkState
+    states : list of NetworkState
         After the last epoch.
-    best : float32 array
+    best : float32 array (n_networks, n_parameters)
         The parameters after the epoch that was best on the validation data; the initial ones before the first epoch.
     """
 
@@ -48,7 +49,7 @@ class NetworkEpochs(StepSource):
     def __init__(
         self,
         trainer: NetworkTrainer,
-        state: NetworkState,
+        states: list[NetworkState],
         *,
         n_queries: int,
         optimizer: FirstOrder,
@@ -58,8 +59,8 @@ class NetworkEpochs(StepSource):
         shuffle: bool,
         validation: RankingDataset | None,
     ) -> None:
-        self.state = state
-        self.best = state.parameters.copy()
+        self.states = states
+        self.best = self.parameters
         self._trainer = trainer
         self._n_queries = n_queries
         self._optimizer = optimizer
@@ -70,17 +71,24 @@ class NetworkEpochs(StepSource):
         self._features = None if validation is None else network_features(validation)
         self._n_epochs = 0
 
+    @property
+    def parameters(self) -> np.ndarray:
+        """The parameters of all networks, a float32 copy (n_networks, n_parameters)."""
+        return np.stack([state.parameters for state in self.states])
+
     def run(self, n_steps: int) -> Steps:
-        """Train one epoch."""
+        """Train one epoch of every network."""
         epoch = self._n_epochs + 1
         fixed_point = self._fixed_point(self._swap.before(epoch))
         rate = self._optimizer.rate(epoch - 1)
-        random = np.random.default_rng((self._seed, epoch))
-        order = random.permutation(self._n_queries) if self._shuffle else np.arange(self._n_queries)
-        seed = int(random.integers(0, 2**62))
-        total = self._trainer.run_epoch(self.state, order, rate, seed, fixed_point)
-        loss = total / max(self._n_queries, 1)
-        if not np.isfinite(loss) or not np.isfinite(self.state.parameters).all():
+        total = 0.0
+        for number, state in enumerate(self.states):
+            random = np.random.default_rng((self._seed + number, epoch))
+            order = random.permutation(self._n_queries) if self._shuffle else np.arange(self._n_queries)
+            seed = int(random.integers(0, 2**62))
+            total += self._trainer.run_epoch(state, order, rate, seed, fixed_point)
+        loss = total / (len(self.states) * max(self._n_queries, 1))
+        if not np.isfinite(loss) or not all(np.isfinite(state.parameters).all() for state in self.states):
             raise ParameterError(
                 f"training diverged: the loss is {loss} after epoch {epoch}. Lower learning_rate "
                 f"({self._optimizer.learning_rate}), or normalise the features."
@@ -91,27 +99,33 @@ class NetworkEpochs(StepSource):
 
     def validation_scores(self) -> np.ndarray:
         assert self._features is not None
-        return self._trainer.scores(self.state, self._features).astype(np.float64)
+        scores = np.zeros(len(self._features))
+        for state in self.states:
+            scores += self._trainer.scores(state, self._features)
+        return scores / len(self.states)
 
     def step_done(self, seconds: float, validation: float | None, is_best: bool) -> None:
         self._swap.after(validation, seconds)
         if is_best:
-            self.best = self.state.parameters.copy()
+            self.best = self.parameters
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {
-            "parameters": self.state.parameters,
-            "first": self.state.first,
-            "second": self.state.second,
+            "parameters": self.parameters,
+            "first": np.stack([state.first for state in self.states]),
+            "second": np.stack([state.second for state in self.states]),
             "best": self.best,
-            "steps": np.array([self.state.steps], dtype=np.int64),
+            "steps": np.array([state.steps for state in self.states], dtype=np.int64),
             "swaps": np.array([self._swap.swaps], dtype=np.int64),
         }
 
     def restore(self, arrays: Mapping[str, np.ndarray], n_steps: int) -> None:
-        self.state = NetworkState(
-            arrays["parameters"].copy(), arrays["first"].copy(), arrays["second"].copy(), int(arrays["steps"][0])
-        )
+        self.states = [
+            NetworkState(parameters.copy(), first.copy(), second.copy(), int(steps))
+            for parameters, first, second, steps in zip(
+                arrays["parameters"], arrays["first"], arrays["second"], arrays["steps"], strict=True
+            )
+        ]
         self.best = arrays["best"].copy()
         self._swap.resume(n_steps, int(arrays["swaps"][0]))
         self._n_epochs = n_steps

@@ -4,7 +4,8 @@ query's list measures the scores, and gradient descent minimises it query by que
     s_i = out(Σ_h w_h·act(Σ_f w_hf·x_if + b_h) + b)
 
 The thesis has sigmoids in both places and no biases; here the hidden units and the output have biases, and the output
-is a sigmoid only above sigmoid hidden layers (a linear function, or rectified units, output their sum).
+is a sigmoid only for ListNet and above sigmoid hidden layers. Several networks (`n_seeds`) make one ranker, whose score
+is their mean.
 """
 
 from __future__ import annotations
@@ -36,12 +37,16 @@ from rankwell.rankers.base import TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
 from rankwell.rankers.kernel_swap import KernelSwap, check_swap, formats_of
 from rankwell.rankers.network_epochs import NetworkEpochs, network_features
+from rankwell.rankers.network_mean import mean_network
 from rankwell.rankers.stepwise import StepwiseRanker
+from rankwell.rankers.training_lists import check_lists, list_weights
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
 from rankwell.solvers.first_order import FirstOrder
 
 ACTIVATIONS = {"sigmoid": "sigmoid", "relu": "relu", "tanh": "tanh", "linear": "identity"}
 OUTPUTS = ("auto", "sigmoid", "identity")
+# The parameters of several networks in a ranker's state.
+_NETWORKS = "networks"
 # Parameters that do not change the model, and so are not part of a checkpoint's fingerprint.
 _WITHOUT_EFFECT = frozenset({"n_jobs", "checkpoint", "checkpoint_every", "n_epochs"})
 
@@ -56,12 +61,16 @@ class NeuralRanker(StepwiseRanker):
     activation : "sigmoid", "relu", "tanh" or "linear"
         Of the hidden units.
     output_activation : "auto", "sigmoid" or "identity"
-        "auto" is equation 2.5's sigmoid above sigmoid hidden layers, else the identity.
+        Of the score. "auto" is equation 2.5's sigmoid for ListNet above sigmoid hidden layers, else the identity.
     optimizer : "sgd" or "adam"
-    learning_rate, lr_decay : float
+        Gradient descent, or Adam.
+    learning_rate : float or "auto"
+        How far a step goes. "auto" is 0.003 for "adam"; for "sgd" 0.5 if the score is a sigmoid, 0.1 if only the
+        hidden units are bounded ("sigmoid", "tanh"), else 0.02, and 1 − momentum times that.
+    lr_decay : float
         Epoch e, counted from 0, is trained with learning_rate / (1 + lr_decay·e).
     momentum : float
-        Of "sgd".
+        Of "sgd": the share of the last step that the next one repeats.
     weight_decay : float
         Decoupled: every step also subtracts learning rate · weight_decay · w from every weight and bias.
     dropout : float
@@ -69,6 +78,11 @@ class NeuralRanker(StepwiseRanker):
     batch_queries : int
         Queries per step; their gradients are averaged. 1 is the thesis's training, query by query.
     n_epochs : int
+        Passes over the training data. The default and the falling rate were chosen on validation data of several
+        collections, so that training without an `eval_set` ends before it overfits.
+    n_seeds : int
+        Networks to train, with the seeds random_state, random_state + 1, ...; the ranker scores by their mean, which
+        depends less on chance than one of them, and takes as much longer to train and to score.
     shuffle : bool
         Whether every epoch takes the queries in a new order.
     precision : "float32" or "fixed4" to "fixed31"
@@ -78,7 +92,7 @@ class NeuralRanker(StepwiseRanker):
     accumulator_bits : int, optional
         By default 10 more than the multiplications' bits, or as many as the longest query needs.
     fixed_point_batches : int
-        M of "batch".
+        M of "batch": how many scales there are for the gradients of one query.
     swap : tuple, optional
         When to change the number format: see `rankers/kernel_swap.py`.
     early_stopping_rounds : int, optional
@@ -94,21 +108,25 @@ class NeuralRanker(StepwiseRanker):
     device : "auto", "cpu" or "cuda"
         CUDA trains float32 networks of at most one hidden layer of 64 units by the exact ListNet losses.
     random_state : int
+        The seed of the first weights, the order of the queries, and all that is drawn.
     n_jobs : int, optional
         Threads; the model does not depend on it.
 
     Attributes
     ----------
     history_ : dict
-        By epoch: `loss` (its mean over queries), `learning rate`, `bits` of the number format, the validation figure,
-        and `seconds` of training so far.
+        By epoch: `loss` (its mean over queries and networks), `learning rate`, `bits` of the number format, the
+        validation figure, and `seconds` of training so far.
     best_iteration_, best_score_
         The epoch that was best on `eval_set`, counted from 1, and its figure.
     """
 
     step_name = "epoch"
-    settings_in_history = frozenset({"learning rate", "bits"})
+    settings_in_history = frozenset({"bits"})
+    unplotted = StepwiseRanker.unplotted | {"learning rate"}
     can_continue: ClassVar[bool] = True
+    # Whether the score is a sigmoid by default, if the hidden units are.
+    sigmoid_scores: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -117,13 +135,14 @@ class NeuralRanker(StepwiseRanker):
         activation: Literal["sigmoid", "relu", "tanh", "linear"] = "sigmoid",
         output_activation: Literal["auto", "sigmoid", "identity"] = "auto",
         optimizer: Literal["sgd", "adam"] = "sgd",
-        learning_rate: float = 0.1,
-        lr_decay: float = 0.0,
+        learning_rate: float | Literal["auto"] = "auto",
+        lr_decay: float = 0.05,
         momentum: float = 0.0,
-        weight_decay: float = 0.0,
+        weight_decay: float = 1e-3,
         dropout: float = 0.0,
         batch_queries: int = 1,
-        n_epochs: int = 300,
+        n_epochs: int = 50,
+        n_seeds: int = 3,
         shuffle: bool = True,
         precision: str = "float32",
         fixed_point: Literal["direct", "adaptive", "batch"] = "batch",
@@ -135,7 +154,7 @@ class NeuralRanker(StepwiseRanker):
         eval_convention: str = DEFAULT.name,
         checkpoint: str | None = None,
         checkpoint_every: int = 50,
-        normalize: str = "standard",
+        normalize: str = "query-minmax",
         device: Literal["auto", "cpu", "cuda"] = "auto",
         random_state: int = 0,
         n_jobs: int | None = None,
@@ -151,6 +170,7 @@ class NeuralRanker(StepwiseRanker):
         self.dropout = dropout
         self.batch_queries = batch_queries
         self.n_epochs = n_epochs
+        self.n_seeds = n_seeds
         self.shuffle = shuffle
         self.precision = precision
         self.fixed_point = fixed_point
@@ -179,7 +199,7 @@ class NeuralRanker(StepwiseRanker):
             )
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("output_activation", self.output_activation, OUTPUTS)
-        for name in ("batch_queries", "n_epochs", "checkpoint_every", "fixed_point_batches"):
+        for name in ("batch_queries", "n_epochs", "n_seeds", "checkpoint_every", "fixed_point_batches"):
             check_whole_number(name, getattr(self, name), least=1)
         check_whole_number("random_state", self.random_state, least=0)
         check_number("dropout", self.dropout, least=0, below=1)
@@ -210,13 +230,22 @@ class NeuralRanker(StepwiseRanker):
         return formats_of(self.precision, self.swap) != {"float32"}
 
     def _first_order(self) -> FirstOrder:
-        return FirstOrder(self.optimizer, self.learning_rate, self.lr_decay, self.momentum, self.weight_decay)
+        rate = self._auto_rate() if self.learning_rate == "auto" else self.learning_rate
+        return FirstOrder(self.optimizer, rate, self.lr_decay, self.momentum, self.weight_decay)
+
+    def _auto_rate(self) -> float:
+        """The learning rate that suits the slopes of the network's units."""
+        if self.optimizer == "adam":
+            return 0.003
+        bounded = self.hidden and self.activation in ("sigmoid", "tanh")
+        rate = 0.5 if self._output() == "sigmoid" else 0.1 if bounded else 0.02
+        return rate * (1.0 - self.momentum)
 
     def _output(self) -> str:
         """The output unit's activation."""
         if self.output_activation != "auto":
             return self.output_activation
-        return "sigmoid" if self.hidden and self.activation == "sigmoid" else "identity"
+        return "sigmoid" if self.sigmoid_scores and self.hidden and self.activation == "sigmoid" else "identity"
 
     def _train(self, task: TrainingTask) -> TrainedModel:
         validation = self._validation(task)
@@ -225,15 +254,17 @@ class NeuralRanker(StepwiseRanker):
         shape = network_shape(train.n_features, tuple(self.hidden), ACTIVATIONS[self.activation], self._output())
         problem = self._problem(train, shape)
         device = device_for(NETWORK_TRAINING, self.device, problem, fixed_point=self._is_fixed_point())
-        state = self._first_state(task, shape)
+        states = self._first_states(task, shape)
         with kernel_threads(self.n_jobs):
-            epochs = self._epochs(task, problem, load(NETWORK_TRAINING, device, problem), state)
-            run = self._run(epochs, self.n_epochs, task, validation, self._checkpoints(task, state))
-        parameters = epochs.state.parameters if validation is None else epochs.best
-        return TrainedModel(self._description(task, shape, parameters), state={}, history=run.history)
+            epochs = self._epochs(task, problem, load(NETWORK_TRAINING, device, problem), states)
+            run = self._run(epochs, self.n_epochs, task, validation, self._checkpoints(task, epochs.parameters))
+        parameters = epochs.parameters if validation is None else epochs.best
+        state = {} if self.n_seeds == 1 else {_NETWORKS: parameters}
+        return TrainedModel(self._description(task, shape, parameters), state=state, history=run.history)
 
     def _problem(self, train: RankingDataset, shape: NetworkShape) -> NetworkProblem:
-        weights = np.ones(train.n_queries) if train.query_weights is None else train.query_weights.astype(np.float64)
+        weights = list_weights(train)
+        check_lists(train, weights)
         return NetworkProblem(
             features=network_features(train),
             labels=train.labels,
@@ -246,25 +277,43 @@ class NeuralRanker(StepwiseRanker):
             dropout=float(self.dropout),
         )
 
-    def _first_state(self, task: TrainingTask, shape: NetworkShape) -> NetworkState:
+    def _first_states(self, task: TrainingTask, shape: NetworkShape) -> list[NetworkState]:
         """Random weights (uniform, ±√(6/(inputs + units))) and zero biases; or the earlier model's."""
-        random = np.random.default_rng(self.random_state)
-        if task.init_model is not None:
-            earlier = [layer for layer in task.init_model.description_.layers if isinstance(layer, Dense)]
-            layers = [(layer.weights, layer.bias) for layer in earlier]
-            hidden = tuple(len(bias) for _, bias in layers[:-1])
-            if hidden != tuple(self.hidden):
-                raise ParameterError(f"has hidden={hidden}, this ranker {tuple(self.hidden)}.", parameter="init_model")
+        if isinstance(task.init_model, NeuralRanker):
+            networks = self._networks_of(task.init_model, shape)
         else:
-            layers = []
-            for inputs, units in pairwise([shape.n_features, *self.hidden, 1]):
-                bound = np.sqrt(6.0 / (inputs + units))
-                layers.append((random.uniform(-bound, bound, (units, inputs)), np.zeros(units)))
-        parameters = pack_layers(shape, layers)
-        return NetworkState(parameters, np.zeros_like(parameters), np.zeros_like(parameters))
+            networks = [self._random_network(shape, self.random_state + number) for number in range(self.n_seeds)]
+        return [
+            NetworkState(parameters, np.zeros_like(parameters), np.zeros_like(parameters)) for parameters in networks
+        ]
+
+    def _random_network(self, shape: NetworkShape, seed: int) -> np.ndarray:
+        random = np.random.default_rng(seed)
+        layers = []
+        for inputs, units in pairwise([shape.n_features, *self.hidden, 1]):
+            bound = np.sqrt(6.0 / (inputs + units))
+            layers.append((random.uniform(-bound, bound, (units, inputs)), np.zeros(units)))
+        return pack_layers(shape, layers)
+
+    def _networks_of(self, earlier: NeuralRanker, shape: NetworkShape) -> list[np.ndarray]:
+        """The parameters of an earlier model's networks, which must be as many and of the same shape."""
+        networks = earlier.state_.get(_NETWORKS)
+        theirs = {"hidden": tuple(earlier.hidden), "n_seeds": 1 if networks is None else len(networks)}
+        for name, ours in (("hidden", tuple(self.hidden)), ("n_seeds", self.n_seeds)):
+            if theirs[name] != ours:
+                raise ParameterError(f"has {name}={theirs[name]}, this ranker {ours}.", parameter="init_model")
+        if networks is None:
+            layers = [layer for layer in earlier.description_.layers if isinstance(layer, Dense)]
+            return [pack_layers(shape, [(layer.weights, layer.bias) for layer in layers])]
+        if networks.shape != (self.n_seeds, shape.n_parameters):
+            raise ParameterError(
+                f"is damaged: its {self.n_seeds} networks should have {shape.n_parameters} parameters each.",
+                parameter="init_model",
+            )
+        return [network.astype(np.float32) for network in networks]
 
     def _epochs(
-        self, task: TrainingTask, problem: NetworkProblem, trainer: NetworkTrainer, state: NetworkState
+        self, task: TrainingTask, problem: NetworkProblem, trainer: NetworkTrainer, states: list[NetworkState]
     ) -> NetworkEpochs:
         largest = float(np.abs(problem.features).max(initial=0.0))
         # The least exponent e with |x| < 2^e for every x.
@@ -272,7 +321,7 @@ class NeuralRanker(StepwiseRanker):
         most_docs = int(task.train.query_sizes.max(initial=1))
         return NetworkEpochs(
             trainer,
-            state,
+            states,
             n_queries=task.train.n_queries,
             optimizer=self._first_order(),
             swap=KernelSwap(self.precision, self.swap),
@@ -291,22 +340,18 @@ class NeuralRanker(StepwiseRanker):
         batches = self.fixed_point_batches if self.fixed_point == "batch" else 1
         return FixedPointFormat(bits, wide, method, batches, feature_bits)
 
-    def _checkpoints(self, task: TrainingTask, state: NetworkState) -> Checkpoints | None:
+    def _checkpoints(self, task: TrainingTask, parameters: np.ndarray) -> Checkpoints | None:
         if self.checkpoint is None:
             return None
         decisive = {name: value for name, value in self.get_params(deep=False).items() if name not in _WITHOUT_EFFECT}
-        fingerprint = run_fingerprint(decisive, task.train, task.validation, state.parameters)
+        fingerprint = run_fingerprint(decisive, task.train, task.validation, parameters)
         return Checkpoints(self.checkpoint, self.checkpoint_every, fingerprint)
 
     def _description(self, task: TrainingTask, shape: NetworkShape, parameters: np.ndarray) -> RankerDescription:
-        layers = unpack_layers(shape, parameters)
-        activations = [ACTIVATIONS[self.activation]] * (len(layers) - 1) + [self._output()]
+        networks = [unpack_layers(shape, flat) for flat in parameters]
         return RankerDescription(
             feature_names=task.feature_names,
             normaliser=task.normaliser,
             inputs=(LinearInputs.identity(shape.n_features),),
-            layers=tuple(
-                Dense(weights, bias, activation)
-                for (weights, bias), activation in zip(layers, activations, strict=True)
-            ),
+            layers=tuple(mean_network(networks, ACTIVATIONS[self.activation], self._output())),
         )

@@ -23,8 +23,9 @@ class StepwiseRanker(Ranker):
     """
 
     step_name: ClassVar[str]
-    # Settings in the history, which are plotted only if they change.
+    # Settings in the history, which are plotted only if they change; and what is never plotted.
     settings_in_history: ClassVar[frozenset[str]] = frozenset()
+    unplotted: ClassVar[frozenset[str]] = frozenset({SECONDS})
 
     early_stopping_rounds: int | None
     eval_metric: AnyMetric
@@ -73,7 +74,7 @@ class StepwiseRanker(Ranker):
         drawn = {
             name: values
             for name, values in self.history_.items()
-            if name != SECONDS and (name not in self.settings_in_history or len(set(values)) > 1)
+            if name not in self.unplotted and (name not in self.settings_in_history or len(set(values)) > 1)
         }
         return plot_history(
             drawn, step_name=self.step_name, best_step=self.best_iteration_, title=type(self).__name__, path=path
