@@ -83,7 +83,7 @@ def test_a_log_gives_the_same_data(index, tmp_path):
 
 
 def test_mistakes_are_told(index):
-    with pytest.raises(ParameterError, match="source must be one of judged"):
+    with pytest.raises(ParameterError, match=r"source must be one of top, judged\+top, judged"):
         judged_features(index, QUERIES, QRELS, FEATURES, source="all")
     with pytest.raises(ParameterError, match="n_candidates must be at least 1"):
         judged_features(index, QUERIES, QRELS, FEATURES, n_candidates=0)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
     from rankwell.metrics.conventions import Convention
     from rankwell.metrics.evaluation import Evaluation
-    from rankwell.metrics.metric import Metric
+    from rankwell.metrics.names import AnyMetric
 
 # What `rankwell features` ranks by before a ranker does.
 _USUAL = "bm25.whole"
@@ -26,7 +26,7 @@ def first_pass_feature(dataset: RankingDataset) -> str | None:
 
 
 def measure_first_pass(
-    parts: Mapping[str, RankingDataset], metrics: Sequence[Metric], convention: Convention
+    parts: Mapping[str, RankingDataset], metrics: Sequence[AnyMetric], convention: Convention
 ) -> dict[str, Evaluation]:
     """The figures of the first pass on each part that has its feature."""
     from rankwell.data.scores import feature_scores

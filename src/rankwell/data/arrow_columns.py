@@ -113,7 +113,7 @@ def metadata_with_checksums(dataset: RankingDataset, columns: dict[str, pyarrow.
 
 def _noted(dataset: RankingDataset, version: int) -> dict[str, Any]:
     names = None if dataset.feature_names is None else list(dataset.feature_names)
-    noted = {"version": version, "feature_names": names, "weights": list(weight_columns(dataset))}
+    noted: dict[str, Any] = {"version": version, "feature_names": names, "weights": list(weight_columns(dataset))}
     if dataset.candidates is not None:
         noted["candidates"] = dataset.candidates.to_json()
     return noted
