@@ -12,7 +12,6 @@ next writer and ignored by readers.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -21,7 +20,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from rankwell.errors import DataError, FileFormatError, ParameterError
+from rankwell.errors import FileFormatError, ParameterError
+from rankwell.streams.appended_file import AppendedFile
 from rankwell.streams.decompression import ByteStream
 
 
@@ -50,12 +50,9 @@ class UseLog:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
-        try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except OSError as cause:
-            raise DataError(f"cannot write {self.path}: {cause.strerror}.") from cause
-        with _Locked(self._file):
-            _cut_incomplete_line(self._file)
+        self._file = AppendedFile(path)
+        with self._file.locked():
+            self._file.cut(_end_of_last_line(self._file))
 
     def add_shown(self, query_id: str, document_ids: Sequence[str]) -> str:
         """Log results as they were shown, best first; returns the impression's name, which clicks refer to."""
@@ -70,7 +67,7 @@ class UseLog:
         self._append({"clicked": shown, "document": document_id})
 
     def close(self) -> None:
-        os.close(self._file)
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -81,18 +78,8 @@ class UseLog:
         self.close()
 
     def _append(self, event: dict[str, Any]) -> None:
-        content = json.dumps(event, ensure_ascii=False).encode() + b"\n"
-        with _Locked(self._file):
-            before = os.fstat(self._file).st_size
-            try:
-                written = 0
-                while written < len(content):
-                    written += os.write(self._file, content[written:])
-            except OSError as cause:
-                os.ftruncate(self._file, before)
-                raise DataError(
-                    f"cannot write {self.path}: {cause.strerror}. Free some space or log elsewhere."
-                ) from cause
+        with self._file.locked():
+            self._file.write(json.dumps(event, ensure_ascii=False).encode() + b"\n")
 
 
 def read_impressions(path: str | os.PathLike[str]) -> Iterator[Impression]:
@@ -155,29 +142,13 @@ def _documents(event: dict[str, Any], place: str) -> tuple[str, ...]:
     return tuple(documents)
 
 
-def _cut_incomplete_line(file: int) -> None:
-    """Cut off what follows the last line's end."""
-    size = os.fstat(file).st_size
-    end, step = size, 1 << 16
+def _end_of_last_line(file: AppendedFile) -> int:
+    """The size of the file without what follows its last line's end."""
+    end, step = file.size, 1 << 16
     while end > 0:
         start = max(0, end - step)
-        place = os.pread(file, end - start, start).rfind(b"\n")
+        place = os.pread(file.descriptor, end - start, start).rfind(b"\n")
         if place >= 0:
-            end = start + place + 1
-            break
+            return start + place + 1
         end = start
-    if end < size:
-        os.ftruncate(file, end)
-
-
-class _Locked:
-    """Lock the file."""
-
-    def __init__(self, file: int) -> None:
-        self._file = file
-
-    def __enter__(self) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-
-    def __exit__(self, *raised: object) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_UN)
+    return 0

@@ -14,7 +14,6 @@ error.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import struct
@@ -28,6 +27,7 @@ import numpy as np
 
 from rankwell.errors import DataError, FileFormatError
 from rankwell.features.feature_set import FeatureSet
+from rankwell.streams.appended_file import AppendedFile
 from rankwell.streams.json_text import parse_json
 
 _MAGIC = b"RWFLOG1\n"
@@ -57,11 +57,11 @@ class FeatureLog:
     def __init__(self, path: str | os.PathLike[str], feature_set: FeatureSet) -> None:
         self.path = os.fspath(path)
         self.feature_set = feature_set
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._file = AppendedFile(path)
         try:
             self._prepare()
         except BaseException:
-            os.close(self._file)
+            self._file.close()
             raise
 
     def append(self, query_id: str, document_ids: Sequence[str], features: np.ndarray) -> None:
@@ -83,11 +83,11 @@ class FeatureLog:
                 np.ascontiguousarray(features, "<f4").tobytes(),
             )
         )
-        with _Locked(self._file):
-            self._write(_framed(payload))
+        with self._file.locked():
+            self._file.write(_framed(payload))
 
     def close(self) -> None:
-        os.close(self._file)
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -99,10 +99,10 @@ class FeatureLog:
 
     def _prepare(self) -> None:
         """Write the header of a new log; check that of an old one, and cut off an incomplete record."""
-        with _Locked(self._file):
-            if os.fstat(self._file).st_size == 0:
+        with self._file.locked():
+            if self._file.size == 0:
                 header = {"features": list(self.feature_set.names), "fingerprint": self.feature_set.fingerprint}
-                self._write(_MAGIC + _framed(json.dumps(header).encode()))
+                self._file.write(_MAGIC + _framed(json.dumps(header).encode()))
                 return
             with open(self.path, "rb") as file:
                 feature_set = _read_header(file, self.path)
@@ -114,19 +114,7 @@ class FeatureLog:
                 whole = file.tell()
                 for _, length in _frames(file, self.path):
                     whole = file.seek(length, os.SEEK_CUR)
-            if whole < os.fstat(self._file).st_size:
-                os.ftruncate(self._file, whole)
-
-    def _write(self, content: bytes) -> None:
-        """Write all of it or nothing, even if the disk becomes full."""
-        before = os.fstat(self._file).st_size
-        try:
-            written = 0
-            while written < len(content):
-                written += os.write(self._file, content[written:])
-        except OSError as cause:
-            os.ftruncate(self._file, before)
-            raise DataError(f"cannot write {self.path}: {cause.strerror}. Free some space or log elsewhere.") from cause
+            self._file.cut(whole)
 
 
 class FeatureLogReader:
@@ -163,19 +151,6 @@ class FeatureLogReader:
             raise _damaged(self.path, f"record {number} is not valid") from cause
         name = payload[_SIZES.size : place].decode()
         return LoggedQuery(name, tuple(ids), features.astype(np.float32))
-
-
-class _Locked:
-    """Lock the file."""
-
-    def __init__(self, file: int) -> None:
-        self._file = file
-
-    def __enter__(self) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-
-    def __exit__(self, *raised: object) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_UN)
 
 
 def _framed(content: bytes) -> bytes:
