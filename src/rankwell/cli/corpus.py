@@ -65,6 +65,14 @@ EncodingOption = Annotated[
 FollowLinksOption = Annotated[
     bool, typer.Option("--follow-links", help="Read what links in a folder lead to; by default they are skipped.")
 ]
+LinksOption = Annotated[
+    bool,
+    typer.Option(
+        "--links/--no-links",
+        help="Whether links among HTML and Markdown files describe the pages they lead to (stream anchor, static "
+        "link_score).",
+    ),
+]
 SkipDocumentsOption = Annotated[
     bool,
     typer.Option(
@@ -83,6 +91,7 @@ def read_documents(
     ignore: str | None,
     encoding: str | None,
     follow_links: bool,
+    links: bool,
     bad_documents: BadDocuments,
 ) -> Iterator[list[Document]]:
     """The corpus in batches. The first is read at once, so that a wrong path is an error before anything is written."""
@@ -98,6 +107,7 @@ def read_documents(
         encoding=encoding,
         on_bad_document=bad_documents,
         follow_links=follow_links,
+        links=links,
     )
     batches = iter(read_corpus(corpus, options))
     first = next(batches, [])

@@ -16,6 +16,7 @@ from rankwell.cli.corpus import (
     FormatOption,
     IdFieldOption,
     IgnoreOption,
+    LinksOption,
     SkipDocumentsOption,
     StaticsOption,
     add_all,
@@ -104,6 +105,7 @@ def build(
     ignore: IgnoreOption = None,
     encoding: EncodingOption = None,
     follow_links: FollowLinksOption = False,
+    links: LinksOption = True,
     skip_bad_documents: SkipDocumentsOption = False,
     memory: MemoryOption = 128,
     as_json: JsonOption = False,
@@ -134,6 +136,7 @@ def build(
         ignore=ignore,
         encoding=encoding,
         follow_links=follow_links,
+        links=links,
         bad_documents=bad_documents,
     )
     if analysis is None:
@@ -162,6 +165,7 @@ def add(
     ignore: IgnoreOption = None,
     encoding: EncodingOption = None,
     follow_links: FollowLinksOption = False,
+    links: LinksOption = True,
     skip_bad_documents: SkipDocumentsOption = False,
     memory: MemoryOption = 128,
     as_json: JsonOption = False,
@@ -186,6 +190,7 @@ def add(
         ignore=ignore,
         encoding=encoding,
         follow_links=follow_links,
+        links=links,
         bad_documents=bad_documents,
     )
     with IndexWriter(

@@ -38,6 +38,9 @@ class CorpusOptions:
     follow_links : bool
         Whether links in a folder are followed, to files and to folders. By default they are skipped: a link can lead
         to any file that this user may read. A path that is given itself is always followed.
+    links : bool
+        Whether links among the HTML and Markdown files of a folder describe the pages they lead to: by the stream
+        `anchor` and the statics `link_score`, `inlinks` and `outlinks` (see `link_graph`).
     on_bad_document : "error", "skip" or BadDocuments
         The first bad document is a DataError, or each is logged with its place and left out. A `BadDocuments` can be
         shared with an `IndexWriter`; the caller that created it reports how many there were.
@@ -52,6 +55,7 @@ class CorpusOptions:
     longest_document: int = LONGEST_DOCUMENT
     on_bad_document: str | BadDocuments = "error"
     follow_links: bool = False
+    links: bool = True
 
     def __post_init__(self) -> None:
         BadDocuments.of(self.on_bad_document)

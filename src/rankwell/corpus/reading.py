@@ -17,6 +17,7 @@ from rankwell.corpus.comma_separated import read_comma_separated
 from rankwell.corpus.document import Document
 from rankwell.corpus.json_array import read_json
 from rankwell.corpus.json_lines import read_json_lines
+from rankwell.corpus.linked_pages import LINKS_OF, add_links, facts_of_links
 from rankwell.corpus.options import CorpusOptions
 from rankwell.corpus.tab_separated import read_tab_separated
 from rankwell.corpus.text_files import read_html, read_markdown, read_plain_text
@@ -73,8 +74,14 @@ def read_corpus(
     bad_documents = BadDocuments.of(options.on_bad_document)
     batch: list[Document] = []
     n_characters = 0
-    for path, name in _files([os.fspath(path) for path in given], options):
+    files = list(_files([os.fspath(path) for path in given], options))
+    pages = [(path, name, options.format or format_of(path) or "") for path, name in files] if options.links else []
+    facts = facts_of_links([page for page in pages if page[2] in LINKS_OF], options)
+    for path, name in files:
         for documents in _read_file(path, name, options, bad_documents.add):
+            for document in documents:
+                if document.id in facts:
+                    add_links(document, facts[document.id])
             n_characters += sum(document.n_characters for document in documents)
             batch += documents
             # The reader of the file has the same list: large documents must not be held there as well.

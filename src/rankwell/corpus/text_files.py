@@ -29,8 +29,12 @@ def read_markdown(stream: ByteStream, name: str, options: CorpusOptions, on_bad:
 
 def read_html(stream: ByteStream, name: str, options: CorpusOptions, on_bad: OnBad) -> Iterator[list[Document]]:
     """The document of a page: its title, and the text a reader sees."""
-    encoding = declared_encoding(stream.peek(1024)) or "utf-8"
-    return _read(stream, name, options, on_bad, encoding, split_page)
+    return _read(stream, name, options, on_bad, html_encoding(stream), split_page)
+
+
+def html_encoding(stream: ByteStream) -> str:
+    """The encoding that the beginning of a page names, or UTF-8."""
+    return declared_encoding(stream.peek(1024)) or "utf-8"
 
 
 def _read(
@@ -54,13 +58,14 @@ def _document(
 ) -> Document:
     place = Place(stream.name)
     try:
-        title, body = split(_text(stream, place, options, encoding))
+        title, body = split(read_text(stream, place, options, encoding))
     except PageError as cause:
         raise DataError(f"{place}: {cause}. Correct it, or leave the file out.") from cause
     return document_of({"id": name, "title": title or _stem(name), "body": body, "url": name}, place)
 
 
-def _text(stream: ByteStream, place: Place, options: CorpusOptions, encoding: str) -> str:
+def read_text(stream: ByteStream, place: Place, options: CorpusOptions, encoding: str) -> str:
+    """The text of a file that is one document."""
     data = stream.read(options.longest_document + 1)
     if len(data) > options.longest_document:
         raise too_long(place, options.longest_document)
