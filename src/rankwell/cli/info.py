@@ -110,11 +110,11 @@ def _ranker_rows(summary: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _class_rows(summary: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        "ranker": summary["ranker"],
-        "defaults": parameters_text(summary["parameters"]),
-        "": f"\n{summary['description']}",
-    }
+    rows = {"ranker": summary["ranker"], "": f"{summary['description']}\n", "by default": "what it does"}
+    for name, default in summary["parameters"].items():
+        text = summary["settings"][name]
+        rows[f"{name}={value_text(default)}"] = f"{text['values']}. {text['meaning']}"
+    return rows
 
 
 def _figures_text(figures: Mapping[str, Any], convention: str | None) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import platform
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankwell.cli.setting_texts import setting_texts, summary_text
 from rankwell.cli.settings import parameters_of
 
 if TYPE_CHECKING:
@@ -85,7 +85,10 @@ def summarise_class(ranker: type[Ranker]) -> dict[str, Any]:
         "kind": "ranker class",
         "ranker": ranker.name,
         "parameters": _parameters(ranker()),
-        "description": inspect.getdoc(ranker) or "",
+        "settings": {
+            name: {"values": text.kind, "meaning": text.meaning} for name, text in setting_texts(ranker).items()
+        },
+        "description": summary_text(ranker),
     }
 
 

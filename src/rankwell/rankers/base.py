@@ -88,6 +88,14 @@ class Ranker(Estimator):
     A subclass has a `name` (used by the command line and in ranker files), a constructor that only stores its
     parameters, a `normalize` parameter, and `_train`. It also checks its parameters in `_check_parameters`.
 
+    Parameters
+    ----------
+    normalize : "none", "standard", "query-minmax" or "letor"
+        How features are scaled before the model reads them: not at all; by their mean and standard deviation in the
+        training data; to [0, 1] within each query; or the same, with missing values as the query's minimum.
+    device : str
+        Where training runs, if there is a choice. "auto" is a GPU if it can train this, otherwise the CPU.
+
     Attributes
     ----------
     description_ : RankerDescription

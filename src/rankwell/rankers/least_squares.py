@@ -25,8 +25,7 @@ class LeastSquares(Ranker):
     ----------
     ridge : float
         Weight of ‖w‖², per document.
-    normalize : str
-        See `rankwell.scoring.normaliser`.
+    normalize : "none", "standard", "query-minmax" or "letor"
     """
 
     name = "least-squares"

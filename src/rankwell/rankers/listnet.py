@@ -39,9 +39,10 @@ class ListNet(NeuralRanker):
         All permutations (k ≤ 3), or a sample (any k): drawn whole (Algorithm 2), or by place (Algorithm 6).
     sample_factors : tuple of float
         For "position-aware": the share of a query's documents that is drawn for each place, f_1 ≥ … ≥ f_k in (0, 1].
-    sample_size, sample_distribution : int, "uniform" "fixed" or "adaptive"
-        For "stochastic": permutations per query, and the distribution they are drawn from (all documents alike, the
-        labels' P_y, or the current scores' P_s).
+    sample_size : int
+        For "stochastic": permutations per query.
+    sample_distribution : "uniform", "fixed" or "adaptive"
+        For "stochastic": what they are drawn from (all documents alike, the labels' P_y, or the current scores' P_s).
     **settings
         Parameters of the network and its training: see `NeuralRanker`.
 

@@ -40,6 +40,7 @@ from rankwell.rankers.network_epochs import NetworkEpochs, network_features
 from rankwell.rankers.network_mean import mean_network
 from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.training_lists import check_lists, list_weights
+from rankwell.scoring.array_checks import check_numbers, require
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
 from rankwell.solvers.first_order import FirstOrder
 
@@ -86,15 +87,17 @@ class NeuralRanker(StepwiseRanker):
     shuffle : bool
         Whether every epoch takes the queries in a new order.
     precision : "float32" or "fixed4" to "fixed31"
-        The number format of back propagation (`kernels/lists/fixed_point_format.py`); fixed point runs on the CPU.
+        The number format of back propagation; fixed point runs on the CPU, and is emulated there.
     fixed_point : "direct", "adaptive" or "batch"
-        How gradients are scaled into fixed point.
+        How gradients are scaled into fixed point: not at all, by a power of two for each query, or for each document.
     accumulator_bits : int, optional
         By default 10 more than the multiplications' bits, or as many as the longest query needs.
     fixed_point_batches : int
         M of "batch": how many scales there are for the gradients of one query.
     swap : tuple, optional
-        When to change the number format: see `rankers/kernel_swap.py`.
+        When to change the number format: at epochs, as in ((50, "fixed8"), (250, "float32")); or, as in ("gain", 1e-4,
+        "fixed8", "float32"), to the next format of the list whenever the validation figure gains less than that per
+        second.
     early_stopping_rounds : int, optional
         Stop after this many epochs without a better validation figure. With a validation set the best epoch's
         network is kept, whether training stopped early or not.
@@ -103,8 +106,7 @@ class NeuralRanker(StepwiseRanker):
     checkpoint, checkpoint_every : str, int
         A file to which the run's state is written every `checkpoint_every` epochs: after a crash, the same call
         continues from there and gives the same model. It is deleted when the run is complete.
-    normalize : str
-        See `rankwell.scoring.normaliser`.
+    normalize : "none", "standard", "query-minmax" or "letor"
     device : "auto", "cpu" or "cuda"
         CUDA trains float32 networks of at most one hidden layer of 64 units by the exact ListNet losses.
     random_state : int
@@ -276,6 +278,13 @@ class NeuralRanker(StepwiseRanker):
             batch_queries=int(self.batch_queries),
             dropout=float(self.dropout),
         )
+
+    def _check_state(self) -> None:
+        networks = self.state_.get(_NETWORKS)
+        if networks is not None:
+            two_dimensional = isinstance(networks, np.ndarray) and networks.ndim == 2 and len(networks) > 0
+            require(two_dimensional, f"state.{_NETWORKS} is not a table of parameters")
+            check_numbers(networks, f"state.{_NETWORKS}", networks.shape)
 
     def _first_states(self, task: TrainingTask, shape: NetworkShape) -> list[NetworkState]:
         """Random weights (uniform, ±√(6/(inputs + units))) and zero biases; or the earlier model's."""

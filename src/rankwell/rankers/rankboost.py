@@ -61,11 +61,10 @@ class RankBoost(StepwiseRanker):
     pair_weight : "pairs", "queries" or "difference"
         The initial weight of a pair: the same for all, the same sum for every query, or the difference of its labels.
         Weights of queries and documents multiply it.
-    checkpoint : str, optional
+    checkpoint, checkpoint_every : str, int
         A file to which the run's state is written every `checkpoint_every` rounds: after a crash, the same call
         continues from there and gives the same model. It is deleted at the end.
-    normalize : str
-        See `rankwell.scoring.normaliser`.
+    normalize : "none", "standard", "query-minmax" or "letor"
     device : "auto", "cpu", "cuda" or "opencl"
     random_state : int
         Chooses the rows that quantile binning uses if there are very many.

@@ -55,10 +55,10 @@ class RankSVM(StepwiseRanker):
         Stop after this many outer iterations without a better validation metric, and keep the best weights.
     eval_metric, eval_convention : str (or a function of a query's labels and scores), str
         The metric on `eval_set` after every outer iteration, and its convention.
-    normalize : str
-        See `rankwell.scoring.normaliser`. The default suits features of any size and costs no copy of them: means
-        cancel in pairs, and standard deviations go into the weights. LETOR's files are normalised already; "none"
-        uses them as they are, and is required for sparse features.
+    normalize : "none", "standard", "query-minmax" or "letor"
+        "standard" suits features of any size and costs no copy of them: means cancel in pairs, and standard deviations
+        go into the weights. LETOR's files are normalised already; "none" uses them as they are, and is required for
+        sparse features.
     device : "auto", "cpu" or "cuda"
     random_state : int, optional
         Accepted, as by every ranker, but without effect: nothing is random here.
