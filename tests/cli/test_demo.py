@@ -99,3 +99,12 @@ def test_parts_share_all_queries() -> None:
 def test_settings_of_rankers_are_theirs() -> None:
     for name, settings in contest.SETTINGS.items():
         registry.ranker_class(name)(**settings)._check_parameters()
+
+
+def test_a_folder_with_files_of_the_user_is_refused(rankwell: Command, files: Path) -> None:
+    before = (files / "train.txt").read_bytes()
+    outcome = rankwell("demo", "--out", str(files))
+    assert outcome.exit_code == 1
+    assert "is neither empty nor the folder of an earlier demo" in outcome.stderr
+    assert (files / "train.txt").read_bytes() == before
+    assert "is a file. Give a folder" in rankwell("demo", "--out", "train.txt").stderr

@@ -131,3 +131,14 @@ def test_a_narrower_validation_file_is_widened_with_a_note(rankwell: Command, fi
     assert outcome.exit_code == 0
     note = "note: the validation data has 1 features, the other 2: absent features count as 0"
     assert note in " ".join(outcome.stderr.split())
+
+
+@pytest.mark.parametrize("name", ["train.txt", "link.txt", "vali.txt"])
+def test_a_checkpoint_does_not_replace_the_data(rankwell: Command, files: Path, name: str) -> None:
+    (files / "link.txt").symlink_to(files / "train.txt")
+    before = (files / name).read_bytes()
+    command = ["train", "rankboost", "train.txt", "--vali", "vali.txt", "--out", "model.rank", "--set", "n_rounds=3"]
+    outcome = rankwell(*command, "--set", f"checkpoint={name}")
+    assert outcome.exit_code == 1
+    assert f"--set checkpoint {name} would replace" in outcome.stderr
+    assert (files / name).read_bytes() == before

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +12,12 @@ from hypothesis import strategies as st
 from tests.index.searching import expected, make_index, pairs
 
 from rankwell import ParameterError
+from rankwell.index import selection
 from rankwell.index.analysis import Analysis
 from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.query import MOST_TERMS
 from rankwell.index.reader import Index
+from rankwell.index.selection import Selector
 from rankwell.index.writer import IndexWriter
 from rankwell.kernels.selection.windows import DRIFT, WINDOW
 
@@ -232,3 +236,37 @@ def test_wrong_arguments(arguments: dict, message: str) -> None:
 def test_wrong_models(make, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         make()
+
+
+def test_a_term_that_another_thread_forgets_meanwhile() -> None:
+    """Selectors are shared by threads, and one of them may clear the terms between two look-ups of another."""
+    selector = Selector.of(make_index([{"body": "a b"}, {"body": "a"}]), BM25())
+
+    class Forgetful(dict[bytes, Any]):
+        """Has a term when asked, and has lost it at the next look-up."""
+
+        def __contains__(self, term: object) -> bool:
+            found = super().__contains__(term)
+            self.clear()
+            return found
+
+        def get(self, term: bytes, default: Any = None) -> Any:
+            found = super().get(term, default)
+            self.clear()
+            return found
+
+    for term in (b"a", b"absent"):
+        wanted = selector._term(term)
+        selector._terms = Forgetful({term: wanted})
+        assert selector._term(term) == wanted
+
+
+def test_threads_that_share_a_selector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for two terms, each query clears what another has looked up."""
+    monkeypatch.setattr(selection, "_TERMS_REMEMBERED", 2)
+    index = make_index([{"body": " ".join(f"w{i}" for i in range(n, n + 6))} for n in range(20)])
+    queries = [f"w{n} w{n + 1} absent{n}" for n in range(20)]
+    wanted = [index.search(query).docs.tolist() for query in queries]
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda number: index.search(queries[number % 20]).docs.tolist(), range(2000))
+        assert list(found) == wanted * 100

@@ -53,7 +53,7 @@ def test_damaged_file_is_refused(path):
     Checkpoints(path, 1, "run").save(1, {"x": np.arange(100)}, {})
     with open(path, "r+b") as stream:
         stream.truncate(120)
-    with pytest.raises(FileFormatError, match="Delete it to start anew"):
+    with pytest.raises(FileFormatError, match="or delete this one, if it is an old checkpoint"):
         Checkpoints(path, 1, "run").load()
 
 

@@ -19,6 +19,7 @@ from rankwell.cli.console import say, show, show_log
 from rankwell.cli.figures import make_table, metric_text
 from rankwell.cli.options import QuietOption
 from rankwell.cli.progress import progress_bar
+from rankwell.errors import DataError
 
 if TYPE_CHECKING:
     from rankwell.demo.contest import Entry, Part
@@ -43,6 +44,7 @@ def demo(
     from rankwell.demo.preparation import start_preparation
 
     show_log(quiet=True)
+    _check_folder(out)
     out.mkdir(parents=True, exist_ok=True)
     preparation = start_preparation()
     try:
@@ -60,6 +62,16 @@ def demo(
     show(f"Documents, queries, index, data and rankers are in {out}. Try next:")
     for command in next_commands(out):
         show(f"  {command}")
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse a folder in which the demo could replace files of the user."""
+    from rankwell.demo.collection_files import DOCUMENTS
+
+    if out.exists() and not out.is_dir():
+        raise DataError(f"--out {out} is a file. Give a folder, which may be new.")
+    if out.is_dir() and any(out.iterdir()) and not (out / DOCUMENTS).exists():
+        raise DataError(f"--out {out} is neither empty nor the folder of an earlier demo. Choose an empty or new one.")
 
 
 def make_files(out: Path, quiet: bool) -> None:

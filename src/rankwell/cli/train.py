@@ -83,6 +83,9 @@ def train(
     chosen_metrics = tuple(dict.fromkeys((*watched, *parse_metrics(metrics))))
     chosen_convention = get_convention(convention)
     check_output(out, inputs=[data, vali, init])
+    checkpoint = getattr(ranker, "checkpoint", None)
+    if checkpoint is not None:
+        check_output(Path(checkpoint), option="--set checkpoint", inputs=[data, vali, init, out])
     parts = _read_parts(data, vali, Reading(skip_bad_lines, label, qid), quiet)
     seconds = _fit(ranker, parts, init, quiet)
     evaluations = _measure(ranker, parts, chosen_metrics, chosen_convention)

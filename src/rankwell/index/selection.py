@@ -114,6 +114,10 @@ class _Term(NamedTuple):
     drivers: tuple[int, ...]
 
 
+# The place of a term that was not looked up yet; None is a term that no live document has.
+_UNKNOWN = _Term(0.0, (), ())
+
+
 class Selector:
     """An index prepared to be searched with one model: `Selector.of(index, model)` caches it.
 
@@ -221,8 +225,10 @@ class Selector:
 
     def _term(self, term: bytes) -> _Term | None:
         """What is known about a term; None if no live document has it."""
-        if term in self._terms:
-            return self._terms[term]
+        # One look-up: between two, another thread may clear the dictionary.
+        known: _Term | None = self._terms.get(term, _UNKNOWN)
+        if known is not _UNKNOWN:
+            return known
         doc_freq = int(self.statistics.term(term).doc_freq[self.model.counted])
         known = None
         if doc_freq > 0:

@@ -19,6 +19,7 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError, ParameterError
+from rankwell.streams.json_text import parse_json
 from rankwell.streams.whole_files import replace_file
 
 _FORMAT = "rankwell-checkpoint"
@@ -26,6 +27,7 @@ _FORMAT = "rankwell-checkpoint"
 _VERSION = "2"
 # The steps until the next checkpoint if no checkpoints are written.
 _NEVER = sys.maxsize
+_REMEDY = "Give this run another file for its checkpoints; or delete this one, if it is an old checkpoint."
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,11 @@ class Checkpoints:
                 f"the checkpoint {self._path} belongs to another run: its data or parameters differ. "
                 "Delete it to start anew, or give this run its own checkpoint file."
             )
-        checkpoint = Checkpoint(int(metadata["step"]), arrays, json.loads(metadata["history"]))
+        try:
+            history = dict(parse_json(metadata["history"]))
+            checkpoint = Checkpoint(int(metadata["step"]), arrays, history)
+        except (LookupError, TypeError, ValueError) as cause:
+            raise FileFormatError(f"{self._path} is a damaged checkpoint ({cause!r}). {_REMEDY}") from cause
         self._last_step = checkpoint.step
         return checkpoint
 
@@ -141,8 +147,8 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
         with safe_open(path, framework="numpy") as file:
             metadata = dict(file.metadata() or {})
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as cause:
-        raise FileFormatError(f"{path} is not a readable checkpoint ({cause}). Delete it to start anew.") from cause
+    except (SafetensorError, OSError, TypeError, ValueError) as cause:
+        raise FileFormatError(f"{path} is not a checkpoint, or a damaged one ({cause}). {_REMEDY}") from cause
     if metadata.get("format") != _FORMAT or metadata.get("version") != _VERSION:
-        raise FileFormatError(f"{path} is not a checkpoint that this release can read. Delete it to start anew.")
+        raise FileFormatError(f"{path} is not a checkpoint that this release can read. {_REMEDY}")
     return metadata, arrays

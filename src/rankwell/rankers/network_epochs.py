@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import ParameterError
+from rankwell.errors import FileFormatError, ParameterError
 from rankwell.kernels.lists.contract import NetworkState, NetworkTrainer
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
 from rankwell.rankers.kernel_swap import KernelSwap
@@ -120,6 +120,10 @@ class NetworkEpochs(StepSource):
         }
 
     def restore(self, arrays: Mapping[str, np.ndarray], n_steps: int) -> None:
+        for name, own in self.arrays().items():
+            found = arrays.get(name)
+            if found is None or found.dtype != own.dtype or found.shape != own.shape:
+                raise FileFormatError(f"the checkpoint is not one of this network: its {name} has another shape.")
         self.states = [
             NetworkState(parameters.copy(), first.copy(), second.copy(), int(steps))
             for parameters, first, second, steps in zip(
