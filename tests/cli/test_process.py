@@ -194,3 +194,10 @@ def test_streams_that_are_closed(files: Path, closed: str, code: int, message: s
     assert done.returncode == code
     assert done.stderr.startswith(message)
     assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_warning_of_the_library_is_one_line(files: Path) -> None:
+    done = run("train", "ranksvm", "train.txt", "--set", "max_iter=1", "--set", "C=100", "--out", "new.rank", "--quiet")
+    assert done.returncode == 0
+    assert done.stderr.startswith("warning: RankSVM stopped after 1 iterations")
+    assert done.stderr.count("\n") == 1

@@ -142,3 +142,20 @@ def test_a_checkpoint_does_not_replace_the_data(rankwell: Command, files: Path, 
     assert outcome.exit_code == 1
     assert f"--set checkpoint {name} would replace" in outcome.stderr
     assert (files / name).read_bytes() == before
+
+
+def test_the_c_that_was_chosen_and_its_path(rankwell: Command, files: Path) -> None:
+    train = ("train", "ranksvm", "train.txt", "--vali", "vali.txt", "--set", "C=auto", "--out", "svm.rank")
+    outcome = rankwell(*train)
+    assert "chose C=" in outcome.stderr
+    assert "C chosen on the validation data, convention burges" in outcome.stdout
+    rows = [line for line in outcome.stdout.splitlines() if " * " in line]
+    assert len(rows) == 1
+    report = json.loads(rankwell(*train, "--json").stdout)
+    assert len(report["path"]) == 13
+    assert report["chosen"]["C"] in [point["C"] for point in report["path"]]
+    best = max(point["validation"] for point in report["path"])
+    shown = rankwell("info", "svm.rank").stdout
+    assert f"chosen          C={report['chosen']['C']}" in shown
+    assert f"{report['chosen']['C']:.6g}: {best:.4f}" in shown
+    assert json.loads(rankwell("info", "svm.rank", "--json").stdout)["path"] == report["path"]

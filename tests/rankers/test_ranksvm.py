@@ -277,6 +277,33 @@ class TestPath:
         assert "map (letor4)" in table
         assert table.count("*") == 1
 
+    def test_the_path_is_kept_and_drawn(self, collection, tmp_path, caplog):
+        train, validation = collection
+        caplog.set_level(logging.INFO, logger="rankwell")
+        ranker = RankSVM(C="auto", device="cpu").fit(train, eval_set=validation)
+        best = ranker.path_.best
+        assert f"C='auto' chose C={best.C:.6g} of 13 values by ndcg@10 (burges)" in caplog.text
+        assert ranker.chosen_ == {"C": best.C}
+        assert (ranker.best_iteration_, ranker.best_score_) == (None, best.validation)
+        ranker.save(tmp_path / "model.rank")
+        loaded = rankwell.load(tmp_path / "model.rank")
+        assert loaded.chosen_ == {"C": best.C}
+        assert loaded.path_.table() == ranker.path_.table()
+        assert loaded.path_.best.outcome is None
+        assert loaded.best_score_ == best.validation
+        panel = loaded.plot_path(tmp_path / "path.png").axes[0]
+        assert (tmp_path / "path.png").exists()
+        assert panel.get_xlabel() == f"C (best: {best.C:.6g})"
+        assert panel.lines[0].get_ydata().tolist() == [point.validation for point in ranker.path_.points]
+
+    def test_without_a_choice_there_is_no_path(self, collection):
+        train, validation = collection
+        ranker = RankSVM(C="auto", device="cpu").fit(train, eval_set=validation)
+        ranker.set_params(C=0.01).fit(train, eval_set=validation)
+        assert not hasattr(ranker, "path_")
+        assert ranker.chosen_ == {}
+        assert ranker.best_score_ == max(ranker.history_["validation ndcg@10"])
+
     def test_default_values_suit_the_number_of_pairs(self):
         """C·pairs goes from 1 to 2²⁴ in steps of 4; 1024 pairs are 2¹⁰."""
         values = default_Cs(1024)

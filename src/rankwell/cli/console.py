@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -108,8 +109,14 @@ class _NoteHandler(logging.Handler):
             say(text)
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+    """A warning as one line, without the place in the code that Python prints."""
+    say(f"warning: {' '.join(str(in_words_of_options(message)).split())}")
+
+
 def show_log(*, quiet: bool) -> None:
     """Show what the library logs in this command: everything of interest, or with `quiet` only warnings."""
+    warnings.showwarning = _show_warning
     logger = logging.getLogger("rankwell")
     for handler in [handler for handler in logger.handlers if isinstance(handler, _NoteHandler)]:
         logger.removeHandler(handler)

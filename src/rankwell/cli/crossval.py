@@ -146,7 +146,8 @@ def _print(ranker: Ranker, outcome: CrossValidation) -> None:
     for fold in outcome.folds:
         chosen = fold.tuning.chosen
         figures = (metric_text(fold.test[name]) for name in names)
-        table.add_row(fold.name, parameters_text(chosen.parameters) or "-", metric_text(chosen.validation), *figures)
+        parameters = {**chosen.parameters, **fold.tuning.ranker.chosen_}
+        table.add_row(fold.name, parameters_text(parameters) or "-", metric_text(chosen.validation), *figures)
     table.add_section()
     table.add_row("mean", "", "", *(metric_text(outcome.mean[name]) for name in names), style="bold")
     show(table)
@@ -166,7 +167,7 @@ def _report(ranker: Ranker, directory: Path, outcome: CrossValidation) -> dict[s
             "folds": [
                 {
                     "fold": fold.name,
-                    "chosen": fold.tuning.chosen.parameters,
+                    "chosen": {**fold.tuning.chosen.parameters, **fold.tuning.ranker.chosen_},
                     "test": fold.test,
                     "trials": [
                         {

@@ -99,6 +99,12 @@ def _ranker_rows(summary: Mapping[str, Any]) -> dict[str, str]:
         "model": f"{summary['n_inputs']:,} inputs, layers: {', '.join(summary['layers'])}",
         "training steps": f"{summary['training_steps']:,}",
     }
+    if summary["chosen"]:
+        rows["chosen"] = parameters_text(summary["chosen"])
+    if summary["path"] is not None:
+        rows["path of C"] = ", ".join(
+            f"{point['C']:.6g}: {metric_text(point['validation'])}" for point in summary["path"]
+        )
     best = summary["best_step"]
     if best is not None:
         rows["best step"] = f"{best['step']:,} ({best['figure']} {metric_text(best['value'])})"

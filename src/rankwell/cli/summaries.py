@@ -59,6 +59,8 @@ def summarise_ranker(ranker: Ranker) -> dict[str, Any]:
         "kind": "ranker",
         "ranker": ranker.name,
         "parameters": _parameters(ranker),
+        "chosen": ranker.chosen_,
+        "path": path_rows(ranker),
         "n_features": description.n_features,
         "normaliser": description.normaliser.name,
         "n_inputs": sum(len(group) for group in description.inputs),
@@ -68,6 +70,23 @@ def summarise_ranker(ranker: Ranker) -> dict[str, Any]:
         "metrics": ranker.metrics_,
         "feature_names": list(description.feature_names),
     }
+
+
+def path_rows(ranker: Ranker) -> list[dict[str, float]] | None:
+    """The values of C that RankSVM tried, with the figures of each; None if it did not choose."""
+    path = getattr(ranker, "path_", None)
+    if path is None:
+        return None
+    return [
+        {
+            "C": point.C,
+            "validation": point.validation,
+            "objective": point.objective,
+            "iterations": point.n_iterations,
+            "products": point.n_products,
+        }
+        for point in path.points
+    ]
 
 
 def _best_step(ranker: Ranker) -> dict[str, Any] | None:

@@ -99,6 +99,7 @@ def train(
         print_json(_report(ranker, out, seconds) | _report_first_pass(parts, first_pass))
     else:
         _print_metrics(evaluations, parts, first_pass)
+        _print_path(ranker)
         last = list(parts)[-1]
         note_if_worse(last, first_pass_feature(parts[last]), evaluations[last], first_pass.get(last), quiet=quiet)
         say(f"{ranker.name} trained in {seconds:.2f} s, written to {out}", quiet=quiet)
@@ -142,10 +143,14 @@ def _measure(
 
 
 def _report(ranker: Ranker, out: Path, seconds: float) -> dict[str, Any]:
+    from rankwell.cli.summaries import path_rows
+
     measured = {part: figures for part, figures in ranker.metrics_.items() if part != "convention"}
     return {
         "ranker": ranker.name,
         "parameters": jsonable(ranker.get_params(deep=False)),
+        "chosen": jsonable(ranker.chosen_),
+        "path": jsonable(path_rows(ranker)),
         "file": str(out),
         "seconds": seconds,
         "convention": ranker.metrics_["convention"],
@@ -163,6 +168,20 @@ def _report_first_pass(
             for part, evaluation in first_pass.items()
         }
     }
+
+
+def _print_path(ranker: Ranker) -> None:
+    """What the ranker tried, if it chose a parameter from several values (C of RankSVM)."""
+    path = getattr(ranker, "path_", None)
+    if path is None:
+        return
+    columns = ["C", f"validation {path.metric}", "objective", "iterations", "products"]
+    table = make_table(f"C chosen on the validation data, convention {path.convention}", columns)
+    for point in path.points:
+        name = f"{point.C:.6g}{' *' if point is path.best else ''}"
+        figures = (metric_text(point.validation), f"{point.objective:.6g}", str(point.n_iterations))
+        table.add_row(name, *figures, str(point.n_products))
+    show(table)
 
 
 def _print_metrics(

@@ -112,6 +112,8 @@ class Ranker(Estimator):
         How much each feature moves the score: see `rankwell.scoring.importance`.
     coef_, intercept_ : float64 array (n_features,), float
         Of a linear ranker: see `rankwell.scoring.linear_form`. Other rankers do not have them.
+    chosen_ : dict
+        The values that training chose for parameters that were left to it ("auto"), by name.
     best_iteration_, best_score_ : int or None, float or None
         The step of `history_` with the best figure on the validation set, counted from 1, the first of equals, and that
         figure; None without a validation set, or without steps.
@@ -391,6 +393,11 @@ class Ranker(Estimator):
         return feature_importances(self._fitted_description())
 
     @property
+    def chosen_(self) -> dict[str, Any]:
+        self._fitted_description()
+        return {}
+
+    @property
     def coef_(self) -> np.ndarray:
         return linear_form(self._fitted_description()).coef
 
@@ -413,8 +420,8 @@ class Ranker(Estimator):
         return watched
 
     def _takes_sparse(self) -> bool:
-        # Any other normaliser would fill a sparse matrix.
-        return self.normalize == "none"
+        # Any other normaliser would fill a sparse matrix; "auto" takes none for one.
+        return self.normalize in ("none", "auto")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "description_")

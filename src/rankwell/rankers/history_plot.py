@@ -9,6 +9,15 @@ from typing import Any
 from rankwell.errors import DataError, RankwellError
 
 
+def new_figure(height: float) -> Any:
+    """An empty figure of that many inches, or the error that says how to install Matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as cause:
+        raise RankwellError("a plot needs Matplotlib. Install the extra: pip install 'rankwell[plot]'.") from cause
+    return Figure(figsize=(7.0, height), layout="constrained")
+
+
 def plot_history(
     history: Mapping[str, Sequence[float]],
     *,
@@ -36,13 +45,9 @@ def plot_history(
     matplotlib.figure.Figure
         Not registered with pyplot, so no window opens and nothing has to be closed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as cause:
-        raise RankwellError("a plot needs Matplotlib. Install the extra: pip install 'rankwell[plot]'.") from cause
     if not history:
         raise DataError("the history is empty: this ranker was not trained in steps, so there is nothing to plot.")
-    figure = Figure(figsize=(7.0, 0.6 + 2.0 * len(history)), layout="constrained")
+    figure = new_figure(height=0.6 + 2.0 * len(history))
     panels = figure.subplots(len(history), 1, sharex=True, squeeze=False)[:, 0]
     for panel, (name, values) in zip(panels, history.items(), strict=True):
         panel.plot(range(1, len(values) + 1), values, linewidth=1.2)

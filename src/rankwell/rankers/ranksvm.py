@@ -9,9 +9,12 @@ sort by score within each query, value, gradient and Hessian-vector product need
 
 from __future__ import annotations
 
+import logging
 import math
+import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,10 +25,11 @@ from rankwell.kernels.device import device_for, load
 from rankwell.kernels.pair_loss.contract import PAIR_LOSS, PairData, PairLoss
 from rankwell.kernels.pair_loss.method import METHODS
 from rankwell.metrics.conventions import DEFAULT
-from rankwell.metrics.names import AnyMetric
+from rankwell.metrics.names import AnyMetric, parse_metric
 from rankwell.parameters import check_choice, check_whole_number, is_number
 from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask
 from rankwell.rankers.newton_iterations import NewtonIterations, loss_gradient_norm_at_zero
+from rankwell.rankers.path_plot import plot_path
 from rankwell.rankers.ranksvm_data import LinearScores, count_pairs, pair_data
 from rankwell.rankers.regularisation_path import RegularisationPath, TrainingOutcome, check_Cs, default_Cs, follow_path
 from rankwell.rankers.stepwise import StepwiseRanker
@@ -33,6 +37,8 @@ from rankwell.rankers.validation import Validation
 from rankwell.scoring.array_checks import check_array, check_numbers, require
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
 from rankwell.scoring.normaliser import Normaliser
+
+logger = logging.getLogger("rankwell")
 
 
 class RankSVM(StepwiseRanker):
@@ -76,14 +82,14 @@ class RankSVM(StepwiseRanker):
     converged_ : bool
         Whether the stopping rule was met.
     path_ : RegularisationPath
-        After "auto".
+        After "auto", also in a ranker file; `plot_path` draws it.
     history_ : dict
         By outer iteration: `objective`, `relative_gradient` (‖∇f(w)‖ / ‖∇f(0)‖), `eta` (equation 15, with f(w*)
         estimated from the last step), `products` (Hessian-vector products so far), the validation metric, and `seconds`
         of training so far.
     best_iteration_, best_score_
-        The outer iteration that was best on `eval_set`, counted from 1, and its metric; None after "auto", which
-        measures each C at its end.
+        The outer iteration that was best on `eval_set`, counted from 1, and its metric. "auto" measures each C at its
+        end: then they are None and the best metric of the path.
 
     Weights of queries multiply the loss of their pairs, weights of documents that of every pair they are in: weight 2
     is the same as the query, or the document, twice. A missing value counts as 0 after normalisation.
@@ -177,6 +183,34 @@ class RankSVM(StepwiseRanker):
         self._fitted_description()
         return bool(self.state_["converged"][0])
 
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        return {"C": self.C_} if self.C == "auto" else {}
+
+    @property
+    def path_(self) -> RegularisationPath:
+        self._fitted_description()
+        if "path" not in self.state_:
+            raise AttributeError("there is no path_: C was not chosen from several values.")
+        if hasattr(self, "_path"):
+            return self._path
+        return RegularisationPath.from_array(
+            self.state_["path"], parse_metric(self.eval_metric).name, self.eval_convention
+        )
+
+    @property
+    def best_score_(self) -> float | None:
+        return self.path_.best.validation if hasattr(self, "path_") else super().best_score_
+
+    def plot_path(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw the validation metric over C (needs the extra `plot`); saved if a path is given.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return plot_path(self.path_, path=path)
+
     def _prepared(self, dataset: RankingDataset, normaliser: Normaliser) -> RankingDataset:
         """As for every ranker, but under the normaliser `standard` a dataset stays as it is (see `pair_data`)."""
         return dataset if normaliser.name == "standard" else super()._prepared(dataset, normaliser)
@@ -207,7 +241,7 @@ class RankSVM(StepwiseRanker):
         values = default_Cs(n_pairs) if Cs is None else check_Cs(Cs)
         loss = self._pair_loss(data)
         unit_norm = loss_gradient_norm_at_zero(loss)
-        self.path_ = follow_path(
+        self._path = follow_path(
             # Early stopping by the same metric would give weights that belong to no particular C: the path trains
             # to the tolerance.
             lambda C, start: self._minimise(
@@ -218,8 +252,14 @@ class RankSVM(StepwiseRanker):
             values,
             start=_weights_of(task.init_model),
         )
-        best = self.path_.best
-        return self._model(task, best.C, best.outcome)
+        best = self._path.best
+        assert best.outcome is not None
+        logger.info(
+            "C='auto' chose C=%.6g of %d values by %s (%s) on the validation set: %.4f",
+            *(best.C, len(self._path.points), self._path.metric, self._path.convention, best.validation),
+        )
+        model = self._model(task, best.C, best.outcome)
+        return replace(model, state={**model.state, "path": self._path.to_array()})
 
     def _pair_loss(self, data: PairData) -> PairLoss:
         self.device_ = device_for(PAIR_LOSS, self.device, data, method=self.method)

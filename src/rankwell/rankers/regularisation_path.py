@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rankwell.errors import ParameterError
+from rankwell.errors import FileFormatError, ParameterError
 from rankwell.rankers.ranksvm_data import LinearScores
 from rankwell.rankers.validation import Validation
 from rankwell.solvers.trust_region_newton import NewtonResult
@@ -39,8 +39,8 @@ class PathPoint:
     validation : the validation metric's mean
     objective, relative_gradient : where the solver stopped
     n_iterations, n_products : outer iterations and Hessian-vector products it took
-    seconds : how long, validation included
-    outcome : the weights and the history
+    seconds : how long, validation included; None for a path from a file
+    outcome : the weights and the history; None for a path from a file
     """
 
     C: float
@@ -49,8 +49,12 @@ class PathPoint:
     relative_gradient: float
     n_iterations: int
     n_products: int
-    seconds: float
-    outcome: TrainingOutcome = field(repr=False)
+    seconds: float | None = None
+    outcome: TrainingOutcome | None = field(default=None, repr=False)
+
+
+# The figures of a point that a ranker file keeps; times would make the same training give different files.
+_KEPT = ("C", "validation", "objective", "relative_gradient", "n_iterations", "n_products")
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,21 @@ class RegularisationPath:
     @property
     def best(self) -> PathPoint:
         return max(self.points, key=lambda point: -math.inf if math.isnan(point.validation) else point.validation)
+
+    def to_array(self) -> np.ndarray:
+        """What a ranker file keeps: float64 (n_points, 6), the figures of each point in the order of `PathPoint`."""
+        return np.array([[getattr(point, name) for name in _KEPT] for point in self.points], dtype=np.float64)
+
+    @classmethod
+    def from_array(cls, array: np.ndarray, metric: str, convention: str) -> RegularisationPath:
+        """The inverse of `to_array`, without times and weights."""
+        if array.ndim != 2 or array.shape[0] == 0 or array.shape[1] != len(_KEPT):
+            raise FileFormatError("the path of C in the ranker file is damaged: its shape is wrong. Train it again.")
+        points = (
+            PathPoint(C, validation, objective, gradient, int(n_iterations), int(n_products))
+            for C, validation, objective, gradient, n_iterations, n_products in array.tolist()
+        )
+        return cls(tuple(points), metric, convention)
 
     def table(self) -> str:
         """The path as text, one C per line, the best one marked."""
