@@ -6,7 +6,8 @@ PLAIN  := .venv-plain
 LOWEST := .venv-lowest
 LOWEST_EXTRAS := pandas,polars,plot
 comma  := ,
-PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# Not --quiet: the first installation takes minutes, and pip shows what it downloads and builds.
+PIP_INSTALL := -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-gpu smoke lint bench results clean

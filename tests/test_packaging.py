@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -64,3 +66,12 @@ def test_a_dependency_without_a_lower_bound_is_refused(lowest, requirement):
 def test_an_unknown_extra_is_refused(lowest):
     with pytest.raises(SystemExit, match="no extra no-such-extra"):
         lowest.main(["no-such-extra"])
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+@pytest.mark.parametrize("target", ["demo", "test"])
+def test_the_two_commands_show_what_pip_does(target):
+    command = ["make", "--dry-run", "VENV=absent", target]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
+    (install,) = [line for line in printed.splitlines() if "pip install" in line]
+    assert "quiet" not in install

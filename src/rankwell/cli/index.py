@@ -279,8 +279,8 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
     show_log(quiet=quiet)
     if not index.is_dir():
         read_manifest(index)
-    with progress_bar("checking", quiet=quiet):
-        report = check_index(index)
+    with progress_bar("checking", quiet=quiet) as bar:
+        report = check_index(index, progress=bar.bytes_read)
     if as_json:
         print_json({"sound": report.is_sound, **vars(report)})
     else:

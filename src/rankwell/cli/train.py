@@ -175,12 +175,12 @@ def _print_path(ranker: Ranker) -> None:
     path = getattr(ranker, "path_", None)
     if path is None:
         return
-    columns = ["C", f"validation {path.metric}", "objective", "iterations", "products"]
+    columns = ["", "C", f"validation {path.metric}", "objective", "iterations", "products"]
     table = make_table(f"C chosen on the validation data, convention {path.convention}", columns)
     for point in path.points:
-        name = f"{point.C:.6g}{' *' if point is path.best else ''}"
+        mark = "*" if point is path.best else ""
         figures = (metric_text(point.validation), f"{point.objective:.6g}", str(point.n_iterations))
-        table.add_row(name, *figures, str(point.n_products))
+        table.add_row(mark, f"{point.C:.6g}", *figures, str(point.n_products))
     show(table)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,9 +112,18 @@ class CheckedFile:
     def n_pages(self) -> int:
         return len(self._checked)
 
-    def damaged_pages(self) -> list[int]:
-        """Check every page again; returns the numbers of those that do not match their checksums."""
-        return [page for page in range(len(self._checked)) if not self._matches(page)]
+    def damaged_pages(self, read: Callable[[int], None] | None = None) -> list[int]:
+        """Check every page again; returns the numbers of those that do not match their checksums.
+
+        read : called with the bytes of some pages after they were read
+        """
+        damaged = []
+        for page in range(len(self._checked)):
+            if not self._matches(page):
+                damaged.append(page)
+            if read is not None:
+                read(min(PAGE_BYTES, self._pages.n_bytes - page * PAGE_BYTES))
+        return damaged
 
     def release(self) -> None:
         """Give back the memory that the mapping uses; what is read later is read from disk again."""

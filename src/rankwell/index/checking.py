@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,10 +41,14 @@ class CheckReport:
         return not self.problems
 
 
-def check_index(path: str | os.PathLike[str]) -> CheckReport:
+def check_index(path: str | os.PathLike[str], *, progress: Callable[[int, int], None] | None = None) -> CheckReport:
     """Verify everything: every page of every file, every order, count and hash, ids unique among live documents.
 
     If a writer commits meanwhile and removes files, the newer generation is checked instead.
+
+    Parameters
+    ----------
+    progress : called with the bytes that were checked, and those of all segments
     """
     folder = index_folder(path)
     while True:
@@ -51,7 +56,7 @@ def check_index(path: str | os.PathLike[str]) -> CheckReport:
             manifest = read_manifest(folder)
         except RankwellError as error:
             return CheckReport(problems=[str(error)])
-        report = _check_generation(folder, manifest)
+        report = _check_generation(folder, manifest, _Progress(_n_bytes(folder, manifest), progress))
         if report.is_sound or _is_current(folder, manifest):
             return report
 
@@ -63,7 +68,26 @@ def _is_current(folder: Path, manifest: Manifest) -> bool:
         return False
 
 
-def _check_generation(folder: Path, manifest: Manifest) -> CheckReport:
+@dataclass
+class _Progress:
+    """Counts the bytes that were read, and reports them."""
+
+    total: int
+    report: Callable[[int, int], None] | None
+    done: int = 0
+
+    def add(self, n_bytes: int) -> None:
+        self.done += n_bytes
+        if self.report is not None:
+            self.report(min(self.done, self.total), self.total)
+
+
+def _n_bytes(folder: Path, manifest: Manifest) -> int:
+    """The bytes of the segments' files that exist, whatever is in them."""
+    return sum(file.stat().st_size for entry in manifest.segments for file in folder.glob(f"{entry.name}.*"))
+
+
+def _check_generation(folder: Path, manifest: Manifest, progress: _Progress) -> CheckReport:
     report = CheckReport(generation=manifest.generation)
     report.remains = unnamed_files(Storage().list_folder(folder), manifest)
     sound: list[tuple[Segment, np.ndarray | None]] = []
@@ -82,7 +106,7 @@ def _check_generation(folder: Path, manifest: Manifest) -> CheckReport:
             report.problems.append(str(error))
             continue
         report.n_bytes += files.n_bytes
-        problems = _damaged_pages(files) or _segment_problems(files.segment(), entry, manifest)
+        problems = _damaged_pages(files, progress) or _segment_problems(files.segment(), entry, manifest)
         report.problems += problems
         if not problems:
             sound.append((files.segment(), live))
@@ -90,12 +114,15 @@ def _check_generation(folder: Path, manifest: Manifest) -> CheckReport:
     return report
 
 
-def _damaged_pages(files: SegmentFiles) -> list[str]:
-    return [
-        f"{file.path} was altered after it was written: page {page:,} of {file.n_pages:,} does not match its checksum."
-        for file in files.files.values()
-        for page in file.damaged_pages()
-    ]
+def _damaged_pages(files: SegmentFiles, progress: _Progress) -> list[str]:
+    problems = []
+    for file in files.files.values():
+        problems += [
+            f"{file.path} was altered after it was written: page {page:,} of {file.n_pages:,} does not match its "
+            "checksum."
+            for page in file.damaged_pages(progress.add)
+        ]
+    return problems
 
 
 def _segment_problems(segment: Segment, entry: SegmentEntry, manifest: Manifest) -> list[str]:
