@@ -23,8 +23,12 @@ SHORT = {"n_rounds": 5, "n_epochs": 3, "device": "cpu"}
 # The checks of scikit-learn that a ranker does not pass, and why.
 NOT_PASSED = {
     "check_dtype_object": "X that holds no numbers is a DataError, which is a ValueError, not a TypeError",
-    "check_sample_weight_equivalence_on_dense_data": "the normaliser's statistics count every row once, and a network "
-    "weighs queries, not rows",
+    "check_sample_weight_equivalence_on_dense_data": "the normaliser's statistics count every row once",
+}
+# Networks are trained on whole lists, and normalise within queries.
+NOT_PASSED_BY_NETWORKS = {
+    "check_sample_weights_not_overwritten": "weights that differ within a query are refused",
+    "check_methods_subset_invariance": "the other documents of its query decide what a document's features become",
 }
 
 
@@ -53,7 +57,8 @@ def test_the_checks_of_scikit_learn(name, caplog):
         outcomes = check_estimator(short(name), on_fail=None, on_skip=None)
     failed = {outcome["check_name"]: outcome["exception"] for outcome in outcomes if outcome["status"] == "failed"}
     assert len(outcomes) > 40
-    assert set(failed) <= set(NOT_PASSED), failed
+    is_network = "hidden" in ranker_class(name)().get_params()
+    assert set(failed) <= set(NOT_PASSED) | (set(NOT_PASSED_BY_NETWORKS) if is_network else set()), failed
 
 
 def test_the_error_before_training_is_scikit_learns_too():
@@ -109,7 +114,7 @@ class TestTags:
         X, y, qid = judged()
         X[::7, 1] = np.nan
         assert get_tags(fitted).input_tags.allow_nan
-        assert np.isfinite(fitted.untrained().fit(X, y, qid=qid).predict(X)).all()
+        assert np.isfinite(fitted.untrained().fit(X, y, qid=qid).predict(X, qid=qid)).all()
 
     @pytest.mark.parametrize("normalize", ["none", "standard"])
     def test_sparse_features_are_taken_where_the_tag_says_so(self, fitted, normalize):
