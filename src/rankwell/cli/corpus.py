@@ -15,6 +15,7 @@ from rankwell.cli.progress import progress_bar
 if TYPE_CHECKING:
     from rankwell.corpus.bad_documents import BadDocuments
     from rankwell.corpus.document import Document
+    from rankwell.corpus.reading_progress import CorpusProgress
     from rankwell.index.writer import IndexWriter
 
 CorpusArgument = Annotated[
@@ -93,6 +94,7 @@ def read_documents(
     follow_links: bool,
     links: bool,
     bad_documents: BadDocuments,
+    progress: CorpusProgress,
 ) -> Iterator[list[Document]]:
     """The corpus in batches. The first is read at once, so that a wrong path is an error before anything is written."""
     from rankwell.corpus.options import CorpusOptions
@@ -109,7 +111,7 @@ def read_documents(
         follow_links=follow_links,
         links=links,
     )
-    batches = iter(read_corpus(corpus, options))
+    batches = iter(read_corpus(corpus, options, progress=progress))
     first = next(batches, [])
     return chain([first], batches)
 
@@ -127,15 +129,21 @@ def bad_documents_of(skip: bool) -> BadDocuments:
 
 
 def add_all(
-    writer: IndexWriter, batches: Iterable[list[Document]], bad_documents: BadDocuments, *, quiet: bool
+    writer: IndexWriter,
+    batches: Iterable[list[Document]],
+    bad_documents: BadDocuments,
+    *,
+    progress: CorpusProgress,
+    quiet: bool,
 ) -> None:
-    """Add all documents and commit."""
+    """Add all documents and commit; `progress` is that of reading the batches."""
     n_docs = 0
     with progress_bar("indexing", quiet=quiet) as bar:
         for batch in batches:
             n_docs += len(batch)
             writer.add(_taken_from(batch))
             bar.describe(f"indexing: {n_docs:,} documents")
+            bar.bytes_read(progress.done, progress.total)
         bar.describe(f"writing {n_docs:,} documents")
         writer.commit()
     bad_documents.report()

@@ -115,6 +115,7 @@ def build(
 
     Example: rankwell index build docs.jsonl --out docs.idx --language en
     """
+    from rankwell.corpus.reading_progress import CorpusProgress
     from rankwell.index.manifest import MANIFEST_NAME
     from rankwell.index.schema import Schema
     from rankwell.index.writer import IndexWriter
@@ -126,7 +127,7 @@ def build(
         )
     analysis = given_analysis(language, stemmer, _stop_words(stop_words))
     schema = Schema(names_of(streams), names_of(statics))
-    bad_documents = bad_documents_of(skip_bad_documents)
+    bad_documents, progress = bad_documents_of(skip_bad_documents), CorpusProgress()
     batches = read_documents(
         corpus,
         format=format,
@@ -138,6 +139,7 @@ def build(
         follow_links=follow_links,
         links=links,
         bad_documents=bad_documents,
+        progress=progress,
     )
     if analysis is None:
         analysis, batches = detected_analysis(batches, quiet=quiet)
@@ -149,7 +151,7 @@ def build(
         overwrite=overwrite,
         memory_bytes=memory * 2**20,
     ) as writer:
-        add_all(writer, batches, bad_documents, quiet=quiet)
+        add_all(writer, batches, bad_documents, progress=progress, quiet=quiet)
     describe_index(out, as_json=as_json)
 
 
@@ -175,12 +177,13 @@ def add(
 
     Example: rankwell index add docs.idx more.jsonl
     """
+    from rankwell.corpus.reading_progress import CorpusProgress
     from rankwell.index.manifest import read_manifest
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
     read_manifest(index)
-    bad_documents = bad_documents_of(skip_bad_documents)
+    bad_documents, progress = bad_documents_of(skip_bad_documents), CorpusProgress()
     batches = read_documents(
         corpus,
         format=format,
@@ -192,11 +195,12 @@ def add(
         follow_links=follow_links,
         links=links,
         bad_documents=bad_documents,
+        progress=progress,
     )
     with IndexWriter(
         index, on_duplicate=on_duplicate, on_bad_document=bad_documents, memory_bytes=memory * 2**20
     ) as writer:
-        add_all(writer, batches, bad_documents, quiet=quiet)
+        add_all(writer, batches, bad_documents, progress=progress, quiet=quiet)
     describe_index(index, as_json=as_json)
 
 

@@ -19,6 +19,7 @@ from rankwell.corpus.json_array import read_json
 from rankwell.corpus.json_lines import read_json_lines
 from rankwell.corpus.linked_pages import LINKS_OF, add_links, facts_of_links
 from rankwell.corpus.options import CorpusOptions
+from rankwell.corpus.reading_progress import CorpusProgress
 from rankwell.corpus.tab_separated import read_tab_separated
 from rankwell.corpus.text_files import read_html, read_markdown, read_plain_text
 from rankwell.errors import DataError, Parameter, ParameterError
@@ -52,7 +53,10 @@ BATCH_DOCUMENTS = 1024
 
 
 def read_corpus(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], options: CorpusOptions | None = None
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    options: CorpusOptions | None = None,
+    *,
+    progress: CorpusProgress | None = None,
 ) -> Iterator[list[Document]]:
     """The documents of files and folders, some at a time, in the order given; a folder's files in the order of names.
 
@@ -61,6 +65,8 @@ def read_corpus(
     paths : path or iterable of paths
         Files, folders, or ``-`` for standard input.
     options : CorpusOptions
+    progress : CorpusProgress, optional
+        Kept up to date while documents are read.
 
     A bad document is a DataError that names the place, or is reported, left out and counted (``on_bad_document``);
     files that cannot be read to their end are always errors.
@@ -74,11 +80,13 @@ def read_corpus(
     bad_documents = BadDocuments.of(options.on_bad_document)
     batch: list[Document] = []
     n_characters = 0
+    progress = progress or CorpusProgress()
     files = list(_files([os.fspath(path) for path in given], options))
     pages = [(path, name, options.format or format_of(path) or "") for path, name in files] if options.links else []
     facts = facts_of_links([page for page in pages if page[2] in LINKS_OF], options)
+    progress.begin(path for path, _ in files)
     for path, name in files:
-        for documents in _read_file(path, name, options, bad_documents.add):
+        for documents in _read_file(path, name, options, bad_documents.add, progress):
             for document in documents:
                 if document.id in facts:
                     add_links(document, facts[document.id])
@@ -171,7 +179,9 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
     return [entry for entry in entries if not entry.name.startswith(".")]
 
 
-def _read_file(path: str, name: str, options: CorpusOptions, on_bad: OnBad) -> Iterator[list[Document]]:
+def _read_file(
+    path: str, name: str, options: CorpusOptions, on_bad: OnBad, progress: CorpusProgress
+) -> Iterator[list[Document]]:
     kind = options.format or format_of(path)
     if kind is None:
         raise DataError(
@@ -183,7 +193,7 @@ def _read_file(path: str, name: str, options: CorpusOptions, on_bad: OnBad) -> I
     if kind not in READERS:
         raise ParameterError(f"must be one of {', '.join(READERS)}, got {kind!r}.", parameter="format")
     with ByteStream(path) as stream:
-        yield from READERS[kind](stream, name, options, on_bad)
+        yield from progress.follow(stream, READERS[kind](stream, name, options, on_bad))
 
 
 def format_of(path: str) -> str | None:
