@@ -1,9 +1,13 @@
 """The number of threads holds for one block and is restored."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
-import numba
 import pytest
+
+import rankwell
 
 from rankwell import ParameterError
 from rankwell.kernels.threads import (
@@ -11,7 +15,6 @@ from rankwell.kernels.threads import (
     available_cores,
     current_threads,
     kernel_threads,
-    numba_threads,
     run_parts,
 )
 
@@ -19,8 +22,6 @@ from rankwell.kernels.threads import (
 def test_threads_are_set_and_restored_even_after_an_error():
     with kernel_threads(1) as number:
         assert number == current_threads() == 1
-        with numba_threads():
-            assert numba.get_num_threads() == 1
     assert current_threads() == available_cores()
     with pytest.raises(RuntimeError, match="on purpose"), kernel_threads(1):
         raise RuntimeError("on purpose")
@@ -91,3 +92,54 @@ def test_limits_that_users_know_are_kept(monkeypatch):
     finally:
         monkeypatch.undo()
         available_cores.cache_clear()
+
+
+WITHOUT_OPENMP = """
+import sys
+from threading import Thread
+
+# As on a machine without libgomp and TBB: what is left of Numba's threads aborts the process if two threads use it.
+for pool in ("omppool", "tbbpool"):
+    sys.modules[f"numba.np.ufunc.{pool}"] = None
+
+import numpy as np
+import rankwell
+from rankwell.kernels.lists.cpu.pair_sums import PARALLEL_DOCS
+from rankwell.rankers.listnet import ListNet
+
+features = np.random.default_rng(0).normal(size=(PARALLEL_DOCS + 5, 3))
+data = rankwell.RankingDataset(features, np.arange(len(features)) % 3, qid=[1] * PARALLEL_DOCS + [2] * 5)
+scores = [None, None, None]
+
+def work(number):
+    ranker = ListNet(3, n_epochs=1, device="cpu").fit(data)
+    scores[number] = [ranker.predict(data) for _ in range(5)][-1]
+
+threads = [Thread(target=work, args=(number,)) for number in (1, 2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+work(0)
+assert all(np.array_equal(scores[0], other) for other in scores[1:])
+from numba.np.ufunc import parallel
+assert not parallel._is_initialized
+print("done")
+"""
+
+
+def test_two_threads_work_without_openmp():
+    source = Path(rankwell.__file__).parents[1]
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_OPENMP],
+        env=os.environ | {"PYTHONPATH": str(source)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout == "done\n", ended.stderr
+
+
+def test_no_kernel_uses_threads_that_are_not_ours():
+    kernels = Path(rankwell.__file__).parent / "kernels"
+    assert [path.name for path in kernels.rglob("*.py") if "parallel=True" in path.read_text(encoding="utf-8")] == []

@@ -64,23 +64,6 @@ def kernel_threads(n_jobs: int | None = None) -> Iterator[int]:
         _n_threads.reset(token)
 
 
-@contextmanager
-def numba_threads() -> Iterator[None]:
-    """Run Numba's own parallel loops inside the block on the threads that `kernel_threads` set.
-
-    Only kernels that `run_parts` cannot divide have such loops. Their threads are those of OpenMP: they spin while
-    they wait, and a process that has used them cannot use them in a forked child.
-    """
-    import numba
-
-    before = numba.get_num_threads()
-    numba.set_num_threads(min(current_threads(), numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
-
-
 def current_threads() -> int:
     """The number of threads that `kernel_threads` set, or that of the available cores."""
     return _n_threads.get() or available_cores()

@@ -103,6 +103,7 @@ def train_ranksvm(folder: Path) -> None:
 
 
 def train_networks(folder: Path) -> None:
+    from rankwell.kernels.lists.cpu.pair_sums import PARALLEL_DOCS
     from rankwell.rankers.lambdarank import LambdaRank
     from rankwell.rankers.listmle import ListMLE
     from rankwell.rankers.listnet import ListNet
@@ -113,6 +114,9 @@ def train_networks(folder: Path) -> None:
         _train_and_score(loss(**few))
     for k in (2, 3):
         _train_and_score(ListNet(k, **few))
+    # One long list: its sums over pairs are divided among threads.
+    data = made_up_data(-(-PARALLEL_DOCS // _QUERY_SIZE))
+    ListNet(3, n_epochs=1, device="cpu").fit(RankingDataset(data.features, data.labels, qid=np.zeros(data.n_docs)))
     for distribution in ("uniform", "fixed", "adaptive"):
         _train_and_score(ListNet(4, sampling="stochastic", sample_size=8, sample_distribution=distribution, **few))
     _train_and_score(ListNet(3, sampling="position-aware", **few))

@@ -14,7 +14,7 @@
 #define __device__
 #define __global__
 #define __shared__ static
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __logf logf
 using std::max;
 using std::min;

@@ -10,7 +10,7 @@ from tests.tolerances import TOLERANCES
 
 from rankwell.kernels.lists.cpu.list_gradient import list_truth
 from rankwell.kernels.lists.cpu.lists_gradient import lists_gradient
-from rankwell.kernels.lists.cpu.pair_sums import PARALLEL_DOCS, PARTS, ROWS
+from rankwell.kernels.lists.cpu.pair_sums import PARTS, ROWS
 from rankwell.kernels.lists.losses import (
     EXACT,
     LAMBDARANK,
@@ -24,13 +24,13 @@ from rankwell.kernels.lists.reference import rival_losses
 from rankwell.kernels.lists.reference.top_k_loss import enumerated_loss, prefix_loss, top_k_loss
 
 
-def run(loss, labels, scores, seed=0, on_threads=False):
+def run(loss, labels, scores, seed=0):
     """The CPU kernel's loss and gradient of one list, which is the second of three."""
     labels, scores = np.asarray(labels, dtype=np.float64), np.asarray(scores, dtype=np.float32)
     n = len(labels)
     labels, scores = np.concatenate(([3.0], labels, [1.0])), np.concatenate(([0.5], scores, [2.0])).astype(np.float32)
     query_ptr = np.array([0, 1, n + 1, n + 2])
-    losses, gradient = lists_gradient(loss, scores, list_truth(loss, labels, query_ptr), query_ptr, seed, on_threads)
+    losses, gradient = lists_gradient(loss, scores, list_truth(loss, labels, query_ptr), query_ptr, seed)
     assert losses[0] == losses[2] == gradient[0] == gradient[-1] == 0.0
     return losses[1], gradient[1:-1]
 
@@ -89,15 +89,6 @@ def test_exact_top_k_on_longer_lists(k, labels, scores):
 def test_exact_top_three_around_a_block_edge(labels, scores):
     scores = np.asarray(scores, dtype=np.float32)
     close(run(list_loss(EXACT, 3), labels, scores), top_k_loss(np.asarray(labels, float), scores.astype(float), 3))
-
-
-def test_exact_top_three_of_a_long_list_is_the_same_on_all_threads():
-    rng = np.random.default_rng(9)
-    labels, scores = rng.integers(0, 5, PARALLEL_DOCS + 3), rng.normal(size=PARALLEL_DOCS + 3)
-    one, all_threads = (run(list_loss(EXACT, 3), labels, scores, on_threads=choice) for choice in (False, True))
-    assert one[0] == all_threads[0]
-    assert one[1].tobytes() == all_threads[1].tobytes()
-    assert np.abs(one[1]).max() > 0.0
 
 
 def test_top_one_of_two_documents_by_hand():

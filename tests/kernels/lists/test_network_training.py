@@ -199,6 +199,22 @@ def test_a_batch_on_threads_gives_the_bytes_of_one_thread(monkeypatch):
         assert other.parameters.tobytes() == state.parameters.tobytes()
 
 
+def test_long_lists_on_threads_give_the_bytes_of_one_thread(monkeypatch):
+    """The sums over the pairs of a long list are divided among threads; a query of weight 0 has no step."""
+    monkeypatch.setattr("rankwell.kernels.lists.cpu.trainer.PARALLEL_DOCS", 50)
+    problem, state = make_problem([50, 3, 170, 49, 9, 61, 70], (15,), "sigmoid", "sigmoid", k=3, dropout=0.2)
+    problem.query_weights[5] = 0.0
+    again, order = state.copy(), np.array([6, 0, 5, 1, 4, 2, 3])
+    losses = []
+    for one, n_threads in ((state, 1), (again, 4)):
+        monkeypatch.setattr("rankwell.kernels.threads.available_cores", lambda n=n_threads: n)
+        trainer = load(NETWORK_TRAINING, "cpu", problem)
+        losses.append([trainer.run_epoch(one, order, 0.1, seed, None) for seed in (7, 8)])
+    assert losses[0] == losses[1]
+    assert state.parameters.tobytes() == again.parameters.tobytes()
+    assert state.steps == again.steps == 14
+
+
 def test_several_hidden_layers():
     problem, state = make_problem([20, 9], (7, 5, 3), "tanh", "identity", k=2)
     expected, _ = descend(problem, state.parameters, [0, 1], 0.05, "tanh", "identity", 1)

@@ -17,6 +17,7 @@ from rankwell.kernels.lists.cpu.first_order import descend
 from rankwell.kernels.lists.cpu.list_gradient import list_gradient
 from rankwell.kernels.lists.cpu.network import forward
 from rankwell.kernels.lists.cpu.query_backward import query_backward
+from rankwell.kernels.lists.cpu.top_k_loss import before_pairs
 
 SLOTS = 16
 
@@ -112,6 +113,18 @@ def query_steps(
         total += _query_gradient(shape, loss, backward, step, parameters, lists, order[place], work, 0)
         descend(optimizer, step.learning_rate, steps_before + place + 1, parameters, gradient, first, second)
     return total
+
+
+@kernel(error_model="numpy")
+def prepare_pairs(shape, loss, step, parameters, lists, query, work):
+    """Fill the lists of `loss`, a TopThree, with what the sums over a query's pairs need; returns their number."""
+    start, end = lists.query_ptr[query], lists.query_ptr[query + 1]
+    scores, list_slopes = work.scores[0, : end - start], work.list_slopes[0, : end - start]
+    seed = random_bits(np.uint64(step.seed), query, 0)
+    features = lists.features[start:end]
+    _query_forward(shape, parameters, features, work.hidden[0], step.chunk, scores, step.dropout, seed)
+    top, sums = np.empty(3, np.int64), np.empty(3)
+    return before_pairs(scores, lists.truth, start, loss.doubles[0], loss.lists[0], top, sums, list_slopes)[1]
 
 
 @kernel(error_model="numpy")

@@ -12,7 +12,7 @@ import numpy as np
 from numba.extending import intrinsic
 
 from rankwell.kernels.cpu.compilation import call_of, inner_kernel
-from rankwell.kernels.lists.cpu.pair_sums import PARTS, pair_sums, pair_sums_on_threads
+from rankwell.kernels.lists.cpu.pair_sums import PARTS, added_pair_sums, pair_sums
 from rankwell.kernels.lists.cpu.rival_losses import LIST_ROWS, lambdarank_loss, listmle_loss, ranknet_loss, rival_truth
 from rankwell.kernels.lists.cpu.sampling import position_aware_loss, scratch_rows, stochastic_loss
 from rankwell.kernels.lists.cpu.top_k_loss import top_k_truth, top_three_loss, top_two_loss
@@ -38,19 +38,21 @@ class TopTwo(NamedTuple):
 
 class TopThree(NamedTuple):
     """Exact Top-3 ListNet. doubles : as above; lists : float32 (slots, LIST_ROWS, most_docs); parts : float32
-    (slots, 2, PARTS, most_docs)"""
+    (slots, 2, PARTS, most_docs); losses : float64 (slots, PARTS)"""
 
     doubles: np.ndarray
     lists: np.ndarray
     parts: np.ndarray
+    losses: np.ndarray
 
 
-class TopThreeOnThreads(NamedTuple):
-    """The same to the last bit, with the O(n²) part of long lists on all threads."""
+class TopThreeFromParts(NamedTuple):
+    """The same to the last bit, where `parts` and `losses` hold the O(n²) sums of the list already."""
 
     doubles: np.ndarray
     lists: np.ndarray
     parts: np.ndarray
+    losses: np.ndarray
 
 
 class Stochastic(NamedTuple):
@@ -88,11 +90,8 @@ class ListMLE(NamedTuple):
     doubles: np.ndarray
 
 
-def kernel_loss(loss: ListLoss, slots: int, most_docs: int, on_threads: bool = False) -> Any:
-    """A loss as kernels take it, with scratch for lists of up to `most_docs` documents in each of `slots` slots.
-
-    on_threads : whether exact Top-3 uses all threads for a long list
-    """
+def kernel_loss(loss: ListLoss, slots: int, most_docs: int) -> Any:
+    """A loss as kernels take it, with scratch for lists of up to `most_docs` documents in each of `slots` slots."""
 
     def doubles(rows: int) -> np.ndarray:
         return np.empty((slots, rows, most_docs))
@@ -101,8 +100,8 @@ def kernel_loss(loss: ListLoss, slots: int, most_docs: int, on_threads: bool = F
         return np.empty((slots, LIST_ROWS, most_docs), dtype=np.float32)
 
     if has_pairs(loss):
-        kind = TopThreeOnThreads if on_threads else TopThree
-        return kind(doubles(SCRATCH_ROWS), lists(), np.empty((slots, 2, PARTS, most_docs), dtype=np.float32))
+        parts = np.empty((slots, 2, PARTS, most_docs), dtype=np.float32)
+        return TopThree(doubles(SCRATCH_ROWS), lists(), parts, np.empty((slots, PARTS)))
     if loss.kind == STOCHASTIC:
         return Stochastic(loss.k, loss.n_samples, loss.distribution, doubles(scratch_rows(loss.k)))
     if loss.kind == POSITION_AWARE:
@@ -138,13 +137,13 @@ def _top_two(loss, slot, scores, truth, start, seed, gradient):
 @inner_kernel(error_model="numpy")
 def _top_three(loss, slot, scores, truth, start, seed, gradient):
     doubles, lists, parts = loss.doubles[slot], loss.lists[slot], loss.parts[slot]
-    return top_three_loss(scores, truth, start, doubles, lists, parts, gradient, pair_sums)
+    return top_three_loss(scores, truth, start, doubles, lists, parts, loss.losses[slot], gradient, pair_sums)
 
 
 @inner_kernel(error_model="numpy")
-def _top_three_on_threads(loss, slot, scores, truth, start, seed, gradient):
+def _top_three_from_parts(loss, slot, scores, truth, start, seed, gradient):
     doubles, lists, parts = loss.doubles[slot], loss.lists[slot], loss.parts[slot]
-    return top_three_loss(scores, truth, start, doubles, lists, parts, gradient, pair_sums_on_threads)
+    return top_three_loss(scores, truth, start, doubles, lists, parts, loss.losses[slot], gradient, added_pair_sums)
 
 
 @inner_kernel(error_model="numpy")
@@ -179,7 +178,7 @@ def _listmle(loss, slot, scores, truth, start, seed, gradient):
 _LOSSES = {
     TopTwo: _top_two,
     TopThree: _top_three,
-    TopThreeOnThreads: _top_three_on_threads,
+    TopThreeFromParts: _top_three_from_parts,
     Stochastic: _stochastic,
     PositionAware: _position_aware,
     RankNet: _ranknet,

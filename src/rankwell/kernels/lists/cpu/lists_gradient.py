@@ -16,7 +16,6 @@ def lists_gradient(
     truth: np.ndarray,
     query_ptr: np.ndarray,
     seed: int = 0,
-    on_threads: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The loss of every list and ∂(its list's loss)/∂score of every document.
 
@@ -24,7 +23,6 @@ def lists_gradient(
     ----------
     scores : float32 (n_docs,); truth : from `list_gradient.list_truth`; query_ptr : int64 (n_queries + 1,)
     seed : of the random numbers; with 0 nothing is shuffled
-    on_threads : whether exact Top-3 uses all threads for a long list
 
     Returns
     -------
@@ -32,7 +30,7 @@ def lists_gradient(
     """
     most_docs = max(int(np.diff(query_ptr).max(initial=0)), 1)
     losses, gradient = np.zeros(len(query_ptr) - 1), np.zeros(len(scores))
-    _all_lists(kernel_loss(loss, 1, most_docs, on_threads), scores, truth, query_ptr, seed, losses, gradient)
+    _all_lists(kernel_loss(loss, 1, most_docs), scores, truth, query_ptr, seed, losses, gradient)
     return losses, gradient
 
 

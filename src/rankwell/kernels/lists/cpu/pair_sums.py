@@ -13,14 +13,13 @@ positive, so the relative error of a sum stays below 1e-6.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.cpu.elementary_functions import log32
 
 PARTS = 16
 ROWS = 4
-# Below this many documents, starting threads costs more than the sums.
+# Longer lists have these sums on all threads (8 million pairs take about 10 ms on one).
 PARALLEL_DOCS = 4096
 
 
@@ -82,48 +81,51 @@ def _pair_part(part, total, e, r, big, column, row):
 
 
 @kernel(error_model="numpy", inline="always")
-def _add_parts(columns, rows, n, totals):
+def _add_parts(parts, n, totals):
     for a in range(n):
         totals[a] = 0.0
     for part in range(PARTS):
         for a in range(n):
-            totals[a] += float(columns[part, a]) + float(rows[part, a])
+            totals[a] += float(parts[0, part, a]) + float(parts[1, part, a])
+
+
+@kernel(error_model="numpy", inline="always")
+def _sum_losses(losses):
+    total = 0.0
+    for part in range(PARTS):
+        total += losses[part]
+    return total
 
 
 @inner_kernel(error_model="numpy")
-def pair_sums(total, e, r, big, columns, rows, totals):
+def pair_sums(total, e, r, big, parts, losses, totals):
     """totals[a] = Σ_b q_ab, float64; returns Σ_{a<b} w_ab·log d_ab.
 
-    total : S, float32. e, r, big : float32 (n_docs,). columns, rows : float32 (PARTS, ≥ n_docs), scratch.
+    total : S, float32. e, r, big : float32 (n_docs,). parts : float32 (2, PARTS, ≥ n_docs), column and row sums of each
+    part; losses : float64 (PARTS,); both are filled.
     """
     n = len(e)
-    loss = 0.0
     for part in range(PARTS):
-        loss += _pair_part(part, total, e, r, big, columns[part, :n], rows[part, :n])
-    _add_parts(columns, rows, n, totals)
-    return loss
+        losses[part] = _pair_part(part, total, e, r, big, parts[0, part, :n], parts[1, part, :n])
+    _add_parts(parts, n, totals)
+    return _sum_losses(losses)
 
 
 @inner_kernel(error_model="numpy")
-def pair_sums_on_threads(total, e, r, big, columns, rows, totals):
-    """`pair_sums`, for long lists on all threads, the same to the last bit."""
-    if len(e) < PARALLEL_DOCS:
-        return pair_sums(total, e, r, big, columns, rows, totals)
-    return _pair_sums_parallel(total, e, r, big, columns, rows, totals)
+def added_pair_sums(total, e, r, big, parts, losses, totals):
+    """`pair_sums` from parts and losses that `pair_part` has computed: the same to the last bit."""
+    _add_parts(parts, len(e), totals)
+    return _sum_losses(losses)
 
 
-# Called inside a compiled epoch, whose work Python threads cannot divide.
-@inner_kernel(error_model="numpy", parallel=True)
-def _pair_sums_parallel(total, e, r, big, columns, rows, totals):
-    n = len(e)
-    losses = np.empty(PARTS)
-    for part in prange(PARTS):
-        losses[part] = _pair_part(part, total, e, r, big, columns[part, :n], rows[part, :n])
-    loss = 0.0
-    for part in range(PARTS):
-        loss += losses[part]
-    _add_parts(columns, rows, n, totals)
-    return loss
+@kernel(error_model="numpy")
+def pair_part(part, lists, count, parts, losses):
+    """One part of the rows, as one of the tasks that threads share; losses[part] is its part of the loss.
+
+    lists : float32 (≥ 4, ≥ count), e, r, E and, first of the last, S; parts : float32 (2, PARTS, ≥ count)
+    """
+    e, r, big = lists[0, :count], lists[1, :count], lists[2, :count]
+    losses[part] = _pair_part(part, lists[3, 0], e, r, big, parts[0, part, :count], parts[1, part, :count])
 
 
 @kernel(error_model="numpy", inline="always")

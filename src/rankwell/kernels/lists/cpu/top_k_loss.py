@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.lists.cpu.pair_sums import row_sums
 from rankwell.kernels.lists.cpu.score_levels import score_levels
 from rankwell.kernels.lists.cpu.third_place import pairs_without_best, third_after_best, third_without_best
@@ -110,24 +110,37 @@ def top_two_loss(k, scores, truth, start, scratch, gradient):
 
 
 @kernel(error_model="numpy", inline="always")
-def top_three_loss(scores, truth, start, scratch, lists, parts, gradient, pair_sums):
+def top_three_loss(scores, truth, start, scratch, lists, parts, losses, gradient, pair_sums):
     """The exact Top-3 loss of a list of at least two; its gradient by the scores is written to `gradient`.
 
-    lists : float32 (≥ 5, ≥ n_docs); parts : float32 (2, PARTS, ≥ n_docs), both scratch. pair_sums : the kernel of
-    that name, or the one on threads.
+    lists : float32 (≥ 5, ≥ n_docs); parts : float32 (2, PARTS, ≥ n_docs), losses : float64 (PARTS,), scratch.
+    pair_sums : the kernel of that name, or `added_pair_sums` if parts and losses are computed already.
     """
     n = len(scores)
-    end, places = start + n, places_that_count(3, n)
-    top, sums, depth = np.empty(3, np.int64), np.empty(3), np.empty(3)
-    first = truth[FIRST, start:end]
+    end = start + n
+    top, sums = np.empty(3, np.int64), np.empty(3)
+    loss, count = before_pairs(scores, truth, start, scratch, lists, top, sums, gradient)
+    if places_that_count(3, n) == 3:
+        after_best, best_label = truth[AFTER_BEST, start:end], np.argmax(truth[FIRST, start:end])
+        e, r, big = lists[0, :count], lists[1, :count], lists[2, :count]
+        loss += pair_sums(lists[3, 0], e, r, big, parts, losses, scratch[REMOVED])
+        loss += third_without_best(after_best, best_label, top[0], scratch, sums[0], lists, count, gradient)
+    return loss + compare_with_truth(scores, truth[MEMBERSHIP, start:end], gradient)
+
+
+@inner_kernel(error_model="numpy")
+def before_pairs(scores, truth, start, scratch, lists, top, sums, gradient):
+    """Everything of the Top-3 loss that comes before the sums over pairs; returns its part of the loss, and how many
+    documents count in pairs, whose values are then in `lists`.
+
+    top : int64 (3,), sums : float64 (3,), filled; the rest as in `top_three_loss`
+    """
+    end, places = start + len(scores), places_that_count(3, len(scores))
+    first, depth, count = truth[FIRST, start:end], np.empty(3), 0
     loss = expect_two_places(places, scores, first, scratch, top, sums, depth, gradient)
     if places == 3:
         ratio, exponential = truth[RATIO, start:end], truth[EXPONENTIAL, start:end]
-        after_best, removed = truth[AFTER_BEST, start:end], scratch[REMOVED]
-        best_label = np.argmax(first)
-        loss += third_after_best(depth, ratio, exponential, after_best, best_label, top, scratch, sums, gradient)
+        after_best = truth[AFTER_BEST, start:end]
+        loss += third_after_best(depth, ratio, exponential, after_best, np.argmax(first), top, scratch, sums, gradient)
         count = pairs_without_best(ratio, exponential, top[0], scratch[0], sums[0], lists)
-        e, r, big = lists[0, :count], lists[1, :count], lists[2, :count]
-        loss += pair_sums(lists[3, 0], e, r, big, parts[0], parts[1], removed)
-        loss += third_without_best(after_best, best_label, top[0], scratch, sums[0], lists, count, gradient)
-    return loss + compare_with_truth(scores, truth[MEMBERSHIP, start:end], gradient)
+    return loss, count

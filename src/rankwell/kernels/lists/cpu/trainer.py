@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,20 @@ from rankwell.kernels.lists.cpu.epoch import (
     Lists,
     Step,
     Workspace,
+    prepare_pairs,
     query_steps,
     score_documents,
     slots_gradient,
 )
 from rankwell.kernels.lists.cpu.first_order import Adam, Sgd, first_order_step
-from rankwell.kernels.lists.cpu.list_gradient import has_pairs, kernel_loss, list_truth
+from rankwell.kernels.lists.cpu.list_gradient import TopThreeFromParts, has_pairs, kernel_loss, list_truth
 from rankwell.kernels.lists.cpu.network import chunk_docs
-from rankwell.kernels.lists.cpu.pair_sums import PARALLEL_DOCS
+from rankwell.kernels.lists.cpu.pair_sums import PARALLEL_DOCS, PARTS, pair_part
 from rankwell.kernels.lists.cpu.query_backward import FixedBackward, FloatBackward
 from rankwell.kernels.lists.epoch_pieces import EpochPieces
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
 from rankwell.kernels.lists.losses import LAMBDARANK, RANKNET
-from rankwell.kernels.threads import numba_threads, run_parts, run_ranges
+from rankwell.kernels.threads import current_threads, run_parts, run_ranges
 
 # Documents, or pairs of documents, whose gradient takes about a millisecond on one thread.
 SERIAL_WORK = 20_000.0
@@ -42,9 +42,10 @@ class CpuNetworkTrainer:
         self._lists = Lists(problem.features, self._truth, problem.query_ptr, problem.query_weights)
         self._slots = 1 if problem.batch_queries == 1 else SLOTS
         self._most_docs = max(int(np.diff(problem.query_ptr).max(initial=0)), 1)
-        # With batches, the threads already process the slots.
-        self._on_threads = self._slots == 1 and self._most_docs >= PARALLEL_DOCS and has_pairs(problem.loss)
-        self._loss = kernel_loss(problem.loss, self._slots, self._most_docs, self._on_threads)
+        # Queries whose sums over pairs are worth several threads; with batches, the threads already process the slots.
+        has_long = self._slots == 1 and has_pairs(problem.loss)
+        self._is_long = has_long & (np.diff(problem.query_ptr) >= PARALLEL_DOCS) & (problem.query_weights != 0.0)
+        self._loss = kernel_loss(problem.loss, self._slots, self._most_docs)
         self._optimizer = kernel_optimizer(problem.optimizer)
         self._work = Workspace(
             hidden=self._floats(self._most_docs * max(problem.shape.n_hidden, 1)),
@@ -88,14 +89,38 @@ class CpuNetworkTrainer:
         if self._slots > 1:
             return self._batch_steps(setting, state, order)
         loss = 0.0
-        with numba_threads() if self._on_threads else nullcontext():
-            for piece in self._pieces.slices(len(order)):
-                loss = query_steps(
-                    *setting, self._optimizer, state.steps, state.parameters, state.first, state.second, self._lists,
-                    order[piece], self._work, loss,
-                )  # fmt: skip
-                state.steps += piece.stop - piece.start
-        return float(loss)
+        for piece in self._pieces.slices(len(order)):
+            loss = self._steps(setting, state, order[piece], loss)
+        return loss
+
+    def _steps(self, setting: Any, state: NetworkState, order: np.ndarray, loss: float) -> float:
+        """One step per query; adds their losses to `loss`."""
+        done = 0
+        for place in np.flatnonzero(self._is_long[order]).tolist() if current_threads() > 1 else ():
+            loss = self._query_steps(setting, state, order[done:place], loss)
+            loss = self._long_query_step(setting, state, order[place : place + 1], loss)
+            done = place + 1
+        return self._query_steps(setting, state, order[done:], loss)
+
+    def _query_steps(self, setting: Any, state: NetworkState, order: np.ndarray, loss: float) -> float:
+        """One step per query, on the calling thread."""
+        total = query_steps(
+            *setting, self._optimizer, state.steps, state.parameters, state.first, state.second, self._lists, order,
+            self._work, loss,
+        )  # fmt: skip
+        state.steps += len(order)
+        return float(total)
+
+    def _long_query_step(self, setting: Any, state: NetworkState, order: np.ndarray, loss: float) -> float:
+        """The step of one query whose sums over pairs are divided among the threads: the same to the last bit.
+
+        The scores are computed twice, which is little beside these sums.
+        """
+        shape, of_list, backward, step = setting
+        count = prepare_pairs(shape, of_list, step, state.parameters, self._lists, int(order[0]), self._work)
+        lists, parts, losses = of_list.lists[0], of_list.parts[0], of_list.losses[0]
+        run_parts(lambda part: pair_part(part, lists, count, parts, losses), PARTS)
+        return self._query_steps((shape, TopThreeFromParts(*of_list), backward, step), state, order, loss)
 
     def _batch_steps(self, setting: Any, state: NetworkState, order: np.ndarray) -> float:
         """One step per batch of queries, by the mean of their gradients."""
