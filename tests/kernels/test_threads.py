@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import rankwell
-
 from rankwell import ParameterError
 from rankwell.kernels.threads import (
     _control_group_quota,
@@ -16,6 +15,7 @@ from rankwell.kernels.threads import (
     current_threads,
     kernel_threads,
     run_parts,
+    run_ranges,
 )
 
 
@@ -57,6 +57,17 @@ def test_every_part_is_done_once(n_jobs):
     with kernel_threads(n_jobs):
         run_parts(done.append, 100)
     assert sorted(done) == list(range(100))
+
+
+@pytest.mark.parametrize("n_items", [0, 1, 99, 100, 101, 199, 200, 1000, 10_000])
+def test_ranges_cover_all_items_and_are_long_enough(monkeypatch, n_items):
+    monkeypatch.setattr("rankwell.kernels.threads.available_cores", lambda: 4)
+    ranges = []
+    run_ranges(lambda first, last: ranges.append((first, last)), n_items, least_items=100)
+    assert [item for first, last in sorted(ranges) for item in range(first, last)] == list(range(n_items))
+    assert len(ranges) <= 8 * 4
+    assert n_items < 100 or all(last - first >= 100 for first, last in ranges)
+    assert len(ranges) == 1 or n_items == 0 or n_items >= 200
 
 
 def test_parts_may_have_parts():

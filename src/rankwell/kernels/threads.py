@@ -102,14 +102,22 @@ def run_parts(task: Callable[[int], object], n_parts: int) -> None:
             future.result()
 
 
-def run_ranges(task: Callable[[int, int], object], n_items: int, ranges_per_thread: int = _RANGES_PER_THREAD) -> None:
+def run_ranges(
+    task: Callable[[int, int], object],
+    n_items: int,
+    ranges_per_thread: int = _RANGES_PER_THREAD,
+    least_items: int = 1,
+) -> None:
     """Call ``task(first, last)`` for ranges first ≤ item < last that cover all items once, by `run_parts`.
 
     On one thread that is one call; else there are several ranges per thread, to balance ranges of unequal work. Each
-    range takes the interpreter lock: a task of a few milliseconds is faster with one or two per thread.
+    range takes the interpreter lock: a task of a few milliseconds is faster with one or two per thread. A range has at
+    least `least_items` items, unless there are fewer: waking a thread takes about 30 µs, and much longer on a busy
+    machine, so that a range should take a fifth of a millisecond or more.
     """
     n_threads = current_threads()
-    n_ranges = min(n_items, ranges_per_thread * n_threads if n_threads > 1 else 1)
+    most_ranges = min(n_items, max(1, n_items // max(1, least_items)))
+    n_ranges = min(most_ranges, ranges_per_thread * n_threads if n_threads > 1 else 1)
     run_parts(lambda part: task(part * n_items // n_ranges, (part + 1) * n_items // n_ranges), n_ranges)
 
 

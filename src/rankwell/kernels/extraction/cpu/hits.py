@@ -20,6 +20,11 @@ from rankwell.kernels.postings.blocks import (
 )
 from rankwell.kernels.threads import run_ranges
 
+# Lookups of a candidate in a list, and candidates whose positions are decoded, that are worth a thread: they take about
+# a fifth of a millisecond.
+_LEAST_LOOKUPS = 2**14
+_LEAST_DECODED = 2**11
+
 
 class ListTasks(NamedTuple):
     """Posting lists to look candidates up in, one per (query, term, stream).
@@ -114,9 +119,12 @@ def find_hits(
     arrays: PostingArrays, position_starts: np.ndarray, tasks: ListTasks, candidates: Candidates, cells: CellSources
 ) -> None:
     """Store in `cells` where the hits of a segment's candidates are; position_starts : its ``blocks.positions``"""
+    n_tasks = len(tasks.list_number)
+    lookups = int(np.diff(candidates.query_ptr)[tasks.query].sum())
     run_ranges(
         lambda first, last: find_in_lists(first, last, arrays, position_starts, tasks, candidates, cells),
-        len(tasks.list_number),
+        n_tasks,
+        least_items=-(-n_tasks * _LEAST_LOOKUPS // max(1, lookups)),
     )
 
 
@@ -154,6 +162,7 @@ def decode_hits(
     run_ranges(
         lambda first, last: decode_cells(positions, *cells, first_cell[first:last], n_cells[first:last], cell_ptr, out),
         len(first_cell),
+        least_items=_LEAST_DECODED,
     )
 
 
