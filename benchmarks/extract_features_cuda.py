@@ -34,7 +34,7 @@ def run(bench: Benchmark) -> None:
     import cupyx
 
     mslr = make_feature_set("mslr", STREAMS)
-    full = make_feature_set("full", STREAMS)
+    full = make_feature_set("full", STREAMS).without_feedback()
     ranker = replace(thesis_ranker("R-M-BGD", shrink=10 if bench.quick else 1), feature_names=mslr.names)
     cache = RankerCache(2**28, CudaRankerScorer)
     device, every = CudaFeatureExtractor(mslr), CudaFeatureExtractor(full)

@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 STATICS = ("rank", "age")
-FULL = make_feature_set("full", FIVE_STREAMS, STATICS)
+FULL = make_feature_set("full", FIVE_STREAMS, STATICS).without_feedback()
 MSLR = make_feature_set("mslr", FIVE_STREAMS)
 
 
@@ -58,7 +58,8 @@ def test_awkward_queries(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_terms_that_share_places(seed):
-    assert_same_as_the_cpu(CudaFeatureExtractor(make_feature_set("full", FIVE_STREAMS)), scattered_hits(seed))
+    feature_set = make_feature_set("full", FIVE_STREAMS).without_feedback()
+    assert_same_as_the_cpu(CudaFeatureExtractor(feature_set), scattered_hits(seed))
 
 
 @pytest.mark.parametrize("n_docs", [1, 31, 32, 33, 127, 128, 129, 300])
@@ -72,7 +73,7 @@ def test_many_terms_and_long_documents():
     documents = random_documents(rng, 3, streams=("body",), longest=4000, vocabulary=40)
     queries = [rng.integers(0, 50, 30).tolist(), list(range(70)), [1, 2]]
     hits = hits_of_documents(documents, queries, streams=("body",))
-    assert_same_as_the_cpu(CudaFeatureExtractor(make_feature_set("full", ("body",))), hits)
+    assert_same_as_the_cpu(CudaFeatureExtractor(make_feature_set("full", ("body",)).without_feedback()), hits)
 
 
 def test_expressions_of_features():

@@ -11,7 +11,7 @@ from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.kernels.extraction.reference.features import extract_features
 
 STATICS = ("rank", "age")
-FULL = make_feature_set("full", FIVE_STREAMS, STATICS)
+FULL = make_feature_set("full", FIVE_STREAMS, STATICS).without_feedback()
 
 
 def reference(hits, feature_set):
@@ -33,7 +33,7 @@ def test_equals_the_reference(seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_equals_the_reference_where_terms_share_places(seed):
-    assert_equals_reference(scattered_hits(seed), make_feature_set("full", FIVE_STREAMS))
+    assert_equals_reference(scattered_hits(seed), make_feature_set("full", FIVE_STREAMS).without_feedback())
 
 
 @pytest.mark.parametrize("n_docs", [0, 1, 15, 16, 17, 33])
@@ -45,12 +45,12 @@ def test_equals_the_reference_for_long_documents_and_one_stream():
     rng = np.random.default_rng(0)
     documents = random_documents(rng, 3, streams=("body",), longest=4000, vocabulary=40)
     hits = hits_of_documents(documents, [rng.integers(0, 50, 30).tolist()], streams=("body",))
-    assert_equals_reference(hits, make_feature_set("full", ("body",)))
+    assert_equals_reference(hits, make_feature_set("full", ("body",)).without_feedback())
 
 
 def test_equals_the_reference_with_other_parameters():
     parameters = {"k1": 0.9, "b": 0.4, "b.title": 1.0, "mu": 10, "lambda": 0.1, "delta": 0.3, "weight.title": 3}
-    feature_set = make_feature_set("full", FIVE_STREAMS, STATICS, parameters)
+    feature_set = make_feature_set("full", FIVE_STREAMS, STATICS, parameters).without_feedback()
     hits = random_hits(77)
     assert_equals_reference(hits, feature_set)
     assert (extract(hits, feature_set) != extract(hits, FULL)).any()
@@ -60,7 +60,7 @@ def test_longer_than_the_words_that_sequences_read():
     query = list(range(70))
     documents = [{"body": query}, {"body": query[:64]}, {"body": [0, 1, 0, 1] * 40}]
     hits = hits_of_documents(documents, [query, [0, 1] * 40], streams=("body",))
-    feature_set = make_feature_set("full", ("body",))
+    feature_set = make_feature_set("full", ("body",)).without_feedback()
     assert_equals_reference(hits, feature_set)
     rows = extract(hits, feature_set)
     assert rows[0, feature_set.names.index("longest_sequence.body")] == 64

@@ -10,7 +10,7 @@ from tests.features.small_index import ANALYSIS, index_of, text_of
 from rankwell import LeastSquares
 from rankwell.corpus.document import Place, document_of
 from rankwell.errors import DataError, ParameterError
-from rankwell.features import feedback
+from rankwell.features import document_terms
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.feedback import relevance_model, with_feedback
@@ -185,7 +185,7 @@ def test_texts_in_lists_are_read():
 
 
 def test_of_a_long_text_the_beginning_is_read(monkeypatch):
-    monkeypatch.setattr(feedback, "LONGEST_TEXT", 10)
+    monkeypatch.setattr(document_terms, "LONGEST_TEXT", 10)
     index = one_document_index("w1 w22 w33333 w4")
     assert set(relevance_model(index, index.search("w4"), 10, 10, 0.5)) == {b"w1", b"w22", b"w4"}
 

@@ -159,7 +159,7 @@ def test_proximity_of_neighbours_by_hand():
 
 
 def test_a_query_without_words_has_lengths_and_nothing_else():
-    feature_set = make_feature_set("full", ("title", "body"))
+    feature_set = make_feature_set("full", ("title", "body")).without_feedback()
     row = extract(hits_of_documents(DOCUMENTS, [[]], streams=("title", "body")), feature_set)[0]
     found = {name: value for name, value in zip(feature_set.names, row.tolist(), strict=True) if value}
     assert found == {"length.title": 2, "length.body": 8, "length.whole": 10}

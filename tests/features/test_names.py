@@ -75,8 +75,10 @@ def test_the_full_set_begins_with_the_mslr_set():
     assert full.names[:75] == mslr.names
     assert mslr.names[:3] == ("covered_terms.title", "covered_terms.abstract", "covered_terms.whole")
     n_places = sum(not kind.of_whole for kind in KINDS.values())
-    assert len(full) == 25 * 3 + n_places * 2 + 1 + 1 + 2
-    assert full.names[-4:] == ("static.age", "bm25f", "completeness.title", "completeness.abstract")
+    assert len(full) == 25 * 3 + n_places * 2 + 1 + 1 + 2 + 1
+    last = ("static.age", "bm25f", "completeness.title", "completeness.abstract", "relevance_model.whole")
+    assert full.names[-5:] == last
+    assert full.without_feedback().names == full.names[:-1]
 
 
 def test_parameters_are_in_the_names_and_reach_the_kernels():
@@ -86,7 +88,8 @@ def test_parameters_are_in_the_names_and_reach_the_kernels():
     assert "lm_dirichlet.whole(mu=5)" in full.names
     assert "lm_dirichlet.body" in full.names
     assert "bm25f(b=0.5;b.title=0.25;k1=2;weight.title=3)" in full.names
-    columns = FeatureSet(full.names).columns(("title", "body"), ())
+    assert full.names[-1] == "relevance_model.whole(b=0.5;k1=2)"
+    columns = FeatureSet(full.names).columns(("title", "body"), (full.names[-1],))
     np.testing.assert_array_equal(columns.parameters[:, 0], 2)
     np.testing.assert_array_equal(columns.parameters[:, 1], [0.25, 0.5, 0.5])
     np.testing.assert_array_equal(columns.parameters[:, 2], [1000, 1000, 5])
@@ -143,7 +146,7 @@ def test_streams_and_statics_may_have_any_name():
     assert "static.age %3D 3" in full.names
     again = FeatureSet(full.names)
     assert again == full
-    columns = again.columns(streams, statics)
+    columns = again.columns(streams, (*statics, "relevance_model.whole"))
     assert (columns.column_of[:-1] >= 0).all()
     assert (columns.static_column >= 0).all()
     assert columns.parameters[1, 1] == 0.5

@@ -93,6 +93,11 @@ class FeatureSet:
             or (feature.kind == BM25F.name and not {s for _, s in _of_streams(feature.settings)} <= known)
         ]
 
+    def without_feedback(self) -> FeatureSet:
+        """The features that hits alone are enough for; no expression may read the others."""
+        feedback = {feature.name for feature in self.feedback}
+        return FeatureSet(name for name in self.names if name not in feedback)
+
     def check(self, streams: Sequence[str], statics: Sequence[str]) -> None:
         """Raise a DataError that names the features that need an absent stream or static."""
         check_streams(streams)
@@ -149,7 +154,8 @@ def make_feature_set(
     name : {"mslr", "full"}
         "mslr" is the 25 kinds of MSLR for each stream and the whole document, kind by kind, the streams in MSLR's
         order: 125 features for body, anchor, title and url. "full" is those, then the features that read places, the
-        statics, and those made of others.
+        statics, those made of others, and the relevance model of the whole document, which reads the first documents
+        of the first pass (`feedback.with_feedback`).
     parameters : mapping, optional
         k1, b, mu, lambda, delta and weight, for all streams or for one (``"b.title"``).
     """
@@ -166,6 +172,7 @@ def make_feature_set(
         own = {key: value for key, value in chosen.items() if key.split(".")[0] in BM25F.parameters}
         names.append(feature_name(BM25F.name, "", own))
         names += [f"{kind}.{escaped(stream)}" for kind in COMBINED for stream in ordered[:-1]]
+        names.append(_relevance_model_name(chosen))
     return FeatureSet(names)
 
 
@@ -175,6 +182,12 @@ def _stream_name(kind: str, stream: str, chosen: Mapping[str, float]) -> str:
         name: chosen.get(f"{name}.{stream}", chosen.get(name, PARAMETERS[name])) for name in KINDS[kind].parameters
     }
     return feature_name(kind, stream, settings)
+
+
+def _relevance_model_name(chosen: Mapping[str, float]) -> str:
+    """The relevance model of the whole document, with the parameters of BM25 that were chosen for it."""
+    settings = {name: chosen.get(f"{name}.{WHOLE}", chosen.get(name, PARAMETERS[name])) for name in ("k1", "b")}
+    return feature_name(RELEVANCE_MODEL.name, WHOLE, settings)
 
 
 def _check_parameters(parameters: Mapping[str, float], streams: Sequence[str]) -> Mapping[str, float]:

@@ -17,14 +17,13 @@ no kernel computes them, so every device has the same values.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from rankwell.corpus.nested_fields import flattened
 from rankwell.errors import DataError
+from rankwell.features.document_terms import DocumentTerms
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.hit_reading import count_hits
 from rankwell.features.hits import WHOLE, Hits
@@ -36,8 +35,6 @@ from rankwell.index.statistics import Statistics
 
 # A term of the model is in at most this share of the documents.
 MOST_DOCUMENTS = 0.1
-# Characters of a stream that are read.
-LONGEST_TEXT = 10_000
 RelevanceModel = Mapping[bytes, float]
 """The weight w of each term, those of the query first."""
 
@@ -90,47 +87,48 @@ def relevance_model(
     weights = {
         term: original * qtf / sum(query.frequencies) for term, qtf in zip(query.terms, query.frequencies, strict=True)
     }
-    said: dict[bytes, float] = {}
-    for doc, score in zip(found.docs[:documents].tolist(), found.scores[:documents].tolist(), strict=True):
-        counts = _terms_of(index, doc)
-        length = counts.total()
-        for term, tf in counts.items():
-            said[term] = said.get(term, 0.0) + score * tf / length
-    chosen = _most_said(said, index, terms)
-    total = sum(said[term] for term in chosen)
-    for term in chosen:
-        weights[term] = weights.get(term, 0.0) + (1.0 - original) * said[term] / total
+    chosen = _most_said(index, found.docs[:documents].tolist(), found.scores[:documents], terms)
+    total = sum(chosen.values())
+    for term, said in chosen.items():
+        weights[term] = weights.get(term, 0.0) + (1.0 - original) * said / total
     return weights
 
 
-def _most_said(said: Mapping[bytes, float], index: Index, terms: int) -> list[bytes]:
-    """The terms with the most weight, without those that too many documents have; equal ones by their bytes."""
+def _most_said(index: Index, docs: Sequence[int], scores: np.ndarray, n_terms: int) -> dict[bytes, float]:
+    """The terms with the largest Σ s(d) · tf / len, without those that too many documents have; equal ones by bytes."""
+    words, terms = DocumentTerms.of(index).read(index, docs)
+    lengths = np.array([len(own) for own in words], np.int64)
+    if not lengths.any():
+        return {}
+    # Each term of each document once, documents in order: a sum does not depend on what else was read.
+    pairs, tf = np.unique(
+        np.concatenate(words) + np.repeat(np.arange(len(docs)), lengths) * len(terms), return_counts=True
+    )
+    doc, term = np.divmod(pairs, len(terms))
+    numbers, place = np.unique(term, return_inverse=True)
+    said = np.bincount(place, weights=scores[doc] * tf / lengths[doc])
     statistics = Statistics.of(index)
     most = MOST_DOCUMENTS * statistics.n_docs
-    chosen: list[bytes] = []
-    for term in sorted(said, key=lambda term: (-said[term], term)):
-        if len(chosen) == terms:
+    chosen: dict[bytes, float] = {}
+    for one, weight in _by_weight(said, [terms[number] for number in numbers.tolist()]):
+        if len(chosen) == n_terms or weight <= 0.0:
             break
-        if statistics.term(term).doc_freq[-1] <= most and said[term] > 0.0:
-            chosen.append(term)
+        if one not in index.analysis.common_terms and statistics.term(one).doc_freq[-1] <= most:
+            chosen[one] = weight
     return chosen
 
 
-def _terms_of(index: Index, doc: int) -> Counter[bytes]:
-    """How often each term occurs in a document, all streams together."""
-    fields = flattened(index.stored(doc))
-    counts: Counter[bytes] = Counter()
-    for stream in index.schema.streams:
-        value = fields.get(stream)
-        text = "\n".join(value) if isinstance(value, list) else value
-        if isinstance(text, str):
-            counts.update(term for term, _ in index.analysis.cut(_beginning(text)))
-    return counts
-
-
-def _beginning(text: str) -> str:
-    """A text, or its beginning up to the last white space before it is too long."""
-    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT].rsplit(None, 1)[0]
+def _by_weight(weights: np.ndarray, terms: Sequence[bytes]) -> Iterator[tuple[bytes, float]]:
+    """Terms by falling weight, equal ones by their bytes; few of them are asked for."""
+    order = np.argsort(-weights, kind="stable")
+    ordered = weights[order]
+    ends = np.append(np.flatnonzero(np.diff(ordered)) + 1, len(ordered))
+    start = 0
+    for end in ends.tolist():
+        weight = float(ordered[start])
+        for term in sorted(terms[number] for number in order[start:end].tolist()):
+            yield term, weight
+        start = end
 
 
 def _values(

@@ -94,6 +94,10 @@ class TermTable:
             term = term_of(text[start:stop])
             self._term_of_word.append(NOT_INDEXED if term is None else numbers.setdefault(term, len(numbers)))
 
+    def term_of_word(self) -> np.ndarray:
+        """The number of each word's term, int32 (n_words,); `NOT_INDEXED` for one without."""
+        return np.array(self._term_of_word, dtype=np.int32)
+
     def in_order(self) -> tuple[list[bytes], np.ndarray]:
         """The terms sorted by their bytes, and for each word the number of its term in that order, int32."""
         terms = sorted(self.numbers)

@@ -19,7 +19,7 @@ from rankwell.kernels.extraction.cuda.launches import pack
 from rankwell.kernels.extraction.rules import FeatureColumns
 from rankwell.kernels.source_text import source_text
 
-FULL = make_feature_set("full", FIVE_STREAMS, ("rank", "age"))
+FULL = make_feature_set("full", FIVE_STREAMS, ("rank", "age")).without_feedback()
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 
 HOST = """
@@ -88,22 +88,22 @@ def test_awkward_queries(library, seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_terms_that_share_places(library, seed):
-    assert_same_as_the_cpu(library, scattered_hits(seed), make_feature_set("full", FIVE_STREAMS))
+    assert_same_as_the_cpu(library, scattered_hits(seed), make_feature_set("full", FIVE_STREAMS).without_feedback())
 
 
 def test_many_terms_and_long_documents(library):
     rng = np.random.default_rng(0)
     documents = random_documents(rng, 3, streams=("body",), longest=2000, vocabulary=40)
     queries = [rng.integers(0, 50, 30).tolist(), list(range(70)), [1, 2]]
-    assert_same_as_the_cpu(
-        library, hits_of_documents(documents, queries, streams=("body",)), make_feature_set("full", ("body",))
-    )
+    feature_set = make_feature_set("full", ("body",)).without_feedback()
+    assert_same_as_the_cpu(library, hits_of_documents(documents, queries, streams=("body",)), feature_set)
 
 
 def test_some_features_and_other_parameters(library):
     parameters = {"k1": 0.9, "b": 0.4, "b.title": 1.0, "mu": 10, "lambda": 0.1, "delta": 0.3, "weight.title": 3}
     hits = random_hits(77)
-    assert_same_as_the_cpu(library, hits, make_feature_set("full", FIVE_STREAMS, ("rank", "age"), parameters))
+    full = make_feature_set("full", FIVE_STREAMS, ("rank", "age"), parameters).without_feedback()
+    assert_same_as_the_cpu(library, hits, full)
     assert_same_as_the_cpu(library, hits, make_feature_set("mslr", FIVE_STREAMS))
 
 
