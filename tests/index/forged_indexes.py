@@ -168,6 +168,7 @@ def _search(folder: Path) -> None:
 def _features(folder: Path) -> None:
     from rankwell.features.extraction import extract
     from rankwell.features.feature_set import make_feature_set
+    from rankwell.features.feedback import with_feedback
     from rankwell.features.hit_reading import collect_hits
     from rankwell.index.query import parse_query
 
@@ -175,8 +176,10 @@ def _features(folder: Path) -> None:
     features = make_feature_set("full", index.schema.streams, index.schema.statics)
     queries = [parse_query(text, index.analysis) for text in QUERIES[:3]]
     candidates = [np.arange(0, int(index.bases[-1]), 5)] * len(queries)
+    found = [index.search(query) for query in queries]
     with np.errstate(all="ignore"):
-        extract(collect_hits(index, queries, candidates), features)
+        hits = collect_hits(index, queries, candidates)
+        extract(with_feedback(hits, features, index, found, candidates), features)
 
 
 def _write(folder: Path) -> None:
