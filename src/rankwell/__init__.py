@@ -17,6 +17,7 @@ from rankwell.errors import (
     IndexLockedError,
     NotFittedError,
     ParameterError,
+    QueryError,
     RankwellError,
 )
 from rankwell.version import __version__
@@ -87,6 +88,7 @@ __all__ = [
     "ListNet",
     "NotFittedError",
     "ParameterError",
+    "QueryError",
     "RankBoost",
     "RankNet",
     "RankSVM",

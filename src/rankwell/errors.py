@@ -88,6 +88,17 @@ class UnknownParameterError(ParameterError, TypeError):
     """A parameter that does not exist (Python raises TypeError for one)."""
 
 
+class QueryError(ParameterError):
+    """A query cannot be read.
+
+    column : where in its text, from 1
+    """
+
+    def __init__(self, *pieces: Piece, column: int) -> None:
+        self.column = column
+        super().__init__(*pieces)
+
+
 class FileFormatError(RankwellError, ValueError):
     """A file of Rankwell (a ranker, an index) is damaged, altered, or of a version this release cannot read."""
 

@@ -7,7 +7,8 @@ import pytest
 
 from rankwell import ParameterError
 from rankwell.index.analysis import Analysis
-from rankwell.index.query import MOST_TERMS, Phrase, Query, parse_query
+from rankwell.index.query import MOST_TERMS, Query, parse_query, without_operators
+from rankwell.index.query_tree import And, Group, Not, Phrase, Word, condition_of
 from rankwell.index.reader import Index
 from rankwell.index.writer import IndexWriter
 
@@ -24,10 +25,11 @@ def test_operators_and_phrases() -> None:
     assert query.terms == (b"oil", b"crude", b"price")
     assert query.frequencies == (2, 1, 1)
     assert query.words == (0, 1, 0, 2)
-    assert query.phrases == (Phrase((b"crude", b"oil"), (0, 1)),)
-    assert query.required == (b"crude", b"oil", b"price")
-    assert query.excluded == (b"gas",)
-    assert query.excluded_phrases == (Phrase((b"natural", b"gas"), (0, 1)),)
+    assert query.tree == Group(
+        required=(Phrase((b"crude", b"oil"), (0, 1), place=1), Word(b"price", 3)),
+        optional=(Word(b"oil", 0),),
+        excluded=(Word(b"gas", 3), Phrase((b"natural", b"gas"), (0, 1), place=3)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -36,28 +38,22 @@ def test_operators_and_phrases() -> None:
         ("state-of-the-art", (b"state", b"of", b"the", b"art"), (), ()),  # a minus inside a word is punctuation
         ("a - b + c", (b"a", b"b", b"c"), (), ()),  # operators alone, too
         ("c++ -", (b"c",), (), ()),
-        ("--a ++b", (b"b",), (b"b",), (b"a",)),
-        ('"one"', (b"one",), (b"one",), ()),  # a phrase of one word
+        ("--a ++b", (b"b",), (Word(b"b"),), (Word(b"a"),)),
+        ('"one"', (b"one",), (Phrase((b"one",), (0,)),), ()),  # a phrase of one word
         ('"" +"" -""', (), (), ()),
         ("a\x00b\x07\x1b[31mc\x7fd", (b"a", b"b", b"31mc", b"d"), (), ()),  # control characters separate words
         ("", (), (), ()),
         ("!!! ... \t\n", (), (), ()),
+        ('a "b c', (b"a", b"b", b"c"), (Phrase((b"b", b"c"), (0, 1), place=1),), ()),  # it reaches to the end
+        ("a -e-mail", (b"a",), (), (Phrase((b"e", b"mail"), (0, 1), place=1),)),  # several words after an operator
+        ("+x-ray", (b"x", b"ray"), (Phrase((b"x", b"ray"), (0, 1)),), ()),
     ],
 )
 def test_rules(text: str, terms: tuple, required: tuple, excluded: tuple) -> None:
     query = parse_query(text, PLAIN)
-    assert (query.terms, query.required, query.excluded) == (terms, required, excluded)
-    assert not query.phrases
-
-
-def test_a_quote_that_is_not_closed_reaches_to_the_end() -> None:
-    assert parse_query('a "b c', PLAIN).phrases == (Phrase((b"b", b"c"), (0, 1)),)
-
-
-def test_several_words_behind_an_operator_are_a_phrase() -> None:
-    query = parse_query("-e-mail +x-ray", PLAIN)
-    assert query.excluded_phrases == (Phrase((b"e", b"mail"), (0, 1)),)
-    assert query.phrases == (Phrase((b"x", b"ray"), (0, 1)),)
+    tree = query.as_tree()
+    assert query.terms == terms
+    assert (tree.required, tree.excluded) == (required, excluded) if isinstance(tree, Group) else terms == ()
 
 
 ENGLISH = Analysis(common_words=["the", "of", "to", "be", "or", "not"])
@@ -69,8 +65,9 @@ ENGLISH = Analysis(common_words=["the", "of", "to", "be", "or", "not"])
         ("the price of oil", (b"price", b"oil"), (1, 3)),
         ("to be or not to be", (b"to", b"be", b"or", b"not"), (0, 1, 2, 3, 4, 5)),
         ("the -gas of", (b"the", b"of"), (0, 1)),
-        ("the +of price", (b"of", b"price"), (0, 1)),
-        ('the "bank of england"', (b"bank", b"of", b"england"), (0, 1, 2)),
+        ("the +of price", (b"of", b"price"), (1, 2)),
+        ('the "bank of england"', (b"bank", b"of", b"england"), (1, 2, 3)),
+        ("the AND price", (b"the", b"price"), (0, 1)),
     ],
 )
 def test_common_words_count_where_nothing_else_does(text: str, terms: tuple, places: tuple) -> None:
@@ -80,15 +77,16 @@ def test_common_words_count_where_nothing_else_does(text: str, terms: tuple, pla
 
 def test_common_words_are_words_of_phrases() -> None:
     query = parse_query('"bank of england" -"to be"', ENGLISH)
-    assert query.phrases == (Phrase((b"bank", b"of", b"england"), (0, 1, 2)),)
-    assert query.excluded_phrases == (Phrase((b"to", b"be"), (0, 1)),)
+    assert query.tree == Group(
+        required=(Phrase((b"bank", b"of", b"england"), (0, 1, 2)),),
+        excluded=(Phrase((b"to", b"be"), (0, 1), place=3),),
+    )
 
 
 def test_stop_words_leave_gaps() -> None:
     query = parse_query('bank "ministry of the interior" +the -of', Analysis(stop_words="english"))
-    assert query.phrases == (Phrase((b"ministry", b"interior"), (0, 3)),)
+    assert query.tree == Group((Phrase((b"ministry", b"interior"), (0, 3), place=1),), (Word(b"bank"),))
     assert query.places == (0, 1, 4)
-    assert not query.excluded
     assert parse_query("the bank of england", Analysis(stop_words="english")).places == (1, 3)
 
 
@@ -106,8 +104,7 @@ def test_a_query_keeps_its_first_terms() -> None:
     assert not parse_query(" ".join(words[:5] * 2_000), PLAIN).is_shortened
     cut = parse_query(" ".join(words[: MOST_TERMS - 1]) + ' "w0 new1 new2" -w1', PLAIN)
     assert cut.is_shortened
-    assert not cut.phrases
-    assert not cut.excluded
+    assert cut.tree is None
     assert len(cut.terms) == MOST_TERMS - 1
 
 
@@ -120,7 +117,8 @@ def test_phrases_have_a_limited_number_of_words() -> None:
     """The time to look for a phrase grows with its words times those of a document."""
     long = " ".join(["a", "b"] * (MOST_TERMS // 2))
     kept = parse_query(f'"{long}" c', Analysis())
-    assert len(kept.phrases[0].terms) == MOST_TERMS
+    assert isinstance(kept.tree, Group)
+    assert len(kept.tree.required[0].terms) == MOST_TERMS
     assert not kept.is_shortened
     for query in (f'"{long} a" c', f'-"{long} a" c', f'"{long}" "a b" c', '"a b" ' + f'"{long}" c'):
         shortened = parse_query(query, Analysis())
@@ -130,8 +128,8 @@ def test_phrases_have_a_limited_number_of_words() -> None:
 
 def test_a_phrase_that_is_repeated_is_looked_for_once() -> None:
     query = parse_query('"a b" ' * 1000 + '-"c d" ' * 1000 + "e", Analysis())
-    assert query.phrases == (Phrase((b"a", b"b"), (0, 1)),)
-    assert query.excluded_phrases == (Phrase((b"c", b"d"), (0, 1)),)
+    wanted, excluded = Phrase((b"a", b"b"), (0, 1)), Phrase((b"c", b"d"), (0, 1))
+    assert condition_of(query.tree, "any") == And((wanted, Not(excluded)))
     assert query.frequencies == (1000, 1000, 1)
     assert not query.is_shortened
 
@@ -147,3 +145,11 @@ def test_a_long_phrase_in_a_long_document(tmp_path: Path) -> None:
     assert index.search('"' + "a b " * 50_000 + '" b').query.is_shortened
     assert index.search('"' + "a b " * (MOST_TERMS // 2) + '"').ids == ["1"]
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("text", ['a "b', "(a AND", "titel:b", "a^ b~2 c?d *", "\\", "year:[1 TO", "NOT"])
+def test_plain_text_has_no_operators_and_no_errors(text: str) -> None:
+    query = parse_query(text, PLAIN, plain=True)
+    assert query.tree is None
+    assert query.terms == tuple(dict.fromkeys(term for term, _ in PLAIN.cut(text)))
+    assert parse_query(without_operators(text), PLAIN) == query

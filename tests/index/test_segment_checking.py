@@ -23,10 +23,17 @@ N_DOCS = 300
 @pytest.fixture(scope="module")
 def sound() -> Segment:
     """Documents with a word that all have (three blocks), one of their own, and rising frequencies and lengths."""
-    builder = SegmentBuilder(Schema(["title", "body"], ["year"]), Analysis())
+    builder = SegmentBuilder(Schema(["title", "body"], ["year"], ["kind", "tags"]), Analysis())
     builder.add(
         document_of(
-            {"id": f"d{n}", "title": f"own{n}", "body": "all " * (1 + n % 5) + "pad " * (n % 3 + n % 5), "year": n},
+            {
+                "id": f"d{n}",
+                "title": f"own{n}",
+                "body": "all " * (1 + n % 5) + "pad " * (n % 3 + n % 5),
+                "year": n,
+                "kind": f"kind {n % 7}",
+                "tags": [f"t{tag}" for tag in range(n % 4)],
+            },
             Place("made"),
         )
         for n in range(N_DOCS)

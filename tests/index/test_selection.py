@@ -17,7 +17,7 @@ from rankwell.index.analysis import Analysis
 from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.query import MOST_TERMS
 from rankwell.index.reader import Index
-from rankwell.index.selection import Selector
+from rankwell.index.selector import Selector
 from rankwell.index.writer import IndexWriter
 from rankwell.kernels.selection.windows import DRIFT, WINDOW
 
@@ -240,9 +240,10 @@ def test_wrong_models(make, message: str) -> None:
 
 def test_a_term_that_another_thread_forgets_meanwhile() -> None:
     """Selectors are shared by threads, and one of them may clear the terms between two look-ups of another."""
-    selector = Selector.of(make_index([{"body": "a b"}, {"body": "a"}]), BM25())
+    index = make_index([{"body": "a b"}, {"body": "a"}])
+    selector = Selector.of(index, BM25().columns(index.schema))
 
-    class Forgetful(dict[bytes, Any]):
+    class Forgetful(dict[tuple[bytes, str | None], Any]):
         """Has a term when asked, and has lost it at the next look-up."""
 
         def __contains__(self, term: object) -> bool:
@@ -250,15 +251,15 @@ def test_a_term_that_another_thread_forgets_meanwhile() -> None:
             self.clear()
             return found
 
-        def get(self, term: bytes, default: Any = None) -> Any:
+        def get(self, term: tuple[bytes, str | None], default: Any = None) -> Any:
             found = super().get(term, default)
             self.clear()
             return found
 
     for term in (b"a", b"absent"):
-        wanted = selector._term(term)
-        selector._terms = Forgetful({term: wanted})
-        assert selector._term(term) == wanted
+        wanted = selector._term(term, None)
+        selector._terms = Forgetful({(term, None): wanted})
+        assert selector._term(term, None) == wanted
 
 
 def test_threads_that_share_a_selector(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ def features(
         int, typer.Option("--top", metavar="N", help="How many candidates the first pass gives.")
     ] = DEFAULT_CANDIDATES,
     prose: Annotated[
-        bool, typer.Option("--prose", help="Queries are prose: quotes, + and - in them have no special meaning.")
+        bool, typer.Option("--prose", help="Queries are prose: quotes, signs and the like have no special meaning.")
     ] = False,
     log: Annotated[
         Path | None,

@@ -98,6 +98,19 @@ def build(
         str | None,
         typer.Option("--streams", metavar="NAMES", help="Text fields that are numbered first, in this order."),
     ] = None,
+    keywords: Annotated[
+        str | None,
+        typer.Option(
+            "--keywords",
+            metavar="NAMES",
+            help="Fields whose texts are exact values, to filter, sort and count by, and not words.",
+            show_default=False,
+        ),
+    ] = None,
+    dates: Annotated[
+        str | None,
+        typer.Option("--dates", metavar="NAMES", help="Fields that hold dates, as 2024-05-31.", show_default=False),
+    ] = None,
     format: FormatOption = None,
     id_field: IdFieldOption = "id",
     columns: ColumnsOption = None,
@@ -126,7 +139,7 @@ def build(
             f"{out} is an index already. Pass --overwrite to replace it, or add to it with rankwell index add."
         )
     analysis = given_analysis(language, stemmer, _stop_words(stop_words))
-    schema = Schema(names_of(streams), names_of(statics))
+    schema = Schema(names_of(streams), names_of(statics), names_of(keywords), names_of(dates))
     bad_documents, progress = bad_documents_of(skip_bad_documents), CorpusProgress()
     batches = read_documents(
         corpus,

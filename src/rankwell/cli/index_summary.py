@@ -40,6 +40,8 @@ def _summary(path: Path) -> dict[str, Any]:
         "n_words": int(Statistics.of(index).tokens[-1]),
         "streams": list(index.schema.streams),
         "statics": list(index.schema.statics),
+        "keywords": list(index.schema.keywords),
+        "dates": list(index.schema.dates),
         "analysis": index.analysis.to_json(),
         "n_bytes": _folder_bytes(path),
         # As stored on disk, deleted documents included.
@@ -68,6 +70,8 @@ def _rows(summary: Mapping[str, Any]) -> dict[str, str]:
         "words": f"{summary['n_words']:,}",
         "streams": ", ".join(summary["streams"]) or "none",
         "statics": ", ".join(summary["statics"]) or "none",
+        "keywords": ", ".join(summary["keywords"]) or "none",
+        "dates": ", ".join(summary["dates"]) or "none",
         "language": analysis["language"] or "none",
         "stemmer": analysis["stemmer"] or "none",
         "stop words": f"{len(analysis['stop_words']):,}",

@@ -25,6 +25,7 @@ _OPTIONS = {
     "n_rounds": ("--rounds",),
     "on_bad_document": ("--skip-bad-documents",),
     "on_bad_line": ("--skip-bad-lines",),
+    "operators": ("--prose",),
     "random_state": ("--seed",),
     "source": ("--candidates",),
 }

@@ -14,14 +14,20 @@ from rankwell.cli.search_run import RUN_DEPTH, Searcher, check_query_or_queries,
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rankwell.index.bm25 import BM25, BM25F
+    from rankwell.index.facets import Facets
     from rankwell.index.query import Query
+    from rankwell.index.query_tree import Match
     from rankwell.index.reader import Index
-    from rankwell.index.selection import Match, SearchResult
+    from rankwell.index.selection import SearchResult
     from rankwell.serving.ranked_search import RankedResult
 
 # How many words a note lists.
 _MOST_NAMED = 8
+# How many values of a field are shown.
+_MOST_VALUES = 20
 
 
 def search(
@@ -32,7 +38,8 @@ def search(
         list[str] | None,
         typer.Argument(
             metavar="[QUERY...]",
-            help='Words, "phrases", +required and -excluded ones; or --queries FILE.',
+            help='Words, "phrases", title:word, +required, -excluded, AND, OR, NOT, ( ), year:[2000 TO 2010], comp*. '
+            "Or --queries FILE.",
             show_default=False,
         ),
     ] = None,
@@ -57,6 +64,33 @@ def search(
     prose: Annotated[
         bool, typer.Option("--prose", help="With --queries: quotes, + and - in them have no special meaning.")
     ] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="The query is words and nothing else: it has no operators.")
+    ] = False,
+    filters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter",
+            metavar="QUERY",
+            help="What documents must meet besides, as 'year:>2000 kind:book'; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            "--sort", metavar="FIELDS", help="Order by fields, as year:desc,title, not by scores.", show_default=False
+        ),
+    ] = None,
+    facets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--facet",
+            metavar="FIELD[=EDGES]",
+            help="Count the values of a field, or its ranges, as price=0,10,100; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     match: Annotated[
         str, typer.Option("--match", metavar="RULE", help="Whether documents need any or all of the words.")
     ] = "any",
@@ -99,41 +133,87 @@ def search(
 
     Example: rankwell search idx --queries queries.tsv --run run.txt
     """
-    from rankwell.index.query import parse_query
     from rankwell.index.reader import Index
 
     show_log(quiet=quiet)
     check_query_or_queries(query, queries, run, index, ranker, prose=prose)
+    if sort is not None and ranker is not None:
+        raise ParameterError("give --sort or --ranker, not both: documents are ordered by fields or by scores.")
     opened = Index.open(index)
     model = _model(stream, weights, k1, b)
-    searcher = _searcher(opened, ranker, candidates, model, cast("Match", match), device)
+    searcher = _searcher(opened, ranker, candidates, model, cast("Match", match), device, sort)
+    wanted = filters[0] if filters and len(filters) == 1 else " ".join(f"+({one})" for one in filters or ()) or None
     if queries is not None and run is not None:
-        write_run(searcher, queries, run, k or RUN_DEPTH, prose=prose, quiet=quiet)
+        asked = _filtering(opened, searcher, wanted)
+        write_run(asked, queries, run, k or RUN_DEPTH, prose=prose or plain, quiet=quiet)
         return
-    parsed = parse_query(" ".join(query or ()), opened.analysis)
+    parsed = opened.parse(" ".join(query or ()), plain=plain, filter=wanted)
     result = searcher(parsed, k or 10)
-    n_matches = opened.count(parsed, match=cast("Match", match), model=model)
+    counted = opened.search(parsed, k=1, match=cast("Match", match), model=model, facets=_facets(facets or ()))
+    n_matches = counted.n_matches
     if parsed.is_shortened:
         say(f"only the first {len(parsed.terms):,} different words of the query were used.", quiet=quiet)
     rows = _rows(opened, parsed, result)
     if not rows:
         say(_reason(opened, parsed), quiet=quiet)
     if as_json:
-        print_json({"n_docs": opened.n_docs, "n_matches": n_matches, "results": rows})
+        shown = {"n_docs": opened.n_docs, "n_matches": n_matches, "results": rows}
+        print_json(shown | ({"facets": _facet_rows(counted.facets)} if facets else {}))
         return
     title = f"{len(rows)} of {n_matches:,} documents that match, of {opened.n_docs:,} in the index"
     table = make_table(title, ["rank", "id", "score", "caption"], left=["id", "caption"])
     for row in rows:
         table.add_row(str(row["rank"]), row["id"], f"{row['score']:.4f}", row["caption"])
     show(table)
+    for field, counts in _facet_rows(counted.facets).items():
+        table = make_table(field, ["value", "documents"], left=["value"])
+        for count in counts[:_MOST_VALUES]:
+            table.add_row(_value_text(count["value"]), f"{count['n_docs']:,}")
+        show(table)
+        if len(counts) > _MOST_VALUES:
+            say(f"{len(counts) - _MOST_VALUES:,} more values of {field}: --json has all of them.", quiet=quiet)
+
+
+def _facets(written: Sequence[str]) -> dict[str, list[str] | None]:
+    """Fields with the edges of their ranges, from FIELD or FIELD=EDGE,EDGE,..."""
+    keys: dict[str, list[str] | None] = {}
+    for one in written:
+        field, equals, edges = one.partition("=")
+        keys[field] = edges.split(",") if equals else None
+    return keys
+
+
+def _facet_rows(facets: Facets) -> dict[str, list[dict[str, Any]]]:
+    return {
+        field: [{"value": value, "n_docs": n_docs} for value, n_docs in counts.items()]
+        for field, counts in facets.items()
+    }
+
+
+def _value_text(value: Any) -> str:
+    return f"{value[0]} to {value[1]}" if isinstance(value, tuple) else str(value)
+
+
+def _filtering(index: Index, searcher: Searcher, filter: str | None) -> Searcher:
+    """The same searches, with a filter."""
+    if filter is None:
+        return searcher
+    return lambda query, k: searcher(index.parse(query, filter=filter) if isinstance(query, str) else query, k)
 
 
 def _searcher(
-    index: Index, ranker: Path | None, candidates: int, model: BM25 | BM25F, match: Match, device: str
+    index: Index,
+    ranker: Path | None,
+    candidates: int,
+    model: BM25 | BM25F,
+    match: Match,
+    device: str,
+    sort: str | None,
 ) -> Searcher:
-    """A function from a query and k to its result: by BM25, or by a ranker."""
+    """A function from a query and k to its result: by BM25, by fields, or by a ranker."""
     if ranker is None:
-        return lambda query, k: index.search(query, k=k, match=match, model=model)
+        keys = None if sort is None else sort.split(",")
+        return lambda query, k: index.search(query, k=k, match=match, model=model, sort=keys)
     from rankwell.serving.ranked_search import RankedSearch
 
     ranked = RankedSearch(index, ranker, n_candidates=candidates, model=model, match=match, device=device)
@@ -142,15 +222,19 @@ def _searcher(
 
 def _reason(index: Index, query: Query) -> str:
     """Why nothing was found."""
+    from rankwell.index.query_tree import Nothing
     from rankwell.index.statistics import Statistics
 
-    if not query.terms:
+    if query.as_tree() == Nothing():
         return "nothing was found: the query has no words to look for."
     statistics = Statistics.of(index)
     unknown = [term.decode() for term in query.terms if statistics.term(term).doc_freq[-1] == 0]
     if unknown:
         return f"nothing was found: no document has {', '.join(map(repr, unknown[:_MOST_NAMED]))}."
-    return "nothing was found: each word is in some document, but no document matches the whole query."
+    filtered = " and the filter" if query.filter is not None else ""
+    if not query.terms:
+        return f"nothing was found: no document matches the query{filtered}."
+    return f"nothing was found: each word is in some document, but no document matches the whole query{filtered}."
 
 
 def _model(stream: str | None, weights: str | None, k1: float, b: float) -> BM25 | BM25F:

@@ -10,7 +10,7 @@ from rankwell.cli.console import say
 from rankwell.cli.inputs import check_readable
 from rankwell.cli.output_file import check_output, write_output
 from rankwell.cli.progress import progress_bar
-from rankwell.errors import ParameterError
+from rankwell.errors import DataError, Parameter, ParameterError, QueryError
 
 if TYPE_CHECKING:
     from rankwell.index.query import Query
@@ -55,7 +55,11 @@ def write_run(searcher: Searcher, queries: Path, run: Path, k: int, *, prose: bo
     n_found = n_empty = 0
     with progress_bar(f"searching {len(asked):,} queries", quiet=quiet) as bar:
         for done, query in enumerate(asked, start=1):
-            result = searcher(query.text, k)
+            try:
+                result = searcher(query.text, k)
+            except QueryError as cause:
+                remedy = ("Or read the queries as prose (", Parameter("operators", False), ").")
+                raise DataError(f"query {query.id!r}: ", *cause.pieces, " ", remedy) from cause
             n_found += len(result.ids)
             n_empty += not len(result.ids)
             lines.append(format_run(query.id, result.ids, result.scores.tolist()))

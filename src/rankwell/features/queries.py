@@ -6,9 +6,8 @@ import os
 from dataclasses import dataclass
 
 from rankwell.errors import DataError
+from rankwell.index.query import without_operators
 from rankwell.streams.decompression import ByteStream
-
-_NO_OPERATORS = str.maketrans('"+-', "   ")
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,8 @@ def read_queries(path: str | os.PathLike[str], *, operators: bool = True) -> lis
     Parameters
     ----------
     operators : bool
-        Whether quotes, + and - mean phrases, required and excluded words, as in a user's query. Topics of test
-        collections are prose: there they have no special meaning.
+        Whether the texts are of the query language, as a user's queries. Topics of test collections are prose: there
+        quotes, signs and the like have no special meaning, and are left out.
     """
     line_of_id: dict[str, int] = {}
     queries = []
@@ -47,7 +46,7 @@ def read_queries(path: str | os.PathLike[str], *, operators: bool = True) -> lis
                     f"{place} repeats the id {query_id!r} of line {line_of_id[query_id]}. Give each query its own id."
                 )
             line_of_id[query_id] = number
-            queries.append(QueryText(query_id, (text if operators else text.translate(_NO_OPERATORS)).strip()))
+            queries.append(QueryText(query_id, (text if operators else without_operators(text)).strip()))
         if not queries:
             raise DataError(f"{stream.name} contains no query. A line is a query's id, a tab and its text.")
     return queries

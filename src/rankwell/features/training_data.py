@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwell.data.candidates import N_CANDIDATES, Candidates
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, Parameter, ParameterError, QueryError
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.feedback import with_feedback
@@ -19,6 +19,7 @@ from rankwell.features.names import feature_name
 from rankwell.features.qrels import Qrels
 from rankwell.features.queries import QueryText
 from rankwell.index.bm25 import BM25, BM25F
+from rankwell.index.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.selection import search
 from rankwell.serving.feature_log import FeatureLogReader
@@ -81,7 +82,7 @@ def judged_features(
     absent = outside = 0
     for start in range(0, len(asked), _BATCH):
         batch = asked[start : start + _BATCH]
-        found = [search(index, query.text, k=n_candidates, model=model) for query in batch]
+        found = [search(index, _parsed(index, query), k=n_candidates, model=model) for query in batch]
         documents = []
         for query, result in zip(batch, found, strict=True):
             judged = np.array([index.find(name) for name in qrels[query.id]], np.int64)
@@ -99,6 +100,14 @@ def judged_features(
     dataset = rows.dataset()
     dataset.candidates = Candidates(source, n_candidates, outside, _first_pass(model, feature_set))
     return JudgedFeatures(dataset, absent, len(queries) - len(asked), sum(name not in known for name in qrels))
+
+
+def _parsed(index: Index, query: QueryText) -> Query:
+    try:
+        return index.parse(query.text)
+    except QueryError as cause:
+        remedy = ("Or read the queries as prose (", Parameter("operators", False), ").")
+        raise DataError(f"query {query.id!r}: ", *cause.pieces, " ", remedy) from cause
 
 
 def logged_features(log: FeatureLogReader, qrels: Qrels) -> JudgedFeatures:

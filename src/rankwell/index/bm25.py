@@ -12,7 +12,7 @@ BM25F sums the streams before it saturates; over a single stream of weight 1 it 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from rankwell.index.schema import Schema
 from rankwell.parameters import is_number
 
 WHOLE = -1
+DEFAULT_B = 0.75
 
 
 class ModelColumns(NamedTuple):
@@ -30,17 +31,33 @@ class ModelColumns(NamedTuple):
     columns : numbers of the streams that are read; (WHOLE,) for the whole document
     b : one for each column
     weights : one for each column; () for BM25
+    n_read : how many of the columns words without a field are looked for in; the others are for those with a field
+    counted : the column whose document frequencies count, for words without a field
     """
 
     k1: float
     columns: tuple[int, ...]
     b: tuple[float, ...]
     weights: tuple[float, ...]
+    n_read: int
+    counted: int
 
     @property
-    def counted(self) -> int:
-        """The column whose document frequencies count."""
-        return WHOLE if self.weights else self.columns[0]
+    def read(self) -> tuple[int, ...]:
+        """The columns in which words without a field are looked for."""
+        return self.columns[: self.n_read]
+
+    def summing(self, fields: Collection[int]) -> ModelColumns:
+        """The same model with these columns too, and scores that are summed over lists before they saturate.
+
+        BM25 in this form gives the same scores up to rounding.
+        """
+        more = tuple(sorted(set(fields) - set(self.columns)))
+        return self._replace(
+            columns=self.columns + more,
+            b=self.b + (DEFAULT_B if self.weights else self.b[0],) * len(more),
+            weights=(self.weights or (1.0,)) + (1.0,) * len(more),
+        )
 
 
 @dataclass(frozen=True)
@@ -67,7 +84,7 @@ class BM25:
 
     def columns(self, schema: Schema) -> ModelColumns:
         column = WHOLE if self.stream is None else _stream_number(self.stream, schema)
-        return ModelColumns(float(self.k1), (column,), (float(self.b),), ())
+        return ModelColumns(float(self.k1), (column,), (float(self.b),), (), 1, column)
 
 
 @dataclass(frozen=True)
@@ -113,8 +130,10 @@ class BM25F:
         return ModelColumns(
             float(self.k1),
             tuple(_stream_number(stream, schema) for stream in streams),
-            tuple(float(by_stream.get(stream, 0.75)) for stream in streams),
+            tuple(float(by_stream.get(stream, DEFAULT_B)) for stream in streams),
             tuple(float(weights[stream]) for stream in streams),
+            len(streams),
+            WHOLE,
         )
 
 

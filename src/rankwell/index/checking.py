@@ -129,9 +129,11 @@ def _segment_problems(segment: Segment, entry: SegmentEntry, manifest: Manifest)
     problems = segment_problems(segment)
     if segment.n_docs != entry.n_docs:
         problems.append(f"{entry.name}: it has {segment.n_docs:,} documents, the manifest says {entry.n_docs:,}.")
-    for kind, count in (("streams", segment.n_streams), ("statics", segment.n_statics)):
-        if count > len(manifest.schema[kind]):
-            problems.append(f"{entry.name}: it has {count} {kind}, the schema {len(manifest.schema[kind])}.")
+    counts = {"streams": segment.n_streams, "statics": segment.n_statics, "keywords": segment.n_keywords}
+    for kind, count in counts.items():
+        named = len(manifest.schema.get(kind, ()))
+        if count > named:
+            problems.append(f"{entry.name}: it has {count} {kind}, the schema {named}.")
     return problems
 
 

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from rankwell.index.columns import keyword_column
+from rankwell.index.keyword_columns import merge_columns, write_columns
 from rankwell.index.segment import Segment
 from rankwell.index.segment_sink import SegmentSink, page_array
 from rankwell.index.segment_structure import forged
@@ -21,7 +23,7 @@ class DocumentMerge:
 
     Attributes
     ----------
-    n_docs, n_statics : int
+    n_docs, n_statics, n_keywords : int
     bases : list of int
         The new number of each segment's first live document.
     live : for each segment bool [n_docs], or None where nothing is deleted
@@ -38,6 +40,7 @@ class DocumentMerge:
         self.bases = [0, *np.cumsum(sizes, dtype=np.int64).tolist()]
         self.n_docs = self.bases.pop()
         self.n_statics = max((segment.n_statics for segment in segments), default=0)
+        self.n_keywords = max((segment.n_keywords for segment in segments), default=0)
         self.n_columns = n_columns
         self.lengths = self._by_column("documents.lengths")
 
@@ -63,6 +66,7 @@ class DocumentMerge:
         for number, start, stop in self._parts():
             sink.append("documents.statics", self._statics(number, start, stop))
         self._write_stored(sink)
+        self._write_keywords(sink)
         for segment in self.segments:
             segment.release()
 
@@ -137,6 +141,14 @@ class DocumentMerge:
             order = order[all_docs[order] >= 0]
             sink.append("documents.id_hashes", all_hashes[order])
             sink.append("documents.id_order", all_docs[order])
+
+    def _write_keywords(self, sink: SegmentSink) -> None:
+        numbers = [self.new_numbers(number) for number in range(len(self.segments))] if self.n_keywords else []
+        fields = (
+            merge_columns([keyword_column(segment, field) for segment in self.segments], numbers)
+            for field in range(self.n_keywords)
+        )
+        write_columns(fields, sink)
 
     def _write_stored(self, sink: SegmentSink) -> None:
         stored = StoredFields()

@@ -19,7 +19,8 @@ from rankwell.index.storage import Storage, digest_of, write_file
 from rankwell.streams.json_text import parse_json
 
 FORMAT = "rankwell-index"
-VERSION = 1
+# Version 2 has keyword fields and dates; an index without them is written as version 1, which older releases read.
+VERSION = 2
 MANIFEST_NAME = "manifest"
 TEMPORARY_NAME = "manifest.new"
 
@@ -68,7 +69,8 @@ class Manifest:
 def write_manifest(storage: Storage, folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a new generation and replace the old one. Not durable before `sync_folder`."""
     body = json.dumps(asdict(manifest), indent=1, allow_nan=False).encode()
-    write_file(storage, folder / TEMPORARY_NAME, f"{FORMAT} {VERSION} {digest_of(body)}\n".encode() + body)
+    version = VERSION if manifest.schema.get("keywords") or manifest.schema.get("dates") else 1
+    write_file(storage, folder / TEMPORARY_NAME, f"{FORMAT} {version} {digest_of(body)}\n".encode() + body)
     storage.rename(folder / TEMPORARY_NAME, folder / MANIFEST_NAME)
 
 
@@ -93,10 +95,10 @@ def read_manifest(folder: Path) -> Manifest:
     if matched is None:
         raise FileFormatError(f"{path} is not an index manifest, or it was altered. {_REMEDY}")
     version = int(matched[1])
-    if version != VERSION:
+    if version > VERSION:
         raise FileFormatError(
-            f"{folder} is an index of format version {version}, this release reads version {VERSION}. Open it with the "
-            f"release that wrote it, or build it again with this one."
+            f"{folder} is an index of format version {version}, this release reads versions 1 to {VERSION}. Open it "
+            f"with the release that wrote it, or build it again with this one."
         )
     if digest_of(body) != matched[2].decode():
         raise FileFormatError(
@@ -141,5 +143,7 @@ def _check(manifest: Manifest) -> None:
             raise ValueError(f"a segment is named {entry.name!r}")
         if entry.deletions is not None and not _DELETIONS_NAME.fullmatch(entry.deletions.file):
             raise ValueError(f"a file of deletions is named {entry.deletions.file!r}")
-    if not all(isinstance(manifest.schema[kind], list) for kind in ("streams", "statics")):
+    named = [manifest.schema["streams"], manifest.schema["statics"]]
+    named += [manifest.schema.get(kind, []) for kind in ("keywords", "dates")]
+    if not all(isinstance(names, list) for names in named):
         raise TypeError("the schema does not list the names of fields")

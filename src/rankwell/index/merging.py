@@ -38,6 +38,7 @@ def merge_segments(segments: Sequence[Segment], live: Sequence[np.ndarray | None
         "n_terms": n_terms,
         "n_streams": n_streams,
         "n_statics": documents.n_statics,
+        "n_keywords": documents.n_keywords,
         "tokens": documents.tokens(),
     }
     sink.finish(meta)

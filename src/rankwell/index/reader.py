@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from rankwell.index.analysis import Analysis
     from rankwell.index.bm25 import BM25, BM25F
     from rankwell.index.query import Query
+    from rankwell.index.query_tree import Match, Node
     from rankwell.index.schema import Schema
-    from rankwell.index.selection import Match, SearchResult
+    from rankwell.index.selection import Filter, SearchResult
+
+_FILTERS_REMEMBERED = 1024
 
 
 class Index:
@@ -63,6 +66,7 @@ class Index:
         self.path: Path | None = None
         self._absolute_path: Path | None = None
         self._manifest: Manifest | None = None
+        self._filters: dict[str, Node] = {}
         sizes = [segment.n_docs for segment in self.segments]
         self.bases = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
         self.n_docs = sum(
@@ -114,18 +118,66 @@ class Index:
         k: int = 10,
         model: BM25 | BM25F | None = None,
         match: Match = "any",
+        plain: bool = False,
+        filter: Filter | None = None,
+        sort: str | Sequence[str] | None = None,
+        facets: Iterable[str] | Mapping[str, Sequence[Any] | None] = (),
         prune: bool = True,
     ) -> SearchResult:
         """The best k documents for a query: see `rankwell.index.selection.search`."""
         from rankwell.index.selection import search
 
-        return search(self, query, k=k, model=model, match=match, prune=prune)
+        return search(
+            self,
+            query,
+            k=k,
+            model=model,
+            match=match,
+            plain=plain,
+            filter=filter,
+            sort=sort,
+            facets=facets,
+            prune=prune,
+        )
 
-    def count(self, query: str | Query, *, model: BM25 | BM25F | None = None, match: Match = "any") -> int:
+    def count(
+        self,
+        query: str | Query,
+        *,
+        model: BM25 | BM25F | None = None,
+        match: Match = "any",
+        plain: bool = False,
+        filter: Filter | None = None,
+    ) -> int:
         """How many documents match a query: see `rankwell.index.selection.count`."""
         from rankwell.index.selection import count
 
-        return count(self, query, model=model, match=match)
+        return count(self, query, model=model, match=match, plain=plain, filter=filter)
+
+    def parse(self, query: str, *, plain: bool = False, filter: Filter | None = None) -> Query:
+        """A query as this index understands it, with a filter; every search takes it in place of a text.
+
+        See `rankwell.index.query.parse_query`, and `rankwell.index.selection.search` for `plain` and `filter`.
+        """
+        from dataclasses import replace
+
+        from rankwell.index.query import parse_query
+
+        parsed = parse_query(query, self.analysis, self.schema, plain=plain)
+        return parsed if filter is None else replace(parsed, filter=self._filter(filter))
+
+    def _filter(self, filter: Filter) -> Node:
+        """A filter's condition; those of texts are kept, since few filters are used by many queries."""
+        from rankwell.index.query import parse_filter
+
+        known = self._filters.get(filter) if isinstance(filter, str) else None
+        if known is None:
+            known = parse_filter(filter, self.analysis, self.schema)
+            if isinstance(filter, str):
+                if len(self._filters) >= _FILTERS_REMEMBERED:
+                    self._filters.clear()
+                self._filters[filter] = known
+        return known
 
     def id_of(self, doc: int) -> str:
         """The user's id of document `doc`."""
@@ -222,9 +274,15 @@ def open_segment(folder: Path, entry: SegmentEntry, schema: Schema) -> Segment:
             f"{folder / entry.name}.table has {segment.n_docs} documents, but the manifest says {entry.n_docs}. "
             f"Build the index again."
         )
-    if segment.n_streams > schema.n_streams or segment.n_statics > schema.n_statics:
-        raise FileFormatError(
-            f"{folder / entry.name}.table has {segment.n_streams} streams and {segment.n_statics} statics, but the "
-            f"manifest names {schema.n_streams} and {schema.n_statics}. Build the index again."
-        )
+    counts = {
+        "streams": (segment.n_streams, schema.n_streams),
+        "statics": (segment.n_statics, schema.n_statics),
+        "keyword fields": (segment.n_keywords, schema.n_keywords),
+    }
+    for kind, (found, named) in counts.items():
+        if found > named:
+            raise FileFormatError(
+                f"{folder / entry.name}.table has {found} {kind}, but the manifest names {named}. Build the index "
+                f"again."
+            )
     return segment

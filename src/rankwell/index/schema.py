@@ -1,4 +1,4 @@
-"""The names of an index's streams and statics, in the order of their numbers."""
+"""The names of an index's streams, statics and keyword fields, in the order of their numbers."""
 
 from __future__ import annotations
 
@@ -16,27 +16,41 @@ LONGEST_NAME = 256
 
 
 class Schema:
-    """Which fields are streams of words and which are static numbers.
+    """Which fields are streams of words, which are static numbers, and which are keywords.
 
-    Both lists only grow, at their ends: a name keeps its number, and a segment has the names that existed when it was
+    The lists only grow, at their ends: a name keeps its number, and a segment has the names that existed when it was
     built. Whether a field is a stream or a static depends on its first value, a text or a number, unless it is named
-    here.
+    here. Keywords and dates are always named.
 
     Parameters
     ----------
     streams, statics : iterable of str
         Names known from the start, in order.
+    keywords : iterable of str
+        Fields whose texts are values: found as a whole, letter by letter, to filter, sort and count by.
+    dates : iterable of str
+        Fields whose texts are dates; they are statics, in seconds since 1970.
     """
 
-    def __init__(self, streams: Iterable[str] = (), statics: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        streams: Iterable[str] = (),
+        statics: Iterable[str] = (),
+        keywords: Iterable[str] = (),
+        dates: Iterable[str] = (),
+    ) -> None:
         self.streams: list[str] = []
         self.statics: list[str] = []
+        self.keywords: list[str] = []
+        self.dates: list[str] = []
         self._stream_numbers: dict[str, int] = {}
         self._static_numbers: dict[str, int] = {}
+        self._keyword_numbers: dict[str, int] = {}
         for name in streams:
             self._append(name, self.streams, self._stream_numbers)
         for name in statics:
             self._append(name, self.statics, self._static_numbers)
+        self.declare(keywords, dates)
 
     @property
     def n_streams(self) -> int:
@@ -45,6 +59,39 @@ class Schema:
     @property
     def n_statics(self) -> int:
         return len(self.statics)
+
+    @property
+    def n_keywords(self) -> int:
+        return len(self.keywords)
+
+    def declare(self, keywords: Iterable[str], dates: Iterable[str]) -> None:
+        """Name keyword fields and dates; those that are known as such stay as they are."""
+        for name in keywords:
+            if name not in self._keyword_numbers:
+                self._append(name, self.keywords, self._keyword_numbers)
+        for name in dates:
+            if name not in self.dates:
+                if name not in self._static_numbers:
+                    self._append(name, self.statics, self._static_numbers)
+                self.dates.append(name)
+
+    def kind_of(self, name: str) -> str | None:
+        """The kind of a field: stream, static, keyword or date; None if there is no such field."""
+        if name in self._stream_numbers:
+            return "stream"
+        if name in self._keyword_numbers:
+            return "keyword"
+        if name in self._static_numbers:
+            return "date" if name in self.dates else "static"
+        return None
+
+    def fields(self) -> list[str]:
+        """The names of all fields."""
+        return [*self.streams, *self.statics, *self.keywords]
+
+    def keyword_number(self, name: str) -> int:
+        """The number of a keyword field."""
+        return self._keyword_numbers[name]
 
     def stream_number(self, name: str, place: object = None) -> int:
         """The number of a stream, a new one for a name not seen before."""
@@ -78,14 +125,20 @@ class Schema:
 
     def to_json(self) -> dict[str, list[str]]:
         """What an index records, as a dictionary of JSON values."""
-        return {"streams": list(self.streams), "statics": list(self.statics)}
+        recorded = {"streams": list(self.streams), "statics": list(self.statics)}
+        if self.keywords or self.dates:
+            recorded |= {"keywords": list(self.keywords), "dates": list(self.dates)}
+        return recorded
 
     @classmethod
     def from_json(cls, recorded: dict[str, Any]) -> Schema:
-        return cls(recorded["streams"], recorded["statics"])
+        keywords, dates = recorded.get("keywords", ()), recorded.get("dates", ())
+        if not set(dates) <= set(recorded["statics"]):
+            raise ParameterError("a date is not among the statics.")
+        return cls(recorded["streams"], recorded["statics"], keywords, dates)
 
     def copy(self) -> Schema:
-        return Schema(self.streams, self.statics)
+        return Schema(self.streams, self.statics, self.keywords, self.dates)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.to_json() == other.to_json()
@@ -93,7 +146,8 @@ class Schema:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Schema(streams={self.streams!r}, statics={self.statics!r})"
+        declared = f", keywords={self.keywords!r}, dates={self.dates!r}" if self.keywords or self.dates else ""
+        return f"Schema(streams={self.streams!r}, statics={self.statics!r}{declared})"
 
     def _add(self, name: str, place: object, names: list[str], numbers: dict[str, int]) -> int:
         """Number a new name, if it is not known as the other kind of field."""
@@ -116,16 +170,16 @@ class Schema:
                 f"the name of a field must be a text of 1 to {LONGEST_NAME} characters, none of them a control "
                 f"character or line break, got {shown(name)}. Give the field another name."
             )
-        most = MOST_STREAMS if names is self.streams else MOST_STATICS
+        most = MOST_STATICS if names is self.statics else MOST_STREAMS
         if len(names) == most:
             raise ParameterError(
-                f"field {name!r} is one too many: an index has at most {MOST_STREAMS:,} streams and {MOST_STATICS:,} "
-                f"statics. Put such values into one field, or leave them out (",
+                f"field {name!r} is one too many: an index has at most {MOST_STREAMS:,} streams, {MOST_STREAMS:,} "
+                f"keyword fields and {MOST_STATICS:,} statics. Put such values into one field, or leave them out (",
                 Parameter("ignored"),
                 ").",
             )
-        if name in self._stream_numbers or name in self._static_numbers:
-            raise ParameterError(f"field {name!r} is named twice. A field is one stream or one static.")
+        if self.kind_of(name) is not None:
+            raise ParameterError(f"field {name!r} is named twice. A field is one stream, static or keyword field.")
         numbers[name] = len(names)
         names.append(name)
         return numbers[name]

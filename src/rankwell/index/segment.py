@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwell.index.keyword_arrays import KEYWORD_ARRAYS
 from rankwell.index.segment_structure import check_array, check_documents, check_positions, check_range, forged
 from rankwell.kernels.postings.rules import POSTING_ARRAYS, lists_per_term
 
@@ -31,6 +32,7 @@ ARRAYS: Mapping[str, str] = {
     "stored.data": "<u1",
     "stored.offsets": "<i8",
     "stored.first_doc": "<i4",
+    **KEYWORD_ARRAYS,
 }
 
 _TERMS_REMEMBERED = 65_536
@@ -47,8 +49,8 @@ class Segment:
     Parameters
     ----------
     arrays : every array of `ARRAYS`, with its dtype
-    meta : ``n_docs``, ``n_terms``, ``n_streams``, ``n_statics`` and ``tokens`` (a list: the indexed words of each
-        list column)
+    meta : ``n_docs``, ``n_terms``, ``n_streams``, ``n_statics``, ``n_keywords`` and ``tokens`` (a list: the indexed
+        words of each list column)
     name : what the segment is called in its index
     verifier : checks a range of an array's bytes; None if the arrays are in memory and cannot have been altered
     release : gives back the memory of mapped files
@@ -69,6 +71,7 @@ class Segment:
         self.n_terms = int(meta["n_terms"])
         self.n_streams = int(meta["n_streams"])
         self.n_statics = int(meta["n_statics"])
+        self.n_keywords = int(meta.get("n_keywords", 0))
         self.lists_per_term = lists_per_term(self.n_streams)
         self.tokens = tuple(int(count) for count in meta["tokens"])
         self._arrays = {key: _read_only(array) for key, array in arrays.items()}
@@ -174,6 +177,20 @@ class Segment:
         known = self._term_numbers.get(term)
         if known is not None:
             return known
+        low = self._first_term_from(term)
+        number = low if low < self.n_terms and self._slice("terms", low) == term else -1
+        if len(self._term_numbers) >= _TERMS_REMEMBERED:
+            self._term_numbers.clear()
+        self._term_numbers[term] = number
+        return number
+
+    def terms_with_prefix(self, prefix: bytes) -> tuple[int, int]:
+        """The first number of a term that begins with `prefix` (not empty), and the one after the last."""
+        # UTF-8 has no byte 0xff: it is after every term that begins so.
+        return self._first_term_from(prefix), self._first_term_from(prefix + b"\xff")
+
+    def _first_term_from(self, term: bytes) -> int:
+        """The number of the first term that is not before `term`."""
         low, high = 0, self.n_terms
         while low < high:
             middle = (low + high) // 2
@@ -181,11 +198,7 @@ class Segment:
                 low = middle + 1
             else:
                 high = middle
-        number = low if low < self.n_terms and self._slice("terms", low) == term else -1
-        if len(self._term_numbers) >= _TERMS_REMEMBERED:
-            self._term_numbers.clear()
-        self._term_numbers[term] = number
-        return number
+        return low
 
     def id_of(self, doc: int) -> str:
         """The user's id of the segment's document `doc`."""

@@ -19,6 +19,8 @@ from rankwell.corpus.document import Document, Place
 from rankwell.errors import DataError, ParameterError
 from rankwell.index.analysis import Analysis
 from rankwell.index.document_ids import encode_ids
+from rankwell.index.field_values import field_values
+from rankwell.index.keyword_columns import KeywordCollector, write_columns
 from rankwell.index.pipelining import InlineExecutor
 from rankwell.index.schema import Schema
 from rankwell.index.segment import ARRAYS
@@ -78,6 +80,7 @@ class SegmentBuilder:
         self._n_tokens = 0
         self._places: dict[str, Place] = {}
         self._statics = _Statics()
+        self._keywords = KeywordCollector()
         self._stored = StoredFields()
         self._cutter = self._executor(1)
 
@@ -94,7 +97,7 @@ class SegmentBuilder:
         used = TEXT_COST * n_text_bytes + TOKEN_COST * self._n_tokens
         used += WORD_COST * self._terms.n_words + LIST_COST * n_terms * n_streams
         used += (DOCUMENT_COST + CELL_COST * (lists_per_term(n_streams) + n_statics)) * self.n_docs
-        return used + self._stored.n_bytes > self.memory_bytes
+        return used + self._stored.n_bytes + self._keywords.n_bytes > self.memory_bytes
 
     @property
     def places(self) -> Iterable[Place]:
@@ -132,6 +135,7 @@ class SegmentBuilder:
         sink.append("documents.statics", self._statics.table(n_docs, n_statics))
         for name, values in self._stored.finish():
             sink.append(name, values)
+        n_keywords = write_columns(self._keywords.columns(n_docs, self.schema.n_keywords), sink)
         terms, term_of_word = self._terms.in_order()
         _append_terms(sink, terms)
         with self._executor(self._n_workers) as pool:
@@ -146,6 +150,7 @@ class SegmentBuilder:
             "n_terms": len(terms),
             "n_streams": n_streams,
             "n_statics": n_statics,
+            "n_keywords": n_keywords,
             "tokens": tokens.tolist(),
         }
         sink.finish(meta)
@@ -158,17 +163,20 @@ class SegmentBuilder:
                 f"{document.place}: id {document.id!r} exists already, at {first}. Ids must be unique: leave one of "
                 f"the two out, or give it another id."
             )
-        for name, text in document.texts.items():
+        texts, numbers, keywords = field_values(document, self.schema)
+        for name, text in texts.items():
             if (len(text) if type(text) is str else most_positions(text)) > MOST_POSITIONS:
                 raise DataError(
                     f"{document.place}, field {name!r}: the text is too long. A field has room for {MOST_POSITIONS:,} "
                     f"words, {VALUE_GAP} of them between the texts of a list. Split the document."
                 )
         # Names come last: a refused document must not add any.
-        streams, statics = self.schema.number_fields(document.texts, document.numbers, document.place)
+        streams, statics = self.schema.number_fields(texts, numbers, document.place)
         doc = len(self._places)
+        for name, values in keywords.items():
+            self._keywords.add(doc, self.schema.keyword_number(name), values)
         batch_bytes = self._batch_bytes()
-        for stream, text in zip(streams, document.texts.values(), strict=True):
+        for stream, text in zip(streams, texts.values(), strict=True):
             if type(text) is str and len(text) <= batch_bytes:
                 self._batch.add(text, doc, stream)
             else:
@@ -176,7 +184,7 @@ class SegmentBuilder:
         if self._batch.n_bytes >= batch_bytes:
             self._send_batch()
         if statics:
-            self._statics.add(doc, statics, document.numbers.values())
+            self._statics.add(doc, statics, numbers.values())
         self._stored.add(document.stored)
         self._places[document.id] = document.place
 

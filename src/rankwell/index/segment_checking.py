@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
 from rankwell.errors import FileFormatError
+from rankwell.index.columns import keyword_column
 from rankwell.index.document_ids import hash_ids
+from rankwell.index.keyword_arrays import KEYWORD_ARRAYS
+from rankwell.index.keyword_columns import MISSING
 from rankwell.index.segment import ARRAYS, Segment
 from rankwell.index.segment_structure import WRONG_LISTS, expected_sizes, wrong_list
 from rankwell.index.stored_fields import decode_stored
@@ -23,7 +27,7 @@ def segment_problems(segment: Segment) -> list[str]:
     """What is wrong with a segment, a line each; the checksums must have been right."""
     problems = [*_wrong_sizes(segment), *_wrong_offsets(segment)]
     if not problems:
-        checks: tuple[Callable[[Segment], Iterator[str]], ...] = (_terms, _lists, _ids, _stored)
+        checks: tuple[Callable[[Segment], Iterator[str]], ...] = (_terms, _lists, _ids, _stored, _keywords)
         problems = [line for check in checks for line in check(segment)]
     return [f"{segment.name}: {problem}." for problem in problems]
 
@@ -48,6 +52,10 @@ def _wrong_offsets(segment: Segment) -> Iterator[str]:
         "stored.offsets": len(segment.unverified("stored.data")),
         "stored.first_doc": segment.n_docs,
     }
+    if segment.n_keywords:
+        ends["keywords.offsets"] = len(segment.unverified("keywords.text"))
+        ends["keywords.first_value"] = len(segment.unverified("keywords.offsets")) - 1
+        ends["keywords.first_entry"] = len(segment.unverified("keywords.entries"))
     for name, end in ends.items():
         offsets = segment.unverified(name)
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != end or np.any(np.diff(offsets) < 0):
@@ -158,3 +166,28 @@ def _stored(segment: Segment) -> Iterator[str]:
         if not are_objects or len(lines) != first_docs[block + 1] - first_docs[block]:
             yield f"the stored fields of documents {first_docs[block]:,} to {first_docs[block + 1] - 1:,} are damaged"
             return
+
+
+def _keywords(segment: Segment) -> Iterator[str]:
+    n_pointers = int(np.count_nonzero(np.diff(segment.unverified("keywords.first_entry")) != segment.n_docs))
+    if len(segment.unverified("keywords.entry_ptr")) != n_pointers * (segment.n_docs + 1):
+        yield f"keywords.entry_ptr does not have a number for each document of {n_pointers} fields"
+    if not segment.n_keywords and any(len(segment.unverified(name)) for name in KEYWORD_ARRAYS):
+        yield "there are keywords, but no keyword field"
+    for field in range(segment.n_keywords):
+        try:
+            column = keyword_column(segment, field)
+        except FileFormatError as error:
+            yield f"keyword field {field}: {error}"
+            continue
+        if column is None:
+            continue
+        if any(one >= other for one, other in pairwise(column.values)):
+            yield f"the values of keyword field {field} do not ascend"
+        if len(np.unique(column.entries[column.entries != MISSING])) != len(column.values):
+            yield f"keyword field {field} has a value that no document has"
+        if column.entry_ptr is not None:
+            ascends = np.diff(column.entries) > 0
+            ascends[column.entry_ptr[1:-1] - 1] = True
+            if not ascends.all():
+                yield f"the entries of a document in keyword field {field} do not ascend"

@@ -17,12 +17,13 @@ import numpy as np
 
 from rankwell.errors import FileFormatError
 from rankwell.index.checked_file import CheckedFile, CheckedFileWriter, PageChecksums, n_pages
+from rankwell.index.keyword_arrays import KEYWORD_ARRAYS
 from rankwell.index.segment import ARRAYS, Segment
 from rankwell.index.segment_structure import check_meta, expected_sizes
 from rankwell.index.storage import Storage, digest_of, read_digested, write_file
 from rankwell.streams.json_text import parse_json
 
-# Arrays up to this size stay in memory until the end; there are at most 24.
+# Arrays up to this size stay in memory until the end; there are at most 30.
 _BUFFER_BYTES = 2**20
 # Arrays begin at multiples of this in the file they share: NumPy and compiled loops need them aligned.
 _ALIGNMENT = 64
@@ -147,7 +148,9 @@ def _read_table(path: Path, digest: str) -> tuple[dict[str, Any], dict[str, Page
     try:
         header = parse_json(line)
         pages = _page_checksums(header["files"], np.frombuffer(checksums, dtype="<u4"))
-        places = {name: ArrayPlace(*header["arrays"][name]) for name in ARRAYS}
+        # Format 1 has no arrays of keywords.
+        absent = dict.fromkeys(KEYWORD_ARRAYS, ("arrays", 0, 0))
+        places = {name: ArrayPlace(*(absent | header["arrays"])[name]) for name in ARRAYS}
         meta = check_meta(header["meta"])
         _check_places(meta, pages, places)
         return meta, pages, places

@@ -29,21 +29,19 @@ class SegmentScoring:
                 )  # fmt: skip
         self.scoring = ScoringArrays(norms, np.zeros(len(self.arrays.last_doc)), np.zeros(len(self.arrays.doc_freq)))
 
-    def lists_of(self, term: bytes) -> tuple[tuple[int, ...], int]:
-        """The numbers of a term's lists, one per column of the model, checked and bounded; and the driving one.
-
-        -1 is a list that is absent or empty.
+    def lists_of(self, term: bytes, field: int | None) -> tuple[tuple[tuple[int, int], ...], int]:
+        """A term's lists in one column (by number), or in those that words without a field are looked for in: pairs
+        (list, row of the norms), checked and bounded. And a list that has all their documents, -1 if there is none.
         """
         segment, model = self.segment, self.model
         number = segment.term_number(term)
         if number < 0:
-            return (-1,) * len(model.columns), -1
+            return (), -1
         first = number * segment.lists_per_term
-        lists = tuple(self._checked(first, row, column) for row, column in enumerate(model.columns))
-        if not model.weights:
-            return lists, lists[0]
-        if max(lists) < 0:
-            return lists, -1
+        rows = range(model.n_read) if field is None else (model.columns.index(field),)
+        lists = tuple((found, row) for row in rows if (found := self._checked(first, row, model.columns[row])) >= 0)
+        if len(lists) <= 1:
+            return lists, lists[0][0] if lists else -1
         whole = first + segment.lists_per_term - 1
         segment.verify_list(whole, positions=False)
         return lists, whole

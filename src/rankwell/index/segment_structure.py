@@ -45,7 +45,9 @@ _MOST_DOCUMENTS = 2**31 - 1
 
 def check_meta(meta: Any) -> dict[str, Any]:
     """The numbers that a segment's table gives; ValueError if they are not what a segment can have."""
-    if not isinstance(meta, dict) or not all(_is_count(meta.get(name)) for name in _COUNTS):
+    counted = isinstance(meta, dict) and all(_is_count(meta.get(name)) for name in _COUNTS)
+    # Format 1 has no keyword fields.
+    if not counted or not _is_count(meta.get("n_keywords", 0)):
         raise ValueError("its counts are not whole numbers")
     tokens = meta.get("tokens")
     if not isinstance(tokens, list) or not all(_is_count(count) for count in tokens):
@@ -65,6 +67,8 @@ def expected_sizes(meta: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[st
     """The elements that each array must have, by the segment's counts and the sizes of other arrays."""
     columns = lists_per_term(meta["n_streams"])
     n_lists, n_blocks, cells = meta["n_terms"] * columns, sizes["blocks.last_doc"], meta["n_docs"] * columns
+    n_keywords = meta.get("n_keywords", 0)
+    keyword_bounds = n_keywords + 1 if n_keywords else 0
     return {
         "terms.offsets": meta["n_terms"] + 1,
         "lists.first_block": n_lists + 1,
@@ -82,6 +86,8 @@ def expected_sizes(meta: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[st
         "documents.id_order": meta["n_docs"],
         "documents.statics": meta["n_docs"] * meta["n_statics"],
         "stored.offsets": sizes["stored.first_doc"],
+        "keywords.first_value": keyword_bounds,
+        "keywords.first_entry": keyword_bounds,
     }
 
 
@@ -134,7 +140,9 @@ def check_array(segment: Segment, name: str, values: np.ndarray) -> None:
     elif name == "documents.id_order":
         sound = not len(values) or bool(values.min() >= 0 and values.max() < segment.n_docs)
     elif name in _OFFSETS:
-        end = segment.n_docs if name == "stored.first_doc" else len(segment.unverified(_OFFSETS[name]))
+        end = _end_of(segment, name)
+        if name.startswith("keywords.") and segment.n_keywords == 0:
+            return
         sound = bool(len(values) and values[0] == 0 and values[-1] == end and (values[1:] >= values[:-1]).all())
     else:
         return
@@ -150,7 +158,17 @@ _OFFSETS = {
     "documents.ids.offsets": "documents.ids.text",
     "stored.offsets": "stored.data",
     "stored.first_doc": "",
+    "keywords.offsets": "keywords.text",
+    "keywords.first_value": "",
+    "keywords.first_entry": "keywords.entries",
 }
+
+
+def _end_of(segment: Segment, name: str) -> int:
+    """Where offsets must end."""
+    if name == "keywords.first_value":
+        return len(segment.unverified("keywords.offsets")) - 1
+    return segment.n_docs if name == "stored.first_doc" else len(segment.unverified(_OFFSETS[name]))
 
 
 def check_range(segment: Segment, name: str, start: int, stop: int) -> None:

@@ -89,6 +89,7 @@ class WorkingIndex:
             self.schema.stream_number(name)
         for name in self._given_schema.statics:
             self.schema.static_number(name)
+        self.schema.declare(self._given_schema.keywords, self._given_schema.dates)
         self.segments = [self._open(entry) for entry in manifest.segments]
 
     def _open(self, entry: SegmentEntry) -> WorkingSegment:

@@ -20,9 +20,10 @@ from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import Hits
 from rankwell.features.names import parse_feature
 from rankwell.index.bm25 import BM25, BM25F
-from rankwell.index.query import Query, parse_query
+from rankwell.index.query import Query
+from rankwell.index.query_tree import Match
 from rankwell.index.reader import Index
-from rankwell.index.selection import Match, SearchResult, search
+from rankwell.index.selection import SearchResult, search
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.ranker_file import read_ranker_file
 from rankwell.scoring.scorer import kept_scorer, score_description, scoring_device
@@ -123,7 +124,7 @@ class RankedSearch:
         _check_queries(queries, k, query_ids)
         if len(queries) == 0:
             return []
-        parsed = [query if isinstance(query, Query) else parse_query(query, self.index.analysis) for query in queries]
+        parsed = [query if isinstance(query, Query) else self.index.parse(query) for query in queries]
         found = [search(self.index, query, k=self.n_candidates, model=self.model, match=self.match) for query in parsed]
         docs = [result.docs for result in found]
         hits = collect_hits(self.index, parsed, docs, n_jobs=self._n_jobs)

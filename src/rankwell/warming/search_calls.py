@@ -10,7 +10,14 @@ from rankwell.index.reader import Index
 from rankwell.index.writer import IndexWriter
 
 _WORDS = ("wing", "flow", "layer", "heat", "plate", "jet", "shock", "pressure", "boundary", "edge", "theory", "body")
-_QUERIES = ("wing", "heat of the jet", '+flow "boundary layer" plate', 'shock -"edge theory" -jet', "naïve 中文 absent")
+_QUERIES = (
+    "wing",
+    "heat of the jet",
+    '+flow "boundary layer" plate',
+    'shock -"edge theory" -jet',
+    "naïve 中文 absent",
+    'title:wing^2 pla* year:[10 TO 90] -"layer boundary"~3',
+)
 
 
 def _documents(first: int, n_docs: int) -> list[dict[str, Any]]:

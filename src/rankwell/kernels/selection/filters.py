@@ -1,4 +1,4 @@
-"""Which documents may be found: live ones without excluded terms and with the required phrases."""
+"""Which documents have a term or a phrase, as marks: one byte for each document."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ def count_live(arrays, list_number, live):
 
 
 @kernel
-def mark_documents(arrays, list_number, value, marks):
-    """marks[d] = value for every document of a list; marks : uint8 (n_docs,)"""
+def mark_documents(arrays, list_number, marks):
+    """marks[d] = 1 for every document of a list; marks : uint8 (n_docs,)"""
     documents = np.empty(BLOCK, np.uint32)
     for block in range(arrays.first_block[list_number], arrays.first_block[list_number + 1]):
         for j in range(block_documents(arrays, list_number, block, documents)):
-            marks[documents[j]] = value
+            marks[documents[j]] = 1
 
 
 @kernel
-def mark_phrase(arrays, block_starts, positions, numbers, places, value, marks):
-    """marks[d] = value for every document in which the lists' terms occur at these distances.
+def mark_phrase(arrays, block_starts, positions, numbers, places, slop, marks):
+    """marks[d] = 1 for every document in which the lists' terms occur at these distances, or nearly.
 
-    numbers : int64 (n,), lists of one stream; places : int64 (n,), the place of each term in the phrase
+    numbers : int64 (n,), lists of one stream; places : int64 (n,), the place of each term in the phrase, ascending
+    slop : int64, by how much the terms' distances from their places may differ; 0 is the phrase itself
     block_starts, positions : the segment's ``blocks.positions`` and ``positions``
     """
     n = len(numbers)
@@ -58,10 +59,14 @@ def mark_phrase(arrays, block_starts, positions, numbers, places, value, marks):
     for block in range(arrays.first_block[numbers[rarest]], arrays.first_block[numbers[rarest] + 1]):
         for j in range(block_documents(arrays, numbers[rarest], block, documents)):
             doc = np.int64(documents[j])
-            if _find_all(arrays, numbers, doc, cursors, found) and _stand_together(
-                arrays, block_starts, positions, numbers, places, cursors, found
-            ):
-                marks[doc] = value
+            if not _find_all(arrays, numbers, doc, cursors, found):
+                continue
+            if slop == 0:
+                matches = _stand_together(arrays, block_starts, positions, numbers, places, cursors, found)
+            else:
+                matches = _stand_near(arrays, block_starts, positions, numbers, places, slop, cursors, found)
+            if matches:
+                marks[doc] = 1
 
 
 @kernel
@@ -103,4 +108,54 @@ def _stand_together(arrays, block_starts, positions, numbers, places, cursors, f
         n_starts = kept
         if n_starts == 0:
             return False
+    return True
+
+
+@kernel
+def _stand_near(arrays, block_starts, positions, numbers, places, slop, cursors, found):
+    """Whether some occurrences, one for each term, have distances from their places that differ by `slop` at most.
+
+    The smallest distance is that of some occurrence: with each of them as the smallest, the other terms take their
+    first occurrences that are not before it. A term that the phrase repeats takes another occurrence each time.
+    """
+    n = len(numbers)
+    frequencies = np.empty(BLOCK, np.uint32)
+    first = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        count = block_size(arrays, numbers[i], cursors[i])
+        block_frequencies(arrays, cursors[i], count, frequencies)
+        first[i + 1] = first[i] + np.int64(frequencies[found[i]])
+    distances = np.empty(first[n], np.int64)
+    for i in range(n):
+        block_frequencies(arrays, cursors[i], block_size(arrays, numbers[i], cursors[i]), frequencies)
+        own = distances[first[i] : first[i + 1]]
+        block_positions(block_starts, positions, arrays.widths, cursors[i], frequencies, found[i], own)
+        for k in range(len(own)):
+            own[k] -= places[i]
+    fits = False
+    for smallest in distances:
+        fits = fits or _fits(distances, first, numbers, places, smallest, slop)
+    return fits
+
+
+@kernel
+def _fits(distances, first, numbers, places, smallest, slop):
+    """Whether every term has its own occurrence with a distance in [smallest, smallest + slop]."""
+    taken = np.empty(len(numbers), np.int64)
+    for i in range(len(numbers)):
+        least = smallest
+        for earlier in range(i):
+            if numbers[earlier] == numbers[i]:
+                # As positions ascend: after the occurrence that the same term has taken for an earlier place.
+                least = max(least, taken[earlier] + 1 - places[i])
+        k, stop = first[i], first[i + 1]
+        while k < stop:
+            middle = (k + stop) >> 1
+            if distances[middle] < least:
+                k = middle + 1
+            else:
+                stop = middle
+        if k == first[i + 1] or distances[k] > smallest + slop:
+            return False
+        taken[i] = distances[k] + places[i]
     return True

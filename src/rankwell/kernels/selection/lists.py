@@ -1,7 +1,7 @@
 """Reads the posting lists of a query in a segment, one window of documents at a time.
 
-A query reads `n_terms` times `n_columns` lists; list i = term · n_columns + column. Its row of `lists` (int64) holds
-its position, and the block last decoded is kept: documents (uint32) and parts (float64), from element 128·i on.
+A query reads some lists, numbered term by term. Row i of `lists` (int64) holds the position of list i, and the block
+last decoded is kept: documents (uint32) and parts (float64), from element 128·i on.
 
 Here and in `selection`, functions take plain arrays, not tuples of them: taking an array from a tuple counts a
 reference, which costs more than the arithmetic around it. Of the segment these are `last_doc`, `data`, `widths` and
@@ -24,18 +24,18 @@ _CHUNK_BITS = np.uint64(6)
 SPARSE = 2048
 
 # The fields of a list: its first block and the one after its last, its postings, the first block that reaches into the
-# window, whether it is sparse, the block that is decoded (-1: none), how many postings that has, and (sparse lists)
-# which of them is the first that is not before the window.
-FIRST, STOP, POSTINGS, CURSOR, IS_SPARSE, DECODED, SIZE, PLACE = range(8)
-FIELDS = 8
+# window, whether it is sparse, the block that is decoded (-1: none), how many postings that has, which of them is the
+# first that is not before the window (sparse lists), and the row of `norms` that the list is scored with.
+FIRST, STOP, POSTINGS, CURSOR, IS_SPARSE, DECODED, SIZE, PLACE, ROW = range(9)
+FIELDS = 9
 
 
 @inner_kernel
-def open_list(number, first_block, doc_freq, n_docs, lists, i):
-    """Set list i to its beginning; number : its number in the segment, -1 for none"""
+def open_list(number, row, first_block, doc_freq, n_docs, lists, i):
+    """Set list i to its beginning; number : its number in the segment, -1 for none; row : of `norms`"""
     for one in range(FIELDS):
         lists[i, one] = 0
-    lists[i, DECODED] = -1
+    lists[i, DECODED], lists[i, ROW] = -1, row
     if number >= 0:
         first, stop = first_block[number], first_block[number + 1]
         lists[i, FIRST], lists[i, CURSOR], lists[i, STOP] = first, first, stop

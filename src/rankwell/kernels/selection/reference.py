@@ -6,70 +6,79 @@ bit.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-# A document: for each stream its words, (term, position).
-Document = Sequence[Sequence[tuple[bytes, int]]]
-# A phrase: terms, and the place of each counted from the first.
-PhraseTerms = tuple[Sequence[bytes], Sequence[int]]
+# The words of a stream: (term, position).
+Words = Sequence[tuple[bytes, int]]
+# A document: for each stream its words.
+Document = Sequence[Words]
+WHOLE = -1
 
 
 @dataclass(frozen=True)
 class Model:
-    """BM25 reads one column and has no weights; BM25F reads several, each with a weight.
+    """BM25 reads one column and has no weights; otherwise the columns are summed before they saturate.
 
-    columns : numbers of streams, or (-1,) for the whole document; b, weights : one for each column
+    columns : numbers of streams, or -1 for the whole document; b, weights : one for each column
+    n_read : how many of the columns terms without a field are looked for in
+    counted : the column whose document frequencies count for them
     """
 
     k1: float
     columns: Sequence[int]
     b: Sequence[float]
-    weights: Sequence[float] = ()
+    weights: Sequence[float]
+    n_read: int
+    counted: int
 
 
 @dataclass(frozen=True)
-class Restrictions:
-    """What a document must and must not contain."""
+class Alternative:
+    """A term in one column (by its number, -2: those that the model reads), and what its occurrences count."""
 
-    required: Collection[bytes] = ()
-    phrases: Sequence[PhraseTerms] = ()
-    excluded: Collection[bytes] = ()
-    excluded_phrases: Sequence[PhraseTerms] = ()
+    term: bytes
+    column: int
+    weight: float
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Terms that count as one, and how often the query has it, times its boosts."""
+
+    alternatives: Sequence[Alternative]
+    factor: float
 
 
 def search_documents(
-    documents: Sequence[Document],
-    terms: Mapping[bytes, int],
-    model: Model,
-    restrictions: Restrictions,
-    k: int,
+    documents: Sequence[Document], matches: Sequence[bool], scored: Sequence[Scored], model: Model, k: int
 ) -> list[tuple[int, float]]:
-    """(document, score) of the best k, best first, equal scores by document; only documents with one of the terms.
+    """(document, score) of the best k that match, best first, equal scores by document.
 
-    terms : the frequency of each in the query; documents : the live ones
+    documents : the live ones; matches : which of them the query's conditions allow
     """
     columns = [[_column(document, column) for document in documents] for column in model.columns]
     averages = [_average([len(words) for words in column]) for column in columns]
-    counted = [_column(document, -1) for document in documents] if model.weights else columns[0]
-    weights = {}
-    for term, frequency in terms.items():
-        doc_freq = sum(any(word == term for word, _ in words) for words in counted)
-        if doc_freq:
-            idf = math.log(1.0 + (len(documents) - doc_freq + 0.5) / (doc_freq + 0.5))
-            weights[term] = frequency * (idf * (model.k1 + 1.0))
+    weighted = sorted(
+        ((_weight(term, documents, model), term) for term in scored),
+        key=lambda pair: (-pair[0], [(one.term, one.column) for one in pair[1].alternatives]),
+    )
     found = []
     for doc in range(len(documents)):
-        own = [column[doc] for column in columns]
-        if _qualifies(documents[doc], own, model, restrictions):
-            score = _score(own, averages, weights, model)
-            if score > 0.0:
-                found.append((doc, score))
+        if matches[doc]:
+            own = [column[doc] for column in columns]
+            score = 0.0
+            for weight, term in weighted:
+                share = _share(term, own, averages, model)
+                if share > 0.0:
+                    score += weight * share
+            found.append((doc, score))
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
 
 
-def _column(document: Document, column: int) -> Sequence[tuple[bytes, int]]:
+def _column(document: Document, column: int) -> Words:
     if column >= 0:
         return document[column]
     return [word for stream in document for word in stream]
@@ -79,52 +88,44 @@ def _average(lengths: Sequence[int]) -> float:
     return sum(lengths) / len(lengths) if sum(lengths) else 1.0
 
 
-def _score(
-    columns: Sequence[Sequence[tuple[bytes, int]]],
-    averages: Sequence[float],
-    weights: Mapping[bytes, float],
-    model: Model,
-) -> float:
-    """The sum over the terms by falling weight, equal weights by the term's bytes."""
-    total = 0.0
-    for term in sorted(weights, key=lambda term: (-weights[term], term)):
-        frequencies = [sum(word == term for word, _ in words) for words in columns]
-        if any(frequencies):
-            total += weights[term] * _share(frequencies, [len(words) for words in columns], averages, model)
-    return total
+def _weight(term: Scored, documents: Sequence[Document], model: Model) -> float:
+    """factor · idf · (k1 + 1), with the document frequency of the most frequent alternative; 0 if there is none."""
+    doc_freq = 0
+    for one in term.alternatives:
+        counted = model.counted if one.column == -2 else one.column
+        having = sum(any(word == one.term for word, _ in _column(document, counted)) for document in documents)
+        doc_freq = max(doc_freq, having)
+    if doc_freq == 0:
+        return 0.0
+    idf = math.log(1.0 + (len(documents) - doc_freq + 0.5) / (doc_freq + 0.5))
+    return term.factor * (idf * (model.k1 + 1.0))
 
 
-def _share(frequencies: Sequence[int], lengths: Sequence[int], averages: Sequence[float], model: Model) -> float:
-    """f/(f + k1·B), or x/(x + k1) with x = Σ weight·f/B; B = 1 − b + b·length/average."""
-    relative = [
-        (1.0 - b) + b * (length / average) for b, length, average in zip(model.b, lengths, averages, strict=True)
-    ]
-    if not model.weights:
-        return frequencies[0] / (frequencies[0] + model.k1 * relative[0])
+def _share(term: Scored, columns: Sequence[Words], averages: Sequence[float], model: Model) -> float:
+    """f/(f + k1·B), or x/(x + k1) with x = Σ weight·f/B; B = 1 − b + b·length/average. 0 if the term is absent."""
     x = 0.0
-    for weight, frequency, one in zip(model.weights, frequencies, relative, strict=True):
-        if frequency:
-            x += weight * (frequency * (1.0 / one))
-    return x / (x + model.k1)
+    for one in term.alternatives:
+        rows = range(model.n_read) if one.column == -2 else [list(model.columns).index(one.column)]
+        for row in rows:
+            frequency = sum(word == one.term for word, _ in columns[row])
+            if frequency == 0:
+                continue
+            relative = (1.0 - model.b[row]) + model.b[row] * (len(columns[row]) / averages[row])
+            if not model.weights:
+                return frequency / (frequency + model.k1 * relative)
+            x += (one.weight * model.weights[row]) * (frequency * (1.0 / relative))
+    return x / (x + model.k1) if x > 0.0 else 0.0
 
 
-def _qualifies(
-    document: Document, columns: Sequence[Sequence[tuple[bytes, int]]], model: Model, restrictions: Restrictions
-) -> bool:
-    present = {word for words in columns for word, _ in words}
-    streams = document if list(model.columns) == [-1] else columns
-    return (
-        all(term in present for term in restrictions.required)
-        and not any(term in present for term in restrictions.excluded)
-        and all(any(has_phrase(words, *phrase) for words in streams) for phrase in restrictions.phrases)
-        and not any(has_phrase(words, *phrase) for words in streams for phrase in restrictions.excluded_phrases)
-    )
+def has_phrase(words: Words, terms: Sequence[bytes], places: Sequence[int], slop: int = 0) -> bool:
+    """Whether a stream contains the terms at these distances, or with distances that differ by `slop` at most.
 
-
-def has_phrase(words: Sequence[tuple[bytes, int]], terms: Sequence[bytes], places: Sequence[int]) -> bool:
-    """Whether a stream contains the terms at these distances."""
-    present = set(words)
-    starts = {position - places[0] for term, position in words if term == terms[0]}
-    return any(
-        all((term, start + place) in present for term, place in zip(terms, places, strict=True)) for start in starts
-    )
+    A term that the phrase repeats must occur as often.
+    """
+    choices = [[position for term, position in words if term == wanted] for wanted in terms]
+    for chosen in itertools.product(*choices):
+        if len(set(chosen)) == len(chosen):
+            distances = [position - place for position, place in zip(chosen, places, strict=True)]
+            if max(distances) - min(distances) <= slop:
+                return True
+    return False

@@ -1,14 +1,16 @@
 """The best k documents of a segment, one window of documents at a time.
 
-Vocabulary. A *term* reads one list (BM25) or one list per stream (BM25F). Terms are in order of descending weight, and
-every score is the sum of its terms' shares in that order, so that a document's score is the same to the last bit
-regardless of how it was found. The *threshold* is the k-th best score so far: a document must be above it, because of
+Vocabulary. A *term* reads one list (BM25) or several that are summed before they saturate (BM25F): a word's lists in
+several streams, or those of words that count as one. Terms are in order of descending weight, and every score is the
+sum of its terms' shares in that order, so that a document's score is the same to the last bit regardless of how it was
+found. The *threshold* is the k-th best score so far: a document must be above it, because of
 equal scores the earlier one is kept.
 
 In each window of documents the lists' bounds limit the score of a document. A window below the threshold is
 skipped. Otherwise the last terms whose bounds together stay below the threshold are *optional* (MaxScore): the other
 terms alone make candidates, summed in a dense array, and optional terms are looked up for the candidates that can
-still be among the best. If terms are required, candidates are the documents of the rarest of them instead.
+still be among the best. If terms are required, candidates are the documents of the rarest of them instead; if only few
+documents are allowed, those are the candidates.
 
 A bound that was summed in the same order as a score is exact. One that was not is compared with a threshold lowered by
 `SLACK`, which is more than the rounding of 1,024 additions.
@@ -32,6 +34,7 @@ from rankwell.kernels.selection.lists import (
     CURSOR,
     DECODED,
     FIELDS,
+    ROW,
     SIZE,
     STOP,
     WINDOW,
@@ -52,18 +55,24 @@ DRIFT = 7
 class QueryArrays(NamedTuple):
     """A query as its terms, by descending weight.
 
-    numbers : int64 (n_terms · n_columns,), lists in the segment, -1 if it has none
+    numbers : int64 (n_lists,), lists in the segment, -1 if it has none
+    list_ptr : int64 (n_terms + 1,), the lists of each term; BM25: one each
+    rows : int64 (n_lists,), the row of `norms` that each list is scored with
+    list_weights : float64 (n_lists,) for BM25F, (0,) for BM25
     weights : float64 (n_terms,), query frequency · idf · (k1 + 1)
     required : uint8 (n_terms,), 1 if a document must have the term
-    column_weights : float64 (n_columns,) for BM25F, (0,) for BM25
     allowed : uint8 (n_docs,), 0 if a document may not be found; (0,) if all may be
+    chosen : int32, the allowed documents, ascending, if they are few; (0,) if they are not
     """
 
     numbers: np.ndarray
+    list_ptr: np.ndarray
+    rows: np.ndarray
+    list_weights: np.ndarray
     weights: np.ndarray
     required: np.ndarray
-    column_weights: np.ndarray
     allowed: np.ndarray
+    chosen: np.ndarray
 
 
 class SearchRoom(NamedTuple):
@@ -124,19 +133,19 @@ def room_for(n_lists: int) -> SearchRoom:
 
 @kernel(error_model="numpy", inline="always")
 def _bound_terms(
-    last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, documents, parts,
-    frequencies, start, stop, most,
+    last_doc, data, widths, postings, norms, bounds, list_ptr, list_weights, weights, required, k1, lists,
+    documents, parts, frequencies, start, stop, most,
 ):  # fmt: skip
     """most[t] = the most that term t adds in the window; returns the most for a document, -1 if none qualifies."""
-    n_columns, fielded, total = len(norms), len(column_weights) > 0, 0.0
+    fielded, total = len(list_weights) > 0, 0.0
     for term in range(len(weights)):
         x = 0.0
-        for column in range(n_columns):
+        for i in range(list_ptr[term], list_ptr[term + 1]):
             part = bound_in_window(
-                last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies,
-                term * n_columns + column, start, stop,
+                last_doc, data, widths, postings, norms, bounds, lists[i, ROW], fielded, lists, documents, parts,
+                frequencies, i, start, stop,
             )  # fmt: skip
-            x += column_weights[column] * part if fielded else part
+            x += list_weights[i] * part if fielded else part
         if x == 0.0 and required[term]:
             return -1.0
         if fielded and x > 0.0:
@@ -245,6 +254,19 @@ def _take_driver(last_doc, data, widths, postings, driver, documents, allowed, s
     return n
 
 
+@kernel(inline="always")
+def _take_chosen(chosen, place, start, stop, candidates, reached):
+    """Candidates from the documents that are allowed, from chosen[place] on: returns how many, and the next place."""
+    n = 0
+    while place < len(chosen) and chosen[place] < start:
+        place += 1
+    while place < len(chosen) and chosen[place] < stop:
+        candidates[n], reached[n] = chosen[place], 0.0
+        n += 1
+        place += 1
+    return n, place
+
+
 @kernel(error_model="numpy", inline="always")
 def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, reached):
     """Add a term's shares to the candidates and drop those with at most `least`; returns how many are left."""
@@ -263,12 +285,12 @@ def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, re
 
 @kernel(error_model="numpy", inline="always")
 def _find_candidates(
-    last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists, documents,
-    parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
+    last_doc, data, widths, postings, norms, bounds, list_ptr, list_weights, weights, allowed, k1, prune, lists,
+    documents, parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
     stream_touched, candidates, reached, shares,
 ):  # fmt: skip
     """Candidates from the first `essential` terms; returns how many. A single list needs no sums."""
-    n_columns, fielded = len(norms), len(column_weights) > 0
+    fielded = len(list_weights) > 0
     present, only = 0, 0
     for term in range(essential):
         if most[term] > 0.0:
@@ -279,20 +301,21 @@ def _find_candidates(
             frequencies, only, start, stop, cut, candidates, reached, shares,
         )  # fmt: skip
     else:
-        for i in range(essential * n_columns):
-            term, column = i // n_columns, i % n_columns
+        term = 0
+        for i in range(list_ptr[essential]):
+            term += i == list_ptr[term + 1]
             factor, least = weights[term], -1.0
             if fielded:
-                factor = column_weights[column]
+                factor = list_weights[i]
             elif prune:
                 least = (threshold * SLACK - (total - most[term])) / weights[term]
             if most[term] > 0.0:
                 add_list(
-                    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts,
+                    last_doc, data, widths, postings, norms, bounds, lists[i, ROW], fielded, lists, documents, parts,
                     frequencies, i, start, stop, factor, least,
                     stream_totals if fielded else totals, stream_touched if fielded else touched,
                 )  # fmt: skip
-            if fielded and column == n_columns - 1:
+            if fielded and i + 1 == list_ptr[term + 1]:
                 _saturate(weights[term], k1, stream_totals, stream_touched, totals, touched)
         n = _gather_candidates(totals, touched, allowed, start, cut, candidates, reached)
     return n
@@ -300,22 +323,22 @@ def _find_candidates(
 
 @kernel(error_model="numpy", inline="always")
 def _look_up_terms(
-    last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, most, rest,
-    essential, threshold, candidates, reached, shares, n,
+    last_doc, data, widths, postings, norms, bounds, list_ptr, list_weights, weights, required, k1, lists, most,
+    rest, essential, threshold, candidates, reached, shares, n,
 ):  # fmt: skip
     """Add the terms from `essential` on to the candidates; returns how many of them can still beat the threshold."""
-    n_columns, fielded = len(norms), len(column_weights) > 0
+    fielded = len(list_weights) > 0
     for term in range(essential, len(weights)):
         if n == 0 or most[term] == 0.0:
             continue
         for c in range(n):
             shares[c] = 0.0
         least = threshold * SLACK - rest[term + 1]
-        for column in range(n_columns):
+        for i in range(list_ptr[term], list_ptr[term + 1]):
             look_up_list(
-                last_doc, data, widths, postings, norms, bounds, column, fielded, lists, term * n_columns + column,
-                candidates, n, column_weights[column] if fielded else weights[term], reached,
-                -1.0 if fielded or required[term] else least, shares,
+                last_doc, data, widths, postings, norms, bounds, lists[i, ROW], fielded, lists, i, candidates, n,
+                list_weights[i] if fielded else weights[term], reached, -1.0 if fielded or required[term] else least,
+                shares,
             )  # fmt: skip
         n = _keep_candidates(shares, required[term], fielded, weights[term], k1, least, n, candidates, reached)
     return n
@@ -327,7 +350,7 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
 
     arrays : PostingArrays; scoring : ScoringArrays; query : QueryArrays; best : BestArrays with `size` documents so far
     room : SearchRoom for as many lists as the query has
-    k1 : float64; driver_number : the shortest list of the required terms (BM25F: of the whole document), or -1
+    k1 : float64; driver_number : a list that has every document that may be found, the shortest one, or -1
     prune : bool, whether to skip documents that cannot be among the best; the result is the same
     threshold : float64, only higher scores are wanted; doc_base : int64, number of the segment's first document
 
@@ -337,14 +360,14 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
     """
     first_block, doc_freq, last_doc, data, widths, postings = borrowed(arrays)[:6]
     norms, bounds, _ = borrowed(scoring)
-    numbers, weights, required, column_weights, allowed = borrowed(query)
+    numbers, list_ptr, rows, list_weights, weights, required, allowed, chosen = borrowed(query)
     best_scores, best_docs, best_room, k = borrowed(best)
     totals, stream_totals, touched, stream_touched, candidates, reached, shares = borrowed(room)[:7]
     lists, documents, parts, driver, driven, frequencies, most, rest = borrowed(room)[7:]
-    n_terms, n_docs = len(weights), norms.shape[1]
+    n_terms, n_docs, place = len(weights), norms.shape[1], 0
     for i in range(len(numbers)):
-        open_list(numbers[i], first_block, doc_freq, n_docs, lists, i)
-    open_list(driver_number, first_block, doc_freq, n_docs, driver, 0)
+        open_list(numbers[i], rows[i], first_block, doc_freq, n_docs, lists, i)
+    open_list(driver_number, 0, first_block, doc_freq, n_docs, driver, 0)
     for number in range(0, -(-n_docs // WINDOW), step):
         # The place within each `step` windows varies, so that the sample is not biased by periodic collections.
         start = (number + number // step * DRIFT % step) * WINDOW
@@ -352,27 +375,30 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
             break
         stop = min(start + WINDOW, n_docs)
         total = _bound_terms(
-            last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, documents,
-            parts, frequencies, start, stop, most,
+            last_doc, data, widths, postings, norms, bounds, list_ptr, list_weights, weights, required, k1,
+            lists, documents, parts, frequencies, start, stop, most,
         )  # fmt: skip
         if total < 0.0 or (prune and total <= threshold):
             continue
         essential = _essential_terms(n_terms, most, threshold, prune, rest)
         cut = threshold if essential == n_terms else threshold * SLACK - rest[essential]
-        if driver_number >= 0:
+        if len(chosen) > 0:
+            essential = 0
+            n, place = _take_chosen(chosen, place, start, stop, candidates, reached)
+        elif driver_number >= 0:
             essential = 0
             n = _take_driver(
                 last_doc, data, widths, postings, driver, driven, allowed, start, stop, candidates, reached
             )
         else:
             n = _find_candidates(
-                last_doc, data, widths, postings, norms, bounds, weights, column_weights, allowed, k1, prune, lists,
-                documents, parts, frequencies, start, stop, most, total, essential, threshold, cut, totals,
-                stream_totals, touched, stream_touched, candidates, reached, shares,
+                last_doc, data, widths, postings, norms, bounds, list_ptr, list_weights, weights, allowed, k1,
+                prune, lists, documents, parts, frequencies, start, stop, most, total, essential, threshold, cut,
+                totals, stream_totals, touched, stream_touched, candidates, reached, shares,
             )  # fmt: skip
         n = _look_up_terms(
-            last_doc, data, widths, postings, norms, bounds, weights, required, column_weights, k1, lists, most, rest,
-            essential, threshold, candidates, reached, shares, n,
+            last_doc, data, widths, postings, norms, bounds, list_ptr, list_weights, weights, required, k1,
+            lists, most, rest, essential, threshold, candidates, reached, shares, n,
         )  # fmt: skip
         size, threshold = offer(best_scores, best_docs, best_room, k, candidates, reached, n, doc_base, size, threshold)
     return size, threshold

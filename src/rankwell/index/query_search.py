@@ -1,0 +1,106 @@
+"""One query in an index with one model: the best documents, all that match, their scores."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankwell.index.allowed_documents import Allowed, allowed_documents, filtered_documents
+from rankwell.index.bm25 import ModelColumns
+from rankwell.index.expansion import frequent_words
+from rankwell.index.matching import Matching
+from rankwell.index.query import Query
+from rankwell.index.query_plan import MOST_EXPANSIONS, Alternative, Plan, plan_tree
+from rankwell.index.query_tree import Match, Prefix, condition_of
+from rankwell.index.selector import Selector
+from rankwell.index.statistics import Statistics
+
+if TYPE_CHECKING:
+    from rankwell.index.reader import Index
+
+
+class QuerySearch:
+    """A query as it is asked of an index."""
+
+    def __init__(self, index: Index, query: Query, model: ModelColumns, match: Match) -> None:
+        self.index, self.query, self.match = index, query, match
+        self._model = model
+
+    def best(self, k: int, prune: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The best k documents, and their scores: those without a scored term come last, in their order."""
+        query = self.query
+        if query.tree is None:
+            among = None if query.filter is None else filtered_documents(self.index, query.filter)
+            selector = Selector.of(self.index, self._model)
+            return selector.select_words(query.terms, query.frequencies, self.match == "all", among, k, prune)
+        among = filtered_documents(self.index, query.filter)
+        allowed = allowed_documents(self.index, among, self._plan.rest, self._matching)
+        docs, scores = self._select(allowed, k, prune)
+        if self._plan.scores_all or len(docs) == k:
+            return docs, scores
+        first = self._all_matches()[:k]
+        more = first[~np.isin(first, docs)][: k - len(docs)]
+        return np.concatenate((docs, more)), np.concatenate((scores, np.zeros(len(more))))
+
+    @cached_property
+    def matches(self) -> list[np.ndarray]:
+        """For each segment the numbers of its documents that match, ascending."""
+        among = filtered_documents(self.index, self.query.filter)
+        condition = condition_of(self.query.as_tree(), self.match)
+        return [np.flatnonzero(one.marks) for one in allowed_documents(self.index, among, condition, self._matching)]
+
+    def count(self) -> int:
+        """How many documents match."""
+        return sum(map(len, self.matches))
+
+    def scores_of(self, docs: np.ndarray) -> np.ndarray:
+        """The scores of documents that match, float64, 0 for those without a scored term."""
+        scores = np.zeros(len(docs))
+        if len(docs):
+            order = np.argsort(docs)
+            found, values = self._select(self._only(docs), len(docs), True)
+            scores[order[np.searchsorted(docs[order], found)]] = values
+        return scores
+
+    def _only(self, docs: np.ndarray) -> list[Allowed]:
+        """These documents and no others."""
+        only = []
+        for number, segment in enumerate(self.index.segments):
+            base = int(self.index.bases[number])
+            marks = np.zeros(segment.n_docs, np.uint8)
+            own = np.sort(docs[(docs >= base) & (docs < base + segment.n_docs)] - base).astype(np.int32)
+            marks[own] = 1
+            for array in (marks, own):
+                array.flags.writeable = False
+            only.append(Allowed(marks, own))
+        return only
+
+    def _all_matches(self) -> np.ndarray:
+        bases = self.index.bases.tolist()
+        parts = [docs + base for docs, base in zip(self.matches, bases, strict=False)]
+        return np.concatenate((np.empty(0, np.int64), *parts))
+
+    @cached_property
+    def _matching(self) -> Matching:
+        return Matching(self.index.schema, self._model.read)
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return plan_tree(self.query.as_tree(), self.match, self._expand)
+
+    def _select(self, allowed: list[Allowed], k: int, prune: bool) -> tuple[np.ndarray, np.ndarray]:
+        model, scored = self._model, self._plan.scored
+        fields = {one.field for term in scored for one in term.alternatives if one.field is not None}
+        if fields or any(len(term.alternatives) != 1 for term in scored):
+            model = model.summing([self.index.schema.streams.index(field) for field in fields])
+        return Selector.of(self.index, model).select(scored, allowed, k, prune)
+
+    def _expand(self, prefix: Prefix) -> tuple[tuple[Alternative, ...], bool]:
+        """The words that a prefix is scored by, and whether those are all it has."""
+        column = self._model.counted if prefix.field is None else self.index.schema.streams.index(prefix.field)
+        words, are_all = frequent_words(
+            self.index.segments, Statistics.of(self.index), prefix.start, column, MOST_EXPANSIONS
+        )
+        return tuple(Alternative(word, prefix.field) for word in words), are_all

@@ -1,0 +1,177 @@
+"""What a query asks for, as a tree: leaves that a document has or has not, joined by And, Or, Not and Group.
+
+Words, phrases, prefixes and near words count in the score unless they are inside a Not or excluded; the other leaves
+only decide which documents match. `field` is the stream, static or keyword field that a leaf reads; None for words:
+the streams that the model reads. `place` is where a leaf's first word is in the query, counted in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+Match = Literal["any", "all"]
+
+
+class Word(NamedTuple):
+    """A term."""
+
+    term: bytes
+    place: int = 0
+    field: str | None = None
+    boost: float = 1.0
+
+
+class Phrase(NamedTuple):
+    """Terms, and the place of each counted from the first; stop words leave gaps.
+
+    slop : by how much the words may be moved, in all: 0 is the phrase itself
+    """
+
+    terms: tuple[bytes, ...]
+    places: tuple[int, ...]
+    slop: int = 0
+    place: int = 0
+    field: str | None = None
+    boost: float = 1.0
+
+
+class Prefix(NamedTuple):
+    """Any term that begins so."""
+
+    start: bytes
+    field: str | None = None
+    boost: float = 1.0
+
+
+class Range(NamedTuple):
+    """A number or date between two values; the ends are part of it where `with_low`, `with_high` say so."""
+
+    field: str
+    low: float
+    high: float
+    with_low: bool = True
+    with_high: bool = True
+
+
+class Keyword(NamedTuple):
+    """A keyword field that has this value, or one that begins so."""
+
+    field: str
+    value: bytes
+    is_prefix: bool = False
+
+
+class Exists(NamedTuple):
+    """A field that has a value, or any word."""
+
+    field: str
+
+
+class Everything(NamedTuple):
+    """Every document."""
+
+
+class Nothing(NamedTuple):
+    """No document."""
+
+
+class And(NamedTuple):
+    """All of them."""
+
+    parts: tuple[Node, ...]
+
+
+class Or(NamedTuple):
+    """At least one of them."""
+
+    parts: tuple[Node, ...]
+
+
+class Not(NamedTuple):
+    """The documents without it."""
+
+    part: Node
+
+
+class Group(NamedTuple):
+    """Clauses one after another: all of `required`, none of `excluded`; `optional` ones as `match` says.
+
+    With "any", one of the optional clauses is enough, and none is needed where a clause with words is required; with
+    "all" each is required.
+    """
+
+    required: tuple[Node, ...] = ()
+    optional: tuple[Node, ...] = ()
+    excluded: tuple[Node, ...] = ()
+
+
+Scoring = Word | Phrase | Prefix
+Leaf = Scoring | Range | Keyword | Exists | Everything | Nothing
+Node = Leaf | And | Or | Not | Group
+
+
+def condition_of(node: Node, match: Match) -> Node:
+    """The tree without groups: And, Or, Not and leaves that say the same."""
+    if isinstance(node, And):
+        return both(*(condition_of(part, match) for part in node.parts))
+    if isinstance(node, Or):
+        return either(*(condition_of(part, match) for part in node.parts))
+    if isinstance(node, Not):
+        return Not(condition_of(node.part, match))
+    if not isinstance(node, Group):
+        return _bare(node)
+    parts = [condition_of(part, match) for part in node.required]
+    optional = [condition_of(part, match) for part in node.optional]
+    if match == "all":
+        parts += optional
+    elif optional and not any(map(has_words, node.required)):
+        parts.append(either(*optional))
+    return both(*parts, *(Not(condition_of(part, match)) for part in node.excluded))
+
+
+def _bare(leaf: Leaf) -> Leaf:
+    """A leaf without what only the score depends on, so that equal conditions are equal."""
+    if isinstance(leaf, Phrase):
+        return Word(leaf.terms[0], field=leaf.field) if len(leaf.terms) == 1 else leaf._replace(place=0, boost=1.0)
+    if isinstance(leaf, Word):
+        return Word(leaf.term, field=leaf.field)
+    return leaf._replace(boost=1.0) if isinstance(leaf, Prefix) else leaf
+
+
+def both(*parts: Node) -> Node:
+    """And, of one part the part itself; an And among the parts is taken apart, and of equal parts one is kept."""
+    flat = list(dict.fromkeys(inner for part in parts for inner in (part.parts if isinstance(part, And) else (part,))))
+    return flat[0] if len(flat) == 1 else And(tuple(flat))
+
+
+def either(*parts: Node) -> Node:
+    """Or, of one part the part itself; an Or among the parts is taken apart, and of equal parts one is kept."""
+    flat = list(dict.fromkeys(inner for part in parts for inner in (part.parts if isinstance(part, Or) else (part,))))
+    return flat[0] if len(flat) == 1 else Or(tuple(flat))
+
+
+def scoring_leaves(node: Node | None) -> Iterator[Scoring]:
+    """The leaves that count in the score, from left to right among those of one kind in a group."""
+    if isinstance(node, Word | Phrase | Prefix):
+        yield node
+    elif isinstance(node, And | Or):
+        for part in node.parts:
+            yield from scoring_leaves(part)
+    elif isinstance(node, Group):
+        for part in (*node.required, *node.optional):
+            yield from scoring_leaves(part)
+
+
+def has_words(node: Node) -> bool:
+    """Whether any leaf of a tree counts in the score."""
+    return next(scoring_leaves(node), None) is not None
+
+
+def only_words_match(node: Node) -> bool:
+    """Whether every document that matches has one of the tree's words; `node` has no groups."""
+    if isinstance(node, And):
+        return any(only_words_match(part) for part in node.parts)
+    if isinstance(node, Or):
+        return all(only_words_match(part) for part in node.parts)
+    return isinstance(node, Word | Phrase | Prefix | Nothing)

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rankwell import QueryError
+from rankwell.index.analysis import Analysis
+from rankwell.index.query import Query, parse_query
+from rankwell.index.query_parser import MOST_DEPTH
+from rankwell.index.query_tree import (
+    And,
+    Everything,
+    Exists,
+    Group,
+    Node,
+    Not,
+    Nothing,
+    Or,
+    Phrase,
+    Prefix,
+    Range,
+    Word,
+)
+from rankwell.index.schema import Schema
+
+SCHEMA = Schema(["title", "body"], ["year", "price"])
+A, B, C = Word(b"a", 0), Word(b"b", 1), Word(b"c", 2)
+
+
+def parse(text: str, analysis: Analysis | None = None) -> Query:
+    return parse_query(text, analysis or Analysis(), SCHEMA)
+
+
+def any_of(*parts: Node) -> Group:
+    return Group(optional=parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("a AND b NOT c", Group(optional=(And((A, B)),), excluded=(C,))),  # NOT, then AND, then OR, then blanks
+        ("a OR b AND c", any_of(Or((A, And((B, C)))))),
+        ("a && b || c", any_of(Or((And((A, B)), C)))),
+        ("a OR b c", any_of(Or((A, B)), C)),
+        ("a AND NOT b", any_of(And((A, Not(B))))),
+        ("a OR -b", any_of(Or((A, Not(B))))),
+        ("+a AND +b", any_of(And((A, B)))),
+        ("(a b) AND c", any_of(And((any_of(A, B), C)))),
+        ("+(a b) c", Group((any_of(A, B),), (C,))),
+        ("-(a AND b) c", Group(optional=(Word(b"c", 0),), excluded=(any_of(And((A, Word(b"b", 0)))),))),
+        ("a !b", Group(optional=(A,), excluded=(B,))),
+        ("NOT NOT a -b", Group(optional=(A,), excluded=(B,))),
+        ("a (-b)", Group((Group(excluded=(B,)),), (A,))),  # a clause without words only filters: it is required
+        ("-a NOT b", Nothing()),  # only exclusions
+        ("* -a", Group((), (Everything(),), (A,))),
+        ("()", Nothing()),
+        ("a AND ()", any_of(A)),
+        ("f(x)", any_of(Word(b"f"), any_of(Word(b"x", 1)))),
+    ],
+)
+def test_boolean_groups(text: str, tree: Node) -> None:
+    assert parse(text).as_tree() == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("title:a b", any_of(A._replace(field="title"), B)),
+        ("title:(a b)", any_of(any_of(A._replace(field="title"), B._replace(field="title")))),
+        ('title:"a b"', Group((Phrase((b"a", b"b"), (0, 1), field="title"),))),
+        ("title:x-ray", Group((Phrase((b"x", b"ray"), (0, 1), field="title"),))),
+        ('"a b"~3', Group((Phrase((b"a", b"b"), (0, 1), 3),))),
+        ('"a b"~3^2', Group((Phrase((b"a", b"b"), (0, 1), 3, boost=2.0),))),
+        ("a^2 b^.5", any_of(A._replace(boost=2.0), B._replace(boost=0.5))),
+        ("(a b^2)^3", any_of(any_of(A._replace(boost=3.0), B._replace(boost=6.0)))),
+        ("(a AND b)^3", any_of(any_of(And((A._replace(boost=3.0), B._replace(boost=3.0)))))),
+        ("Comp* title:B*^2", any_of(Prefix(b"comp"), Prefix(b"b", "title", 2.0))),
+        ("title:*", Group((Exists("title"),))),
+        (r"a\:b \AND \(c\)", any_of(A, B, Word(b"and", 2), Word(b"c", 3))),
+        ("title:body:a", any_of(A._replace(field="body"))),
+    ],
+)
+def test_fields_boosts_prefixes_slop(text: str, tree: Node) -> None:
+    assert parse(text).as_tree() == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("year:[2000 TO 2010]", Range("year", 2000, 2010)),
+        ("year:{2000 TO 2010}", Range("year", 2000, 2010, False, False)),
+        ("year:[2000 TO 2010}", Range("year", 2000, 2010, True, False)),
+        ("year:[* TO 2010]", Range("year", -math.inf, 2010)),
+        ("price:>1.5", Range("price", 1.5, math.inf, False, True)),
+        ("price:>=-1e3", Range("price", -1000, math.inf)),
+        ("price:<10", Range("price", -math.inf, 10, True, False)),
+        ("price:<= 10", Range("price", -math.inf, 10)),
+        ("year:2010", Range("year", 2010, 2010)),
+        ('year:"2010"', Range("year", 2010, 2010)),
+        ("year:true", Range("year", 1, 1)),
+        ("year:*", Exists("year")),
+    ],
+)
+def test_ranges_are_required(text: str, wanted: Node) -> None:
+    assert parse(f"{text} a").tree == Group((wanted,), (A,))
+    assert parse(f"-{text} a").tree == Group((), (A,), (wanted,))
+
+
+def test_several_values_of_a_field() -> None:
+    parsed = parse("year:(2000 OR [2003 TO 2005] OR >2010) a")
+    values = Or((Range("year", 2000, 2000), Range("year", 2003, 2005), Range("year", 2010, math.inf, False, True)))
+    assert parsed.tree == Group((Group((values,)),), (A,))
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("a (b", 3, r"'\(' is not closed"),
+        ("a b)", 4, r"'\)' closes nothing"),
+        ("AND b", 1, "AND has nothing before it"),
+        ("a OR", 5, "OR has nothing after it"),
+        ("a NOT", 3, "NOT has nothing after it"),
+        ("a titel:b", 3, "there is no field 'titel'; the fields are title, body, year, price"),
+        ("co*p", 1, "'co\\*p': wildcards are supported at the end of a word only"),
+        ("a c?mp", 3, "'c\\?mp': wildcards"),
+        ("*a", 1, "'\\*a': wildcards"),
+        ("x-r*", 1, "a prefix is one word without punctuation"),
+        ("/ab+c/", 1, "regular expressions are not supported"),
+        ("a [b TO c]", 3, "a range needs a field with numbers or dates"),
+        ("title:[a TO b]", 7, "'title' holds text"),
+        ("title:>3", 7, "'>' needs a field with numbers or dates, 'title' holds text"),
+        ("year:abc", 6, "field 'year' holds numbers, got 'abc'"),
+        ("year:[1 TO b]", 6, "field 'year' holds numbers, got 'b'"),
+        ("year:nan", 6, "field 'year' holds numbers, got 'nan'"),
+        ("a^", 2, "a boost is written"),
+        ("a^0", 2, "a boost must be between 0.000001 and 1000000, got 0"),
+        ("year:5^2", 7, "a boost needs words"),
+        ('"a b"~2.5', 1, "the slop of a phrase must be a whole number from 0 to 99, got 2.5"),
+        ('"a b"~100', 1, "from 0 to 99, got 100"),
+        ("(" * (MOST_DEPTH + 1), MOST_DEPTH + 1, "nested more than 50 deep"),
+    ],
+)
+def test_what_is_not_supported_is_named_with_its_column(text: str, column: int, message: str) -> None:
+    with pytest.raises(QueryError, match=message) as caught:
+        parse(text)
+    assert caught.value.column == column
+    assert f"column {column}:" in str(caught.value)
+    assert "pass plain=True" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("12:30 train", "12 30 train"),  # a time
+        ("http://a.org/b?c=d*", "http a org b c d"),  # an address
+        ("who is he?", "who is he"),
+        ("error: not found", "error not found"),
+        ("a^b ~5 foo~bar", "a b 5 foo bar"),
+        ("[1] {x}", "1 x"),
+        ("and or not", "and or not"),
+    ],
+)
+def test_prose_is_words(text: str, words: str) -> None:
+    parsed = parse(text)
+    assert b" ".join(parsed.terms[number] for number in parsed.words).decode() == words
+    assert parsed.tree is None or not parsed.tree.required
+
+
+def test_excluded_words_are_no_terms() -> None:
+    parsed = parse("a -b NOT c (d OR NOT e) title:a")
+    assert parsed.terms == (b"a", b"d")
+    assert parsed.frequencies == (2, 1)
+    assert parsed.places == (0, 1, 2)
+
+
+@given(st.text(alphabet='ab AND OR NOT"+-:()[]{}^~*?!\\/&|<>=.0123 title:year:', max_size=40))
+@example('a"')
+@example("\\")
+def test_any_text_is_a_query_or_an_error_with_a_column(text: str) -> None:
+    caught = None
+    try:
+        parsed = parse(text)
+    except QueryError as error:
+        caught = error
+    if caught is not None:
+        assert 1 <= caught.column <= len(text) + 1
+    else:
+        assert list(parsed.places) == sorted(set(parsed.places))
+    assert parse_query(text, Analysis(), SCHEMA, plain=True).tree is None
