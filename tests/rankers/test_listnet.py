@@ -124,8 +124,8 @@ def test_several_seeds_are_the_mean_of_their_networks(settings, tmp_path):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"sample_weight": np.zeros(30)}, "there are no pairs to learn from"),
-        ({"sample_weight": np.zeros(360)}, "there are no pairs to learn from"),
+        ({"sample_weight": np.zeros(30)}, "every sample_weight is zero"),
+        ({"sample_weight": np.zeros(360)}, "every sample_weight is zero"),
         ({"group": [1] * 360}, "there are no pairs to learn from"),
         ({"y": np.ones(360)}, "there are no pairs to learn from"),
         ({"X": np.ones((360, 5))}, "no feature varies within a query"),
@@ -138,6 +138,11 @@ def test_nothing_to_learn_from_is_refused(cls, change, complaint):
     data = {"X": TRAIN.features, "y": TRAIN.labels, "group": TRAIN.query_sizes, **change}
     with pytest.raises(DataError, match=complaint):
         cls(n_epochs=1, device="cpu").fit(data.pop("X"), data.pop("y"), **data)
+
+
+def test_a_dataset_whose_weights_are_zero_is_refused():
+    with pytest.raises(DataError, match="there are no pairs to learn from"):
+        ListNet(device="cpu").fit(TRAIN.replace(query_weights=np.zeros(30)))
 
 
 def test_documents_weights_that_are_equal_in_a_query_are_its_weight():
