@@ -6,6 +6,8 @@ PLAIN  := .venv-plain
 LOWEST := .venv-lowest
 LOWEST_EXTRAS := pandas,polars,plot
 comma  := ,
+# What is run with NUMBA_BOUNDSCHECK=1: these kernels are the same as ever, but a wrong index is an error.
+BOUNDS_CHECKED := tests/kernels tests/scoring tests/features tests/index/test_selection.py tests/index/test_forged_indexes.py
 # Not --quiet: the first installation takes minutes, and pip shows what it downloads and builds.
 PIP_INSTALL := -m pip install --disable-pip-version-check
 
@@ -50,8 +52,10 @@ test: $(VENV)/.installed-test  ## run the tests (not the slow ones, not those th
 	@echo "==> running the tests"
 	@$(BIN)/python -m pytest -m 'not slow and not gpu' --durations=10
 
-test-slow: $(VENV)/.installed-test  ## run the tests that take minutes
+test-slow: $(VENV)/.installed-test  ## run the tests that take minutes, and those of kernels with every index checked
 	@$(BIN)/python -m pytest -m slow
+	@echo "==> the kernels again, with every index checked"
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m 'not slow and not gpu' --ignore=tests/kernels/cpu $(BOUNDS_CHECKED)
 
 test-gpu:        ## run the CUDA tests with this machine's own Python (needs CuPy, Numba, pytest)
 	@PYTHONPATH=src $(PYTHON) -m pytest -m gpu -p no:cacheprovider

@@ -64,7 +64,7 @@ def test_json(index: Path, arguments: list[object], ids: list[str]) -> None:
 
 def test_a_query_that_is_too_long_says_so(index: Path) -> None:
     _, _, stderr = run(index, " ".join(f"w{n}" for n in range(10_000)))
-    assert "only the first 1,024 different words of the query were used" in stderr
+    assert "the query is too long: only its first 1,024 different words were used" in stderr
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def search(
     counted = opened.search(parsed, k=1, match=cast("Match", match), model=model, facets=_facets(facets or ()))
     n_matches = counted.n_matches
     if parsed.is_shortened:
-        say(f"only the first {len(parsed.terms):,} different words of the query were used.", quiet=quiet)
+        say(f"the query is too long: only its first {len(parsed.terms):,} different words were used.", quiet=quiet)
     rows = _rows(opened, parsed, result)
     if not rows:
         say(_reason(opened, parsed), quiet=quiet)

@@ -43,7 +43,7 @@ def package(tmp_path):
     copy = tmp_path / "rankwell"
     source = Path(rankwell.__file__).parent
     shutil.copytree(source / "kernels", copy / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("__init__.py", "errors.py", "version.py"):
+    for name in ("__init__.py", "errors.py", "printable.py", "version.py"):
         shutil.copy(source / name, copy / name)
     (copy / "kernels/cpu/caller.py").write_text(CALLER)
     return copy

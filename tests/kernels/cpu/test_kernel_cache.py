@@ -87,6 +87,23 @@ def test_a_damaged_file_is_compiled_anew(run, tmp_path, damage):
     assert run() == (ANSWER, 0)
 
 
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_a_file_that_others_can_write_is_compiled_anew(run, tmp_path, mode):
+    run()
+    for path in (tmp_path / "cache").iterdir():
+        path.chmod(mode)
+    assert run() == (ANSWER, 2)
+    assert run() == (ANSWER, 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+def test_a_file_of_another_user_is_compiled_anew(run, tmp_path):
+    run()
+    for path in (tmp_path / "cache").iterdir():
+        os.chown(path, 65534, 65534)
+    assert run() == (ANSWER, 2)
+
+
 def test_a_folder_that_cannot_be_made_keeps_nothing(run, tmp_path):
     (tmp_path / "file").write_text("in the way")
     for _ in range(2):

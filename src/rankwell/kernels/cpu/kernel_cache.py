@@ -5,8 +5,9 @@ the kernel and of its imports from `rankwell.kernels`, the types of its argument
 versions of Python, Numba and llvmlite. A file with the right name is therefore never out of date, wherever it was
 written: a change recompiles only the kernels that depend on it.
 
-A file that is damaged, truncated or unreadable counts as absent, and nothing is stored in a folder that is not
-writable; neither is an error. Of two processes that need the same kernel at the same time, one waits for the other.
+A file that is damaged, truncated or unreadable counts as absent, as does one that other users can write (it holds
+code), and nothing is stored in a folder that is not writable; none of it is an error. Of two processes that need the
+same kernel at the same time, one waits for the other.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import logging
 import os
 import pickle
 import re
+import stat
 import sys
 import tempfile
 import time
@@ -165,7 +167,8 @@ class KernelCache:
         """The kernel for `signature`; None if it is not stored, and then other processes wait until `release`."""
         target_context.refresh()
         for level in runnable_levels() if _prebuilt_fits() else ():
-            found = _load(PREBUILT / level / self._file_name(signature, (level, "")), target_context)
+            prebuilt = PREBUILT / level / self._file_name(signature, (level, ""))
+            found = _load(prebuilt, target_context, is_installed=True)
             if found is not None:
                 return found
         path = self.path_of(signature, target_context.codegen())
@@ -276,10 +279,15 @@ def _say_once(text: str) -> None:
     logger.info(text)
 
 
-def _load(path: Path, target_context: Any) -> CompileResult | None:
-    """The kernel in a file; None if the file is absent, damaged or invalid."""
+def _load(path: Path, target_context: Any, *, is_installed: bool = False) -> CompileResult | None:
+    """The kernel in a file; None if the file is absent, damaged, invalid or, unless it is part of the installation,
+    not trusted.
+    """
     try:
-        content = path.read_bytes()
+        with open(path, "rb") as file:
+            if not (is_installed or _is_trusted(file)):
+                return None
+            content = file.read()
     except OSError:
         return None
     start = len(_MAGIC) + _CHECKSUM_BYTES
@@ -294,6 +302,15 @@ def _load(path: Path, target_context: Any) -> CompileResult | None:
     with contextlib.suppress(OSError):
         os.utime(path)
     return result
+
+
+def _is_trusted(file: IO[bytes]) -> bool:
+    """Whether nobody but this user and root can have written a file: it holds code that will run."""
+    status = os.fstat(file.fileno())
+    is_trusted = status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not is_trusted:
+        _say_once(f"compiled kernels in {Path(file.name).parent} are ignored: other users can write them.")
+    return is_trusted
 
 
 def _write(path: Path, payload: bytes) -> None:

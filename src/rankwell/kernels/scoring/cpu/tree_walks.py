@@ -108,7 +108,8 @@ def sum_trees_one_by_one(rows, columns, trees, n_trees, out):
     columns, trees = ColumnArrays(*columns), TreeArrays(*trees)
     node_ptr, words, word_value = trees.node_ptr, trees.words, trees.word_value
     n_columns, n_bin_columns = len(columns.feature), len(columns.first_rank)
-    bins, values = np.empty(n_bin_columns, dtype=np.uint8), np.empty(n_columns, dtype=np.float32)
+    # At least one bin: a word that is a leaf compares it as well, and stays where it is whatever it holds.
+    bins, values = np.empty(max(n_bin_columns, 1), dtype=np.uint8), np.empty(n_columns, dtype=np.float32)
     ranks, lengths = np.empty(n_columns, dtype=np.uint32), np.empty(n_columns, dtype=np.uint32)
     for d in range(len(rows)):
         _bin_document(rows[d], columns, values, ranks, lengths, bins)
