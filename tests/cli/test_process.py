@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,22 @@ def test_a_warning_of_the_library_is_one_line(files: Path) -> None:
     assert done.returncode == 0
     assert done.stderr.startswith("warning: RankSVM stopped after 1 iterations")
     assert done.stderr.count("\n") == 1
+
+
+def test_an_interrupt_ends_a_training_and_leaves_no_file(files: Path) -> None:
+    settings = ("n_rounds=100000000", "checkpoint=run.checkpoint", "checkpoint_every=1")
+    options = [part for setting in settings for part in ("--set", setting)]
+    process = subprocess.Popen(
+        [*RANKWELL, "train", "rankboost", "train.txt", "--out", "new.rank", "--quiet", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    end = time.monotonic() + 60
+    while not Path("run.checkpoint").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 130
+    assert not Path("new.rank").exists()
+    assert Path("run.checkpoint").exists()
