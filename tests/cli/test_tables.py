@@ -59,13 +59,15 @@ def test_a_row_is_one_line_in_a_pipe(rankwell: Command, files: Path, monkeypatch
 def test_a_narrow_terminal(files: Path) -> None:
     """The command itself, in a terminal of 60 columns."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "COLUMNS": "60", "TERM": "dumb"}
+    environment = {**os.environ, "COLUMNS": "60", "TERM": "xterm"}
     command = [sys.executable, "-m", "rankwell", "compare", "test.txt", "scores.txt", "model.rank", "--quiet"]
     done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, env=environment, check=False, timeout=120)
     os.close(theirs)
-    text = os.read(ours, 100_000).decode()
+    text = re.sub(r"\x1b\[[0-9;]*m", "", os.read(ours, 100_000).decode())
     os.close(ours)
     assert done.returncode == 0
     rows = [line for line in text.splitlines() if line.strip().startswith(("scores.txt", "model.rank"))]
     assert len(rows) == 4  # two metrics, two runs
     assert all(re.search(r"\b\d\.\d{4}\b", row) for row in rows)
+    # A longer line would be broken by the terminal, wherever its edge is.
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= 60

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.table import Table
 
-# Blanks and a line that a column of a table takes besides its text; the least that a column of text is given.
-_BETWEEN_COLUMNS = 3
+# The least that a column of text is given.
 _NARROWEST_TEXT = 12
 
 
@@ -59,20 +58,25 @@ def make_table(title: str, columns: Sequence[str], *, left: Sequence[str] = ()) 
 def fit_table(table: Table, width: int) -> int:
     """How wide to draw `table` where `width` columns are there: more, if a number would be broken else.
 
-    Headings of numbers are broken at blanks first, and text takes what is left, a few columns at least.
+    Headings of numbers are broken at blanks first, and text takes what is left, a few columns at least. If that is not
+    enough, columns move together.
     """
     if _natural_width(table) > width:
         for column in table.columns:
             if column.no_wrap:
                 column.header = "\n".join(str(column.header).split())
+    if _natural_width(table, most_text=_NARROWEST_TEXT) > width:
+        table.padding = 0
     return max(width, _natural_width(table, most_text=_NARROWEST_TEXT))
 
 
 def _natural_width(table: Table, most_text: int | None = None) -> int:
     """The columns of the screen that `table` takes, its text cut to `most_text` where that is given."""
+    _, right, _, left = table.padding
     total = 1
     for column in table.columns:
         lines = (line for cell in (column.header, *column.cells) for line in str(cell).split("\n"))
         needed = max(map(len, lines), default=0)
-        total += _BETWEEN_COLUMNS + (needed if most_text is None or column.no_wrap else min(needed, most_text))
+        # A column also takes its blanks, and a place between it and the next.
+        total += left + right + 1 + (needed if most_text is None or column.no_wrap else min(needed, most_text))
     return total
