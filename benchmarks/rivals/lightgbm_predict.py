@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from benchmarks.rivals.tree_rival import Predict, trees_one_by_one
+from benchmarks.rivals.tree_rival import THREADS, Predict, trees_one_by_one
 from rankwell.scoring.trees import TreeInputs
 
 NAME = "LightGBM"
@@ -15,11 +15,11 @@ IS_INSTALLED = find_spec("lightgbm") is not None
 _DECISION = 2
 
 
-def prepare(trees: TreeInputs, n_features: int, n_threads: int) -> Predict:
+def prepare(trees: TreeInputs, n_features: int) -> list[Predict]:
     import lightgbm
 
     booster = lightgbm.Booster(model_str=model_text(trees, n_features))
-    return lambda rows: booster.predict(rows, num_threads=n_threads)
+    return [lambda rows, n=n: booster.predict(rows, num_threads=n) for n in THREADS]
 
 
 def model_text(trees: TreeInputs, n_features: int) -> str:

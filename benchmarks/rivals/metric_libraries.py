@@ -1,4 +1,4 @@
-"""Ranking metrics of scikit-learn, pytrec_eval, ir-measures, LightGBM and XGBoost, on the same arrays as ours.
+"""Ranking metrics of scikit-learn, pytrec_eval, ir-measures, LightGBM, XGBoost and CatBoost, on the same arrays.
 
 A rival is prepared with labels, scores and queries, and returns the call to time: what a user of that library would run
 once the data is in the form the library needs. Its figures are returned under our names, one number per query, or one
@@ -179,6 +179,24 @@ def _prepare_xgboost(
     return evaluate
 
 
+def _prepare_catboost(
+    labels: np.ndarray, scores: np.ndarray, query_ptr: np.ndarray, metrics: Sequence[str]
+) -> Callable[[], Figures]:
+    from catboost.utils import eval_metric
+
+    spellings = {"ndcg": "NDCG", "map": "MAP", "mrr": "MRR", "p": "PrecisionAt", "recall": "RecallAt"}
+
+    def spelling(metric: str) -> str:
+        family, at, cutoff = metric.partition("@")
+        return f"{spellings[family]}:top={cutoff}" if at else spellings[family]
+
+    group_id = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr))
+    return lambda: {
+        metric: np.asarray(eval_metric(labels, scores, spelling(metric), group_id=group_id, thread_count=-1)[0])
+        for metric in metrics
+    }
+
+
 RIVALS = (
     MetricRival("scikit-learn", "sklearn", "sklearn", ("ndcg", "map"), False, _prepare_sklearn),
     MetricRival(
@@ -189,4 +207,5 @@ RIVALS = (
     ),
     MetricRival("LightGBM", "lightgbm", "gbdt", ("ndcg", "map"), True, _prepare_lightgbm),
     MetricRival("XGBoost", "xgboost", "gbdt", ("ndcg", "map", "p"), True, _prepare_xgboost),
+    MetricRival("CatBoost", "catboost", "catboost", ("ndcg", "map", "mrr", "p", "recall"), False, _prepare_catboost),
 )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from benchmarks.rivals.lightgbm_predict import model_text
-from benchmarks.rivals.tree_rival import Predict
+from benchmarks.rivals.tree_rival import THREADS, Predict
 from rankwell.scoring.trees import TreeInputs
 
 NAME = "ONNX Runtime"
 IS_INSTALLED = all(find_spec(name) is not None for name in ("onnxruntime", "onnxmltools", "lightgbm"))
 
 
-def prepare(trees: TreeInputs, n_features: int, n_threads: int) -> Predict:
+def prepare(trees: TreeInputs, n_features: int) -> list[Predict]:
     import warnings
 
     import lightgbm
@@ -26,7 +26,10 @@ def prepare(trees: TreeInputs, n_features: int, n_threads: int) -> Predict:
         booster = lightgbm.Booster(model_str=model_text(trees, n_features))
         types = [("rows", FloatTensorType([None, n_features]))]
         model = onnxmltools.convert_lightgbm(booster, initial_types=types, zipmap=False)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = n_threads
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return lambda rows: session.run(None, {"rows": rows})[0].ravel()
+    sessions = []
+    for n_threads in THREADS:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = n_threads
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        sessions.append(session)
+    return [lambda rows, one=one: one.run(None, {"rows": rows})[0].ravel() for one in sessions]

@@ -10,6 +10,8 @@ import numpy as np
 from rankwell.scoring.trees import TreeInputs
 
 Predict = Callable[[np.ndarray], np.ndarray]
+# Numbers of threads that each library is tried with: for few documents one is often the fastest.
+THREADS = (1, 2)
 
 
 class TreeRival(Protocol):
@@ -18,8 +20,10 @@ class TreeRival(Protocol):
     NAME: str
     IS_INSTALLED: bool
 
-    def prepare(self, trees: TreeInputs, n_features: int, n_threads: int) -> Predict:
-        """The library's model of these trees, as a call from float32 rows to their scores."""
+    def prepare(self, trees: TreeInputs, n_features: int) -> list[Predict]:
+        """The library's model of these trees, as calls from float32 rows to their scores: one for each number of
+        threads and each form of the model that could be the fastest for some number of documents.
+        """
 
 
 def trees_one_by_one(trees: TreeInputs) -> list[dict[str, np.ndarray]]:

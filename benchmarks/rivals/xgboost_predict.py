@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rivals.tree_rival import Predict, trees_one_by_one
+from benchmarks.rivals.tree_rival import THREADS, Predict, trees_one_by_one
 from rankwell.scoring.trees import TreeInputs
 
 NAME = "XGBoost"
 IS_INSTALLED = find_spec("xgboost") is not None
 
 
-def prepare(trees: TreeInputs, n_features: int, n_threads: int) -> Predict:
+def prepare(trees: TreeInputs, n_features: int) -> list[Predict]:
     import xgboost
 
     matrix = xgboost.DMatrix(np.zeros((2, n_features), np.float32), np.array([0.0, 1.0]))
@@ -27,8 +27,9 @@ def prepare(trees: TreeInputs, n_features: int, n_threads: int) -> Predict:
     inner["tree_info"] = [0] * len(parts)
     inner["iteration_indptr"] = list(range(len(parts) + 1))
     inner["gbtree_model_param"]["num_trees"] = str(len(parts))
-    booster = xgboost.Booster({"nthread": n_threads}, model_file=bytearray(json.dumps(model).encode()))
-    return lambda rows: booster.inplace_predict(rows)
+    content = json.dumps(model).encode()
+    boosters = [xgboost.Booster({"nthread": n}, model_file=bytearray(content)) for n in THREADS]
+    return [lambda rows, one=one: one.inplace_predict(rows) for one in boosters]
 
 
 def _tree(number: int, part: dict[str, np.ndarray], n_features: int) -> dict[str, Any]:

@@ -109,6 +109,19 @@ def test_trec_gives_negative_labels_no_gain(name):
     assert_same(rival, labels, scores, np.array([0, 3, 6]), ["ndcg", "ndcg@2", "map", "mrr", "p@2", "recall@2"])
 
 
+def test_catboost_puts_equal_scores_in_the_worst_order():
+    rival = rival_named("CatBoost")
+    # The worst of the orders of three equal scores is 0, 1, 2, whatever the rows' order; the second query has no
+    # relevant document, so that NDCG and recall count 1 and AP 0.
+    labels, scores, query_ptr = np.array([2.0, 1, 0, 0, 0]), np.array([1.0, 1, 1, 2, 1]), np.array([0, 3, 5])
+    ours = evaluate(labels, scores, metrics=["ndcg", "map", "recall@1"], convention="catboost", query_ptr=query_ptr)
+    ndcg = (1 / np.log2(3) + 2 / 2) / (2 + 1 / np.log2(3))
+    np.testing.assert_allclose(ours.per_query["ndcg"], [ndcg, 1.0])
+    np.testing.assert_allclose(ours.per_query["map"], [(1 / 2 + 2 / 3) / 2, 0.0])
+    assert ours.per_query["recall@1"].tolist() == [0.0, 1.0]
+    assert_same(rival, labels, scores, query_ptr, ["ndcg", "ndcg@1", "map", "map@1", "mrr", "p@1", "recall@1"])
+
+
 def test_lightgbm_weights_queries_and_counts_empty_ones_as_1():
     lightgbm = pytest.importorskip("lightgbm")
     labels, scores, group = [0, 1, 2, 2, 1, 0], [1, 2, 3, 1, 2, 3], [3, 0, 3]

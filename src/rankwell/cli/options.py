@@ -34,7 +34,7 @@ ConventionOption = Annotated[
     typer.Option(
         "--convention",
         metavar="NAME",
-        help="The metrics' convention: letor4, mslr, gbdt, trec, sklearn or burges. Every printed figure names it.",
+        help="The metrics' convention: letor4, mslr, gbdt, catboost, trec, sklearn or burges; every figure names it.",
     ),
 ]
 SetOption = Annotated[

@@ -15,6 +15,7 @@ from rankwell.errors import ParameterError
 from rankwell.kernels.ranking_metrics.rules import (
     TIES_AVERAGE,
     TIES_FILE_ORDER,
+    TIES_LOWEST_LABEL_FIRST,
     TIES_REVERSE_FILE_ORDER,
     MetricRules,
 )
@@ -25,7 +26,8 @@ _ALLOWED: dict[str, tuple[str, ...]] = {
     "short_list": ("as it is", "zero"),
     "short_precision": ("pad", "own length"),
     "no_relevant": ("zero", "one", "left out"),
-    "ties": ("file order", "reverse file order", "average"),
+    "no_relevant_average_precision": ("as no_relevant", "zero"),
+    "ties": ("file order", "reverse file order", "average", "lowest label first"),
     "cut_average_precision": ("relevant", "reachable"),
     "negative_labels": ("refuse", "no gain"),
     "score_type": ("float64", "float32"),
@@ -34,6 +36,7 @@ _TIE_CODES = {
     "file order": TIES_FILE_ORDER,
     "reverse file order": TIES_REVERSE_FILE_ORDER,
     "average": TIES_AVERAGE,
+    "lowest label first": TIES_LOWEST_LABEL_FIRST,
 }
 _WITHOUT_RELEVANT = {"zero": 0.0, "one": 1.0, "left out": np.nan}
 
@@ -62,10 +65,12 @@ class Convention:
         the others one without a label from `relevance_level` on. An empty query is such a query.
     relevance_level : float
         The smallest label that counts as in AP, reciprocal rank, P@k and recall.
-    ties : ``"file order"``, ``"reverse file order"`` or ``"average"``
+    no_relevant_average_precision : ``"as no_relevant"`` or ``"zero"``
+        What AP gives such a query, if it differs from the others.
+    ties : ``"file order"``, ``"reverse file order"``, ``"average"`` or ``"lowest label first"``
         Documents with equal scores keep the order of their rows, or the opposite order. ``"average"`` is
         scikit-learn's: NDCG is the mean over all orders, AP takes them as retrieved together; other metrics, which
-        scikit-learn does not have, keep file order.
+        scikit-learn does not have, keep file order. ``"lowest label first"`` is CatBoost's: the worst of all orders.
     cut_average_precision : ``"relevant"`` or ``"reachable"``
         AP@k divides by all relevant documents of the query, or by those that k places could hold.
     negative_labels : ``"refuse"`` or ``"no gain"``
@@ -82,7 +87,8 @@ class Convention:
     short_precision: Literal["pad", "own length"] = "pad"
     no_relevant: Literal["zero", "one", "left out"] = "zero"
     relevance_level: float = 1.0
-    ties: Literal["file order", "reverse file order", "average"] = "file order"
+    no_relevant_average_precision: Literal["as no_relevant", "zero"] = "as no_relevant"
+    ties: Literal["file order", "reverse file order", "average", "lowest label first"] = "file order"
     cut_average_precision: Literal["relevant", "reachable"] = "relevant"
     negative_labels: Literal["refuse", "no gain"] = "refuse"
     score_type: Literal["float64", "float32"] = "float64"
@@ -116,6 +122,7 @@ class Convention:
             relevance_level=float(self.relevance_level),
             ties=_TIE_CODES[self.ties],
             ratio_without_relevant=without,
+            average_precision_without_relevant=0.0 if self.no_relevant_average_precision == "zero" else without,
             count_without_relevant=0.0 if without == 1.0 else without,
         )
 
@@ -139,9 +146,19 @@ mslr = Convention(
 )
 gbdt = Convention(
     name="gbdt",
-    source="LightGBM (ndcg, map), XGBoost (ndcg, map, pre) and CatBoost (NDCG:type=Exp)",
+    source="LightGBM (ndcg, map) and XGBoost (ndcg, map, pre)",
     short_precision="own length",
     no_relevant="one",
+    cut_average_precision="reachable",
+)
+catboost = Convention(
+    name="catboost",
+    source="CatBoost (NDCG, MAP, MRR, PrecisionAt, RecallAt)",
+    gain="label",
+    short_precision="own length",
+    no_relevant="one",
+    no_relevant_average_precision="zero",
+    ties="lowest label first",
     cut_average_precision="reachable",
 )
 trec = Convention(
@@ -165,7 +182,7 @@ burges = Convention(
 )
 
 CONVENTIONS: dict[str, Convention] = {
-    convention.name: convention for convention in (letor4, mslr, gbdt, trec, sklearn, burges)
+    convention.name: convention for convention in (letor4, mslr, gbdt, catboost, trec, sklearn, burges)
 }
 
 # The gain and discount that most papers of the last fifteen years mean by NDCG. A query without relevant documents says

@@ -121,7 +121,7 @@ def evaluate(
         Names as `rankwell.metrics.parse_metrics` takes them, for instance ``"ndcg@10,map"``; or functions of one
         query's labels and scores that return a number, the larger the better (NaN leaves the query out).
     convention : str or Convention
-        One of letor4, mslr, gbdt, trec, sklearn, burges (the default; see `rankwell.metrics.conventions`).
+        One of letor4, mslr, gbdt, catboost, trec, sklearn, burges (the default; see `rankwell.metrics.conventions`).
     query_weights : array (n_queries,), optional
         How much each query counts in the mean, in the order of the queries' first rows; by default the data set's own
         weights.

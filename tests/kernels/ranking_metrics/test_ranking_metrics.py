@@ -85,10 +85,12 @@ def rules_strategy(ties):
         relevance_level=st.sampled_from([1.0, 2.0, -1.0]),
         ties=st.sampled_from(ties),
         ratio_without_relevant=missing,
+        average_precision_without_relevant=missing,
         count_without_relevant=st.sampled_from([0.0, np.nan]),
     )
 
 
+ORDERED_TIES = [kinds.TIES_FILE_ORDER, kinds.TIES_REVERSE_FILE_ORDER, kinds.TIES_LOWEST_LABEL_FIRST]
 LABELS = st.one_of(
     st.integers(0, 4).map(float),
     st.sampled_from([-2.0, 0.5, 1e-300, 1e-12, 3.75]),
@@ -112,7 +114,7 @@ def flatten(generated):
 
 
 @settings(deadline=None, max_examples=300)
-@given(queries(9), rules_strategy([kinds.TIES_FILE_ORDER, kinds.TIES_REVERSE_FILE_ORDER]))
+@given(queries(9), rules_strategy(ORDERED_TIES))
 def test_generated_queries(generated, rules):
     assert_like_the_reference(*flatten(generated), rules)
 
@@ -123,7 +125,7 @@ def test_generated_queries_with_averaged_ties(generated, rules):
     assert_like_the_reference(*flatten(generated), rules)
 
 
-PLAIN = MetricRules(True, False, True, False, 1.0, kinds.TIES_FILE_ORDER, 0.0, 0.0)
+PLAIN = MetricRules(True, False, True, False, 1.0, kinds.TIES_FILE_ORDER, 0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("n_docs", [0, 1, 2, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 129])

@@ -43,6 +43,14 @@ def rank_queries(scores, query_ptr, depth, later_first, order):
         _sort_descending(scores, order, start, end, spare)
 
 
+@kernel
+def rank_again(scores, query_ptr, order):
+    """Rank by another score: documents with equal scores keep the order that they have in `order`."""
+    spare = np.empty(len(order), np.int64)
+    for query in range(len(query_ptr) - 1):
+        _sort_descending(scores, order, query_ptr[query], query_ptr[query + 1], spare)
+
+
 @inner_kernel
 def _pick_best(scores, start, end, depth, later_first, order):
     """The best `depth` documents by insertion: most documents fail the first comparison."""

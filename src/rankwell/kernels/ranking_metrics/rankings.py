@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.cpu.ordering import rank_queries
+from rankwell.kernels.cpu.ordering import rank_again, rank_queries
 from rankwell.kernels.ranking_metrics import query_metrics
 from rankwell.kernels.ranking_metrics.rules import (
     AVERAGE_PRECISION,
@@ -24,6 +24,7 @@ from rankwell.kernels.ranking_metrics.rules import (
     RECALL,
     RECIPROCAL_RANK,
     TIES_AVERAGE,
+    TIES_LOWEST_LABEL_FIRST,
     TIES_REVERSE_FILE_ORDER,
     Judgments,
     MetricRules,
@@ -84,7 +85,11 @@ class _RankedQueries:
         self.n_relevant = judgments.n_relevant[first:last]
         self.n_pairs = judgments.n_pairs[first:last]
         self._order = np.empty(end - start, np.int64)
-        rank_queries(self._scores, self.query_ptr, depth, rules.ties == TIES_REVERSE_FILE_ORDER, self._order)
+        if rules.ties == TIES_LOWEST_LABEL_FIRST:
+            rank_queries(-judgments.labels[start:end], self.query_ptr, 0, False, self._order)
+            rank_again(self._scores, self.query_ptr, self._order)
+        else:
+            rank_queries(self._scores, self.query_ptr, depth, rules.ties == TIES_REVERSE_FILE_ORDER, self._order)
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -140,7 +145,7 @@ class _RankedQueries:
         elif kind == AVERAGE_PRECISION:
             query_metrics.average_precision(
                 *(query_ptr, self.labels, self.tie_end, self.n_relevant, cutoff),
-                *(rules.relevance_level, rules.cut_by_reachable, no_ratio, values),
+                *(rules.relevance_level, rules.cut_by_reachable, rules.average_precision_without_relevant, values),
             )
         elif kind == RECIPROCAL_RANK:
             query_metrics.reciprocal_rank(

@@ -45,7 +45,7 @@ def _metric(
     rules: MetricRules,
     highest_grade: float,
 ) -> float:
-    ranked = [labels[doc] for doc in _ranking(scores, rules)]
+    ranked = [labels[doc] for doc in _ranking(labels, scores, rules)]
     n_relevant = sum(label >= rules.relevance_level for label in labels)
     found = [label >= rules.relevance_level for label in ranked[:limit]]
     if kind == kinds.NDCG:
@@ -62,8 +62,9 @@ def _metric(
     if kind == kinds.ERR:
         return _err(ranked[:limit], highest_grade) if max(labels, default=0.0) > 0 else rules.count_without_relevant
     if n_relevant == 0:
-        is_ratio = kind in (kinds.AVERAGE_PRECISION, kinds.RECALL)
-        return rules.ratio_without_relevant if is_ratio else rules.count_without_relevant
+        if kind == kinds.AVERAGE_PRECISION:
+            return rules.average_precision_without_relevant
+        return rules.ratio_without_relevant if kind == kinds.RECALL else rules.count_without_relevant
     if kind == kinds.AVERAGE_PRECISION:
         return _average_precision(labels, scores, limit, n_relevant, rules)
     if kind == kinds.RECIPROCAL_RANK:
@@ -75,8 +76,10 @@ def _metric(
     raise ValueError(f"no metric has the code {kind}.")
 
 
-def _ranking(scores: list[float], rules: MetricRules) -> list[int]:
-    """Documents by descending score; of equal scores the first, or the last, row first."""
+def _ranking(labels: list[float], scores: list[float], rules: MetricRules) -> list[int]:
+    """Documents by descending score; of equal scores the first or the last row first, or the lowest label."""
+    if rules.ties == kinds.TIES_LOWEST_LABEL_FIRST:
+        return sorted(range(len(scores)), key=lambda doc: (-scores[doc], labels[doc]))
     direction = -1 if rules.ties == kinds.TIES_REVERSE_FILE_ORDER else 1
     return sorted(range(len(scores)), key=lambda doc: (-scores[doc], direction * doc))
 
@@ -102,7 +105,7 @@ def _ndcg(labels: list[float], scores: list[float], limit: int, discounts: np.nd
         return 0.0
     ideal = _dcg(sorted(gains, reverse=True)[:limit], discounts)
     if rules.ties != kinds.TIES_AVERAGE:
-        return float(_dcg([gains[doc] for doc in _ranking(scores, rules)][:limit], discounts) / ideal)
+        return float(_dcg([gains[doc] for doc in _ranking(labels, scores, rules)][:limit], discounts) / ideal)
     orders = [
         order
         for order in permutations(range(len(labels)))
@@ -120,7 +123,7 @@ def _dcg(ranked_gains: list[Fraction], discounts: np.ndarray) -> Fraction:
 def _average_precision(
     labels: list[float], scores: list[float], limit: int, n_relevant: int, rules: MetricRules
 ) -> float:
-    order = _ranking(scores, rules)[:limit]
+    order = _ranking(labels, scores, rules)[:limit]
     total = 0.0
     for place, doc in enumerate(order):
         if labels[doc] >= rules.relevance_level:

@@ -28,6 +28,10 @@ PAIR_KINDS = (PAIRWISE_ACCURACY, KENDALL_TAU)
 TIES_FILE_ORDER = 0
 TIES_REVERSE_FILE_ORDER = 1
 TIES_AVERAGE = 2
+TIES_LOWEST_LABEL_FIRST = 3
+
+# Rules by which documents after the cut-off decide what is before it.
+TIES_OF_WHOLE_LISTS = (TIES_AVERAGE, TIES_LOWEST_LABEL_FIRST)
 
 
 class MetricRules(NamedTuple):
@@ -49,8 +53,10 @@ class MetricRules(NamedTuple):
     ties : int
         One of the TIES_ codes.
     ratio_without_relevant : float
-        What a metric that divides by the ideal (NDCG, AP, recall) gives a query without relevant documents; NaN leaves
-        it out.
+        What a metric that divides by the ideal (NDCG, recall) gives a query without relevant documents; NaN leaves it
+        out.
+    average_precision_without_relevant : float
+        The same for AP.
     count_without_relevant : float
         The same for metrics that do not (P@k, reciprocal rank, ERR): 0 or NaN.
     """
@@ -62,6 +68,7 @@ class MetricRules(NamedTuple):
     relevance_level: float
     ties: int
     ratio_without_relevant: float
+    average_precision_without_relevant: float
     count_without_relevant: float
 
 
