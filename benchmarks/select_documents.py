@@ -1,8 +1,11 @@
 """How many queries per second are answered with the best 10 and the best 1,000 documents?
 
-Reuters-21578, 20 times over, title and body; no stems, no stop words. A query's 1 to 8 different words are drawn from
-one document of the collection, so that common and rare ones are mixed as in text; any word counts. One thread. Ours
-is timed from the query's text to the numbers of the documents, each query by itself, on a merged index and on the
+Two collections, title and body, no stems, no stop words. *Mixed*: Reuters-21578, Cranfield, CISI and CACM together, as
+they are. *Varied*: Reuters-21578 20 times, where in each copy but the first, a word becomes another word of similar
+frequency with probability 0.3, and parts of a document are dropped, both by a seeded rule: identical copies would give
+runs of equal scores and frequencies, which pruning and compression exploit. A query's 1 to 8 different words are drawn
+from one document of the collection, so that common and rare ones are mixed as in text; any word counts. One thread.
+Ours is timed from the query's text to the numbers of the documents, each query by itself, on a merged index and on the
 five segments it was written in. tantivy gets the same words (cut beforehand) in one segment, and is timed from the text
 to its hits; bm25s gets the words' numbers, all queries in one call, which is faster for it.
 
@@ -33,6 +36,10 @@ from rankwell.index.reader import Index
 from rankwell.index.writer import IndexWriter
 
 COPIES = 20
+TEXTS = ("reuters21578", "cranfield", "cisi", "cacm")
+# In a varied copy: the share of words that become another word, how far from it in the order of frequencies, and the
+# largest share of a document's words that is dropped, from its end.
+CHANGED, NEIGHBOURHOOD, DROPPED = 0.3, 10, 0.3
 SEGMENTS = 5
 LENGTHS = range(1, 9)
 MODEL = BM25(k1=1.2, b=0.75)
@@ -42,43 +49,67 @@ KEPT_ERROR = 1 / 8  # a length of 4 significant bits is too small by less than t
 
 @dataclass(frozen=True)
 class Collection:
-    """Documents as fields and as words; `copies` times over."""
+    """Documents as fields, and their words as the index cuts them."""
 
+    name: str
     fields: list[dict[str, str]]
     words: list[list[str]]
-    copies: int
 
     def documents(self) -> Iterator[dict[str, str]]:
-        for copy in range(self.copies):
-            for number, fields in enumerate(self.fields):
-                yield {"id": f"{copy}-{number}", **fields}
+        for number, fields in enumerate(self.fields):
+            yield {"id": str(number), **fields}
 
 
 def run(bench: Benchmark) -> None:
-    collection = _read(bench)
-    queries = draw_queries(collection.words, 4 if bench.quick else 100)
-    with tempfile.TemporaryDirectory(prefix="rankwell-select-") as folder:
-        several, one = _build(collection, f"{folder}/index")
-        rivals = _Rivals(collection, folder)
-        for k in (10, 1000):
-            _check(bench, one, several, rivals, queries[:: 2 if bench.quick else 16], k)
-        for k in (10, 1000):
-            _time(bench, one, several, rivals, queries, k)
+    for collection in _collections(bench):
+        queries = draw_queries(collection.words, 4 if bench.quick else 100)
+        with tempfile.TemporaryDirectory(prefix="rankwell-select-") as folder:
+            several, one = _build(collection, f"{folder}/index")
+            rivals = _Rivals(collection, folder)
+            for k in (10, 1000):
+                _check(bench, one, several, rivals, queries[:: 2 if bench.quick else 16], k)
+            for k in (10, 1000):
+                _time(bench, collection.name, one, several, rivals, queries, k)
 
 
-def _read(bench: Benchmark) -> Collection:
-    source = bench.data("text/reuters21578/corpus.jsonl.gz")
+def _collections(bench: Benchmark) -> Iterator[Collection]:
+    texts = {name: _read(bench, name)[: 150 if bench.quick else None] for name in TEXTS}
+    yield _cut("mixed", [fields for name in TEXTS for fields in texts[name]])
+    first = _cut("varied", texts[TEXTS[0]])
+    varied = list(vary(first.words, 2 if bench.quick else COPIES))
+    yield Collection("varied", [{"title": "", "body": " ".join(words)} for words in varied], varied)
+
+
+def _read(bench: Benchmark, name: str) -> list[dict[str, str]]:
+    """Titles and bodies of a collection; made up if it is absent."""
+    source = bench.data(f"text/{name}/corpus.jsonl.gz")
     if source is None:
-        fields = _made_up(300)
-    else:
-        with gzip.open(source, "rt", encoding="utf-8") as lines:
-            records = [json.loads(line) for line in lines]
-        fields = [{"title": record["title"], "body": record["body"]} for record in records]
-    small = bench.quick or source is None
-    fields = fields[:300] if small else fields
+        return _made_up(300)
+    with gzip.open(source, "rt", encoding="utf-8") as lines:
+        records = [json.loads(line) for line in lines]
+    return [{"title": record.get("title", ""), "body": record.get("body", "")} for record in records]
+
+
+def _cut(name: str, fields: list[dict[str, str]]) -> Collection:
     analysis = Analysis()
-    words = [[term.decode() for name in ("title", "body") for term, _ in analysis.cut(one[name])] for one in fields]
-    return Collection(fields, words, 1 if small else COPIES)
+    words = [[term.decode() for field in ("title", "body") for term, _ in analysis.cut(one[field])] for one in fields]
+    return Collection(name, fields, words)
+
+
+def vary(documents: Sequence[Sequence[str]], copies: int) -> Iterator[list[str]]:
+    """Every document, then `copies` − 1 times each with words changed and its end dropped, by a fixed seed."""
+    counts = Counter(word for words in documents for word in words)
+    by_frequency = sorted(counts, key=lambda word: (-counts[word], word))
+    rank = {word: place for place, word in enumerate(by_frequency)}
+    random = np.random.default_rng(11)
+    yield from (list(words) for words in documents)
+    for _ in range(copies - 1):
+        for words in documents:
+            kept = len(words) - int(random.random() * DROPPED * len(words))
+            ranks = np.array([rank[word] for word in words[:kept]], np.int64)
+            moves = np.where(random.random(kept) < CHANGED, random.integers(-NEIGHBOURHOOD, NEIGHBOURHOOD + 1, kept), 0)
+            places = np.clip(ranks + moves, 0, len(by_frequency) - 1)
+            yield [by_frequency[place] for place in places.tolist()]
 
 
 def _made_up(n_docs: int) -> list[dict[str, str]]:
@@ -105,7 +136,7 @@ def draw_queries(documents: Sequence[Sequence[str]], n_each: int) -> list[list[s
 
 def _build(collection: Collection, folder: str) -> tuple[Index, Index]:
     """The index as it was written, in `SEGMENTS` commits, and merged to one segment."""
-    documents, n_docs = collection.documents(), len(collection.fields) * collection.copies
+    documents, n_docs = collection.documents(), len(collection.fields)
     with IndexWriter(folder, analysis=Analysis()) as writer:
         for _ in range(SEGMENTS):
             writer.add(itertools.islice(documents, -(-n_docs // SEGMENTS)))
@@ -126,24 +157,23 @@ class _Rivals:
                 vocabulary.setdefault(word, len(vocabulary))
         self.vocabulary, self.words = vocabulary, collection.words
         self.lengths = np.array([len(words) for words in collection.words])
-        self.n_docs = len(collection.words) * collection.copies
+        self.n_docs = len(collection.words)
         self.bm25s = self.tantivy = None
         if bm25s_search.IS_INSTALLED:
             numbers = [np.array([vocabulary[word] for word in words], np.int32) for words in collection.words]
-            self.bm25s = bm25s_search.Bm25sIndex(numbers * collection.copies, len(vocabulary), k1=MODEL.k1, b=MODEL.b)
+            self.bm25s = bm25s_search.Bm25sIndex(numbers, len(vocabulary), k1=MODEL.k1, b=MODEL.b)
         if tantivy_search.IS_INSTALLED:
             Path(folder, "tantivy").mkdir()
             texts = [" ".join(words) for words in collection.words]
-            self.tantivy = tantivy_search.TantivyIndex(texts * collection.copies, f"{folder}/tantivy")
+            self.tantivy = tantivy_search.TantivyIndex(texts, f"{folder}/tantivy")
 
     def numbers(self, queries: Sequence[Sequence[str]]) -> list[list[int]]:
         return [[self.vocabulary[word] for word in query] for query in queries]
 
     def score(self, query: Sequence[str], doc: int, lengths: np.ndarray, doc_freq: Callable[[str], int]) -> float:
         """BM25 of one document by the formula, with these lengths."""
-        number = doc % len(self.words)
-        counts = Counter(self.words[number])
-        norm = MODEL.k1 * (1 - MODEL.b + MODEL.b * lengths[number] / self.lengths.mean())
+        counts = Counter(self.words[doc])
+        norm = MODEL.k1 * (1 - MODEL.b + MODEL.b * lengths[doc] / self.lengths.mean())
         return sum(
             idf(self.n_docs, doc_freq(word)) * counts[word] * (MODEL.k1 + 1) / (counts[word] + norm) for word in query
         )
@@ -200,17 +230,19 @@ def _check_tantivy(
     )
 
 
-def _time(bench: Benchmark, one: Index, several: Index, rivals: _Rivals, queries: list[list[str]], k: int) -> None:
+def _time(
+    bench: Benchmark, collection: str, one: Index, several: Index, rivals: _Rivals, queries: list[list[str]], k: int
+) -> None:
     """Time queries of one length after the other, all engines in turn, so that each runs under the same conditions."""
     each, seconds = len(queries) // len(LENGTHS), dict[str, list[float]]()
     for place, n_words in enumerate(LENGTHS):
         own = queries[place * each : (place + 1) * each]
         for engine, answer in _engines(one, several, rivals, own, k).items():
-            name = f"{engine}, top {k:,}, {n_words} words"
+            name = f"{collection}, {engine}, top {k:,}, {n_words} words"
             timing = bench.time(name, answer, repeat=2 if bench.quick else 7)
             seconds.setdefault(engine, []).append(timing.minimum)
     speeds = {engine: len(queries) / sum(times) for engine, times in seconds.items()}
-    size = f"top {k:,} of {one.n_docs:,} documents"
+    size = f"{collection}, top {k:,} of {one.n_docs:,} documents"
     by_length = ", ".join(f"{time / each * 1e6:.0f}" for time in seconds["rankwell"])
     for rival, share in ((bm25s_search.NAME, 1.0), (tantivy_search.NAME, SHARE_OF_TANTIVY)):
         bench.record(
