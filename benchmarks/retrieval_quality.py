@@ -5,6 +5,9 @@ the same. Each engine ranks the best 1,000 documents of each query; MAP (to that
 trec_eval does, over queries that have a relevant document. bm25s computes the same formula in float32. tantivy keeps
 document lengths in one byte, which reorders documents that are close; it counts a word that a query repeats only once,
 so it is given the word once, with a boost. A rival's queries have no operators, so ours have none either.
+
+Then, with the text as it is: what `index build` does by default (the language is detected) against words as they are
+written, the default of 0.1.
 """
 
 from __future__ import annotations
@@ -21,16 +24,22 @@ import numpy as np
 
 from benchmarks.harness import Benchmark
 from benchmarks.rivals import bm25s_search, tantivy_search
+from rankwell.corpus.reading import read_corpus
+from rankwell.features.qrels import read_qrels
 from rankwell.features.queries import read_queries
 from rankwell.index.analysis import Analysis
 from rankwell.index.bm25 import BM25, BM25F
+from rankwell.index.language_detection import detect_language, sample_of
 from rankwell.index.reader import Index
 from rankwell.index.writer import IndexWriter
 from rankwell.metrics import Evaluation, evaluate
+from rankwell.metrics.conventions import get_convention
+from rankwell.metrics.missed_documents import queries_of_run
 
 COLLECTIONS = ("cranfield", "cisi", "cacm")
 DEPTH = 1000
 METRICS = [f"map@{DEPTH}", "ndcg@10"]
+LANGUAGE_METRICS = ["ndcg@10", "map", "recall@100"]
 MODEL = BM25(k1=1.2, b=0.75)
 # Figures that bm25s may differ by (float32 swaps documents that nearly tie), and tantivy (lengths of one byte).
 CLOSE = {bm25s_search.NAME: 0.0005, tantivy_search.NAME: 0.01}
@@ -55,6 +64,7 @@ def run(bench: Benchmark) -> None:
             bench.check(f"{name} is absent: nothing to compare", True)
             continue
         _compare(bench, name, _read(folder))
+        _compare_languages(bench, name, folder)
 
 
 def _read(folder: Path) -> Judged:
@@ -104,6 +114,37 @@ def _compare(bench: Benchmark, name: str, judged: Judged) -> None:
                 note=f"{ours.n_counted(metric)} queries; "
                 + ", ".join(f"{engine} {figure:.4f}" for engine, figure in others.items()),
             )
+
+
+def _compare_languages(bench: Benchmark, name: str, folder: Path) -> None:
+    """The detected language against none."""
+    qrels = read_qrels(folder / "qrels.txt")
+    queries = read_queries(folder / "queries.tsv", operators=False)
+    batches = list(read_corpus(folder / "corpus.jsonl.gz"))
+    language = detect_language(sample_of(batches[0]))
+    bench.check(f"{name}: the language is recognised", language is not None and language.code == "en")
+    found = {}
+    for analysis in (Analysis(), Analysis.of_language("en")):
+        with tempfile.TemporaryDirectory(prefix="rankwell-quality-") as path:
+            with IndexWriter(path, analysis=analysis) as writer:
+                for batch in batches:
+                    writer.add(batch)
+                writer.commit()
+            index = Index.open(path)
+            results = {query.id: index.search(query.text, k=DEPTH, model=MODEL) for query in queries}
+            run = {query: dict(zip(one.ids, one.scores.tolist(), strict=True)) for query, one in results.items()}
+        judged, scores = queries_of_run(qrels, run, get_convention("trec"))
+        found[analysis.language] = evaluate(judged, scores, metrics=LANGUAGE_METRICS, convention="trec")
+    for metric in LANGUAGE_METRICS:
+        bench.record(
+            f"{name}: {metric} (trec), language detected",
+            value=found["en"].mean[metric],
+            unit=metric,
+            better="higher",
+            rival="words as they are written",
+            rival_value=found[None].mean[metric],
+            note=f"{found['en'].n_counted(metric)} queries",
+        )
 
 
 def _cut_fields(fields: dict[str, str], words: Sequence[str]) -> dict[str, str]:

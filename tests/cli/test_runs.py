@@ -90,3 +90,23 @@ def test_runs_are_measured_with_judgments(rankwell, tmp_path):
     refused = rankwell("evaluate", str(tmp_path / "data.txt"), str(run))
     assert "is a run of TREC's format, which is measured with judgments" in refused.stderr
     assert rankwell("evaluate", str(qrels), str(run), "--qrels", str(qrels)).exit_code == 2
+
+
+def test_data_as_judgments_and_predictions_as_a_run(rankwell, judged):
+    """As many figures as the data itself has, by the files that any tool of TREC's reads."""
+    data, model, qrels, run = (str(judged / name) for name in ("data.txt", "m.rank", "data.qrels", "run.txt"))
+    rankwell("train", "least-squares", data, "--out", model)
+    assert rankwell("convert", data, qrels).exit_code == 0
+    assert rankwell("predict", model, data, "--out", run, "--trec").exit_code == 0
+    assert (judged / "data.qrels").read_text().splitlines()[:2] == ["0 0 d0 0", "0 0 d1 1"]
+    assert [line.split()[:4] for line in (judged / "run.txt").read_text().splitlines()[:2]] == [
+        ["0", "Q0", "d3", "1"],
+        ["0", "Q0", "d2", "2"],
+    ]
+    options = ("--metrics", "ndcg@10,map", "--convention", "letor4", "--json")
+    of_files = json.loads(rankwell("evaluate", qrels, run, *options).stdout)["metrics"]
+    assert of_files == json.loads(rankwell("evaluate", data, model, *options).stdout)["metrics"]
+    (judged / "nameless.txt").write_text("1 qid:1 1:2 2:1 # a\n0 qid:1 1:1 2:1\n")
+    refused = rankwell("convert", str(judged / "nameless.txt"), qrels)
+    assert refused.exit_code == 1
+    assert "row 2 has no id" in refused.stderr

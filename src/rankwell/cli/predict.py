@@ -28,6 +28,9 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    trec: Annotated[
+        bool, typer.Option("--trec", help="Write a run in TREC's format, documents named by the data's comments.")
+    ] = False,
     device: Annotated[str, typer.Option("--device", metavar="NAME", help="Where to score: cpu, cuda or auto.")] = "cpu",
     label: LabelOption = "label",
     qid: QidOption = "qid",
@@ -39,14 +42,17 @@ def predict(
     Scores are written so that reading them gives the same float64 numbers.
 
     Example: rankwell predict model.rank test.txt --out scores.txt
+
+    Example: rankwell predict model.rank test.txt --out run.txt --trec
     """
     from rankwell.data.scores import format_scores
+    from rankwell.data.trec_run import run_of
 
     show_log(quiet=quiet)
     check_output(out, inputs=[model, data])
     ranker = load_ranker(model)
     dataset = read_data(data, Reading(skip_bad_lines, label, qid), quiet=quiet)
     scores = score(model, ranker, data, dataset, n_rounds=rounds, device=device, quiet=quiet)
-    write_output(out, format_scores(scores))
+    write_output(out, run_of(dataset, scores).encode() if trec else format_scores(scores))
     if str(out) != "-":
         say(f"{dataset.n_docs} scores written to {out}", quiet=quiet)

@@ -5,9 +5,15 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rankwell.errors import DataError
 from rankwell.streams.decompression import ByteStream
+
+if TYPE_CHECKING:
+    from rankwell.data.dataset import RankingDataset
 
 TrecRun = Mapping[str, Mapping[str, float]]
 """Scores by query id and document id, documents in the order of the file."""
@@ -45,6 +51,31 @@ def format_run(query_id: str, document_ids: Sequence[str], scores: Iterable[floa
         f"{query_id} Q0 {document_id} {rank} {score!r} {tag}\n"
         for rank, (document_id, score) in enumerate(zip(document_ids, map(float, scores), strict=True), start=1)
     )
+
+
+def document_ids(dataset: RankingDataset) -> list[str]:
+    """The document of each row, which `rankwell features` writes as its comment, in the dataset's order."""
+    names = [] if dataset.comments is None else list(dataset.comments)
+    nameless = next((row for row, name in enumerate(names) if not name), None if names else 0)
+    if nameless is not None:
+        raise DataError(
+            f"TREC's files name documents, and row {nameless + 1} has no id. Ids are comments (# id in text, a column "
+            "comment elsewhere): `rankwell features` writes them."
+        )
+    return names
+
+
+def run_of(dataset: RankingDataset, scores: np.ndarray, *, tag: str = TAG) -> str:
+    """The ranking of a data set by scores (in the user's order) as the text of a run; equal scores in row order."""
+    names = document_ids(dataset)
+    own = scores if dataset.doc_idx is None else scores[dataset.doc_idx]
+    parts = []
+    for query, rows in zip(dataset.query_ids.tolist(), dataset.queries(), strict=True):
+        order = np.argsort(-own[rows], kind="stable")
+        parts.append(
+            format_run(str(query), [names[rows.start + place] for place in order.tolist()], own[rows][order], tag=tag)
+        )
+    return "".join(parts)
 
 
 def is_run_line(line: bytes) -> bool:

@@ -6,6 +6,8 @@ import math
 import os
 from collections.abc import Mapping
 
+from rankwell.data.dataset import RankingDataset
+from rankwell.data.trec_run import document_ids
 from rankwell.errors import DataError
 from rankwell.streams.decompression import ByteStream
 
@@ -32,6 +34,15 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
                 )
         if not qrels:
             raise DataError(f"{stream.name} contains no judgment. A line is: query iteration document relevance.")
+    return qrels
+
+
+def qrels_of(dataset: RankingDataset) -> Qrels:
+    """The labels of a data set as judgments; its comments are document ids."""
+    names = document_ids(dataset)
+    qrels: dict[str, dict[str, float]] = {}
+    for query, rows in zip(dataset.query_ids.tolist(), dataset.queries(), strict=True):
+        qrels[str(query)] = dict(zip(names[rows], dataset.labels[rows].tolist(), strict=True))
     return qrels
 
 
