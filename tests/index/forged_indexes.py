@@ -59,7 +59,7 @@ class Forgery:
             for key in self.tables[name]["files"]:
                 self.files[f"{name}.{key}"] = bytearray((source / f"{name}.{key}").read_bytes())
             self._pages[name] = [f"{name}.{key}" for key in self.tables[name]["files"]]
-            self._places[name] = dict(self.tables[name]["arrays"])
+            self._places[name] = {array: tuple(place) for array, place in self.tables[name]["arrays"].items()}
             if entry["deletions"]:
                 file = entry["deletions"]["file"]
                 self.files[file] = bytearray((source / file).read_bytes())

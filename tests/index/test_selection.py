@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.index.searching import expected, make_index, pairs
 
 from rankwell import ParameterError
-from rankwell.index import selection
+from rankwell.index import selector as selector_module
 from rankwell.index.analysis import Analysis
 from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.query import MOST_TERMS
@@ -264,7 +264,7 @@ def test_a_term_that_another_thread_forgets_meanwhile() -> None:
 
 def test_threads_that_share_a_selector(monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for two terms, each query clears what another has looked up."""
-    monkeypatch.setattr(selection, "_TERMS_REMEMBERED", 2)
+    monkeypatch.setattr(selector_module, "_TERMS_REMEMBERED", 2)
     index = make_index([{"body": " ".join(f"w{i}" for i in range(n, n + 6))} for n in range(20)])
     queries = [f"w{n} w{n + 1} absent{n}" for n in range(20)]
     wanted = [index.search(query).docs.tolist() for query in queries]
