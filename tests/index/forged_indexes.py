@@ -21,6 +21,7 @@ from rankwell.errors import RankwellError
 from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.checked_file import PAGE_BYTES
 from rankwell.index.reader import Index
+from rankwell.index.schema import Schema
 from rankwell.index.segment import ARRAYS
 from rankwell.index.storage import digest_of
 from rankwell.index.writer import IndexWriter
@@ -35,9 +36,19 @@ def make_index(path: Path, n_docs: int = 400) -> None:
     def text(most: int) -> str:
         return " ".join(["common", *(f"w{number}" for number in rng.zipf(1.4, int(rng.integers(1, most))) % 40)])
 
-    with IndexWriter(path) as writer:
+    with IndexWriter(path, schema=Schema(keywords=["kind", "tags"])) as writer:
         for part in range(2):
-            writer.add({"id": f"{part}-{n}", "title": text(4), "body": text(30), "year": n % 7} for n in range(n_docs))
+            writer.add(
+                {
+                    "id": f"{part}-{n}",
+                    "title": text(4),
+                    "body": text(30),
+                    "year": n % 7,
+                    "kind": f"k{n % 9}",
+                    "tags": [f"t{tag}" for tag in range(n % 3)],
+                }
+                for n in range(n_docs)
+            )
             writer.commit()
         writer.delete([f"0-{n}" for n in range(0, n_docs, 9)])
         writer.commit()
@@ -59,7 +70,8 @@ class Forgery:
             for key in self.tables[name]["files"]:
                 self.files[f"{name}.{key}"] = bytearray((source / f"{name}.{key}").read_bytes())
             self._pages[name] = [f"{name}.{key}" for key in self.tables[name]["files"]]
-            self._places[name] = {array: tuple(place) for array, place in self.tables[name]["arrays"].items()}
+            # Not the lists themselves: the table is changed too.
+            self._places[name] = {key: tuple(place) for key, place in self.tables[name]["arrays"].items()}
             if entry["deletions"]:
                 file = entry["deletions"]["file"]
                 self.files[file] = bytearray((source / file).read_bytes())
@@ -152,6 +164,7 @@ def _accepted(step: Any, folder: Path) -> bool:
 
 def _search(folder: Path) -> None:
     index = Index.open(folder)
+    index.search("common", filter="kind:k3 -tags:t1", sort=["tags:desc", "kind"], facets=["kind", "tags", "year"])
     for query in QUERIES:
         for model in (BM25(), BM25F({"title": 2.0, "body": 1.0})):
             for k in (3, 500):

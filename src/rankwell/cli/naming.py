@@ -18,6 +18,7 @@ _OPTIONS = {
     "eval_convention": ("--convention",),
     "eval_metric": ("--metric",),
     "eval_set": ("--vali",),
+    "facets": ("--facet",),
     "ignored": ("--ignore",),
     "init_model": ("--init",),
     "k": ("-k",),

@@ -34,7 +34,7 @@ def facet_keys(facets: Iterable[str] | Mapping[str, Sequence[Any] | None], schem
         if kind is None or kind == "stream":
             what = "holds text" if kind else "does not exist"
             allowed = ", ".join([*schema.statics, *schema.keywords]) or "none"
-            raise ParameterError(f"field {field!r} {what}, there are facets of: {allowed}.", parameter="facets")
+            raise ParameterError(f"must be of {allowed}; {field!r} {what}.", parameter="facets")
         checked[field] = None if edges is None else _checked_edges(field, kind, list(edges))
     return checked
 
@@ -46,11 +46,11 @@ def _checked_edges(field: str, kind: str, edges: list[Any]) -> list[float]:
         numbers = [date_span(str(edge))[0] if kind == "date" else float(edge) for edge in edges]
     except (TypeError, ValueError) as cause:
         raise ParameterError(
-            f"field {field!r}: {edges!r} are not edges of ranges: {cause}.", parameter="facets"
+            f"of field {field!r} cannot have the edges {edges!r}: {cause}.", parameter="facets"
         ) from cause
     if len(numbers) < 2 or any(low >= high for low, high in pairwise(numbers)):
         raise ParameterError(
-            f"field {field!r}: the edges of ranges must be two or more that ascend, got {edges!r}.", parameter="facets"
+            f"of field {field!r} must have two edges or more that ascend, got {edges!r}.", parameter="facets"
         )
     return numbers
 

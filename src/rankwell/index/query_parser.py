@@ -59,6 +59,7 @@ _BOOST = re.compile(r"\^([0-9]+(?:\.[0-9]*)?|\.[0-9]+)?")
 _SLOP = re.compile(r"~([0-9]+(?:\.[0-9]*)?)?(?![^\W\d_])")
 _WILDCARD = re.compile(r"(?<!\\)(?:\*|(?<=\w)\?(?=\w))")
 _EXPRESSION = re.compile(r"/[^/\s]+/")
+_PLAIN = (", or pass ", Parameter("plain", True), " to search for the whole query as plain text")
 _OPERATORS = {"AND": "AND", "&&": "AND", "OR": "OR", "||": "OR", "NOT": "NOT"}
 
 
@@ -77,7 +78,7 @@ def parse_tree(
 
     Raises QueryError, which names what is wrong and its column.
     """
-    parser = _Parser(text, analysis, schema, most_terms)
+    parser = _Parser(text, analysis, schema, most_terms, "filter" if is_filter else "query")
     tree = parser.clauses(None)
     if parser.at < len(text):
         parser.fail(parser.at, "')' closes nothing: there is no '(' before it.")
@@ -91,8 +92,8 @@ def parse_tree(
 
 
 class _Parser:
-    def __init__(self, text: str, analysis: Analysis, schema: Schema | None, most_terms: int) -> None:
-        self.text, self.at = text, 0
+    def __init__(self, text: str, analysis: Analysis, schema: Schema | None, most_terms: int, what: str) -> None:
+        self.text, self.at, self.what = text, 0, what
         self.analysis, self.schema = analysis, schema
         self.terms: set[bytes] = set()
         self.phrases: set[tuple[tuple[bytes, int], ...]] = set()
@@ -103,8 +104,8 @@ class _Parser:
 
     def fail(self, at: int, problem: str) -> NoReturn:
         raise QueryError(
-            f"the query cannot be read, column {at + 1}: {problem} Put what is not an operator in quotes",
-            (", or pass ", Parameter("plain", True), " to search for the whole query as plain text"),
+            f"the {self.what} cannot be read, column {at + 1}: {problem} Put what is not an operator in quotes",
+            *([] if self.what == "filter" else [_PLAIN]),
             ".",
             column=at + 1,
         )
