@@ -11,10 +11,12 @@ from tests.index.model import content_of, expected_content
 from rankwell.index.analysis import Analysis
 from rankwell.index.checking import check_index
 from rankwell.index.reader import Index
+from rankwell.index.schema import Schema
 from rankwell.index.writer import IndexWriter
 
 GOLDEN = Path(__file__).resolve().parent
-INDEXES = sorted(GOLDEN.glob("version*-index"))
+INDEXES = sorted(GOLDEN.glob("version1-*index"))
+VERSION_2 = GOLDEN / "version2-index"
 
 STOP_WORDS = ("a", "the")
 DOCUMENTS = [
@@ -80,3 +82,36 @@ def test_it_can_be_added_to_and_merged(path: Path, tmp_path: Path) -> None:
     expected = expected_content([*DOCUMENTS, LATER, {"id": "new", "body": "new"}], ANALYSES[path.name])
     assert content_of(Index.open(copy)) == expected
     assert check_index(copy).problems == []
+
+
+WITH_KEYWORDS = [
+    {"id": "a", "body": "one two", "kind": "book", "tags": ["x", "y"], "day": "2020-01-31", "price": 3},
+    {"id": "b", "body": "two", "kind": "film", "tags": [], "day": "2021"},
+    {"id": "c", "body": "two three", "tags": "y"},
+]
+
+
+def write_version_2(path: Path) -> None:
+    """How version 2, which has keyword fields and dates, was written."""
+    schema = Schema(keywords=["kind", "tags"], dates=["day"])
+    with IndexWriter(path, schema=schema, analysis=Analysis()) as writer:
+        writer.add([*WITH_KEYWORDS[:2], {"id": "gone", "body": "two", "kind": "gone"}])
+        writer.commit()
+        writer.add(WITH_KEYWORDS[2:])
+        writer.delete(["gone"])
+        writer.commit()
+
+
+def test_version_2_filters_sorts_and_counts(tmp_path: Path) -> None:
+    assert (VERSION_2 / "manifest").read_bytes().startswith(b"rankwell-index 2 ")
+    assert check_index(VERSION_2).problems == []
+    copy = tmp_path / "index"
+    shutil.copytree(VERSION_2, copy)
+    for _ in range(2):
+        index = Index.open(copy)
+        result = index.search("two", sort="day:desc", facets=["kind", "tags"])
+        assert result.ids == ["b", "a", "c"]
+        assert result.facets == {"kind": {"book": 1, "film": 1}, "tags": {"y": 2, "x": 1}}
+        assert index.search("two", filter="day:2020 tags:x price:3").ids == ["a"]
+        with IndexWriter(copy) as writer:
+            writer.merge()
