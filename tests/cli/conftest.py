@@ -52,7 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed, part in enumerate(("train", "vali", "test"), start=1):
         write_letor(folder / f"{part}.txt", *make_part(seed))
     features, labels, qid = make_part(1)
-    ranker = LeastSquares().fit(RankingDataset(features, labels, qid=qid))
+    ranker = LeastSquares(normalize="standard").fit(RankingDataset(features, labels, qid=qid))
     ranker.save(folder / "model.rank")
     scores = ranker.predict(make_part(3)[0])
     (folder / "scores.txt").write_text("".join(f"{score!r}\n" for score in scores.tolist()))

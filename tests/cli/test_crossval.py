@@ -74,7 +74,7 @@ def test_the_table_says_what_was_chosen_how_and_in_which_convention(rankwell: Co
 def test_without_a_grid_it_says_that_nothing_was_tuned(rankwell: Command, folds: Path) -> None:
     outcome = rankwell("crossval", "least-squares", str(folds), "--set", "ridge=0.5")
     assert outcome.exit_code == 0
-    assert "Nothing was tuned" in outcome.stderr
+    assert "No parameter was chosen from a grid" in outcome.stderr
     assert rankwell("crossval", "least-squares", str(folds), "--quiet").stderr == ""
 
 
@@ -108,3 +108,58 @@ def test_mistakes_are_one_line(
     if code:
         assert outcome.stderr.count("\n") == 1
         assert outcome.stdout == ""
+
+
+def test_out_keeps_scores_and_figures_so_that_two_can_be_compared(rankwell: Command, folds: Path) -> None:
+    for name, ridge in (("weak", "0.001"), ("strong", "100")):
+        outcome = rankwell(
+            *("crossval", "least-squares", str(folds), "--set", f"ridge={ridge}", "--normalize", "none"),
+            *("--metrics", "ndcg@3,map", "--convention", "letor4", "--out", name),
+        )
+        assert outcome.exit_code == 0
+        assert f"are in {name}" in outcome.stderr
+    report = json.loads(Path("weak/crossval.json").read_text())
+    lines = Path("weak/per-query.tsv").read_text().splitlines()
+    assert lines[0] == "fold\tqid\tndcg@3 (letor4)\tmap (letor4)"
+    rows = [line.split("\t") for line in lines[1:]]
+    assert len(rows) == sum(dataset(number + 2).n_queries for number in range(1, N_FOLDS + 1))
+    for fold in report["folds"]:
+        figures = [float(row[3]) for row in rows if row[0] == fold["fold"]]
+        assert np.mean(figures) == pytest.approx(fold["test"]["map"])
+    compared = rankwell("compare", str(folds), "weak", "strong", "--metrics", "map", "--convention", "letor4", "--json")
+    assert compared.exit_code == 0
+    found = json.loads(compared.stdout)
+    strong = json.loads(Path("strong/crossval.json").read_text())
+    assert found["runs"][0]["metrics"]["map"] == pytest.approx(np.mean([float(row[3]) for row in rows]))
+    assert found["comparisons"][0]["n_queries"] == len(rows)
+    # Every fold has as many queries, so the mean of the folds is the mean of the queries.
+    assert found["comparisons"][0]["mean_a"] == pytest.approx(strong["mean"]["map"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["crossval", "least-squares", "letor", "--out", "letor"], 2, "is the folder of the folds"),
+        (["crossval", "least-squares", "letor", "--out", "train.txt"], 2, "train.txt is a file, not a folder"),
+        (["crossval", "least-squares", "letor", "--inner-folds", "1"], 2, "--inner-folds"),
+        (["compare", "letor", "empty", "empty"], 1, "empty has no Fold1.scores. Give a folder that rankwell crossval"),
+        (
+            ["compare", "letor", "train.txt", "empty"],
+            1,
+            "train.txt must be a folder that rankwell crossval --out wrote",
+        ),
+        (["compare", "letor", "empty", "--baseline", "bm25"], 2, "need a file of data"),
+    ],
+)
+def test_mistakes_with_folders(rankwell: Command, folds: Path, arguments: list[str], code: int, message: str) -> None:
+    Path("empty").mkdir(exist_ok=True)
+    outcome = rankwell(*arguments)
+    assert outcome.exit_code == code
+    assert message in outcome.stderr.replace("\n", " ")
+
+
+def test_inner_folds_are_said_and_reported(rankwell: Command, folds: Path) -> None:
+    outcome = rankwell("crossval", "least-squares", str(folds), "--inner-folds", "3", "--metrics", "map")
+    assert "by 3-fold cross-validation inside each fold's training and validation data" in outcome.stderr
+    plain = rankwell("crossval", "least-squares", str(folds), "--metrics", "map")
+    assert plain.stdout != outcome.stdout

@@ -45,20 +45,20 @@ def test_a_ranker_file(rankwell: Command, files: Path) -> None:
     report = json.loads(rankwell("info", "new.rank", "--json").stdout)
     assert report["kind"] == "ranker"
     assert report["ranker"] == "least-squares"
-    assert report["parameters"] == {"ridge": 1e-4, "normalize": "standard"}
+    assert report["parameters"] == {"ridge": 1e-2, "normalize": "auto"}
     assert report["feature_names"] == ["f1", "f2", "f3", "f4"]
     text = rankwell("info", "new.rank").stdout
     assert f"map {report['metrics']['train']['map']:.4f} (convention letor4)" in text
-    assert "ridge=0.0001 normalize=standard" in text
+    assert "ridge=0.01 normalize=auto" in text
 
 
 def test_a_ranker_by_name(rankwell: Command, files: Path) -> None:
     text = rankwell("info", "least-squares").stdout
-    assert "ridge=0.0001" in text
-    assert "normalize=standard" in text
+    assert "ridge=0.01" in text
+    assert "normalize=auto" in text
     assert "Weight of" in text
     report = json.loads(rankwell("info", "least-squares", "--json").stdout)
-    assert report["parameters"] == {"ridge": 1e-4, "normalize": "standard"}
+    assert report["parameters"] == {"ridge": 1e-2, "normalize": "auto"}
 
 
 def test_this_machine(rankwell: Command) -> None:

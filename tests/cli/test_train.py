@@ -56,7 +56,7 @@ def test_without_validation_data_only_training_metrics_are_shown(rankwell: Comma
 def test_json_is_all_there_is_on_stdout(rankwell: Command, files: Path) -> None:
     report = json.loads(rankwell(*TRAIN, "--json", "--metrics", "mrr").stdout)
     assert report["ranker"] == "least-squares"
-    assert report["parameters"] == {"ridge": 1e-4, "normalize": "standard"}
+    assert report["parameters"] == {"ridge": 1e-2, "normalize": "auto"}
     assert report["file"] == "new.rank"
     assert report["convention"] == "burges"
     assert report["metrics"] == {

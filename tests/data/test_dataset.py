@@ -261,3 +261,21 @@ class TestMistakes:
     def test_comments_may_come_one_at_a_time(self):
         dataset = RankingDataset(np.ones((2, 1)), comments=(text for text in ("é", "")))
         assert list(dataset.comments) == ["é", ""]
+
+
+def test_joined_datasets_keep_queries_weights_and_ids() -> None:
+    first = RankingDataset(np.eye(3), [1, 0, 2], qid=[7, 5, 7], feature_names=["a", "b", "c"])
+    second = RankingDataset(np.ones((2, 3)), [0, 1], qid=[7, 7], query_weights=[3.0])
+    whole = first.joined(second)
+    assert whole.query_ids.tolist() == [7, 5, 7]
+    assert whole.query_sizes.tolist() == [2, 1, 2]
+    assert whole.labels.tolist() == [1, 2, 0, 0, 1]
+    assert whole.query_weights.tolist() == [1, 1, 3]
+    assert whole.feature_names == ("a", "b", "c")
+    rows = [np.eye(3)[0], np.eye(3)[2], np.eye(3)[1], np.ones(3), np.ones(3)]
+    np.testing.assert_array_equal(whole.features, rows)
+    both = RankingDataset(sparse.csr_matrix(np.eye(3)), [1, 0, 2]).joined(second)
+    assert both.is_sparse
+    assert both.n_docs == 5
+    with pytest.raises(DataError, match="3 and 2 features"):
+        first.joined(RankingDataset(np.ones((1, 2)), [1]))

@@ -30,12 +30,12 @@ def judged(n_queries=30, n_features=4, seed=0):
 def test_arrays_dataset_group_and_frames_give_the_same_ranker():
     X, y, qid = judged()
     names = ["a", "b", "c", "d"]
-    expected = LeastSquares().fit(X, y, qid=qid).predict(X)
+    expected = LeastSquares(normalize="standard").fit(X, y, qid=qid).predict(X)
     for fitted in (
-        LeastSquares().fit(RankingDataset(X, y, qid=qid)),
-        LeastSquares().fit(X, y, group=[8] * 30),
-        LeastSquares().fit(pd.DataFrame(X, columns=names), y, qid=qid),
-        LeastSquares().fit(pl.DataFrame(X, schema=names), y, qid=qid),
+        LeastSquares(normalize="standard").fit(RankingDataset(X, y, qid=qid)),
+        LeastSquares(normalize="standard").fit(X, y, group=[8] * 30),
+        LeastSquares(normalize="standard").fit(pd.DataFrame(X, columns=names), y, qid=qid),
+        LeastSquares(normalize="standard").fit(pl.DataFrame(X, schema=names), y, qid=qid),
     ):
         np.testing.assert_array_equal(fitted.predict(X), expected)
 
@@ -107,7 +107,9 @@ def test_grid_search_over_a_pipeline():
         pipeline = make_pipeline(StandardScaler(), LeastSquares(normalize="none"))
         search = GridSearchCV(pipeline, {"leastsquares__ridge": [1e-4, 1e4]}, cv=GroupKFold(3), error_score="raise")
         search.fit(X, y, qid=qid, groups=qid)
-        assert search.score(X, y, qid=qid) == pytest.approx(LeastSquares().fit(X, y, qid=qid).score(X, y, qid=qid))
+        assert search.score(X, y, qid=qid) == pytest.approx(
+            LeastSquares(normalize="standard").fit(X, y, qid=qid).score(X, y, qid=qid)
+        )
 
 
 def test_weights_of_queries_in_the_score():
@@ -201,7 +203,7 @@ def test_a_folder_is_not_a_ranker_file(tmp_path):
 
 def test_only_a_sum_of_rounds_has_first_rounds():
     X, y, qid = judged()
-    ranker = LeastSquares().fit(X, y, qid=qid)
+    ranker = LeastSquares(normalize="standard").fit(X, y, qid=qid)
     with pytest.raises(ParameterError, match="only a sum of trees has scores after some of its rounds"):
         ranker.predict(X, n_rounds=1)
     with pytest.raises(ParameterError, match="device must be one of"):

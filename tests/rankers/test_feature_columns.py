@@ -27,8 +27,12 @@ def frame(judged):
 
 @pytest.fixture(scope="module", params=["least-squares", "rankboost", "ranksvm"])
 def ranker(request, judged, frame):
-    makers = {"least-squares": LeastSquares, "rankboost": lambda: RankBoost(n_rounds=5), "ranksvm": RankSVM}
-    return makers[request.param]().fit(frame, judged[1], qid=judged[2])
+    rankers = {
+        "least-squares": LeastSquares(normalize="standard"),
+        "rankboost": RankBoost(n_rounds=5, normalize="none"),
+        "ranksvm": RankSVM(normalize="standard"),
+    }
+    return rankers[request.param].fit(frame, judged[1], qid=judged[2])
 
 
 def test_a_frame_in_another_order_gets_the_same_scores(ranker, frame, judged):
@@ -51,20 +55,20 @@ def test_sparse_columns_are_put_in_order_too(judged):
     X, y, qid = judged
     named = RankingDataset(sparse.csr_matrix(X), y, qid=qid, feature_names=NAMES)
     turned = RankingDataset(sparse.csr_matrix(X[:, ::-1]), y, qid=qid, feature_names=NAMES[::-1])
-    ranker = RankBoost(n_rounds=3).fit(named)
+    ranker = RankBoost(n_rounds=3, normalize="none").fit(named)
     np.testing.assert_array_equal(ranker.predict(turned), ranker.predict(named))
 
 
 def test_the_default_names_count_as_names(judged):
     """A ranker trained on f1, f2, ... reads a frame with these columns by name."""
     X, y, qid = judged
-    ranker = LeastSquares().fit(X, y, qid=qid)
+    ranker = LeastSquares(normalize="standard").fit(X, y, qid=qid)
     turned = pd.DataFrame(X[:, ::-1], columns=["f4", "f3", "f2", "f1"])
     np.testing.assert_array_equal(ranker.predict(turned), ranker.predict(X))
 
 
 def test_staged_scores_go_through_the_same_checks(frame, judged):
-    ranker = RankBoost(n_rounds=5).fit(frame, judged[1], qid=judged[2])
+    ranker = RankBoost(n_rounds=5, normalize="none").fit(frame, judged[1], qid=judged[2])
     *_, last = ranker.staged_predict(frame[["c", "a", "d", "b"]])
     np.testing.assert_array_equal(last, list(ranker.staged_predict(frame))[-1])
     np.testing.assert_allclose(last, ranker.predict(frame), rtol=1e-12)
@@ -88,18 +92,24 @@ def test_other_names_are_refused(ranker, frame):
 
 def test_validation_data_is_put_in_order(frame, judged):
     _, y, qid = judged
-    straight = RankBoost(n_rounds=5).fit(frame, y, qid=qid, eval_set=(frame, y), eval_qid=qid)
-    turned = RankBoost(n_rounds=5).fit(frame, y, qid=qid, eval_set=(frame[NAMES[::-1]], y), eval_qid=qid)
+    straight = RankBoost(n_rounds=5, normalize="none").fit(frame, y, qid=qid, eval_set=(frame, y), eval_qid=qid)
+    turned = RankBoost(n_rounds=5, normalize="none").fit(
+        frame, y, qid=qid, eval_set=(frame[NAMES[::-1]], y), eval_qid=qid
+    )
     assert turned.history_["validation ndcg@10"] == straight.history_["validation ndcg@10"]
     with pytest.raises(DataError, match=r"Not known: 'x'"):
-        RankBoost(n_rounds=5).fit(frame, y, qid=qid, eval_set=(frame.rename(columns={"a": "x"}), y), eval_qid=qid)
+        RankBoost(n_rounds=5, normalize="none").fit(
+            frame, y, qid=qid, eval_set=(frame.rename(columns={"a": "x"}), y), eval_qid=qid
+        )
 
 
 def test_training_continues_in_the_order_of_the_earlier_model(frame, judged, tmp_path):
     _, y, qid = judged
-    RankBoost(n_rounds=3).fit(frame, y, qid=qid).save(tmp_path / "first.rank")
-    straight = RankBoost(n_rounds=3).fit(frame, y, qid=qid, init_model=tmp_path / "first.rank")
-    turned = RankBoost(n_rounds=3).fit(frame[NAMES[::-1]], y, qid=qid, init_model=tmp_path / "first.rank")
+    RankBoost(n_rounds=3, normalize="none").fit(frame, y, qid=qid).save(tmp_path / "first.rank")
+    straight = RankBoost(n_rounds=3, normalize="none").fit(frame, y, qid=qid, init_model=tmp_path / "first.rank")
+    turned = RankBoost(n_rounds=3, normalize="none").fit(
+        frame[NAMES[::-1]], y, qid=qid, init_model=tmp_path / "first.rank"
+    )
     assert turned.description_.feature_names == tuple(NAMES)
     np.testing.assert_array_equal(turned.predict(frame), straight.predict(frame))
 

@@ -19,7 +19,8 @@ from rankwell.rankers.tuning import tune
         (RankBoost, "max_bin", "It is called n_bins here"),
         (RankBoost, "num_leaves", "There is no such thing here: no trees are grown"),
         (LambdaRank, "eta", "It is called learning_rate here"),
-        (RankBoost, "eta", "This ranker has nothing that corresponds to it"),
+        (RankBoost, "eta", "It is called learning_rate here"),
+        (RankSVM, "eta", "This ranker has nothing that corresponds to it"),
         (RankSVM, "reg_lambda", "It is called C here (the larger, the weaker the penalty)"),
         (LeastSquares, "alpha", "It is called ridge here"),
         (ListNet, "lambda_l2", "It is called weight_decay here"),
@@ -58,6 +59,6 @@ def test_no_name_has_two_explanations():
 
 
 def test_signatures_are_the_constructors_own():
-    assert list(inspect.signature(RankBoost).parameters)[:2] == ["n_rounds", "n_bins"]
+    assert list(inspect.signature(RankBoost).parameters)[:2] == ["n_rounds", "learning_rate"]
     assert next(iter(inspect.signature(LambdaRank).parameters)) == "hidden"
     assert hint("nothing_like_it", ["ridge"]) == ""

@@ -45,3 +45,13 @@ def test_sparse_features_give_the_dense_answer():
     dense = LeastSquares(normalize="none").fit(X, y, group=[20, 20]).predict(X)
     from_sparse = LeastSquares(normalize="none").fit(sparse.csr_matrix(X), y, group=[20, 20])
     np.testing.assert_array_equal(from_sparse.predict(sparse.csr_matrix(X)), dense)
+
+
+def test_by_default_features_count_by_their_place_within_the_query():
+    """The second query's values are a thousand times the first's: its range, not its size, tells how good one is."""
+    X = np.array([[1.0], [2.0], [3.0], [1000.0], [2000.0], [3000.0]], dtype=np.float32)
+    ranker = LeastSquares().fit(X, [0, 1, 2, 0, 1, 2], group=[3, 3])
+    scores = ranker.predict(X, group=[3, 3])
+    np.testing.assert_allclose(scores[:3], scores[3:], rtol=1e-6)
+    # Centred: x is -1/2, 0, 1/2 and y is -1, 0, 1 in both queries, and the ridge 1e-2 counts for each of the six rows.
+    np.testing.assert_allclose(ranker.description_.layers[0].weights[0], [2 * 1.0 / (2 * 0.5 + 0.01 * 6)], rtol=1e-6)

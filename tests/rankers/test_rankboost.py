@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -10,7 +12,10 @@ import rankwell
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.synthetic import make_ranking
 from rankwell.errors import DataError, ParameterError
-from rankwell.rankers.rankboost import RankBoost
+
+# The papers' algorithm, which most of these tests check, instead of the defaults.
+PAPER = {"learning_rate": 1.0, "pair_weight": "pairs", "normalize": "none", "early_stopping_rounds": None}
+RankBoost = partial(rankwell.RankBoost, n_rounds=300, **PAPER)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +110,7 @@ class TestWhatItLearns:
         np.testing.assert_allclose(weighted.alpha, repeated.alpha, atol=1e-6)
 
     @pytest.mark.parametrize("binning", ["width", "quantile"])
-    @pytest.mark.parametrize("pair_weight", ["pairs", "queries", "difference"])
+    @pytest.mark.parametrize("pair_weight", ["pairs", "queries", "difference", "gain"])
     def test_every_weak_learner_chooses_the_same(self, collection, binning, pair_weight):
         train = collection[0].subset(range(12))
         fits = [
@@ -193,11 +198,64 @@ class TestWhenItEnds:
         assert one.history_ == other.history_
 
 
+class TestDefaults:
+    """What `RankBoost()` does without being told."""
+
+    def test_validation_data_chooses_the_rounds(self, collection):
+        train, validation = collection
+        ranker = rankwell.RankBoost(n_rounds=120).fit(train, eval_set=validation)
+        assert len(ranker.weak_rankers_) == ranker.best_iteration_ < 120
+        assert ranker.best_score_ == max(ranker.history_["validation ndcg@10"])
+        whole = rankwell.RankBoost(n_rounds=120, early_stopping_rounds=None).fit(train, eval_set=validation)
+        assert len(whole.weak_rankers_) == 120
+
+    def test_rounds(self, collection):
+        train, validation = collection
+        assert len(rankwell.RankBoost().fit(train).history_["loss"]) == 300
+        watched = rankwell.RankBoost().fit(train, eval_set=validation)
+        assert watched.best_iteration_ + 200 == len(watched.history_["loss"]) < 2000
+
+    def test_a_round_takes_a_quarter_of_alpha(self, collection):
+        ranker = rankwell.RankBoost(n_rounds=1).fit(collection[0])
+        rankers = ranker.weak_rankers_
+        assert rankers.alpha.tolist() == [np.arctanh(rankers.r[0] / 2**30) / 4]
+        assert set(ranker.predict(collection[0])) == {0.0, rankers.alpha[0]}
+
+    @pytest.mark.parametrize("rate", [0.3, 0, 2, -0.5, 2**-11, "fast", True, np.nan])
+    def test_a_learning_rate_is_a_power_of_two(self, rate):
+        with pytest.raises(ParameterError, match=r"learning_rate must be a power of two from 1 down to 2\^-10"):
+            rankwell.RankBoost(learning_rate=rate).fit(np.zeros((2, 1)), [0, 1])
+
+    def test_training_continues_at_another_learning_rate(self, collection, tmp_path):
+        train = collection[0]
+        first = rankwell.RankBoost(n_rounds=5, learning_rate=0.5).fit(train)
+        second = rankwell.RankBoost(n_rounds=4, learning_rate=0.125).fit(train, init_model=first)
+        assert second.weak_rankers_.n_halvings.tolist() == [1] * 5 + [3] * 4
+        first.save(tmp_path / "five.ranker")
+        again = rankwell.RankBoost(n_rounds=4, learning_rate=0.125).fit(train, init_model=tmp_path / "five.ranker")
+        assert rounds_of(again) == rounds_of(second)
+
+    def test_pairs_weighed_by_what_they_decide_of_ndcg(self):
+        """Query 0 has labels 0, 2 (ideal DCG 3), query 1 has 0, 1, 1 (ideal 1 + 1/log2 3)."""
+        labels, group = [0, 2, 0, 1, 1], [2, 3]
+        weight = np.array([3 / 3, 1 / (1 + 1 / np.log2(3))])
+        weight /= weight[0] + 2 * weight[1]
+        X = np.zeros((5, 2))
+        X[1, 0] = X[3, 1] = 1  # feature 0 orders query 0's pair, feature 1 one of query 1's two
+        for feature, expected in ((0, weight[0]), (1, weight[1])):
+            ranker = RankBoost(n_rounds=1, pair_weight="gain").fit(X[:, [feature]], labels, group=group)
+            assert ranker.weak_rankers_.r[0] / 2**30 == pytest.approx(expected, abs=1e-8)
+
+    def test_gains_of_labels_that_are_not_grades_are_refused(self):
+        with pytest.raises(DataError, match=r"labels of at most 60, got 1200. Use pair_weight='difference'"):
+            RankBoost(pair_weight="gain").fit(np.arange(4.0)[:, None], [0, 1200, 3, 1])
+
+
 class TestWhatItKeeps:
     def test_file_round_trip(self, fitted, collection, tmp_path):
         content = bytes_of(fitted, tmp_path)
         again = rankwell.load(tmp_path / "model.ranker")
-        assert isinstance(again, RankBoost)
+        assert isinstance(again, rankwell.RankBoost)
         assert rounds_of(again) == rounds_of(fitted)
         np.testing.assert_array_equal(again.predict(collection[1]), fitted.predict(collection[1]))
         assert bytes_of(again, tmp_path, "again.ranker") == content

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import logging
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,9 +16,11 @@ import rankwell
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.synthetic import make_ranking
 from rankwell.errors import ConvergenceWarning, DataError, ParameterError
-from rankwell.rankers.ranksvm import RankSVM
-from rankwell.rankers.regularisation_path import check_Cs, default_Cs
+from rankwell.rankers.regularisation_path import TrainingOutcome, check_Cs, default_Cs, follow_path
 from rankwell.scoring.normaliser import fit_normaliser
+
+# Most of these tests check the optimum of equation 1 for a given C, not the defaults.
+RankSVM = partial(rankwell.RankSVM, C=1.0, normalize="standard")
 
 
 @pytest.fixture(scope="module")
@@ -261,9 +265,41 @@ class TestPath:
         assert path.points[1].n_iterations == 1
         assert ranker.best_iteration_ is None
 
-    def test_auto_needs_a_validation_set(self, collection):
-        with pytest.raises(DataError, match="C='auto' chooses C on a validation set"):
-            RankSVM(C="auto", device="cpu").fit(collection[0])
+    def test_auto_without_a_validation_set_is_relative_to_the_pairs(self, collection):
+        train, _ = collection
+        n_pairs = sum((train.labels[rows][:, None] > train.labels[rows][None, :]).sum() for rows in train.queries())
+        ranker = rankwell.RankSVM(device="cpu").fit(train)
+        assert pytest.approx(10 / n_pairs, rel=1e-15) == ranker.C_
+        assert ranker.converged_
+        # Every query twice is twice the loss at half the C.
+        doubled = rankwell.RankSVM(device="cpu").fit(train, sample_weight=np.full(train.n_queries, 2.0))
+        assert doubled.C_ == ranker.C_ / 2
+        np.testing.assert_allclose(doubled.weights_, ranker.weights_, rtol=1e-3)
+
+    def test_validation_data_chooses_C_without_being_told(self, collection):
+        train, validation = collection
+        ranker = rankwell.RankSVM(device="cpu").fit(train, eval_set=validation)
+        assert ranker.C_ == ranker.path_.best.C
+        assert len(ranker.path_.points) == 8
+
+    @pytest.mark.parametrize(("best", "n_points"), [(2, 8), (6, 8), (7, 9), (10, 12), (12, 13)])
+    def test_the_default_path_goes_on_while_the_last_C_is_the_best(self, best, n_points):
+        """Figures rise up to place `best` of thirteen, counted from 0, and fall after it."""
+        result = SimpleNamespace(value=0.0, relative_gradient=0.0, n_iterations=1, n_products=1, stopped_by="tolerance")
+        figures = iter([-abs(place - best) for place in range(13)])
+        path = follow_path(
+            lambda C, start: TrainingOutcome(np.zeros(1), result, {}),
+            SimpleNamespace(measure=lambda scores: next(figures), metric="map", convention="letor4"),
+            SimpleNamespace(under=lambda weights: weights),
+            default_Cs(1000),
+            to_the_end=False,
+        )
+        assert len(path.points) == n_points
+        assert default_Cs(1000)[best] == path.best.C
+
+    def test_a_path_needs_a_validation_set(self, collection):
+        with pytest.raises(DataError, match="the path chooses C on a validation set: pass one"):
+            rankwell.RankSVM().path(collection[0], None)
 
     def test_auto_keeps_the_best(self, collection):
         train, validation = collection
@@ -323,7 +359,7 @@ class TestWhatItKeeps:
     def test_file(self, fitted, collection, tmp_path):
         fitted.save(tmp_path / "model.ranker")
         loaded = rankwell.load(tmp_path / "model.ranker")
-        assert isinstance(loaded, RankSVM)
+        assert isinstance(loaded, rankwell.RankSVM)
         assert loaded.get_params() == fitted.get_params()
         assert (loaded.C_, loaded.converged_) == (0.01, True)
         assert loaded.history_ == {name: values for name, values in fitted.history_.items() if name != "seconds"}

@@ -14,6 +14,9 @@ from rankwell.errors import ParameterError
 from rankwell.metrics.evaluation import evaluate
 from rankwell.rankers.base import Ranker, TrainedModel, TrainingStep, TrainingTask
 from rankwell.rankers.least_squares import LeastSquares
+from rankwell.rankers.listnet import ListNet
+from rankwell.rankers.rankboost import RankBoost
+from rankwell.rankers.ranksvm import RankSVM
 from rankwell.rankers.tuning import cross_validate, parameter_grid, tune
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
 
@@ -182,3 +185,49 @@ def test_a_real_ranker_and_its_own_metric_agree() -> None:
     ranker = outcome.folds[0].tuning.ranker
     assert outcome.mean["map"] == evaluate(parts[2], ranker.predict(parts[2]), metrics="map").mean["map"]
     assert outcome.mean["map"] > 0.9
+
+
+def test_inner_folds_validate_every_query_once_and_train_on_all_of_them() -> None:
+    """Four one-query datasets: feature 1 is better on both of MIDDLING's (1/2 against 1/3), feature 0 on OPPOSITE's."""
+    train, validation = MIDDLING.joined(OPPOSITE), MIDDLING.joined(MIDDLING)
+    before = OneFeature.fits
+    tuning = tune(
+        OneFeature(), train, validation, {"feature": [0, 1]}, metric="mrr", convention="letor4", inner_folds=2
+    )
+    assert [trial.validation for trial in tuning.trials] == pytest.approx(
+        [(3 * 1 / 3 + 1) / 4, (3 * 1 / 2 + 1 / 3) / 4]
+    )
+    assert OneFeature.fits == before + 2 * 2 + 1
+    assert tuning.chosen.parameters == {"feature": 0}
+    assert tuning.ranker.get_params()["feature"] == 0
+
+
+@pytest.mark.parametrize("n_parts", [1, 5, 2.5, "two"])
+def test_inner_folds_are_as_many_as_queries_at_most(n_parts: Any) -> None:
+    both = MIDDLING.joined(OPPOSITE)
+    with pytest.raises(ParameterError, match=r"inner_folds must be a whole number from 2 to the number of queries, 4"):
+        tune(OneFeature(), both, both, inner_folds=n_parts)
+
+
+def test_what_validation_chose_is_kept_for_training_on_all_of_the_data() -> None:
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((400, 3))
+    y = (X[:, 0] + generator.standard_normal(400) > 0.5).astype(float)
+    parts = [RankingDataset(X[rows], y[rows], group=[10] * 20) for rows in (slice(0, 200), slice(200, 400))]
+    boosted = tune(RankBoost(n_rounds=50), *parts, inner_folds=4).ranker
+    assert isinstance(boosted, RankBoost)
+    assert len(boosted.weak_rankers_) == boosted.n_rounds < 50
+    assert boosted.early_stopping_rounds is None
+    linear = tune(RankSVM(), *parts, inner_folds=4).ranker
+    assert isinstance(linear, RankSVM)
+    assert isinstance(linear.C, float)
+    assert tune(RankSVM(C=0.5), *parts, inner_folds=2).ranker.get_params()["C"] == 0.5
+    network = tune(ListNet(n_epochs=20, n_seeds=1, device="cpu"), *parts, inner_folds=2).ranker
+    assert 1 <= network.get_params()["n_epochs"] <= 20
+
+
+def test_cross_validation_keeps_scores_and_each_querys_figures() -> None:
+    fold = FoldData("Fold1", train=MIDDLING, validation=MIDDLING, test=OPPOSITE.joined(MIDDLING))
+    outcome = cross_validate(OneFeature(feature=1), [fold], metrics="mrr", convention="letor4")
+    assert outcome.folds[0].scores.tolist() == [1, 2, 3, 2, 3, 1]
+    assert outcome.folds[0].evaluation.per_query["mrr"].tolist() == pytest.approx([1 / 3, 1 / 2])

@@ -78,3 +78,10 @@ def test_unknown_name_lists_the_known_ones():
 def test_sparse_features_are_not_filled_silently(name):
     with pytest.raises(DataError, match="would fill a sparse matrix"):
         fit_normaliser(name, RankingDataset(sparse.csr_matrix(np.eye(3))))
+
+
+def test_auto_takes_what_suits_the_data():
+    X = np.array([[1, 2], [3, 4], [5, 6]], dtype=np.float32)
+    assert fit_normaliser("auto", RankingDataset(X, group=[2, 1])).name == "query-minmax"
+    assert fit_normaliser("auto", RankingDataset(X)).name == "standard"
+    assert fit_normaliser("auto", RankingDataset(sparse.csr_matrix(X), group=[2, 1])).name == "none"

@@ -21,7 +21,7 @@ from rankwell.scoring.ranker_file import is_ranker_file, read_ranker_file
 def trained():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
-    return LeastSquares().fit(X, np.round(X[:, 0]), group=[10] * 4), X
+    return LeastSquares(normalize="standard").fit(X, np.round(X[:, 0]), group=[10] * 4), X
 
 
 @pytest.fixture

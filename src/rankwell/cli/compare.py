@@ -33,13 +33,17 @@ if TYPE_CHECKING:
 def compare(
     data: Annotated[
         Path,
-        typer.Argument(metavar="DATA|QRELS", help="Judged queries, or judgments in TREC's format; - is stdin."),
+        typer.Argument(
+            metavar="DATA|QRELS|DIR",
+            help="Judged queries, judgments in TREC's format, or a folder of folds; - is stdin.",
+        ),
     ],
     runs: Annotated[
         list[Path],
         typer.Argument(
             metavar="RUN RUN...",
-            help="Scores files or ranker files, for judgments runs in TREC's format; the first is the baseline.",
+            help="Scores files or ranker files; for judgments, runs in TREC's format; for a folder of folds, folders "
+            "that crossval --out wrote. The first is the baseline.",
         ),
     ],
     baseline: Annotated[
@@ -68,6 +72,9 @@ def compare(
     Example: rankwell compare test.txt baseline.txt model.rank --metrics ndcg@10 --convention letor4
 
     Example: rankwell compare test.txt model.rank --baseline bm25.whole
+
+    Example: rankwell compare MQ2008 boosted linear, after rankwell crossval rankboost MQ2008 --out boosted and the same
+    for linear
     """
     from rankwell.metrics.conventions import get_convention
     from rankwell.metrics.evaluation import evaluate

@@ -24,6 +24,7 @@ from rankwell.cli.options import (
     SetOption,
     SkipOption,
 )
+from rankwell.cli.output_file import check_output, write_output
 from rankwell.cli.progress import ProgressBar, progress_bar
 from rankwell.cli.ranker import make_ranker
 from rankwell.errors import ParameterError
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from rankwell.data.folds import Fold, FoldData
     from rankwell.rankers.base import Ranker
     from rankwell.rankers.tuning import CrossValidation, Trial
+
+_REPORT, _PER_QUERY = "crossval.json", "per-query.tsv"
 
 
 def crossval(
@@ -53,6 +56,26 @@ def crossval(
     metric: Annotated[
         str, typer.Option("--metric", metavar="NAME", help="The metric on validation data to choose parameters by.")
     ] = "ndcg@10",
+    inner_folds: Annotated[
+        int | None,
+        typer.Option(
+            "--inner-folds",
+            metavar="K",
+            min=2,
+            help="Choose by K-fold cross-validation inside training and validation data, then train on all of both.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="A folder for the test data's scores, each query's figures and the report; see rankwell compare.",
+            show_default=False,
+        ),
+    ] = None,
     metrics: MetricsOption = DEFAULT_METRICS,
     convention: ConventionOption = DEFAULT_CONVENTION,
     label: LabelOption = "label",
@@ -64,6 +87,8 @@ def crossval(
     """Cross-validate a ranker over folds: tune on validation data, report on test data, per fold and in the mean.
 
     Example: rankwell crossval least-squares MQ2008 --grid ridge=1e-4,1e-2,1 --convention letor4
+
+    Example: rankwell crossval rankboost MQ2008 --inner-folds 5 --out boosted
     """
     from rankwell.cli.settings import parse_grid
     from rankwell.data.folds import find_folds
@@ -77,6 +102,8 @@ def crossval(
     _refuse_both(values, settings or (), normalize)
     chooser, reported, chosen_convention = parse_metric(metric), parse_metrics(metrics), get_convention(convention)
     folds = find_folds(directory)
+    if out is not None:
+        _check_folder(out, directory)
     with progress_bar("cross-validating", quiet=quiet) as bar:
         steps = _Steps(bar, len(folds), Reading(skip_bad_lines, label, qid))
         outcome = cross_validate(
@@ -86,13 +113,45 @@ def crossval(
             metric=chooser,
             metrics=reported,
             convention=chosen_convention,
+            inner_folds=inner_folds,
             on_trial=steps.trial_done,
         )
+    report = _report(ranker, directory, outcome, inner_folds)
+    if out is not None:
+        _keep(out, outcome, report)
     if as_json:
-        print_json(_report(ranker, directory, outcome))
+        print_json(report)
     else:
         _print(ranker, outcome)
-        say(_how_chosen(outcome), quiet=quiet)
+        say(_how_chosen(outcome, inner_folds), quiet=quiet)
+        if out is not None:
+            say(f"Scores, each query's figures and the report are in {out}", quiet=quiet)
+
+
+def _check_folder(out: Path, directory: Path) -> None:
+    """Refuse a folder that cannot be written, or that the command reads, before the work."""
+    if out.resolve() == directory.resolve():
+        raise ParameterError(f"--out {out} is the folder of the folds. Choose another folder.")
+    if out.exists() and not out.is_dir():
+        raise ParameterError(f"--out {out} is a file, not a folder. Choose another path.")
+    check_output(out / _REPORT)
+
+
+def _keep(out: Path, outcome: CrossValidation, report: dict[str, Any]) -> None:
+    """Write the scores of each fold's test data, the figures of every query, and the report."""
+    import json
+
+    from rankwell.data.fold_scores import write_fold_scores
+
+    write_fold_scores(out, {fold.name: fold.scores for fold in outcome.folds})
+    names = list(outcome.mean)
+    lines = ["\t".join(["fold", "qid", *(f"{name} ({outcome.convention})" for name in names)])]
+    for fold in outcome.folds:
+        columns = (fold.evaluation.per_query[name].tolist() for name in names)
+        for query, *figures in zip(fold.evaluation.query_ids.tolist(), *columns, strict=True):
+            lines.append("\t".join([fold.name, str(query), *(repr(figure) for figure in figures)]))
+    write_output(out / _PER_QUERY, ("\n".join(lines) + "\n").encode())
+    write_output(out / _REPORT, (json.dumps(report, indent=2) + "\n").encode())
 
 
 class _Steps:
@@ -128,12 +187,18 @@ def _refuse_both(grid: dict[str, list[Any]], settings: Sequence[str], normalize:
             raise ParameterError(f"{key} is given by both --set and --grid: keep one of them.")
 
 
-def _how_chosen(outcome: CrossValidation) -> str:
+def _how_chosen(outcome: CrossValidation, inner_folds: int | None) -> str:
     tuning = outcome.folds[0].tuning
+    where = "on each fold's validation data"
+    if inner_folds is not None:
+        where = f"by {inner_folds}-fold cross-validation inside each fold's training and validation data"
     if len(tuning.trials) == 1:
-        return "Nothing was tuned: give --grid key=a,b,c to choose a parameter on each fold's validation data."
+        return (
+            "No parameter was chosen from a grid (--grid key=a,b,c). What the ranker chooses itself, such as rounds or "
+            f"C, it chose {where} by {tuning.metric} ({tuning.convention})."
+        )
     return (
-        f"Chosen on each fold's validation data by {tuning.metric} ({tuning.convention}) "
+        f"Chosen {where} by {tuning.metric} ({tuning.convention}) "
         f"from {len(tuning.trials)} combinations; the test data was not used for it."
     )
 
@@ -153,7 +218,7 @@ def _print(ranker: Ranker, outcome: CrossValidation) -> None:
     show(table)
 
 
-def _report(ranker: Ranker, directory: Path, outcome: CrossValidation) -> dict[str, Any]:
+def _report(ranker: Ranker, directory: Path, outcome: CrossValidation, inner_folds: int | None) -> dict[str, Any]:
     first = outcome.folds[0].tuning
     tried = first.chosen.parameters
     fixed = {name: value for name, value in ranker.get_params(deep=False).items() if name not in tried}
@@ -164,6 +229,7 @@ def _report(ranker: Ranker, directory: Path, outcome: CrossValidation) -> dict[s
             "directory": str(directory),
             "convention": outcome.convention,
             "chosen_by": first.metric,
+            "inner_folds": inner_folds,
             "folds": [
                 {
                     "fold": fold.name,

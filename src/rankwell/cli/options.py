@@ -51,7 +51,7 @@ NormalizeOption = Annotated[
     typer.Option(
         "--normalize",
         metavar="NAME",
-        help="How features are normalised: none, standard, query-minmax or letor. Short for --set normalize=NAME.",
+        help="How features are normalised: auto, none, standard, query-minmax or letor; as --set normalize=NAME.",
         show_default=False,
     ),
 ]

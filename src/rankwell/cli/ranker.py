@@ -24,7 +24,7 @@ def make_ranker(
     """
     from rankwell.cli.settings import parameters_of, parse_settings
     from rankwell.rankers.registry import RANKERS, ranker_class
-    from rankwell.scoring.normaliser import NORMALISERS
+    from rankwell.scoring.normaliser import CHOICES
 
     if name not in RANKERS and Path(name).exists():
         raise ParameterError(f"{name} is a path, not a ranker. The ranker's name comes first: {', '.join(RANKERS)}.")
@@ -41,8 +41,6 @@ def make_ranker(
             parameters.setdefault(parameter, value)
     ranker = found(**parameters)
     ranker._check_parameters()
-    if ranker.normalize not in NORMALISERS:
-        raise ParameterError(
-            f"must be one of {', '.join(NORMALISERS)}, got {ranker.normalize!r}.", parameter="normalize"
-        )
+    if ranker.normalize not in CHOICES:
+        raise ParameterError(f"must be one of {', '.join(CHOICES)}, got {ranker.normalize!r}.", parameter="normalize")
     return ranker

@@ -49,7 +49,8 @@ def read_runs(
 
     Parameters
     ----------
-    data : judged data, or judgments in TREC's format: then the runs are TREC's
+    data : judged data, or judgments in TREC's format: then the runs are TREC's; or a folder of folds: then they are
+        folders that `crossval --out` wrote
     qrels : all judgments of the data's queries: documents that the data lacks count as missed
     features : names of features of the data, each a ranking; they come first
     """
@@ -57,6 +58,10 @@ def read_runs(
 
     if [str(data), *map(str, runs), str(qrels)].count("-") > 1:
         raise ParameterError("only one of the files can be stdin ('-').")
+    if data.is_dir():
+        if qrels is not None or features:
+            raise ParameterError(f"{data} is a folder of folds: --qrels and --baseline need a file of data.")
+        return _runs_of_folds(data, runs, reading)
     if is_qrels(data):
         if qrels is not None or features:
             raise ParameterError(f"{data} has judgments only: --qrels and --baseline need data with features.")
@@ -77,6 +82,19 @@ def read_runs(
             quiet=quiet,
         )
     return found
+
+
+def _runs_of_folds(data: Path, runs: Sequence[Path], reading: Reading) -> list[Run]:
+    """Cross-validations, kept by `crossval --out`, of the test data of all folds."""
+    from rankwell.data.fold_scores import joined_tests, read_fold_scores, read_tests
+    from rankwell.data.folds import find_folds
+
+    for path in runs:
+        if not path.is_dir():
+            raise DataError(f"{data} is a folder of folds: {path} must be a folder that rankwell crossval --out wrote.")
+    tests = read_tests(find_folds(data), on_bad_line=reading.on_bad_line, label=reading.label, qid=reading.qid)
+    whole = joined_tests(tests)
+    return [Run(str(path), whole, read_fold_scores(path, tests)) for path in runs]
 
 
 def _note_flattery(data: Path, dataset: RankingDataset, quiet: bool) -> None:

@@ -224,6 +224,28 @@ class RankingDataset:
             return self.replace(features=sparse.hstack([self.features, zeros], format="csr"))
         return self.replace(features=np.hstack([self.features, np.zeros(shape, dtype=np.float32)]))
 
+    def joined(self, later: RankingDataset) -> RankingDataset:
+        """These queries and those of `later`, with as many features, after them; each dataset in its own order.
+
+        A query id of both stays two queries.
+        """
+        if later.n_features != self.n_features or later.has_labels != self.has_labels:
+            raise DataError(
+                f"datasets with {self.n_features} and {later.n_features} features, or only one of them with labels, "
+                "cannot be joined."
+            )
+        both = (self, later)
+        whole = RankingDataset(
+            _stacked([part.features for part in both]),
+            np.concatenate([part.labels for part in both]) if self.has_labels else None,
+            group=np.concatenate([part.query_sizes for part in both]),
+            query_weights=_joined_weights([(part.query_weights, part.n_queries) for part in both]),
+            document_weights=_joined_weights([(part.document_weights, part.n_docs) for part in both]),
+            feature_names=self.feature_names,
+        )
+        whole.query_ids = np.concatenate([part.query_ids for part in both])
+        return whole
+
     def subset(self, queries: Sequence[int] | np.ndarray) -> RankingDataset:
         """A dataset of some queries, by their numbers in the order given or by a mask.
 
@@ -244,3 +266,18 @@ class RankingDataset:
         )
         part.query_ids = self.query_ids[chosen]
         return part
+
+
+def _stacked(parts: list[Any]) -> Any:
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    from scipy import sparse
+
+    return sparse.vstack(parts, format="csr")
+
+
+def _joined_weights(parts: list[tuple[np.ndarray | None, int]]) -> np.ndarray | None:
+    """Weights of several datasets, 1 where a dataset has none; None if no dataset has any."""
+    if all(weights is None for weights, _ in parts):
+        return None
+    return np.concatenate([np.ones(length) if weights is None else weights for weights, length in parts])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -226,6 +226,18 @@ class Ranker(Estimator):
         features = normaliser.apply(dataset)
         return dataset if features is dataset.features else dataset.replace(features=features)
 
+    def settled(self, trained: Sequence[Self], share: float) -> Self:
+        """An untrained ranker with what `trained` chose by their validation data as parameters.
+
+        For training on all of the data, without validation data, after cross-validation.
+
+        Parameters
+        ----------
+        trained : rankers with this ranker's parameters, each fitted to a part of the data, the rest its eval_set
+        share : the share of the data that each of them learnt from
+        """
+        return self.untrained()
+
     def _check_parameters(self) -> None:
         """Raise ParameterError for a parameter outside what is allowed."""
 
@@ -283,7 +295,7 @@ class Ranker(Estimator):
         if needs_queries and lacks_queries(X, qid, group):
             raise DataError(
                 f"this ranker was trained with normalize={description.normaliser.name!r}, which works by query: "
-                "pass qid (the query of each row) or group (rows in each query)."
+                "pass qid (the query of each row) or group (rows in each query), or train with normalize='standard'."
             )
         return dataset
 

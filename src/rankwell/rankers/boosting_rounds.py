@@ -25,6 +25,8 @@ class BoostingRounds(StepSource):
         Creates the device's run in the state after the given rounds; called before the first round.
     thresholds : float32 (n_features, 256)
         The threshold of each bin.
+    n_halvings : int
+        The learning rate is 2^−n_halvings.
     earlier : WeakRankers
         The rounds of the model that training continues from.
     validation : RankingDataset, optional
@@ -42,12 +44,13 @@ class BoostingRounds(StepSource):
         self,
         make_booster: Callable[[WeakRankers], Booster],
         thresholds: np.ndarray,
+        n_halvings: int,
         earlier: WeakRankers,
         validation: RankingDataset | None,
     ) -> None:
         self._make_booster = make_booster
         self._booster: Booster | None = None
-        self._thresholds = thresholds
+        self._thresholds, self._n_halvings = thresholds, n_halvings
         self._validation = validation
         self._n_earlier = len(earlier)
         self._begin_after(earlier)
@@ -63,7 +66,8 @@ class BoostingRounds(StepSource):
         if self._booster is None:
             self._booster = self._make_booster(self.weak_rankers)
         rounds = self._booster.boost(n_steps)
-        chosen = WeakRankers(rounds.feature, self._thresholds[rounds.feature, rounds.bin], rounds.r)
+        halvings = np.full(len(rounds), self._n_halvings, dtype=np.int32)
+        chosen = WeakRankers(rounds.feature, self._thresholds[rounds.feature, rounds.bin], rounds.r, halvings)
         self.weak_rankers = self.weak_rankers.then(chosen)
         if self._validation is not None:
             self._stages: Iterator[np.ndarray] = chosen.staged_scores(self._validation, self._scores)

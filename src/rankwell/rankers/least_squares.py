@@ -24,13 +24,13 @@ class LeastSquares(Ranker):
     Parameters
     ----------
     ridge : float
-        Weight of ‖w‖², per document.
-    normalize : "none", "standard", "query-minmax" or "letor"
+        Weight of ‖w‖², per document: the same value suits any amount of data.
+    normalize : "auto", "none", "standard", "query-minmax" or "letor"
     """
 
     name = "least-squares"
 
-    def __init__(self, ridge: float = 1e-4, normalize: str = "standard") -> None:
+    def __init__(self, ridge: float = 1e-2, normalize: str = "auto") -> None:
         self.ridge = ridge
         self.normalize = normalize
 

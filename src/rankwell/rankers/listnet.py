@@ -86,7 +86,7 @@ class ListNet(NeuralRanker):
         eval_convention: str = DEFAULT.name,
         checkpoint: str | None = None,
         checkpoint_every: int = 50,
-        normalize: str = "query-minmax",
+        normalize: str = "auto",
         device: Literal["auto", "cpu", "cuda"] = "auto",
         random_state: int = 0,
         n_jobs: int | None = None,

@@ -106,7 +106,7 @@ class NeuralRanker(StepwiseRanker):
     checkpoint, checkpoint_every : str, int
         A file to which the run's state is written every `checkpoint_every` epochs: after a crash, the same call
         continues from there and gives the same model. It is deleted when the run is complete.
-    normalize : "none", "standard", "query-minmax" or "letor"
+    normalize : "auto", "none", "standard", "query-minmax" or "letor"
     device : "auto", "cpu" or "cuda"
         CUDA trains float32 networks of at most one hidden layer of 64 units by the exact ListNet losses.
     random_state : int
@@ -124,6 +124,7 @@ class NeuralRanker(StepwiseRanker):
     """
 
     step_name = "epoch"
+    steps_parameter = "n_epochs"
     settings_in_history = frozenset({"bits"})
     unplotted = StepwiseRanker.unplotted | {"learning rate"}
     can_continue: ClassVar[bool] = True
@@ -156,7 +157,7 @@ class NeuralRanker(StepwiseRanker):
         eval_convention: str = DEFAULT.name,
         checkpoint: str | None = None,
         checkpoint_every: int = 50,
-        normalize: str = "query-minmax",
+        normalize: str = "auto",
         device: Literal["auto", "cpu", "cuda"] = "auto",
         random_state: int = 0,
         n_jobs: int | None = None,
@@ -188,6 +189,9 @@ class NeuralRanker(StepwiseRanker):
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _keeps_best(self) -> bool:
+        return True
 
     def _list_loss(self) -> ListLoss:
         raise TypeError(f"{type(self).__name__} has no loss: it must define _list_loss.")

@@ -5,22 +5,30 @@
 | `pairs`       | 1: every pair counts alike, so a query counts by its number of pairs |
 | `queries`     | 1 / (pairs of the query): every query counts alike |
 | `difference`  | label(x1) − label(x0) |
+| `gain`        | (2^label(x1) − 2^label(x0)) / (ideal DCG@10 of the query): how much NDCG@10 the pair can decide |
 
-times the weight of the query and of both documents, if the dataset has weights.
+times the weight of the query and of both documents, if the dataset has weights. All of them depend on labels only, so
+that they factorise over label levels: weights that add up from one level to the next (`step`), or that a query's pairs
+have in common.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError
+from rankwell.errors import DataError, Parameter
 from rankwell.kernels.boosting.contract import LevelledQueries, PairList
 
-PAIR_WEIGHTS = ("pairs", "queries", "difference")
+PAIR_WEIGHTS = ("pairs", "queries", "difference", "gain")
+_DEPTH = 10
+_LARGEST_LABEL = 60
+# Pairs of one query whose weight adds up from level to level, and of what.
+_ADDED_UP: dict[str, Callable[[np.ndarray], np.ndarray]] = {"difference": lambda label: label, "gain": np.exp2}
 
 
 def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueries:
@@ -48,19 +56,41 @@ def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueri
     rows, label, opens = rows[kept], label[kept], opens[kept]
     starts = np.flatnonzero(opens)
     query_segments = np.concatenate(([0], np.cumsum(segments_of_query[has_pairs])))
+    if pair_weight == "gain" and dataset.labels.max() > _LARGEST_LABEL:
+        raise DataError(
+            f"the gain 2^label needs labels of at most {_LARGEST_LABEL}, got {dataset.labels.max():g}. Use ",
+            Parameter("pair_weight", "difference"),
+            " for labels that are not grades.",
+        )
+    worth = _ADDED_UP.get(pair_weight)
     levels = LevelledQueries(
         rows=rows,
         segment_ptr=np.concatenate((starts, [len(rows)])),
         query_segments=query_segments,
-        step=_label_steps(label[starts], query_segments) if pair_weight == "difference" else np.ones(len(starts)),
-        carry=pair_weight == "difference",
+        step=np.ones(len(starts)) if worth is None else _label_steps(worth(label[starts]), query_segments),
+        carry=worth is not None,
         query_weight=query_weights[has_pairs],
         document_weight=weights[rows],
     )
     if pair_weight == "queries":
         share = query_pair_weights(replace(levels, query_weight=np.ones(levels.n_queries)))
         levels = replace(levels, query_weight=levels.query_weight / share)
+    elif pair_weight == "gain":
+        ideal = _ideal_gains(dataset)[has_pairs]
+        levels = replace(levels, query_weight=levels.query_weight / ideal)
     return replace(levels, query_weight=levels.query_weight / query_pair_weights(levels).sum())
+
+
+def _ideal_gains(dataset: RankingDataset) -> np.ndarray:
+    """The DCG@10 of each query's best order, with gains 2^label − 2^(its lowest label), float64 (n_queries,)."""
+    ideal = np.zeros(dataset.n_queries)
+    discount = 1.0 / np.log2(np.arange(2, _DEPTH + 2))
+    for query, rows in enumerate(dataset.queries()):
+        gain = np.exp2(dataset.labels[rows])
+        if len(gain):
+            best = -np.sort(-gain)[:_DEPTH] - gain.min()
+            ideal[query] = best @ discount[: len(best)]
+    return ideal
 
 
 def _label_steps(label: np.ndarray, query_segments: np.ndarray) -> np.ndarray:

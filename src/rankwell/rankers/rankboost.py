@@ -5,7 +5,7 @@ query, x1 preferred to x0; weak rankers h(d) = 1 where feature f(d) > θ, else 0
 
     π(d)    = Σ_d' (D(d', d) − D(d, d'))                        how much d should rise
     r(f, θ) = Σ_{d: f(d) > θ} π(d);  take the largest |r|       (M3.int: over integral histograms)
-    α       = ½·ln((1 + r) / (1 − r))
+    α       = ν·½·ln((1 + r) / (1 − r))                         ν is the learning rate; 1 in the papers
     D(x0, x1) ∝ D(x0, x1)·exp(α·(h(x0) − h(x1)))
 
 and H = Σ α·h is the score. Pairs that labels give are never stored: see `kernels/boosting/cpu/weights.py`.
@@ -13,6 +13,7 @@ and H = Σ α·h is the score. Pairs that labels give are never stored: see `ker
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from typing import Any, Literal, Self
@@ -20,11 +21,13 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
+from rankwell.errors import ParameterError
 from rankwell.kernels.boosting.contract import PairList
+from rankwell.kernels.boosting.precision import MOST_HALVINGS
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT
 from rankwell.metrics.names import AnyMetric
-from rankwell.parameters import check_choice, check_whole_number
+from rankwell.parameters import check_choice, check_whole_number, is_number
 from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask
 from rankwell.rankers.boosting_rounds import BoostingRounds
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
@@ -36,6 +39,9 @@ from rankwell.rankers.weak_rankers import WeakRankers
 from rankwell.scoring.description import RankerDescription, Sum
 from rankwell.scoring.normaliser import Normaliser
 
+# What n_rounds="auto" means: without early stopping, and at most with it.
+_ROUNDS, _WATCHED_ROUNDS = 300, 2000
+
 
 class RankBoost(StepwiseRanker):
     """A boosted sum of threshold weak rankers, in O(documents · features) per round, for any number of pairs.
@@ -45,8 +51,13 @@ class RankBoost(StepwiseRanker):
 
     Parameters
     ----------
-    n_rounds : int
-        Rounds at most; with `init_model`, that many more.
+    n_rounds : int or "auto"
+        Rounds at most; with `init_model`, that many more. "auto" is 300, or 2,000 where early stopping chooses among
+        them.
+    learning_rate : float
+        What share of α each round takes: a power of two from 1/1024 to 1, so that every device computes the same. The
+        papers have 1. Less needs more rounds, and generalises better, most of all where features are many and queries
+        few.
     n_bins : int
         Bins per feature, 2 to 256, including the one for missing values: thresholds are the borders between them.
     binning : "width" or "quantile"
@@ -54,17 +65,19 @@ class RankBoost(StepwiseRanker):
     weak_learner : "m3.int", "m3", "m2.2dint" or "m2"
         How the best weak ranker is searched for. All find the same ones; the others are for comparison (Table I of the
         FAR paper) and run on the CPU only.
-    early_stopping_rounds : int, optional
-        Stop after this many rounds without a better validation metric, and keep the rounds up to the best.
+    early_stopping_rounds : int, "auto" or None
+        Stop after this many rounds without a better validation metric, and keep the rounds up to the best. "auto" is
+        200 if there is an `eval_set`; None keeps every round.
     eval_metric, eval_convention : str (or a function of a query's labels and scores), str
         The metric on `eval_set` after every round, and its convention.
-    pair_weight : "pairs", "queries" or "difference"
-        The initial weight of a pair: the same for all, the same sum for every query, or the difference of its labels.
-        Weights of queries and documents multiply it.
+    pair_weight : "pairs", "queries", "difference" or "gain"
+        The initial weight of a pair: the same for all, the same sum for every query, the difference of its labels, or
+        the share of NDCG@10 that it can decide (`rankwell.rankers.pair_weights`). Weights of queries and documents
+        multiply it.
     checkpoint, checkpoint_every : str, int
         A file to which the run's state is written every `checkpoint_every` rounds: after a crash, the same call
         continues from there and gives the same model. It is deleted at the end.
-    normalize : "none", "standard", "query-minmax" or "letor"
+    normalize : "auto", "none", "standard", "query-minmax" or "letor"
     device : "auto", "cpu", "cuda" or "opencl"
     random_state : int
         Chooses the rows that quantile binning uses if there are very many.
@@ -87,25 +100,29 @@ class RankBoost(StepwiseRanker):
     name = "rankboost"
     step_name = "round"
     can_continue = True
+    automatic_patience = 200
+    steps_parameter = "n_rounds"
 
     def __init__(
         self,
-        n_rounds: int = 300,
+        n_rounds: int | Literal["auto"] = "auto",
+        learning_rate: float = 0.25,
         n_bins: int = 256,
         binning: Literal["width", "quantile"] = "width",
         weak_learner: Literal["m3.int", "m3", "m2.2dint", "m2"] = "m3.int",
-        early_stopping_rounds: int | None = None,
+        early_stopping_rounds: int | Literal["auto"] | None = "auto",
         eval_metric: AnyMetric = "ndcg@10",
         eval_convention: str = DEFAULT.name,
-        pair_weight: Literal["pairs", "queries", "difference"] = "pairs",
+        pair_weight: Literal["pairs", "queries", "difference", "gain"] = "queries",
         checkpoint: str | None = None,
         checkpoint_every: int = 100,
-        normalize: str = "none",
+        normalize: str = "auto",
         device: Literal["auto", "cpu", "cuda", "opencl"] = "auto",
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
         self.n_bins = n_bins
         self.binning = binning
         self.weak_learner = weak_learner
@@ -121,7 +138,9 @@ class RankBoost(StepwiseRanker):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        check_whole_number("n_rounds", self.n_rounds, least=1)
+        if self.n_rounds != "auto":
+            check_whole_number("n_rounds", self.n_rounds, least=1)
+        n_halvings_of(self.learning_rate)
         check_whole_number("n_bins", self.n_bins, least=2, most=MOST_BINS)
         check_whole_number("checkpoint_every", self.checkpoint_every, least=1)
         check_whole_number("random_state", self.random_state, least=0)
@@ -174,17 +193,27 @@ class RankBoost(StepwiseRanker):
             source = levelled_queries(dataset, self.pair_weight) if listed is None else listed
         device = boosting_device(self.device, self.weak_learner, source, dataset.n_features)
         binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(dataset, n_jobs=self.n_jobs)
+        n_halvings = n_halvings_of(self.learning_rate)
         earlier = task.init_model.weak_rankers_ if isinstance(task.init_model, RankBoost) else WeakRankers.none()
         rounds = BoostingRounds(
-            lambda done: make_booster(device, self.weak_learner, source, dataset, binner, done, self.n_jobs),
+            lambda done: make_booster(
+                device, self.weak_learner, source, dataset, binner, done, n_halvings, self.n_jobs
+            ),
             binner.threshold_table,
+            n_halvings,
             earlier,
             task.validation,
         )
-        run = self._run(rounds, self.n_rounds, task, validation, self._checkpoints(task, listed, earlier))
+        n_rounds = self._most_rounds(task)
+        run = self._run(rounds, n_rounds, task, validation, self._checkpoints(task, listed, earlier))
         rankers = rounds.first(run.n_kept)
         description = _description(rankers, task.feature_names, task.normaliser)
         return TrainedModel(description, rankers.to_arrays(), run.history)
+
+    def _most_rounds(self, task: TrainingTask) -> int:
+        if self.n_rounds != "auto":
+            return self.n_rounds
+        return _ROUNDS if self._patience(task) is None else _WATCHED_ROUNDS
 
     def _checkpoints(self, task: TrainingTask, listed: PairList | None, earlier: WeakRankers) -> Checkpoints | None:
         if self.checkpoint is None:
@@ -193,7 +222,7 @@ class RankBoost(StepwiseRanker):
 
     def _fingerprint(self, task: TrainingTask, listed: PairList | None, earlier: WeakRankers) -> str:
         # Without the number of rounds: a longer run begins like a shorter one.
-        decisive = ["n_bins", "binning", "weak_learner", "pair_weight", "random_state", "normalize"]
+        decisive = ["learning_rate", "n_bins", "binning", "weak_learner", "pair_weight", "random_state", "normalize"]
         decisive += ["early_stopping_rounds", "eval_metric", "eval_convention"]
         pairs = (None,) * 3 if listed is None else (listed.lower, listed.higher, listed.weight)
         return run_fingerprint(
@@ -239,6 +268,18 @@ class RankBoost(StepwiseRanker):
         prepared = dataset.replace(features=description.normaliser.apply(dataset))
         for scores in self.weak_rankers_.staged_scores(prepared):
             yield dataset.to_user_order(scores).copy()
+
+
+def n_halvings_of(learning_rate: float) -> int:
+    """The k of a learning rate 2^−k, or an error."""
+    if is_number(learning_rate) and 0 < learning_rate <= 1:
+        mantissa, exponent = math.frexp(learning_rate)
+        if mantissa == 0.5 and 1 - exponent <= MOST_HALVINGS:
+            return 1 - exponent
+    raise ParameterError(
+        f"must be a power of two from 1 down to 2^-{MOST_HALVINGS} (1, 0.5, 0.25, 0.125, ...), got {learning_rate!r}.",
+        parameter="learning_rate",
+    )
 
 
 def _description(rankers: WeakRankers, feature_names: tuple[str, ...], normaliser: Normaliser) -> RankerDescription:

@@ -45,17 +45,19 @@ def make_booster(
     dataset: RankingDataset,
     binner: Binner,
     earlier: WeakRankers,
+    n_halvings: int,
     n_jobs: int | None,
 ) -> Booster:
-    """A run on `device` in the state after the rounds of `earlier`."""
+    """A run on `device` in the state after the rounds of `earlier`, at the learning rate 2^−n_halvings."""
     rows = None if isinstance(source, PairList) else source.rows
     bins = binner.transform(dataset, BIN_LAYOUTS[device], rows=rows, n_jobs=n_jobs)
     made_of = (bins, dataset.n_features, binner.n_bins)
     if isinstance(source, PairList) or weak_learner in ("m2", "m2.2dint"):
-        return _pair_booster(device, weak_learner, source, dataset, made_of, earlier, n_jobs)
+        return _pair_booster(device, weak_learner, source, dataset, made_of, earlier, n_halvings, n_jobs)
     weights = _replayed_weights(source, dataset, earlier, n_jobs)
-    sizes, naive = _sizes(source, dataset.n_features), weak_learner == "m3"
-    booster: Booster = load(LEVEL_BOOSTING, device, sizes, *made_of, source, weights, naive=naive, n_jobs=n_jobs)
+    options = {"n_halvings": n_halvings, "naive": weak_learner == "m3", "n_jobs": n_jobs}
+    sizes = _sizes(source, dataset.n_features)
+    booster: Booster = load(LEVEL_BOOSTING, device, sizes, *made_of, source, weights, **options)
     return booster
 
 
@@ -66,16 +68,19 @@ def _pair_booster(
     dataset: RankingDataset,
     made_of: tuple[Any, int, int],
     earlier: WeakRankers,
+    n_halvings: int,
     n_jobs: int | None,
 ) -> Booster:
     from rankwell.kernels.boosting.cpu.pairs import list_pairs
 
     pairs = source if isinstance(source, PairList) else list_pairs(source)
-    booster = load(PAIR_BOOSTING, device, pairs, *made_of, pairs, weak_learner, n_jobs=n_jobs)
+    options = {"n_halvings": n_halvings, "n_jobs": n_jobs}
+    booster = load(PAIR_BOOSTING, device, pairs, *made_of, pairs, weak_learner, **options)
     with kernel_threads(n_jobs):
         for number in range(len(earlier)):
             above = earlier.above_threshold(dataset, number)
-            booster.replay(above if isinstance(source, PairList) else above[source.rows], int(earlier.r[number]))
+            above = above if isinstance(source, PairList) else above[source.rows]
+            booster.replay(above, int(earlier.r[number]), int(earlier.n_halvings[number]))
     made: Booster = booster
     return made
 
@@ -94,5 +99,6 @@ def _replayed_weights(
         weights = initial_weights(queries)
         for number in range(len(earlier)):
             above = earlier.above_threshold(dataset, number)
-            replay_round(queries, weights, above[queries.rows], int(earlier.r[number]))
+            halvings = int(earlier.n_halvings[number])
+            replay_round(queries, weights, above[queries.rows], int(earlier.r[number]), halvings)
     return weights

@@ -15,12 +15,12 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import ConvergenceWarning, DataError, Parameter, ParameterError
+from rankwell.errors import ConvergenceWarning, DataError, ParameterError
 from rankwell.kernels.device import device_for, load
 from rankwell.kernels.pair_loss.contract import PAIR_LOSS, PairData, PairLoss
 from rankwell.kernels.pair_loss.method import METHODS
@@ -31,7 +31,14 @@ from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask
 from rankwell.rankers.newton_iterations import NewtonIterations, loss_gradient_norm_at_zero
 from rankwell.rankers.path_plot import plot_path
 from rankwell.rankers.ranksvm_data import LinearScores, count_pairs, pair_data
-from rankwell.rankers.regularisation_path import RegularisationPath, TrainingOutcome, check_Cs, default_Cs, follow_path
+from rankwell.rankers.regularisation_path import (
+    RegularisationPath,
+    TrainingOutcome,
+    check_Cs,
+    default_Cs,
+    follow_path,
+    relative_C,
+)
 from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.validation import Validation
 from rankwell.scoring.array_checks import check_array, check_numbers, require
@@ -47,8 +54,10 @@ class RankSVM(StepwiseRanker):
     Parameters
     ----------
     C : float or "auto"
-        Weight of the loss against ½‖w‖²: the larger, the closer to the training data. "auto" follows the path of
-        `path` with its default values and keeps the best on `eval_set`.
+        Weight of the loss against ½‖w‖²: the larger, the closer to the training data. The loss is a sum over pairs, so
+        what a number means depends on how many there are: C = 1 is almost no regularisation of 100,000 pairs. "auto"
+        takes that into account. With an `eval_set` it follows the path of `path` with its default values and keeps the
+        best C; without one it takes C = 10 / (number of pairs, each counted by its weight).
     tol : float
         Stop when ‖∇f(w)‖ ≤ tol·‖∇f(0)‖ (equation 3).
     max_iter : int
@@ -61,10 +70,8 @@ class RankSVM(StepwiseRanker):
         Stop after this many outer iterations without a better validation metric, and keep the best weights.
     eval_metric, eval_convention : str (or a function of a query's labels and scores), str
         The metric on `eval_set` after every outer iteration, and its convention.
-    normalize : "none", "standard", "query-minmax" or "letor"
-        "standard" suits features of any size and costs no copy of them: means cancel in pairs, and standard deviations
-        go into the weights. LETOR's files are normalised already; "none" uses them as they are, and is required for
-        sparse features.
+    normalize : "auto", "none", "standard", "query-minmax" or "letor"
+        "standard" costs no copy of the features: means cancel in pairs, and standard deviations go into the weights.
     device : "auto", "cpu" or "cuda"
     random_state : int, optional
         Accepted, as by every ranker, but without effect: nothing is random here.
@@ -82,7 +89,7 @@ class RankSVM(StepwiseRanker):
     converged_ : bool
         Whether the stopping rule was met.
     path_ : RegularisationPath
-        After "auto", also in a ranker file; `plot_path` draws it.
+        After "auto" with an `eval_set`, also in a ranker file; `plot_path` draws it.
     history_ : dict
         By outer iteration: `objective`, `relative_gradient` (‖∇f(w)‖ / ‖∇f(0)‖), `eta` (equation 15, with f(w*)
         estimated from the last step), `products` (Hessian-vector products so far), the validation metric, and `seconds`
@@ -101,14 +108,14 @@ class RankSVM(StepwiseRanker):
 
     def __init__(
         self,
-        C: float | Literal["auto"] = 1.0,
+        C: float | Literal["auto"] = "auto",
         tol: float = 1e-5,
         max_iter: int = 1000,
         method: Literal["auto", "direct", "order-statistic"] = "auto",
         early_stopping_rounds: int | None = None,
         eval_metric: AnyMetric = "ndcg@10",
         eval_convention: str = DEFAULT.name,
-        normalize: str = "standard",
+        normalize: str = "auto",
         device: Literal["auto", "cpu", "cuda"] = "auto",
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -134,6 +141,14 @@ class RankSVM(StepwiseRanker):
         check_choice("method", self.method, ("auto", *METHODS))
         super()._check_parameters()
 
+    def settled(self, trained: Sequence[Self], share: float) -> Self:
+        """With the geometric mean of the C that "auto" chose, for the pairs of all of the data."""
+        if self.C != "auto":
+            return self.untrained()
+        # C is chosen relative to the pairs, of which all of the data has more.
+        C = share * math.exp(sum(math.log(ranker.C_) for ranker in trained) / len(trained))
+        return self.untrained().set_params(C=C)
+
     def path(
         self,
         train: RankingDataset,
@@ -148,7 +163,8 @@ class RankSVM(StepwiseRanker):
         ----------
         train, validation : RankingDataset
         Cs : sequence of float, optional
-            By default powers of two that suit the number of pairs (`default_Cs`).
+            By default powers of two that suit the number of pairs (`default_Cs`), of which the last ones are tried only
+            while the figure rises.
         callback : callable, optional
             Called with a `TrainingStep` after each outer iteration. If it returns True, the path ends there.
 
@@ -216,28 +232,23 @@ class RankSVM(StepwiseRanker):
         return dataset if normaliser.name == "standard" else super()._prepared(dataset, normaliser)
 
     def _train(self, task: TrainingTask) -> TrainedModel:
-        if self.C == "auto":
+        if self.C == "auto" and task.validation is not None:
             return self._train_path(task, None)
         validation = self._validation(task)
         data = pair_data(task.train, task.normaliser, self.n_jobs)
         count_pairs(data, self.n_jobs)
+        loss = self._pair_loss(data)
+        C = relative_C(loss) if self.C == "auto" else float(self.C)
         scores = None if task.validation is None else LinearScores(task.validation, task.normaliser, self.n_jobs)
-        iterations = NewtonIterations(
-            self._pair_loss(data), float(self.C), self.tol, start=_weights_of(task.init_model), validation=scores
-        )
-        return self._model(task, float(self.C), self._minimise(task, iterations, validation))
+        iterations = NewtonIterations(loss, C, self.tol, start=_weights_of(task.init_model), validation=scores)
+        return self._model(task, C, self._minimise(task, iterations, validation))
 
     def _train_path(self, task: TrainingTask, Cs: Sequence[float] | None) -> TrainedModel:
         data = pair_data(task.train, task.normaliser, self.n_jobs)
         n_pairs = count_pairs(data, self.n_jobs)
         validation = self._validation(task)
         if task.validation is None or validation is None:
-            raise DataError(
-                Parameter("C", "auto"),
-                " chooses C on a validation set: pass ",
-                Parameter("eval_set"),
-                ", or set C to a number.",
-            )
+            raise DataError("the path chooses C on a validation set: pass one.")
         values = default_Cs(n_pairs) if Cs is None else check_Cs(Cs)
         loss = self._pair_loss(data)
         unit_norm = loss_gradient_norm_at_zero(loss)
@@ -251,6 +262,7 @@ class RankSVM(StepwiseRanker):
             LinearScores(task.validation, task.normaliser, self.n_jobs),
             values,
             start=_weights_of(task.init_model),
+            to_the_end=Cs is not None,
         )
         best = self._path.best
         assert best.outcome is not None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
 
 from rankwell.metrics.conventions import get_convention
 from rankwell.metrics.names import AnyMetric, parse_metric
@@ -27,7 +28,12 @@ class StepwiseRanker(Ranker):
     settings_in_history: ClassVar[frozenset[str]] = frozenset()
     unplotted: ClassVar[frozenset[str]] = frozenset({SECONDS})
 
-    early_stopping_rounds: int | None
+    # The parameter that is the number of steps, if validation data may choose it.
+    steps_parameter: ClassVar[str | None] = None
+    # The patience that "auto" means, for a ranker whose early_stopping_rounds may be "auto".
+    automatic_patience: ClassVar[int | None] = None
+
+    early_stopping_rounds: int | Literal["auto"] | None
     eval_metric: AnyMetric
     eval_convention: str
     n_jobs: int | None
@@ -38,10 +44,32 @@ class StepwiseRanker(Ranker):
 
     def _validation(self, task: TrainingTask) -> Validation | None:
         """What the run watches if there is validation data; early stopping requires it."""
-        check_early_stopping(self.early_stopping_rounds, task.validation is not None)
+        check_early_stopping(self._patience(task), task.validation is not None)
         if task.validation is None:
             return None
         return Validation(task.eval_sets, self.eval_metric, self.eval_convention, self.n_jobs)
+
+    def _patience(self, task: TrainingTask) -> int | None:
+        """Steps without a better validation figure before training ends; None turns early stopping off.
+
+        "auto" stops early where there is validation data, without being told.
+        """
+        if self.early_stopping_rounds != "auto":
+            return self.early_stopping_rounds
+        return None if task.validation is None else self.automatic_patience
+
+    def settled(self, trained: Sequence[Self], share: float) -> Self:
+        """With the mean of the trained rankers' best steps as the number of steps, without early stopping."""
+        best = [ranker.best_iteration_ for ranker in trained]
+        known = [step for step in best if step is not None]
+        if self.steps_parameter is None or not known or not self._keeps_best():
+            return self.untrained()
+        n_steps = max(1, round(sum(known) / len(known)))
+        return self.untrained().set_params(**{self.steps_parameter: n_steps, "early_stopping_rounds": None})
+
+    def _keeps_best(self) -> bool:
+        """Whether a run with validation data keeps the model of the best step instead of the last."""
+        return self.early_stopping_rounds is not None
 
     def _run(
         self,
@@ -57,7 +85,7 @@ class StepwiseRanker(Ranker):
             n_steps,
             callback=task.callback,
             validation=validation,
-            patience=None if validation is None else self.early_stopping_rounds,
+            patience=None if validation is None else self._patience(task),
             checkpoints=checkpoints,
         )
         run.train()

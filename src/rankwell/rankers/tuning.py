@@ -9,15 +9,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.folds import FoldData
 from rankwell.errors import ParameterError, UnknownParameterError
 from rankwell.metrics.conventions import DEFAULT, Convention, get_convention
 from rankwell.metrics.names import AnyMetric, parse_metric, parse_metrics
+from rankwell.parameters import is_whole_number
 from rankwell.rankers.base import Callback, Ranker
 from rankwell.rankers.foreign_parameters import unknown_parameter
 
 if TYPE_CHECKING:
+    from rankwell.metrics.evaluation import Evaluation
     from rankwell.metrics.metric import FunctionMetric, Metric
 
 DEFAULT_METRICS = ("ndcg@1", "ndcg@5", "ndcg@10", "map")
@@ -51,11 +55,20 @@ class Tuning:
 
 @dataclass(frozen=True)
 class FoldOutcome:
-    """One fold: what was chosen on its validation data, and the metrics of that on its test data."""
+    """One fold: what was chosen on its validation data, and how that ranks its test data.
+
+    scores : float64 (n_docs,), of the test data, in the order of its rows
+    evaluation : of these scores; test : its means
+    """
 
     name: str
     tuning: Tuning
-    test: dict[str, float]
+    scores: np.ndarray
+    evaluation: Evaluation
+
+    @property
+    def test(self) -> dict[str, float]:
+        return dict(self.evaluation.mean)
 
 
 @dataclass(frozen=True)
@@ -94,6 +107,7 @@ def tune(
     *,
     metric: AnyMetric = "ndcg@10",
     convention: str | Convention = DEFAULT,
+    inner_folds: int | None = None,
     callback: Callback | None = None,
     on_trial: OnTrial | None = None,
 ) -> Tuning:
@@ -109,6 +123,11 @@ def tune(
         Values to try by parameter. By default there is one trial.
     metric, convention :
         What "best" means: the mean over the validation queries. Of equal trials the first one.
+    inner_folds : int, optional
+        Join both datasets and divide their queries into this many parts: a combination is trained as many times, each
+        time without one of the parts, on which it is measured. The best one is then trained on all of the data, with
+        what validation chose in these trainings (rounds, epochs, C). It takes `inner_folds` times as long, and is
+        better than one division on average: every query is learnt from, and every query validates.
     callback : callable, optional
         Called with a `TrainingStep` after each training step.
     on_trial : callable, optional
@@ -116,31 +135,37 @@ def tune(
     """
     metric, convention = parse_metric(metric), get_convention(convention)
     candidates = _candidates(ranker, grid)
-    best: Ranker | None = None
+    whole, parts = None, [(train, validation)]
+    if inner_folds is not None:
+        whole = train.joined(validation)
+        parts = _inner_parts(whole, inner_folds)
+    best: list[Ranker] = []
     best_value = -math.inf
     trials: list[Trial] = []
     for parameters, candidate in candidates:
         started = time.perf_counter()
-        candidate.fit(train, eval_set=validation, callback=callback)
+        trained = [candidate.untrained().fit(part, eval_set=rest, callback=callback) for part, rest in parts]
         seconds = time.perf_counter() - started
-        value = _means(candidate, validation, (metric,), convention)[metric.name]
+        value = _mean_over_parts(trained, parts, metric, convention)
         trials.append(Trial(parameters, value, seconds))
         # A validation set without a query that counts gives NaN: then the first trial is kept.
-        if best is None or value > best_value or (math.isnan(best_value) and not math.isnan(value)):
-            best, best_value = candidate, value
-            chosen = trials[-1]
+        if not best or value > best_value or (math.isnan(best_value) and not math.isnan(value)):
+            best, best_value, chosen = trained, value, trials[-1]
         if on_trial is not None:
             on_trial(len(trials), len(candidates), trials[-1])
-    if best is None:
+    if not best:
         raise ParameterError("the grid has no combination to try.")
-    best.metrics_ = {
+    kept = best[0]
+    if whole is not None:
+        kept = kept.settled(best, share=1 - 1 / len(parts)).fit(whole, callback=callback)
+    kept.metrics_ = {
         "tuning": {
             "metric": metric.name,
             "convention": convention.name,
             "validation": None if math.isnan(best_value) else best_value,
         }
     }
-    return Tuning(best, chosen, tuple(trials), metric.name, convention.name)
+    return Tuning(kept, chosen, tuple(trials), metric.name, convention.name)
 
 
 def cross_validate(
@@ -151,6 +176,7 @@ def cross_validate(
     metric: AnyMetric = "ndcg@10",
     metrics: AnyMetric | Sequence[AnyMetric] = DEFAULT_METRICS,
     convention: str | Convention = DEFAULT,
+    inner_folds: int | None = None,
     callback: Callback | None = None,
     on_trial: OnTrial | None = None,
 ) -> CrossValidation:
@@ -164,7 +190,11 @@ def cross_validate(
         Chooses the parameters (see `tune`).
     metrics :
         Are reported on the test data.
+    inner_folds :
+        See `tune`; the test data takes no part in it.
     """
+    from rankwell.metrics.evaluation import evaluate
+
     reported, convention = parse_metrics(metrics), get_convention(convention)
     outcomes = []
     for fold in folds:
@@ -175,10 +205,13 @@ def cross_validate(
             grid,
             metric=metric,
             convention=convention,
+            inner_folds=inner_folds,
             callback=callback,
             on_trial=on_trial,
         )
-        outcomes.append(FoldOutcome(fold.name, tuning, _means(tuning.ranker, fold.test, reported, convention)))
+        scores = tuning.ranker.predict(fold.test)
+        evaluation = evaluate(fold.test, scores, metrics=reported, convention=convention)
+        outcomes.append(FoldOutcome(fold.name, tuning, scores, evaluation))
     if not outcomes:
         raise ParameterError("there are no folds to validate on: pass at least one.")
     mean = {name: math.fsum(outcome.test[name] for outcome in outcomes) / len(outcomes) for name in outcomes[0].test}
@@ -199,9 +232,34 @@ def _candidates(ranker: Ranker, grid: Mapping[str, Sequence[Any]] | None) -> lis
     return candidates
 
 
-def _means(
-    ranker: Ranker, dataset: RankingDataset, metrics: Sequence[Metric | FunctionMetric], convention: Convention
-) -> dict[str, float]:
+def _inner_parts(whole: RankingDataset, n_parts: int) -> list[tuple[RankingDataset, RankingDataset]]:
+    """The queries of all parts but one, and of that one, for each part; part k has every n_parts-th query from k on."""
+    if not is_whole_number(n_parts) or not 2 <= n_parts <= whole.n_queries:
+        raise ParameterError(
+            f"must be a whole number from 2 to the number of queries, {whole.n_queries}, got {n_parts!r}.",
+            parameter="inner_folds",
+        )
+    part_of_query = np.arange(whole.n_queries) % n_parts
+    return [(whole.subset(part_of_query != part), whole.subset(part_of_query == part)) for part in range(n_parts)]
+
+
+def _mean_over_parts(
+    trained: Sequence[Ranker],
+    parts: Sequence[tuple[RankingDataset, RankingDataset]],
+    metric: Metric | FunctionMetric,
+    convention: Convention,
+) -> float:
+    """The mean of the metric over the validation queries of all parts; NaN if none of them counts."""
     from rankwell.metrics.evaluation import evaluate
 
-    return dict(evaluate(dataset, ranker.predict(dataset), metrics=metrics, convention=convention).mean)
+    evaluations = [
+        evaluate(rest, ranker.predict(rest), metrics=(metric,), convention=convention)
+        for ranker, (_, rest) in zip(trained, parts, strict=True)
+    ]
+    if len(evaluations) == 1:
+        return float(evaluations[0].mean[metric.name])
+    counts = [evaluation.n_counted(metric.name) for evaluation in evaluations]
+    total = math.fsum(
+        evaluation.mean[metric.name] * count for evaluation, count in zip(evaluations, counts, strict=True) if count
+    )
+    return total / sum(counts) if sum(counts) else math.nan

@@ -11,6 +11,10 @@ NaN (a missing value) stays NaN, except under `letor`, which fills it as in LETO
 | `letor`        | the same, missing values replaced by the query's minimum (LETOR 4.0's QueryLevelNorm) | yes |
 
 A feature that does not vary (in the training data, or in a query) becomes 0.
+
+A ranker's parameter may also be `auto`: `query-minmax` for several queries, whose ranges usually differ (a BM25 score
+of 9 is high for one query and low for another); `standard` for a single one, so that rows without queries can be
+scored; `none` for a sparse matrix.
 """
 
 from __future__ import annotations
@@ -24,6 +28,9 @@ from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, Parameter, ParameterError
 
 NORMALISERS = ("none", "standard", "query-minmax", "letor")
+AUTO = "auto"
+# The values of a ranker's parameter `normalize`.
+CHOICES = (AUTO, *NORMALISERS)
 
 # Rows per block: float64 temporaries stay at a few megabytes instead of a second copy of the features.
 _BLOCK_ROWS = 8192
@@ -65,11 +72,11 @@ class Normaliser:
 
 
 def fit_normaliser(name: str, dataset: RankingDataset) -> Normaliser:
-    """The normaliser called `name`, fitted to `dataset`."""
-    if name not in NORMALISERS:
-        raise ParameterError(
-            f"must be one of {', '.join(map(repr, NORMALISERS))}, got {name!r}.", parameter="normalize"
-        )
+    """The normaliser called `name`, or the one that `auto` means for this data, fitted to `dataset`."""
+    if name not in CHOICES:
+        raise ParameterError(f"must be one of {', '.join(map(repr, CHOICES))}, got {name!r}.", parameter="normalize")
+    if name == AUTO:
+        name = _suitable(dataset)
     if name != "none" and dataset.is_sparse:
         raise DataError(
             Parameter("normalize", name),
@@ -80,6 +87,12 @@ def fit_normaliser(name: str, dataset: RankingDataset) -> Normaliser:
     if name != "standard":
         return Normaliser(name)
     return Normaliser(name, _mean_and_scale(dataset.features))
+
+
+def _suitable(dataset: RankingDataset) -> str:
+    if dataset.is_sparse:
+        return "none"
+    return "standard" if dataset.n_queries == 1 else "query-minmax"
 
 
 def _mean_and_scale(features: np.ndarray) -> dict[str, np.ndarray]:

@@ -26,9 +26,9 @@ def level_booster(problem, weights=None, **options):
     return LevelBooster(problem.interleaved, problem.n_features, problem.n_bins, problem.queries, weights, **options)
 
 
-def pair_booster(problem, weak_learner):
+def pair_booster(problem, weak_learner, **options):
     pairs = list_pairs(problem.queries)
-    return PairBooster(problem.interleaved, problem.n_features, problem.n_bins, pairs, weak_learner)
+    return PairBooster(problem.interleaved, problem.n_features, problem.n_bins, pairs, weak_learner, **options)
 
 
 def opencl_booster(problem, weights=None, **options):
@@ -45,15 +45,15 @@ def cuda_booster(problem, weights=None, **options):
     return CudaBooster(problem.by_feature, problem.n_features, problem.n_bins, problem.queries, weights, **options)
 
 
-def eight_lane_booster(problem, weights=None):
+def eight_lane_booster(problem, weights=None, **options):
     """As for very many queries, where eight lanes of a warp work on each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rankwell.kernels.boosting.cuda.booster._lanes_per_query", lambda queries: 8)
-        return cuda_booster(problem, weights)
+        return cuda_booster(problem, weights, **options)
 
 
-def streamed_booster(problem, weights=None):
-    booster = cuda_booster(problem, weights, memory=4 * problem.by_feature.shape[1])
+def streamed_booster(problem, weights=None, **options):
+    booster = cuda_booster(problem, weights, memory=4 * problem.by_feature.shape[1], **options)
     assert booster.streams or problem.n_features <= 4
     return booster
 
@@ -122,6 +122,28 @@ def test_same_bits_as_the_cpu(make, name):
     assert ours.finished == others.finished
 
 
+@pytest.mark.parametrize("make", [pytest.param(level_booster, id="m3.int"), PAIRWISE[-1]])
+def test_rounds_at_a_learning_rate_are_the_references(make):
+    problem = PROBLEMS["five levels"]
+    rounds = make(problem, n_halvings=2).boost(N_ROUNDS)
+    expected = boost_reference(problem.rows, problem.n_bins, *problem.pairs(), N_ROUNDS, learning_rate=0.25)
+    feature, threshold, r, loss = zip(*expected, strict=True)
+    np.testing.assert_array_equal(rounds.feature, feature)
+    np.testing.assert_array_equal(rounds.bin, threshold)
+    np.testing.assert_allclose(rounds.r * PI_UNIT, r, atol=tolerance(problem.dataset.n_docs) * PI_UNIT)
+    np.testing.assert_allclose(rounds.loss, loss, **TOLERANCES["cpu"]["boosting loss"])
+
+
+@pytest.mark.parametrize("make", SAME_BITS)
+@pytest.mark.parametrize("n_halvings", [1, 3, 10])
+def test_same_bits_as_the_cpu_at_a_learning_rate(make, n_halvings):
+    problem = PROBLEMS["five levels"]
+    ours = level_booster(problem, n_halvings=n_halvings).boost(N_ROUNDS)
+    others = make(problem, n_halvings=n_halvings).boost(N_ROUNDS)
+    for field in ("feature", "bin", "r", "loss"):
+        np.testing.assert_array_equal(getattr(ours, field), getattr(others, field))
+
+
 @pytest.mark.parametrize("make", [pytest.param(level_booster, id="m3.int"), *SAME_BITS])
 def test_batches_do_not_matter(make):
     problem = PROBLEMS["five levels"]
@@ -150,7 +172,7 @@ def test_resumed_state_has_the_same_bits(make):
     weights = initial_weights(problem.queries)
     for t in range(40):
         above = problem.rows[problem.queries.rows, whole.feature[t]] > whole.bin[t]
-        replay_round(problem.queries, weights, above, int(whole.r[t]))
+        replay_round(problem.queries, weights, above, int(whole.r[t]), 0)
     np.testing.assert_array_equal(make(problem, weights).boost(20).r, whole.r[40:])
 
 
@@ -184,11 +206,12 @@ def test_no_sum_of_potentials_can_overflow():
 
 def test_weight_factors_are_the_exponentials_of_alpha():
     for r in (1, -1, 2**29, -(2**29), LARGEST_R, -LARGEST_R):
-        up, down = weight_factors(r)
-        alpha = np.arctanh(r * PI_UNIT)
-        assert up == pytest.approx(np.exp(alpha), rel=1e-9)
-        assert down == pytest.approx(np.exp(-alpha), rel=1e-9)
-    assert max(weight_factors(LARGEST_R)) < 2**10.51
+        for n_halvings in (0, 1, 5):
+            up, down = weight_factors(r, n_halvings)
+            alpha = np.arctanh(r * PI_UNIT) / 2**n_halvings
+            assert up == pytest.approx(np.exp(alpha), rel=1e-9)
+            assert down == pytest.approx(np.exp(-alpha), rel=1e-9)
+    assert max(weight_factors(LARGEST_R, 0)) < 2**10.51
 
 
 def contested_dataset():

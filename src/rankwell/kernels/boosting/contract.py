@@ -173,9 +173,12 @@ def _opencl_limits(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> Refu
 LEVEL_BOOSTING = Subject(
     "train RankBoost over label levels",
     {
-        "cpu": Implementation("rankwell.kernels.boosting.cpu.booster:LevelBooster", options=("naive", "n_jobs")),
+        "cpu": Implementation(
+            "rankwell.kernels.boosting.cpu.booster:LevelBooster", options=("n_halvings", "naive", "n_jobs")
+        ),
         "cuda": Implementation(
             "rankwell.kernels.boosting.cuda.booster:CudaBooster",
+            options=("n_halvings",),
             lacks=_lacks_naive_search,
             capability=75,
             limits=_many_documents,
@@ -183,7 +186,7 @@ LEVEL_BOOSTING = Subject(
         ),
         "opencl": Implementation(
             "rankwell.kernels.boosting.opencl.booster:OpenClBooster",
-            options=("n_jobs",),
+            options=("n_halvings", "n_jobs"),
             lacks=_lacks_naive_search,
             limits=_opencl_limits,
             memory="rankwell.kernels.boosting.opencl.booster:device_bytes",
@@ -193,5 +196,5 @@ LEVEL_BOOSTING = Subject(
 
 PAIR_BOOSTING = Subject(
     "train RankBoost pair by pair (a list of pairs, or weak_learner='m2' or 'm2.2dint')",
-    {"cpu": Implementation("rankwell.kernels.boosting.cpu.pairs:PairBooster", options=("n_jobs",))},
+    {"cpu": Implementation("rankwell.kernels.boosting.cpu.pairs:PairBooster", options=("n_halvings", "n_jobs"))},
 )

@@ -17,7 +17,8 @@ So that a weak ranker that is constant within every query gets exactly r = 0, th
 subtracted from its last document: the rounded π of a query sum to exactly 0.
 
 α and e^{±α}. With r exact, e^α = √((1 + r) / (1 − r)) takes only operations that IEEE 754 rounds in one way, so it has
-the same bits on every device. |r| is at most 1 − 2^−20, hence |α| ≤ 7.28 and e^|α| < 2^10.51.
+the same bits on every device. |r| is at most 1 − 2^−20, hence |α| ≤ 7.28 and e^|α| < 2^10.51. A learning rate is a
+power of two, 2^−k: e^{α·2^−k} is then the square root of e^α taken k times, which every device rounds in the same way.
 
 e^{±H}. A weak ranker changes H by α where h = 1, so e^H is multiplied there by e^α and e^{−H} by e^{−α}: the relative
 error is 2^−53 per round, 2·10^−11 after 200,000 rounds at worst. Both are centred by query and label level: each
@@ -31,6 +32,7 @@ from __future__ import annotations
 
 import math
 
+MOST_HALVINGS = 10  # of the learning rate
 PI_BITS = 30
 PI_UNIT = 2.0**-PI_BITS
 LARGEST_R = 2**30 - 2**10
@@ -46,7 +48,10 @@ def tolerance(n_docs: int) -> int:
     return 2 * math.isqrt(n_docs) + 2
 
 
-def weight_factors(r: int) -> tuple[float, float]:
-    """e^α and e^−α of a weak ranker with r in units of 2^−30."""
+def weight_factors(r: int, n_halvings: int) -> tuple[float, float]:
+    """e^α and e^−α of a weak ranker with r in units of 2^−30, at the learning rate 2^−n_halvings."""
     value = r * PI_UNIT
-    return math.sqrt((1.0 + value) / (1.0 - value)), math.sqrt((1.0 - value) / (1.0 + value))
+    up, down = math.sqrt((1.0 + value) / (1.0 - value)), math.sqrt((1.0 - value) / (1.0 + value))
+    for _ in range(n_halvings):
+        up, down = math.sqrt(up), math.sqrt(down)
+    return up, down

@@ -52,7 +52,13 @@ def first_of_the_best(table: np.ndarray, margin: float) -> tuple[int, int] | Non
 
 
 def boost_reference(
-    bins: np.ndarray, n_bins: int, lower: np.ndarray, higher: np.ndarray, initial: np.ndarray, n_rounds: int
+    bins: np.ndarray,
+    n_bins: int,
+    lower: np.ndarray,
+    higher: np.ndarray,
+    initial: np.ndarray,
+    n_rounds: int,
+    learning_rate: float = 1.0,
 ) -> list[tuple[int, int, float, float]]:
     """The rounds as (feature, bin, r, loss), the loss after the round."""
     n_docs = len(bins)
@@ -69,7 +75,7 @@ def boost_reference(
             break
         feature, threshold = best
         r = float(np.clip(table[feature, threshold], -largest, largest))
-        scores += 0.5 * np.log((1 + r) / (1 - r)) * (bins[:, feature] > threshold)
+        scores += learning_rate * 0.5 * np.log((1 + r) / (1 - r)) * (bins[:, feature] > threshold)
         loss = float((initial * np.exp(scores[lower] - scores[higher])).sum())
         rounds.append((feature, threshold, r, loss))
         if abs(r) >= largest:

@@ -49,6 +49,8 @@ class LevelBooster:
     queries : LevelledQueries
     weights : ScoreWeights
         Changed in place as rounds are done.
+    n_halvings : int
+        The learning rate is 2^−n_halvings.
     naive : bool
         Search as the naive M3 does, threshold by threshold.
     bounded : bool, optional
@@ -71,11 +73,13 @@ class LevelBooster:
         queries: LevelledQueries,
         weights: ScoreWeights,
         *,
+        n_halvings: int = 0,
         naive: bool = False,
         bounded: bool | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self._naive, self._n_jobs, self._n_bins = naive, n_jobs, n_bins
+        self._n_halvings = n_halvings
         n_docs = queries.n_docs
         self._query_tasks = max(1, min(_MOST_QUERY_TASKS, n_docs // _DOCS_PER_QUERY_TASK))
         if bounded is None:
@@ -113,6 +117,7 @@ class LevelBooster:
             n_bins=self._n_bins,
             margin=tolerance(documents.queries.n_docs),
             query_tasks=self._query_tasks,
+            n_halvings=self._n_halvings,
         )
         arguments = (team, documents.arrays, self.search, self.bounds, self.intervals, record, plan)
 
@@ -140,7 +145,7 @@ class LevelBooster:
             if feature < 0:
                 return t, True
             r = int(np.clip(table[feature, threshold], -LARGEST_R, LARGEST_R))
-            loss = documents.apply(bins[feature // GROUP, :, feature % GROUP] > threshold, r)
+            loss = documents.apply(bins[feature // GROUP, :, feature % GROUP] > threshold, r, self._n_halvings)
             record.feature[t], record.bin[t], record.r[t], record.loss[t] = feature, threshold, r, loss
             if abs(r) >= LARGEST_R:
                 return t + 1, True

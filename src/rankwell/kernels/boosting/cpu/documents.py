@@ -77,9 +77,9 @@ class DocumentWeights:
         self._over_queries(lambda first, last: query_potentials(arrays, total, first, last, arrays.pi))
         return arrays.pi
 
-    def apply(self, above_threshold: np.ndarray, r: int) -> float:
+    def apply(self, above_threshold: np.ndarray, r: int, n_halvings: int) -> float:
         """Apply a weak ranker; the loss after it. above_threshold : bool (n_docs,), where h = 1"""
-        replay_round(self.queries, self.weights, above_threshold, r)
+        replay_round(self.queries, self.weights, above_threshold, r, n_halvings)
         if self.weights.n_rounds % RECENTRE_ROUNDS == 0:
             self.common = self._ratios()
         self.total = self._sum()
@@ -118,9 +118,11 @@ def initial_weights(queries: LevelledQueries) -> ScoreWeights:
     return weights
 
 
-def replay_round(queries: LevelledQueries, weights: ScoreWeights, above_threshold: np.ndarray, r: int) -> None:
+def replay_round(
+    queries: LevelledQueries, weights: ScoreWeights, above_threshold: np.ndarray, r: int, n_halvings: int
+) -> None:
     """Apply a round of an earlier run, bit for bit as that run did. above_threshold : bool (n_docs,), where h = 1"""
-    up_factor, down_factor = weight_factors(r)
+    up_factor, down_factor = weight_factors(r, n_halvings)
     multiply_weights(above_threshold, up_factor, down_factor, weights.up, weights.down, 0, queries.n_docs)
     weights.n_rounds += 1
     if weights.n_rounds % RECENTRE_ROUNDS == 0:

@@ -68,6 +68,8 @@ class PairBooster:
     pairs : PairList
     weak_learner : str
         One of `WEAK_LEARNERS`: how the best weak ranker is searched for. All of them find the same one.
+    n_halvings : int
+        The learning rate is 2^−n_halvings.
     n_jobs : int or None
     """
 
@@ -79,6 +81,7 @@ class PairBooster:
         pairs: PairList,
         weak_learner: str,
         *,
+        n_halvings: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.pairs = pairs
@@ -86,7 +89,7 @@ class PairBooster:
         self.loss = 1.0
         self._search, self._n_bins = new_search(bins, n_features, n_parts=1), n_bins
         self._weak_learner = weak_learner
-        self._n_jobs = n_jobs
+        self._n_jobs, self._n_halvings = n_jobs, n_halvings
         self._fixed = np.zeros(pairs.n_pairs, dtype=np.int64)
         self._exact = np.zeros(pairs.n_docs, dtype=np.int64)
         self._pi = np.zeros(pairs.n_docs, dtype=np.int32)
@@ -107,7 +110,7 @@ class PairBooster:
                     finished = True
                     break
                 r = int(np.clip(table[feature, threshold], -LARGEST_R, LARGEST_R))
-                self.replay(bins[feature // GROUP, :, feature % GROUP] > threshold, r)
+                self.replay(bins[feature // GROUP, :, feature % GROUP] > threshold, r, self._n_halvings)
                 rounds.append((feature, threshold, r, self.loss))
                 finished = abs(r) >= LARGEST_R
         feature_bin_r = np.array([found[:3] for found in rounds], dtype=np.int32).reshape(-1, 3)
@@ -141,9 +144,9 @@ class PairBooster:
                 n_features,
             )
 
-    def replay(self, above_threshold: np.ndarray, r: int) -> None:
+    def replay(self, above_threshold: np.ndarray, r: int, n_halvings: int) -> None:
         """Apply a round. above_threshold : bool (n_docs,), where h = 1"""
-        pairs, factors = self.pairs, weight_factors(r)
+        pairs, factors = self.pairs, weight_factors(r, n_halvings)
         arrays = (pairs.pair_ptr, pairs.lower, pairs.higher, self.distribution, self._share)
         self._over(
             len(pairs.pair_ptr) - 1,

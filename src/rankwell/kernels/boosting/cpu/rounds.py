@@ -58,6 +58,7 @@ class Plan(NamedTuple):
     n_bins : int
     margin : how much two r may differ and still count as equal, in units of 2^−30
     query_tasks : tasks that queries are divided into
+    n_halvings : of the learning rate
     """
 
     first_round: int
@@ -65,6 +66,7 @@ class Plan(NamedTuple):
     n_bins: int
     margin: int
     query_tasks: int
+    n_halvings: int
 
 
 class Record(NamedTuple):
@@ -127,7 +129,7 @@ def _choose(team, search, plan):
     r = search.table[feature, threshold]
     r = r if r < LARGEST_R else LARGEST_R
     control[CHOSEN_R] = r if r > -LARGEST_R else -LARGEST_R
-    numbers[UP_FACTOR], numbers[DOWN_FACTOR] = _weight_factors(control[CHOSEN_R])
+    numbers[UP_FACTOR], numbers[DOWN_FACTOR] = _weight_factors(control[CHOSEN_R], plan.n_halvings)
     return WEIGHTS
 
 

@@ -54,6 +54,8 @@ class CudaBooster:
     n_features, n_bins : int
     queries : LevelledQueries
     weights : ScoreWeights
+    n_halvings : int
+        The learning rate is 2^−n_halvings.
     memory : int, optional
         Bytes of device memory to use; by default nine tenths of what is free.
     """
@@ -66,11 +68,13 @@ class CudaBooster:
         queries: LevelledQueries,
         weights: ScoreWeights,
         *,
+        n_halvings: int = 0,
         memory: int | None = None,
     ) -> None:
         import cupy
 
         self._cupy = cupy
+        self._n_halvings = n_halvings
         self._n_features, self._n_bins = n_features, n_bins
         self._queries = queries
         self._stride = int(bins.shape[1])
@@ -265,8 +269,9 @@ class CudaBooster:
 
     def _launch_choose(self) -> None:
         sizes = (np.int32(self._n_features), np.int32(self._n_bins), np.int32(tolerance(self._queries.n_docs)))
+        halvings = np.int32(self._n_halvings)
         self._kernels["choose"](
-            (self._n_features,), (256,), (self._histogram, *sizes, self._table, self._largest, self._control)
+            (self._n_features,), (256,), (self._histogram, *sizes, halvings, self._table, self._largest, self._control)
         )
 
     def _launch_reweight(self, column: np.uint64) -> None:

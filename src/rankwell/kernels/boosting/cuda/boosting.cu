@@ -123,9 +123,11 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 // One block of 256 threads per feature: r(f, b) = Σ_{a > b} Hist_f(a); the last block to finish takes the lowest
-// feature, then bin, whose |r| is within `margin` of the largest. `histogram` is reset to 0 for the next round.
+// feature, then bin, whose |r| is within `margin` of the largest. `histogram` is reset to 0 for the next round. The
+// learning rate is 2^−halvings.
 __global__ void __launch_bounds__(256)
-    choose(int* histogram, int n_features, int n_bins, int margin, int* table, int* largest, Control* control) {
+    choose(int* histogram, int n_features, int n_bins, int margin, int halvings, int* table, int* largest,
+           Control* control) {
   __shared__ int scratch[8];
   if (control->finished) return;
   const int feature = blockIdx.x, b = threadIdx.x, lane = b & 31, warp = b >> 5;
@@ -168,8 +170,13 @@ __global__ void __launch_bounds__(256)
   control->r = min(max(found, -LARGEST_R), LARGEST_R);
   const double value = __dmul_rn(control->r, PI_UNIT);
   const double plus = __dadd_rn(1.0, value), minus = __dsub_rn(1.0, value);
-  control->up_factor = __dsqrt_rn(__ddiv_rn(plus, minus));
-  control->down_factor = __dsqrt_rn(__ddiv_rn(minus, plus));
+  double up_factor = __dsqrt_rn(__ddiv_rn(plus, minus)), down_factor = __dsqrt_rn(__ddiv_rn(minus, plus));
+  for (int i = 0; i < halvings; ++i) {
+    up_factor = __dsqrt_rn(up_factor);
+    down_factor = __dsqrt_rn(down_factor);
+  }
+  control->up_factor = up_factor;
+  control->down_factor = down_factor;
   control->pending = (control->round + 1) % RECENTRE_ROUNDS == 0;
   control->next_common = -2147483647 - 1;
 }

@@ -43,6 +43,8 @@ class OpenClBooster:
     n_features, n_bins : int
     queries : LevelledQueries
     weights : ScoreWeights
+    n_halvings : int
+        The learning rate is 2^−n_halvings.
     documents_on_host : bool, optional
         Keep the pair weights on the host; by default if the device has no double precision.
     n_jobs : int or None
@@ -57,6 +59,7 @@ class OpenClBooster:
         queries: LevelledQueries,
         weights: ScoreWeights,
         *,
+        n_halvings: int = 0,
         documents_on_host: bool | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -66,7 +69,7 @@ class OpenClBooster:
         context = opencl_context()
         has_doubles = "cl_khr_fp64" in context.devices[0].extensions
         self._on_host = not has_doubles if documents_on_host is None else documents_on_host
-        self._n_jobs = n_jobs
+        self._n_jobs, self._n_halvings = n_jobs, n_halvings
         self._queue = pyopencl.CommandQueue(context)
         program = opencl_program("boosting/boosting", *definitions(with_doubles=not self._on_host))
         self._kernels = {kernel.function_name: kernel for kernel in program.all_kernels()}
@@ -142,7 +145,8 @@ class OpenClBooster:
                       self._pi)  # fmt: skip
             self._search()
             bins = (self._bins, np.int32(self._stride))
-            self._run("reweight", n_items, *places, n_queries, *bins, *both, *exponents, self._control)
+            halvings = np.int32(self._n_halvings)
+            self._run("reweight", n_items, *places, n_queries, *bins, halvings, *both, *exponents, self._control)
             self._run("sum_levels", n_items, *places, *fixed, *both, *exponents, *levels, self._control)
             self._run("lane_sums", QUERY_LANES, self._held["share"], n_queries, self._control, self._lanes)
             self._run("fold_lanes", 32, self._control, self._lanes)
@@ -171,7 +175,7 @@ class OpenClBooster:
                     int(self._control_host[place]) for place in (Control.FEATURE, Control.BIN, Control.R)
                 )
                 self._copy(column, self._bins, src_offset=feature * self._stride)
-                losses.append(self._documents.apply(column[: self._queries.n_docs] > threshold, r))
+                losses.append(self._documents.apply(column[: self._queries.n_docs] > threshold, r, self._n_halvings))
                 chosen.append((feature, threshold, r))
                 self._control_host[Control.FINISHED] = abs(r) >= LARGEST_R
         return np.array(chosen, dtype=np.int32).reshape(-1, 3).T, np.array(losses)

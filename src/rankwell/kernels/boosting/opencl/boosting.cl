@@ -116,14 +116,18 @@ kernel void potentials(global const int* segment_ptr, global const int* query_se
 }
 
 // e^{±H} where h = 1 times e^{±α}; on a recentring round new powers of two. column : the chosen feature's bins, in
-// `bins`
+// `bins`; the learning rate is 2^−halvings
 kernel void reweight(global const int* segment_ptr, global const int* query_segments, int n_queries,
-                     global const uchar* bins, int stride, global double* up, global double* down,
+                     global const uchar* bins, int stride, int halvings, global double* up, global double* down,
                      global int* up_exponent, global int* down_exponent, global int* control) {
   const int q = get_global_id(0);
   if (control[FINISHED] || q >= n_queries) return;
   const double r = control[R] * PI_UNIT;
-  const double up_factor = sqrt((1.0 + r) / (1.0 - r)), down_factor = sqrt((1.0 - r) / (1.0 + r));
+  double up_factor = sqrt((1.0 + r) / (1.0 - r)), down_factor = sqrt((1.0 - r) / (1.0 + r));
+  for (int i = 0; i < halvings; ++i) {
+    up_factor = sqrt(up_factor);
+    down_factor = sqrt(down_factor);
+  }
   global const uchar* column = bins + (size_t)control[FEATURE] * stride;
   const int first = query_segments[q], last = query_segments[q + 1];
   for (int i = segment_ptr[first]; i < segment_ptr[last]; ++i) {
