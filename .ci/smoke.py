@@ -19,7 +19,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "pyarrow", "safetensors", "typer", "rich")
+LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "pyarrow", "safetensors", "typer", "rich", "PyYAML")
 EXTRAS = {"pandas": "pandas", "polars": "polars", "matplotlib": "plot", "torch": "torch"}
 FEW_STEPS = {"rankboost": "n_rounds=3", "ranksvm": "max_iter=5", "least-squares": "ridge=0.01"}
 WORDS = (

@@ -27,6 +27,7 @@ _LIBRARIES = {
     "pandas": "pandas",
     "polars": "polars",
     "safetensors": "safetensors",
+    "PyYAML": "yaml",
     "lightgbm": "lightgbm",
     "xgboost": "xgboost",
     "ir-measures": "ir_measures",

@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from rankwell.rankers.least_squares import LeastSquares
     from rankwell.rankers.listmle import ListMLE
     from rankwell.rankers.listnet import ListNet
+    from rankwell.rankers.made import MadeRanker
     from rankwell.rankers.rankboost import RankBoost
     from rankwell.rankers.ranknet import RankNet
     from rankwell.rankers.ranksvm import RankSVM
     from rankwell.rankers.registry import load
+    from rankwell.scoring.description import RankerDescription
     from rankwell.serving.feature_log import FeatureLog
     from rankwell.serving.ranked_search import RankedSearch
 
@@ -56,11 +58,13 @@ _HOME_OF = {
     "LeastSquares": "rankwell.rankers.least_squares",
     "ListMLE": "rankwell.rankers.listmle",
     "ListNet": "rankwell.rankers.listnet",
+    "MadeRanker": "rankwell.rankers.made",
     "RankBoost": "rankwell.rankers.rankboost",
     "RankNet": "rankwell.rankers.ranknet",
     "RankSVM": "rankwell.rankers.ranksvm",
     "RankedSearch": "rankwell.serving.ranked_search",
     "Ranker": "rankwell.rankers.base",
+    "RankerDescription": "rankwell.scoring.description",
     "RankingDataset": "rankwell.data.dataset",
     "compare": "rankwell.metrics.significance",
     "evaluate": "rankwell.metrics.evaluation",
@@ -86,6 +90,7 @@ __all__ = [
     "LeastSquares",
     "ListMLE",
     "ListNet",
+    "MadeRanker",
     "NotFittedError",
     "ParameterError",
     "QueryError",
@@ -94,6 +99,7 @@ __all__ = [
     "RankSVM",
     "RankedSearch",
     "Ranker",
+    "RankerDescription",
     "RankingDataset",
     "RankwellError",
     "__version__",

@@ -104,8 +104,8 @@ def rewrite(path, **changes):
 
 
 def test_a_newer_version_says_upgrade(saved):
-    rewrite(saved, version=2)
-    with pytest.raises(FileFormatError, match=r"format version 2, this release reads up to 1\. Upgrade"):
+    rewrite(saved, version=3)
+    with pytest.raises(FileFormatError, match=r"format version 3, this release reads up to 2\. Upgrade"):
         rankwell.load(saved)
 
 

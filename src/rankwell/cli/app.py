@@ -28,6 +28,7 @@ from rankwell.cli.import_model import import_model
 from rankwell.cli.index import index_app
 from rankwell.cli.info import info
 from rankwell.cli.predict import predict
+from rankwell.cli.ranker_description import ranker_app
 from rankwell.cli.search import search
 from rankwell.cli.train import train
 from rankwell.cli.warm import warm
@@ -145,6 +146,7 @@ app.command("clicks")(clicks)
 app.command("search")(search)
 app.command("import")(import_model)
 app.add_typer(index_app)
+app.add_typer(ranker_app)
 
 
 def main() -> None:

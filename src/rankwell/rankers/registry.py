@@ -22,6 +22,7 @@ RANKERS = {
 # Rankers that files may also contain, but that cannot be trained here.
 LOADED_ONLY = {
     "imported": ("rankwell.rankers.imported", "ImportedRanker"),
+    "made": ("rankwell.rankers.made", "MadeRanker"),
 }
 
 

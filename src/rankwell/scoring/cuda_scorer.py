@@ -37,7 +37,7 @@ class CudaRankerScorer:
 
         self.feature_names = description.feature_names
         self.lock = threading.Lock()
-        self.n_features = description.n_features
+        self.n_columns = description.n_columns
         self._plan = _upload(make_plan(description))
         self._normaliser = description.normaliser.name
         of_normaliser = description.normaliser.arrays
@@ -49,21 +49,21 @@ class CudaRankerScorer:
         self._graphs = LaunchGraphs()
 
     def pinned_rows(self, n_docs: int) -> np.ndarray:
-        """A float32 array (n_docs, n_features) in page-locked memory: rows written there are copied faster."""
+        """A float32 array (n_docs, n_columns) in page-locked memory: rows written there are copied faster."""
         import cupyx
 
-        return cupyx.empty_pinned((n_docs, self.n_features), dtype=np.float32)
+        return cupyx.empty_pinned((n_docs, self.n_columns), dtype=np.float32)
 
     def score(self, rows: np.ndarray, *, n_rounds: int | None = None) -> np.ndarray:
-        """Scores of rows, float32 (n_docs, n_features) in C order: float64 (n_docs,)."""
-        if rows.ndim != 2 or rows.shape[1] != self.n_features:
-            raise DataError(f"rows must have shape (n_docs, {self.n_features}), got {rows.shape}.")
+        """Scores of rows, float32 (n_docs, n_columns) in C order: float64 (n_docs,)."""
+        if rows.ndim != 2 or rows.shape[1] != self.n_columns:
+            raise DataError(f"rows must have shape (n_docs, {self.n_columns}), got {rows.shape}.")
         if len(rows) == 0:
             return np.empty(0)
         self._plan.first_rounds(n_rounds)
         n_docs, size = len(rows), size_class(len(rows))
         with self.lock, self._graphs.stream as stream:
-            on_device = self._buffers.device("rows", (size, self.n_features), np.float32)
+            on_device = self._buffers.device("rows", (size, self.n_columns), np.float32)
             scores = self._buffers.pinned("scores", (size,), np.float64)
 
             def launch() -> None:
@@ -86,7 +86,7 @@ class CudaRankerScorer:
         callers = cupy.cuda.get_current_stream()
         with self._graphs.stream as stream:
             stream.wait_event(callers.record())
-            on_device = self._buffers.device("rows", (size, self.n_features), np.float32)
+            on_device = self._buffers.device("rows", (size, self.n_columns), np.float32)
             on_device[:n_docs] = rows
             scores = self._buffers.device("scores", (size,), np.float64)
 
@@ -116,7 +116,7 @@ class CudaRankerScorer:
     def launch(self, columns: Any, n_docs: int, *, n_rounds: int | None = None) -> Any:
         """Launch the scoring of normalised columns on the current stream; the scores, float64 (n_docs,), stay there.
 
-        columns : float32 (n_features, stride), on the device; stride is n_docs rounded up to 32
+        columns : float32 (n_columns, stride), on the device; stride is n_docs rounded up to 32
         """
         plan = self._plan.first_rounds(n_rounds)
         values = self._buffers.device("values", (plan.n_inputs, columns.shape[1]), np.float64)
@@ -129,7 +129,7 @@ class CudaRankerScorer:
 
     def _launch_rows(self, rows: Any, n_rounds: int | None) -> Any:
         """Whole size classes are scored: rows after the requested ones are scored too, and ignored."""
-        columns = self._buffers.device("columns", (self.n_features, len(rows)), np.float32)
+        columns = self._buffers.device("columns", (self.n_columns, len(rows)), np.float32)
         launches.transpose(rows, len(rows), columns)
         return self.launch(columns, len(rows), n_rounds=n_rounds)
 

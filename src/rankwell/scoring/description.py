@@ -3,20 +3,24 @@
     features ──> inputs (one number each, made from features) ──> layers ──> score
 
 A linear model is linear inputs and one dense layer; a RankBoost model is bucket inputs and a sum; a ListNet is linear
-inputs and a few dense layers; an imported LightGBM or XGBoost model is trees and a sum. Anything described here can
-be evaluated, stored and served, so that the served model is the evaluated one.
+inputs and a few dense layers; an imported LightGBM or XGBoost model is trees and a sum. A description may read the
+scores of other descriptions, its parts, and rank in two passes (`composition`). Anything described here can be
+evaluated, stored and served, so that the served model is the evaluated one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.scoring.array_checks import NUMBERS, check_array, check_numbers, require
+from rankwell.scoring.composition import DEEPEST_NESTING, FirstPass, RankerPart, check_parts
+from rankwell.scoring.feature_use import read_columns
 from rankwell.scoring.inputs import (
     BucketInputs,
     ExpressionInputs,
@@ -34,12 +38,14 @@ __all__ = [
     "BucketInputs",
     "Dense",
     "ExpressionInputs",
+    "FirstPass",
     "InputGroup",
     "Layer",
     "LinearInputs",
     "LogLinearInputs",
     "Mean",
     "RankerDescription",
+    "RankerPart",
     "Sum",
     "TreeInputs",
     "check_description",
@@ -54,16 +60,59 @@ _LAYER_KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (Dense, Sum, M
 
 @dataclass(frozen=True, eq=False)
 class RankerDescription:
-    """What a ranker computes: the features it reads, the inputs made from them, and the layers that give one score."""
+    """What a ranker computes: the features it reads, the inputs made from them, and the layers that give one score.
+
+    Every ranker has one (`description_`), every ranker file holds one, and `rankwell ranker show` prints it; one that
+    was written by hand is read by `MadeRanker.from_yaml`.
+
+    Attributes
+    ----------
+    feature_names : tuple of str
+        The columns of the data, in order.
+    normaliser : Normaliser
+        What is done to features before the inputs are made.
+    inputs : tuple of LinearInputs, LogLinearInputs, BucketInputs, ExpressionInputs or TreeInputs
+        Groups of inputs; each input is one number, made from the columns.
+    layers : tuple of Dense, Sum or Mean
+        What turns all inputs into one score. Without layers, the only input is the score.
+    parts : tuple of RankerPart
+        Other rankers, whose scores are columns after the features.
+    first_pass : FirstPass, optional
+        Only the best documents by one of the parts are scored; the others rank below them.
+    """
 
     feature_names: tuple[str, ...]
     normaliser: Normaliser
     inputs: tuple[InputGroup, ...]
     layers: tuple[Layer, ...]
+    parts: tuple[RankerPart, ...] = ()
+    first_pass: FirstPass | None = None
 
     @property
     def n_features(self) -> int:
         return len(self.feature_names)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names that inputs read: of the features, then of the parts."""
+        return (*self.feature_names, *(part.name for part in self.parts))
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.feature_names) + len(self.parts)
+
+    @cached_property
+    def read_columns(self) -> frozenset[int]:
+        """The columns that inputs read."""
+        return read_columns(self)
+
+    @cached_property
+    def second_pass(self) -> RankerDescription:
+        """What scores the documents that the first pass keeps; this description itself if it has no first pass.
+
+        Always the same object, so that its scorer is prepared once.
+        """
+        return self if self.first_pass is None else replace(self, first_pass=None)
 
     @property
     def n_inputs(self) -> int:
@@ -88,29 +137,50 @@ class RankerDescription:
         assert isinstance(trees, TreeInputs)
         return replace(self, inputs=(trees.first(n_rounds * trees.round_size),))
 
+    def to_yaml(self, file: str) -> str:
+        """The description as YAML: what `rankwell ranker show` prints and `MadeRanker.from_yaml` reads.
+
+        file : the ranker file that holds the description, relative to where the YAML will be: trees and parts are
+            references to it
+        """
+        from rankwell.scoring.written.writer import format_description
+
+        return format_description(self, file)
+
     def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """The description as a JSON-able tree and named arrays."""
         arrays: dict[str, np.ndarray] = {f"normaliser.{name}": array for name, array in self.normaliser.arrays.items()}
-        tree = {
+        tree: dict[str, Any] = {
             "feature_names": list(self.feature_names),
             "normaliser": self.normaliser.name,
             "inputs": [_part_to_tree(part, f"inputs.{i}", arrays) for i, part in enumerate(self.inputs)],
             "layers": [_part_to_tree(part, f"layers.{i}", arrays) for i, part in enumerate(self.layers)],
         }
+        if self.parts:
+            tree["parts"] = []
+        for i, part in enumerate(self.parts):
+            subtree, own = part.description.to_parts()
+            tree["parts"].append({"name": part.name, "features": list(part.features), "description": subtree})
+            arrays |= {f"parts.{i}.{name}": array for name, array in own.items()}
+        if self.first_pass is not None:
+            tree["first_pass"] = {"part": self.first_pass.part, "keep": self.first_pass.keep}
         return tree, arrays
 
     @classmethod
-    def from_parts(cls, tree: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> RankerDescription:
+    def from_parts(
+        cls, tree: Mapping[str, Any], arrays: Mapping[str, np.ndarray], nesting: int = 1
+    ) -> RankerDescription:
         """The inverse of `to_parts`. Every shape and index is checked, since the parts come from a file."""
+        if nesting > DEEPEST_NESTING:
+            raise FileFormatError(f"the ranker's description is damaged: parts are nested {nesting} deep.")
         try:
             if tree["normaliser"] not in NORMALISERS:
                 raise FileFormatError(f"unknown normaliser {tree['normaliser']!r}.")
-            prefix = "normaliser."
             description = cls(
                 feature_names=_names_from_tree(tree["feature_names"]),
                 normaliser=Normaliser(
                     tree["normaliser"],
-                    {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)},
+                    _below("normaliser.", arrays),
                 ),
                 inputs=tuple(
                     _part_from_tree(part, f"inputs.{i}", arrays, _INPUT_KINDS) for i, part in enumerate(tree["inputs"])
@@ -118,6 +188,15 @@ class RankerDescription:
                 layers=tuple(
                     _part_from_tree(part, f"layers.{i}", arrays, _LAYER_KINDS) for i, part in enumerate(tree["layers"])
                 ),
+                parts=tuple(
+                    RankerPart(
+                        str(part["name"]),
+                        tuple(part["features"]),
+                        cls.from_parts(part["description"], _below(f"parts.{i}.", arrays), nesting + 1),
+                    )
+                    for i, part in enumerate(tree.get("parts", ()))
+                ),
+                first_pass=FirstPass(**tree["first_pass"]) if "first_pass" in tree else None,
             )
         except (KeyError, TypeError, AttributeError) as cause:
             raise FileFormatError(f"the ranker's description is incomplete ({cause!r}).") from cause
@@ -128,6 +207,11 @@ class RankerDescription:
 def default_feature_names(n_features: int) -> tuple[str, ...]:
     """f1, f2, ...: counted from 1, as the columns of LETOR files are."""
     return tuple(f"f{number}" for number in range(1, n_features + 1))
+
+
+def _below(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays whose names begin with `prefix`, without it."""
+    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _part_to_tree(part: Any, place: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -169,8 +253,9 @@ def check_description(description: RankerDescription) -> None:
     """Refuse a description that the scorer could not run safely."""
     _check_names(description.feature_names)
     _check_normaliser(description.normaliser, description.n_features)
+    check_parts(description)
     for group in description.inputs:
-        check_inputs(group, description.feature_names)
+        check_inputs(group, description.column_names)
     check_layers(description.layers, description.n_inputs)
 
 

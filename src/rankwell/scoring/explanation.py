@@ -25,6 +25,7 @@ from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.inputs import ExpressionInputs, InputGroup
 from rankwell.scoring.layers import Dense, Layer, Mean
 from rankwell.scoring.reference_scores import group_values, run_layers
+from rankwell.scoring.scorer import model_columns
 from rankwell.scoring.trees import TreeInputs
 
 
@@ -71,16 +72,16 @@ def explain_score(description: RankerDescription, row: np.ndarray, *, n_rounds: 
     if n_rounds is not None:
         description = description.first_rounds(n_rounds)
     row = np.asarray(row, dtype=np.float32)
-    values = [group_values(group, row, description.feature_names) for group in description.inputs]
+    values = [group_values(group, row, description.column_names) for group in description.inputs]
     flat = [value for group in values for value in group]
     slopes = _slopes(description.layers, flat)
     score, base = run_layers(description.layers, flat)[0], run_layers(description.layers, [0.0] * len(flat))[0]
     parts: list[InputPart] = []
-    features = dict.fromkeys(description.feature_names, 0.0)
+    features = dict.fromkeys(description.column_names, 0.0)
     feature_base, first = base, 0
     for group, group_of_values in zip(description.inputs, values, strict=True):
         for i, value in enumerate(group_of_values):
-            part, root, shares = _explain_input(group, i, value, row, description.feature_names)
+            part, root, shares = _explain_input(group, i, value, row, description.column_names)
             slope = slopes[first + i]
             parts.append(
                 InputPart(first + i, group.kind, part.name, value, float(slope * value), part.path),
@@ -96,8 +97,11 @@ def explain_score(description: RankerDescription, row: np.ndarray, *, n_rounds: 
 def explain_rows(
     description: RankerDescription, dataset: RankingDataset, rows: Sequence[int], *, n_rounds: int | None = None
 ) -> list[Explanation]:
-    """Explain the scores of rows of `dataset`, in its own order and as it is: it is normalised here."""
-    features = description.normaliser.apply(dataset)
+    """Explain the scores of rows of `dataset`, in its own order and as it is: it is normalised here.
+
+    Of a ranker with a first pass, the second one is explained, also for rows that the first would not keep.
+    """
+    features = model_columns(description, dataset)
     return [
         explain_score(
             description, features[row].toarray()[0] if is_sparse(features) else features[row], n_rounds=n_rounds

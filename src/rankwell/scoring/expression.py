@@ -96,6 +96,18 @@ def _parse(text: str, feature_number: Mapping[str, int]) -> Expression:
     return _Parser(text, feature_number).parse()
 
 
+def names_in(text: str) -> list[str]:
+    """The names of features that `text` mentions, each once, in order; the text need not be right otherwise."""
+    tokens = _Parser(text, {}).tokens
+    following = [*tokens[1:], tokens[-1]]
+    names = (
+        token.text
+        for token, after in zip(tokens, following, strict=True)
+        if token.kind == "quoted" or (token.kind == "word" and (after.kind, after.text) != ("sign", "("))
+    )
+    return list(dict.fromkeys(names))
+
+
 @dataclass(frozen=True)
 class _Token:
     kind: str
@@ -107,7 +119,7 @@ class _Parser:
     def __init__(self, text: str, feature_number: Mapping[str, int]) -> None:
         self._text = text
         self._feature_number = feature_number
-        self._tokens = list(self._split())
+        self.tokens = list(self._split())
         self._place = 0
         self._nesting = 0
         self._program: list[tuple[Operation, int]] = []
@@ -143,10 +155,10 @@ class _Parser:
         return tokens
 
     def _peek(self) -> _Token:
-        return self._tokens[self._place]
+        return self.tokens[self._place]
 
     def _take(self) -> _Token:
-        token = self._tokens[self._place]
+        token = self.tokens[self._place]
         self._place += token.kind != "end"
         return token
 

@@ -42,9 +42,12 @@ class LayerPlan(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Groups of inputs, then layers; the last of them gives the score, or the only input is the score."""
+    """Groups of inputs, then layers; the last of them gives the score, or the only input is the score.
 
-    n_features: int
+    n_columns : the features and the parts' scores, in this order
+    """
+
+    n_columns: int
     inputs: tuple[InputPlan, ...]
     layers: tuple[LayerPlan, ...]
 
@@ -81,13 +84,13 @@ def make_plan(description: RankerDescription) -> Plan:
     layers = tuple(_LAYERS[layer.kind](layer) for layer in description.layers)
     if description.n_rounds is not None:
         forest = _sum_of_trees(description.inputs[0], layers[0])
-        return Plan(description.n_features, (InputPlan(kinds.TREE_SUM, 0, 1, forest),), layers[1:])
+        return Plan(description.n_columns, (InputPlan(kinds.TREE_SUM, 0, 1, forest),), layers[1:])
     groups, first = [], 0
     for group in description.inputs:
-        arrays = _INPUTS[group.kind](group, description.feature_names)
+        arrays = _INPUTS[group.kind](group, description.column_names)
         groups.append(InputPlan(group.kind, first, len(group), arrays))
         first += len(group)
-    return Plan(description.n_features, tuple(groups), layers)
+    return Plan(description.n_columns, tuple(groups), layers)
 
 
 def pack_programs(group: ExpressionInputs, feature_names: tuple[str, ...]) -> kinds.ProgramArrays:

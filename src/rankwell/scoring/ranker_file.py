@@ -21,7 +21,9 @@ from rankwell.streams.json_text import parse_json
 from rankwell.streams.whole_files import replace_file
 
 FORMAT = "rankwell-ranker"
-VERSION = 1
+# Version 2 added descriptions with parts and first passes. A file that has none is written as version 1, so that
+# earlier releases read it.
+VERSION = 2
 # Larger integers, which JSON allows, could not be made a float.
 _LARGEST_FIGURE = 1e308
 
@@ -64,7 +66,7 @@ def write_ranker_file(path: str | os.PathLike[str], content: RankerFile) -> None
         sort_keys=True,
         allow_nan=False,
     )
-    envelope = {"version": VERSION, "sha256": _checksum(header, arrays), "header": header}
+    envelope = {"version": 2 if content.description.parts else 1, "sha256": _checksum(header, arrays), "header": header}
     # A single entry: safetensors writes several in random order, and the same model must give the same bytes.
     replace_file(Path(path), save(arrays, metadata={FORMAT: json.dumps(envelope)}))
 

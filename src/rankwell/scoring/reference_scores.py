@@ -27,7 +27,7 @@ def reference_scores(description: RankerDescription, rows: np.ndarray) -> np.nda
 
 def input_values(description: RankerDescription, row: np.ndarray) -> list[float]:
     """The inputs of one document, in the order of the description's groups."""
-    return [value for group in description.inputs for value in group_values(group, row, description.feature_names)]
+    return [value for group in description.inputs for value in group_values(group, row, description.column_names)]
 
 
 def group_values(group: InputGroup, row: np.ndarray, feature_names: tuple[str, ...]) -> list[float]:

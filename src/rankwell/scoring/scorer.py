@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from rankwell.kernels.device import device_for, load
 from rankwell.kernels.scoring.contract import SCORING, ScoringSizes
 from rankwell.kernels.scoring.kinds import LANES
 from rankwell.kernels.threads import kernel_threads, run_parts
+from rankwell.scoring.composition import score_in_two_passes, with_part_columns
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.plan import Plan, make_plan
 from rankwell.scoring.ranker_cache import RankerCache
@@ -56,8 +57,11 @@ def score_description(
     -------
     float64 array (n_docs,)
     """
-    features = description.normaliser.apply(dataset)
     device = scoring_device(description, device)
+    if description.first_pass is not None:
+        score_pass = partial(score_description, n_jobs=n_jobs, device=device)
+        return score_in_two_passes(description, dataset, score_pass, n_rounds=n_rounds)
+    features = model_columns(description, dataset, n_jobs=n_jobs, device=device)
     score: Callable[..., np.ndarray] = kept_scorer(description, device).score
     options = {"n_rounds": n_rounds} | ({"n_jobs": n_jobs} if device == "cpu" else {})
     if not is_sparse(features):
@@ -67,6 +71,20 @@ def score_description(
     for start in range(0, dataset.n_docs, at_a_time):
         scores[start : start + at_a_time] = score(features[start : start + at_a_time].toarray(), **options)
     return scores
+
+
+def model_columns(
+    description: RankerDescription, dataset: RankingDataset, *, n_jobs: int | None = None, device: str = "cpu"
+) -> Any:
+    """What the inputs of `description` read: normalised features, then the scores of its parts.
+
+    Returns
+    -------
+    float32 array (n_docs, n_columns), or CSR if the dataset is sparse and nothing had to be computed
+    """
+    features = description.normaliser.apply(dataset)
+    score = partial(score_description, n_jobs=n_jobs, device=device)
+    return with_part_columns(description, dataset, features, score)
 
 
 def scoring_device(description: RankerDescription, device: str) -> str:
@@ -100,7 +118,7 @@ def kept_scorer(description: RankerDescription, device: str = "cpu") -> RankerSc
 class RankerScorer:
     """A description prepared for scoring on the CPU: flattened once, called often, by any number of threads.
 
-    Rows are normalised features: a normaliser is not applied here.
+    Rows are normalised features, and after them the scores of the description's parts: see `model_columns`.
 
     Attributes
     ----------
@@ -113,7 +131,7 @@ class RankerScorer:
 
         self._plan = plan = make_plan(description)
         self._kernels = table
-        self.n_features = plan.n_features
+        self.n_columns = plan.n_columns
         self.nbytes = plan.nbytes
         self._nanoseconds = 1.0 + sum(table.COSTS[entry.kind](entry.arrays) for entry in plan.entries)
         # The longest and the shortest part, in documents.
@@ -125,7 +143,7 @@ class RankerScorer:
 
         Parameters
         ----------
-        rows : float32 array (n_docs, n_features), C order
+        rows : float32 array (n_docs, n_columns), C order
         n_jobs : int, optional
             Threads; None uses every core.
         n_rounds : int, optional
@@ -135,8 +153,8 @@ class RankerScorer:
         -------
         float64 array (n_docs,)
         """
-        if rows.ndim != 2 or rows.shape[1] != self.n_features:
-            raise DataError(f"rows must have shape (n_docs, {self.n_features}), got {rows.shape}.")
+        if rows.ndim != 2 or rows.shape[1] != self.n_columns:
+            raise DataError(f"rows must have shape (n_docs, {self.n_columns}), got {rows.shape}.")
         plan = self._plan if n_rounds is None else self._plan.first_rounds(n_rounds)
         if len(rows) <= self._least and (n_jobs is None or n_jobs > 0):
             return self._score_part(plan, rows)
