@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,9 @@ from rankwell.index.writer import IndexWriter
 from rankwell.kernels.device_report import report_device
 from rankwell.rankers.base import Ranker
 from rankwell.rankers.registry import RANKERS, ranker_class
+from rankwell.scoring.composition import FirstPass, RankerPart
+from rankwell.scoring.description import ExpressionInputs, RankerDescription, default_feature_names
+from rankwell.scoring.normaliser import Normaliser
 from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
 from rankwell.serving.ranked_search import RankedResult, RankedSearch
 
@@ -129,6 +133,29 @@ def test_the_first_pass_is_the_same_on_every_device(index: Index, linear: Ranker
     for found, expected in zip(on_device.search_many(ASKED, 20), on_host.search_many(ASKED, 20), strict=True):
         assert_same(found, expected, exact=True)
         assert len(found.ids) <= 20
+
+
+def test_two_passes_rank_as_on_the_cpu(index: Index, linear: Ranker) -> None:
+    second = ranker_class("rankboost")(n_rounds=20).fit(train_on(index, EXACT)).description_
+    part = RankerPart("first", tuple(range(len(EXACT))), linear.description_)
+    cascade = replace(second, parts=(part,), first_pass=FirstPass(0, 15))
+    on_device, on_host = (RankedSearch(index, cascade, n_candidates=N_DOCS, device=on) for on in ("cuda", "cpu"))
+    for found, expected in zip(on_device.search_many(ASKED, 40), on_host.search_many(ASKED, 40), strict=True):
+        assert_same(found, expected, exact=True)
+        assert found.n_ranked == expected.n_ranked <= 15
+
+
+def test_expressions_over_other_names_than_the_feature_set_s(index: Index, linear: Ranker) -> None:
+    part = RankerPart("learned", tuple(range(len(EXACT))), linear.description_)
+    names = default_feature_names(len(EXACT))
+    group = ExpressionInputs(("f1 * 2 - f2",), np.zeros(1))
+    plain = RankerDescription(names, Normaliser("none"), (group,), ())
+    boosted = replace(plain, parts=(part,), inputs=(ExpressionInputs(("learned * (1 + f3)",), np.zeros(1)),))
+    for description in (plain, boosted):
+        settings = {"n_candidates": N_DOCS, "feature_set": EXACT}
+        on_device, on_host = (RankedSearch(index, description, device=on, **settings) for on in ("cuda", "cpu"))
+        for found, expected in zip(on_device.search_many(ASKED, 40), on_host.search_many(ASKED, 40), strict=True):
+            assert_same(found, expected, exact=True)
 
 
 def test_nothing_to_rank(index: Index, linear: Ranker) -> None:

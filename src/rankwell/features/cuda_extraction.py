@@ -71,9 +71,15 @@ class CudaFeatureExtractor:
             stream.synchronize()
         return rows
 
-    def score(self, hits: Hits, scorer: CudaRankerScorer, *, n_rounds: int | None = None) -> np.ndarray:
-        """The scores that a ranker of these features gives every candidate: float64 (n_candidates,)."""
-        if scorer.feature_names != self.feature_set.names:
+    def score(
+        self, hits: Hits, scorer: CudaRankerScorer, *, by_position: bool = False, n_rounds: int | None = None
+    ) -> np.ndarray:
+        """The scores that a ranker of these features gives every candidate: float64 (n_candidates,).
+
+        by_position : the ranker's features may have other names than the set's, in the same order
+        """
+        n_columns = len(self.feature_set)
+        if scorer.n_columns != n_columns or not (by_position or scorer.feature_names == self.feature_set.names):
             raise DataError(
                 f"the ranker's {len(scorer.feature_names)} features are not the {len(self.feature_set)} of this "
                 "feature set in their order. Create the set from the ranker's names: FeatureSet(feature_names)."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwell.errors import DataError
 from rankwell.features.feature_set import ExpressionLevel, FeatureSet
 from rankwell.features.hits import Hits
 from rankwell.kernels.device import load
@@ -36,6 +37,8 @@ def extract(hits: Hits, feature_set: FeatureSet, *, device: str = "cpu", n_jobs:
     DataError
         Names the features that need a stream or a static that the index lacks.
     """
+    if feature_set.reads_places and not hits.has_places:
+        raise DataError("the features read places, but these hits have only frequencies: collect_hits(places=True).")
     rows: np.ndarray = load(EXTRACTION, device, hits, hits, feature_set, n_jobs=n_jobs)
     return rows
 

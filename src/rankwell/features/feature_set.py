@@ -24,7 +24,7 @@ from rankwell.features.names import Feature, check_parameter, escaped, feature_n
 from rankwell.kernels.extraction.rules import DELTA, K1, LAMBDA, MU, N_KINDS, B, FeatureColumns, Kind
 from rankwell.kernels.scoring.kinds import ProgramArrays
 from rankwell.kernels.scoring.rules import Operation
-from rankwell.scoring.expression import parse_expression
+from rankwell.scoring.expression import names_in, parse_expression
 from rankwell.scoring.inputs import ExpressionInputs
 from rankwell.scoring.plan import pack_programs
 
@@ -80,6 +80,20 @@ class FeatureSet:
 
     def __repr__(self) -> str:
         return f"FeatureSet({len(self)} features, {self.fingerprint})"
+
+    @property
+    def reads_places(self) -> bool:
+        """Whether a feature reads where in a stream the hits are, and not only how many there are."""
+        return any(feature.kind in KINDS and not KINDS[feature.kind].of_whole for feature in self.features)
+
+    def containing(self, names: Iterable[str]) -> FeatureSet:
+        """The smallest part of this set that has these features, and those that their expressions read, in order."""
+        labels = [feature.label for feature in self.features]
+        wanted = {labels[self.names.index(name)] for name in names}
+        for feature in reversed(self.features):
+            if feature.label in wanted and feature.expression is not None:
+                wanted.update(names_in(feature.expression))
+        return FeatureSet(feature.name for feature in self.features if feature.label in wanted)
 
     def lacking(self, streams: Sequence[str], statics: Sequence[str]) -> list[str]:
         """The features that an index with these streams and statics cannot provide."""

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 
 def collect_hits(
-    index: Index, queries: Sequence[Query], candidates: Sequence[np.ndarray], *, n_jobs: int | None = None
+    index: Index,
+    queries: Sequence[Query],
+    candidates: Sequence[np.ndarray],
+    *,
+    places: bool = True,
+    n_jobs: int | None = None,
 ) -> Hits:
     """The hits of a batch of queries in their candidates.
 
@@ -29,6 +34,8 @@ def collect_hits(
     ----------
     queries : sequence of Query
     candidates : for each query, int64 (n,), numbers of documents of the index in any order
+    places : bool
+        Whether positions are read; features that do not read places (`FeatureSet.reads_places`) do without them.
     n_jobs : int, optional
         Threads; None is every core. The result does not depend on it.
     """
@@ -38,8 +45,8 @@ def collect_hits(
     with kernel_threads(n_jobs):
         parts, cells = _find(batch)
         cell_ptr = _offsets(cells.frequency)
-        positions = np.empty(int(cell_ptr[-1]), np.int32)
-        for part in parts:
+        positions = np.empty(int(cell_ptr[-1]) if places else 0, np.int32)
+        for part in parts if places else ():
             encoded = part.segment.unverified("positions")
             decode_hits(encoded, cells, part.first_cell, part.n_cells, cell_ptr, positions)
     return batch.hits(parts, cell_ptr, positions)

@@ -81,6 +81,11 @@ class Hits:
     def n_hits(self) -> int:
         return len(self.positions)
 
+    @property
+    def has_places(self) -> bool:
+        """Whether positions were read: without them there are only frequencies (`collect_hits(places=False)`)."""
+        return len(self.positions) == self.cell_ptr[-1]
+
     def for_kernels(self) -> HitArrays:
         """The arrays as kernels take them."""
         return HitArrays(**{name: getattr(self, name) for name in HitArrays._fields})

@@ -112,7 +112,10 @@ class RankerDescription:
 
         Always the same object, so that its scorer is prepared once.
         """
-        return self if self.first_pass is None else replace(self, first_pass=None)
+        if self.first_pass is None:
+            return self
+        reads_parts = any(column >= self.n_features for column in self.read_columns)
+        return replace(self, first_pass=None, parts=self.parts if reads_parts else ())
 
     @property
     def n_inputs(self) -> int:

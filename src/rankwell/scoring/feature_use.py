@@ -32,19 +32,19 @@ def read_features(description: RankerDescription) -> tuple[str, ...]:
     """The features that are read by inputs, by parts that inputs read, or by the first pass; in their order."""
     columns = description.read_columns
     features = {column for column in columns if column < description.n_features}
-    for number, part in enumerate(description.parts):
-        is_first = description.first_pass is not None and description.first_pass.part == number
-        if is_first or description.n_features + number in columns:
-            own = set(read_features(part.description))
-            names = part.description.feature_names
-            features.update(f for f, name in zip(part.features, names, strict=True) if name in own)
+    for number in _read_parts(description):
+        part = description.parts[number]
+        own = set(read_features(part.description))
+        names = part.description.feature_names
+        features.update(f for f, name in zip(part.features, names, strict=True) if name in own)
     return tuple(description.feature_names[feature] for feature in sorted(features))
 
 
 def over_features(description: RankerDescription, names: Sequence[str]) -> RankerDescription:
     """The same ranker for data that has the features `names`, which may be more or fewer, in another order.
 
-    Scores are the same, to the bit. `names` must include what the ranker reads (`read_features`).
+    Scores are the same, to the bit. `names` must include what the ranker reads (`read_features`). Parts that nothing
+    reads are dropped.
     """
     if tuple(names) == description.feature_names:
         return description
@@ -55,15 +55,26 @@ def over_features(description: RankerDescription, names: Sequence[str]) -> Ranke
     place = {name: number for number, name in enumerate(names)}
     # A feature that is not read may be absent: whatever still names it gets the first.
     new = np.array([place.get(name, 0) for name in description.feature_names], np.int32)
-    parts = np.arange(len(names), len(names) + len(description.parts), dtype=np.int32)
+    kept = _read_parts(description)
+    parts = np.zeros(len(description.parts), np.int32)
+    parts[kept] = np.arange(len(names), len(names) + len(kept))
     columns = np.concatenate((new, parts))
+    first_pass = description.first_pass
     return replace(
         description,
         feature_names=tuple(names),
         normaliser=_normaliser_over(description, names),
         inputs=tuple(group_over(group, columns) for group in description.inputs),
-        parts=tuple(_part_over(part, description.feature_names, names) for part in description.parts),
+        parts=tuple(_part_over(description.parts[number], description.feature_names, names) for number in kept),
+        first_pass=None if first_pass is None else replace(first_pass, part=kept.index(first_pass.part)),
     )
+
+
+def _read_parts(description: RankerDescription) -> list[int]:
+    """The parts that inputs read, and the one of the first pass."""
+    first = None if description.first_pass is None else description.first_pass.part
+    columns, n_features = description.read_columns, description.n_features
+    return [number for number in range(len(description.parts)) if number == first or n_features + number in columns]
 
 
 def _read_by(group: InputGroup, names: tuple[str, ...]) -> list[int]:

@@ -1,36 +1,37 @@
-"""Ranked search, the whole way: selection, hits, features, the ranker's scores, results."""
+"""Ranked search, the whole way: selection, then one or two passes of ranking, results.
+
+A ranker with a first pass (a cascade) ranks twice: its first pass orders all candidates by the few features that it
+reads, and the ranker itself orders the best of them. Candidates that were not ranked, or not in time, stay below, in
+the order of the stage before.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankwell.data.candidates import N_CANDIDATES
-from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
-from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet
-from rankwell.features.feedback import with_feedback
-from rankwell.features.hit_reading import collect_hits
-from rankwell.features.hits import Hits
 from rankwell.features.names import parse_feature
 from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.query import Query
 from rankwell.index.query_tree import Match
 from rankwell.index.reader import Index
 from rankwell.index.selection import SearchResult, search
+from rankwell.scoring.composition import best_rows, rank_below
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.ranker_file import read_ranker_file
-from rankwell.scoring.scorer import kept_scorer, score_description, scoring_device
+from rankwell.scoring.scorer import scoring_device
 from rankwell.serving.feature_log import FeatureLog
+from rankwell.serving.ranking_pass import RankingPass
 
 if TYPE_CHECKING:
-    from rankwell.features.cuda_extraction import CudaFeatureExtractor
     from rankwell.serving.explained_search import ExplainedDocument
 
 _NAMED_IN_ERRORS = 8
@@ -41,7 +42,9 @@ class RankedResult:
     """The best documents of one query, best first.
 
     docs : int64 (k,), numbers in the index; ids : their ids; scores : float64 (k,), the ranker's
-    first_scores : float64 (k,), their scores in the first pass; n_candidates : how many were ranked
+    first_scores : float64 (k,), their scores in selection; n_candidates : how many documents selection gave
+    n_ranked : how many of them the ranker scored; the others are below, in the order of its first pass (or of
+        selection, if the deadline came before any ranking)
     """
 
     docs: np.ndarray
@@ -49,6 +52,7 @@ class RankedResult:
     scores: np.ndarray
     first_scores: np.ndarray
     n_candidates: int
+    n_ranked: int
 
 
 class RankedSearch:
@@ -59,14 +63,15 @@ class RankedSearch:
     index : Index
     ranker : a fitted Ranker, a RankerDescription, or the path of a ranker file
     n_candidates : int
-        How many documents the first pass gives to the ranker: as many as it was trained on, usually.
-    model : the first pass's ranking; by default BM25 over the whole document
+        How many documents selection gives to the ranker: as many as it was trained on, usually.
+    model : selection's ranking; by default BM25 over the whole document
     match : {"any", "all"}
         Whether a candidate needs any or all of a query's words.
     feature_set : FeatureSet, optional
         The ranker's columns, if it was trained without names.
     log : FeatureLog, optional
-        Where the features of queries with an id are logged, as the ranker read them.
+        Where the features of queries with an id are logged, as the ranker read them; of a ranker with a first pass,
+        those of the documents that it keeps.
     device : {"cpu", "cuda", "auto"}
         Where features are extracted and scored.
     n_jobs : int, optional
@@ -107,36 +112,47 @@ class RankedSearch:
         self.model = model
         self.match: Match = match
         self.device = scoring_device(self.description, device)
-        self._log, self._n_jobs = log, n_jobs
-        self._scored = self.description
-        if self.device == "cuda" and self.description.feature_names != self.feature_set.names:
-            # Features come by the set's names on the device; a ranker trained without names does not know them.
-            self._scored = replace(self.description, feature_names=self.feature_set.names)
+        self._log = log
+        self._ranker = RankingPass(
+            index,
+            self.description.second_pass,
+            self.feature_set,
+            all_features=log is not None,
+            device=self.device,
+            n_jobs=n_jobs,
+        )
+        self._first = _first_pass(index, self.description, self.feature_set, self.device, n_jobs)
 
-    def search(self, query: str | Query, k: int = 10, *, query_id: str | None = None) -> RankedResult:
+    def search(
+        self, query: str | Query, k: int = 10, *, query_id: str | None = None, deadline: float | None = None
+    ) -> RankedResult:
         """The best `k` documents for a query; with an id, its features are logged if there is a log."""
-        return self.search_many([query], k, query_ids=None if query_id is None else [query_id])[0]
+        ids = None if query_id is None else [query_id]
+        return self.search_many([query], k, query_ids=ids, deadline=deadline)[0]
 
     def search_many(
-        self, queries: Sequence[str | Query], k: int = 10, *, query_ids: Sequence[str] | None = None
+        self,
+        queries: Sequence[str | Query],
+        k: int = 10,
+        *,
+        query_ids: Sequence[str] | None = None,
+        deadline: float | None = None,
     ) -> list[RankedResult]:
-        """The same for several queries at once, which is faster than one after another."""
+        """The same for several queries at once, which is faster than one after another.
+
+        Parameters
+        ----------
+        deadline : float, optional
+            A time of `time.monotonic()`, one for all stages: a pass of ranking that has not begun by then is left
+            out, and documents stay in the order of the stage before. `RankedResult.n_ranked` says so.
+        """
         _check_queries(queries, k, query_ids)
         if len(queries) == 0:
             return []
         parsed = [query if isinstance(query, Query) else self.index.parse(query) for query in queries]
         found = [search(self.index, query, k=self.n_candidates, model=self.model, match=self.match) for query in parsed]
-        docs = [result.docs for result in found]
-        hits = collect_hits(self.index, parsed, docs, n_jobs=self._n_jobs)
-        hits = with_feedback(hits, self.feature_set, self.index, found, docs, n_jobs=self._n_jobs)
-        if self._log is not None and query_ids is not None:
-            rows = extract(hits, self.feature_set, device=self.device, n_jobs=self._n_jobs)
-            self._write_log(self._log, query_ids, found, rows)
-            scores = self._score_rows(rows, hits)
-        else:
-            scores = self._score(hits)
-        parts = np.split(scores, hits.query_ptr[1:-1])
-        return [self._result(result, own, k) for result, own in zip(found, parts, strict=True)]
+        scores, n_ranked = self._rank(parsed, found, query_ids, deadline)
+        return [self._result(*own, k) for own in zip(found, scores, n_ranked, strict=True)]
 
     def explain(self, query: str | Query, *, document: str | int | None = None, k: int = 1) -> list[ExplainedDocument]:
         """What the scores of a query's results consist of.
@@ -151,35 +167,68 @@ class RankedSearch:
 
         return explain_search(self, query, document=document, k=k)
 
-    def _score(self, hits: Hits) -> np.ndarray:
-        """The scores of candidates, float64 (n_candidates,); on a device, the features stay there."""
-        if self.device == "cuda":
-            return self._cuda.score(hits, kept_scorer(self._scored, "cuda"))
-        return self._score_rows(extract(hits, self.feature_set, n_jobs=self._n_jobs), hits)
+    def _rank(
+        self,
+        queries: Sequence[Query],
+        found: Sequence[SearchResult],
+        query_ids: Sequence[str] | None,
+        deadline: float | None,
+    ) -> tuple[list[np.ndarray], list[int]]:
+        """Per query, the scores of its candidates and how many of them the ranker scored."""
+        sizes = [len(result) for result in found]
+        query_ptr = np.concatenate(([0], np.cumsum(sizes)))
+        docs = np.concatenate([result.docs for result in found])
+        before = np.concatenate([result.scores for result in found])
+        if not _is_over(deadline) and self._first is not None and self.description.first_pass is not None:
+            before = self._first.score(self._first.hits(queries, found, np.split(docs, query_ptr[1:-1])))
+            kept = best_rows(before, query_ptr, self.description.first_pass.keep)
+        else:
+            kept = np.arange(len(docs))
+        if _is_over(deadline):
+            return np.split(before, query_ptr[1:-1]), [0] * len(found)
+        ends = np.searchsorted(kept, query_ptr[1:-1])
+        scores = np.full(len(docs), np.nan)
+        scores[kept] = self._score(queries, found, np.split(kept, ends), docs, query_ids)
+        ranked = rank_below(scores, before, query_ptr)
+        return np.split(ranked, query_ptr[1:-1]), [len(rows) for rows in np.split(kept, ends)]
 
-    def _score_rows(self, rows: np.ndarray, hits: Hits) -> np.ndarray:
-        dataset = RankingDataset(rows, group=np.diff(hits.query_ptr))
-        return score_description(self._scored, dataset, n_jobs=self._n_jobs, device=self.device)
+    def _score(
+        self,
+        queries: Sequence[Query],
+        found: Sequence[SearchResult],
+        kept: Sequence[np.ndarray],
+        docs: np.ndarray,
+        query_ids: Sequence[str] | None,
+    ) -> np.ndarray:
+        """The ranker's scores of the kept candidates, which are logged if there is a log; kept : per query, rows of
+        `docs`"""
+        hits = self._ranker.hits(queries, found, [docs[rows] for rows in kept])
+        if self._log is None or query_ids is None:
+            return self._ranker.score(hits)
+        rows = self._ranker.rows(hits)
+        for query_id, own, part in zip(query_ids, kept, np.split(rows, hits.query_ptr[1:-1]), strict=True):
+            self._log.append(query_id, [self.index.id_of(doc) for doc in docs[own].tolist()], part)
+        return self._ranker.score_rows(rows, hits)
 
-    @cached_property
-    def _cuda(self) -> CudaFeatureExtractor:
-        from rankwell.features.cuda_extraction import CudaFeatureExtractor
-
-        return CudaFeatureExtractor(self.feature_set)
-
-    def _write_log(
-        self, log: FeatureLog, query_ids: Sequence[str], found: Sequence[SearchResult], rows: np.ndarray
-    ) -> None:
-        start = 0
-        for query_id, result in zip(query_ids, found, strict=True):
-            log.append(query_id, result.ids, rows[start : start + len(result)])
-            start += len(result)
-
-    def _result(self, found: SearchResult, scores: np.ndarray, k: int) -> RankedResult:
-        """The best k; equal scores stay in the order of the first pass."""
+    def _result(self, found: SearchResult, scores: np.ndarray, n_ranked: int, k: int) -> RankedResult:
+        """The best k; equal scores stay in the order of selection."""
         best = np.argsort(-scores, kind="stable")[:k]
         ids = tuple(self.index.id_of(doc) for doc in found.docs[best].tolist())
-        return RankedResult(found.docs[best], ids, scores[best], found.scores[best], len(found))
+        return RankedResult(found.docs[best], ids, scores[best], found.scores[best], len(found), n_ranked)
+
+
+def _first_pass(
+    index: Index, description: RankerDescription, feature_set: FeatureSet, device: str, n_jobs: int | None
+) -> RankingPass | None:
+    """The pass that orders all candidates by the part that a cascade names."""
+    if description.first_pass is None:
+        return None
+    part = description.parts[description.first_pass.part]
+    return RankingPass(index, part.description, feature_set, places=part.features, device=device, n_jobs=n_jobs)
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
 
 
 def _check_queries(queries: Sequence[str | Query], k: int, query_ids: Sequence[str] | None) -> None:

@@ -1,0 +1,149 @@
+"""Ranked search by rankers made of rankers: two passes, deadlines, and the features that each pass extracts."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.features.random_hits import random_documents
+from tests.features.small_index import index_of, text_of
+
+from rankwell import LeastSquares, MadeRanker, RankBoost
+from rankwell.data.dataset import RankingDataset
+from rankwell.features.extraction import extract
+from rankwell.features.feature_set import FeatureSet, make_feature_set
+from rankwell.features.hit_reading import collect_hits
+from rankwell.features.queries import QueryText
+from rankwell.features.training_data import judged_features
+from rankwell.index.query import parse_query
+from rankwell.scoring.composition import FirstPass, RankerPart
+from rankwell.scoring.description import ExpressionInputs, RankerDescription
+from rankwell.scoring.feature_use import over_features, read_features
+from rankwell.scoring.normaliser import Normaliser
+from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
+from rankwell.serving.ranked_search import RankedSearch
+
+STREAMS = ("title", "body")
+FEATURES = make_feature_set("full", STREAMS)
+FIRST = ("bm25.body", "covered_terms.whole", "completeness.title")
+QUERIES = [QueryText(str(number), text_of([number % 9, (number * 5) % 11])) for number in range(8)]
+KEEP, DEPTH = 6, 30
+
+
+@pytest.fixture(scope="module")
+def index():
+    return index_of(random_documents(np.random.default_rng(4), 80, streams=STREAMS), streams=STREAMS, cuts=(50,))
+
+
+@pytest.fixture(scope="module")
+def train(index):
+    rng = np.random.default_rng(5)
+    qrels = {query.id: {f"d{doc}": float(rng.integers(0, 3)) for doc in range(80)} for query in QUERIES}
+    return judged_features(index, QUERIES, qrels, FEATURES, source="top", n_candidates=DEPTH).dataset
+
+
+@pytest.fixture(scope="module")
+def cascade(train):
+    """Least squares over three features, one of them an expression of others, then RankBoost over all."""
+    columns = tuple(FEATURES.names.index(name) for name in FIRST)
+    few = RankingDataset(train.features[:, columns], train.labels, group=train.query_sizes, feature_names=FIRST)
+    first = LeastSquares(normalize="query-minmax").fit(few).description_
+    second = RankBoost(n_rounds=10, normalize="query-minmax").fit(train).description_
+    return replace(second, parts=(RankerPart("first", columns, first),), first_pass=FirstPass(0, KEEP))
+
+
+def expected(index, description, number):
+    """The scores of a query's candidates by prediction, in the order of selection, by which ties are decided."""
+    query = parse_query(QUERIES[number].text, index.analysis)
+    found = index.search(query, k=DEPTH)
+    rows = extract(collect_hits(index, [query], [found.docs]), FEATURES)
+    scores = MadeRanker.from_description(description).predict(rows, group=[len(rows)])
+    return dict(zip(found.ids, scores.tolist(), strict=True))
+
+
+def test_search_ranks_as_prediction_does(index, train, cascade, tmp_path):
+    MadeRanker.from_description(cascade).save(tmp_path / "cascade.rank")
+    searcher = RankedSearch(index, tmp_path / "cascade.rank", n_candidates=DEPTH)
+    for number, result in enumerate(searcher.search_many([query.text for query in QUERIES], k=DEPTH)):
+        assert dict(zip(result.ids, result.scores.tolist(), strict=True)) == expected(index, cascade, number)
+        assert result.n_ranked == min(KEEP, result.n_candidates)
+        assert (np.diff(result.scores) <= 0).all()
+
+
+def test_a_pass_extracts_what_its_ranker_reads(index, train, cascade):
+    searcher = RankedSearch(index, cascade)
+    assert set(FIRST) <= set(searcher._first.feature_set.names)
+    assert len(searcher._first.feature_set) == len(FIRST) + 2  # and what the expression reads
+    assert set(read_features(cascade.second_pass)) <= set(searcher._ranker.feature_set.names)
+    assert len(searcher._ranker.feature_set) < len(FEATURES)
+
+
+def test_what_is_over_its_deadline_stays_in_the_order_of_the_stage_before(index, train, cascade, monkeypatch):
+    searcher = RankedSearch(index, cascade, n_candidates=DEPTH)
+    text = QUERIES[3].text
+    late = searcher.search(text, k=DEPTH, deadline=time.monotonic() - 1)
+    selected = index.search(parse_query(text, index.analysis), k=DEPTH)
+    assert late.ids == tuple(selected.ids)
+    assert late.n_ranked == 0
+    # The deadline comes while the first pass runs.
+    now = iter([0.0, 2.0])
+    monkeypatch.setattr("rankwell.serving.ranked_search.time.monotonic", lambda: next(now))
+    between = searcher.search(text, k=DEPTH, deadline=1.0)
+    first = over_features(cascade.parts[0].description, FEATURES.names)
+    assert dict(zip(between.ids, between.scores.tolist(), strict=True)) == expected(index, first, 3)
+    assert between.n_ranked == 0
+    monkeypatch.undo()
+    assert searcher.search(text, k=DEPTH, deadline=time.monotonic() + 60).n_ranked == KEEP
+
+
+def test_the_log_has_the_kept_documents(index, train, cascade, tmp_path):
+    with FeatureLog(tmp_path / "log", FEATURES) as log:
+        searcher = RankedSearch(index, cascade, n_candidates=DEPTH, log=log)
+        result = searcher.search(QUERIES[3].text, k=KEEP, query_id="3")
+    (logged,) = list(FeatureLogReader(tmp_path / "log"))
+    assert sorted(logged.document_ids) == sorted(result.ids)
+
+
+def test_a_boost_over_a_learned_score_is_searched_with(index, train, tmp_path):
+    RankBoost(n_rounds=10).fit(train).save(tmp_path / "learned.rank")
+    (tmp_path / "boost.yaml").write_text(
+        "rankers: {learned: {file: learned.rank}}\ninputs:\n  - expression: learned + 0.1 * bm25.body\n"
+    )
+    ranker = MadeRanker.from_yaml(tmp_path / "boost.yaml")
+    result = RankedSearch(index, ranker, n_candidates=DEPTH).search(QUERIES[2].text, k=DEPTH)
+    assert dict(zip(result.ids, result.scores.tolist(), strict=True)) == expected(index, ranker.description_, 2)
+
+
+def test_expressions_over_other_names_than_the_feature_set_s(index, train):
+    named = ("f1", "f2")
+    group = ExpressionInputs(("f1 * 2 - f2",), np.zeros(1))
+    description = RankerDescription(named, Normaliser("none"), (group,), ())
+    features = FeatureSet(["bm25.body", "length.title"])
+    result = RankedSearch(index, description, feature_set=features, n_candidates=DEPTH).search(QUERIES[1].text, k=4)
+    query = parse_query(QUERIES[1].text, index.analysis)
+    rows = extract(collect_hits(index, [query], [result.docs]), features)
+    np.testing.assert_allclose(result.scores, rows[:, 0] * 2.0 - rows[:, 1], rtol=1e-12)
+
+
+def test_hits_without_places_are_refused_where_places_are_read(index):
+    query = parse_query("w1 w2", index.analysis)
+    docs = [np.arange(20)]
+    frequencies = collect_hits(index, [query], docs, places=False)
+    whole = collect_hits(index, [query], docs)
+    plain = FeatureSet(["bm25.title", "lm_dirichlet.whole", "tf_sum.body"])
+    np.testing.assert_array_equal(extract(frequencies, plain), extract(whole, plain))
+    with pytest.raises(Exception, match="only frequencies"):
+        extract(frequencies, FeatureSet(["window_all.body"]))
+
+
+def test_a_ranker_over_other_features_scores_the_same(train, cascade):
+    names = read_features(cascade)
+    narrow = over_features(cascade, names)
+    columns = [FEATURES.names.index(name) for name in names]
+    few = RankingDataset(train.features[:, columns], group=train.query_sizes, feature_names=names)
+    whole = MadeRanker.from_description(cascade).predict(train)
+    np.testing.assert_array_equal(MadeRanker.from_description(narrow).predict(few), whole)
+    wide = over_features(narrow, ("other", *reversed(FEATURES.names)))
+    more = np.column_stack((np.zeros(train.n_docs, np.float32), train.features[:, ::-1]))
+    data = RankingDataset(more, group=train.query_sizes)
+    np.testing.assert_array_equal(MadeRanker.from_description(wide).predict(data), whole)
