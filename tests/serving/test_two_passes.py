@@ -14,7 +14,9 @@ from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.queries import QueryText
+from rankwell.features.selected import is_selected, selected_features
 from rankwell.features.training_data import judged_features
+from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.query import parse_query
 from rankwell.scoring.composition import FirstPass, RankerPart
 from rankwell.scoring.description import ExpressionInputs, RankerDescription
@@ -32,7 +34,9 @@ KEEP, DEPTH = 6, 30
 
 @pytest.fixture(scope="module")
 def index():
-    return index_of(random_documents(np.random.default_rng(4), 80, streams=STREAMS), streams=STREAMS, cuts=(50,))
+    documents = random_documents(np.random.default_rng(4), 80, streams=STREAMS)
+    ranks = [float(number) if number % 3 else np.nan for number in range(80)]
+    return index_of(documents, streams=STREAMS, statics={"rank": ranks}, cuts=(50,))
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +72,42 @@ def test_search_ranks_as_prediction_does(index, train, cascade, tmp_path):
         assert dict(zip(result.ids, result.scores.tolist(), strict=True)) == expected(index, cascade, number)
         assert result.n_ranked == min(KEEP, result.n_candidates)
         assert (np.diff(result.scores) <= 0).all()
+
+
+@pytest.mark.parametrize("model", [None, BM25(), BM25(k1=0.9, b=0.4, stream="body")], ids=str)
+def test_what_selection_knows_is_what_extraction_computes(index, model):
+    features = FeatureSet(
+        [
+            "bm25.body(b=0.4;k1=0.9)" if model is not None and model.stream else "bm25.whole",
+            *("length.title", "length.whole", "static.rank", "long = length.whole / (1 + length.title)"),
+        ]
+    )
+    assert is_selected(features, model)
+    queries = [parse_query(text, index.analysis) for text in ("w1 w5 w5 +w2", '"w2 w3" w4 -w7', "w8 w0", "unknown", "")]
+    found = [index.search(query, k=DEPTH, model=model) for query in queries]
+    docs = [result.docs for result in found]
+    rows = selected_features(index, features, found, docs)
+    assert len(rows) > 30
+    np.testing.assert_array_equal(rows, extract(collect_hits(index, queries, docs), features))
+
+
+def test_what_selection_does_not_know():
+    assert not is_selected(FeatureSet(["bm25.title"]), None)
+    assert not is_selected(FeatureSet(["bm25.whole(b=0.4)"]), BM25())
+    assert not is_selected(FeatureSet(["bm25.whole"]), BM25F())
+    assert not is_selected(FeatureSet(["covered_terms.whole"]), None)
+
+
+def test_a_first_pass_over_what_selection_knows(index, train, cascade):
+    names = ("bm25.whole", "length.body")
+    columns = tuple(FEATURES.names.index(name) for name in names)
+    few = RankingDataset(train.features[:, columns], train.labels, group=train.query_sizes, feature_names=names)
+    first = LeastSquares().fit(few).description_
+    quick = replace(cascade, parts=(RankerPart("first", columns, first),))
+    searcher = RankedSearch(index, quick, n_candidates=DEPTH)
+    for number in range(len(QUERIES)):
+        result = searcher.search(QUERIES[number].text, k=DEPTH)
+        assert dict(zip(result.ids, result.scores.tolist(), strict=True)) == expected(index, quick, number)
 
 
 def test_a_pass_extracts_what_its_ranker_reads(index, train, cascade):

@@ -52,11 +52,11 @@ def extract_on_cpu(hits: Hits, feature_set: FeatureSet, *, n_jobs: int | None = 
     with kernel_threads(n_jobs):
         extract_features(hits.for_kernels(), hits.n_docs, columns, rows)
         for level in feature_set.expressions:
-            _expression_inputs(rows, level)
+            fill_expressions(rows, level)
     return rows
 
 
-def _expression_inputs(rows: np.ndarray, level: ExpressionLevel) -> None:
+def fill_expressions(rows: np.ndarray, level: ExpressionLevel) -> None:
     """Fill the columns of expressions that read only columns already filled."""
     from rankwell.kernels.scoring.cpu.expressions import expression_inputs
     from rankwell.kernels.scoring.kinds import LANES

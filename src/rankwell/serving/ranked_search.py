@@ -180,7 +180,7 @@ class RankedSearch:
         docs = np.concatenate([result.docs for result in found])
         before = np.concatenate([result.scores for result in found])
         if not _is_over(deadline) and self._first is not None and self.description.first_pass is not None:
-            before = self._first.score(self._first.hits(queries, found, np.split(docs, query_ptr[1:-1])))
+            before = self._first.score_selected(queries, found, np.split(docs, query_ptr[1:-1]), self.model)
             kept = best_rows(before, query_ptr, self.description.first_pass.keep)
         else:
             kept = np.arange(len(docs))

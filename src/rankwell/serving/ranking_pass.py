@@ -14,6 +14,8 @@ from rankwell.features.feature_set import FeatureSet
 from rankwell.features.feedback import with_feedback
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import Hits
+from rankwell.features.selected import is_selected, selected_features
+from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.selection import SearchResult
@@ -78,10 +80,26 @@ class RankingPass:
         """The features of candidates, float32 (n_candidates, n_features)."""
         return extract(hits, self.feature_set, device=self.device, n_jobs=self._n_jobs)
 
+    def score_selected(
+        self,
+        queries: Sequence[Query],
+        found: Sequence[SearchResult],
+        candidates: Sequence[np.ndarray],
+        model: BM25 | BM25F | None,
+    ) -> np.ndarray:
+        """The scores of all documents that were found by `model`: without reading hits where that is possible."""
+        if not is_selected(self.feature_set, model):
+            return self.score(self.hits(queries, found, candidates))
+        rows = selected_features(self.index, self.feature_set, found, candidates)
+        return self._score_rows(rows, [len(docs) for docs in candidates])
+
     def score_rows(self, rows: np.ndarray, hits: Hits) -> np.ndarray:
         """The scores of rows of extracted features."""
+        return self._score_rows(rows, np.diff(hits.query_ptr))
+
+    def _score_rows(self, rows: np.ndarray, sizes: Sequence[int] | np.ndarray) -> np.ndarray:
         rows = rows if self._columns is None else np.ascontiguousarray(rows[:, self._columns])
-        dataset = RankingDataset(rows, group=np.diff(hits.query_ptr))
+        dataset = RankingDataset(rows, group=sizes)
         return score_description(self.description, dataset, n_jobs=self._n_jobs, device=self.device)
 
     @cached_property

@@ -45,6 +45,8 @@ _LM_ABSOLUTE, _LM_DIRICHLET = int(Kind.LM_ABSOLUTE), int(Kind.LM_DIRICHLET)
 _LM_JELINEK_MERCER = int(Kind.LM_JELINEK_MERCER)
 _QUERY_COMPLETENESS, _FIELD_COMPLETENESS = int(Kind.QUERY_COMPLETENESS), int(Kind.FIELD_COMPLETENESS)
 _FIRST_OF_SEQUENCES = int(Kind.LONGEST_SEQUENCE)
+# Families of kinds: what is computed together for a stream, if one of them is wanted.
+_FIGURES, _MATCHED, _MODELS, _PLACES, _SEQUENCES, _ANY, _N_FAMILIES = range(7)
 
 # Candidates that are worth a thread: the features of the set `mslr` take about 0.6 µs each, those of `full` 1.4.
 _LEAST_CANDIDATES = 256
@@ -194,9 +196,27 @@ def _any_wanted(columns, start, stop):
     return wanted
 
 
+@inner_kernel
+def wanted_families(column_of):
+    """Which families of kinds each stream needs: bool (S + 1, _N_FAMILIES)."""
+    wanted = np.zeros((len(column_of), _N_FAMILIES), np.bool_)
+    for s in range(len(column_of)):
+        wants, families = column_of[s], wanted[s]
+        families[_FIGURES] = _any_wanted(wants, _TF, _BOOLEAN)
+        families[_MODELS] = _any_wanted(wants, _LM_ABSOLUTE, N_WHOLE_KINDS)
+        # The whole document, the last column, has no places.
+        families[_PLACES] = s < len(column_of) - 1 and _any_wanted(wants, N_WHOLE_KINDS, N_KINDS)
+        families[_SEQUENCES] = families[_PLACES] and _any_wanted(wants, _FIRST_OF_SEQUENCES, N_KINDS)
+        families[_MATCHED] = (
+            families[_PLACES] or _any_wanted(wants, 0, _LENGTH) or _any_wanted(wants, _BOOLEAN, _LM_ABSOLUTE)
+        )
+        families[_ANY] = _any_wanted(wants, 0, N_KINDS)
+    return wanted
+
+
 @kernel(inline="always")
-def _term_features(tf, query, s, hits, weights, length, distinct, columns, values):
-    """The 25 kinds that every stream and the whole document have; returns the matched terms."""
+def _term_features(tf, query, s, hits, weights, length, distinct, columns, wanted, values):
+    """The 25 kinds that every stream and the whole document have; returns the matched terms if they are wanted."""
     n_columns = len(hits.stream_tokens)
     first, stop = hits.term_ptr[query], hits.term_ptr[query + 1]
     of_query = query * n_columns + s
@@ -208,16 +228,19 @@ def _term_features(tf, query, s, hits, weights, length, distinct, columns, value
     idf = weights.idf[first * n_columns + s : (stop - 1) * n_columns + s + 1 : n_columns]
     background = weights.background[first * n_columns + s : (stop - 1) * n_columns + s + 1 : n_columns]
     parameters, relative_length = columns.parameters[s], length * weights.relative_length[s]
-    _five_figures(tf, idf, length, values)
-    covered = _matching(tf, qtf, idf, weights.squares[of_query], relative_length, parameters, values)
-    if _any_wanted(columns.column_of[s], _LM_ABSOLUTE, N_WHOLE_KINDS):
+    covered = 0
+    if wanted[s, _FIGURES]:
+        _five_figures(tf, idf, length, values)
+    if wanted[s, _MATCHED]:
+        covered = _matching(tf, qtf, idf, weights.squares[of_query], relative_length, parameters, values)
+    if wanted[s, _MODELS]:
         likelihood = weights.likelihood[of_query]
         _language_models(tf, qtf, background, likelihood, length, distinct, parameters, values)
     return covered
 
 
 @kernel(inline="always")
-def _place_features(tf, covered, query, s, first_cell, hits, weights, length, columns, scratch, values):
+def _place_features(tf, covered, query, s, first_cell, hits, weights, length, columns, wanted, scratch, values):
     """The kinds that read places; a stream without hits keeps its zeros."""
     n_columns = len(hits.stream_tokens)
     n_streams = n_columns - 1
@@ -235,7 +258,7 @@ def _place_features(tf, covered, query, s, first_cell, hits, weights, length, co
     window_features(keys, matched, n_terms, scratch, values)
     relative_length = length * weights.relative_length[s]
     neighbour_features(keys, idf, n_terms, relative_length, columns.parameters[s], scratch, values)
-    if _any_wanted(columns.column_of[s], _FIRST_OF_SEQUENCES, N_KINDS):
+    if wanted[s, _SEQUENCES]:
         words = hits.words[hits.word_ptr[query] : hits.word_ptr[query + 1]]
         places = hits.word_places[hits.word_ptr[query] : hits.word_ptr[query + 1]]
         sequence_features(hits.cell_ptr, hits.positions, first_cell, n_streams, words, places, length, values)
@@ -263,10 +286,10 @@ def _bm25f(query, first_cell, candidate, hits, weights, bm25f):
 
 
 @kernel(inline="always")
-def extract_candidate(query, candidate, hits, weights, columns, tf, whole_tf, scratch, values, row):
+def extract_candidate(query, candidate, hits, weights, columns, wanted, tf, whole_tf, scratch, values, row):
     """All wanted features of one candidate: the task that a backend gives to a worker.
 
-    query : its number; candidate : its number in the batch
+    query : its number; candidate : its number in the batch; wanted : what `wanted_families` says
     tf, whole_tf : float64 (terms of the query,), scratch; values : float64 (N_KINDS,), scratch
     row : float32 (n_features,)
     """
@@ -289,12 +312,16 @@ def extract_candidate(query, candidate, hits, weights, columns, tf, whole_tf, sc
             length = whole_length
             for t in range(n_terms):
                 tf[t] = whole_tf[t]
+        if not wanted[s, _ANY]:
+            continue
         for kind in range(N_KINDS):
             values[kind] = 0.0
         distinct = hits.distinct[candidate * (n_streams + 1) + s]
-        covered = _term_features(tf, query, s, hits, weights, length, distinct, columns, values)
-        if covered and s < n_streams and _any_wanted(wants, N_WHOLE_KINDS, N_KINDS):
-            _place_features(tf, covered, query, s, first_cell + s, hits, weights, length, columns, scratch, values)
+        covered = _term_features(tf, query, s, hits, weights, length, distinct, columns, wanted, values)
+        if covered and wanted[s, _PLACES]:
+            _place_features(
+                tf, covered, query, s, first_cell + s, hits, weights, length, columns, wanted, scratch, values
+            )
         for kind in range(N_KINDS):
             if wants[kind] >= 0:
                 row[wants[kind]] = values[kind]
@@ -350,18 +377,20 @@ def extract_candidates(start, stop, hits, weights, columns, out):
         query += 1
     most_terms, scratch = _make_scratch(hits, query, start, stop)
     tf, whole_tf, values = np.empty(most_terms), np.empty(most_terms), np.empty(N_KINDS)
-    _extract_in_turn(query, start, stop, hits, weights, columns, tf, whole_tf, scratch, values, out)
+    wanted = wanted_families(columns.column_of)
+    _extract_in_turn(query, start, stop, hits, weights, columns, wanted, tf, whole_tf, scratch, values, out)
 
 
 @inner_kernel(error_model="numpy")
-def _extract_in_turn(query, start, stop, hits, weights, columns, tf, whole_tf, scratch, values, out):
+def _extract_in_turn(query, start, stop, hits, weights, columns, wanted, tf, whole_tf, scratch, values, out):
     """The candidates start:stop, the first of which belongs to `query`; the rest as in `extract_candidate`."""
     hits, weights, columns, scratch = borrowed(hits), borrowed(weights), borrowed(columns), borrowed(scratch)
+    wanted = borrowed(wanted)
     tf, whole_tf, values, out = borrowed(tf), borrowed(whole_tf), borrowed(values), borrowed(out)
     for candidate in range(start, stop):
         while hits.query_ptr[query + 1] <= candidate:
             query += 1
         m = hits.term_ptr[query + 1] - hits.term_ptr[query]
         extract_candidate(
-            query, candidate, hits, weights, columns, tf[:m], whole_tf[:m], scratch, values, out[candidate]
+            query, candidate, hits, weights, columns, wanted, tf[:m], whole_tf[:m], scratch, values, out[candidate]
         )
