@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rankwell.metrics.evaluation import evaluate
     from rankwell.metrics.significance import compare
     from rankwell.rankers.base import Ranker
+    from rankwell.rankers.cascade import Cascade
     from rankwell.rankers.imported import ImportedRanker
     from rankwell.rankers.lambdarank import LambdaRank
     from rankwell.rankers.least_squares import LeastSquares
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 _HOME_OF = {
     "Binner": "rankwell.data.binning",
+    "Cascade": "rankwell.rankers.cascade",
     "ImportedRanker": "rankwell.rankers.imported",
     "FeatureLog": "rankwell.serving.feature_log",
     "FeatureSet": "rankwell.features.feature_set",
@@ -76,6 +78,7 @@ _HOME_OF = {
 
 __all__ = [
     "Binner",
+    "Cascade",
     "ConvergenceWarning",
     "DataError",
     "DeviceError",

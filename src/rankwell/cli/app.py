@@ -13,6 +13,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from rankwell.cli.cascade import cascade
 from rankwell.cli.clicks import clicks
 from rankwell.cli.compare import compare
 from rankwell.cli.console import print_error
@@ -138,7 +139,7 @@ def rankwell(
         typer.echo(context.get_help())
 
 
-for _command in (train, predict, evaluate, compare, crossval, convert, info, demo, warm):
+for _command in (train, cascade, predict, evaluate, compare, crossval, convert, info, demo, warm):
     app.command()(_command)
 app.command("explain")(explain_scores)
 app.command("features")(features)

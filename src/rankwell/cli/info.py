@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwell.cli.console import print_json, show, show_log
+from rankwell.cli.feature_costs import show_costs
 from rankwell.cli.figures import jsonable, metric_text, parameters_text, value_text
 from rankwell.cli.inputs import Reading, is_ranker, load_ranker, read_data
 from rankwell.cli.options import JsonOption, LabelOption, QidOption, QuietOption, SkipOption
@@ -22,7 +23,7 @@ def info(
         Path | None,
         typer.Argument(
             metavar="[PATH|NAME]",
-            help="A data file (- is stdin), a ranker file, or the name of a ranker.",
+            help="A data file (- is stdin), a ranker file, an index, or the name of a ranker.",
             show_default=False,
         ),
     ] = None,
@@ -34,9 +35,12 @@ def info(
 ) -> None:
     """Describe a data file, a ranker file or a ranker's parameters; by default, this machine and the rankers.
 
+    Of an index, it measures what each feature costs on this machine.
+
     Example: rankwell info train.txt
     """
     from rankwell.cli.summaries import summarise_class, summarise_data, summarise_machine, summarise_ranker
+    from rankwell.index.manifest import MANIFEST_NAME
     from rankwell.rankers.registry import RANKERS, ranker_class
 
     show_log(quiet=quiet)
@@ -48,6 +52,9 @@ def info(
         rows = _class_rows(summary)
     elif str(path) != "-" and not path.exists() and path.name == str(path) and not path.suffix:
         raise DataError(f"there is no file {path} and no ranker of that name. The rankers are {', '.join(RANKERS)}.")
+    elif path.is_dir() and (path / MANIFEST_NAME).exists():
+        show_costs(path, as_json=as_json, quiet=quiet)
+        return
     elif is_ranker(path):
         summary = {"file": str(path), **summarise_ranker(load_ranker(path))}
         rows = _ranker_rows(summary)
@@ -110,8 +117,23 @@ def _ranker_rows(summary: Mapping[str, Any]) -> dict[str, str]:
         rows["best step"] = f"{best['step']:,} ({best['figure']} {metric_text(best['value'])})"
     convention = summary["metrics"].get("convention")
     for part, figures in summary["metrics"].items():
-        if isinstance(figures, Mapping):
+        if part == "cascade":
+            rows |= _cascade_rows(figures)
+        elif isinstance(figures, Mapping):
             rows[part] = _figures_text(figures, convention)
+    return rows
+
+
+def _cascade_rows(report: Mapping[str, Any]) -> dict[str, str]:
+    """The passes of a cascade, and what they cost."""
+    chosen, full = report["chosen"], report["full"]
+    rows = {
+        "cost": f"{chosen['cost']:,.1f} µs a query; the full ranker {full['cost']:,.1f} "
+        f"({report['metric']} {metric_text(full['metric'])})",
+        "costs": report["costs"],
+    }
+    if chosen["keep"] is not None:
+        rows["first pass"] = f"keeps {chosen['keep']}, reads {', '.join(chosen['first'])}"
     return rows
 
 

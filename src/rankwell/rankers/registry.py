@@ -19,9 +19,10 @@ RANKERS = {
     "listmle": ("rankwell.rankers.listmle", "ListMLE"),
 }
 
-# Rankers that files may also contain, but that cannot be trained here.
+# Rankers that files may also contain, but that `rankwell train` does not train.
 LOADED_ONLY = {
     "imported": ("rankwell.rankers.imported", "ImportedRanker"),
+    "cascade": ("rankwell.rankers.cascade", "Cascade"),
     "made": ("rankwell.rankers.made", "MadeRanker"),
 }
 

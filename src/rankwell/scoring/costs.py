@@ -6,7 +6,9 @@ cost has two parts: a query's, whatever the number of its documents, and a docum
 
     cost(features, n) = Σ of shared g that some feature needs (query_g + n · document_g) + Σ of features n · own_f
 
-Features that selection already knows (`selected`) need no shared work but `lookup`, as long as a set has no others.
+A feature without shared costs is a value that is fetched (from a store, a service): one that the first pass of a
+cascade has fetched is not fetched again. Features that selection already knows (`selected`) need no shared work but
+`lookup`, as long as a set has no others.
 """
 
 from __future__ import annotations
@@ -70,15 +72,19 @@ class FeatureCosts:
     default: float = 1.0
     source: str = "every feature costs the same"
 
-    def of(self, names: Iterable[str], n_docs: float) -> float:
-        """The microseconds that these features of a query with `n_docs` documents take."""
+    def of(self, names: Iterable[str], n_docs: float, *, fetched: Iterable[str] = ()) -> float:
+        """The microseconds that these features of a query with `n_docs` documents take.
+
+        fetched : features that were computed before; those without shared costs are not paid again
+        """
         names = list(dict.fromkeys(names))
         if not names or n_docs <= 0:
             return 0.0
         if self.selected.issuperset(names):
             return self.shared.get(LOOKUP, Cost()).of(n_docs)
         needed = self._with_read(names)
-        own = sum(self._feature(name).document for name in needed)
+        paid = {name for name in fetched if not self._feature(name).shared}
+        own = sum(self._feature(name).document for name in needed if name not in paid)
         groups = dict.fromkeys(group for name in needed for group in self._feature(name).shared)
         return own * n_docs + sum(self.shared[group].of(n_docs) for group in groups)
 

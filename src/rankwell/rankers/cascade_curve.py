@@ -1,0 +1,83 @@
+"""The curve of quality against cost: what a cascade could be, and which of the possibilities is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rankwell.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class CascadePoint:
+    """One possible cascade, measured on validation data.
+
+    first, second : the features that each pass reads; `first` is empty if there is one pass only
+    first_size, second_size : how many features each was trained on
+    keep : how many documents the first pass keeps; None for one pass
+    first_cost, second_cost : microseconds a query
+    metric : the mean over validation queries; by_query : each query's, NaN where it does not count
+    """
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    first_size: int
+    second_size: int
+    keep: int | None
+    first_cost: float
+    second_cost: float
+    metric: float
+    by_query: np.ndarray = field(repr=False, compare=False)
+
+    @property
+    def cost(self) -> float:
+        return self.first_cost + self.second_cost
+
+    def to_json(self) -> dict[str, Any]:
+        content = asdict(self)
+        del content["by_query"]
+        return {**content, "first": list(self.first), "second": list(self.second), "cost": self.cost}
+
+
+def best_points(points: Sequence[CascadePoint]) -> list[CascadePoint]:
+    """The points that no other one beats in cost and quality, by cost: the curve."""
+    curve: list[CascadePoint] = []
+    for point in sorted(points, key=lambda point: (point.cost, -point.metric)):
+        if not curve or point.metric > curve[-1].metric:
+            curve.append(point)
+    return curve
+
+
+def choose_point(
+    points: Sequence[CascadePoint], full: CascadePoint, *, budget: float | None, tolerance: float
+) -> CascadePoint:
+    """The best point within a budget; without one, the cheapest that is as good as the full ranker.
+
+    Points are judged by their mean difference to the full ranker, less one standard error over the validation queries:
+    by the mean alone, the luckiest of many points would be chosen. As good means that this is at least -tolerance.
+    """
+    bounds = {id(point): _lower_bound(point, full) for point in points}
+    if budget is not None:
+        within = [point for point in points if point.cost <= budget]
+        if not within:
+            cheapest = min(point.cost for point in points)
+            raise ParameterError(
+                f"must be at least {cheapest:.1f} microseconds a query, what the cheapest cascade takes, got "
+                f"{budget:g}.",
+                parameter="budget",
+            )
+        return max(within, key=lambda point: (bounds[id(point)], -point.cost))
+    good = [point for point in points if bounds[id(point)] >= -tolerance]
+    return min(good, key=lambda point: (point.cost, -point.metric)) if good else full
+
+
+def _lower_bound(point: CascadePoint, full: CascadePoint) -> float:
+    """The mean difference to the full ranker over queries, less its standard error."""
+    difference = point.by_query - full.by_query
+    difference = difference[~np.isnan(difference)]
+    if len(difference) < 2:
+        return float(difference.sum())
+    return float(difference.mean() - difference.std(ddof=1) / np.sqrt(len(difference)))

@@ -1,0 +1,152 @@
+"""Cascades: what is chosen, what it costs, and that the file ranks as the trained cascade does."""
+
+import numpy as np
+import pytest
+
+import rankwell
+from rankwell import Cascade, DataError, ParameterError, RankBoost
+from rankwell.data.dataset import RankingDataset
+from rankwell.rankers.cascade_curve import CascadePoint, best_points, choose_point
+from rankwell.rankers.feature_order import feature_order
+from rankwell.scoring.costs import FeatureCost, FeatureCosts
+
+N_FEATURES = 12
+
+
+def make_data(seed, n_queries=40, size=30):
+    """One cheap feature says something, two others more; the rest is noise, or repeats them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_queries * size, N_FEATURES)).astype(np.float32)
+    X[:, 5] = X[:, 0]
+    truth = X[:, 0] + 1.5 * X[:, 1] + X[:, 2]
+    y = np.clip(np.round(truth + 0.5 * rng.normal(size=len(X))), 0, 4)
+    return RankingDataset(X, y, group=[size] * n_queries, feature_names=[f"x{number}" for number in range(N_FEATURES)])
+
+
+COSTS = FeatureCosts({"x0": FeatureCost(0.1)}, default=10.0, source="test")
+BOOSTED = {"n_rounds": 30, "n_jobs": 1, "device": "cpu"}
+SETTINGS = {"second_parameters": BOOSTED, "second_sizes": (3, 6), "keep": (5, 10, 15)}
+
+
+@pytest.fixture(scope="module")
+def cascade():
+    return Cascade(**SETTINGS).fit(make_data(1), eval_set=make_data(2), costs=COSTS)
+
+
+def test_the_cascade_is_cheaper_and_as_good(cascade):
+    full = RankBoost(**SETTINGS["second_parameters"]).fit(make_data(1), eval_set=make_data(2))
+    test = make_data(3)
+    assert cascade.chosen_.cost < cascade.full_.cost / 3
+    assert cascade.score(test) > full.score(test) - 0.02
+    # Noise and what repeats others is left out.
+    assert set(cascade.chosen_.second) <= {"x0", "x1", "x2", "x5", "x3", "x4"}
+    assert {"x1", "x2"} <= set(cascade.chosen_.second)
+
+
+def test_costs_are_those_of_the_table(cascade):
+    n_docs, n_features = 30, N_FEATURES
+    assert cascade.full_.cost >= n_docs * (0.1 + 10.0 * (n_features - 1))
+    assert cascade.full_.cost < n_docs * (0.1 + 10.0 * (n_features - 1)) + 100
+    point = next(point for point in cascade.points_ if point.first == ("x0",) and point.keep == 5)
+    assert 0.1 * n_docs <= point.first_cost < 0.1 * n_docs + 100
+    # What the first pass fetched is not paid again.
+    fetched = 10.0 * 5 * len(set(point.second) - {"x0"})
+    assert fetched <= point.second_cost < fetched + 100
+
+
+def test_prediction_ranks_what_is_not_kept_below_in_the_first_pass_s_order(cascade):
+    chosen = next(point for point in cascade.points_ if point.keep == 5 and point.first_size == 2)
+    again = Cascade(**SETTINGS | {"keep": (5,), "first_sizes": (2,), "tolerance": 1.0})
+    again.fit(make_data(1), eval_set=make_data(2), costs=COSTS)
+    assert again.chosen_.keep == 5
+    test = make_data(3)
+    scores = again.predict(test)
+    part = again.description_.parts[0].description
+    first = rankwell.MadeRanker.from_description(part).predict(test)
+    second = rankwell.MadeRanker.from_description(again.description_.second_pass).predict(test)
+    for rows in test.queries():
+        by_first = np.argsort(-first[rows], kind="stable")
+        kept = by_first[:5]
+        np.testing.assert_array_equal(scores[rows][kept], second[rows][kept])
+        np.testing.assert_array_equal(np.argsort(-scores[rows], kind="stable")[5:], by_first[5:])
+    assert chosen.cost > 0
+
+
+def test_the_file_ranks_as_the_cascade(cascade, tmp_path):
+    cascade.save(tmp_path / "cascade.rank")
+    again = rankwell.load(tmp_path / "cascade.rank")
+    assert isinstance(again, Cascade)
+    test = make_data(3)
+    np.testing.assert_array_equal(again.predict(test), cascade.predict(test))
+    assert again.metrics_["cascade"]["chosen"]["cost"] == pytest.approx(cascade.chosen_.cost)
+    assert again.get_params() == cascade.get_params()
+
+
+def test_a_budget_is_kept(cascade):
+    budget = cascade.full_.cost / 10
+    small = Cascade(**SETTINGS, budget=budget).fit(make_data(1), eval_set=make_data(2), costs=COSTS)
+    assert small.chosen_.cost <= budget
+    with pytest.raises(ParameterError, match=r"budget must be at least .* microseconds a query, what the cheapest"):
+        Cascade(**SETTINGS, budget=0.5).fit(make_data(1), eval_set=make_data(2), costs=COSTS)
+
+
+def test_without_validation_data_parts_of_the_training_queries_validate():
+    cascade = Cascade(**SETTINGS, n_folds=3).fit(make_data(1), costs=COSTS)
+    assert len(cascade.chosen_.by_query) == 40
+    assert cascade.score(make_data(3)) > 0.8
+    with pytest.raises(DataError, match="2 queries cannot be divided into 3 parts"):
+        Cascade(**SETTINGS, n_folds=3).fit(make_data(1, n_queries=2))
+
+
+@pytest.mark.parametrize("normalize", ["query-minmax", "standard"])
+def test_passes_that_normalise(normalize, tmp_path):
+    cascade = Cascade(
+        first_parameters={"normalize": normalize},
+        second="least-squares",
+        second_parameters={"normalize": normalize},
+        second_sizes=(3,),
+        keep=(10,),
+        tolerance=1.0,
+    ).fit(make_data(1), eval_set=make_data(2), costs=COSTS)
+    assert cascade.chosen_.keep == 10
+    metric = rankwell.evaluate(make_data(2), cascade.predict(make_data(2)), metrics="ndcg@10").mean["ndcg@10"]
+    assert cascade.chosen_.metric == pytest.approx(metric)
+
+
+def test_mistakes_are_told():
+    with pytest.raises(ParameterError, match="there is no ranker called 'boost'"):
+        Cascade(second="boost").fit(make_data(1))
+    with pytest.raises(ParameterError, match="rankboost has no parameter 'rounds'"):
+        Cascade(second_parameters={"rounds": 3}).fit(make_data(1))
+    with pytest.raises(ParameterError, match="keep must be 1 or more, got 0"):
+        Cascade(keep=(0,)).fit(make_data(1))
+    with pytest.raises(ParameterError, match="budget must be a finite number above 0"):
+        Cascade(budget=-1).fit(make_data(1))
+
+
+def test_features_come_by_what_they_are_worth():
+    data = make_data(1)
+    assert feature_order(data, lambda taken, feature: 1.0)[0] == 1
+    order = feature_order(data, lambda taken, feature: 100.0 if feature == 1 else 1.0)
+    assert order[0] in (0, 2, 5)
+    assert order.index(5) > 2 or order.index(0) > 2  # the second of two equal features gains nothing
+    assert sorted(order) == list(range(N_FEATURES))
+
+
+def point(cost, by_query):
+    return CascadePoint((), (), 0, 1, None, 0.0, cost, float(np.mean(by_query)), np.asarray(by_query, float))
+
+
+def test_the_curve_has_what_nothing_beats():
+    points = [point(5, [0.5]), point(1, [0.2]), point(2, [0.1]), point(3, [0.4]), point(9, [0.5])]
+    assert [one.cost for one in best_points(points)] == [1, 3, 5]
+
+
+def test_a_lucky_point_is_not_chosen():
+    full = point(100, np.full(50, 0.5))
+    # The same mean, once with every query a little worse or better, once with large swings.
+    steady = point(20, np.full(50, 0.5) + np.tile([0.001, -0.001], 25))
+    lucky = point(10, np.full(50, 0.5) + np.tile([0.3, -0.3], 25))
+    assert choose_point([full, steady, lucky], full, budget=None, tolerance=0.003) is steady
+    assert choose_point([full, steady, lucky], full, budget=30, tolerance=0.003) is steady
+    assert choose_point([full, lucky], full, budget=None, tolerance=0.003) is full
