@@ -43,11 +43,12 @@ def cascade(
         ),
     ] = None,
     budget: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             "--budget",
             metavar="MICROSECONDS",
-            help="The best cascade that costs no more a query; without it, the cheapest as good as the full ranker.",
+            help="The best cascade that costs no more a query, or no more than 25% (a share) of the full ranker; "
+            "without a budget, the cheapest as good as the full ranker.",
             show_default=False,
         ),
     ] = None,
@@ -124,7 +125,7 @@ def cascade(
     show_log(quiet=quiet)
     ranker = _make(
         first, second, first_settings, settings,
-        budget=budget, tolerance=tolerance, n_candidates=candidates, n_folds=folds, eval_metric=metric,
+        **_budget(budget), tolerance=tolerance, n_candidates=candidates, n_folds=folds, eval_metric=metric,
         eval_convention=convention,
     )  # fmt: skip
     check_output(out, inputs=[data, vali, index, costs, queries])
@@ -166,6 +167,18 @@ def _make(
         second_parameters=parse_settings(ranker_class(second), settings or ()) or None,
         **options,
     )
+
+
+def _budget(text: str | None) -> dict[str, float]:
+    """--budget as a number of microseconds, or a share with a percent sign."""
+    if text is None:
+        return {}
+    number = text.removesuffix("%")
+    try:
+        value = float(number)
+    except ValueError as cause:
+        raise ParameterError(f"--budget must be microseconds, as 500, or a share, as 25%, got {text!r}.") from cause
+    return {"budget": value} if number == text else {"budget_share": value / 100}
 
 
 def _costs(

@@ -33,8 +33,8 @@ from rankwell.scoring.scorer import model_columns, score_description
 
 FIRST = "first"
 # Second passes are trained on this many features, and on all.
-_SECOND_SIZES = (8, 16, 32, 64)
-_KEEPS = (10, 15, 20, 30, 50, 100, 200, 500)
+_SECOND_SIZES = (4, 8, 16, 32, 64)
+_KEEPS = (5, 10, 15, 20, 30, 50, 100, 200, 500)
 _FIRST_SIZES = (1, 2, 4, 8)
 # Rows that are enough to measure a model's time on.
 _TIMED_ROWS = 1000
@@ -58,6 +58,8 @@ class Cascade(Ranker):
     budget : float, optional
         Microseconds a query: the best cascade within it is chosen. Without a budget, the cheapest that is as good as
         the full ranker (`second` on all features and all documents), up to `tolerance`.
+    budget_share : float, optional
+        The same as a share of what the full ranker costs; at most one of the two.
     tolerance : float
         How much of the metric may be lost, one standard error included.
     keep : tuple of int
@@ -93,6 +95,7 @@ class Cascade(Ranker):
         first_parameters: dict[str, Any] | None = None,
         second_parameters: dict[str, Any] | None = None,
         budget: float | None = None,
+        budget_share: float | None = None,
         tolerance: float = 0.003,
         keep: tuple[int, ...] = _KEEPS,
         first_sizes: tuple[int, ...] = _FIRST_SIZES,
@@ -108,6 +111,7 @@ class Cascade(Ranker):
         self.first_parameters = first_parameters
         self.second_parameters = second_parameters
         self.budget = budget
+        self.budget_share = budget_share
         self.tolerance = tolerance
         self.keep = keep
         self.first_sizes = first_sizes
@@ -137,6 +141,10 @@ class Cascade(Ranker):
     def _check_parameters(self) -> None:
         if self.budget is not None:
             check_number("budget", self.budget, above=0)
+        if self.budget_share is not None:
+            check_number("budget_share", self.budget_share, above=0)
+            if self.budget is not None:
+                raise ParameterError("give budget or budget_share, not both.")
         check_number("tolerance", self.tolerance, least=0)
         check_whole_number("n_folds", self.n_folds, least=2)
         if self.n_candidates is not None:
@@ -162,7 +170,8 @@ class Cascade(Ranker):
         final = trained[0] if task.validation is not None else passes.train(_Split(task.train, None, None))
         self.points_, self.full_ = passes.points(splits, trained, final)
         self.curve_ = best_points(self.points_)
-        self.chosen_ = choose_point(self.points_, self.full_, budget=self.budget, tolerance=self.tolerance)
+        budget = self.budget if self.budget_share is None else self.budget_share * self.full_.cost
+        self.chosen_ = choose_point(self.points_, self.full_, budget=budget, tolerance=self.tolerance)
         task.callback(TrainingStep(len(splits) + 1, len(splits) + 1, {}))
         return TrainedModel(final.description(self.chosen_, task.feature_names), state={}, history={})
 
