@@ -29,7 +29,7 @@ from rankwell.scoring.composition import FirstPass, RankerPart, best_rows, rank_
 from rankwell.scoring.costs import Cost, FeatureCosts, measure_model
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.feature_use import over_features, read_features
-from rankwell.scoring.scorer import model_columns, score_description
+from rankwell.scoring.scorer import score_description
 
 FIRST = "first"
 # Second passes are trained on this many features, and on all.
@@ -324,9 +324,9 @@ class _Passes:
         return next(iter(found.per_query.values()))
 
     def _model_costs(self, trained: _Trained, data: RankingDataset) -> dict[tuple[str, int], Cost]:
-        some = rows_of(data, np.arange(min(_TIMED_ROWS, data.n_docs)))
+        some = data.dense_features()[:_TIMED_ROWS]
         return {
-            (name, size): measure_model(ranker, model_columns(ranker, some))
+            (name, size): measure_model(ranker, some)
             for name, rankers in (("first", trained.first), ("second", trained.second))
             for size, ranker in rankers.items()
         }

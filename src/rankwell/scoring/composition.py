@@ -90,6 +90,8 @@ def score_in_two_passes(
 
 def best_rows(scores: np.ndarray, query_ptr: np.ndarray, keep: int) -> np.ndarray:
     """The rows of the best `keep` documents of each query, ascending; of equal scores the first rows are kept."""
+    if len(query_ptr) == 2:
+        return np.sort(np.argsort(-scores, kind="stable")[:keep])
     query = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr))
     order = np.lexsort((-scores, query))
     place = np.arange(len(scores)) - query_ptr[:-1][query]

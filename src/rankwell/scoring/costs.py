@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from rankwell.data.dataset import RankingDataset
 from rankwell.scoring.description import RankerDescription
-from rankwell.scoring.scorer import RankerScorer
+from rankwell.scoring.scorer import score_description
 from rankwell.scoring.written.nodes import Node, parse_nodes
 
 LOOKUP = "lookup"
@@ -146,10 +147,13 @@ def read_costs(path: str | os.PathLike[str]) -> FeatureCosts:
 
 
 def measure_model(description: RankerDescription, rows: np.ndarray) -> Cost:
-    """What scoring costs, measured on this machine by one thread on rows like these, float32 (n_docs, n_columns)."""
-    scorer = RankerScorer(description)
+    """What scoring costs, normaliser included, measured on this machine by one thread on rows like these.
+
+    rows : float32 (n_docs, n_features), as one query
+    """
     few, many = rows[: max(1, len(rows) // 8)], rows
-    times = [processor_seconds(partial(scorer.score, part, n_jobs=1)) for part in (few, many)]
+    works = [partial(score_description, description, RankingDataset(part), n_jobs=1) for part in (few, many)]
+    times = [processor_seconds(work) for work in works]
     return cost_through((len(few), 1e6 * times[0]), (len(many), 1e6 * times[1]))
 
 

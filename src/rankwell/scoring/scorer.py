@@ -62,7 +62,7 @@ def score_description(
         score_pass = partial(score_description, n_jobs=n_jobs, device=device)
         return score_in_two_passes(description, dataset, score_pass, n_rounds=n_rounds)
     features = model_columns(description, dataset, n_jobs=n_jobs, device=device)
-    score: Callable[..., np.ndarray] = kept_scorer(description, device).score
+    score: Callable[..., np.ndarray] = _KEPT[device].of(description).score
     options = {"n_rounds": n_rounds} | ({"n_jobs": n_jobs} if device == "cpu" else {})
     if not is_sparse(features):
         return score(features, **options)

@@ -151,8 +151,8 @@ class RankedSearch:
             return []
         parsed = [query if isinstance(query, Query) else self.index.parse(query) for query in queries]
         found = [search(self.index, query, k=self.n_candidates, model=self.model, match=self.match) for query in parsed]
-        scores, n_ranked = self._rank(parsed, found, query_ids, deadline)
-        return [self._result(*own, k) for own in zip(found, scores, n_ranked, strict=True)]
+        ranked = self._rank(parsed, found, query_ids, deadline)
+        return [self._result(result, *own, k) for result, own in zip(found, ranked, strict=True)]
 
     def explain(self, query: str | Query, *, document: str | int | None = None, k: int = 1) -> list[ExplainedDocument]:
         """What the scores of a query's results consist of.
@@ -173,8 +173,8 @@ class RankedSearch:
         found: Sequence[SearchResult],
         query_ids: Sequence[str] | None,
         deadline: float | None,
-    ) -> tuple[list[np.ndarray], list[int]]:
-        """Per query, the scores of its candidates and how many of them the ranker scored."""
+    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Per query: which of its candidates the ranker scored, their scores, and the scores of all before that."""
         sizes = [len(result) for result in found]
         query_ptr = np.concatenate(([0], np.cumsum(sizes)))
         docs = np.concatenate([result.docs for result in found])
@@ -185,12 +185,12 @@ class RankedSearch:
         else:
             kept = np.arange(len(docs))
         if _is_over(deadline):
-            return np.split(before, query_ptr[1:-1]), [0] * len(found)
+            kept = kept[:0]
         ends = np.searchsorted(kept, query_ptr[1:-1])
-        scores = np.full(len(docs), np.nan)
-        scores[kept] = self._score(queries, found, np.split(kept, ends), docs, query_ids)
-        ranked = rank_below(scores, before, query_ptr)
-        return np.split(ranked, query_ptr[1:-1]), [len(rows) for rows in np.split(kept, ends)]
+        by_query = np.split(kept, ends)
+        scores = self._score(queries, found, by_query, docs, query_ids) if len(kept) else np.empty(0)
+        own = zip(by_query, query_ptr[:-1], np.split(scores, ends), np.split(before, query_ptr[1:-1]), strict=True)
+        return [(rows - start, of_kept, of_all) for rows, start, of_kept, of_all in own]
 
     def _score(
         self,
@@ -210,11 +210,17 @@ class RankedSearch:
             self._log.append(query_id, [self.index.id_of(doc) for doc in docs[own].tolist()], part)
         return self._ranker.score_rows(rows, hits)
 
-    def _result(self, found: SearchResult, scores: np.ndarray, n_ranked: int, k: int) -> RankedResult:
+    def _result(
+        self, found: SearchResult, kept: np.ndarray, scores: np.ndarray, before: np.ndarray, k: int
+    ) -> RankedResult:
         """The best k; equal scores stay in the order of selection."""
-        best = np.argsort(-scores, kind="stable")[:k]
+        order = np.argsort(-scores, kind="stable")[:k]
+        best, scores = kept[order], scores[order]
+        if len(best) < min(k, len(found)):
+            # Not enough: the others follow, in the order of the stage before.
+            best, scores = _with_the_rest(kept, best, scores, before, k)
         ids = tuple(self.index.id_of(doc) for doc in found.docs[best].tolist())
-        return RankedResult(found.docs[best], ids, scores[best], found.scores[best], len(found), n_ranked)
+        return RankedResult(found.docs[best], ids, scores, found.scores[best], len(found), len(kept))
 
 
 def _first_pass(
@@ -225,6 +231,20 @@ def _first_pass(
         return None
     part = description.parts[description.first_pass.part]
     return RankingPass(index, part.description, feature_set, places=part.features, device=device, n_jobs=n_jobs)
+
+
+def _with_the_rest(
+    kept: np.ndarray, best: np.ndarray, scores: np.ndarray, before: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best k candidates and their scores; those that were not ranked come last, and are all of them if none was."""
+    if len(kept) == 0:
+        order = np.argsort(-before, kind="stable")[:k]
+        return order, before[order]
+    ranked = np.full(len(before), np.nan)
+    ranked[best] = scores
+    ranked = rank_below(ranked, before, np.array([0, len(before)]))
+    order = np.argsort(-ranked, kind="stable")[:k]
+    return order, ranked[order]
 
 
 def _is_over(deadline: float | None) -> bool:
