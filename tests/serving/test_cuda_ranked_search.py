@@ -140,7 +140,7 @@ def test_two_passes_rank_as_on_the_cpu(index: Index, linear: Ranker) -> None:
     part = RankerPart("first", tuple(range(len(EXACT))), linear.description_)
     cascade = replace(second, parts=(part,), first_pass=FirstPass(0, 15))
     on_device, on_host = (RankedSearch(index, cascade, n_candidates=N_DOCS, device=on) for on in ("cuda", "cpu"))
-    for found, expected in zip(on_device.search_many(ASKED, 40), on_host.search_many(ASKED, 40), strict=True):
+    for found, expected in zip(on_device.search_many(ASKED, N_DOCS), on_host.search_many(ASKED, N_DOCS), strict=True):
         assert_same(found, expected, exact=True)
         assert found.n_ranked == expected.n_ranked <= 15
 
@@ -154,7 +154,7 @@ def test_expressions_over_other_names_than_the_feature_set_s(index: Index, linea
     for description in (plain, boosted):
         settings = {"n_candidates": N_DOCS, "feature_set": EXACT}
         on_device, on_host = (RankedSearch(index, description, device=on, **settings) for on in ("cuda", "cpu"))
-        for found, expected in zip(on_device.search_many(ASKED, 40), on_host.search_many(ASKED, 40), strict=True):
+        for found, expected in zip(on_device.search_many(ASKED, N_DOCS), on_host.search_many(ASKED, N_DOCS), strict=True):
             assert_same(found, expected, exact=True)
 
 
