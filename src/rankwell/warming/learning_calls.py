@@ -109,14 +109,16 @@ def train_networks(folder: Path) -> None:
     from rankwell.rankers.listnet import ListNet
     from rankwell.rankers.ranknet import RankNet
 
-    few: dict[str, Any] = {"n_epochs": 2, "device": "cpu"}
     for loss in (LambdaRank, ListMLE, RankNet, ListNet):
-        _train_and_score(loss(**few))
+        _train_and_score(loss(n_epochs=2, device="cpu"))
+    few: dict[str, Any] = {"n_epochs": 2, "n_seeds": 1, "device": "cpu"}
     for k in (2, 3):
         _train_and_score(ListNet(k, **few))
     # One long list: its sums over pairs are divided among threads.
     data = made_up_data(-(-PARALLEL_DOCS // _QUERY_SIZE))
-    ListNet(3, n_epochs=1, device="cpu").fit(RankingDataset(data.features, data.labels, qid=np.zeros(data.n_docs)))
+    ListNet(3, n_epochs=1, n_seeds=1, device="cpu").fit(
+        RankingDataset(data.features, data.labels, qid=np.zeros(data.n_docs))
+    )
     for distribution in ("uniform", "fixed", "adaptive"):
         _train_and_score(ListNet(4, sampling="stochastic", sample_size=8, sample_distribution=distribution, **few))
     _train_and_score(ListNet(3, sampling="position-aware", **few))
@@ -171,8 +173,9 @@ def _train_and_score(ranker: Any) -> None:
         ranker.fit(data, eval_set=data)
     for rows in (data.features[:1], data.features):
         ranker.predict(rows, group=[len(rows)])
-    weighted = data.replace(query_weights=np.linspace(1.0, 2.0, data.n_queries))
-    ranker.fit(weighted.replace(document_weights=np.linspace(1.0, 2.0, data.n_docs)))
+    weights = np.linspace(1.0, 2.0, data.n_queries)
+    # Networks take weights of documents only if they are equal within a query.
+    ranker.fit(data.replace(query_weights=weights, document_weights=np.repeat(weights, data.query_sizes)))
 
 
 @contextmanager
