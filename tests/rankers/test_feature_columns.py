@@ -81,6 +81,13 @@ def test_staged_scores_go_through_the_same_checks(frame, judged):
         next(by_query.staged_predict(judged[0]))
 
 
+def test_the_first_rounds_are_scored_like_all_of_them(judged):
+    X, y, _ = judged
+    ranker = RankBoost(n_rounds=4, normalize="query-minmax").fit(X, y)
+    np.testing.assert_array_equal(ranker.predict(X, n_rounds=4), ranker.predict(X))
+    assert not np.array_equal(ranker.predict(X, n_rounds=2), ranker.predict(X))
+
+
 def test_other_names_are_refused(ranker, frame):
     with pytest.raises(DataError, match=r"in any order. Absent: 'b'. Not known: 'x'"):
         ranker.predict(frame.rename(columns={"b": "x"}))

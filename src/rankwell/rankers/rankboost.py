@@ -13,6 +13,7 @@ and H = Σ α·h is the score. Pairs that labels give are never stored: see `ker
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Iterator
@@ -252,7 +253,7 @@ class RankBoost(StepwiseRanker):
             return super().predict(X, qid=qid, group=group, device=device)
         check_whole_number("n_rounds", n_rounds, least=0)
         whole = self._fitted_description()
-        first = RankBoost(normalize=self.normalize)
+        first = copy.copy(self)
         first.description_ = _description(self.weak_rankers_.first(n_rounds), whole.feature_names, whole.normaliser)
         return first.predict(X, qid=qid, group=group, device=device)
 
