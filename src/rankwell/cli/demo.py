@@ -144,7 +144,7 @@ def next_commands(out: Path) -> list[str]:
         f'{rankwell} search {folder}/index "open a zip file"',
         f"{rankwell} index info {folder}/index",
         f"{rankwell} features {folder}/index {folder}/test.queries.tsv {folder}/test.qrels"
-        f" --candidates top --top {DEPTH} --out {folder}/mine.txt",
+        f" --top {DEPTH} --out {folder}/mine.txt",
         f"{rankwell} train rankboost {folder}/train.txt --vali {folder}/vali.txt --out {folder}/mine.rank",
         f"{rankwell} compare {folder}/test.txt {folder}/bm25.scores {folder}/mine.rank"
         f" --metrics {metric} --convention {convention}",

@@ -160,8 +160,8 @@ def search(
         shown = {"n_docs": opened.n_docs, "n_matches": n_matches, "results": rows}
         print_json(shown | ({"facets": _facet_rows(counted.facets)} if facets else {}))
         return
-    title = f"{len(rows)} of {n_matches:,} documents that match, of {opened.n_docs:,} in the index"
-    table = make_table(title, ["rank", "id", "score", "caption"], left=["id", "caption"])
+    show(f"{len(rows)} of {n_matches:,} documents that match, of {opened.n_docs:,} in the index")
+    table = make_table("", ["rank", "id", "score", "caption"], left=["id", "caption"])
     for row in rows:
         table.add_row(str(row["rank"]), row["id"], f"{row['score']:.4f}", row["caption"])
     show(table)
