@@ -52,6 +52,9 @@ class SearchResult:
         return self._search.count()
 
 
+_DEFAULT_MODEL = BM25()
+
+
 def search(
     index: Index,
     query: str | Query,
@@ -121,7 +124,7 @@ def _search_of(index: Index, query: Query, model: BM25 | BM25F | None, match: Ma
         raise ParameterError(f"must be 'any' or 'all', got {match!r}.", parameter="match")
     if model is not None and not isinstance(model, BM25 | BM25F):
         raise ParameterError(f"must be a BM25 or a BM25F, got {model!r}.", parameter="model")
-    return QuerySearch(index, query, (model or BM25()).columns(index.schema), match)
+    return QuerySearch(index, query, (model or _DEFAULT_MODEL).columns(index.schema), match)
 
 
 def _parsed(index: Index, query: str | Query, plain: bool, filter: Filter | None) -> Query:

@@ -140,7 +140,9 @@ def evaluate(
     evaluator = MetricEvaluator(
         queries, metrics, convention, max_grade=max_grade, query_weights=query_weights, n_jobs=n_jobs
     )
-    values = evaluator.per_query(queries.to_own_order(as_scores(scores, queries.n_docs)))
+    if queries.doc_idx is not None:
+        scores = queries.to_own_order(as_scores(scores, queries.n_docs))
+    values = evaluator.per_query(scores)
     return Evaluation(
         convention=evaluator.convention,
         query_ids=queries.query_ids,
