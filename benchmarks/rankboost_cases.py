@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from rankwell import RankBoost
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.shapes import Shape, shape_named
 from rankwell.kernels.boosting.contract import LevelledQueries
 from rankwell.rankers.pair_weights import levelled_queries
+
+
+def paper_ranker(**settings: Any) -> RankBoost:
+    """A RankBoost as the papers train it: every pair counts alike, the whole of α, features as they are."""
+    return RankBoost(learning_rate=1.0, pair_weight="pairs", normalize="none", **settings)
 
 
 def scaled_shape(name: str, *, docs: float = 1.0, features: float = 1.0) -> Shape:

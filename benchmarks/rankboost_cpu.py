@@ -16,9 +16,9 @@ import numpy as np
 
 from benchmarks.harness import Benchmark, measure
 from benchmarks.letor_folds import letor_fold
-from benchmarks.rankboost_cases import count_pairs, queries_of, scaled_shape
+from benchmarks.rankboost_cases import count_pairs, paper_ranker, queries_of, scaled_shape
 from benchmarks.rivals import lightgbm_lambdarank
-from rankwell import Binner, RankBoost, RankingDataset, make_ranking
+from rankwell import Binner, RankingDataset, make_ranking
 from rankwell.data.shapes import Shape
 from rankwell.kernels.boosting.contract import LevelledQueries
 from rankwell.kernels.boosting.reference import boost_reference, pairs_of_labels
@@ -49,7 +49,7 @@ def check_rounds(bench: Benchmark) -> None:
     lower, higher = pairs_of_labels(dataset.labels, dataset.query_ptr)
     expected = boost_reference(rows, 32, lower, higher, np.ones(len(lower)), 30)
     for n_jobs in (1, available_cores()):
-        rankers = RankBoost(n_rounds=30, n_bins=32, device="cpu", n_jobs=n_jobs).fit(dataset).weak_rankers_
+        rankers = paper_ranker(n_rounds=30, n_bins=32, device="cpu", n_jobs=n_jobs).fit(dataset).weak_rankers_
         same = rankers.feature.tolist() == [feature for feature, *_ in expected]
         close = np.allclose(rankers.r * 2.0**-30, [r for _, _, r, _ in expected], atol=1e-7)
         bench.check(f"the reference's rounds on {n_jobs} threads", same and close)
@@ -157,7 +157,7 @@ def record_letor(bench: Benchmark) -> None:
     fold = None if bench.quick else letor_fold(bench, "MQ2007", 1)
     dataset: RankingDataset = make_ranking("mq2007", scale=0.1) if fold is None else fold.train
     name = "MQ2007's shape, synthetic" if fold is None else "MQ2007 Fold1"
-    timing = bench.time(f"{name}, 300 rounds", lambda: RankBoost(n_rounds=300, device="cpu").fit(dataset), repeat=5)
+    timing = bench.time(f"{name}, 300 rounds", lambda: paper_ranker(n_rounds=300, device="cpu").fit(dataset), repeat=5)
     bench.record(
         f"{name}, 300 rounds with binning",
         value=timing.minimum,
@@ -184,7 +184,7 @@ def record_memory(bench: Benchmark) -> None:
 
 def hold_far(scale: float) -> None:
     """Compile every kernel, and make the collection that `train_far` trains on."""
-    RankBoost(n_rounds=40, device="cpu").fit(make_ranking(n_docs=200, n_queries=10, n_features=200))
+    paper_ranker(n_rounds=40, device="cpu").fit(make_ranking(n_docs=200, n_queries=10, n_features=200))
     shape = scaled_shape("far", docs=scale)
     generator = np.random.default_rng(0)
     features = np.empty((shape.n_docs, shape.n_features), dtype=np.float32)
@@ -196,4 +196,4 @@ def hold_far(scale: float) -> None:
 
 
 def train_far() -> Any:
-    return RankBoost(n_rounds=8, device="cpu").fit(_held["dataset"])
+    return paper_ranker(n_rounds=8, device="cpu").fit(_held["dataset"])

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.device_reading import reader
 from benchmarks.harness import Benchmark
-from benchmarks.rankboost_cases import count_pairs, queries_of, scaled_shape
+from benchmarks.rankboost_cases import count_pairs, paper_ranker, queries_of, scaled_shape
 from rankwell.data.shapes import Shape
 from rankwell.kernels.boosting.contract import LevelledQueries
 
@@ -76,10 +76,10 @@ def time_rounds(bench: Benchmark, name: str, bins: Any, queries: LevelledQueries
 
 def check_whole_training(bench: Benchmark) -> None:
     """A model trained on the device has the bytes of one trained on the CPU."""
-    from rankwell import RankBoost, make_ranking
+    from rankwell import make_ranking
 
     dataset = make_ranking(n_docs=20_000, n_queries=300, n_features=70, missing=0.05)
-    models = [RankBoost(n_rounds=100, device=device).fit(dataset) for device in ("cpu", "cuda")]
+    models = [paper_ranker(n_rounds=100, device=device).fit(dataset) for device in ("cpu", "cuda")]
     same = all(np.array_equal(models[0].state_[name], models[1].state_[name]) for name in models[0].state_)
     bench.check("100 rounds on the device are the CPU's, bit for bit", same and len(models[0].weak_rankers_) == 100)
 

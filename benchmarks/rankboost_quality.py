@@ -57,6 +57,8 @@ def best_on_validation(fold: FoldData, quick: bool) -> tuple[RankBoost, float]:
     for setting in SETTINGS[:2] if quick else SETTINGS:
         ranker = RankBoost(
             n_rounds=20 if quick else N_ROUNDS,
+            learning_rate=1.0,
+            normalize="none",
             early_stopping_rounds=PATIENCE,
             eval_metric="mean_ndcg",
             eval_convention="letor4",

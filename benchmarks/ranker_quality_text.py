@@ -118,7 +118,7 @@ CONTENDERS = (
     Contender("RankSVM", RankSVM(tol=1e-3, max_iter=100, **COMMON), "C", (1e-2, 1e-1, 1.0, 10.0), weighs_pairs=True),
     Contender(
         "RankBoost",
-        RankBoost(binning="width", n_bins=16, pair_weight="queries", **COMMON),
+        RankBoost(learning_rate=1.0, binning="width", n_bins=16, pair_weight="queries", **COMMON),
         "n_rounds",
         (25, 50, 100, 200),
         n_drawn=10,

@@ -33,7 +33,7 @@ def kernel_data(dataset: RankingDataset) -> PairData:
 
 
 def ranker(device: str, **settings: Any) -> RankSVM:
-    return RankSVM(tol=TOLERANCE, normalize="none", device=device, **settings)
+    return RankSVM(**{"C": 1.0, "tol": TOLERANCE, "normalize": "none", "device": device, **settings})
 
 
 def check_small(bench: Benchmark, make_loss: Any) -> None:

@@ -70,7 +70,7 @@ def test_query_minmax_lies_between_zero_and_one(rows):
 
 
 def test_unknown_name_lists_the_known_ones():
-    with pytest.raises(ParameterError, match=r"normalize must be one of 'none', 'standard'.*got 'zscore'"):
+    with pytest.raises(ParameterError, match=r"normalize must be one of 'auto', 'none', 'standard'.*got 'zscore'"):
         fit_normaliser("zscore", RankingDataset(np.ones((1, 1))))
 
 

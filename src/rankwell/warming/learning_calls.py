@@ -99,7 +99,8 @@ def train_ranksvm(folder: Path) -> None:
                 data = made_up_data(is_sparse=is_sparse, n_labels=n_labels)
                 ranker.fit(data, eval_set=data)
                 ranker.fit(data.replace(document_weights=np.linspace(1.0, 2.0, data.n_docs)))
-    RankSVM(C="auto", device="cpu").fit(made_up_data(), eval_set=made_up_data())
+    for normalize in ("auto", "standard"):
+        RankSVM(normalize=normalize, device="cpu").fit(made_up_data(), eval_set=made_up_data())
 
 
 def train_networks(folder: Path) -> None:
