@@ -23,6 +23,7 @@ from rankwell.index.query_tree import (
     Phrase,
     Prefix,
     Range,
+    Similar,
     Word,
     has_words,
     scoring_leaves,
@@ -95,10 +96,12 @@ class BruteForce:
         return value
 
     def _has(self, doc: int, leaf: Node, model: ModelColumns) -> bool:
-        if isinstance(leaf, Word | Phrase | Prefix):
+        if isinstance(leaf, Word | Phrase | Prefix | Similar):
             streams = self._streams(doc, leaf.field, model)
             if isinstance(leaf, Word):
                 return any(term == leaf.term for words in streams for term, _ in words)
+            if isinstance(leaf, Similar):
+                return any(term == wanted for words in streams for term, _ in words for wanted, _ in leaf.terms)
             if isinstance(leaf, Prefix):
                 return any(term.startswith(leaf.start) for words in streams for term, _ in words)
             return any(has_phrase(words, leaf.terms, leaf.places, leaf.slop) for words in streams)
@@ -129,14 +132,22 @@ class BruteForce:
     def _scored(self, tree: Node, model: ModelColumns) -> list[Scored]:
         factors: dict[tuple[Any, ...], float] = {}
         for leaf in scoring_leaves(tree):
+            if isinstance(leaf, Similar):
+                key = (False, leaf.terms, leaf.field)
+                factors[key] = factors.get(key, 0.0) + leaf.boost
+                continue
             for text in _texts(leaf):
                 key = (isinstance(leaf, Prefix), text, leaf.field)
                 factors[key] = factors.get(key, 0.0) + leaf.boost
         scored = []
         for (is_prefix, text, field), factor in factors.items():
             column = READ if field is None else self.schema.streams.index(field)
-            terms = self._frequent_words(text, column, model) if is_prefix else [text]
-            scored.append(Scored([Alternative(term, column, 1.0) for term in terms], factor))
+            if isinstance(text, tuple):
+                pairs = text
+            else:
+                terms = self._frequent_words(text, column, model) if is_prefix else [text]
+                pairs = tuple((term, 1.0) for term in terms)
+            scored.append(Scored([Alternative(term, column, weight) for term, weight in pairs], factor))
         return scored
 
     def _frequent_words(self, prefix: bytes, column: int, model: ModelColumns) -> list[bytes]:

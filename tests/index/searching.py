@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from tests.index.brute_force import BruteForce
@@ -51,12 +52,12 @@ def expected(
     model: BM25 | BM25F | None = None,
     match: str = "any",
     deleted: Sequence[int] = (),
-    filter: str | Mapping[str, object] | None = None,
+    **parsing: Any,
 ) -> list[tuple[int, float]]:
     """(document, score) as the reference finds them."""
     numbers = [doc for doc in range(len(documents)) if doc not in set(deleted)]
     reference = BruteForce([documents[doc] for doc in numbers], index.schema, index.analysis)
-    found = reference.search(index.parse(query, filter=filter), model or BM25(), match, k)
+    found = reference.search(index.parse(query, **parsing), model or BM25(), match, k)
     return [(numbers[doc], score) for doc, score in found]
 
 

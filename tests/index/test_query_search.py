@@ -7,13 +7,14 @@ from datetime import date
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.index.searching import expected, make_index, pairs
 
 from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.query_plan import MOST_EXPANSIONS
 from rankwell.index.reader import Index
+from rankwell.index.synonyms import Synonyms
 
 WORDS = st.sampled_from([*"abcd", "ab", "abc", "rare"])
 TEXT = st.lists(WORDS, max_size=9).map(" ".join)
@@ -41,6 +42,7 @@ LEAVES = st.one_of(
     WORDS,
     st.tuples(st.sampled_from(["title", "body"]), WORDS).map(":".join),
     st.tuples(WORDS, st.sampled_from(["2", "0.5", "10"])).map("^".join),
+    st.sampled_from(["rara~", "abd~", "title:rar~1", "ax~2", "zzz~"]),
     st.sampled_from(["a*", "ab*", "title:a*", "r*", "x*", "absent", "*", "price:*", "body:*"]),
     st.tuples(st.lists(WORDS, min_size=1, max_size=3), st.integers(0, 4)).map(lambda p: f'"{" ".join(p[0])}"~{p[1]}'),
     st.lists(WORDS, min_size=2, max_size=2).map(lambda words: f'title:"{" ".join(words)}"'),
@@ -61,6 +63,7 @@ def _larger(part: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
+RULES = Synonyms.of(["a, d", "ab => rare, c d", "b c => abc", "# a comment", ""])
 FILTERS = st.sampled_from(
     [
         "kind:book",
@@ -100,7 +103,7 @@ MODELS = [
 ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=200)
 @given(
     documents=st.lists(DOCUMENT, min_size=1, max_size=12),
     copies=st.sampled_from([1, 2, 11, 33]),
@@ -109,16 +112,23 @@ MODELS = [
     model=st.sampled_from(MODELS),
     match=st.sampled_from(["any", "any", "all"]),
     filter=st.one_of(st.none(), FILTERS),
+    synonyms=st.one_of(st.none(), st.just(RULES)),
+    typos=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_search_is_the_reference_to_the_last_bit(documents, copies, query, k, model, match, filter, seed) -> None:
+@example([{"body": "ab"}, {"body": "abc d"}, {"body": "d"}], 11, "+a* d", 10, BM25(), "any", None, None, False, 0)
+@example([{"body": "ab"}, {"body": "abc d"}, {"body": "d"}], 2, "+abd~ d", 10, BM25F(), "any", None, None, False, 0)
+@example([{"body": "ab"}, {"body": "rare d"}, {"body": "d"}], 2, "+ab d", 10, BM25(), "any", None, RULES, False, 0)
+def test_search_is_the_reference_to_the_last_bit(
+    documents, copies, query, k, model, match, filter, synonyms, typos, seed
+) -> None:
     """Copies make ties, and few or many documents that match; deletions and segments by chance."""
     random = np.random.default_rng(seed)
     documents = documents * copies
     cuts = np.flatnonzero(random.random(len(documents)) < random.choice([0.0, 2 / len(documents)])).tolist()
     deleted = np.flatnonzero(random.random(len(documents)) < random.choice([0.0, 0.0, 0.1, 0.9])).tolist()
     index = make_index(documents, cuts=[cut for cut in cuts if cut], deleted=deleted, **FIELDS)
-    asked = {"k": k, "model": model, "match": match, "filter": filter}
+    asked = {"k": k, "model": model, "match": match, "filter": filter, "synonyms": synonyms, "typos": typos}
     wanted = expected(index, documents, query, deleted=deleted, **asked)
     found = index.search(query, **asked)
     assert pairs(found) == wanted

@@ -94,6 +94,14 @@ def build(
             show_default=False,
         ),
     ] = None,
+    fold_accents: Annotated[
+        bool | None,
+        typer.Option(
+            "--fold-accents/--keep-accents",
+            help="Whether resume finds résumé. By default in English only.",
+            show_default=False,
+        ),
+    ] = None,
     streams: Annotated[
         str | None,
         typer.Option("--streams", metavar="NAMES", help="Text fields that are numbered first, in this order."),
@@ -156,6 +164,8 @@ def build(
     )
     if analysis is None:
         analysis, batches = detected_analysis(batches, quiet=quiet)
+    if fold_accents is not None:
+        analysis = analysis.with_accents(fold=fold_accents)
     with IndexWriter(
         out,
         schema=schema,

@@ -74,6 +74,7 @@ def _rows(summary: Mapping[str, Any]) -> dict[str, str]:
         "dates": ", ".join(summary["dates"]) or "none",
         "language": analysis["language"] or "none",
         "stemmer": analysis["stemmer"] or "none",
+        "accents": "folded" if analysis.get("fold_accents") else "kept",
         "stop words": f"{len(analysis['stop_words']):,}",
         "common words": f"{len(analysis['common_words']):,}",
         "segments": f"{len(segments)}{_sizes([one['n_docs'] for one in segments])}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -14,7 +15,7 @@ from rankwell.cli.search_run import RUN_DEPTH, Searcher, check_query_or_queries,
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rankwell.index.bm25 import BM25, BM25F
     from rankwell.index.facets import Facets
@@ -76,6 +77,18 @@ def search(
             show_default=False,
         ),
     ] = None,
+    synonyms: Annotated[
+        Path | None,
+        typer.Option(
+            "--synonyms",
+            metavar="FILE",
+            help="Lines as 'tv, television' and 'laptop => notebook': words that are found too.",
+            show_default=False,
+        ),
+    ] = None,
+    typos: Annotated[
+        bool, typer.Option("--typos", help="Find words that are written nearly as the query's, too.")
+    ] = False,
     sort: Annotated[
         str | None,
         typer.Option(
@@ -143,11 +156,13 @@ def search(
     model = _model(stream, weights, k1, b)
     searcher = _searcher(opened, ranker, candidates, model, cast("Match", match), device, sort)
     wanted = filters[0] if filters and len(filters) == 1 else " ".join(f"+({one})" for one in filters or ()) or None
+    parse = _parser(opened, wanted, synonyms, typos=typos)
     if queries is not None and run is not None:
-        asked = _filtering(opened, searcher, wanted)
-        write_run(asked, queries, run, k or RUN_DEPTH, prose=prose or plain, quiet=quiet)
+        write_run(
+            lambda query, k: searcher(parse(query), k), queries, run, k or RUN_DEPTH, prose=prose or plain, quiet=quiet
+        )
         return
-    parsed = opened.parse(" ".join(query or ()), plain=plain, filter=wanted)
+    parsed = parse(" ".join(query or ()), plain=plain)
     result = searcher(parsed, k or 10)
     counted = opened.search(parsed, k=1, match=cast("Match", match), model=model, facets=_facets(facets or ()))
     n_matches = counted.n_matches
@@ -194,11 +209,12 @@ def _value_text(value: Any) -> str:
     return f"{value[0]} to {value[1]}" if isinstance(value, tuple) else str(value)
 
 
-def _filtering(index: Index, searcher: Searcher, filter: str | None) -> Searcher:
-    """The same searches, with a filter."""
-    if filter is None:
-        return searcher
-    return lambda query, k: searcher(index.parse(query, filter=filter) if isinstance(query, str) else query, k)
+def _parser(index: Index, filter: str | None, synonyms: Path | None, *, typos: bool) -> Callable[..., Query]:
+    """How the queries of this command are parsed."""
+    from rankwell.index.synonyms import Synonyms
+
+    rules = None if synonyms is None else Synonyms.read(synonyms)
+    return partial(index.parse, filter=filter, synonyms=rules, typos=typos)
 
 
 def _searcher(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Documents of each query, as in TREC's tracks.
 RUN_DEPTH = 1000
-Searcher: TypeAlias = "Callable[[str | Query, int], SearchResult | RankedResult]"
+Searcher: TypeAlias = "Callable[[Query, int], SearchResult | RankedResult]"
 
 
 def check_query_or_queries(
@@ -45,7 +45,15 @@ def check_query_or_queries(
     check_output(run, option="--run", inputs=[queries, index, ranker])
 
 
-def write_run(searcher: Searcher, queries: Path, run: Path, k: int, *, prose: bool, quiet: bool) -> None:
+def write_run(
+    searcher: Callable[[str, int], SearchResult | RankedResult],
+    queries: Path,
+    run: Path,
+    k: int,
+    *,
+    prose: bool,
+    quiet: bool,
+) -> None:
     """Search every query of a file and write the run, whole or not at all."""
     from rankwell.data.trec_run import format_run
     from rankwell.features.queries import read_queries

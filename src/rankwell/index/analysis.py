@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,10 @@ _SHORT_TEXT = 2**16  # bytes
 # Words whose terms are remembered: those of queries, and of documents that are read again.
 _WORDS_REMEMBERED = 65_536
 _ASCII_WORD = re.compile(rb"[0-9A-Za-z]+")
+# Letters of the Latin script that Unicode does not take apart.
+_LIGATED = {
+    "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ħ": "h", "ŧ": "t", "ı": "i", "ŋ": "n",
+}  # fmt: skip
 _WITHOUT_JOINERS = dict.fromkeys(map(ord, JOINERS))
 
 
@@ -43,6 +48,8 @@ class Analysis:
         Words that queries ignore where other words are left.
     language : str or None
         What `of_language` was asked for: a code, kept for messages.
+    fold_accents : bool
+        Whether letters with accents are the same as those without: "resume" finds "résumé".
     word_rule : str
         How text is cut into words: "unicode-2", or "unicode-1" for an index of an older release.
 
@@ -60,8 +67,10 @@ class Analysis:
         common_words: Iterable[str] = (),
         language: str | None = None,
         word_rule: str = RULE,
+        fold_accents: bool = False,
     ) -> None:
         self.stemmer = stemmer
+        self.fold_accents = fold_accents
         self.stop_words = _stop_words(stop_words)
         self.common_words = _words("common_words", common_words)
         self.language = language
@@ -81,16 +90,34 @@ class Analysis:
         if name is None or name == "none":
             return cls()
         language = get_language(name)
-        return cls(language.stemmer, common_words=language.common_words, language=language.code)
+        # English has no accents of its own: they are written or not.
+        fold_accents = language.code == "en"
+        return cls(
+            language.stemmer,
+            common_words=language.common_words,
+            language=language.code,
+            fold_accents=fold_accents,
+        )
+
+    def with_accents(self, *, fold: bool) -> Analysis:
+        """The same analysis with letters with accents folded to those without, or kept."""
+        return Analysis.from_json(self.to_json() | {"fold_accents": fold})
 
     def term_of(self, word: bytes) -> bytes | None:
         """The term of a word as it is written in a text (UTF-8), or None for a stop word."""
         folded = fold(word.decode("utf-8"))
         if folded in self._stop:
             return None
+        if self.fold_accents:
+            # Before stemming: whatever the stemmer does, it does the same to both.
+            folded = without_accents(folded)
         if self._stemmer is not None:
             folded = self._stemmer.stemWord(folded) or folded
         return folded.encode("utf-8")
+
+    def fold(self, word: str) -> str:
+        """A word without the differences that do not matter, but not stemmed."""
+        return without_accents(fold(word)) if self.fold_accents else fold(word)
 
     def word_spans(self, data: bytes) -> list[tuple[int, int]]:
         """Where the words of a text (UTF-8) start and stop, by the rule of `kernels.words.character_kinds`.
@@ -125,7 +152,7 @@ class Analysis:
             "stemmer": self.stemmer,
             "stop_words": list(self.stop_words),
             "common_words": list(self.common_words),
-        }
+        } | ({"fold_accents": True} if self.fold_accents else {})
 
     @classmethod
     def from_json(cls, recorded: dict[str, Any]) -> Analysis:
@@ -142,6 +169,7 @@ class Analysis:
             common_words=tuple(recorded.get("common_words") or ()),
             language=recorded.get("language"),
             word_rule=rule,
+            fold_accents=recorded.get("fold_accents") is True,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -156,7 +184,7 @@ class Analysis:
         return f"Analysis(stemmer={self.stemmer!r}, stop_words={self.stop_words!r})"
 
     def _parameters(self) -> tuple[Any, ...]:
-        return self.stemmer, self.stop_words, self.common_words, self.word_rule
+        return self.stemmer, self.stop_words, self.common_words, self.word_rule, self.fold_accents
 
     def _remembered_term(self, word: bytes) -> bytes | None:
         """`term_of`, which takes longer than all else in cutting a text."""
@@ -178,6 +206,23 @@ def fold(word: str) -> str:
         return word.lower()
     folded = unicodedata.normalize("NFKC", word).casefold()
     return unicodedata.normalize("NFKC", folded).translate(_WITHOUT_JOINERS)
+
+
+def without_accents(word: str) -> str:
+    """A folded word with the plain letters of the Latin and Greek scripts in place of those with accents."""
+    if word.isascii():
+        return word
+    return unicodedata.normalize("NFC", "".join(map(_plain_letters, word)))
+
+
+@cache
+def _plain_letters(character: str) -> str:
+    if character in _LIGATED:
+        return _LIGATED[character]
+    base = unicodedata.normalize("NFD", character)[0]
+    # In other scripts marks are more than accents: they tell vowels and letters apart.
+    is_letter = base != character and unicodedata.name(base, "").startswith(("LATIN", "GREEK"))
+    return base if is_letter else "" if "\u0300" <= character <= "\u036f" else character
 
 
 def _stop_words(given: str | Iterable[str] | None) -> tuple[str, ...]:

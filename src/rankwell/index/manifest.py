@@ -19,7 +19,8 @@ from rankwell.index.storage import Storage, digest_of, write_file
 from rankwell.streams.json_text import parse_json
 
 FORMAT = "rankwell-index"
-# Version 2 has keyword fields and dates; an index without them is written as version 1, which older releases read.
+# Version 2 has keyword fields, dates and folded accents; an index without them is written as version 1, which older
+# releases read.
 VERSION = 2
 MANIFEST_NAME = "manifest"
 TEMPORARY_NAME = "manifest.new"
@@ -69,7 +70,8 @@ class Manifest:
 def write_manifest(storage: Storage, folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a new generation and replace the old one. Not durable before `sync_folder`."""
     body = json.dumps(asdict(manifest), indent=1, allow_nan=False).encode()
-    version = VERSION if manifest.schema.get("keywords") or manifest.schema.get("dates") else 1
+    is_new = manifest.schema.get("keywords") or manifest.schema.get("dates") or manifest.analysis.get("fold_accents")
+    version = VERSION if is_new else 1
     write_file(storage, folder / TEMPORARY_NAME, f"{FORMAT} {version} {digest_of(body)}\n".encode() + body)
     storage.rename(folder / TEMPORARY_NAME, folder / MANIFEST_NAME)
 

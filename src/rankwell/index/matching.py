@@ -11,7 +11,20 @@ from rankwell.index.bm25 import WHOLE
 from rankwell.index.columns import keyword_column, number_column
 from rankwell.index.keyword_columns import MISSING, KeywordColumn
 from rankwell.index.posting_arrays import posting_arrays
-from rankwell.index.query_tree import And, Everything, Exists, Keyword, Node, Not, Or, Phrase, Prefix, Range, Word
+from rankwell.index.query_tree import (
+    And,
+    Everything,
+    Exists,
+    Keyword,
+    Node,
+    Not,
+    Or,
+    Phrase,
+    Prefix,
+    Range,
+    Similar,
+    Word,
+)
 from rankwell.index.schema import Schema
 from rankwell.index.segment import Segment
 
@@ -54,6 +67,9 @@ class Matching:
                 marks |= self.marks(segment, part)
         elif isinstance(node, Word):
             self._mark_term(segment, segment.term_number(node.term), node.field, marks)
+        elif isinstance(node, Similar):
+            for term, _ in node.terms:
+                self._mark_term(segment, segment.term_number(term), node.field, marks)
         elif isinstance(node, Prefix):
             for number in range(*segment.terms_with_prefix(node.start)):
                 self._mark_term(segment, number, node.field, marks)

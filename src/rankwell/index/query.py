@@ -6,12 +6,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from rankwell.errors import ParameterError
-from rankwell.index.query_tree import Group, Node, Nothing, Phrase, Word, condition_of, scoring_leaves
+from rankwell.index.query_tree import (
+    Group,
+    Near,
+    Node,
+    Nothing,
+    Phrase,
+    Prefix,
+    Scoring,
+    Similar,
+    Word,
+    condition_of,
+    scoring_leaves,
+)
 
 if TYPE_CHECKING:
     from rankwell.index.analysis import Analysis
@@ -105,11 +118,13 @@ def query_of(tree: Node, is_shortened: bool = False) -> Query:
     if isinstance(tree, Group) and tree == Group(optional=tree.optional) and all(map(_is_plain, tree.optional)):
         words.add((leaf.term, leaf.place) for leaf in tree.optional if isinstance(leaf, Word))
         return words.query(None, is_shortened)
-    for leaf in sorted((leaf for leaf in scoring_leaves(tree) if isinstance(leaf, Word | Phrase)), key=_place):
-        if isinstance(leaf, Word):
-            words.add([(leaf.term, 0)], leaf.place)
+    for place, leaf in sorted(_placed(scoring_leaves(tree)), key=itemgetter(0)):
+        if isinstance(leaf, Phrase):
+            words.add(zip(leaf.terms, leaf.places, strict=True), place)
+        elif isinstance(leaf, Similar):
+            words.add([(leaf.terms[0][0], 0)], place)
         else:
-            words.add(zip(leaf.terms, leaf.places, strict=True), leaf.place)
+            words.add([(leaf.term, 0)], place)
     return words.query(tree, is_shortened)
 
 
@@ -122,8 +137,11 @@ def _is_plain(leaf: Node) -> bool:
     return isinstance(leaf, Word) and leaf.field is None and leaf.boost == 1.0
 
 
-def _place(leaf: Word | Phrase) -> int:
-    return leaf.place
+def _placed(leaves: Iterable[Scoring]) -> Iterator[tuple[int, Word | Phrase | Near | Similar]]:
+    """Leaves that have a place among the words of the query; a prefix has none."""
+    for leaf in leaves:
+        if not isinstance(leaf, Prefix):
+            yield leaf.place, leaf
 
 
 @dataclass

@@ -2,7 +2,8 @@
 
     clauses     clause one after another, separated by white space; each is optional unless it has a sign
     clause      operand, or operands joined by AND, OR and NOT: NOT binds first, then AND, then OR
-    operand     [+ - ! NOT] [field:] word | word* | "phrase" | "phrase"~slop | range | ( clauses ), then [^boost]
+    operand     [+ - ! NOT] [field:] one of the next line, then [^boost]
+                word | word* | word~edits | "phrase" | "phrase"~slop | range | ( clauses )
     range       [low TO high], {low TO high}, >low, >=low, <high, <=high; * is an open end
 
 Phrases, and clauses that only filter (ranges, values of keyword fields), are required with and without ``+``; other
@@ -20,12 +21,13 @@ import re
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from rankwell.errors import Parameter, QueryError
-from rankwell.index.analysis import fold
+from rankwell.index.near_words import tolerance as _tolerance
 from rankwell.index.query_tree import (
     And,
     Everything,
     Exists,
     Group,
+    Near,
     Node,
     Not,
     Nothing,
@@ -311,7 +313,23 @@ class _Parser:
                 return self._prefix(start, written, field)
             self._refuse_lookalikes(start, written, field)
         words = self._words(_unescaped(written), field, as_one=field is not None)
+        near = _SLOP.match(self.text, self.at)
+        if near is not None:
+            return self._near(start, words, near)
         return _one(words) if words is not None and (field is not None or len(words.words) == 1) else words
+
+    def _near(self, start: int, words: _Several | None, found: re.Match[str]) -> Node | None:
+        """``word~``, ``word~1``: a word or one that is written nearly so."""
+        self.at = found.end()
+        if words is None:
+            return None
+        if len(words.words) > 1:
+            self.fail(start, "a tilde needs one word, as in receive~, or a phrase in quotes.")
+        word = words.words[0]
+        distance = _tolerance(word.term) if found[1] is None else found[1]
+        if str(distance) not in ("0", "1", "2"):
+            self.fail(found.start(), f"the edits after a tilde must be 0, 1 or 2, got {distance}.")
+        return Near(word.term, int(distance), word.place, word.field)
 
     def _refuse_lookalikes(self, start: int, written: str, field: str | None) -> None:
         """Refuse what Lucene has and this language has not."""
@@ -324,12 +342,10 @@ class _Parser:
             self.fail(start, f"a range needs a field with numbers or dates, as in year:[2000 TO 2010], but {what}.")
         if field is not None and written[0] in "<>":
             self.fail(start, f"{written[0]!r} needs a field with numbers or dates, {field!r} holds text.")
-        if _SLOP.match(self.text, self.at):
-            self.fail(start, f"{written + '~'!r}: similar words are not supported.")
 
     def _prefix(self, start: int, written: str, field: str | None) -> Node | None:
         words = self.analysis.cut(_unescaped(written[:-1]))
-        folded = fold(_unescaped(written[:-1]))
+        folded = self.analysis.fold(_unescaped(written[:-1]))
         if len(words) > 1 or not folded.isalnum():
             self.fail(start, f"{written!r}: a prefix is one word without punctuation, as in comp*.")
         prefix = folded.encode("utf-8", "replace")
@@ -393,7 +409,7 @@ def _times(node: Node | _Several, boost: float) -> Node | _Several | None:
     """A node whose words count `boost` times as much; None if it has none."""
     if isinstance(node, _Several):
         return _Several(tuple(word._replace(boost=word.boost * boost) for word in node.words))
-    if isinstance(node, Word | Phrase | Prefix):
+    if isinstance(node, Word | Phrase | Prefix | Near):
         return node._replace(boost=node.boost * boost)
     if isinstance(node, And | Or):
         return type(node)(tuple(_times(part, boost) or part for part in node.parts))  # type: ignore[misc]

@@ -12,10 +12,10 @@ from rankwell.index.query_tree import (
     Or,
     Phrase,
     Prefix,
+    Similar,
     Word,
     both,
     condition_of,
-    has_words,
     only_words_match,
     scoring_leaves,
 )
@@ -57,7 +57,7 @@ class Plan(NamedTuple):
 
 # A prefix to its words that score, and whether those are all it has.
 Expand = Callable[[Prefix], tuple[tuple[Alternative, ...], bool]]
-_Key = tuple[bytes, str | None] | Prefix
+_Key = tuple[bytes, str | None] | Prefix | Similar
 
 
 def plan_tree(tree: Node, match: Match, expand: Expand) -> Plan:
@@ -79,14 +79,12 @@ class _Planner:
         parts = self.condition.parts if isinstance(self.condition, And) else (self.condition,)
         required: set[_Key] = set()
         rest: list[Node] = []
-        scoring = [part for part in parts if has_words(part)]
         for part in parts:
-            if self._is_found_by_score(part):
+            if isinstance(part, Word | Phrase):
                 required.update(_keys(part))
-            elif isinstance(part, Phrase):
-                required.update(_keys(part))
-                rest.append(part)
-            elif not (len(scoring) == 1 and isinstance(part, Or) and all(map(self._is_found_by_score, part.parts))):
+            # A required word is found by its list. Other words that match exactly if the score is above 0 are found by
+            # that, unless there are more that add to it.
+            if not isinstance(part, Word) and not (self._has_all_words(part) and self._is_found_by_score(part)):
                 rest.append(part)
         scored = tuple(
             ScoredTerm(self._alternatives(key), factor, key in required) for key, factor in self._factors.items()
@@ -94,12 +92,22 @@ class _Planner:
         is_scored = only_words_match(self.condition) and all(is_whole for _, is_whole in self._expanded.values())
         return Plan(scored, both(*rest) if rest else None, is_scored)
 
+    def _has_all_words(self, part: Node) -> bool:
+        """Whether everything that scores is in this part."""
+        return self._factors.keys() == {key for leaf in scoring_leaves(part) for key in _keys(leaf)}
+
     def _is_found_by_score(self, node: Node) -> bool:
-        """Whether a document matches a node exactly if the node's term adds to its score."""
-        return isinstance(node, Word) or (isinstance(node, Prefix) and self._expanded[node][1])
+        """Whether a document matches a node exactly if the node's terms add to its score."""
+        if isinstance(node, Or):
+            return all(map(self._is_found_by_score, node.parts))
+        return isinstance(node, Word | Similar) or (isinstance(node, Prefix) and self._expanded[node][1])
 
     def _alternatives(self, key: _Key) -> tuple[Alternative, ...]:
-        return self._expanded[key][0] if isinstance(key, Prefix) else (Alternative(*key),)
+        if isinstance(key, Prefix):
+            return self._expanded[key][0]
+        if isinstance(key, Similar):
+            return tuple(Alternative(term, key.field, weight) for term, weight in key.terms)
+        return (Alternative(*key),)
 
 
 def _keys(leaf: Node) -> list[_Key]:
@@ -108,4 +116,6 @@ def _keys(leaf: Node) -> list[_Key]:
         return [(leaf.term, leaf.field)]
     if isinstance(leaf, Phrase):
         return [(term, leaf.field) for term in leaf.terms]
+    if isinstance(leaf, Similar):
+        return [leaf._replace(place=0, boost=1.0)]
     return [leaf._replace(boost=1.0)] if isinstance(leaf, Prefix) else []

@@ -7,7 +7,7 @@ the streams that the model reads. `place` is where a leaf's first word is in the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 Match = Literal["any", "all"]
@@ -40,6 +40,25 @@ class Prefix(NamedTuple):
     """Any term that begins so."""
 
     start: bytes
+    field: str | None = None
+    boost: float = 1.0
+
+
+class Near(NamedTuple):
+    """A term, or one that is at most `distance` edits away: `near_words.resolve` looks up which there are."""
+
+    term: bytes
+    distance: int
+    place: int = 0
+    field: str | None = None
+    boost: float = 1.0
+
+
+class Similar(NamedTuple):
+    """Any of some terms, which count as one: pairs of a term and what its occurrences count, the best one first."""
+
+    terms: tuple[tuple[bytes, float], ...]
+    place: int = 0
     field: str | None = None
     boost: float = 1.0
 
@@ -106,7 +125,7 @@ class Group(NamedTuple):
     excluded: tuple[Node, ...] = ()
 
 
-Scoring = Word | Phrase | Prefix
+Scoring = Word | Phrase | Prefix | Near | Similar
 Leaf = Scoring | Range | Keyword | Exists | Everything | Nothing
 Node = Leaf | And | Or | Not | Group
 
@@ -136,7 +155,23 @@ def _bare(leaf: Leaf) -> Leaf:
         return Word(leaf.terms[0], field=leaf.field) if len(leaf.terms) == 1 else leaf._replace(place=0, boost=1.0)
     if isinstance(leaf, Word):
         return Word(leaf.term, field=leaf.field)
+    if isinstance(leaf, Near | Similar):
+        return leaf._replace(place=0, boost=1.0)
     return leaf._replace(boost=1.0) if isinstance(leaf, Prefix) else leaf
+
+
+def changed(node: Node, change: Callable[[Scoring], Node]) -> Node:
+    """The tree with other nodes in place of its leaves that count in the score."""
+    if isinstance(node, Word | Phrase | Prefix | Near | Similar):
+        return change(node)
+    if isinstance(node, And | Or):
+        return type(node)(tuple(changed(part, change) for part in node.parts))
+    if isinstance(node, Group):
+        required, optional = (
+            tuple(changed(part, change) for part in parts) for parts in (node.required, node.optional)
+        )
+        return Group(required, optional, node.excluded)
+    return node
 
 
 def both(*parts: Node) -> Node:
@@ -153,7 +188,7 @@ def either(*parts: Node) -> Node:
 
 def scoring_leaves(node: Node | None) -> Iterator[Scoring]:
     """The leaves that count in the score, from left to right among those of one kind in a group."""
-    if isinstance(node, Word | Phrase | Prefix):
+    if isinstance(node, Word | Phrase | Prefix | Near | Similar):
         yield node
     elif isinstance(node, And | Or):
         for part in node.parts:
@@ -174,4 +209,4 @@ def only_words_match(node: Node) -> bool:
         return any(only_words_match(part) for part in node.parts)
     if isinstance(node, Or):
         return all(only_words_match(part) for part in node.parts)
-    return isinstance(node, Word | Phrase | Prefix | Nothing)
+    return isinstance(node, Word | Phrase | Prefix | Near | Similar | Nothing)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rankwell.index.query_tree import Match, Node
     from rankwell.index.schema import Schema
     from rankwell.index.selection import Filter, SearchResult
+    from rankwell.index.synonyms import Synonyms
 
 _FILTERS_REMEMBERED = 1024
 
@@ -120,6 +121,8 @@ class Index:
         match: Match = "any",
         plain: bool = False,
         filter: Filter | None = None,
+        synonyms: Synonyms | None = None,
+        typos: bool = False,
         sort: str | Sequence[str] | None = None,
         facets: Iterable[str] | Mapping[str, Sequence[Any] | None] = (),
         prune: bool = True,
@@ -135,6 +138,8 @@ class Index:
             match=match,
             plain=plain,
             filter=filter,
+            synonyms=synonyms,
+            typos=typos,
             sort=sort,
             facets=facets,
             prune=prune,
@@ -154,16 +159,28 @@ class Index:
 
         return count(self, query, model=model, match=match, plain=plain, filter=filter)
 
-    def parse(self, query: str, *, plain: bool = False, filter: Filter | None = None) -> Query:
+    def parse(
+        self,
+        query: str,
+        *,
+        plain: bool = False,
+        filter: Filter | None = None,
+        synonyms: Synonyms | None = None,
+        typos: bool = False,
+    ) -> Query:
         """A query as this index understands it, with a filter; every search takes it in place of a text.
 
-        See `rankwell.index.query.parse_query`, and `rankwell.index.selection.search` for `plain` and `filter`.
+        See `rankwell.index.query.parse_query`, and `rankwell.index.selection.search` for the parameters.
         """
         from dataclasses import replace
 
         from rankwell.index.query import parse_query
 
         parsed = parse_query(query, self.analysis, self.schema, plain=plain)
+        if typos or synonyms is not None or "~" in query:
+            from rankwell.index.query_expansion import expanded
+
+            parsed = expanded(parsed, self, synonyms, typos=typos)
         return parsed if filter is None else replace(parsed, filter=self._filter(filter))
 
     def _filter(self, filter: Filter) -> Node:

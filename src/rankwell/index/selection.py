@@ -20,6 +20,7 @@ from rankwell.index.sorting import first_documents, sort_keys
 
 if TYPE_CHECKING:
     from rankwell.index.reader import Index
+    from rankwell.index.synonyms import Synonyms
 
 Filter = str | Mapping[str, Any]
 
@@ -64,6 +65,8 @@ def search(
     match: Match = "any",
     plain: bool = False,
     filter: Filter | None = None,
+    synonyms: Synonyms | None = None,
+    typos: bool = False,
     sort: str | Sequence[str] | None = None,
     facets: Iterable[str] | Mapping[str, Sequence[Any] | None] = (),
     prune: bool = True,
@@ -86,6 +89,11 @@ def search(
         What documents must meet besides; it does not count in the score. A text of the query language
         (``"year:>2000 kind:(book OR film)"``), or values by field: one, several of which one is enough, or a pair
         (low, high) of a number or date, None for an open end (``{"year": (2001, None), "kind": ["book", "film"]}``).
+    synonyms : Synonyms, optional
+        Words that count as the same, for a query that is a text.
+    typos : bool
+        Whether words of a text that are written nearly as the query's count too: one edit for words of 3 to 5
+        characters, two for longer ones.
     sort : str or sequence of str, optional
         Order by fields instead of scores: ``"year"``, ``"year:desc"``, or several. Documents without a value come last.
     facets : fields, or a mapping of fields to edges of ranges, optional
@@ -95,7 +103,7 @@ def search(
     """
     wanted = _checked_k(k, index)
     keys, counted = sort_keys(sort or (), index.schema), facet_keys(facets, index.schema) if facets else {}
-    parsed = _parsed(index, query, plain, filter)
+    parsed = _parsed(index, query, plain, filter, synonyms, typos)
     asked = _search_of(index, parsed, model, match)
     if keys:
         docs = first_documents(index, asked.matches, keys, wanted)
@@ -116,7 +124,7 @@ def count(
     filter: Filter | None = None,
 ) -> int:
     """How many live documents match a query; parameters as those of `search`."""
-    return _search_of(index, _parsed(index, query, plain, filter), model, match).count()
+    return _search_of(index, _parsed(index, query, plain, filter, None, False), model, match).count()
 
 
 def _search_of(index: Index, query: Query, model: BM25 | BM25F | None, match: Match) -> QuerySearch:
@@ -127,9 +135,11 @@ def _search_of(index: Index, query: Query, model: BM25 | BM25F | None, match: Ma
     return QuerySearch(index, query, (model or _DEFAULT_MODEL).columns(index.schema), match)
 
 
-def _parsed(index: Index, query: str | Query, plain: bool, filter: Filter | None) -> Query:
+def _parsed(
+    index: Index, query: str | Query, plain: bool, filter: Filter | None, synonyms: Synonyms | None, typos: bool
+) -> Query:
     if not isinstance(query, Query):
-        return index.parse(query, plain=plain, filter=filter)
+        return index.parse(query, plain=plain, filter=filter, synonyms=synonyms, typos=typos)
     if filter is None:
         return query
     more = index.parse("", filter=filter).filter

@@ -29,3 +29,17 @@ def _words_of_run(kind: int, characters: list[str]) -> list[str]:
     if kind == PAIRED and len(characters) > 1:
         return [first + second for first, second in pairwise(characters)]
     return ["".join(characters)]
+
+
+def edit_distance(one: str, other: str) -> int:
+    """The distance of two words, slowly: the definition."""
+    rows = [list(range(len(other) + 1))]
+    for i, character in enumerate(one, start=1):
+        row = [i]
+        for j, wanted in enumerate(other, start=1):
+            distance = min(rows[i - 1][j] + 1, row[j - 1] + 1, rows[i - 1][j - 1] + (character != wanted))
+            if i > 1 and j > 1 and character == other[j - 2] and one[i - 2] == wanted:
+                distance = min(distance, rows[i - 2][j - 2] + 1)
+            row.append(distance)
+        rows.append(row)
+    return rows[-1][-1]

@@ -1,0 +1,164 @@
+"""Accents, synonyms and typing errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.index.searching import make_index
+
+from rankwell import DataError, Index, IndexWriter, QueryError
+from rankwell.index.analysis import Analysis, without_accents
+from rankwell.index.near_words import near_words, tolerance
+from rankwell.index.query_tree import Group, Or, Phrase, Similar
+from rankwell.index.statistics import Statistics
+from rankwell.index.synonyms import Synonyms
+from rankwell.kernels.words.reference import edit_distance
+
+
+@pytest.mark.parametrize(
+    ("word", "plain"),
+    [
+        ("résumé", "resume"),
+        ("naïve", "naive"),
+        ("straße", "straße"),  # folding makes it strasse
+        ("smørrebrød", "smorrebrod"),
+        ("œuvre", "oeuvre"),
+        ("łódź", "lodz"),
+        ("ἀθήνα", "αθηνα"),
+        ("й", "й"),  # a letter of its own
+        ("が", "が"),
+        ("हिन्दी", "हिन्दी"),
+    ],
+)
+def test_letters_without_accents(word: str, plain: str) -> None:
+    assert without_accents(word) == plain
+
+
+def test_resume_finds_resume_with_accents(tmp_path: Path) -> None:
+    for fold in (True, False):
+        path = tmp_path / str(fold)
+        with IndexWriter(path, analysis=Analysis("english", fold_accents=fold)) as writer:
+            writer.add([{"id": "with", "body": "two résumés"}, {"id": "without", "body": "a resume"}])
+            writer.commit()
+        index = Index.open(path)
+        assert index.analysis.fold_accents is fold
+        for query in ("resume", "Résumé", "résum*"):
+            assert sorted(index.search(query).ids) == (["with", "without"] if fold else index.search(query).ids)
+        assert len(index.search("resume")) == (2 if fold else 1)
+        version = 2 if fold else 1
+        assert (path / "manifest").read_bytes().startswith(f"rankwell-index {version} ".encode())
+
+
+def test_english_folds_accents() -> None:
+    assert Analysis.of_language("en").fold_accents
+    assert not Analysis.of_language("de").fold_accents
+    assert not Analysis.of_language("en").with_accents(fold=False).fold_accents
+    assert Analysis.of_language("en") != Analysis.of_language("en").with_accents(fold=False)
+
+
+@given(
+    texts=st.lists(st.text(alphabet="abé ", max_size=12), min_size=1, max_size=8),
+    word=st.text(alphabet="abé", min_size=1, max_size=6),
+    distance=st.integers(0, 2),
+    n_deleted=st.integers(0, 2),
+)
+def test_near_words_are_those_of_live_documents(texts: list[str], word: str, distance: int, n_deleted: int) -> None:
+    index = make_index([{"body": text} for text in texts], cuts=[len(texts) // 2], deleted=range(n_deleted))
+    having: dict[str, int] = {}
+    for text in texts[n_deleted:]:
+        for one in set(text.split()):
+            having[one] = having.get(one, 0) + 1
+    near = [(edit_distance(one, word), -n, one.encode()) for one, n in having.items()]
+    expected = [
+        (term, 1 - edits / min(len(term.decode()), len(word)))
+        for edits, _, term in sorted(near)
+        if edits <= distance and edits < min(len(term.decode()), len(word))
+    ]
+    found = near_words(index.segments, Statistics.of(index), word.encode(), distance, -1)
+    assert found == tuple(expected)[:32]
+
+
+def test_typing_errors() -> None:
+    index = make_index([{"body": "receive letters"}, {"body": "receiver set"}, {"body": "cat"}, {"body": "bat"}])
+    assert index.search("recieve").ids == []
+    assert index.search("recieve", typos=True).ids == ["d0", "d1"]
+    assert index.search("recieve~").ids == ["d0", "d1"]
+    assert index.search("recieve~1").ids == ["d0"]
+    assert index.search("cat", typos=True).ids == ["d2", "d3"]  # the word itself counts more
+    assert index.search("cat~0").ids == ["d2"]
+    assert index.search('+"recieve"', typos=True).ids == []  # a phrase is taken as it is written
+    assert index.search("letters -recieve", typos=True).ids == ["d0"]
+    assert index.parse("recieve", typos=True).terms == (b"receive",)
+    assert [tolerance(word) for word in (b"ab", b"abc", b"abcde", b"abcdef", "éé".encode())] == [0, 1, 1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [("a~3", "the edits after a tilde must be 0, 1 or 2, got 3"), ("x-ray~1", "a tilde needs one word")],
+)
+def test_wrong_tildes(query: str, message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        make_index([{"body": "a"}]).search(query)
+
+
+RULES = """
+# televisions
+tv, television , telly
+laptop => notebook, portable computer
+united states => usa
+"""
+
+
+@pytest.fixture(scope="module")
+def index() -> Index:
+    texts = ["a tv", "the television", "a laptop", "my notebook", "a portable computer", "usa", "united we stand"]
+    return make_index([{"body": text} for text in texts], analysis=Analysis("english"))
+
+
+@pytest.mark.parametrize(
+    ("query", "match", "ids"),
+    [
+        ("tv", "any", ["d0", "d1"]),
+        ("televisions", "any", ["d0", "d1"]),  # rules are in stems
+        ("laptop", "any", ["d2", "d3", "d4"]),
+        ("notebook", "any", ["d3"]),  # the arrow has one direction
+        ("united states", "any", ["d5", "d6"]),
+        ("united states", "all", ["d5"]),
+        ('"tv"', "any", ["d0"]),
+        ("+tv a", "any", ["d0", "d1"]),
+        ("a -tv", "any", ["d2", "d4"]),
+    ],
+)
+def test_synonyms(index: Index, query: str, match: str, ids: list[str]) -> None:
+    synonyms = Synonyms.of(RULES.splitlines())
+    assert sorted(index.search(query, match=match, synonyms=synonyms).ids) == ids
+
+
+def test_the_words_that_were_typed_are_the_querys_terms(index: Index) -> None:
+    parsed = index.parse("laptop tv", synonyms=Synonyms.of(RULES.splitlines()))
+    assert parsed.terms == (b"laptop", b"portabl", b"comput", b"tv")
+    computer = Phrase((b"portabl", b"comput"), (0, 1))
+    assert parsed.tree == Group(
+        optional=(
+            Or((Similar(((b"laptop", 1.0), (b"notebook", 1.0))), computer)),
+            Similar(((b"tv", 1.0), (b"televis", 1.0), (b"telli", 1.0)), 1),
+        )
+    )
+    assert index.parse("cat", synonyms=Synonyms.of(RULES.splitlines())).tree is None
+
+
+def test_files_of_synonyms(tmp_path: Path) -> None:
+    path = tmp_path / "synonyms.txt"
+    path.write_text(RULES, "utf-8")
+    assert Synonyms.read(path) == Synonyms.of(RULES.splitlines())
+    for line in ("alone", "=> a", "a =>", ", ,"):
+        path.write_text(f"a, b\n{line}\n", "utf-8")
+        with pytest.raises(DataError, match=r"synonyms.txt, line 2 must be words as in 'tv, television'"):
+            Synonyms.read(path)
+
+
+def test_a_word_without_synonyms_stays(index: Index) -> None:
+    assert index.search("stand", synonyms=Synonyms.of(["x, y"])).ids == ["d6"]
