@@ -128,14 +128,14 @@ def measure_fold(
     cascade.fit(train, costs=costs)
     full = ranker_class("rankboost")(**settings).fit(train)
     by_query = [evaluate(test, one.predict(test), metrics=METRIC).per_query[METRIC] for one in (full, cascade)]
-    return Fold(by_query[0], by_query[1], cascade.chosen_.cost / cascade.full_.cost, cascade, full)
+    return Fold(by_query[0], by_query[1], cascade.point_.cost / cascade.full_.cost, cascade, full)
 
 
 def record(bench: Benchmark, name: str, folds: Sequence[Fold]) -> None:
     full, cascade = (np.concatenate([getattr(fold, of) for fold in folds]) for of in ("full", "cascade"))
     difference = (cascade - full)[~np.isnan(cascade - full)]
     error = float(difference.std(ddof=1) / np.sqrt(len(difference)))
-    points = [fold.trained.chosen_ for fold in folds]
+    points = [fold.trained.point_ for fold in folds]
     kept = sorted({point.keep for point in points if point.keep is not None})
     reads = ", ".join(sorted({f"{len(point.first)}+{len(point.second)}" for point in points}))
     bench.record(

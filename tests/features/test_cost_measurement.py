@@ -21,7 +21,7 @@ def index():
 @pytest.fixture(scope="module")
 def costs(index):
     names = make_feature_set("full", STREAMS, ("rank",)).names
-    return measure_costs(index, FeatureSet([*names, "relevance_model.whole", "x = bm25.title + length.body"]))
+    return measure_costs(index, FeatureSet([*names, "x = bm25.title + length.body"]))
 
 
 def test_every_feature_has_a_cost(costs):

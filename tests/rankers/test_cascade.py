@@ -36,11 +36,11 @@ def cascade():
 def test_the_cascade_is_cheaper_and_as_good(cascade):
     full = RankBoost(**SETTINGS["second_parameters"]).fit(make_data(1), eval_set=make_data(2))
     test = make_data(3)
-    assert cascade.chosen_.cost < cascade.full_.cost / 3
+    assert cascade.point_.cost < cascade.full_.cost / 3
     assert cascade.score(test) > full.score(test) - 0.02
     # Noise and what repeats others is left out.
-    assert set(cascade.chosen_.second) <= {"x0", "x1", "x2", "x5", "x3", "x4"}
-    assert {"x1", "x2"} <= set(cascade.chosen_.second)
+    assert set(cascade.point_.second) <= {"x0", "x1", "x2", "x5", "x3", "x4"}
+    assert {"x1", "x2"} <= set(cascade.point_.second)
 
 
 def test_costs_are_those_of_the_table(cascade):
@@ -58,7 +58,7 @@ def test_prediction_ranks_what_is_not_kept_below_in_the_first_pass_s_order(casca
     chosen = next(point for point in cascade.points_ if point.keep == 5 and point.first_size == 2)
     again = Cascade(**SETTINGS | {"keep": (5,), "first_sizes": (2,), "tolerance": 1.0})
     again.fit(make_data(1), eval_set=make_data(2), costs=COSTS)
-    assert again.chosen_.keep == 5
+    assert again.point_.keep == 5
     test = make_data(3)
     scores = again.predict(test)
     part = again.description_.parts[0].description
@@ -78,21 +78,21 @@ def test_the_file_ranks_as_the_cascade(cascade, tmp_path):
     assert isinstance(again, Cascade)
     test = make_data(3)
     np.testing.assert_array_equal(again.predict(test), cascade.predict(test))
-    assert again.metrics_["cascade"]["chosen"]["cost"] == pytest.approx(cascade.chosen_.cost)
+    assert again.metrics_["cascade"]["chosen"]["cost"] == pytest.approx(cascade.point_.cost)
     assert again.get_params() == cascade.get_params()
 
 
 def test_a_budget_is_kept(cascade):
     budget = cascade.full_.cost / 10
     small = Cascade(**SETTINGS, budget=budget).fit(make_data(1), eval_set=make_data(2), costs=COSTS)
-    assert small.chosen_.cost <= budget
+    assert small.point_.cost <= budget
     with pytest.raises(ParameterError, match=r"budget must be at least .* microseconds a query, what the cheapest"):
         Cascade(**SETTINGS, budget=0.5).fit(make_data(1), eval_set=make_data(2), costs=COSTS)
 
 
 def test_without_validation_data_parts_of_the_training_queries_validate():
     cascade = Cascade(**SETTINGS, n_folds=3).fit(make_data(1), costs=COSTS)
-    assert len(cascade.chosen_.by_query) == 40
+    assert len(cascade.point_.by_query) == 40
     assert cascade.score(make_data(3)) > 0.8
     with pytest.raises(DataError, match="2 queries cannot be divided into 3 parts"):
         Cascade(**SETTINGS, n_folds=3).fit(make_data(1, n_queries=2))
@@ -108,9 +108,9 @@ def test_passes_that_normalise(normalize, tmp_path):
         keep=(10,),
         tolerance=1.0,
     ).fit(make_data(1), eval_set=make_data(2), costs=COSTS)
-    assert cascade.chosen_.keep == 10
+    assert cascade.point_.keep == 10
     metric = rankwell.evaluate(make_data(2), cascade.predict(make_data(2)), metrics="ndcg@10").mean["ndcg@10"]
-    assert cascade.chosen_.metric == pytest.approx(metric)
+    assert cascade.point_.metric == pytest.approx(metric)
 
 
 def test_mistakes_are_told():

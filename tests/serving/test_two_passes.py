@@ -12,6 +12,7 @@ from rankwell import LeastSquares, MadeRanker, RankBoost
 from rankwell.data.dataset import RankingDataset
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet, make_feature_set
+from rankwell.features.feedback import with_feedback
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.queries import QueryText
 from rankwell.features.selected import is_selected, selected_features
@@ -60,7 +61,8 @@ def expected(index, description, number):
     """The scores of a query's candidates by prediction, in the order of selection, by which ties are decided."""
     query = parse_query(QUERIES[number].text, index.analysis)
     found = index.search(query, k=DEPTH)
-    rows = extract(collect_hits(index, [query], [found.docs]), FEATURES)
+    hits = collect_hits(index, [query], [found.docs])
+    rows = extract(with_feedback(hits, FEATURES, index, [found], [found.docs]), FEATURES)
     scores = MadeRanker.from_description(description).predict(rows, group=[len(rows)])
     return dict(zip(found.ids, scores.tolist(), strict=True))
 
@@ -83,12 +85,26 @@ def test_what_selection_knows_is_what_extraction_computes(index, model):
         ]
     )
     assert is_selected(features, model)
-    queries = [parse_query(text, index.analysis) for text in ("w1 w5 w5 +w2", '"w2 w3" w4 -w7', "w8 w0", "unknown", "")]
+    queries = [parse_query(text, index.analysis) for text in ("w1 w5 w5 w2", "w2 w3 w4", "w8 w0", "unknown", "")]
     found = [index.search(query, k=DEPTH, model=model) for query in queries]
     docs = [result.docs for result in found]
     rows = selected_features(index, features, found, docs)
     assert len(rows) > 30
     np.testing.assert_array_equal(rows, extract(collect_hits(index, queries, docs), features))
+
+
+def test_words_with_operators_are_scored_by_extraction(index, train, cascade):
+    columns, names = (FEATURES.names.index("bm25.whole"),), ["bm25.whole"]
+    few = RankingDataset(train.features[:, columns], train.features[:, columns[0]], feature_names=names)
+    part = RankerPart("first", columns, LeastSquares(normalize="none").fit(few).description_)
+    searcher = RankedSearch(index, replace(cascade, parts=(part,)), n_candidates=DEPTH)
+    query = index.parse("title:w1 w2^3")
+    late = searcher.search(query, k=DEPTH, deadline=time.monotonic() - 1)
+    found = searcher.search(query, k=DEPTH)
+    both = (found.docs[KEEP:], late.docs)
+    below, selected = (extract(collect_hits(index, [query], [docs]), FeatureSet(names))[:, 0] for docs in both)
+    assert (np.diff(below) <= 0).all()  # those below are in the order of the feature, not of selection
+    assert (np.diff(selected) > 0).any()
 
 
 def test_what_selection_does_not_know():
@@ -174,6 +190,19 @@ def test_hits_without_places_are_refused_where_places_are_read(index):
     np.testing.assert_array_equal(extract(frequencies, plain), extract(whole, plain))
     with pytest.raises(Exception, match="only frequencies"):
         extract(frequencies, FeatureSet(["window_all.body"]))
+
+
+def test_importances_of_a_ranker_of_rankers(train, tmp_path):
+    learned = RankBoost(n_rounds=10).fit(train)
+    learned.save(tmp_path / "learned.rank")
+    (tmp_path / "boost.yaml").write_text(
+        "rankers: {learned: {file: learned.rank}}\ninputs:\n  - linear: {feature: learned, scale: 2}\n"
+    )
+    boosted = MadeRanker.from_yaml(tmp_path / "boost.yaml")
+    own = learned.feature_importances_
+    np.testing.assert_allclose(boosted.feature_importances_, 2 * own / own.sum())
+    with pytest.raises(AttributeError, match="linear function"):
+        _ = boosted.coef_
 
 
 def test_a_ranker_over_other_features_scores_the_same(train, cascade):

@@ -214,7 +214,7 @@ def _costs(
 
 
 def _show(ranker: Cascade, convention: str) -> None:
-    full, chosen = ranker.full_, ranker.chosen_
+    full, chosen = ranker.full_, ranker.point_
     features = ["features 1", "features 2"]
     columns = ["", "cost (µs)", "of full", "keep", *features, ranker.eval_metric, "difference"]
     table = make_table(f"cascades on validation queries ({convention})", columns)

@@ -82,7 +82,10 @@ class Cascade(Ranker):
         Everything that was tried.
     curve_ : list of CascadePoint
         Those that no other one beats, by cost.
-    full_, chosen_ : CascadePoint
+    full_ : CascadePoint
+        The full ranker.
+    point_ : CascadePoint
+        What was chosen.
     """
 
     name = "cascade"
@@ -171,9 +174,9 @@ class Cascade(Ranker):
         self.points_, self.full_ = passes.points(splits, trained, final)
         self.curve_ = best_points(self.points_)
         budget = self.budget if self.budget_share is None else self.budget_share * self.full_.cost
-        self.chosen_ = choose_point(self.points_, self.full_, budget=budget, tolerance=self.tolerance)
+        self.point_ = choose_point(self.points_, self.full_, budget=budget, tolerance=self.tolerance)
         task.callback(TrainingStep(len(splits) + 1, len(splits) + 1, {}))
-        return TrainedModel(final.description(self.chosen_, task.feature_names), state={}, history={})
+        return TrainedModel(final.description(self.point_, task.feature_names), state={}, history={})
 
     def _splits(self, task: TrainingTask) -> Iterator[_Split]:
         """The validation data with rows of all of it, or parts of the training queries."""
@@ -201,12 +204,12 @@ class Cascade(Ranker):
         """What a ranker file keeps: the curve, the choice and the costs."""
         return {
             "convention": self.eval_convention,
-            "validation": {self.eval_metric: self.chosen_.metric},
+            "validation": {self.eval_metric: self.point_.metric},
             "cascade": {
                 "metric": self.eval_metric,
                 "costs": self._costs.source,
                 "full": self.full_.to_json(),
-                "chosen": self.chosen_.to_json(),
+                "chosen": self.point_.to_json(),
                 "curve": [point.to_json() for point in self.curve_],
             },
         }

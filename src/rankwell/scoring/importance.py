@@ -6,7 +6,8 @@ along a path and summed over paths (Garson 1991). Its features share that:
 - linear and log-linear inputs: |scale|, so that a linear ranker's importance is |weight|, of normalised features;
 - step functions: the sum of their steps' heights;
 - expressions: 1 for every feature they read;
-- trees: the number of nodes that test the feature, LightGBM's `feature_importances_`.
+- trees: the number of nodes that test the feature, LightGBM's `feature_importances_`;
+- the score of another ranker: its features share the column's importance by their importance there.
 
 Weights of features that differ in size do not compare: that needs a normaliser.
 """
@@ -26,12 +27,16 @@ from rankwell.scoring.trees import TreeInputs
 def feature_importances(description: RankerDescription) -> np.ndarray:
     """The importance of each feature, float64 (n_features,), not negative."""
     strengths = _strengths(description.layers, description.n_inputs)
-    importances = np.zeros(description.n_features)
+    importances = np.zeros(description.n_columns)
     first = 0
     for group in description.inputs:
-        _add(importances, group, strengths[first : first + len(group)], description.feature_names)
+        _add(importances, group, strengths[first : first + len(group)], description.column_names)
         first += len(group)
-    return importances
+    for number, part in enumerate(description.parts, start=description.n_features):
+        own = feature_importances(part.description)
+        if own.any():
+            np.add.at(importances, list(part.features), importances[number] * own / own.sum())
+    return importances[: description.n_features]
 
 
 def _strengths(layers: tuple[Layer, ...], n_inputs: int) -> np.ndarray:

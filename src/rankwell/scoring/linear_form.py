@@ -43,6 +43,8 @@ def linear_form(description: RankerDescription) -> LinearForm:
 
 
 def _is_linear(description: RankerDescription) -> bool:
+    if description.parts:
+        return False
     return all(isinstance(group, LinearInputs) for group in description.inputs) and all(
         not isinstance(layer, Dense) or layer.activation == "identity" for layer in description.layers
     )

@@ -88,7 +88,9 @@ class RankingPass:
         model: BM25 | BM25F | None,
     ) -> np.ndarray:
         """The scores of all documents that were found by `model`: without reading hits where that is possible."""
-        if not is_selected(self.feature_set, model):
+        # Fields, boosts and the like change what a query's words score.
+        is_plain = all(query.tree is None for query in queries)
+        if not is_plain or not is_selected(self.feature_set, model):
             return self.score(self.hits(queries, found, candidates))
         rows = selected_features(self.index, self.feature_set, found, candidates)
         return self._score_rows(rows, [len(docs) for docs in candidates])
