@@ -154,7 +154,9 @@ def test_expressions_over_other_names_than_the_feature_set_s(index: Index, linea
     for description in (plain, boosted):
         settings = {"n_candidates": N_DOCS, "feature_set": EXACT}
         on_device, on_host = (RankedSearch(index, description, device=on, **settings) for on in ("cuda", "cpu"))
-        for found, expected in zip(on_device.search_many(ASKED, N_DOCS), on_host.search_many(ASKED, N_DOCS), strict=True):
+        for found, expected in zip(
+            on_device.search_many(ASKED, N_DOCS), on_host.search_many(ASKED, N_DOCS), strict=True
+        ):
             assert_same(found, expected, exact=True)
 
 
