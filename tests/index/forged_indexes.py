@@ -26,29 +26,33 @@ from rankwell.index.segment import ARRAYS
 from rankwell.index.storage import digest_of
 from rankwell.index.writer import IndexWriter
 
+# Conditions on fields, prefixes, words near each other: they read columns and other lists.
+CONDITIONS = (
+    "kind:a* common",
+    "tags:new -kind:b",
+    "year:[2 TO 5] w*",
+    '"w1 w2"~3',
+    "day:2020 OR tags:old",
+    "title:w1^2",
+)
 QUERIES = ("common", "common w1 w2 w3", '"w1 w2" common', "+w1 +w2 w3", "common -w5", 'w4 -"w2 w1"', "absent w7")
 
 
 def make_index(path: Path, n_docs: int = 400) -> None:
-    """Two segments with several blocks in a list, positions, statics, stored fields and deletions."""
+    """Two segments with several blocks in a list, positions, columns, stored fields and deletions."""
     rng = np.random.default_rng(3)
 
     def text(most: int) -> str:
         return " ".join(["common", *(f"w{number}" for number in rng.zipf(1.4, int(rng.integers(1, most))) % 40)])
 
-    with IndexWriter(path, schema=Schema(keywords=["kind", "tags"])) as writer:
+    def fields(n: int) -> dict[str, Any]:
+        tags = [tag for tag in ("new", "old", "rare") if rng.random() < 0.4]
+        return {"year": n % 7, "kind": "abc"[n % 3], "tags": tags, "day": f"202{n % 3}-0{1 + n % 9}-11"}
+
+    schema = Schema(["title", "body"], ["year"], keywords=["kind", "tags"], dates=["day"])
+    with IndexWriter(path, schema=schema) as writer:
         for part in range(2):
-            writer.add(
-                {
-                    "id": f"{part}-{n}",
-                    "title": text(4),
-                    "body": text(30),
-                    "year": n % 7,
-                    "kind": f"k{n % 9}",
-                    "tags": [f"t{tag}" for tag in range(n % 3)],
-                }
-                for n in range(n_docs)
-            )
+            writer.add({"id": f"{part}-{n}", "title": text(4), "body": text(30), **fields(n)} for n in range(n_docs))
             writer.commit()
         writer.delete([f"0-{n}" for n in range(0, n_docs, 9)])
         writer.commit()
@@ -58,7 +62,9 @@ class Forgery:
     """The files of an index, to be changed and written with new checksums."""
 
     def __init__(self, source: Path) -> None:
-        self.manifest: Any = json.loads((source / "manifest").read_bytes().partition(b"\n")[2])
+        header, _, body = (source / "manifest").read_bytes().partition(b"\n")
+        self.manifest: Any = json.loads(body)
+        self._version = header.split()[1].decode()
         self.files: dict[str, bytearray] = {}
         self.tables: dict[str, Any] = {}
         self._pages: dict[str, list[str]] = {}
@@ -102,7 +108,7 @@ class Forgery:
                 if name in self._deletions and isinstance(entry["deletions"], dict):
                     entry["deletions"]["digest"] = digest_of(bytes(self.files[self._deletions[name]]))
         body = json.dumps(self.manifest).encode()
-        (folder / "manifest").write_bytes(f"rankwell-index 1 {digest_of(body)}\n".encode() + body)
+        (folder / "manifest").write_bytes(f"rankwell-index {self._version} {digest_of(body)}\n".encode() + body)
 
 
 NUMBERS = [0, 1, -1, 2, 127, 128, 255, 2**15, 2**31 - 1, -(2**31), 2**32, 2**40, 2**62, -(2**62), 2**63 - 1]
@@ -150,7 +156,7 @@ def _change_json(rng: np.random.Generator, tree: Any) -> None:
 
 def use(folder: Path) -> bool:
     """Do what users do with an index; whether it was accepted throughout."""
-    accepted = [_accepted(step, folder) for step in (_search, _features, _write)]
+    accepted = [_accepted(step, folder) for step in (_search, _search_columns, _features, _write)]
     return all(accepted)
 
 
@@ -164,7 +170,6 @@ def _accepted(step: Any, folder: Path) -> bool:
 
 def _search(folder: Path) -> None:
     index = Index.open(folder)
-    index.search("common", filter="kind:k3 -tags:t1", sort=["tags:desc", "kind"], facets=["kind", "tags", "year"])
     for query in QUERIES:
         for model in (BM25(), BM25F({"title": 2.0, "body": 1.0})):
             for k in (3, 500):
@@ -176,6 +181,18 @@ def _search(folder: Path) -> None:
                 except RankwellError:
                     # The next query may read other lists.
                     continue
+
+
+def _search_columns(folder: Path) -> None:
+    index = Index.open(folder)
+    for query in CONDITIONS:
+        for sort in (None, "year:desc", "kind", ["tags:desc", "day"]):
+            try:
+                index.search(query, sort=sort, filter="year:>=1", facets=["kind", "tags", "day", "year"])
+                index.count(query)
+            except RankwellError:
+                # The next query may read other columns.
+                continue
 
 
 def _features(folder: Path) -> None:

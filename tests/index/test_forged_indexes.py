@@ -112,6 +112,20 @@ def test_documents_that_do_not_exist_are_refused(source: Path, tmp_path: Path) -
         Index.open(path).search("common")
 
 
+def test_a_keyword_that_is_not_text_is_refused(source: Path, tmp_path: Path) -> None:
+    path = forged(source, tmp_path / "index", "keywords.text", 0, 255)
+    with pytest.raises(FileFormatError, match="a value of keyword field 0 is not text"):
+        Index.open(path).search("common", facets=["kind"])
+
+
+def test_a_date_that_does_not_exist_is_refused(source: Path, tmp_path: Path) -> None:
+    forgery = Forgery(source)
+    forgery.array(FIRST, "documents.statics")[:] = 1e300
+    forgery.write(tmp_path / "index")
+    with pytest.raises(FileFormatError, match="field 'day' has a date that does not exist"):
+        Index.open(tmp_path / "index").search("common", facets=["day"])
+
+
 def change_table(source: Path, path: Path, change: Any) -> Path:
     forgery = Forgery(source)
     change(forgery)
@@ -136,6 +150,7 @@ def change_table(source: Path, path: Path, change: Any) -> Path:
         lambda forgery: forgery.manifest["schema"].update(streams=["title"]),
         lambda forgery: forgery.manifest.update(analysis=[]),
         lambda forgery: forgery.manifest.update(generation="1"),
+        lambda forgery: forgery.manifest.update(next_segment=1),
     ],
 )
 def test_tables_and_manifests_that_lead_outside_are_refused(source: Path, tmp_path: Path, change: Any) -> None:

@@ -44,6 +44,8 @@ def _read_keywords(segment: Segment, field: int) -> KeywordColumn:
     first_value, first_entry = segment["keywords.first_value"], segment["keywords.first_entry"]
     bounds = offsets[first_value[field] : first_value[field + 1] + 1].tolist()
     values = [text[start:stop] for start, stop in pairwise(bounds)]
+    if not all(_is_text(value) for value in values):
+        raise forged(segment, f"a value of keyword field {field} is not text")
     entries = segment["keywords.entries"][first_entry[field] : first_entry[field + 1]]
     sizes = np.diff(first_entry)
     pointer = None
@@ -57,3 +59,11 @@ def _read_keywords(segment: Segment, field: int) -> KeywordColumn:
     if len(entries) and (entries.min() < MISSING or entries.max() >= len(values)):
         raise forged(segment, f"an entry of keyword field {field} is not the number of a value")
     return KeywordColumn(values, entries, pointer)
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

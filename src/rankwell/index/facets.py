@@ -14,6 +14,7 @@ from rankwell.index.columns import keyword_column, number_column
 from rankwell.index.dates import date_span, date_text
 from rankwell.index.keyword_columns import MISSING
 from rankwell.index.segment import Segment
+from rankwell.index.segment_structure import forged
 
 if TYPE_CHECKING:
     from rankwell.index.reader import Index
@@ -84,7 +85,10 @@ def _count(
     shown = date_text if field in schema.dates else _number
     if edges is None:
         different, counts = np.unique(present, return_counts=True)
-        return {shown(value): count for value, count in zip(different.tolist(), counts.tolist(), strict=True)}
+        try:
+            return {shown(value): count for value, count in zip(different.tolist(), counts.tolist(), strict=True)}
+        except OverflowError as cause:
+            raise forged(segment, f"field {field!r} has a date that does not exist") from cause
     # A range has its lower edge and not the upper one.
     places = np.searchsorted(np.array(edges), present, side="right") - 1
     counts = np.bincount(places[(places >= 0) & (places < len(edges) - 1)], minlength=len(edges) - 1)

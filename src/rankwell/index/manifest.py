@@ -143,6 +143,8 @@ def _check(manifest: Manifest) -> None:
     for entry in manifest.segments:
         if not _SEGMENT_NAME.fullmatch(entry.name):
             raise ValueError(f"a segment is named {entry.name!r}")
+        if int(entry.name.rpartition("-")[2]) >= manifest.next_segment:
+            raise ValueError(f"{entry.name} would be written again")
         if entry.deletions is not None and not _DELETIONS_NAME.fullmatch(entry.deletions.file):
             raise ValueError(f"a file of deletions is named {entry.deletions.file!r}")
     named = [manifest.schema["streams"], manifest.schema["statics"]]
