@@ -147,6 +147,16 @@ def test_a_long_phrase_in_a_long_document(tmp_path: Path) -> None:
     assert time.process_time() - start < 5
 
 
+def test_many_common_words_without_white_space_between_them_take_one_pass() -> None:
+    text = "+x " + "-".join(["the"] * 20_000 + [f"w{number}" for number in range(20_000)])
+    parse_query("+x " + "-".join(["the"] * 20_000), ENGLISH)  # the kernel for long texts is loaded
+    start = time.process_time()
+    query = parse_query(text, ENGLISH)
+    assert time.process_time() - start < 2  # it took 5 s when each word was compared with each common one
+    assert query.is_shortened
+    assert b"the" not in query.terms
+
+
 @pytest.mark.parametrize("text", ['a "b', "(a AND", "titel:b", "a^ b~2 c?d *", "\\", "year:[1 TO", "NOT"])
 def test_plain_text_has_no_operators_and_no_errors(text: str) -> None:
     query = parse_query(text, PLAIN, plain=True)

@@ -129,11 +129,11 @@ class _Parser:
     def _telling(self, node: Word | _Several) -> list[Word]:
         """Plain words without common ones, which are put aside."""
         words = (node,) if isinstance(node, Word) else node.words
-        common = [
-            word for word in words if word.term in self.analysis.common_terms and not word.field and word.boost == 1.0
-        ]
-        self.common_words += common
-        return [word for word in words if word not in common]
+        telling: list[Word] = []
+        for word in words:
+            is_common = word.term in self.analysis.common_terms and not word.field and word.boost == 1.0
+            (self.common_words if is_common else telling).append(word)
+        return telling
 
     def _is_at_end(self) -> bool:
         self.at = _BLANKS.match(self.text, self.at).end()  # type: ignore[union-attr]
