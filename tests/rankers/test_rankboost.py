@@ -251,6 +251,49 @@ class TestDefaults:
             RankBoost(pair_weight="gain").fit(np.arange(4.0)[:, None], [0, 1200, 3, 1])
 
 
+class TestWeightsByRank:
+    def test_the_sixth_round_weighs_pairs_by_the_ranks_after_five(self, collection):
+        train = collection[0].subset(range(6))
+        ranker = RankBoost(n_rounds=6, pair_weight="ndcg").fit(train)
+        scores = ranker.predict(train, n_rounds=5)
+        potentials, total = np.zeros(train.n_docs), 0.0
+        for rows in train.queries():
+            score, gain = scores[rows], 2.0 ** train.labels[rows]
+            rank = np.empty(len(score))
+            # Equal scores are ranked by label, the lowest first, as the documents are sorted for the kernels.
+            rank[np.lexsort((train.labels[rows], -np.round(score, 9)))] = np.arange(1, len(score) + 1)
+            discount = 1 / np.log2(rank + 1)
+            difference = np.maximum(gain[None, :] - gain[:, None], 0)  # of the lower row and the higher column
+            weight = difference / difference.sum() * np.sqrt(discount[:, None] * discount[None, :])
+            weight = weight * np.exp(score[:, None] - score[None, :])
+            potentials[rows] = weight.sum(axis=0) - weight.sum(axis=1)
+            total += weight.sum()
+        sixth = ranker.weak_rankers_.above_threshold(train, 5)
+        assert ranker.weak_rankers_.r[5] / 2**30 == pytest.approx(potentials[sixth].sum() / total, abs=1e-6)
+
+    def test_every_way_to_train_gives_the_same(self, collection):
+        train = collection[0]
+        options = {"n_rounds": 43, "pair_weight": "ndcg", "learning_rate": 0.25}
+        whole = RankBoost(**options).fit(train)
+        assert rounds_of(whole) != rounds_of(RankBoost(**{**options, "pair_weight": "gain"}).fit(train))
+        assert rounds_of(RankBoost(**options, n_jobs=1).fit(train)) == rounds_of(whole)
+        assert rounds_of(RankBoost(**options, weak_learner="m3").fit(train)) == rounds_of(whole)
+        first = RankBoost(**{**options, "n_rounds": 18}).fit(train)
+        second = RankBoost(**{**options, "n_rounds": 25}).fit(train, init_model=first)
+        assert rounds_of(second) == rounds_of(whole)
+
+    @pytest.mark.parametrize("device", ["cuda", "opencl"])
+    def test_other_devices_refuse(self, collection, device):
+        with pytest.raises(
+            ParameterError, match=rf"device='{device}' cannot train .* with pair_weight='ndcg'; allowed"
+        ):
+            RankBoost(pair_weight="ndcg", device=device).fit(collection[0])
+
+    def test_pairwise_weak_learners_refuse(self, collection):
+        with pytest.raises(ParameterError, match=r"weak_learner must be 'm3\.int' or 'm3' if pairs"):
+            RankBoost(pair_weight="ndcg", weak_learner="m2").fit(collection[0])
+
+
 class TestWhatItKeeps:
     def test_file_round_trip(self, fitted, collection, tmp_path):
         content = bytes_of(fitted, tmp_path)

@@ -6,10 +6,12 @@
 | `queries`     | 1 / (pairs of the query): every query counts alike |
 | `difference`  | label(x1) − label(x0) |
 | `gain`        | (2^label(x1) − 2^label(x0)) / (ideal DCG@10 of the query): how much NDCG@10 the pair can decide |
+| `ndcg`        | 2^label(x1) − 2^label(x0), with the same sum for every query; and while training goes on, times the
+                  geometric mean of the discounts 1 / log2(rank + 1) of both documents in the ranking so far |
 
-times the weight of the query and of both documents, if the dataset has weights. All of them depend on labels only, so
-that they factorise over label levels: weights that add up from one level to the next (`step`), or that a query's pairs
-have in common.
+times the weight of the query and of both documents, if the dataset has weights. What depends on labels only
+factorises over label levels: weights that add up from one level to the next (`step`), or that a query's pairs have in
+common. What depends on ranks is a product of documents' weights (`kernels/boosting/cpu/rank_weights.py`).
 """
 
 from __future__ import annotations
@@ -24,11 +26,17 @@ from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, Parameter
 from rankwell.kernels.boosting.contract import LevelledQueries, PairList
 
-PAIR_WEIGHTS = ("pairs", "queries", "difference", "gain")
+PAIR_WEIGHTS = ("pairs", "queries", "difference", "gain", "ndcg")
+BY_RANK = "ndcg"
+_GAINS = ("gain", "ndcg")
 _DEPTH = 10
 _LARGEST_LABEL = 60
 # Pairs of one query whose weight adds up from level to level, and of what.
-_ADDED_UP: dict[str, Callable[[np.ndarray], np.ndarray]] = {"difference": lambda label: label, "gain": np.exp2}
+_ADDED_UP: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "difference": lambda label: label,
+    "gain": np.exp2,
+    "ndcg": np.exp2,
+}
 
 
 def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueries:
@@ -56,7 +64,7 @@ def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueri
     rows, label, opens = rows[kept], label[kept], opens[kept]
     starts = np.flatnonzero(opens)
     query_segments = np.concatenate(([0], np.cumsum(segments_of_query[has_pairs])))
-    if pair_weight == "gain" and dataset.labels.max() > _LARGEST_LABEL:
+    if pair_weight in _GAINS and dataset.labels.max() > _LARGEST_LABEL:
         raise DataError(
             f"the gain 2^label needs labels of at most {_LARGEST_LABEL}, got {dataset.labels.max():g}. Use ",
             Parameter("pair_weight", "difference"),
@@ -72,7 +80,7 @@ def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueri
         query_weight=query_weights[has_pairs],
         document_weight=weights[rows],
     )
-    if pair_weight == "queries":
+    if pair_weight in ("queries", "ndcg"):
         share = query_pair_weights(replace(levels, query_weight=np.ones(levels.n_queries)))
         levels = replace(levels, query_weight=levels.query_weight / share)
     elif pair_weight == "gain":

@@ -32,7 +32,7 @@ from rankwell.parameters import check_choice, check_whole_number, is_number
 from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask
 from rankwell.rankers.boosting_rounds import BoostingRounds
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
-from rankwell.rankers.pair_weights import PAIR_WEIGHTS, levelled_queries, listed_pairs
+from rankwell.rankers.pair_weights import BY_RANK, PAIR_WEIGHTS, levelled_queries, listed_pairs
 from rankwell.rankers.rankboost_devices import WEAK_LEARNERS, boosting_device, make_booster
 from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.training_data import as_dataset, lacks_queries
@@ -71,10 +71,11 @@ class RankBoost(StepwiseRanker):
         200 if there is an `eval_set`; None keeps every round.
     eval_metric, eval_convention : str (or a function of a query's labels and scores), str
         The metric on `eval_set` after every round, and its convention.
-    pair_weight : "pairs", "queries", "difference" or "gain"
+    pair_weight : "pairs", "queries", "difference", "gain" or "ndcg"
         The initial weight of a pair: the same for all, the same sum for every query, the difference of its labels, or
-        the share of NDCG@10 that it can decide (`rankwell.rankers.pair_weights`). Weights of queries and documents
-        multiply it.
+        the share of NDCG@10 that it can decide. "ndcg" is the difference of gains, and weighs pairs by the ranks of
+        their documents as training goes on, on the CPU (`rankwell.rankers.pair_weights`). Weights of queries and
+        documents multiply it.
     checkpoint, checkpoint_every : str, int
         A file to which the run's state is written every `checkpoint_every` rounds: after a crash, the same call
         continues from there and gives the same model. It is deleted at the end.
@@ -114,7 +115,7 @@ class RankBoost(StepwiseRanker):
         early_stopping_rounds: int | Literal["auto"] | None = "auto",
         eval_metric: AnyMetric = "ndcg@10",
         eval_convention: str = DEFAULT.name,
-        pair_weight: Literal["pairs", "queries", "difference", "gain"] = "queries",
+        pair_weight: Literal["pairs", "queries", "difference", "gain", "ndcg"] = "queries",
         checkpoint: str | None = None,
         checkpoint_every: int = 100,
         normalize: str = "auto",
@@ -148,6 +149,11 @@ class RankBoost(StepwiseRanker):
         check_choice("binning", self.binning, STRATEGIES)
         check_choice("weak_learner", self.weak_learner, WEAK_LEARNERS)
         check_choice("pair_weight", self.pair_weight, PAIR_WEIGHTS)
+        if self.pair_weight == BY_RANK and self.weak_learner not in ("m3", "m3.int"):
+            raise ParameterError(
+                f"must be 'm3.int' or 'm3' if pairs are weighed by rank, got {self.weak_learner!r}.",
+                parameter="weak_learner",
+            )
         super()._check_parameters()
 
     def fit_pairs(
@@ -192,13 +198,14 @@ class RankBoost(StepwiseRanker):
         dataset = task.train
         with kernel_threads(self.n_jobs):
             source = levelled_queries(dataset, self.pair_weight) if listed is None else listed
-        device = boosting_device(self.device, self.weak_learner, source, dataset.n_features)
+        by_rank = self.pair_weight == BY_RANK
+        device = boosting_device(self.device, self.weak_learner, source, dataset.n_features, by_rank=by_rank)
         binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(dataset, n_jobs=self.n_jobs)
         n_halvings = n_halvings_of(self.learning_rate)
         earlier = task.init_model.weak_rankers_ if isinstance(task.init_model, RankBoost) else WeakRankers.none()
         rounds = BoostingRounds(
             lambda done: make_booster(
-                device, self.weak_learner, source, dataset, binner, done, n_halvings, self.n_jobs
+                device, self.weak_learner, source, dataset, binner, done, n_halvings, self.n_jobs, by_rank=by_rank
             ),
             binner.threshold_table,
             n_halvings,

@@ -31,11 +31,13 @@ from rankwell.rankers.weak_rankers import WeakRankers
 WEAK_LEARNERS = ("m2", "m2.2dint", "m3", "m3.int")
 
 
-def boosting_device(wanted: str, weak_learner: str, source: LevelledQueries | PairList, n_features: int) -> str:
-    """The device to train on."""
+def boosting_device(
+    wanted: str, weak_learner: str, source: LevelledQueries | PairList, n_features: int, *, by_rank: bool
+) -> str:
+    """The device to train on; `by_rank` says whether documents are weighed by their ranks."""
     if isinstance(source, PairList) or weak_learner in ("m2", "m2.2dint"):
         return device_for(PAIR_BOOSTING, wanted, source)
-    return device_for(LEVEL_BOOSTING, wanted, _sizes(source, n_features), naive=weak_learner == "m3")
+    return device_for(LEVEL_BOOSTING, wanted, _sizes(source, n_features), naive=weak_learner == "m3", by_rank=by_rank)
 
 
 def make_booster(
@@ -47,6 +49,8 @@ def make_booster(
     earlier: WeakRankers,
     n_halvings: int,
     n_jobs: int | None,
+    *,
+    by_rank: bool,
 ) -> Booster:
     """A run on `device` in the state after the rounds of `earlier`, at the learning rate 2^−n_halvings."""
     rows = None if isinstance(source, PairList) else source.rows
@@ -54,8 +58,8 @@ def make_booster(
     made_of = (bins, dataset.n_features, binner.n_bins)
     if isinstance(source, PairList) or weak_learner in ("m2", "m2.2dint"):
         return _pair_booster(device, weak_learner, source, dataset, made_of, earlier, n_halvings, n_jobs)
-    weights = _replayed_weights(source, dataset, earlier, n_jobs)
-    options = {"n_halvings": n_halvings, "naive": weak_learner == "m3", "n_jobs": n_jobs}
+    weights = _replayed_weights(source, dataset, earlier, n_jobs, by_rank=by_rank)
+    options = {"n_halvings": n_halvings, "naive": weak_learner == "m3", "by_rank": by_rank, "n_jobs": n_jobs}
     sizes = _sizes(source, dataset.n_features)
     booster: Booster = load(LEVEL_BOOSTING, device, sizes, *made_of, source, weights, **options)
     return booster
@@ -90,13 +94,13 @@ def _sizes(queries: LevelledQueries, n_features: int) -> BoostingSizes:
 
 
 def _replayed_weights(
-    queries: LevelledQueries, dataset: RankingDataset, earlier: WeakRankers, n_jobs: int | None
+    queries: LevelledQueries, dataset: RankingDataset, earlier: WeakRankers, n_jobs: int | None, *, by_rank: bool
 ) -> ScoreWeights:
     """e^{±H} after the rounds of `earlier`, bit for bit as in the run that made them."""
     from rankwell.kernels.boosting.cpu.documents import initial_weights, replay_round
 
     with kernel_threads(n_jobs):
-        weights = initial_weights(queries)
+        weights = initial_weights(queries, by_rank=by_rank)
         for number in range(len(earlier)):
             above = earlier.above_threshold(dataset, number)
             halvings = int(earlier.n_halvings[number])

@@ -244,3 +244,14 @@ def test_two_hundred_thousand_rounds_do_not_overflow():
     distribution = weight * np.exp(margins.min() - margins)
     pi = document_potentials(distribution / distribution.sum(), lower, higher, 7)
     np.testing.assert_allclose(booster.documents.potentials() * PI_UNIT, pi[problem.queries.rows], atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{"n_jobs": 1}, {"naive": True}, {"bounded": True}])
+def test_weights_by_rank_are_the_same_however_they_are_searched(options):
+    problem = PROBLEMS["five levels"]
+    plain = level_booster(problem, initial_weights(problem.queries, by_rank=True)).boost(40)
+    booster = level_booster(problem, initial_weights(problem.queries, by_rank=True), **options)
+    parts = [booster.boost(n) for n in (3, 4, 33)]
+    for field in ("feature", "bin", "r", "loss"):
+        np.testing.assert_array_equal(getattr(plain, field), np.concatenate([getattr(part, field) for part in parts]))
+    assert plain.r.tolist() != level_booster(problem).boost(40).r.tolist()

@@ -68,6 +68,8 @@ class ScoreWeights:
     n_rounds : int
         Rounds applied so far; it determines when exponents are chosen anew, so that a resumed run does so at the same
         rounds.
+    rank_weight : float64 (n_docs,), optional
+        The weights by rank that `up` and `down` contain (`cpu/rank_weights.py`); None if ranks do not count.
     """
 
     up: np.ndarray
@@ -75,6 +77,7 @@ class ScoreWeights:
     up_exponent: np.ndarray
     down_exponent: np.ndarray
     n_rounds: int
+    rank_weight: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,9 @@ class BoostingSizes:
 BIN_LAYOUTS = {"cpu": "interleaved16", "cuda": "features", "opencl": "features"}
 
 
-def _lacks_naive_search(sizes: BoostingSizes, *, naive: bool = False, **_: Any) -> Refusal | None:
+def _lacks_cpu_options(sizes: BoostingSizes, *, naive: bool = False, by_rank: bool = False, **_: Any) -> Refusal | None:
+    if by_rank:
+        return Refusal("pair_weight='ndcg'", "weights that depend on labels only, such as 'queries' or 'gain'")
     return Refusal("weak_learner='m3'", "weak_learner='m3.int'") if naive else None
 
 
@@ -179,7 +184,7 @@ LEVEL_BOOSTING = Subject(
         "cuda": Implementation(
             "rankwell.kernels.boosting.cuda.booster:CudaBooster",
             options=("n_halvings",),
-            lacks=_lacks_naive_search,
+            lacks=_lacks_cpu_options,
             capability=75,
             limits=_many_documents,
             memory="rankwell.kernels.boosting.cuda.booster:device_bytes",
@@ -187,7 +192,7 @@ LEVEL_BOOSTING = Subject(
         "opencl": Implementation(
             "rankwell.kernels.boosting.opencl.booster:OpenClBooster",
             options=("n_halvings", "n_jobs"),
-            lacks=_lacks_naive_search,
+            lacks=_lacks_cpu_options,
             limits=_opencl_limits,
             memory="rankwell.kernels.boosting.opencl.booster:device_bytes",
         ),

@@ -8,6 +8,7 @@ from rankwell.kernels.boosting.contract import BoostedRounds, LevelledQueries, S
 from rankwell.kernels.boosting.cpu.bounded_search import REFERENCES, new_bounds, new_intervals
 from rankwell.kernels.boosting.cpu.documents import DocumentWeights
 from rankwell.kernels.boosting.cpu.histograms import GROUP, choose_weak_ranker, naive_table, new_search
+from rankwell.kernels.boosting.cpu.rank_weights import REFRESH_ROUNDS
 from rankwell.kernels.boosting.cpu.rounds import Plan, Record, run_rounds
 from rankwell.kernels.boosting.cpu.tasks import (
     CARRY,
@@ -104,8 +105,20 @@ class LevelBooster:
         feature, threshold, r = (np.zeros(n_rounds, dtype=np.int32) for _ in range(3))
         record = Record(feature, threshold, r, np.zeros(n_rounds))
         with kernel_threads(self._n_jobs):
-            done, finished = self._run_naively(record) if self._naive else self._run(record)
+            done, finished = self._run_naively(record) if self._naive else self._run_in_batches(record)
         return BoostedRounds(feature[:done], threshold[:done], r[:done], record.loss[:done], finished)
+
+    def _run_in_batches(self, record: Record) -> tuple[int, bool]:
+        """All rounds at once, unless documents are weighed by their ranks in between."""
+        weights, wanted, done, finished = self.documents.weights, len(record.feature), 0, False
+        while done < wanted and not finished:
+            end = wanted
+            if weights.rank_weight is not None:
+                end = min(wanted, done + REFRESH_ROUNDS - weights.n_rounds % REFRESH_ROUNDS)
+            n_run, finished = self._run(Record(*(values[done:end] for values in record)))
+            done += n_run
+            self.documents.weigh_if_due()
+        return done, finished
 
     def _run(self, record: Record) -> tuple[int, bool]:
         documents, team = self.documents, new_team()

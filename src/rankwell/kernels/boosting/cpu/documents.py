@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rankwell.kernels.boosting.contract import LevelledQueries, ScoreWeights
+from rankwell.kernels.boosting.cpu.rank_weights import is_due, weigh_by_rank
 from rankwell.kernels.boosting.cpu.weights import (
     Documents,
     choose_exponents,
@@ -79,11 +80,19 @@ class DocumentWeights:
 
     def apply(self, above_threshold: np.ndarray, r: int, n_halvings: int) -> float:
         """Apply a weak ranker; the loss after it. above_threshold : bool (n_docs,), where h = 1"""
-        replay_round(self.queries, self.weights, above_threshold, r, n_halvings)
+        _apply_round(self.queries, self.weights, above_threshold, r, n_halvings)
         if self.weights.n_rounds % RECENTRE_ROUNDS == 0:
             self.common = self._ratios()
         self.total = self._sum()
-        return float(np.ldexp(self.total, self.common))
+        loss = float(np.ldexp(self.total, self.common))
+        self.weigh_if_due()
+        return loss
+
+    def weigh_if_due(self) -> None:
+        """Weigh documents by their ranks now, if ranks count and it is time."""
+        if is_due(self.weights):
+            weigh_by_rank(self.queries, self.weights)
+            self.total = self._sum()
 
     def _ratios(self) -> int:
         arrays = self.arrays
@@ -109,11 +118,15 @@ class DocumentWeights:
         run_parts(lambda part: task(n_queries * part // n_parts, n_queries * (part + 1) // n_parts), n_parts)
 
 
-def initial_weights(queries: LevelledQueries) -> ScoreWeights:
-    """e^{±H} for H = 0, each times its document's weight."""
+def initial_weights(queries: LevelledQueries, *, by_rank: bool = False) -> ScoreWeights:
+    """e^{±H} for H = 0, each times its document's weight.
+
+    by_rank : whether documents will also be weighed by their ranks
+    """
     up, down = queries.document_weight.copy(), queries.document_weight.copy()
     up_exponent, down_exponent = (np.zeros(queries.n_segments, dtype=np.int32) for _ in range(2))
-    weights = ScoreWeights(up, down, up_exponent, down_exponent, 0)
+    rank_weight = np.ones(queries.n_docs) if by_rank else None
+    weights = ScoreWeights(up, down, up_exponent, down_exponent, 0, rank_weight)
     _recentre(queries, weights)
     return weights
 
@@ -122,6 +135,14 @@ def replay_round(
     queries: LevelledQueries, weights: ScoreWeights, above_threshold: np.ndarray, r: int, n_halvings: int
 ) -> None:
     """Apply a round of an earlier run, bit for bit as that run did. above_threshold : bool (n_docs,), where h = 1"""
+    _apply_round(queries, weights, above_threshold, r, n_halvings)
+    if is_due(weights):
+        weigh_by_rank(queries, weights)
+
+
+def _apply_round(
+    queries: LevelledQueries, weights: ScoreWeights, above_threshold: np.ndarray, r: int, n_halvings: int
+) -> None:
     up_factor, down_factor = weight_factors(r, n_halvings)
     multiply_weights(above_threshold, up_factor, down_factor, weights.up, weights.down, 0, queries.n_docs)
     weights.n_rounds += 1
