@@ -154,3 +154,81 @@ def test_a_query_or_queries(index: Path, arguments: list[str], message: str) -> 
     result = CliRunner().invoke(app, ["search", str(index), *arguments])
     assert result.exit_code != 0
     assert message in str(result.exception) + result.stderr
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shop")
+    rows = [
+        {
+            "id": "1",
+            "title": "Red running shoes",
+            "price": 80,
+            "brand": "Acme",
+            "tags": ["a", "b"],
+            "day": "2024-05-01",
+        },
+        {"id": "2", "title": "Blue trail shoes", "price": 120, "brand": "Bolt", "tags": ["a"], "day": "2023-11-15"},
+        {"id": "3", "title": "Résumé paper", "price": 9.5, "brand": "Acme", "day": "2022"},
+    ]
+    (folder / "shop.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    options = ["--keywords", "brand,tags", "--dates", "day", "--fold-accents", "--language", "none", "-q"]
+    command = ["index", "build", str(folder / "shop.jsonl"), "--out", str(folder / "idx"), *options]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    (folder / "synonyms.txt").write_text("sneakers => shoes\n", "utf-8")
+    return folder / "idx"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ids"),
+    [
+        (["shoes", "--filter", "price:<100"], ["1"]),
+        (["*", "--filter", "brand:Acme", "--filter", "-tags:*"], ["3"]),
+        (["*", "--sort", "brand:desc,price"], ["2", "3", "1"]),
+        (["day:2024-05"], ["1"]),
+        (["resume"], ["3"]),
+        (["shoos", "--typos"], ["1", "2"]),
+        (["sneakers", "--synonyms", "SYNONYMS"], ["1", "2"]),
+        (["shoes (", "--plain"], ["1", "2"]),
+    ],
+)
+def test_filters_sort_and_the_rest(shop: Path, arguments: list[str], ids: list[str]) -> None:
+    written = [str(shop.parent / "synonyms.txt") if one == "SYNONYMS" else one for one in arguments]
+    code, stdout, _ = run(shop, "--json", *written)
+    assert code == 0
+    found = json.loads(stdout)
+    assert [row["id"] for row in found["results"]] == ids
+    assert found["n_matches"] == len(ids)
+
+
+def test_facets(shop: Path) -> None:
+    _, stdout, _ = run(shop, "--json", "*", "--facet", "brand", "--facet", "price=0,50,100")
+    assert json.loads(stdout)["facets"] == {
+        "brand": [{"value": "Acme", "n_docs": 2}, {"value": "Bolt", "n_docs": 1}],
+        "price": [{"value": [0, 50], "n_docs": 1}, {"value": [50, 100], "n_docs": 1}],
+    }
+    _, stdout, _ = run(shop, "*", "--facet", "brand", "-q")
+    assert "Acme" in stdout
+
+
+def test_where_the_querys_words_are(shop: Path) -> None:
+    row = json.loads(run(shop, "--json", "paper")[1])["results"][0]
+    assert [row["caption"][start:stop] for start, stop in row["highlights"]] == ["paper"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["shoes (red"], "the query cannot be read, column 7: '(' is not closed"),
+        (["colour:red"], "there is no field 'colour'; the fields are title, price, day, brand, tags"),
+        (["shoes", "--filter", "brand:[a TO b]"], "the filter cannot be read, column 7"),
+        (["shoes", "--sort", "title"], "--sort must be fields as year or year:desc; 'title' holds text"),
+        (["shoes", "--facet", "title"], "--facet must be of"),
+        (["shoes", "--sort", "price", "--ranker", "x.rank"], "give --sort or --ranker, not both"),
+    ],
+)
+def test_what_cannot_be_read_is_named(shop: Path, arguments: list[str], message: str) -> None:
+    code, _, stderr = run(shop, *arguments)
+    assert code == 2
+    assert message in " ".join(stderr.split())

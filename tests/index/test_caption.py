@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from tests.index.searching import make_index
+
 from rankwell.index.analysis import Analysis
-from rankwell.index.caption import make_caption
+from rankwell.index.caption import find_caption, make_caption
 from rankwell.index.query import parse_query
 
 PLAIN = Analysis()
@@ -49,3 +51,19 @@ def test_texts_of_objects_are_shown():
     fields = {"id": "x", "author": {"name": "Ada Lovelace", "born": 1815}, "notes": [{"text": "an engine"}]}
     assert make_caption(fields, parse_query("lovelace", PLAIN), PLAIN) == "Ada Lovelace"
     assert make_caption(fields, parse_query("engine", PLAIN), PLAIN) == "an engine"
+
+
+def test_where_the_words_are() -> None:
+    """Prefixes and similar words are highlighted, too."""
+    index = make_index([{"body": "Crude oils: prices of crude oil fell"}])
+    for query, words in (
+        ("crude prices", ["Crude", "prices", "crude"]),
+        ("oi*", ["oils", "oil"]),
+        ("prixes~", ["prices"]),
+    ):
+        caption = find_caption({"body": "Crude oils: prices of crude oil fell"}, index.parse(query), PLAIN)
+        assert [caption.text[start:stop] for start, stop in caption.hits] == words
+    text = "word " * 100 + "crude oil " + "word " * 100
+    caption = find_caption({"body": text}, index.parse("crude oil"), PLAIN, length=60)
+    assert caption.text.startswith("… ")
+    assert [caption.text[start:stop] for start, stop in caption.hits] == ["crude", "oil"]

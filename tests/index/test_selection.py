@@ -100,6 +100,17 @@ def test_pruning_changes_nothing_in_a_large_index(large: Index, model: BM25 | BM
         assert (pruned.docs[ties] < pruned.docs[ties + 1]).all()
 
 
+@pytest.mark.parametrize("filter", [None, "w1", "w900 OR w901", "w2 -w1"])
+@pytest.mark.parametrize("query", ["title:w3 w5^2", "w10* w7", "+w2 (w3 AND title:w1) w40", '"w1 w2"~2 w5', "w7 w9 w1"])
+def test_pruning_changes_nothing_with_fields_and_filters(large: Index, query: str, filter: str | None) -> None:
+    """Filters that keep many documents, and few: those are looked up one by one."""
+    for k in (10, 1000):
+        for model in (BM25(), BM25F({"title": 2.0, "body": 1.0})):
+            pruned = large.search(query, k=k, model=model, filter=filter)
+            assert pairs(pruned) == pairs(large.search(query, k=k, model=model, filter=filter, prune=False))
+            assert len(pruned) == min(k, pruned.n_matches)
+
+
 def test_a_wrong_guess_of_the_threshold_costs_nothing() -> None:
     """All good documents are in the windows that are sampled, so the sample's estimate is too high."""
     documents = [{"body": "x"}] * 200_000

@@ -17,6 +17,8 @@ from rankwell.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from rich.text import Text
+
     from rankwell.index.bm25 import BM25, BM25F
     from rankwell.index.facets import Facets
     from rankwell.index.query import Query
@@ -178,7 +180,7 @@ def search(
     show(f"{len(rows)} of {n_matches:,} documents that match, of {opened.n_docs:,} in the index")
     table = make_table("", ["rank", "id", "score", "caption"], left=["id", "caption"])
     for row in rows:
-        table.add_row(str(row["rank"]), row["id"], f"{row['score']:.4f}", row["caption"])
+        table.add_row(str(row["rank"]), row["id"], f"{row['score']:.4f}", _highlighted(row))
     show(table)
     for field, counts in _facet_rows(counted.facets).items():
         table = make_table(field, ["value", "documents"], left=["value"])
@@ -187,6 +189,16 @@ def search(
         show(table)
         if len(counts) > _MOST_VALUES:
             say(f"{len(counts) - _MOST_VALUES:,} more values of {field}: --json has all of them.", quiet=quiet)
+
+
+def _highlighted(row: dict[str, Any]) -> Text:
+    """A caption with the words that were found in bold letters."""
+    from rich.text import Text
+
+    text = Text(row["caption"])
+    for start, stop in row["highlights"]:
+        text.stylize("bold", start, stop)
+    return text
 
 
 def _facets(written: Sequence[str]) -> dict[str, list[str] | None]:
@@ -271,12 +283,21 @@ def _model(stream: str | None, weights: str | None, k1: float, b: float) -> BM25
 
 
 def _rows(index: Index, query: Query, result: SearchResult | RankedResult) -> list[dict[str, Any]]:
-    from rankwell.index.caption import make_caption
+    from rankwell.index.caption import find_caption
 
     rows = []
     found = zip(result.docs.tolist(), result.ids, result.scores.tolist(), strict=True)
     for rank, (doc, document_id, score) in enumerate(found, start=1):
         fields = index.stored(doc)
-        caption = make_caption(fields, query, index.analysis)
-        rows.append({"rank": rank, "id": document_id, "score": score, "caption": caption, "fields": fields})
+        caption = find_caption(fields, query, index.analysis)
+        rows.append(
+            {
+                "rank": rank,
+                "id": document_id,
+                "score": score,
+                "caption": caption.text,
+                "highlights": caption.hits,
+                "fields": fields,
+            }
+        )
     return rows

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rankwell.corpus.nested_fields import flattened
+from rankwell.index.query_tree import Prefix, Similar, scoring_leaves
 
 if TYPE_CHECKING:
     from rankwell.index.analysis import Analysis
@@ -17,20 +18,45 @@ _LONGEST_TEXT = 100_000
 _LEAD = 20  # characters before the first hit
 
 
+class Caption(NamedTuple):
+    """A piece of text, and where the query's words are in it: pairs (first character, one after the last)."""
+
+    text: str
+    hits: tuple[tuple[int, int], ...] = ()
+
+
 def make_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *, length: int = 160) -> str:
     """At most `length` characters of the text that holds most of the query's different terms, as it is written.
 
     Of equally good pieces the first one of the first field; without any hit the beginning of the first text. White
     space and control characters become single blanks, so that a caption is one line and safe to print to a terminal.
     """
+    return find_caption(fields, query, analysis, length=length).text
+
+
+def find_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *, length: int = 160) -> Caption:
+    """The same with the places of the words that were found, to be highlighted."""
     texts = [_one_line(text) for name, value in flattened(fields).items() if name != "id" for text in _texts(value)]
-    terms = set(query.terms)
-    best, best_found = next((text[:length] for text in texts if text), ""), 0
+    wanted = _Wanted(query)
+    best, best_found = Caption(next((text[:length] for text in texts if text), "")), 0
     for text in texts:
-        piece, found = _best_piece(text, terms, analysis, length)
+        caption, found = _best_piece(text, wanted, analysis, length)
         if found > best_found:
-            best, best_found = piece, found
+            best, best_found = caption, found
     return best
+
+
+class _Wanted:
+    """The terms that a query is found by: its own, similar ones, and those that begin as its prefixes do."""
+
+    def __init__(self, query: Query) -> None:
+        leaves = [] if query.tree is None else list(scoring_leaves(query.tree))
+        self._terms = set(query.terms)
+        self._terms.update(term for leaf in leaves if isinstance(leaf, Similar) for term, _ in leaf.terms)
+        self._prefixes = tuple(leaf.start for leaf in leaves if isinstance(leaf, Prefix))
+
+    def __contains__(self, term: bytes | None) -> bool:
+        return term is not None and (term in self._terms or term.startswith(self._prefixes))
 
 
 def _texts(value: Any) -> list[str]:
@@ -43,7 +69,7 @@ def _one_line(text: str) -> str:
     return " ".join(printable.split())
 
 
-def _best_piece(text: str, terms: set[bytes], analysis: Analysis, length: int) -> tuple[str, int]:
+def _best_piece(text: str, terms: _Wanted, analysis: Analysis, length: int) -> tuple[Caption, int]:
     """The piece of a text with most of the terms, and how many it has; it begins shortly before its first hit."""
     hits = [(start, stop, term) for start, stop, term in _spans(text, analysis) if term in terms]
     best_start, most = 0, 0
@@ -65,7 +91,9 @@ def _best_piece(text: str, terms: set[bytes], analysis: Analysis, length: int) -
         blank = text.rfind(" ", start, end)
         end = end if blank < 0 else blank
     dots_before, dots_after = "… " if start else "", " …" if end < len(text) else ""
-    return dots_before + text[start:end].strip() + dots_after, most
+    shift = len(dots_before) - start
+    shown = tuple((first + shift, last + shift) for first, last, _ in hits if start <= first and last <= end)
+    return Caption(dots_before + text[start:end].strip() + dots_after, shown), most
 
 
 def _spans(text: str, analysis: Analysis) -> list[tuple[int, int, bytes | None]]:

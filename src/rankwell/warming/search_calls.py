@@ -66,6 +66,7 @@ def search(folder: Path) -> None:
                 index.count(query, match=match, model=model)
                 for k in (3, 1000):
                     index.search(query, k=k, match=match, model=model)
+    index.search("presure", typos=True, filter="heat year:<3")
 
 
 def extract_features(folder: Path) -> None:
