@@ -458,3 +458,16 @@ def test_a_full_builder_is_written_out_before_the_commit(path: Path) -> None:
     index = Index.open(path)
     assert index.n_docs == 12
     assert check_index(path).problems == []
+
+
+def test_a_writer_is_told_the_language(tmp_path: Path) -> None:
+    with IndexWriter(tmp_path / "index", language="en") as writer:
+        writer.add([{"id": "1", "body": "call the dentist"}])
+        writer.commit()
+    index = Index.open(tmp_path / "index")
+    assert index.analysis == Analysis.of_language("en")
+    assert index.search("calling dentists").ids == ["1"]
+    with pytest.raises(ParameterError, match="language and analysis both say"):
+        IndexWriter(tmp_path / "other", language="en", analysis=Analysis())
+    with pytest.raises(ParameterError, match=r"was built with Analysis.of_language\('en'\)"):
+        IndexWriter(tmp_path / "index", language="de")

@@ -41,7 +41,9 @@ class IndexWriter:
     ----------
     path : the index's folder; a new index is created if there is none
     schema : streams and statics known from the start; documents add further ones
-    analysis : how text is cut into words. An index keeps the one it was created with.
+    language : str, optional
+        The documents' language by its code ("en"): short for ``analysis=Analysis.of_language(language)``.
+    analysis : how text is cut into words, by default as they are written. An index keeps the one it was created with.
     on_duplicate : "replace" or "error"
         What to do with a document whose id the index has: it replaces the old one at the next commit, or it is a
         DataError. The same id twice between two commits is always a DataError, unless the first was deleted.
@@ -59,6 +61,7 @@ class IndexWriter:
         path: str | os.PathLike[str],
         *,
         schema: Schema | None = None,
+        language: str | None = None,
         analysis: Analysis | None = None,
         on_duplicate: str = "replace",
         on_bad_document: str | BadDocuments = "error",
@@ -69,6 +72,10 @@ class IndexWriter:
     ) -> None:
         if on_duplicate not in ("replace", "error"):
             raise ParameterError(f"must be 'replace' or 'error', got {on_duplicate!r}.", parameter="on_duplicate")
+        if language is not None:
+            if analysis is not None:
+                raise ParameterError("language and analysis both say how words are cut: pass one of them.")
+            analysis = Analysis.of_language(language)
         self.path = index_folder(path)
         self._on_duplicate = on_duplicate
         self._bad_documents = BadDocuments.of(on_bad_document)
