@@ -28,11 +28,11 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert MANIFEST.files_named() == {"segment-00000003.live-7"}
 
 
-@pytest.mark.parametrize("version", [2, 10])
+@pytest.mark.parametrize("version", [3, 10])
 def test_another_version_says_so(tmp_path: Path, version: int) -> None:
     body = b'{"anything": "at all"}'
     (tmp_path / "manifest").write_bytes(f"rankwell-index {version} {digest_of(body)}\n".encode() + body)
-    with pytest.raises(FileFormatError, match=f"format version {version}, this release reads version 1. Open it with"):
+    with pytest.raises(FileFormatError, match=f"version {version}, this release reads versions 1 to 2. Open it with"):
         read_manifest(tmp_path)
 
 

@@ -10,7 +10,7 @@ from tests.scoring.random_rankers import describe, forest, random_ranker, random
 from rankwell import ListNet, RankBoost, RankSVM
 from rankwell.rankers.imported import ImportedRanker
 from rankwell.scoring import ranker_file
-from rankwell.scoring.description import Mean, RankerDescription
+from rankwell.scoring.description import FirstPass, LinearInputs, Mean, RankerDescription, RankerPart, Sum
 from rankwell.scoring.normaliser import Normaliser
 from rankwell.scoring.ranker_file import RankerFile, write_ranker_file
 
@@ -32,6 +32,12 @@ def write_rankers(folder):
         "trees": forest(random_trees(rng, 6, N_FEATURES), N_FEATURES, 0.5),
         "mean": describe(N_FEATURES, [random_trees(rng, 3, N_FEATURES, most_leaves=300)], [Mean()]),
     }
+    part = RankerPart("first", tuple(range(N_FEATURES)), descriptions["trees"])
+    for name, first_pass in (("parts", None), ("two-passes", FirstPass(0, 20))):
+        inputs = (LinearInputs.identity(N_FEATURES + 1),)
+        descriptions[name] = RankerDescription(
+            every.feature_names, Normaliser("none"), inputs, (Sum(),), (part,), first_pass
+        )
     for name, description in descriptions.items():
         content = RankerFile(ImportedRanker.name, {"source": name}, description)
         write_ranker_file(folder / f"{name}.rank", content)

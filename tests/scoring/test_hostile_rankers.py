@@ -97,6 +97,7 @@ FORGERIES = {
     "no mean": ("standard", lambda content, arrays: arrays.pop("normaliser.mean"), "unreadable"),
     "leaves that are NaN": ("trees", set_value("inputs.0.leaf_value", np.nan), "not finite"),
     "columns of two dimensions": ("trees", replaced("inputs.0.column_feature", lambda a: a[None]), "not a list"),
+    "categories that descend": ("every-input", replaced("inputs.1.categories", lambda a: a[::-1]), "do not ascend"),
     "no dimension at all": ("trees", replaced("inputs.0.node_ptr", lambda a: a[:1].reshape(())), "not a list"),
 }
 
@@ -207,7 +208,8 @@ def changed_array(rng, array):
     array = array.copy()
     kind = int(rng.integers(7))
     if kind == 0:
-        return array.astype(rng.choice(DTYPES))
+        with np.errstate(all="ignore"):
+            return array.astype(rng.choice(DTYPES))
     if kind == 1:
         return array[..., None] if rng.integers(2) else array.reshape(-1, order="F")[::-1]
     if kind == 2:
@@ -290,7 +292,7 @@ def scores_are_right(path, rows, label):
     except RankwellError:
         return False
     description = ranker.description_
-    if description.normaliser.name == "none":
+    if description.normaliser.name == "none" and not description.parts:
         check_scores(description, rows, scores, label)
     assert scores.shape == (len(rows),), label
     return True

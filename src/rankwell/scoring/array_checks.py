@@ -55,3 +55,13 @@ def check_offsets(array: Any, name: str, n_parts: int | None = None) -> int:
 def check_within(array: np.ndarray, end: int, complaint: str) -> None:
     """Every value must be 0 or more, and below `end`."""
     require(bool(((array >= 0) & (array < end)).all()), complaint)
+
+
+def check_ascending(array: np.ndarray, offsets: np.ndarray, name: str) -> None:
+    """The values of each part must ascend; equal ones may follow each other. NaN never does."""
+    ascends = ~np.isnan(array)
+    ascends[1:] &= array[1:] >= array[:-1]
+    # The first value of a part may be below the last one of the part before it.
+    first = offsets[:-1][offsets[:-1] < len(array)]
+    ascends[first] = ~np.isnan(array[first])
+    require(bool(ascends.all()), f"{name} do not ascend")

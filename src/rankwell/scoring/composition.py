@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankwell.errors import FileFormatError
+from rankwell.scoring.array_checks import require
 
 if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
@@ -129,20 +129,20 @@ def rank_below(scores: np.ndarray, first: np.ndarray, query_ptr: np.ndarray) -> 
 def check_parts(description: RankerDescription) -> None:
     """Refuse parts that could not be evaluated: everything that comes from a file is checked here."""
     names = description.column_names
-    _require(len(set(names)) == len(names), "two columns have the same name")
+    require(len(set(names)) == len(names), "two columns have the same name")
     for part in description.parts:
-        _require(len(part.features) == part.description.n_features, "a part reads another number of features")
+        require(len(part.features) == part.description.n_features, "a part reads another number of features")
         within = all(isinstance(f, int) and 0 <= f < description.n_features for f in part.features)
-        _require(within, "a part reads a feature that does not exist")
-    _require(_depth(description) <= DEEPEST_NESTING, f"parts are nested more than {DEEPEST_NESTING} deep")
+        require(within, "a part reads a feature that does not exist")
+    require(_depth(description) <= DEEPEST_NESTING, f"parts are nested more than {DEEPEST_NESTING} deep")
     first_pass = description.first_pass
     if first_pass is not None:
-        _require(
+        require(
             isinstance(first_pass.part, int) and 0 <= first_pass.part < len(description.parts),
             "its first pass is by a part that does not exist",
         )
-        _require(isinstance(first_pass.keep, int) and first_pass.keep >= 1, "its first pass does not keep 1 or more")
-    _require(
+        require(isinstance(first_pass.keep, int) and first_pass.keep >= 1, "its first pass does not keep 1 or more")
+    require(
         all(part.description.first_pass is None for part in description.parts),
         "a part ranks in two passes, which only the whole ranker can",
     )
@@ -150,8 +150,3 @@ def check_parts(description: RankerDescription) -> None:
 
 def _depth(description: RankerDescription) -> int:
     return 1 + max((_depth(part.description) for part in description.parts), default=0)
-
-
-def _require(condition: bool, complaint: str) -> None:
-    if not condition:
-        raise FileFormatError(f"the ranker's description is damaged: {complaint}.")

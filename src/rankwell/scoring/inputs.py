@@ -11,6 +11,7 @@ from rankwell.errors import FileFormatError, ParameterError
 from rankwell.scoring.array_checks import (
     INTEGERS,
     check_array,
+    check_ascending,
     check_numbers,
     check_offsets,
     check_vector,
@@ -143,11 +144,7 @@ def _check_buckets(group: BucketInputs, n_features: int) -> None:
     check_array(group.edges, "bucket inputs' edges", ("f4",), (n_edges,))
     check_numbers(group.values, "bucket inputs' values", (n_edges + n_inputs,))
     check_numbers(group.missing, "bucket inputs' missing", (n_inputs,))
-    # The first edge of an input may be below the last one of the input before it.
-    ascends = np.ones(n_edges, dtype=bool)
-    ascends[1:] = group.edges[1:] >= group.edges[:-1]
-    ascends[group.edge_ptr[:-1][group.edge_ptr[:-1] < n_edges]] = True
-    require(bool(ascends.all()) and not np.isnan(group.edges).any(), "bucket inputs' edges do not ascend")
+    check_ascending(group.edges, group.edge_ptr, "bucket inputs' edges")
 
 
 def _check_features(feature: np.ndarray, n_features: int) -> int:

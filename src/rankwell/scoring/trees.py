@@ -15,7 +15,15 @@ from typing import ClassVar
 import numpy as np
 
 from rankwell.kernels.scoring.rules import IN_CATEGORIES
-from rankwell.scoring.array_checks import check_array, check_numbers, check_offsets, check_vector, check_within, require
+from rankwell.scoring.array_checks import (
+    check_array,
+    check_ascending,
+    check_numbers,
+    check_offsets,
+    check_vector,
+    check_within,
+    require,
+)
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,7 @@ def _check_shapes(trees: TreeInputs, n_columns: int) -> None:
         check_array(getattr(trees, name), f"the trees' {name}", (dtype,), (n_nodes,))
     check_array(trees.column_kind, "the trees' column_kind", ("u1",), (n_columns,))
     check_array(trees.categories, "the trees' categories", ("i4",), (n_categories,))
+    check_ascending(trees.categories, trees.category_ptr, "a column's categories")
     check_array(trees.leaf_value, "the trees' leaf_value", ("f8",), (n_leaves,))
     check_numbers(trees.leaf_value, "the trees' leaf_value", (n_leaves,))
     require(
