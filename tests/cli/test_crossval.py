@@ -163,3 +163,13 @@ def test_inner_folds_are_said_and_reported(rankwell: Command, folds: Path) -> No
     assert "by 3-fold cross-validation inside each fold's training and validation data" in outcome.stderr
     plain = rankwell("crossval", "least-squares", str(folds), "--metrics", "map")
     assert plain.stdout != outcome.stdout
+
+
+def test_what_a_ranker_chose_itself_is_shown(rankwell: Command, folds: Path) -> None:
+    for options in ([], ["--inner-folds", "2"]):
+        command = ("crossval", "rankboost", str(folds), "--set", "n_rounds=30", *options, "--metrics", "map", "--json")
+        chosen = [fold["chosen"] for fold in json.loads(rankwell(*command).stdout)["folds"]]
+        assert all(set(one) == {"n_rounds"} and 1 <= one["n_rounds"] <= 30 for one in chosen)
+    shown = rankwell("crossval", "ranksvm", str(folds), "--inner-folds", "2", "--metrics", "map")
+    assert shown.stdout.count("C=") == N_FOLDS
+    assert "chose C=" not in shown.stderr

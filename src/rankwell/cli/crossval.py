@@ -32,7 +32,7 @@ from rankwell.errors import ParameterError
 if TYPE_CHECKING:
     from rankwell.data.folds import Fold, FoldData
     from rankwell.rankers.base import Ranker
-    from rankwell.rankers.tuning import CrossValidation, Trial
+    from rankwell.rankers.tuning import CrossValidation, FoldOutcome, Trial
 
 _REPORT, _PER_QUERY = "crossval.json", "per-query.tsv"
 
@@ -96,7 +96,8 @@ def crossval(
     from rankwell.metrics.names import parse_metric, parse_metrics
     from rankwell.rankers.tuning import cross_validate
 
-    show_log(quiet=quiet)
+    # Inner folds train many times, and each training would say what it chose.
+    show_log(quiet=quiet or inner_folds is not None)
     ranker = make_ranker(name, settings or (), normalize=normalize, metric=metric, convention=convention)
     values = parse_grid(type(ranker), grid or ())
     _refuse_both(values, settings or (), normalize)
@@ -203,6 +204,18 @@ def _how_chosen(outcome: CrossValidation, inner_folds: int | None) -> str:
     )
 
 
+def _chosen(ranker: Ranker, fold: FoldOutcome) -> dict[str, Any]:
+    """What was chosen for a fold: from the grid, by inner folds, and by the ranker itself."""
+    kept = fold.tuning.ranker
+    before = ranker.get_params(deep=False)
+    settled = {
+        name: value
+        for name, value in kept.get_params(deep=False).items()
+        if value != before[name] and name != "early_stopping_rounds"
+    }
+    return {**settled, **fold.tuning.chosen.parameters, **kept.chosen_}
+
+
 def _print(ranker: Ranker, outcome: CrossValidation) -> None:
     names = list(outcome.mean)
     metric = outcome.folds[0].tuning.metric
@@ -211,8 +224,9 @@ def _print(ranker: Ranker, outcome: CrossValidation) -> None:
     for fold in outcome.folds:
         chosen = fold.tuning.chosen
         figures = (metric_text(fold.test[name]) for name in names)
-        parameters = {**chosen.parameters, **fold.tuning.ranker.chosen_}
-        table.add_row(fold.name, parameters_text(parameters) or "-", metric_text(chosen.validation), *figures)
+        table.add_row(
+            fold.name, parameters_text(_chosen(ranker, fold)) or "-", metric_text(chosen.validation), *figures
+        )
     table.add_section()
     table.add_row("mean", "", "", *(metric_text(outcome.mean[name]) for name in names), style="bold")
     show(table)
@@ -233,7 +247,7 @@ def _report(ranker: Ranker, directory: Path, outcome: CrossValidation, inner_fol
             "folds": [
                 {
                     "fold": fold.name,
-                    "chosen": {**fold.tuning.chosen.parameters, **fold.tuning.ranker.chosen_},
+                    "chosen": _chosen(ranker, fold),
                     "test": fold.test,
                     "trials": [
                         {

@@ -90,9 +90,10 @@ class Ranker(Estimator):
 
     Parameters
     ----------
-    normalize : "none", "standard", "query-minmax" or "letor"
+    normalize : "auto", "none", "standard", "query-minmax" or "letor"
         How features are scaled before the model reads them: not at all; by their mean and standard deviation in the
-        training data; to [0, 1] within each query; or the same, with missing values as the query's minimum.
+        training data; to [0, 1] within each query; or the same, with missing values as the query's minimum. "auto" is
+        "query-minmax" for several queries, "standard" for one, "none" for a sparse matrix.
     device : str
         Where training runs, if there is a choice. "auto" is a GPU if it can train this, otherwise the CPU.
 

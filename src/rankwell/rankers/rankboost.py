@@ -245,6 +245,11 @@ class RankBoost(StepwiseRanker):
         _ = self.weak_rankers_
 
     @property
+    def chosen_(self) -> dict[str, Any]:
+        best = self.best_iteration_
+        return {} if best is None or not self._keeps_best() else {"n_rounds": best}
+
+    @property
     def weak_rankers_(self) -> WeakRankers:
         return WeakRankers.from_arrays(self.state_, self._fitted_description().n_features)
 
