@@ -221,7 +221,7 @@ def test_where_the_querys_words_are(shop: Path) -> None:
     ("arguments", "message"),
     [
         (["shoes (red"], "the query cannot be read, column 7: '(' is not closed"),
-        (["colour:red"], "there is no field 'colour'; the fields are title, price, day, brand, tags"),
+        (["colour:red"], "there is no field 'colour'; the fields are title, day, price, brand, tags"),
         (["shoes", "--filter", "brand:[a TO b]"], "the filter cannot be read, column 7"),
         (["shoes", "--sort", "title"], "--sort must be fields as year or year:desc; 'title' holds text"),
         (["shoes", "--facet", "title"], "--facet must be of"),

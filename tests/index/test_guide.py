@@ -1,4 +1,4 @@
-"""The Python code in the guide to the index runs as it is."""
+"""The Python code in the guides to the index and to searching runs as it is."""
 
 from __future__ import annotations
 
@@ -17,3 +17,13 @@ def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     for example in examples:
         exec(compile(example, str(PAGE), "exec"), names)
     assert "['n2'] call the dentist on Tuesday" in capsys.readouterr().out
+
+
+def test_filters_of_the_guide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = PAGE.with_name("search.md")
+    (example,) = re.findall(r"```python\n([^`]*shop\.idx[^`]*)```", page.read_text())
+    exec(compile(example, str(page), "exec"), {})
+    assert capsys.readouterr().out.splitlines() == ["['1'] 1 {'Acme': 1}", "['2', '1']"]
