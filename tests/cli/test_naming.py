@@ -17,7 +17,6 @@ DOCUMENTS = '{"id": "a", "title": "one"}\n{"id": "b", "title": "two"}\n'
     ("arguments", "said"),
     [
         (("train", "rankboost", "--set", "n_rounds=0"), "error: --set n_rounds must be 1 or more, got 0."),
-        (("train", "ranksvm", "--set", "C=auto"), "error: --set C=auto chooses C on a validation set: pass --vali,"),
         (("train", "ranksvm", "--set", "tol=2"), "error: --set tol must be between 0 and 1, got 2.0."),
         (("train", "listnet", "--set", "device=tpu"), "error: --set device must be one of "),
         (
