@@ -40,6 +40,8 @@ def run(bench: Benchmark) -> None:
     exact = outcome(folds, bench.quick, precision="float32")
     bench.record("float32: test NDCG@10", value=exact.ndcg, unit="", better="higher")
     bench.record("float32: training loss", value=exact.last_loss, unit="", better="lower")
+    again = outcome(folds, bench.quick, precision="float32")
+    bench.check("the same run gives the same figures", exact == again, f"{exact} and {again}")
     lost: dict[str, list[tuple[float, float]]] = {method: [] for method in METHODS}
     for method in METHODS:
         for bits in (8, MOST_BITS) if bench.quick else BITS:
