@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.index.searching import expected, make_index, pairs
 
+from rankwell.index import allowed_documents
 from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.query_plan import MOST_EXPANSIONS
 from rankwell.index.reader import Index
@@ -215,3 +217,16 @@ def test_a_prefix_of_very_many_words() -> None:
     assert len(result) == len(documents)
     assert np.count_nonzero(result.scores) == MOST_EXPANSIONS
     assert pairs(result) == expected(index, documents, "w*", k=1000)
+
+
+def test_threads_share_filters(films: Index) -> None:
+    """With room for few filters, each search drops those of others."""
+    wanted = {year: films.search("*", filter=f"year:>{year}").ids for year in range(1900, 1980)}
+
+    def ask(seed: int) -> None:
+        for year in np.random.default_rng(seed).integers(1900, 1980, 100).tolist():
+            assert films.search("*", filter=f"year:>{year}").ids == wanted[year]
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(4) as pool:
+        patch.setattr(allowed_documents, "MOST_BYTES", 10)
+        list(pool.map(ask, range(4)))

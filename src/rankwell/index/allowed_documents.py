@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -39,6 +40,8 @@ for _array in (_MARKS, _CHOSEN):
     _array.flags.writeable = False
 EVERYTHING = Allowed(_MARKS, _CHOSEN)
 
+# Threads share an index.
+_lock = Lock()
 _filters: WeakKeyDictionary[Index, OrderedDict[Node, list[Allowed]]] = WeakKeyDictionary()
 
 
@@ -51,14 +54,17 @@ def filtered_documents(index: Index, wanted: Node | None) -> list[Allowed]:
     """The live documents of each segment that meet a filter, kept for later; None is no filter."""
     if wanted is None:
         return live_documents(index)
-    known = _filters.setdefault(index, OrderedDict())
-    found = known.get(wanted)
-    if found is None:
-        found = allowed_documents(index, live_documents(index), wanted, Matching(index.schema))
+    with _lock:
+        known = _filters.setdefault(index, OrderedDict())
+        found = known.get(wanted)
+        if found is not None:
+            known.move_to_end(wanted)
+            return found
+    found = allowed_documents(index, live_documents(index), wanted, Matching(index.schema))
+    with _lock:
         known[wanted] = found
         while len(known) > 1 and len(known) * int(index.bases[-1]) > MOST_BYTES:
             known.popitem(last=False)
-    known.move_to_end(wanted)
     return found
 
 

@@ -66,29 +66,37 @@ class Matching:
             for part in node.parts:
                 marks |= self.marks(segment, part)
         elif isinstance(node, Word):
-            self._mark_term(segment, segment.term_number(node.term), node.field, marks)
+            self._mark_term(segment, node.term, node.field, marks)
         elif isinstance(node, Similar):
             for term, _ in node.terms:
-                self._mark_term(segment, segment.term_number(term), node.field, marks)
+                self._mark_term(segment, term, node.field, marks)
         elif isinstance(node, Prefix):
-            for number in range(*segment.terms_with_prefix(node.start)):
-                self._mark_term(segment, number, node.field, marks)
+            first, stop = segment.terms_with_prefix(node.start)
+            self._mark_terms(segment, first, stop, node.field, marks)
         elif isinstance(node, Phrase):
             self._mark_phrase(segment, node, marks)
         return marks
 
-    def _mark_term(self, segment: Segment, number: int, field: str | None, marks: np.ndarray) -> None:
+    def _mark_term(self, segment: Segment, term: bytes, field: str | None, marks: np.ndarray) -> None:
+        number = segment.term_number(term)
+        if number >= 0:
+            self._mark_terms(segment, number, number + 1, field, marks)
+
+    def _mark_terms(self, segment: Segment, first: int, stop: int, field: str | None, marks: np.ndarray) -> None:
+        """Mark the documents of the terms of numbers [first, stop)."""
         from rankwell.kernels.selection.filters import mark_documents
 
-        for one in self._lists(segment, number, field, positions=False):
-            mark_documents(posting_arrays(segment), one, marks)
+        step = segment.lists_per_term
+        for column in self._list_columns(segment, field, positions=False):
+            lists = range(first * step + column, stop * step + column, step)
+            for one in lists:
+                segment.verify_list(one, positions=False)
+            mark_documents(posting_arrays(segment), lists.start, lists.stop, step, marks)
 
     def _mark_phrase(self, segment: Segment, phrase: Phrase, marks: np.ndarray) -> None:
         from rankwell.kernels.selection.filters import mark_phrase
 
-        by_term = [
-            self._lists(segment, segment.term_number(term), phrase.field, positions=True) for term in phrase.terms
-        ]
+        by_term = [self._lists(segment, segment.term_number(term), phrase.field) for term in phrase.terms]
         for numbers in zip(*by_term, strict=False):
             mark_phrase(
                 posting_arrays(segment),
@@ -100,19 +108,22 @@ class Matching:
                 marks,
             )
 
-    def _lists(self, segment: Segment, number: int, field: str | None, *, positions: bool) -> list[int]:
-        """A term's lists in the streams that are read, checked; by stream where positions are wanted."""
+    def _lists(self, segment: Segment, number: int, field: str | None) -> list[int]:
+        """A term's lists with positions in the streams that are read, checked."""
         if number < 0:
             return []
+        columns = self._list_columns(segment, field, positions=True)
+        lists = [number * segment.lists_per_term + column for column in columns]
+        for one in lists:
+            segment.verify_list(one)
+        return lists
+
+    def _list_columns(self, segment: Segment, field: str | None, *, positions: bool) -> list[int]:
+        """The list columns of the streams that are read; by stream where positions are wanted."""
         columns = self._columns if field is None else (self._schema.streams.index(field),)
         if columns == (WHOLE,):
-            own = list(range(segment.n_streams)) if positions else [segment.lists_per_term - 1]
-        else:
-            own = [column for column in columns if column < segment.n_streams]
-        lists = [number * segment.lists_per_term + column for column in own]
-        for one in lists:
-            segment.verify_list(one, positions=positions)
-        return lists
+            return list(range(segment.n_streams)) if positions else [segment.lists_per_term - 1]
+        return [column for column in columns if column < segment.n_streams]
 
     def _range(self, segment: Segment, wanted: Range) -> np.ndarray:
         values = number_column(segment, self._schema.statics.index(wanted.field))

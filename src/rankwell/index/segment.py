@@ -13,7 +13,8 @@ and opening a segment reads none of them. With the checksums, what the numbers l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -188,6 +189,15 @@ class Segment:
         """The first number of a term that begins with `prefix` (not empty), and the one after the last."""
         # UTF-8 has no byte 0xff: it is after every term that begins so.
         return self._first_term_from(prefix), self._first_term_from(prefix + b"\xff")
+
+    def terms_between(self, first: int, stop: int) -> Iterator[bytes]:
+        """The terms of numbers [first, stop)."""
+        self.verify_rows("terms.offsets", first, stop + 1)
+        offsets = self._arrays["terms.offsets"][first : stop + 1].tolist()
+        check_range(self, "terms.text", offsets[0], offsets[-1])
+        self.verify_rows("terms.text", offsets[0], offsets[-1])
+        text = self._arrays["terms.text"][offsets[0] : offsets[-1]].tobytes()
+        return (text[start - offsets[0] : end - offsets[0]] for start, end in pairwise(offsets))
 
     def _first_term_from(self, term: bytes) -> int:
         """The number of the first term that is not before `term`."""

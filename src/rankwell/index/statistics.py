@@ -74,6 +74,16 @@ class Statistics:
             self._terms[term] = known
         return known
 
+    def live_documents(self, number: int, lists: range) -> list[int]:
+        """How many live documents each of some lists of segment `number` has."""
+        segment, live = self._segments[number], self._live[number]
+        if live is not None:
+            return [_count_list(segment, live, one)[0] for one in lists]
+        end = lists[-1] + 1 if lists else lists.start
+        segment.verify_rows("lists.doc_freq", lists.start, end)
+        counts: list[int] = segment.unverified("lists.doc_freq")[lists.start : end : lists.step].tolist()
+        return counts
+
     def _count(self, term: bytes) -> TermStatistics:
         counts = np.zeros((2, self.n_streams + 1), np.int64)
         for segment, live in zip(self._segments, self._live, strict=True):

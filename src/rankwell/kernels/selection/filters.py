@@ -32,12 +32,13 @@ def count_live(arrays, list_number, live):
 
 
 @kernel
-def mark_documents(arrays, list_number, marks):
-    """marks[d] = 1 for every document of a list; marks : uint8 (n_docs,)"""
+def mark_documents(arrays, first, stop, step, marks):
+    """marks[d] = 1 for every document of the lists first, first + step, ... before stop; marks : uint8 (n_docs,)"""
     documents = np.empty(BLOCK, np.uint32)
-    for block in range(arrays.first_block[list_number], arrays.first_block[list_number + 1]):
-        for j in range(block_documents(arrays, list_number, block, documents)):
-            marks[documents[j]] = 1
+    for list_number in range(first, stop, step):
+        for block in range(arrays.first_block[list_number], arrays.first_block[list_number + 1]):
+            for j in range(block_documents(arrays, list_number, block, documents)):
+                marks[documents[j]] = 1
 
 
 @kernel
