@@ -95,6 +95,12 @@ def test_typing_errors() -> None:
     assert [tolerance(word) for word in (b"ab", b"abc", b"abcde", b"abcdef", "éé".encode())] == [0, 1, 1, 2, 0]
 
 
+def test_typing_errors_are_forgiven_in_the_first_words() -> None:
+    index = make_index([{"body": "receive"}])
+    assert index.search("x " * 31 + "recieve", typos=True).ids == ["d0"]
+    assert index.search(" ".join(f"x{n}" for n in range(32)) + " recieve", typos=True).ids == []
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [("a~3", "the edits after a tilde must be 0, 1 or 2, got 3"), ("x-ray~1", "a tilde needs one word")],

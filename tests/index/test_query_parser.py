@@ -140,6 +140,10 @@ def test_several_values_of_a_field() -> None:
         ("year:5^2", 7, "a boost needs words"),
         ('"a b"~2.5', 1, "the slop of a phrase must be a whole number from 0 to 99, got 2.5"),
         ('"a b"~100', 1, "from 0 to 99, got 100"),
+        ("a* " * 33, 97, "there are more than 32 prefixes"),
+        ("abc~ " * 33, 161, "there are more than 32 words with a tilde"),
+        ("(a) " * 1025, 4097, "there are more than 1,024 parentheses"),
+        ("year:1 " * 1025, 1024 * 7 + 6, "there are more than 1,024 values of fields"),
         ("(" * (MOST_DEPTH + 1), MOST_DEPTH + 1, "nested more than 50 deep"),
     ],
 )

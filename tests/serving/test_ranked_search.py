@@ -127,3 +127,17 @@ def test_mistakes_are_told(index, train, tmp_path):
     other = FeatureLog(tmp_path / "log", FeatureSet(["bm25.title"]))
     with other, pytest.raises(DataError, match="another feature set"):
         RankedSearch(index, LeastSquares().fit(train), log=other)
+
+
+def test_a_filter_restricts_the_candidates(index, train):
+    """The query's words are those that were typed: a filter adds no feature."""
+    searcher = RankedSearch(index, LeastSquares().fit(train), n_candidates=80)
+    everything = searcher.search(QUERIES[1].text, k=80)
+    query = index.parse(QUERIES[1].text, filter=text_of([3]))
+    kept = searcher.search(query, k=80)
+    wanted = set(index.search("*", k=80, filter=text_of([3])).ids)
+    assert set(kept.ids) == set(everything.ids) & wanted
+    assert 0 < kept.n_candidates == index.count(query) < everything.n_candidates
+    assert query.terms == index.parse(QUERIES[1].text).terms
+    negated = searcher.search(f"({QUERIES[1].text}) AND NOT {text_of([3])}", k=80)
+    assert set(negated.ids) == set(everything.ids) - wanted

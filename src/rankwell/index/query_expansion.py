@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from rankwell.index.bm25 import WHOLE
 from rankwell.index.near_words import near_words, tolerance
 from rankwell.index.query import Query, query_of
-from rankwell.index.query_tree import Group, Near, Node, Or, Phrase, Scoring, Similar, Word, changed
+from rankwell.index.query_tree import Group, Near, Node, Or, Phrase, Scoring, Similar, Word, changed, scoring_leaves
 from rankwell.index.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from rankwell.index.reader import Index
     from rankwell.index.synonyms import Synonyms
 
+# Typing errors are forgiven in this many of a query's words: for each the dictionary is searched.
+MOST_FORGIVEN = 32
 # The terms of a text, and the places of each, to the texts that are found too.
 _Terms = tuple[tuple[bytes, int], ...]
 _tables: WeakKeyDictionary[Index, dict[Synonyms, Mapping[_Terms, tuple[_Terms, ...]]]] = WeakKeyDictionary()
@@ -32,14 +35,15 @@ def expanded(query: Query, index: Index, synonyms: Synonyms | None, *, typos: bo
     tree = query.as_tree()
     if synonyms is not None:
         tree = _with_synonyms(tree, _table_of(index, synonyms))
-    tree = changed(tree, lambda leaf: _near(leaf, index, typos))
+    forgiven = {leaf for leaf in islice(scoring_leaves(tree), MOST_FORGIVEN) if typos and isinstance(leaf, Word)}
+    tree = changed(tree, lambda leaf: _near(leaf, index, leaf in forgiven))
     if tree == query.as_tree():
         return query
     return replace(query_of(tree, query.is_shortened), filter=query.filter)
 
 
-def _near(leaf: Scoring, index: Index, typos: bool) -> Node:
-    if isinstance(leaf, Word) and typos:
+def _near(leaf: Scoring, index: Index, is_forgiven: bool) -> Node:
+    if isinstance(leaf, Word) and is_forgiven:
         leaf = Near(leaf.term, tolerance(leaf.term), leaf.place, leaf.field, leaf.boost)
     if not isinstance(leaf, Near):
         return leaf

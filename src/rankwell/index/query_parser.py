@@ -18,6 +18,7 @@ words. What looks like Lucene's syntax and is not supported is an error.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from rankwell.errors import Parameter, QueryError
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from rankwell.index.schema import Schema
 
 MOST_DEPTH = 50
+# Each of these reads a column, or the whole dictionary: what a query may cost is limited.
+MOST_OF = {"parentheses": 1024, "values of fields": 1024, "prefixes": 32, "words with a tilde": 32}
 # The texts of a list are 100 positions apart: a sloppy phrase must not extend from one into the next.
 MOST_SLOP = 99
 # The time to look for a phrase with slop grows with the square of its words.
@@ -103,6 +106,7 @@ class _Parser:
         self.most_terms, self.is_full = most_terms, False
         self.place, self.depth, self.n_negations = 0, 0, 0
         self.common_words: list[Word] = []
+        self.counts: Counter[str] = Counter()
 
     def fail(self, at: int, problem: str) -> NoReturn:
         raise QueryError(
@@ -243,8 +247,15 @@ class _Parser:
             return self._phrase(field)
         return self._chunk(field)
 
+    def _count(self, kind: str, start: int) -> None:
+        """Count one more of a kind, of which a query has a limited number."""
+        self.counts[kind] += 1
+        if self.counts[kind] > MOST_OF[kind]:
+            self.fail(start, f"there are more than {MOST_OF[kind]:,} {kind}.")
+
     def _parenthesis(self, field: str | None) -> Node | None:
         start = self.at
+        self._count("parentheses", start)
         self.depth += 1
         if self.depth > MOST_DEPTH:
             self.fail(start, f"parentheses are nested more than {MOST_DEPTH} deep.")
@@ -268,6 +279,7 @@ class _Parser:
     def _value(self, field: str, schema: Schema) -> Node:
         """The value, range or comparison after the name of a field that is not a stream."""
         start = self.at
+        self._count("values of fields", start)
         for pattern, make in ((_RANGE, range_of), (_COMPARISON, comparison), (_PHRASE, value_of), (_CHUNK, value_of)):
             found = pattern.match(self.text, start)
             if found is not None:
@@ -320,6 +332,7 @@ class _Parser:
 
     def _near(self, start: int, words: _Several | None, found: re.Match[str]) -> Node | None:
         """``word~``, ``word~1``: a word or one that is written nearly so."""
+        self._count("words with a tilde", start)
         self.at = found.end()
         if words is None:
             return None
@@ -344,6 +357,7 @@ class _Parser:
             self.fail(start, f"{written[0]!r} needs a field with numbers or dates, {field!r} holds text.")
 
     def _prefix(self, start: int, written: str, field: str | None) -> Node | None:
+        self._count("prefixes", start)
         words = self.analysis.cut(_unescaped(written[:-1]))
         folded = self.analysis.fold(_unescaped(written[:-1]))
         if len(words) > 1 or not folded.isalnum():
