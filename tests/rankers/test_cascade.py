@@ -24,7 +24,7 @@ def make_data(seed, n_queries=40, size=30):
 
 
 COSTS = FeatureCosts({"x0": FeatureCost(0.1)}, default=10.0, source="test")
-BOOSTED = {"n_rounds": 30, "n_jobs": 1, "device": "cpu"}
+BOOSTED = {"n_rounds": 30, "n_jobs": 1, "device": "cpu", "normalize": "none"}
 SETTINGS = {"second_parameters": BOOSTED, "second_sizes": (3, 6), "keep": (5, 10, 15)}
 
 

@@ -327,12 +327,17 @@ class _Passes:
         return next(iter(found.per_query.values()))
 
     def _model_costs(self, trained: _Trained, data: RankingDataset) -> dict[tuple[str, int], Cost]:
-        some = data.dense_features()[:_TIMED_ROWS]
         return {
-            (name, size): measure_model(ranker, some)
+            (name, size): self._model_cost(ranker, data.dense_features()[:_TIMED_ROWS])
             for name, rankers in (("first", trained.first), ("second", trained.second))
             for size, ranker in rankers.items()
         }
+
+    def _model_cost(self, ranker: RankerDescription, rows: np.ndarray) -> Cost:
+        """What a ranker takes for rows of the features that it reads: serving extracts no others."""
+        names = read_features(ranker) or self.names[:1]
+        columns = [self.names.index(name) for name in names]
+        return measure_model(over_features(ranker, names), np.ascontiguousarray(rows[:, columns]))
 
     def _added_cost(self, taken: list[int], feature: int) -> float:
         """A feature's own part of the cost; at least a small share of the mean, since no feature is free."""

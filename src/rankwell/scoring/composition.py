@@ -119,7 +119,7 @@ def rank_below(scores: np.ndarray, first: np.ndarray, query_ptr: np.ndarray) -> 
         if not lacking.any():
             continue
         lowest = float(own[~lacking].min(initial=np.inf))
-        lowest = lowest if np.isfinite(lowest) else 0.0
+        lowest = 0.0 if lowest == np.inf else lowest
         step = max(1.0, abs(lowest) * 2.0**-30)
         _, place = np.unique(-first[start:end][lacking], return_inverse=True)
         own[lacking] = lowest - step * (1 + place)

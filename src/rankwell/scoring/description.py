@@ -254,7 +254,7 @@ def _part_from_tree(
 
 def check_description(description: RankerDescription) -> None:
     """Refuse a description that the scorer could not run safely."""
-    _check_names(description.feature_names)
+    _check_names(description.column_names)
     _check_normaliser(description.normaliser, description.n_features)
     check_parts(description)
     for group in description.inputs:
@@ -263,7 +263,7 @@ def check_description(description: RankerDescription) -> None:
 
 
 def _check_names(names: tuple[str, ...]) -> None:
-    require(len(set(names)) == len(names), "two features have the same name")
+    require(len(set(names)) == len(names), "two features or parts have the same name")
     try:
         "".join(names).encode()
     except UnicodeEncodeError as cause:
