@@ -13,9 +13,13 @@ def published_figures(bench: Benchmark, algorithm: str, collection: str) -> dict
     testing = table.read_text().split("Performance on validation set")[0]
     figures: dict[tuple[str, str], float] = {}
     names: list[str] = []
+    n_rows = 0
     for cells in (line.split() for line in testing.splitlines()):
-        if cells[:1] == ["Folds"]:
-            names = [{"MeanNDCG": "mean_ndcg"}.get(cell, cell.lower()) for cell in cells[1:]]
+        # RankSVM's table has the parameter of each fold instead of its name.
+        if cells[:1] in (["Folds"], ["Para"]):
+            names, n_rows = [{"MeanNDCG": "mean_ndcg"}.get(cell, cell.lower()) for cell in cells[1:]], 0
         elif cells and names and len(cells) == len(names) + 1:
-            figures |= {(cells[0], name): float(cell) for name, cell in zip(names, cells[1:], strict=True)}
+            n_rows += 1
+            fold = "average" if cells[0] in ("average", "Avg") else f"Fold{n_rows}"
+            figures |= {(fold, name): float(cell) for name, cell in zip(names, cells[1:], strict=True)}
     return figures
