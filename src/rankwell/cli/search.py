@@ -94,7 +94,7 @@ def search(
     sort: Annotated[
         str | None,
         typer.Option(
-            "--sort", metavar="FIELDS", help="Order by fields, as year:desc,title, not by scores.", show_default=False
+            "--sort", metavar="FIELDS", help="Order by fields, as year:desc,brand, not by scores.", show_default=False
         ),
     ] = None,
     facets: Annotated[
