@@ -266,3 +266,15 @@ def test_links_in_a_folder_are_skipped_unless_asked(rankwell: Command, files: Pa
     assert "root" not in rankwell("search", "plain", "root").stdout
     rankwell("index", "build", "corpus", "--out", "followed", "--follow-links")
     assert "root:x:0" in rankwell("search", "followed", "root").stdout
+
+
+def test_keyword_fields_and_dates_can_be_named_later(tmp_path: Path, rankwell: Command) -> None:
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_text('{"id": "1", "body": "x"}\n')
+    new.write_text('{"id": "2", "body": "x", "kind": "a b", "day": "2024-05-31"}\n')
+    index = str(tmp_path / "idx")
+    rankwell("index", "build", str(old), "--out", index)
+    added = rankwell("index", "add", index, str(new), "--keywords", "kind", "--dates", "day", "--json")
+    assert json.loads(added.stdout)["keywords"] == ["kind"]
+    found = rankwell("search", index, "x", "--filter", 'kind:"a b" day:2024', "--json")
+    assert [row["id"] for row in json.loads(found.stdout)["results"]] == ["2"]

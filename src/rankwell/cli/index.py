@@ -48,6 +48,19 @@ DuplicateOption = Annotated[
         "--on-duplicate", metavar="RULE", help="replace or error: what to do if the index already has the id."
     ),
 ]
+KeywordsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--keywords",
+        metavar="NAMES",
+        help="Fields whose texts are exact values, to filter, sort and count by, and not words.",
+        show_default=False,
+    ),
+]
+DatesOption = Annotated[
+    str | None,
+    typer.Option("--dates", metavar="NAMES", help="Fields that hold dates, as 2024-05-31.", show_default=False),
+]
 
 
 @index_app.callback(invoke_without_command=True)
@@ -106,19 +119,8 @@ def build(
         str | None,
         typer.Option("--streams", metavar="NAMES", help="Text fields that are numbered first, in this order."),
     ] = None,
-    keywords: Annotated[
-        str | None,
-        typer.Option(
-            "--keywords",
-            metavar="NAMES",
-            help="Fields whose texts are exact values, to filter, sort and count by, and not words.",
-            show_default=False,
-        ),
-    ] = None,
-    dates: Annotated[
-        str | None,
-        typer.Option("--dates", metavar="NAMES", help="Fields that hold dates, as 2024-05-31.", show_default=False),
-    ] = None,
+    keywords: KeywordsOption = None,
+    dates: DatesOption = None,
     format: FormatOption = None,
     id_field: IdFieldOption = "id",
     columns: ColumnsOption = None,
@@ -183,6 +185,8 @@ def add(
     index: IndexArgument,
     corpus: CorpusArgument,
     on_duplicate: DuplicateOption = "replace",
+    keywords: KeywordsOption = None,
+    dates: DatesOption = None,
     format: FormatOption = None,
     id_field: IdFieldOption = "id",
     columns: ColumnsOption = None,
@@ -202,6 +206,7 @@ def add(
     """
     from rankwell.corpus.reading_progress import CorpusProgress
     from rankwell.index.manifest import read_manifest
+    from rankwell.index.schema import Schema
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
@@ -221,7 +226,11 @@ def add(
         progress=progress,
     )
     with IndexWriter(
-        index, on_duplicate=on_duplicate, on_bad_document=bad_documents, memory_bytes=memory * 2**20
+        index,
+        schema=Schema(keywords=names_of(keywords), dates=names_of(dates)),
+        on_duplicate=on_duplicate,
+        on_bad_document=bad_documents,
+        memory_bytes=memory * 2**20,
     ) as writer:
         add_all(writer, batches, bad_documents, progress=progress, quiet=quiet)
     describe_index(index, as_json=as_json)
