@@ -128,8 +128,6 @@ def rank_below(scores: np.ndarray, first: np.ndarray, query_ptr: np.ndarray) -> 
 
 def check_parts(description: RankerDescription) -> None:
     """Refuse parts that could not be evaluated: everything that comes from a file is checked here."""
-    names = description.column_names
-    require(len(set(names)) == len(names), "two columns have the same name")
     for part in description.parts:
         require(len(part.features) == part.description.n_features, "a part reads another number of features")
         within = all(isinstance(f, int) and 0 <= f < description.n_features for f in part.features)
