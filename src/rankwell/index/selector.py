@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +12,7 @@ import numpy as np
 from rankwell.index.allowed_documents import Allowed, live_documents
 from rankwell.index.best_documents import BestDocuments
 from rankwell.index.bm25 import ModelColumns, idf
+from rankwell.index.pruning import SAMPLED, Pruning, choose_pruning, sample_size
 from rankwell.index.query_plan import Alternative, ScoredTerm
 from rankwell.index.segment_scoring import SegmentScoring
 from rankwell.index.statistics import Statistics
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 _TERMS_REMEMBERED = 65_536
 _MODELS_REMEMBERED = 16
-# One in this many windows of a segment is sampled, if the sample has at least this many.
-_SAMPLED = 16
-_SAMPLES = 3
 _selectors: WeakKeyDictionary[Index, dict[ModelColumns, Selector]] = WeakKeyDictionary()
 # Of a query whose terms have one list each: the lists of each term, and their rows of the norms.
 _ONE_LIST_EACH = np.arange(1025, dtype=np.int64)
@@ -127,28 +124,37 @@ class Selector:
     ) -> tuple[np.ndarray, np.ndarray]:
         asked.sort(key=itemgetter(0, 1))
         best = BestDocuments(k)
+        required = [term.doc_freq for _, _, term, must in asked if must]
+        matches = min(required) if required else sum(term.doc_freq for _, _, term, _ in asked)
         for number in range(len(self._parts)):
             prepared = self._prepare(number, asked, allowed[number])
             if prepared is not None:
-                self._select_part(number, prepared[0], prepared[1], prune, best)
+                query, driver = prepared
+                pruning = self._pruning(number, matches, k, query, driver) if prune else Pruning.NONE
+                self._select_part(number, query, driver, pruning, best)
         return best.ranked()
 
-    def _select_part(self, number: int, query: Any, driver: int, prune: bool, best: BestDocuments) -> None:
-        """Offer a segment's documents to `best`.
-
-        A large segment is sampled first. The k-th best score is very likely above that of the sample's r-th best
-        document: of the best k about k / SAMPLED are in the sample, and r is three standard deviations more. With this
-        guess as a threshold most of the segment is skipped. It was right if k documents beat it; otherwise the segment
-        is searched again without it.
-        """
+    def _pruning(self, number: int, matches: int, k: int, query: Any, driver: int) -> Pruning:
+        """What the search of a segment skips; matches : about how many documents of the index match."""
         from rankwell.kernels.selection.windows import WINDOW
 
-        part = self._parts[number]
+        n_docs, n_chosen = self._parts[number].segment.n_docs, len(query.chosen)
+        share = matches / max(self.statistics.n_docs, 1)
+        n_windows = 0 if n_chosen else -(-n_docs // WINDOW)
+        return choose_pruning(k, share * self._bases[number], share * n_docs, n_windows, driver >= 0 or n_chosen > 0)
+
+    def _select_part(self, number: int, query: Any, driver: int, pruning: Pruning, best: BestDocuments) -> None:
+        """Offer a segment's documents to `best`.
+
+        An estimate is the score of a document of a sample, one that is very likely below the k-th best. With it as a
+        threshold most of the segment is skipped. It was right if k documents beat it; otherwise the segment is searched
+        again without it.
+        """
+        part, base, k = self._parts[number], self._bases[number], best.k
         start = (part.arrays, part.scoring, query, self.model.k1, driver)
-        base, n_docs, k = self._bases[number], part.segment.n_docs, best.k
-        if prune and len(query.chosen) == 0 and n_docs >= _SAMPLED * _SAMPLES * WINDOW and k * _SAMPLED <= n_docs:
-            sample = BestDocuments(math.ceil(k / _SAMPLED + 3.0 * math.sqrt(k / _SAMPLED) + 1.0), best.threshold)
-            sample.search(start, _SAMPLED, True, base)
+        if pruning is Pruning.ESTIMATE:
+            sample = BestDocuments(sample_size(k), best.threshold)
+            sample.search(start, SAMPLED, True, base)
             if sample.size >= sample.k:
                 # Just below it, so that documents with an equal score are not lost.
                 likely = BestDocuments(k, float(np.nextafter(sample.kth_score(), 0.0)))
@@ -156,7 +162,7 @@ class Selector:
                 if likely.size >= k:
                     best.join(likely)
                     return
-        best.search(start, 1, prune, base)
+        best.search(start, 1, pruning is not Pruning.NONE, base)
 
     def _term(self, term: bytes, field: str | None) -> _Term | None:
         """What is known about a term in a field; None if no live document has it."""

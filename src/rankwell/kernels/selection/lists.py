@@ -25,9 +25,10 @@ SPARSE = 2048
 
 # The fields of a list: its first block and the one after its last, its postings, the first block that reaches into the
 # window, whether it is sparse, the block that is decoded (-1: none), how many postings that has, which of them is the
-# first that is not before the window (sparse lists), and the row of `norms` that the list is scored with.
-FIRST, STOP, POSTINGS, CURSOR, IS_SPARSE, DECODED, SIZE, PLACE, ROW = range(9)
-FIELDS = 9
+# first that is not before the window (sparse lists), the row of `norms` that the list is scored with, and how many
+# blocks reach into the window.
+FIRST, STOP, POSTINGS, CURSOR, IS_SPARSE, DECODED, SIZE, PLACE, ROW, REACH = range(10)
+FIELDS = 10
 
 
 @inner_kernel
@@ -75,21 +76,19 @@ def bound_in_window(
     block, end = lists[i, CURSOR], lists[i, STOP]
     while block < end and last_doc[block] < start:
         block += 1
-    lists[i, CURSOR] = block
+    lists[i, CURSOR], lists[i, REACH] = block, 0
     if block == end or base_of(last_doc, lists, i, block) >= stop:
         return 0.0
-    bound = 0.0
+    bound, first = 0.0, block
     if lists[i, IS_SPARSE]:
         decode(last_doc, data, widths, postings, norms, column, fielded, lists, documents, parts, frequencies, i, block)
         bound = _bound_of_postings(lists, documents, parts, i, start, stop)
-        if last_doc[block] >= stop - 1:
-            return bound
         block += 1
-    while block < end:
+    # A block whose predecessor ends before the window's last document reaches into the window, or is beyond a gap.
+    while block < end and (block == first or last_doc[block - 1] < stop - 1):
         bound = max(bound, bounds[block])
-        if last_doc[block] >= stop - 1:
-            break
         block += 1
+    lists[i, REACH] = block - first
     return bound
 
 

@@ -34,6 +34,7 @@ from rankwell.kernels.selection.lists import (
     CURSOR,
     DECODED,
     FIELDS,
+    REACH,
     ROW,
     SIZE,
     STOP,
@@ -50,6 +51,8 @@ from rankwell.kernels.selection.parts import MARGIN, saturated
 
 SLACK = 1.0 - 1e-12
 DRIFT = 7
+# A term is added to all documents of a window, not looked up for the candidates, from this many of them per block on.
+CANDIDATES_PER_BLOCK = 24
 
 
 class QueryArrays(NamedTuple):
@@ -321,25 +324,49 @@ def _find_candidates(
     return n
 
 
+@kernel(inline="always")
+def _take_shares(totals, touched, start, candidates, n, shares):
+    """shares[c] = the total of each candidate; clears the totals."""
+    for c in range(n):
+        shares[c] = totals[candidates[c] - start]
+    for chunk in range(len(touched)):
+        if touched[chunk]:
+            touched[chunk] = 0
+            for i in range(np.uint64(chunk * CHUNK), np.uint64((chunk + 1) * CHUNK)):
+                totals[i] = 0.0
+
+
 @kernel(error_model="numpy", inline="always")
 def _look_up_terms(
-    last_doc, data, widths, postings, norms, bounds, list_ptr, list_weights, weights, required, k1, lists, most,
-    rest, essential, threshold, candidates, reached, shares, n,
+    last_doc, data, widths, postings, norms, bounds, list_ptr, list_weights, weights, required, k1, lists, documents,
+    parts, frequencies, start, stop, most, rest, essential, threshold, totals, touched, candidates, reached, shares, n,
 ):  # fmt: skip
     """Add the terms from `essential` on to the candidates; returns how many of them can still beat the threshold."""
     fielded = len(list_weights) > 0
     for term in range(essential, len(weights)):
         if n == 0 or most[term] == 0.0:
             continue
+        least, n_blocks = threshold * SLACK - rest[term + 1], 0
+        for i in range(list_ptr[term], list_ptr[term + 1]):
+            n_blocks += lists[i, REACH]
+        is_added = n > CANDIDATES_PER_BLOCK * n_blocks
         for c in range(n):
             shares[c] = 0.0
-        least = threshold * SLACK - rest[term + 1]
         for i in range(list_ptr[term], list_ptr[term + 1]):
-            look_up_list(
-                last_doc, data, widths, postings, norms, bounds, lists[i, ROW], fielded, lists, i, candidates, n,
-                list_weights[i] if fielded else weights[term], reached, -1.0 if fielded or required[term] else least,
-                shares,
-            )  # fmt: skip
+            factor = list_weights[i] if fielded else weights[term]
+            if is_added:
+                if lists[i, REACH] > 0:
+                    add_list(
+                        last_doc, data, widths, postings, norms, bounds, lists[i, ROW], fielded, lists, documents,
+                        parts, frequencies, i, start, stop, factor, -1.0, totals, touched,
+                    )  # fmt: skip
+            else:
+                look_up_list(
+                    last_doc, data, widths, postings, norms, bounds, lists[i, ROW], fielded, lists, i, candidates, n,
+                    factor, reached, -1.0 if fielded or required[term] else least, shares,
+                )  # fmt: skip
+        if is_added:
+            _take_shares(totals, touched, start, candidates, n, shares)
         n = _keep_candidates(shares, required[term], fielded, weights[term], k1, least, n, candidates, reached)
     return n
 
@@ -398,7 +425,8 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
             )  # fmt: skip
         n = _look_up_terms(
             last_doc, data, widths, postings, norms, bounds, list_ptr, list_weights, weights, required, k1,
-            lists, most, rest, essential, threshold, candidates, reached, shares, n,
+            lists, documents, parts, frequencies, start, stop, most, rest, essential, threshold, totals, touched,
+            candidates, reached, shares, n,
         )  # fmt: skip
         size, threshold = offer(best_scores, best_docs, best_room, k, candidates, reached, n, doc_base, size, threshold)
     return size, threshold
