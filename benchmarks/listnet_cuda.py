@@ -30,10 +30,8 @@ def run(bench: Benchmark) -> None:
             order = np.arange(dataset.n_queries)
             check_against_cpu(bench, f"Top-{k}, {name}", trainer, problem, state)
             memory = [cupy.asarray(array) for array in (state.parameters, state.first, state.second)]
-            on_device = cupy.asarray(order)
-            epoch = bench.time(
-                f"Top-{k} epoch, {name}", lambda t=trainer, m=memory, o=on_device: device_time(t.steps, m, o, 1e-3, 0)
-            )
+            arguments = (memory, cupy.asarray(order), 1e-3, 0, cupy.zeros(1))
+            epoch = bench.time(f"Top-{k} epoch, {name}", lambda t=trainer, a=arguments: device_time(t.steps, *a))
             bench.record(
                 f"per-query SGD epoch, Top-{k}, {name}",
                 value=epoch.minimum,
