@@ -1,0 +1,43 @@
+// What the page shows is in its address, so that back, reload and a copied link work.
+
+export const PAGE_SIZE = 10;
+
+/**
+ * @typedef {Object} Shown
+ * @property {string} q
+ * @property {string} ranker  empty: the server's default
+ * @property {string} against  the ranker on the right-hand side; empty: one list
+ * @property {number} offset
+ * @property {boolean} plain  the query is words, without operators
+ * @property {string} why  the document whose score is explained; empty: none
+ * @property {string} by  the ranker whose score that is
+ */
+
+/** @returns {Shown} */
+export function readAddress() {
+  const given = new URLSearchParams(location.search);
+  const text = (name) => given.get(name) ?? "";
+  const offset = Number.parseInt(text("offset"), 10);
+  return {
+    q: text("q"),
+    ranker: text("ranker"),
+    against: text("against"),
+    offset: offset > 0 ? offset : 0,
+    plain: text("plain") === "true",
+    why: text("why"),
+    by: text("by"),
+  };
+}
+
+/** The address of what is shown; what is left at its default is left out. */
+export function addressOf(shown) {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(shown)) if (value) given.set(name, String(value));
+  const text = given.toString();
+  return text ? `?${text}` : location.pathname;
+}
+
+/** What decides the answer, as opposed to what is open on top of it. */
+export function answerKey(shown) {
+  return JSON.stringify([shown.q, shown.ranker, shown.against, shown.offset, shown.plain]);
+}

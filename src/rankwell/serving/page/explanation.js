@@ -1,0 +1,86 @@
+// Why a document has its score: features, their values and what each contributed.
+
+import { explain } from "./api.js";
+import { bar, documentText, element } from "./elements.js";
+import { count, figure, plural, signedFigure } from "./numbers.js";
+
+const SHOWN_AT_FIRST = 15;
+
+/** The value of a feature and, where the model transforms it, the input made from it. */
+function valueText(feature) {
+  const hasInput = feature.input !== undefined && feature.input !== null && feature.input !== feature.value;
+  return hasInput ? `${figure(feature.value)} → ${figure(feature.input)}` : figure(feature.value);
+}
+
+function featureItem(feature, largest) {
+  const share = largest > 0 ? Math.abs(feature.contribution) / largest : 0;
+  return element(
+    "li",
+    { class: feature.contribution < 0 ? "feature negative" : "feature positive" },
+    documentText(feature.name, { class: "name" }),
+    element("span", { class: "value" }, element("span", { class: "hidden" }, "value "), valueText(feature)),
+    element(
+      "span",
+      { class: "contribution" },
+      element("span", { class: "hidden" }, "contribution "),
+      signedFigure(feature.contribution, largest),
+    ),
+    element("span", { class: "axis", "aria-hidden": "true" }, bar(share, "extent")),
+  );
+}
+
+/** The sum that the score is, in one line. */
+function sumText({ score, bias, features }) {
+  const added = features.reduce((sum, feature) => sum + feature.contribution, 0);
+  const parts = [`${plural(features.length, "feature")} added ${signedFigure(added, Math.abs(added))}`];
+  if (typeof bias === "number" && bias !== 0) parts.unshift(`${figure(bias)} for any document`);
+  return element(
+    "p",
+    { class: "sum" },
+    element("strong", {}, `Score ${figure(score)}`),
+    element("span", {}, parts.join(", ")),
+  );
+}
+
+function featureList(features) {
+  const largest = Math.max(0, ...features.map((feature) => Math.abs(feature.contribution)));
+  const telling = features.filter((feature) => feature.contribution !== 0);
+  const list = element(
+    "ol",
+    { class: "features" },
+    ...telling.slice(0, SHOWN_AT_FIRST).map((each) => featureItem(each, largest)),
+  );
+  const rest = [...telling.slice(SHOWN_AT_FIRST), ...features.filter((feature) => feature.contribution === 0)];
+  if (rest.length === 0) return [list];
+  const silent = features.length - telling.length;
+  const note = silent > 0 ? ` (${count(silent)} contributed nothing)` : "";
+  const more = element(
+    "button",
+    { type: "button", class: "more" },
+    `Show ${plural(rest.length, "more feature")}${note}`,
+  );
+  more.addEventListener("click", () => {
+    const made = rest.map((each) => featureItem(each, largest));
+    list.append(...made);
+    made[0].tabIndex = -1;
+    made[0].focus();
+    more.remove();
+  });
+  return [list, more];
+}
+
+/** What the panel shows for a document; throws ServerError. */
+export async function explanationOf({ q, id, ranker, title }, signal) {
+  const explanation = await explain({ q, id, ranker }, signal);
+  return [
+    element("p", { class: "of" }, documentText(title), ranker ? element("span", {}, `by ${ranker}`) : null),
+    sumText(explanation),
+    element(
+      "p",
+      { class: "key", "aria-hidden": "true" },
+      element("span", {}, "lowers the score"),
+      element("span", {}, "raises it"),
+    ),
+    ...featureList(explanation.features),
+  ];
+}

@@ -1,0 +1,227 @@
+// The search page: reads what to show from the address, asks the server, and shows the answer.
+
+import { PAGE_SIZE, addressOf, answerKey, readAddress } from "./address.js";
+import { noticesOf, pagingOf, summaryOf, timingOf } from "./answer.js";
+import * as api from "./api.js";
+import { comparisonOf, comparisonSummary } from "./comparison.js";
+import { byId, element } from "./elements.js";
+import { explanationOf } from "./explanation.js";
+import { factsOf } from "./facts.js";
+import { allowVotes } from "./feedback.js";
+import { listenToKeys } from "./keys.js";
+import { plural } from "./numbers.js";
+import { resultItem } from "./result.js";
+
+let shown = readAddress();
+let answered = null; // the answerKey of what is on the page
+let search = new AbortController();
+let explanation = new AbortController();
+
+/** Show something else, as a new entry of the history; the same again is no new entry. */
+function go(change) {
+  const before = addressOf(shown);
+  shown = { ...shown, why: "", by: "", ...change };
+  if (addressOf(shown) !== before) history.pushState({ inPage: true }, "", addressOf(shown));
+  return show();
+}
+
+const openWhy = (id, ranker) => go({ why: id, by: ranker });
+
+function fillForm() {
+  byId("query").value = shown.q;
+  choose(byId("ranker"), shown.ranker || byId("ranker").dataset.default || "");
+  choose(byId("against"), shown.against);
+  document.body.classList.toggle("home", shown.q === "");
+  document.body.classList.toggle("comparing", shown.against !== "" && shown.q !== "");
+  document.title = shown.q ? `${shown.q} · Rankwell` : "Rankwell";
+}
+
+/** A ranker that the address names and the server does not have is still shown: the server will say what is wrong. */
+function choose(select, name) {
+  const isKnown = [...select.options].some((option) => option.value === name);
+  if (!isKnown && name !== "") select.append(element("option", { value: name }, name));
+  select.value = name;
+}
+
+async function show() {
+  fillForm();
+  if (shown.q.trim() === "") clear();
+  else if (answerKey(shown) !== answered) await ask();
+  await showWhy();
+}
+
+function clear() {
+  search.abort();
+  answered = null;
+  setBusy(false);
+  showFailure(null);
+  put({});
+  byId("facts").open = true;
+}
+
+/** Replace what is below the search box. */
+function put({ summary = "", notices = [], timing = [], results = [], paging = [] }) {
+  byId("summary").textContent = summary;
+  byId("notices").replaceChildren(...notices);
+  byId("timing").replaceChildren(...timing);
+  byId("results").replaceChildren(...results);
+  byId("paging").replaceChildren(...paging);
+  byId("paging").hidden = paging.length === 0;
+}
+
+async function ask() {
+  search.abort();
+  search = new AbortController();
+  const { signal } = search;
+  setBusy(true);
+  try {
+    const parts = await (shown.against ? askBoth(signal) : askOne(signal));
+    if (signal.aborted) return;
+    showFailure(null);
+    put(parts);
+    answered = answerKey(shown);
+    byId("facts").open = false;
+  } catch (error) {
+    if (signal.aborted) return;
+    answered = null;
+    put({});
+    showFailure(error);
+  } finally {
+    if (!signal.aborted) setBusy(false);
+  }
+}
+
+async function askOne(signal) {
+  const { q, ranker, offset, plain } = shown;
+  const answer = await api.search({ q, k: PAGE_SIZE, offset, ranker, plain }, signal);
+  const context = { query: q, impression: answer.impression, openWhy: (id) => openWhy(id, ranker) };
+  const items = answer.results.map((result) => resultItem(result, context));
+  return {
+    summary: summaryOf(answer, offset),
+    notices: noticesOf(answer),
+    timing: [timingOf(answer)],
+    results: items.length > 0 ? [element("ol", { start: String(offset + 1) }, ...items)] : [],
+    paging: pagingOf(answer, offset, turnTo),
+  };
+}
+
+async function askBoth(signal) {
+  const { q, ranker, against } = shown;
+  const rankers = `${ranker || byId("ranker").dataset.default},${against}`;
+  const answer = await api.compare({ q, k: PAGE_SIZE, rankers }, signal);
+  return { summary: comparisonSummary(answer), results: [comparisonOf(answer, q, openWhy)] };
+}
+
+async function turnTo(offset) {
+  await go({ offset });
+  byId("results-heading").focus();
+  scrollTo({ top: 0 });
+}
+
+function setBusy(isBusy) {
+  byId("main").classList.toggle("busy", isBusy);
+  byId("results").setAttribute("aria-busy", String(isBusy));
+}
+
+/** The server's own words, and what can be done; null takes them away. */
+function showFailure(error) {
+  byId("query").setAttribute("aria-invalid", String(error?.parameter === "q"));
+  if (error === null) {
+    byId("failure").replaceChildren();
+    return;
+  }
+  const remedies = [];
+  if (error.passes) remedies.push(element("button", { type: "button", click: () => show() }, "Try again"));
+  if (error.parameter === "q" && !shown.plain) {
+    remedies.push(
+      element(
+        "button",
+        { type: "button", click: () => go({ plain: true, offset: 0 }) },
+        "Search for the words as they are",
+      ),
+    );
+  }
+  const words = element("p", {}, element("strong", {}, "Error:"), ` ${error.message}`);
+  byId("failure").replaceChildren(element("div", { class: "notice" }, words, ...remedies));
+}
+
+/** Open, change or close the panel, as the address says. */
+async function showWhy() {
+  explanation.abort();
+  const panel = byId("why");
+  if (shown.why === "" || shown.q === "") {
+    panel.close();
+    return;
+  }
+  explanation = new AbortController();
+  const { signal } = explanation;
+  const body = byId("why-body");
+  body.replaceChildren(element("p", { class: "waiting" }, "Explaining …"));
+  if (!panel.open) panel.showModal();
+  const wanted = { q: shown.q, id: shown.why, ranker: shown.by, title: titleOf(shown.why) };
+  try {
+    const parts = await explanationOf(wanted, signal);
+    if (!signal.aborted) body.replaceChildren(...parts);
+  } catch (error) {
+    if (!signal.aborted) body.replaceChildren(element("p", { class: "notice", role: "alert" }, error.message));
+  }
+}
+
+function titleOf(id) {
+  const item = [...document.querySelectorAll(".result")].find((each) => each.dataset.document === id);
+  return item?.querySelector(".title").textContent ?? id;
+}
+
+/** Closing the panel is a step back where opening it was a step forward. */
+function leaveWhy() {
+  if (shown.why === "") return;
+  if (history.state?.inPage) history.back();
+  else {
+    shown = { ...shown, why: "", by: "" };
+    history.replaceState(null, "", addressOf(shown));
+  }
+}
+
+async function loadFacts() {
+  const [index, rankers] = await Promise.allSettled([api.indexFacts(), api.rankers()]);
+  const list = rankers.status === "fulfilled" ? rankers.value : [];
+  // A server that does not say whether it keeps votes is asked by the first one.
+  if (index.status === "fulfilled") {
+    allowVotes(index.value.votes ?? true);
+    byId("query").placeholder = `Search ${plural(index.value.documents, "document")}`;
+  }
+  byId("facts-body").replaceChildren(...factsOf(index.value ?? null, list));
+  const option = ({ name, default: isDefault }) =>
+    element("option", { value: name }, isDefault ? `${name} (default)` : name);
+  byId("ranker").replaceChildren(...list.map(option));
+  byId("ranker").dataset.default = (list.find((each) => each.default) ?? list[0])?.name ?? "";
+  byId("against").replaceChildren(element("option", { value: "" }, "nothing"), ...list.map(option));
+  byId("against-choice").hidden = list.length < 2;
+}
+
+function listen() {
+  byId("search-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    answered = null; // Enter asks again, even for the same words
+    go({ q: byId("query").value.trim(), offset: 0, plain: false });
+  });
+  byId("ranker").addEventListener("change", (event) => go({ ranker: event.target.value, offset: 0 }));
+  byId("against").addEventListener("change", (event) => go({ against: event.target.value, offset: 0 }));
+  byId("home").addEventListener("click", (event) => {
+    event.preventDefault();
+    go({ q: "", offset: 0, against: "", plain: false });
+    byId("query").focus();
+  });
+  byId("why-close").addEventListener("click", () => byId("why").close());
+  byId("why").addEventListener("close", leaveWhy);
+  byId("why").addEventListener("click", (event) => event.target === byId("why") && byId("why").close());
+  addEventListener("popstate", () => {
+    shown = readAddress();
+    show();
+  });
+  listenToKeys();
+}
+
+listen();
+await loadFacts();
+await show();

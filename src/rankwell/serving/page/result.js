@@ -1,0 +1,108 @@
+// One result: title, caption, scores, and what can be done with it.
+
+import { documentText, element } from "./elements.js";
+import { sendClick, voteButtons } from "./feedback.js";
+import { figure } from "./numbers.js";
+
+let numberOfPanels = 0;
+
+/** A document's address, if it is one that a browser may follow: `javascript:` and relative ones are not. */
+function safeAddress(url) {
+  if (typeof url !== "string" || !URL.canParse(url)) return null;
+  const parsed = new URL(url);
+  return parsed.protocol === "https:" || parsed.protocol === "http:" ? parsed.href : null;
+}
+
+/** A caption as text, with the query's words marked. */
+function captionText(parts) {
+  return (parts ?? []).map((part) => (part.hit ? element("mark", {}, part.text) : document.createTextNode(part.text)));
+}
+
+function storedFields(fields, name) {
+  const rows = Object.entries(fields).flatMap(([field, value]) => [
+    element("dt", {}, field),
+    element("dd", {}, documentText(typeof value === "string" ? value : JSON.stringify(value))),
+  ]);
+  numberOfPanels += 1;
+  // Long documents scroll inside: the region takes the focus so that arrow keys can scroll it.
+  const region = {
+    id: `stored-${numberOfPanels}`,
+    class: "stored",
+    tabindex: "0",
+    role: "region",
+    "aria-label": `Stored text of ${name}`,
+  };
+  return element("div", { ...region, hidden: true }, element("dl", {}, ...rows));
+}
+
+/** The title: a link where the document has an address, else a button that shows the stored text. */
+function titleOf(name, url, panel, clicked) {
+  const inner = documentText(name);
+  if (url)
+    return element(
+      "a",
+      { class: "title", href: url, rel: "noopener noreferrer", click: clicked, auxclick: clicked },
+      inner,
+    );
+  if (!panel) return element("span", { class: "title", tabindex: "-1" }, inner);
+  const opened = () => panel.hidden || clicked();
+  return togglingButton("title", panel, inner, opened);
+}
+
+function togglingButton(className, panel, content, toggled = () => {}) {
+  const button = element(
+    "button",
+    { type: "button", class: className, "aria-expanded": "false", "aria-controls": panel.id },
+    content,
+  );
+  button.addEventListener("click", () => {
+    panel.hidden = !panel.hidden;
+    button.setAttribute("aria-expanded", String(!panel.hidden));
+    toggled();
+  });
+  return button;
+}
+
+function scores(result, name) {
+  const first = typeof result.first_score === "number" && result.first_score !== result.score;
+  return element(
+    "span",
+    { class: "scores" },
+    name === result.id ? null : documentText(result.id, { class: "identifier" }),
+    element("span", {}, `score ${figure(result.score)}`),
+    first ? element("span", {}, `first pass ${figure(result.first_score)}`) : null,
+  );
+}
+
+/**
+ * A list item for a result.
+ * @param {Object} result  as the server sent it
+ * @param {Object} context  query, impression (null: clicks are not logged), openWhy(id), badge (a node or null), heading (a tag)
+ */
+export function resultItem(result, { query, impression, openWhy, badge = null, heading = "h3" }) {
+  const name = result.title || result.id;
+  const url = safeAddress(result.url);
+  const panel = Object.keys(result.fields ?? {}).length > 0 ? storedFields(result.fields, name) : null;
+  const title = titleOf(name, url, panel, () => sendClick(impression, result.id));
+  const why = element(
+    "button",
+    { type: "button", class: "quiet why", "aria-label": `Why this score: ${name}`, "aria-haspopup": "dialog" },
+    "Why this score",
+  );
+  why.addEventListener("click", () => openWhy(result.id));
+  return element(
+    "li",
+    { class: "result", "data-document": result.id },
+    element("div", { class: "headline" }, element(heading, {}, title), badge),
+    element("p", { class: "caption" }, element("bdi", {}, ...captionText(result.caption))),
+    panel,
+    element(
+      "div",
+      { class: "actions" },
+      scores(result, name),
+      why,
+      url && panel ? togglingButton("quiet", panel, "Stored text") : null,
+      voteButtons(query, result.id, name),
+    ),
+  );
+}
