@@ -57,14 +57,15 @@ export function timingOf(answer) {
 
 /** Buttons to the pages before and after; none where there is one page. */
 export function pagingOf(answer, offset, goTo) {
-  const end = offset + answer.results.length;
-  const isLast = answer.results.length < PAGE_SIZE || end >= answer.n_matches;
-  if (offset === 0 && isLast) return [];
+  // A ranker orders its candidates and no more; BM25 alone orders all matches.
+  const reachable = answer.ranker === null ? answer.n_matches : Math.min(answer.n_matches, answer.n_candidates);
+  const pages = Math.ceil(reachable / PAGE_SIZE);
+  if (offset === 0 && pages <= 1) return [];
   const step = (label, target, allowed) =>
     element("button", { type: "button", disabled: !allowed, click: () => goTo(target) }, label);
   return [
     step("← Previous", Math.max(offset - PAGE_SIZE, 0), offset > 0),
-    element("span", { "aria-current": "page" }, `Page ${count(Math.floor(offset / PAGE_SIZE) + 1)}`),
-    step("Next →", offset + PAGE_SIZE, !isLast),
+    element("span", { "aria-current": "page" }, `Page ${count(Math.floor(offset / PAGE_SIZE) + 1)} of ${count(pages)}`),
+    step("Next →", offset + PAGE_SIZE, offset + PAGE_SIZE < reachable),
   ];
 }

@@ -72,8 +72,8 @@ function pairUp(lists) {
   return lists;
 }
 
-/** The two lists. `openWhy(id, ranker)` explains a document's score by the list's ranker. */
-export function comparisonOf(answer, query, openWhy) {
+/** The two lists. `explainer(ranker)` is what opens the explanation of that ranker's scores, or null. */
+export function comparisonOf(answer, query, explainer) {
   const places = placesOf(answer);
   const names = answer.rankings.map((ranking) => ranking.ranker ?? "bm25");
   const columns = answer.rankings.map(({ results }, side) => {
@@ -83,7 +83,7 @@ export function comparisonOf(answer, query, openWhy) {
       resultItem(result, {
         query,
         impression: null,
-        openWhy: (id) => openWhy(id, names[side]),
+        openWhy: explainer(names[side]),
         badge: badgeOf(result.id),
         heading: "h4",
       }),

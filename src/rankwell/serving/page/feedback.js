@@ -33,45 +33,55 @@ const voteName = (query, document) => `vote ${JSON.stringify([query, document])}
 const voteOf = (query, document) => Number(sessionStorage.getItem(voteName(query, document)) ?? 0);
 
 function thumb(direction, label, listener) {
-  const button = element("button", {
+  const attributes = {
     type: "button",
     class: `thumb ${direction}`,
     "aria-label": label,
     title: label,
     click: listener,
-  });
-  button.append(byId("thumb").content.cloneNode(true));
-  return button;
+  };
+  return element("button", attributes, byId("thumb").content.cloneNode(true));
+}
+
+const groups = () => [...globalThis.document.querySelectorAll(".votes")];
+
+function press(group, vote) {
+  group.querySelector(".up").setAttribute("aria-pressed", String(vote === 1));
+  group.querySelector(".down").setAttribute("aria-pressed", String(vote === -1));
+}
+
+/** Show a vote wherever its document is on the page: twice, where two rankings are side by side. */
+function show(document, vote) {
+  for (const group of groups()) if (group.dataset.document === document) press(group, vote);
 }
 
 /** The two thumbs of a result, or null where votes are not kept. */
 export function voteButtons(query, document, title) {
   if (!votesAreKept) return null;
-  const up = thumb("up", `Good result: ${title}`, () => cast(1));
-  const down = thumb("down", `Bad result: ${title}`, () => cast(-1));
-  const group = element("span", { class: "votes", role: "group", "aria-label": "Vote" }, up, down);
-
-  function show(vote) {
-    up.setAttribute("aria-pressed", String(vote === 1));
-    down.setAttribute("aria-pressed", String(vote === -1));
-  }
-
-  async function cast(chosen) {
-    const before = voteOf(query, document);
-    const vote = before === chosen ? 0 : chosen;
-    show(vote);
-    try {
-      await postVote(query, document, vote);
-      sessionStorage.setItem(voteName(query, document), String(vote));
-      byId("announcement").textContent = vote === 0 ? "Vote withdrawn" : "Vote recorded";
-    } catch (error) {
-      show(before);
-      refuse(error, group);
-    }
-  }
-
-  show(voteOf(query, document));
+  const group = element(
+    "span",
+    { class: "votes", role: "group", "aria-label": "Vote", "data-document": document },
+    thumb("up", `Good result: ${title}`, () => cast(query, document, 1, group)),
+    thumb("down", `Bad result: ${title}`, () => cast(query, document, -1, group)),
+  );
+  press(group, voteOf(query, document));
   return group;
+}
+
+/** Vote, or take the same vote back. */
+async function cast(query, document, chosen, group) {
+  const before = voteOf(query, document);
+  const vote = before === chosen ? 0 : chosen;
+  show(document, vote);
+  group.parentElement.querySelector(".refused")?.remove();
+  try {
+    await postVote(query, document, vote);
+    sessionStorage.setItem(voteName(query, document), String(vote));
+    byId("announcement").textContent = vote === 0 ? "Vote withdrawn" : "Vote recorded";
+  } catch (error) {
+    show(document, before);
+    refuse(error, group);
+  }
 }
 
 function refuse(error, group) {
@@ -79,5 +89,5 @@ function refuse(error, group) {
   group.parentElement.append(element("span", { class: "refused", role: "alert" }, words));
   if (!isAbsent(error)) return;
   votesAreKept = false;
-  for (const each of globalThis.document.querySelectorAll(".votes")) each.remove();
+  for (const each of groups()) each.remove();
 }

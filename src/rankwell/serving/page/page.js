@@ -3,16 +3,19 @@
 import { PAGE_SIZE, addressOf, answerKey, readAddress } from "./address.js";
 import { noticesOf, pagingOf, summaryOf, timingOf } from "./answer.js";
 import * as api from "./api.js";
+import { choose, defaultRanker, offer } from "./choices.js";
 import { comparisonOf, comparisonSummary } from "./comparison.js";
 import { byId, element } from "./elements.js";
 import { explanationOf } from "./explanation.js";
 import { factsOf } from "./facts.js";
+import { showFailure } from "./failure.js";
 import { allowVotes } from "./feedback.js";
 import { listenToKeys } from "./keys.js";
 import { plural } from "./numbers.js";
 import { resultItem } from "./result.js";
 
 let shown = readAddress();
+let rankers = [];
 let answered = null; // the answerKey of what is on the page
 let search = new AbortController();
 let explanation = new AbortController();
@@ -25,22 +28,19 @@ function go(change) {
   return show();
 }
 
-const openWhy = (id, ranker) => go({ why: id, by: ranker });
+/** What opens the panel for a ranker's scores; null for BM25, which has no features. */
+function explainer(ranker) {
+  const isLearned = rankers.find((each) => each.name === ranker)?.kind !== "bm25";
+  return isLearned ? (id) => go({ why: id, by: ranker }) : null;
+}
 
 function fillForm() {
   byId("query").value = shown.q;
-  choose(byId("ranker"), shown.ranker || byId("ranker").dataset.default || "");
+  choose(byId("ranker"), shown.ranker || defaultRanker(rankers));
   choose(byId("against"), shown.against);
   document.body.classList.toggle("home", shown.q === "");
   document.body.classList.toggle("comparing", shown.against !== "" && shown.q !== "");
   document.title = shown.q ? `${shown.q} · Rankwell` : "Rankwell";
-}
-
-/** A ranker that the address names and the server does not have is still shown: the server will say what is wrong. */
-function choose(select, name) {
-  const isKnown = [...select.options].some((option) => option.value === name);
-  if (!isKnown && name !== "") select.append(element("option", { value: name }, name));
-  select.value = name;
 }
 
 async function show() {
@@ -85,7 +85,8 @@ async function ask() {
     if (signal.aborted) return;
     answered = null;
     put({});
-    showFailure(error);
+    const plainly = shown.plain ? null : () => go({ plain: true, offset: 0 });
+    showFailure(error, { again: show, plainly });
   } finally {
     if (!signal.aborted) setBusy(false);
   }
@@ -94,7 +95,7 @@ async function ask() {
 async function askOne(signal) {
   const { q, ranker, offset, plain } = shown;
   const answer = await api.search({ q, k: PAGE_SIZE, offset, ranker, plain }, signal);
-  const context = { query: q, impression: answer.impression, openWhy: (id) => openWhy(id, ranker) };
+  const context = { query: q, impression: answer.impression, openWhy: explainer(answer.ranker ?? "bm25") };
   const items = answer.results.map((result) => resultItem(result, context));
   return {
     summary: summaryOf(answer, offset),
@@ -107,9 +108,9 @@ async function askOne(signal) {
 
 async function askBoth(signal) {
   const { q, ranker, against } = shown;
-  const rankers = `${ranker || byId("ranker").dataset.default},${against}`;
-  const answer = await api.compare({ q, k: PAGE_SIZE, rankers }, signal);
-  return { summary: comparisonSummary(answer), results: [comparisonOf(answer, q, openWhy)] };
+  const both = `${ranker || defaultRanker(rankers)},${against}`;
+  const answer = await api.compare({ q, k: PAGE_SIZE, rankers: both }, signal);
+  return { summary: comparisonSummary(answer), results: [comparisonOf(answer, q, explainer)] };
 }
 
 async function turnTo(offset) {
@@ -121,28 +122,6 @@ async function turnTo(offset) {
 function setBusy(isBusy) {
   byId("main").classList.toggle("busy", isBusy);
   byId("results").setAttribute("aria-busy", String(isBusy));
-}
-
-/** The server's own words, and what can be done; null takes them away. */
-function showFailure(error) {
-  byId("query").setAttribute("aria-invalid", String(error?.parameter === "q"));
-  if (error === null) {
-    byId("failure").replaceChildren();
-    return;
-  }
-  const remedies = [];
-  if (error.passes) remedies.push(element("button", { type: "button", click: () => show() }, "Try again"));
-  if (error.parameter === "q" && !shown.plain) {
-    remedies.push(
-      element(
-        "button",
-        { type: "button", click: () => go({ plain: true, offset: 0 }) },
-        "Search for the words as they are",
-      ),
-    );
-  }
-  const words = element("p", {}, element("strong", {}, "Error:"), ` ${error.message}`);
-  byId("failure").replaceChildren(element("div", { class: "notice" }, words, ...remedies));
 }
 
 /** Open, change or close the panel, as the address says. */
@@ -183,20 +162,16 @@ function leaveWhy() {
 }
 
 async function loadFacts() {
-  const [index, rankers] = await Promise.allSettled([api.indexFacts(), api.rankers()]);
-  const list = rankers.status === "fulfilled" ? rankers.value : [];
+  const [index, listed] = await Promise.allSettled([api.indexFacts(), api.rankers()]);
+  rankers = listed.status === "fulfilled" ? listed.value : [];
   // A server that does not say whether it keeps votes is asked by the first one.
   if (index.status === "fulfilled") {
     allowVotes(index.value.votes ?? true);
     byId("query").placeholder = `Search ${plural(index.value.documents, "document")}`;
   }
-  byId("facts-body").replaceChildren(...factsOf(index.value ?? null, list));
-  const option = ({ name, default: isDefault }) =>
-    element("option", { value: name }, isDefault ? `${name} (default)` : name);
-  byId("ranker").replaceChildren(...list.map(option));
-  byId("ranker").dataset.default = (list.find((each) => each.default) ?? list[0])?.name ?? "";
-  byId("against").replaceChildren(element("option", { value: "" }, "nothing"), ...list.map(option));
-  byId("against-choice").hidden = list.length < 2;
+  const refusals = [index, listed].filter((each) => each.status === "rejected").map((each) => each.reason.message);
+  byId("facts-body").replaceChildren(...factsOf(index.value ?? null, rankers), ...new Set(refusals));
+  offer(rankers);
 }
 
 function listen() {

@@ -18,9 +18,13 @@ function captionText(parts) {
   return (parts ?? []).map((part) => (part.hit ? element("mark", {}, part.text) : document.createTextNode(part.text)));
 }
 
-function storedFields(fields, name) {
-  const rows = Object.entries(fields).flatMap(([field, value]) => [
-    element("dt", {}, field),
+/** A panel of the stored fields that the result does not show anyway; null where there are none. */
+function storedFields(result, name) {
+  const isTold = (value) => value === "" || value === null || value === name || value === result.id;
+  const fields = Object.entries(result.fields ?? {}).filter(([, value]) => !isTold(value));
+  if (fields.length === 0) return null;
+  const rows = fields.flatMap(([field, value]) => [
+    element("dt", {}, documentText(field)),
     element("dd", {}, documentText(typeof value === "string" ? value : JSON.stringify(value))),
   ]);
   numberOfPanels += 1;
@@ -63,6 +67,15 @@ function togglingButton(className, panel, content, toggled = () => {}) {
   return button;
 }
 
+function whyButton(name, listener) {
+  const label = `Why this score: ${name}`;
+  return element(
+    "button",
+    { type: "button", class: "quiet why", "aria-label": label, "aria-haspopup": "dialog", click: listener },
+    "Why this score",
+  );
+}
+
 function scores(result, name) {
   const first = typeof result.first_score === "number" && result.first_score !== result.score;
   return element(
@@ -70,26 +83,21 @@ function scores(result, name) {
     { class: "scores" },
     name === result.id ? null : documentText(result.id, { class: "identifier" }),
     element("span", {}, `score ${figure(result.score)}`),
-    first ? element("span", {}, `first pass ${figure(result.first_score)}`) : null,
+    first ? element("span", { class: "first" }, `first pass ${figure(result.first_score)}`) : null,
   );
 }
 
 /**
  * A list item for a result.
  * @param {Object} result  as the server sent it
- * @param {Object} context  query, impression (null: clicks are not logged), openWhy(id), badge (a node or null), heading (a tag)
+ * @param {Object} context  query; impression (null: clicks are not logged); openWhy(id), or null where a score cannot
+ *   be explained; badge, a node or null; heading, a tag
  */
 export function resultItem(result, { query, impression, openWhy, badge = null, heading = "h3" }) {
   const name = result.title || result.id;
   const url = safeAddress(result.url);
-  const panel = Object.keys(result.fields ?? {}).length > 0 ? storedFields(result.fields, name) : null;
+  const panel = storedFields(result, name);
   const title = titleOf(name, url, panel, () => sendClick(impression, result.id));
-  const why = element(
-    "button",
-    { type: "button", class: "quiet why", "aria-label": `Why this score: ${name}`, "aria-haspopup": "dialog" },
-    "Why this score",
-  );
-  why.addEventListener("click", () => openWhy(result.id));
   return element(
     "li",
     { class: "result", "data-document": result.id },
@@ -100,7 +108,7 @@ export function resultItem(result, { query, impression, openWhy, badge = null, h
       "div",
       { class: "actions" },
       scores(result, name),
-      why,
+      openWhy ? whyButton(name, () => openWhy(result.id)) : null,
       url && panel ? togglingButton("quiet", panel, "Stored text") : null,
       voteButtons(query, result.id, name),
     ),

@@ -1,9 +1,13 @@
-"""A server with fixed answers: what the page does with them is tested, not how they are found."""
+"""A server with fixed answers, some of which no server gives on demand: late, partial, hostile.
+
+What the page does with them is tested, not how they are found; `test_served_page.py` has the server itself.
+"""
 
 from __future__ import annotations
 
 import json
 import mimetypes
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 import rankwell.serving
 
 PAGE = Path(rankwell.serving.__file__).parent / "page"
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
-)
+# The policy that index.html says it works with.
+POLICY = " ".join(re.findall(r"default-src.*?\n\n", (PAGE / "index.html").read_text(), re.DOTALL)[0].split())
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>&amp;\u202eabc"
 NAMES = [
     "pathlib.Path.glob",
@@ -76,7 +78,7 @@ def result(number: int, rank: int, text: str = "") -> dict[str, Any]:
 
 def hostile_result() -> dict[str, Any]:
     hostile = result(0, 1, HOSTILE + "x" * 400)
-    fields = {HOSTILE: HOSTILE}
+    fields = {HOSTILE: HOSTILE + "!"}
     return hostile | {"title": HOSTILE, "id": HOSTILE, "url": "javascript:document.title='owned'", "fields": fields}
 
 

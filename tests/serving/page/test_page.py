@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.serving.fake_server import HOSTILE, FakeServer, fake_server
+from tests.serving.page.fake_server import HOSTILE, FakeServer, fake_server
 
 pytestmark = pytest.mark.browser
 PHONE = {"width": 375, "height": 740}
@@ -161,7 +161,9 @@ def test_why_this_score(open_page):
     assert page.inner_text(".of").startswith("glob.glob")
     spoken = [page.locator(f".feature:nth-child(2) .{part}").text_content() for part in ("value", "contribution")]
     assert spoken == ["value 5.25 → 0.731", "contribution −0.900"]
-    boxes = [page.locator(f".feature:nth-child({row}) .extent").bounding_box() for row in (1, 2)]
+    boxes = page.eval_on_selector_all(
+        ".extent", "all => all.slice(0, 2).map(each => each.getBoundingClientRect().toJSON())"
+    )
     assert boxes[1]["width"] / boxes[0]["width"] == pytest.approx(0.9, rel=0.02)
     assert boxes[1]["x"] + boxes[1]["width"] == pytest.approx(boxes[0]["x"], abs=1)  # they meet at zero
     page.click("text=Show 53 more features (38 contributed nothing)")
@@ -233,7 +235,7 @@ def test_hostile_text_stays_text(open_page):
     page.wait_for_selector(".result")
     assert page.locator(".result:first-child .title").text_content() == HOSTILE
     page.click(".result:first-child .title")
-    assert page.locator(".stored dd").first.text_content() == HOSTILE
+    assert page.locator(".stored dd").first.text_content() == HOSTILE + "!"
     assert page.locator("#results img, #results script, #results [href^=javascript]").count() == 0
     page.click(".result:first-child .why")
     page.wait_for_selector(".feature")
@@ -305,6 +307,15 @@ def test_votes_are_posted_and_stay_visible(open_page, server):
     page.wait_for_selector(".result")
     assert up.get_attribute("aria-pressed") == "true"
     assert down.get_attribute("aria-pressed") == "false"
+
+
+def test_a_vote_is_shown_in_both_rankings(open_page):
+    page = open_page("?q=match&against=lists")
+    with page.expect_response("**/votes"):
+        page.click(".ranking:nth-child(1) .result:first-child .thumb.down")
+    pressed = page.locator(".thumb[aria-pressed=true]")
+    assert pressed.count() == 2
+    assert {pressed.nth(side).get_attribute("aria-label") for side in (0, 1)} == {"Bad result: pathlib.Path.glob"}
 
 
 def test_a_vote_that_is_refused_is_taken_back(open_page):
@@ -396,3 +407,20 @@ def test_nothing_moves_where_less_motion_is_wished(open_page):
     page.wait_for_selector(".feature")
     assert page.evaluate("document.getAnimations().length") == 0
     assert page.eval_on_selector("#why", "each => getComputedStyle(each).animationName") == "none"
+
+
+def test_bm25_has_no_features_to_explain(open_page):
+    page = open_page("?q=match&against=bm25")
+    page.wait_for_selector(".rankings")
+    assert page.locator(".ranking:nth-child(1) .why").count() == 10
+    assert page.locator(".ranking:nth-child(2) .why").count() == 0
+
+
+def test_pages_end_with_the_candidates_of_the_ranker(open_page):
+    page = open_page()
+    page.route("**/search?*", lambda route: route.fulfill(json=route.fetch().json() | {"n_candidates": 15}))
+    search_for(page, "match")
+    assert page.inner_text("#paging span") == "Page 1 of 2"
+    page.click("text=Next →")
+    page.wait_for_selector("text=Page 2 of 2")
+    assert page.locator("text=Next →").is_disabled()
