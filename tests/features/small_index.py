@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -27,9 +28,10 @@ def index_of(
     statics: dict[str, list[float]] | None = None,
     cuts: Sequence[int] = (),
     deleted: Sequence[int] = (),
+    forward: Literal["all"] | Sequence[str] = (),
 ) -> Index:
     """An index in memory whose segments end before the documents `cuts`; document n has the id dn."""
-    schema, segments, live = Schema(streams, statics or {}), [], []
+    schema, segments, live = Schema(streams, statics or {}, forward=forward), [], []
     for start, stop in zip((0, *cuts), (*cuts, len(documents)), strict=True):
         builder = SegmentBuilder(schema, ANALYSIS)
         for number in range(start, stop):

@@ -10,14 +10,16 @@ from tests.features.small_index import ANALYSIS, index_of, text_of
 from rankwell import LeastSquares
 from rankwell.corpus.document import Place, document_of
 from rankwell.errors import DataError, ParameterError
-from rankwell.features import document_terms
+from rankwell.features import forward_counting
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.feedback import relevance_model, with_feedback
+from rankwell.features.forward_counting import count_forward
 from rankwell.features.hit_reading import collect_hits, count_hits
 from rankwell.features.names import parse_feature
 from rankwell.features.queries import QueryText
 from rankwell.features.training_data import judged_features, logged_features
+from rankwell.index import document_terms
 from rankwell.index.query import parse_query
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
@@ -45,7 +47,7 @@ def documents():
 
 @pytest.fixture(scope="module")
 def index(documents):
-    return index_of(documents, streams=STREAMS, cuts=(40, 41))
+    return index_of(documents, streams=STREAMS, cuts=(40, 41), forward="all")
 
 
 def rows_of(index, queries, feature_set, candidates=None, n_candidates=30, n_jobs=None):
@@ -100,9 +102,11 @@ def test_of_equal_terms_the_first_ones_join():
     assert list(relevance_model(index, index.search("w7"), documents=1, terms=2, original=0.5)) == [b"w7", b"w5", b"w6"]
 
 
+@pytest.mark.parametrize("forward", ["all", ("body",), ()])
+@pytest.mark.parametrize("cuts", [(), (40, 41)])
 @pytest.mark.parametrize("deleted", [(), (3, 17, 40, 88)])
-def test_equal_to_the_reference(documents, deleted):
-    index = index_of(documents, streams=STREAMS, cuts=(40, 41), deleted=deleted)
+def test_equal_to_the_reference(documents, deleted, cuts, forward):
+    index = index_of(documents, streams=STREAMS, cuts=cuts, deleted=deleted, forward=forward)
     left = [number for number in range(len(documents)) if number not in deleted]
     texts = [
         {stream: [f"w{word}".encode() for word in documents[number].get(stream, ()) if word >= 0] for stream in STREAMS}
@@ -132,6 +136,28 @@ def test_equal_to_the_reference(documents, deleted):
             np.testing.assert_allclose(own[:, column], expected, rtol=1e-6, atol=1e-12)
         np.testing.assert_array_equal(own[:, -1], 2 * own[:, 1])
     assert (by_query[0, :, 1:] > 0).any(axis=0).all()
+
+
+@pytest.mark.parametrize("cuts", [(), (40, 41)])
+def test_a_forward_index_changes_no_value(documents, cuts):
+    indexes = [index_of(documents, streams=STREAMS, cuts=cuts, forward=forward) for forward in ((), "all")]
+    without, with_it = (rows_of(index, QUERIES, FEATURES)[0] for index in indexes)
+    np.testing.assert_array_equal(with_it, without)
+
+
+@pytest.mark.parametrize("cuts", [(), (40, 41)])
+def test_counts_from_the_forward_index(documents, cuts, monkeypatch):
+    """Whichever is quicker: both ways count the same."""
+    index = index_of(documents, streams=STREAMS, cuts=cuts, forward="all")
+    parsed = [parse_query(text_of(words), index.analysis) for words in QUERIES]
+    docs = [np.arange(60, 20, -1)] * len(parsed)
+    forward = count_hits(index, parsed, docs)
+    assert all(count_forward(index, query, own) is not None for query, own in zip(parsed, docs, strict=True))
+    for name in ("BATCH_BYTES", "CANDIDATE_BYTES", "LIST_BYTES", "LOOKUP_BYTES"):
+        monkeypatch.setattr(forward_counting, name, 0)
+    assert count_forward(index, parsed[0], docs[0]) is None
+    for one, other in zip(forward, count_hits(index, parsed, docs), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_neither_the_batch_nor_threads_matter(index):

@@ -49,7 +49,7 @@ def make_index(path: Path, n_docs: int = 400) -> None:
         tags = [tag for tag in ("new", "old", "rare") if rng.random() < 0.4]
         return {"year": n % 7, "kind": "abc"[n % 3], "tags": tags, "day": f"202{n % 3}-0{1 + n % 9}-11"}
 
-    schema = Schema(["title", "body"], ["year"], keywords=["kind", "tags"], dates=["day"])
+    schema = Schema(["title", "body"], ["year"], keywords=["kind", "tags"], dates=["day"], forward="all")
     with IndexWriter(path, schema=schema) as writer:
         for part in range(2):
             writer.add({"id": f"{part}-{n}", "title": text(4), "body": text(30), **fields(n)} for n in range(n_docs))

@@ -23,7 +23,7 @@ def merge(segments, live=None):
 
 def cut(documents, bounds):
     """Segments of documents [bounds[i], bounds[i + 1]), over one growing schema."""
-    schema = Schema()
+    schema = Schema(forward="all")
     return [build(documents[start:stop], schema) for start, stop in pairwise(bounds)], schema
 
 
@@ -42,7 +42,7 @@ def tiny_windows(monkeypatch):
 def test_segments_one_after_another(bounds):
     documents = documents_of(random_rows(np.random.default_rng(0), 600))
     segments, _ = cut(documents, bounds)
-    assert_same(merge(segments), build(documents))
+    assert_same(merge(segments), build(documents, Schema(forward="all")))
 
 
 def test_through_tiny_windows(tiny_windows):
@@ -52,7 +52,7 @@ def test_through_tiny_windows(tiny_windows):
         rows[number]["title"] = "x " * 5000 + "common"
     documents = documents_of(rows)
     segments, _ = cut(documents, [0, 70, 260, 500])
-    assert_same(merge(segments), build(documents))
+    assert_same(merge(segments), build(documents, Schema(forward="all")))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 0.99])
@@ -84,10 +84,10 @@ def test_a_segment_with_one_stream_beside_one_with_more():
     documents = documents_of([{"id": 1, "title": "a b a"}, {"id": 2, "title": "a", "body": "b", "year": 1}])
     segments, _ = cut(documents, [0, 1, 2])
     assert [segment.n_streams for segment in segments] == [1, 2]
-    assert_same(merge(segments), build(documents))
+    assert_same(merge(segments), build(documents, Schema(forward="all")))
 
 
 def test_segments_without_text():
     documents = documents_of([{"id": 1, "year": 1}, {"id": 2, "title": "a"}])
     segments, _ = cut(documents, [0, 1, 2])
-    assert_same(merge(segments), build(documents))
+    assert_same(merge(segments), build(documents, Schema(forward="all")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -121,6 +121,16 @@ def build(
     ] = None,
     keywords: KeywordsOption = None,
     dates: DatesOption = None,
+    forward: Annotated[
+        str | None,
+        typer.Option(
+            "--forward",
+            metavar="NAMES",
+            help="Streams whose words are kept document by document too (all: every stream): feedback features and "
+            "--like are faster.",
+            show_default=False,
+        ),
+    ] = None,
     format: FormatOption = None,
     id_field: IdFieldOption = "id",
     columns: ColumnsOption = None,
@@ -149,7 +159,8 @@ def build(
             f"{out} is an index already. Pass --overwrite to replace it, or add to it with rankwell index add."
         )
     analysis = given_analysis(language, stemmer, _stop_words(stop_words))
-    schema = Schema(names_of(streams), names_of(statics), names_of(keywords), names_of(dates))
+    forward_streams: Literal["all"] | tuple[str, ...] = "all" if forward == "all" else names_of(forward)
+    schema = Schema(names_of(streams), names_of(statics), names_of(keywords), names_of(dates), forward_streams)
     bad_documents, progress = bad_documents_of(skip_bad_documents), CorpusProgress()
     batches = read_documents(
         corpus,

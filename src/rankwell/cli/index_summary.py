@@ -42,6 +42,7 @@ def _summary(path: Path) -> dict[str, Any]:
         "statics": list(index.schema.statics),
         "keywords": list(index.schema.keywords),
         "dates": list(index.schema.dates),
+        "forward": list(index.schema.streams) if index.schema.forward == "all" else list(index.schema.forward),
         "analysis": index.analysis.to_json(),
         "n_bytes": _folder_bytes(path),
         # As stored on disk, deleted documents included.
@@ -72,6 +73,7 @@ def _rows(summary: Mapping[str, Any]) -> dict[str, str]:
         "statics": ", ".join(summary["statics"]) or "none",
         "keywords": ", ".join(summary["keywords"]) or "none",
         "dates": ", ".join(summary["dates"]) or "none",
+        "forward index": ", ".join(summary["forward"]) or "none",
         "language": analysis["language"] or "none",
         "stemmer": analysis["stemmer"] or "none",
         "accents": "folded" if analysis.get("fold_accents") else "kept",

@@ -7,8 +7,8 @@ first `documents` that the first pass found, with their scores s(d),
     w(t)  =  original · qtf(t) / Σ qtf + (1 − original) · r(t),
 
 and a candidate's value is BM25 with w for qtf. Terms that more than a tenth of all documents have say little about
-any subject and are not terms of the model. Documents are read from the stored fields and cut as they were for the
-index; of a very long text only the beginning is read, so that no document costs more than another.
+any subject and are not terms of the model. Documents are read from the forward index, where the index has one; else
+from the stored fields and cut as they were for the index, and of a very long text only the beginning.
 
 The values are computed here, on the host, for training and serving alike, and are passed with the hits as statics are:
 no kernel computes them, so every device has the same values.
@@ -23,11 +23,11 @@ from dataclasses import replace
 import numpy as np
 
 from rankwell.errors import DataError
-from rankwell.features.document_terms import DocumentTerms
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.hit_reading import count_hits
 from rankwell.features.hits import WHOLE, Hits
 from rankwell.features.names import Feature
+from rankwell.index.document_counts import DocumentCounts, document_counts
 from rankwell.index.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.selection import SearchResult
@@ -96,21 +96,17 @@ def relevance_model(
 
 def _most_said(index: Index, docs: Sequence[int], scores: np.ndarray, n_terms: int) -> dict[bytes, float]:
     """The terms with the largest Σ s(d) · tf / len, without those that too many documents have; equal ones by bytes."""
-    words, terms = DocumentTerms.of(index).read(index, docs)
-    lengths = np.array([len(own) for own in words], np.int64)
-    if not lengths.any():
+    counted = document_counts(index, docs)
+    if not len(counted.doc):
         return {}
-    # Each term of each document once, documents in order: a sum does not depend on what else was read.
-    pairs, tf = np.unique(
-        np.concatenate(words) + np.repeat(np.arange(len(docs)), lengths) * len(terms), return_counts=True
-    )
-    doc, term = np.divmod(pairs, len(terms))
-    numbers, place = np.unique(term, return_inverse=True)
-    said = np.bincount(place, weights=scores[doc] * tf / lengths[doc])
+    numbers, said = _weighed(counted, scores)
     statistics = Statistics.of(index)
     most = MOST_DOCUMENTS * statistics.n_docs
+    if counted.segment is not None:
+        few = _doc_freq(index, counted.segment, numbers) <= most
+        numbers, said = numbers[few], said[few]
     chosen: dict[bytes, float] = {}
-    for one, weight in _by_weight(said, [terms[number] for number in numbers.tolist()]):
+    for one, weight in _by_weight(said, numbers, counted):
         if len(chosen) == n_terms or weight <= 0.0:
             break
         if one not in index.analysis.common_terms and statistics.term(one).doc_freq[-1] <= most:
@@ -118,15 +114,40 @@ def _most_said(index: Index, docs: Sequence[int], scores: np.ndarray, n_terms: i
     return chosen
 
 
-def _by_weight(weights: np.ndarray, terms: Sequence[bytes]) -> Iterator[tuple[bytes, float]]:
+def _weighed(counted: DocumentCounts, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The terms' numbers, ascending, and Σ s(d) · tf / len of each."""
+    from rankwell.kernels.extraction.cpu.feedback import weigh_terms
+
+    numbers, order, scratch = np.empty((3, len(counted.doc)), np.int64)
+    weights, lengths = np.empty(len(numbers)), np.zeros(len(scores), np.int64)
+    scores = np.ascontiguousarray(scores, np.float64)
+    arrays = (counted.doc, counted.number, counted.frequency)
+    n_terms = weigh_terms(*arrays, scores, lengths, order, scratch, numbers, weights)
+    return numbers[:n_terms], weights[:n_terms]
+
+
+def _doc_freq(index: Index, number: int, terms: np.ndarray) -> np.ndarray:
+    """At least how many live documents have terms of a segment: so most common terms need not be looked up singly."""
+    if index.live[number] is not None:
+        return np.zeros(len(terms), np.int32)
+    segment = index.segments[number]
+    whole: np.ndarray = segment["lists.doc_freq"][(terms + 1) * segment.lists_per_term - 1]
+    return whole
+
+
+def _by_weight(weights: np.ndarray, numbers: np.ndarray, counted: DocumentCounts) -> Iterator[tuple[bytes, float]]:
     """Terms by falling weight, equal ones by their bytes; few of them are asked for."""
     order = np.argsort(-weights, kind="stable")
+    if counted.is_ordered:
+        for place in order.tolist():
+            yield counted.term(int(numbers[place])), float(weights[place])
+        return
     ordered = weights[order]
     ends = np.append(np.flatnonzero(np.diff(ordered)) + 1, len(ordered))
     start = 0
     for end in ends.tolist():
         weight = float(ordered[start])
-        for term in sorted(terms[number] for number in order[start:end].tolist()):
+        for term in sorted(counted.term(number) for number in numbers[order[start:end]].tolist()):
             yield term, weight
         start = end
 
@@ -139,6 +160,8 @@ def _values(
     frequencies: Sequence[np.ndarray],
 ) -> np.ndarray:
     """One feature of every candidate: float64 (n_candidates,)."""
+    from rankwell.kernels.extraction.cpu.feedback import add_bm25
+
     statistics, k1, b = Statistics.of(index), feature.settings["k1"], feature.settings["b"]
     column = -1 if feature.stream == WHOLE else hits.streams.index(feature.stream)
     lengths = hits.lengths.reshape(-1, hits.n_streams)
@@ -146,13 +169,13 @@ def _values(
     relative = length * (hits.n_docs / max(int(hits.stream_tokens[column]), 1))
     saturation = k1 * (1.0 - b + b * relative)
     values = np.zeros(hits.n_candidates)
+    first, last = (0, hits.n_streams) if column < 0 else (column, column + 1)
     for query, (model, own) in enumerate(zip(models, frequencies, strict=True)):
         rows = slice(int(hits.query_ptr[query]), int(hits.query_ptr[query + 1]))
-        tf = (own.sum(axis=2) if column < 0 else own[:, :, column]).astype(np.float64)
-        # Term by term, not as a product of matrices: a candidate's value may not depend on its batch.
-        for number, (term, weight) in enumerate(model.items()):
-            df = int(statistics.term(term).doc_freq[column])
-            idf = math.log(1.0 + (hits.n_docs - df + 0.5) / (df + 0.5))
-            there = np.maximum(tf[:, number] + saturation[rows], np.finfo(np.float64).tiny)
-            values[rows] += weight * idf * (tf[:, number] * (k1 + 1.0) / there)
+        doc_freq = [int(statistics.term(term).doc_freq[column]) for term in model]
+        weights = [
+            weight * math.log(1.0 + (hits.n_docs - df + 0.5) / (df + 0.5))
+            for df, weight in zip(doc_freq, model.values(), strict=True)
+        ]
+        add_bm25(own, first, last, np.array(weights, np.float64), k1, saturation[rows], values[rows])
     return values

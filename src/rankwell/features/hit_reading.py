@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankwell.errors import DataError
+from rankwell.features.forward_counting import count_forward
 from rankwell.features.hits import Hits, cell_bases, check_streams
 from rankwell.index.posting_arrays import posting_arrays
 from rankwell.index.query import Query
@@ -55,7 +56,23 @@ def collect_hits(
 def count_hits(
     index: Index, queries: Sequence[Query], candidates: Sequence[np.ndarray], *, n_jobs: int | None = None
 ) -> list[np.ndarray]:
-    """Per query, how often each term occurs in each stream of its candidates: int32 (n, n_terms, n_streams)."""
+    """Per query, how often each term occurs in each stream of its candidates: int32 (n, n_terms, n_streams).
+
+    From the forward index where that is quicker, else from posting lists.
+    """
+    docs = [_checked_docs(index, own) for own in candidates]
+    counted = [count_forward(index, query, own) for query, own in zip(queries, docs, strict=True)]
+    rest = [number for number, counts in enumerate(counted) if counts is None]
+    if rest:
+        from_lists = _count_in_lists(index, [queries[one] for one in rest], [docs[one] for one in rest], n_jobs)
+        for number, counts in zip(rest, from_lists, strict=True):
+            counted[number] = counts
+    return [counts for counts in counted if counts is not None]
+
+
+def _count_in_lists(
+    index: Index, queries: Sequence[Query], candidates: Sequence[np.ndarray], n_jobs: int | None
+) -> list[np.ndarray]:
     batch = _Batch(index, queries, candidates)
     with kernel_threads(n_jobs):
         _, cells = _find(batch)
@@ -64,6 +81,15 @@ def count_hits(
         (len(docs), len(query.terms), len(batch.streams)) for query, docs in zip(queries, candidates, strict=True)
     ]
     return [own.reshape(shape) for own, shape in zip(by_query, shapes, strict=True)]
+
+
+def _checked_docs(index: Index, docs: np.ndarray) -> np.ndarray:
+    """Numbers of documents, int64; DataError if there is no such document."""
+    docs = np.asarray(docs, np.int64)
+    if len(docs) and (docs.min() < 0 or docs.max() >= index.bases[-1]):
+        outside = docs[(docs < 0) | (docs >= index.bases[-1])][0]
+        raise DataError(f"candidates must be documents 0 to {index.bases[-1] - 1}, got {outside}.")
+    return docs
 
 
 def _find(batch: _Batch) -> tuple[list[_SegmentPart], CellSources]:
@@ -89,13 +115,10 @@ class _Batch:
         check_streams(index.schema.streams)
         self.index, self.queries = index, queries
         self.streams = tuple(index.schema.streams)
-        self.docs = np.concatenate([np.empty(0, np.int64), *(np.asarray(docs, np.int64) for docs in candidates)])
+        self.docs = np.concatenate([np.empty(0, np.int64), *(_checked_docs(index, docs) for docs in candidates)])
         self.query_ptr = _offsets([len(docs) for docs in candidates])
         self.term_ptr = _offsets([len(query.terms) for query in queries])
         self.cell_base = cell_bases(self.query_ptr, self.term_ptr, len(self.streams))
-        outside = (self.docs < 0) | (self.docs >= index.bases[-1])
-        if outside.any():
-            raise DataError(f"candidates must be documents 0 to {index.bases[-1] - 1}, got {self.docs[outside][0]}.")
         self.query_of_row = np.repeat(np.arange(len(queries)), np.diff(self.query_ptr))
         self.segment_of_row = np.searchsorted(index.bases, self.docs, side="right") - 1
 

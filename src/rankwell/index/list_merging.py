@@ -67,6 +67,12 @@ class ListMerge:
         self._pending = _pending(16 * BLOCK)
         self._blocks = new_blocks(OUTPUT_POSTINGS, OUTPUT_POSTINGS, 0)
         self._columns = np.array([self._columns_of(segment) for segment in segments], dtype=np.int64)
+        self._numbers: list[np.ndarray] | None = None
+
+    def number_terms(self) -> list[np.ndarray]:
+        """For each segment the new numbers of its terms, int32, -1 for those that are dropped; `write` fills them."""
+        self._numbers = [page_array(segment.n_terms, np.int32) for segment in self.segments]
+        return self._numbers
 
     def write(self, sink: SegmentSink) -> int:
         """Append all terms and lists to the sink; returns how many terms there are.
@@ -91,15 +97,26 @@ class ListMerge:
 
     def _pieces(self) -> Iterator[Blocks | MergedTerms]:
         """Yield blocks as they become full, and groups of terms as they are done."""
+        n_terms = 0
         for text, offsets, sources in self._term_groups():
             lists = new_lists(len(sources.term) * self.n_columns)
             yield from self._merge(sources, lists)
             # A term whose documents are all deleted is dropped: its lists are empty and have no block.
-            kept = lists.doc_freq.reshape(-1, self.n_columns).any(axis=1)
+            kept = np.asarray(lists.doc_freq.reshape(-1, self.n_columns).any(axis=1))
             sizes = np.diff(offsets)
+            if self._numbers is not None:
+                self._number(sources.term, kept, n_terms)
+            n_terms += int(np.count_nonzero(kept))
             kept_lists = Lists(*(column.reshape(-1, self.n_columns)[kept].ravel() for column in lists))
             yield MergedTerms(text[np.repeat(kept, sizes)], sizes[kept], kept_lists)
         yield self._blocks
+
+    def _number(self, terms: np.ndarray, kept: np.ndarray, first: int) -> None:
+        """Number the terms of a group that are kept from `first` on; terms as `SourceLists` has them."""
+        new = np.where(kept, first - 1 + np.cumsum(kept), -1)
+        for column, (start, numbers) in enumerate(zip(self._group_starts, self._numbers or (), strict=True)):
+            here = terms[:, column] >= 0
+            numbers[start + terms[here, column]] = new[here]
 
     def _merge(self, sources: SourceLists, lists: Lists) -> Iterator[Blocks]:
         """Join the lists of one group of terms."""
@@ -132,6 +149,7 @@ class ListMerge:
                 min(start + most_terms, segment.n_terms) for start, segment in zip(starts, self.segments, strict=True)
             ]
             text, offsets, sources = self._align(starts, stops)
+            self._group_starts = starts
             starts = [start + int(taken) for start, taken in zip(starts, self._cursors, strict=True)]
             yield text, offsets, sources
 

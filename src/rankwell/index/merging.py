@@ -2,7 +2,7 @@
 
 Everything is read from its first to its last byte in parts, so memory does not grow with the text: it is a few
 megabytes per segment, and for each document its lengths (4 bytes per list) and, in segments with deletions, its new
-number.
+number; with a forward index also the new numbers of all terms (4 bytes per term and segment).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankwell.index.document_merging import DocumentMerge
+from rankwell.index.forward_writing import merge_forward, merged_streams
 from rankwell.index.list_merging import ListMerge
 from rankwell.index.segment import ARRAYS, Segment
 from rankwell.index.segment_sink import SegmentSink
@@ -32,7 +33,11 @@ def merge_segments(segments: Sequence[Segment], live: Sequence[np.ndarray | None
     n_streams = max((segment.n_streams for segment in segments), default=0)
     documents = DocumentMerge(segments, live, lists_per_term(n_streams))
     documents.write(sink)
-    n_terms = ListMerge(segments, documents, n_streams).write(sink)
+    lists, forward = ListMerge(segments, documents, n_streams), merged_streams(segments)
+    numbers = lists.number_terms() if forward else []
+    n_terms = lists.write(sink)
+    if forward:
+        merge_forward(segments, documents.live, numbers, sink)
     meta = {
         "n_docs": documents.n_docs,
         "n_terms": n_terms,
@@ -40,6 +45,7 @@ def merge_segments(segments: Sequence[Segment], live: Sequence[np.ndarray | None
         "n_statics": documents.n_statics,
         "n_keywords": documents.n_keywords,
         "tokens": documents.tokens(),
+        **({"forward": forward} if forward else {}),
     }
     sink.finish(meta)
     return meta

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from rankwell.corpus.document import control_character, shown
 from rankwell.errors import DataError, Parameter, ParameterError
@@ -30,6 +30,8 @@ class Schema:
         Fields whose texts are values: found as a whole, letter by letter, to filter, sort and count by.
     dates : iterable of str
         Fields whose texts are dates; they are statics, in seconds since 1970.
+    forward : iterable of str or "all"
+        Streams of which the forward index keeps the documents' words in order, or all streams that there will be.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Schema:
         statics: Iterable[str] = (),
         keywords: Iterable[str] = (),
         dates: Iterable[str] = (),
+        forward: Iterable[str] | Literal["all"] = (),
     ) -> None:
         self.streams: list[str] = []
         self.statics: list[str] = []
@@ -51,6 +54,7 @@ class Schema:
         for name in statics:
             self._append(name, self.statics, self._static_numbers)
         self.declare(keywords, dates)
+        self.forward: Literal["all"] | tuple[str, ...] = "all" if forward == "all" else self._forward(forward)
 
     @property
     def n_streams(self) -> int:
@@ -84,6 +88,12 @@ class Schema:
         if name in self._static_numbers:
             return "date" if name in self.dates else "static"
         return None
+
+    @property
+    def forward_streams(self) -> list[int]:
+        """The numbers of the streams that the forward index has."""
+        names = self.streams if self.forward == "all" else self.forward
+        return sorted(self._stream_numbers[name] for name in names)
 
     def fields(self) -> list[str]:
         """The names of all fields."""
@@ -123,11 +133,13 @@ class Schema:
                 del names[n_known:]
             raise
 
-    def to_json(self) -> dict[str, list[str]]:
+    def to_json(self) -> dict[str, Any]:
         """What an index records, as a dictionary of JSON values."""
-        recorded = {"streams": list(self.streams), "statics": list(self.statics)}
+        recorded: dict[str, Any] = {"streams": list(self.streams), "statics": list(self.statics)}
         if self.keywords or self.dates:
             recorded |= {"keywords": list(self.keywords), "dates": list(self.dates)}
+        if self.forward:
+            recorded["forward"] = self.forward if self.forward == "all" else list(self.forward)
         return recorded
 
     @classmethod
@@ -135,10 +147,13 @@ class Schema:
         keywords, dates = recorded.get("keywords", ()), recorded.get("dates", ())
         if not set(dates) <= set(recorded["statics"]):
             raise ParameterError("a date is not among the statics.")
-        return cls(recorded["streams"], recorded["statics"], keywords, dates)
+        forward = recorded.get("forward", ())
+        if forward != "all" and not set(forward) <= set(recorded["streams"]):
+            raise ParameterError("the forward index has a stream that is not among the streams.")
+        return cls(recorded["streams"], recorded["statics"], keywords, dates, forward)
 
     def copy(self) -> Schema:
-        return Schema(self.streams, self.statics, self.keywords, self.dates)
+        return Schema(self.streams, self.statics, self.keywords, self.dates, self.forward)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.to_json() == other.to_json()
@@ -147,7 +162,18 @@ class Schema:
 
     def __repr__(self) -> str:
         declared = f", keywords={self.keywords!r}, dates={self.dates!r}" if self.keywords or self.dates else ""
+        declared += f", forward={self.forward!r}" if self.forward else ""
         return f"Schema(streams={self.streams!r}, statics={self.statics!r}{declared})"
+
+    def _forward(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The streams of the forward index; those that are not known yet become streams."""
+        if isinstance(names, str):
+            raise ParameterError(f"must be 'all' or a list of streams, got {names!r}.", parameter="forward")
+        chosen = tuple(dict.fromkeys(names))
+        for name in chosen:
+            if name not in self._stream_numbers:
+                self._append(name, self.streams, self._stream_numbers)
+        return chosen
 
     def _add(self, name: str, place: object, names: list[str], numbers: dict[str, int]) -> int:
         """Number a new name, if it is not known as the other kind of field."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from rankwell.index.keyword_arrays import KEYWORD_ARRAYS
 from rankwell.index.segment_structure import check_array, check_documents, check_positions, check_range, forged
-from rankwell.kernels.postings.rules import POSTING_ARRAYS, lists_per_term
+from rankwell.kernels.postings.rules import FORWARD_ARRAYS, POSTING_ARRAYS, lists_per_term
 
 ARRAYS: Mapping[str, str] = {
     **POSTING_ARRAYS,
@@ -34,6 +34,7 @@ ARRAYS: Mapping[str, str] = {
     "stored.offsets": "<i8",
     "stored.first_doc": "<i4",
     **KEYWORD_ARRAYS,
+    **FORWARD_ARRAYS,
 }
 
 _TERMS_REMEMBERED = 65_536
@@ -51,7 +52,7 @@ class Segment:
     ----------
     arrays : every array of `ARRAYS`, with its dtype
     meta : ``n_docs``, ``n_terms``, ``n_streams``, ``n_statics``, ``n_keywords`` and ``tokens`` (a list: the indexed
-        words of each list column)
+        words of each list column); ``forward`` if there is a forward index: the numbers of its streams
     name : what the segment is called in its index
     verifier : checks a range of an array's bytes; None if the arrays are in memory and cannot have been altered
     release : gives back the memory of mapped files
@@ -73,12 +74,14 @@ class Segment:
         self.n_streams = int(meta["n_streams"])
         self.n_statics = int(meta["n_statics"])
         self.n_keywords = int(meta.get("n_keywords", 0))
+        self.forward_streams = tuple(int(stream) for stream in meta.get("forward", ()))
         self.lists_per_term = lists_per_term(self.n_streams)
         self.tokens = tuple(int(count) for count in meta["tokens"])
         self._arrays = {key: _read_only(array) for key, array in arrays.items()}
         self._verifier = verifier
         self._release = release
         self._checked_lists = bytearray(self.n_terms * self.lists_per_term if verifier else 0)
+        self._checked_records = np.zeros(self.n_docs if verifier and self.forward_streams else 0, bool)
         self._checked_arrays: set[str] = set()
         self._term_numbers: dict[bytes, int] = {}
 
@@ -131,6 +134,18 @@ class Segment:
             check_positions(self, list_number)
         # Another thread may have checked other parts meanwhile.
         self._checked_lists[list_number] |= wanted
+
+    def verify_records(self, docs: np.ndarray) -> None:
+        """Check the checksums of documents' records of the forward index; what they hold is checked by who reads them.
+
+        docs : int64, numbers of documents that the segment has
+        """
+        if self._verifier is None:
+            return
+        offsets = self["forward.offsets"]
+        for doc in docs[~self._checked_records[docs]].tolist():
+            self.verify_rows("forward.data", int(offsets[doc]), int(offsets[doc + 1]))
+            self._checked_records[doc] = True
 
     def release(self) -> None:
         """Give back the memory that mapped files take (a merge reads whole segments once); they stay readable."""

@@ -20,6 +20,7 @@ from rankwell.errors import DataError, ParameterError
 from rankwell.index.analysis import Analysis
 from rankwell.index.document_ids import encode_ids
 from rankwell.index.field_values import field_values
+from rankwell.index.forward_writing import write_forward
 from rankwell.index.keyword_columns import KeywordCollector, write_columns
 from rankwell.index.pipelining import InlineExecutor
 from rankwell.index.schema import Schema
@@ -138,6 +139,8 @@ class SegmentBuilder:
         n_keywords = write_columns(self._keywords.columns(n_docs, self.schema.n_keywords), sink)
         terms, term_of_word = self._terms.in_order()
         _append_terms(sink, terms)
+        forward = self.schema.forward_streams
+        write_forward(self._tokens, term_of_word, len(terms), n_docs, n_streams, forward, sink)
         with self._executor(self._n_workers) as pool:
             inverted = invert(self._tokens, term_of_word, len(terms), n_streams, n_docs, pool)
             self._tokens.clear()
@@ -152,6 +155,7 @@ class SegmentBuilder:
             "n_statics": n_statics,
             "n_keywords": n_keywords,
             "tokens": tokens.tolist(),
+            **({"forward": forward} if forward else {}),
         }
         sink.finish(meta)
         return meta

@@ -15,6 +15,7 @@ import numpy as np
 from rankwell.errors import FileFormatError
 from rankwell.index.columns import keyword_column
 from rankwell.index.document_ids import hash_ids
+from rankwell.index.forward_index import forward_problems
 from rankwell.index.keyword_arrays import KEYWORD_ARRAYS
 from rankwell.index.keyword_columns import MISSING
 from rankwell.index.segment import ARRAYS, Segment
@@ -27,7 +28,14 @@ def segment_problems(segment: Segment) -> list[str]:
     """What is wrong with a segment, a line each; the checksums must have been right."""
     problems = [*_wrong_sizes(segment), *_wrong_offsets(segment)]
     if not problems:
-        checks: tuple[Callable[[Segment], Iterator[str]], ...] = (_terms, _lists, _ids, _stored, _keywords)
+        checks: tuple[Callable[[Segment], Iterator[str]], ...] = (
+            _terms,
+            _lists,
+            _ids,
+            _stored,
+            _keywords,
+            _forward,
+        )
         problems = [line for check in checks for line in check(segment)]
     return [f"{segment.name}: {problem}." for problem in problems]
 
@@ -56,6 +64,8 @@ def _wrong_offsets(segment: Segment) -> Iterator[str]:
         ends["keywords.offsets"] = len(segment.unverified("keywords.text"))
         ends["keywords.first_value"] = len(segment.unverified("keywords.offsets")) - 1
         ends["keywords.first_entry"] = len(segment.unverified("keywords.entries"))
+    if segment.forward_streams:
+        ends["forward.offsets"] = len(segment.unverified("forward.data"))
     for name, end in ends.items():
         offsets = segment.unverified(name)
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != end or np.any(np.diff(offsets) < 0):
@@ -166,6 +176,10 @@ def _stored(segment: Segment) -> Iterator[str]:
         if not are_objects or len(lines) != first_docs[block + 1] - first_docs[block]:
             yield f"the stored fields of documents {first_docs[block]:,} to {first_docs[block + 1] - 1:,} are damaged"
             return
+
+
+def _forward(segment: Segment) -> Iterator[str]:
+    yield from forward_problems(segment)
 
 
 def _keywords(segment: Segment) -> Iterator[str]:

@@ -52,6 +52,11 @@ def check_meta(meta: Any) -> dict[str, Any]:
     tokens = meta.get("tokens")
     if not isinstance(tokens, list) or not all(_is_count(count) for count in tokens):
         raise ValueError("its tokens are not whole numbers")
+    forward = meta.get("forward", [])
+    if not isinstance(forward, list) or not all(_is_count(stream) for stream in forward):
+        raise ValueError("the streams of its forward index are not whole numbers")
+    if any(stream >= meta["n_streams"] for stream in forward) or sorted(set(forward)) != forward:
+        raise ValueError("its forward index has streams that do not exist, or not in order")
     if meta["n_docs"] > _MOST_DOCUMENTS or len(tokens) != lists_per_term(meta["n_streams"]):
         raise ValueError("its counts do not fit together")
     if meta["n_docs"] == 0 and any(tokens):
@@ -88,6 +93,7 @@ def expected_sizes(meta: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[st
         "stored.offsets": sizes["stored.first_doc"],
         "keywords.first_value": keyword_bounds,
         "keywords.first_entry": keyword_bounds,
+        "forward.offsets": meta["n_docs"] + 1 if meta.get("forward") else 0,
     }
 
 
@@ -143,6 +149,8 @@ def check_array(segment: Segment, name: str, values: np.ndarray) -> None:
         end = _end_of(segment, name)
         if name.startswith("keywords.") and segment.n_keywords == 0:
             return
+        if name == "forward.offsets" and not segment.forward_streams:
+            return
         sound = bool(len(values) and values[0] == 0 and values[-1] == end and (values[1:] >= values[:-1]).all())
     else:
         return
@@ -161,6 +169,7 @@ _OFFSETS = {
     "keywords.offsets": "keywords.text",
     "keywords.first_value": "",
     "keywords.first_entry": "keywords.entries",
+    "forward.offsets": "forward.data",
 }
 
 

@@ -85,6 +85,11 @@ class WorkingIndex:
                 f"{self.folder} was built with {self.analysis!r}, got {self._given_analysis!r}. All documents of an "
                 f"index are cut into words the same way: leave analysis out, or build the index again."
             )
+        if self._given_schema.forward not in ((), self.schema.forward):
+            raise ParameterError(
+                f"{self.folder} was built with forward={self.schema.forward!r}, got {self._given_schema.forward!r}. An "
+                f"index keeps the forward index that it was built with: leave it out, or build the index again."
+            )
         for name in self._given_schema.streams:
             self.schema.stream_number(name)
         for name in self._given_schema.statics:

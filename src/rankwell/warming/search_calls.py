@@ -7,6 +7,7 @@ from typing import Any
 
 from rankwell.index.analysis import Analysis
 from rankwell.index.reader import Index
+from rankwell.index.schema import Schema
 from rankwell.index.writer import IndexWriter
 
 _WORDS = ("wing", "flow", "layer", "heat", "plate", "jet", "shock", "pressure", "boundary", "edge", "theory", "body")
@@ -38,7 +39,8 @@ def _documents(first: int, n_docs: int) -> list[dict[str, Any]]:
 def make_index(folder: Path) -> Index:
     """An index of two segments."""
     path = folder / "index"
-    with IndexWriter(path, analysis=Analysis(stemmer="english", stop_words="english")) as writer:
+    analysis = Analysis(stemmer="english", stop_words="english")
+    with IndexWriter(path, schema=Schema(forward="all"), analysis=analysis) as writer:
         for number in range(2):
             writer.add(_documents(300 * number, 300))
             writer.commit()

@@ -29,6 +29,9 @@ POSTING_ARRAYS: Mapping[str, str] = {
     "documents.distinct": "<i4",
 }
 
+FORWARD_ARRAYS: Mapping[str, str] = {"forward.data": "<u1", "forward.offsets": "<i8"}
+"""The forward index, empty if there is none: `kernels/postings/forward.py` says what a record is."""
+
 
 def lists_per_term(n_streams: int) -> int:
     """Posting lists of a term: one per stream, and one for the whole document if that is not the same."""

@@ -69,6 +69,12 @@ class DocumentTerms:
         self._known: dict[int, np.ndarray] = {}
         self._n_tokens = 0
 
+    def forget_documents(self) -> None:
+        """Forget the documents that were read, but not their words."""
+        with self._lock:
+            self._known.clear()
+            self._n_tokens = 0
+
     def _cut(self, index: Index, docs: Sequence[int]) -> None:
         texts = [self._text_of(index, doc) for doc in docs]
         field_ptr = np.concatenate(([0], np.cumsum([len(text) for text in texts]))).astype(np.int64)

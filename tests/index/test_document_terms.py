@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rankwell.features import document_terms
-from rankwell.features.document_terms import DocumentTerms
+from rankwell.index import document_terms
 from rankwell.index.analysis import Analysis
+from rankwell.index.document_terms import DocumentTerms
 from rankwell.index.reader import Index
 from rankwell.index.writer import IndexWriter
 
