@@ -278,3 +278,14 @@ def test_keyword_fields_and_dates_can_be_named_later(tmp_path: Path, rankwell: C
     assert json.loads(added.stdout)["keywords"] == ["kind"]
     found = rankwell("search", index, "x", "--filter", 'kind:"a b" day:2024', "--json")
     assert [row["id"] for row in json.loads(found.stdout)["results"]] == ["2"]
+
+
+def test_a_forward_index(tmp_path: Path, rankwell: Command) -> None:
+    corpus, index = tmp_path / "docs.jsonl", str(tmp_path / "idx")
+    corpus.write_text('{"id": "1", "title": "a", "body": "x y"}\n{"id": "2", "title": "b", "body": "x"}\n')
+    for names, streams in (("all", ["title", "body"]), ("body", ["body"])):
+        built = rankwell("index", "build", str(corpus), "--out", index, "--forward", names, "--overwrite", "--json")
+        assert json.loads(built.stdout)["forward"] == streams
+        assert f"forward       {', '.join(streams)}\n" in rankwell("index", "info", index).stdout
+        assert rankwell("index", "check", index).stdout.startswith("sound")
+    assert json.loads(rankwell("search", index, "--like", "1", "--json").stdout)["results"][0]["id"] == "2"

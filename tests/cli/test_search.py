@@ -232,3 +232,16 @@ def test_what_cannot_be_read_is_named(shop: Path, arguments: list[str], message:
     code, _, stderr = run(shop, *arguments)
     assert code == 2
     assert message in " ".join(stderr.split())
+
+
+def test_like_a_document(index: Path) -> None:
+    code, stdout, _ = run(index, "--like", "oil", "--json")
+    assert code == 0
+    assert [row["id"] for row in json.loads(stdout)["results"]] == ["gas"]
+    code, _, stderr = run(index, "--like", "nothing")
+    assert code == 1
+    assert "there is no document with the id 'nothing'" in stderr
+    code, _, stderr = run(index, "oil", "--like", "oil", "--typos")
+    assert code == 2
+    assert "--like takes the place of a query" in stderr
+    assert "leave out a QUERY and --typos" in stderr

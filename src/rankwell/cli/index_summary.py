@@ -73,7 +73,7 @@ def _rows(summary: Mapping[str, Any]) -> dict[str, str]:
         "statics": ", ".join(summary["statics"]) or "none",
         "keywords": ", ".join(summary["keywords"]) or "none",
         "dates": ", ".join(summary["dates"]) or "none",
-        "forward index": ", ".join(summary["forward"]) or "none",
+        "forward": ", ".join(summary["forward"]) or "none",
         "language": analysis["language"] or "none",
         "stemmer": analysis["stemmer"] or "none",
         "accents": "folded" if analysis.get("fold_accents") else "kept",

@@ -52,6 +52,15 @@ def search(
             "-k", metavar="N", min=1, help="How many documents to show: 10, or 1000 in a run.", show_default=False
         ),
     ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            "--like",
+            metavar="ID",
+            help="Find documents that are like this one, in place of a query.",
+            show_default=False,
+        ),
+    ] = None,
     queries: Annotated[
         Path | None,
         typer.Option(
@@ -146,12 +155,28 @@ def search(
 
     Example: rankwell search idx 'oil +prices -gas' -k 5
 
+    Example: rankwell search idx --like d17
+
     Example: rankwell search idx --queries queries.tsv --run run.txt
     """
     from rankwell.index.reader import Index
 
     show_log(quiet=quiet)
-    check_query_or_queries(query, queries, run, index, ranker, prose=prose)
+    if like is None:
+        check_query_or_queries(query, queries, run, index, ranker, prose=prose)
+    else:
+        others = {
+            "a QUERY": query,
+            "--queries": queries,
+            "--run": run,
+            "--ranker": ranker,
+            "--sort": sort,
+            "--synonyms": synonyms,
+            "--typos": typos,
+            "--plain": plain,
+            "--prose": prose,
+        }
+        _check_like(*(option for option, given in others.items() if given))
     if sort is not None and ranker is not None:
         raise ParameterError("give --sort or --ranker, not both: documents are ordered by fields or by scores.")
     opened = Index.open(index)
@@ -164,8 +189,12 @@ def search(
             lambda query, k: searcher(parse(query), k), queries, run, k or RUN_DEPTH, prose=prose or plain, quiet=quiet
         )
         return
-    parsed = parse(" ".join(query or ()), plain=plain)
-    result = searcher(parsed, k or 10)
+    if like is not None:
+        alike = opened.more_like(like, k=k or 10, model=model, filter=wanted)
+        result, parsed = cast("SearchResult | RankedResult", alike), alike.query
+    else:
+        parsed = parse(" ".join(query or ()), plain=plain)
+        result = searcher(parsed, k or 10)
     counted = opened.search(parsed, k=1, match=cast("Match", match), model=model, facets=_facets(facets or ()))
     n_matches = counted.n_matches
     if parsed.is_shortened:
@@ -189,6 +218,14 @@ def search(
         show(table)
         if len(counts) > _MOST_VALUES:
             say(f"{len(counts) - _MOST_VALUES:,} more values of {field}: --json has all of them.", quiet=quiet)
+
+
+def _check_like(*others: str) -> None:
+    """Refuse what has no meaning for documents that are like another one."""
+    if others:
+        raise ParameterError(
+            f"--like takes the place of a query, and documents are ordered by BM25: leave out {' and '.join(others)}."
+        )
 
 
 def _highlighted(row: dict[str, Any]) -> Text:

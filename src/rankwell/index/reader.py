@@ -145,6 +145,20 @@ class Index:
             prune=prune,
         )
 
+    def more_like(
+        self,
+        document_id: str | int,
+        *,
+        k: int = 10,
+        terms: int = 25,
+        model: BM25 | BM25F | None = None,
+        filter: Filter | None = None,
+    ) -> SearchResult:
+        """The k documents that are most like the one with that id: see `rankwell.index.more_like.more_like`."""
+        from rankwell.index.more_like import more_like
+
+        return more_like(self, document_id, k=k, terms=terms, model=model, filter=filter)
+
     def count(
         self,
         query: str | Query,

@@ -68,6 +68,7 @@ def search(folder: Path) -> None:
                 index.count(query, match=match, model=model)
                 for k in (3, 1000):
                     index.search(query, k=k, match=match, model=model)
+    index.more_like("7")
     index.search("presure", typos=True, filter="heat year:<3")
 
 
