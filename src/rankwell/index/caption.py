@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rankwell.corpus.nested_fields import flattened
+from rankwell.index.forward_index import document_words, has_every_stream
 from rankwell.index.query_tree import Prefix, Similar, scoring_leaves
 
 if TYPE_CHECKING:
     from rankwell.index.analysis import Analysis
     from rankwell.index.query import Query
+    from rankwell.index.reader import Index
+    from rankwell.index.segment import Segment
 
 _LONGEST_TEXT = 100_000
 _LEAD = 20  # characters before the first hit
+# A word: its first character, one after its last, and its term.
+Hit = tuple[int, int, bytes | None]
 
 
 class Caption(NamedTuple):
@@ -34,16 +39,42 @@ def make_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *,
     return find_caption(fields, query, analysis, length=length).text
 
 
-def find_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *, length: int = 160) -> Caption:
-    """The same with the places of the words that were found, to be highlighted."""
-    texts = [_one_line(text) for name, value in flattened(fields).items() if name != "id" for text in _texts(value)]
-    wanted = _Wanted(query)
-    best, best_found = Caption(next((text[:length] for text in texts if text), "")), 0
-    for text in texts:
-        caption, found = _best_piece(text, wanted, analysis, length)
+def find_caption(
+    fields: Mapping[str, Any],
+    query: Query,
+    analysis: Analysis,
+    *,
+    length: int = 160,
+    places: Mapping[str, Sequence[int]] | None = None,
+) -> Caption:
+    """The same with the places of the words that were found, to be highlighted.
+
+    places : for fields of one text, which of its words are the query's, ascending, if that is known (`query_places`):
+        the caption is the same, sooner
+    """
+    known, wanted, texts = places or {}, _Wanted(query), []
+    for name, value in flattened(fields).items():
+        if name != "id":
+            own = known.get(name) if isinstance(value, str) else None
+            texts += [(_one_line(text), own) for text in _texts(value)]
+    best, best_found = Caption(next((text[:length] for text, _ in texts if text), "")), 0
+    for text, own in texts:
+        caption, found = _best_piece(text, _hits(text, wanted, analysis, own), length)
         if found > best_found:
             best, best_found = caption, found
     return best
+
+
+def query_places(index: Index, doc: int, query: Query) -> dict[str, list[int]] | None:
+    """Which words of a document's streams are the query's, by the forward index; None if it does not have all words."""
+    segment, local = index.locate(doc)
+    if not has_every_stream(segment):
+        return None
+    words = document_words(segment, local)
+    is_wanted = np.isin(words.terms, _Wanted(query).numbers(segment))
+    streams, positions = words.streams[is_wanted], words.positions[is_wanted]
+    names = index.schema.streams[: segment.n_streams]
+    return {name: positions[streams == number].tolist() for number, name in enumerate(names)}
 
 
 class _Wanted:
@@ -54,6 +85,13 @@ class _Wanted:
         self._terms = set(query.terms)
         self._terms.update(term for leaf in leaves if isinstance(leaf, Similar) for term, _ in leaf.terms)
         self._prefixes = tuple(leaf.start for leaf in leaves if isinstance(leaf, Prefix))
+
+    def numbers(self, segment: Segment) -> np.ndarray:
+        """The numbers of the terms that a segment has, int32."""
+        own = [segment.term_number(term) for term in self._terms]
+        for prefix in self._prefixes:
+            own.extend(range(*segment.terms_with_prefix(prefix)))
+        return np.array(own, np.int32)
 
     def __contains__(self, term: bytes | None) -> bool:
         return term is not None and (term in self._terms or term.startswith(self._prefixes))
@@ -69,9 +107,22 @@ def _one_line(text: str) -> str:
     return " ".join(printable.split())
 
 
-def _best_piece(text: str, terms: _Wanted, analysis: Analysis, length: int) -> tuple[Caption, int]:
+def _hits(text: str, terms: _Wanted, analysis: Analysis, places: Sequence[int] | None) -> list[Hit]:
+    """The words of a text that are wanted; those at `places`, if they are what is said of them."""
+    if places is not None and not places:
+        return []
+    data = text.encode("utf-8", "replace")
+    spans = analysis.word_spans(data)
+    if places is not None:
+        hits = _located(data, [spans[place] for place in places if place < len(spans)], analysis)
+        # A text is cut where it has characters that cannot be printed: places may then be those of other words.
+        if all(term in terms for _, _, term in hits):
+            return hits
+    return [(start, stop, term) for start, stop, term in _located(data, spans, analysis) if term in terms]
+
+
+def _best_piece(text: str, hits: Sequence[Hit], length: int) -> tuple[Caption, int]:
     """The piece of a text with most of the terms, and how many it has; it begins shortly before its first hit."""
-    hits = [(start, stop, term) for start, stop, term in _spans(text, analysis) if term in terms]
     best_start, most = 0, 0
     first = 0
     for last in range(len(hits)):
@@ -96,10 +147,8 @@ def _best_piece(text: str, terms: _Wanted, analysis: Analysis, length: int) -> t
     return Caption(dots_before + text[start:end].strip() + dots_after, shown), most
 
 
-def _spans(text: str, analysis: Analysis) -> list[tuple[int, int, bytes | None]]:
-    """(first character, one after the last, term) of each word."""
-    data = text.encode("utf-8", "replace")
-    spans = analysis.word_spans(data)
+def _located(data: bytes, spans: Sequence[tuple[int, int]], analysis: Analysis) -> list[Hit]:
+    """The words of a text in UTF-8 that are at `spans`."""
     # Character c begins at byte starts[c].
     starts = np.flatnonzero((np.frombuffer(data, np.uint8) & 0xC0) != 0x80)
     places = np.searchsorted(starts, np.array(spans, dtype=np.int64).reshape(-1, 2))

@@ -212,7 +212,7 @@ class Index:
 
     def id_of(self, doc: int) -> str:
         """The user's id of document `doc`."""
-        segment, local = self._locate(doc)
+        segment, local = self.locate(doc)
         return segment.id_of(local)
 
     def find(self, document_id: str | int) -> int:
@@ -232,7 +232,7 @@ class Index:
         """The fields of document `doc` as they were given."""
         from rankwell.index.stored_fields import decode_stored
 
-        segment, local = self._locate(doc)
+        segment, local = self.locate(doc)
         first_docs = segment["stored.first_doc"]
         block = int(np.searchsorted(first_docs, local, side="right")) - 1
         segment.verify_rows("stored.offsets", block, block + 2)
@@ -248,7 +248,8 @@ class Index:
             pass
         raise forged(segment, f"the stored fields of document {local:,} are not a JSON object")
 
-    def _locate(self, doc: int) -> tuple[Segment, int]:
+    def locate(self, doc: int) -> tuple[Segment, int]:
+        """The segment that has document `doc`, and the document's number there."""
         if not 0 <= doc < self.bases[-1]:
             numbers = f"numbers 0 to {int(self.bases[-1]) - 1}" if self.bases[-1] else "no documents"
             raise DataError(f"there is no document number {doc}: the index has {numbers}.")
