@@ -4,7 +4,8 @@ Reuters-21578 with title, body and source, stemmed, in one segment, with and wit
 collection, synthetic documents. Sizes are bytes of the index's folder over bytes of the text (lines of JSON). Feedback
 is the relevance-model features of whole document, title and body for the 50 candidates of a query, from the candidates
 and their hits to the values, on one thread: "new" queries have feedback documents whose texts were not cut before. The
-values must be the same with and without. Figures are the mean over queries of the fastest of several runs; the index
+values must be the same with and without. More like this (of documents that were not cut before) and captions are those
+of the ten best documents of each query. Figures are the mean over queries of the fastest of several runs; the index
 is on disk, in the page cache, and its pages were checked by an earlier query.
 """
 
@@ -26,6 +27,7 @@ from rankwell.features.feedback import with_feedback
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import Hits
 from rankwell.index.analysis import Analysis
+from rankwell.index.caption import find_caption, query_places
 from rankwell.index.document_terms import DocumentTerms
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
@@ -48,6 +50,8 @@ def run(bench: Benchmark) -> None:
         _record_sizes(bench, lines, without, with_it)
         queries = _queries(lines, n_queries)
         values = [_record_feedback(bench, index, queries) for index in (without, with_it)]
+        found = [_record_uses(bench, index, queries) for index in (without, with_it)]
+        bench.check("the same documents and captions with and without a forward index", found[0] == found[1])
         bench.check("the same values with and without a forward index", np.array_equal(*values))
 
 
@@ -119,6 +123,33 @@ def _record_feedback(bench: Benchmark, index: Index, queries: list[str]) -> np.n
             note=f"{len(FEATURES)} features, {N_CANDIDATES} candidates; the slowest query {max(seconds) * 1e3:.2f} ms",
         )
     return values
+
+
+def _record_uses(bench: Benchmark, index: Index, queries: list[str]) -> list[object]:
+    """More like this, and captions: of the ten best documents of each query."""
+    results = [index.search(query, k=10, plain=True) for query in queries]
+    fields = {doc: index.stored(doc) for result in results for doc in result.docs.tolist()}
+
+    def alike() -> list[object]:
+        DocumentTerms.of(index).forget_documents()
+        return [index.more_like(result.ids[0]).ids for result in results]
+
+    def captions() -> list[object]:
+        return [
+            find_caption(fields[doc], result.query, index.analysis, places=query_places(index, doc, result.query))
+            for result in results
+            for doc in result.docs.tolist()
+        ]
+
+    name, found = "with" if index.schema.forward else "without", []
+    for case, answer, n_answers in (
+        ("more like this", alike, len(results)),
+        ("caption", captions, sum(len(result) for result in results)),
+    ):
+        timing = bench.time(f"{case}, {name}", answer, repeat=2 if bench.quick else 7)
+        bench.record(f"{case}, {name} a forward index", value=timing.minimum / n_answers * 1e6, unit="µs")
+        found += answer()
+    return found
 
 
 def _fastest(index: Index, job: Job, repeat: int, *, new: bool) -> float:

