@@ -67,6 +67,9 @@ function togglingButton(className, panel, content, toggled = () => {}) {
   return button;
 }
 
+/** "Stored text", and of what for those who hear it alone. */
+const storedLabel = (name) => element("span", {}, "Stored text", element("span", { class: "hidden" }, ` of ${name}`));
+
 function whyButton(name, listener) {
   const label = `Why this score: ${name}`;
   return element(
@@ -109,7 +112,7 @@ export function resultItem(result, { query, impression, openWhy, badge = null, h
       { class: "actions" },
       scores(result, name),
       openWhy ? whyButton(name, () => openWhy(result.id)) : null,
-      url && panel ? togglingButton("quiet", panel, "Stored text") : null,
+      url && panel ? togglingButton("quiet", panel, storedLabel(name)) : null,
       voteButtons(query, result.id, name),
     ),
   );
