@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankwell.data.candidates import N_CANDIDATES
+from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.names import parse_feature
@@ -27,7 +28,7 @@ from rankwell.index.selection import SearchResult, search
 from rankwell.scoring.composition import best_rows, rank_below
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.ranker_file import read_ranker_file
-from rankwell.scoring.scorer import scoring_device
+from rankwell.scoring.scorer import score_description, scoring_device
 from rankwell.serving.feature_log import FeatureLog
 from rankwell.serving.ranking_pass import RankingPass
 
@@ -45,6 +46,8 @@ class RankedResult:
     first_scores : float64 (k,), their scores in selection; n_candidates : how many documents selection gave
     n_ranked : how many of them the ranker scored; the others are below, in the order of its first pass (or of
         selection, if the deadline came before any ranking)
+    selected : what selection found
+    seconds : the duration of each stage of the call that gave this result, for all its queries together
     """
 
     docs: np.ndarray
@@ -53,6 +56,8 @@ class RankedResult:
     first_scores: np.ndarray
     n_candidates: int
     n_ranked: int
+    selected: SearchResult = field(repr=False)
+    seconds: Mapping[str, float] = field(repr=False)
 
 
 class RankedSearch:
@@ -135,24 +140,46 @@ class RankedSearch:
         queries: Sequence[str | Query],
         k: int = 10,
         *,
-        query_ids: Sequence[str] | None = None,
-        deadline: float | None = None,
+        query_ids: Sequence[str | None] | None = None,
+        deadline: float | Sequence[float] | None = None,
     ) -> list[RankedResult]:
         """The same for several queries at once, which is faster than one after another.
 
         Parameters
         ----------
-        deadline : float, optional
-            A time of `time.monotonic()`, one for all stages: a pass of ranking that has not begun by then is left
-            out, and documents stay in the order of the stage before. `RankedResult.n_ranked` says so.
+        query_ids : sequence of str, optional
+            The ids under which features are logged; those of queries whose id is None are not.
+        deadline : float or sequence of float, optional
+            A time of `time.monotonic()`, one for all stages, for all queries or for each: a pass of ranking that has
+            not begun by then is left out, and documents stay in the order of the stage before.
+            `RankedResult.n_ranked` says so.
         """
-        _check_queries(queries, k, query_ids)
+        _check_queries(queries, k, query_ids, deadline)
         if len(queries) == 0:
             return []
+        started = time.perf_counter()
         parsed = [query if isinstance(query, Query) else self.index.parse(query) for query in queries]
         found = [search(self.index, query, k=self.n_candidates, model=self.model, match=self.match) for query in parsed]
+        selected = time.perf_counter()
         ranked = self._rank(parsed, found, query_ids, deadline)
-        return [self._result(result, *own, k) for result, own in zip(found, ranked, strict=True)]
+        seconds = {"select": selected - started, "rank": time.perf_counter() - selected}
+        return [self._result(result, *own, k, seconds) for result, own in zip(found, ranked, strict=True)]
+
+    def features(self, query: str | Query, documents: Sequence[str]) -> np.ndarray:
+        """The ranker's features of documents, by id, whether selection finds them or not: float32 (n, n_features)."""
+        docs = np.array([self.index.find(document) for document in documents], np.int64)
+        for document, doc in zip(documents, docs.tolist(), strict=True):
+            if doc < 0:
+                raise DataError(f"there is no document {document!r} in the index.")
+        parsed = query if isinstance(query, Query) else self.index.parse(query)
+        found = search(self.index, parsed, k=self.n_candidates, model=self.model, match=self.match)
+        whole = RankingPass(self.index, self.description.second_pass, self.feature_set, all_features=True)
+        return whole.rows(whole.hits([parsed], [found], [docs]))
+
+    def score(self, features: np.ndarray) -> np.ndarray:
+        """The ranker's scores of rows of features, which are the documents of one query: float64 (n,)."""
+        dataset = RankingDataset(features, group=[len(features)])
+        return score_description(self.description.second_pass, dataset)
 
     def explain(self, query: str | Query, *, document: str | int | None = None, k: int = 1) -> list[ExplainedDocument]:
         """What the scores of a query's results consist of.
@@ -171,26 +198,28 @@ class RankedSearch:
         self,
         queries: Sequence[Query],
         found: Sequence[SearchResult],
-        query_ids: Sequence[str] | None,
-        deadline: float | None,
+        query_ids: Sequence[str | None] | None,
+        deadline: float | Sequence[float] | None,
     ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Per query: which of its candidates the ranker scored, their scores, and the scores of all before that."""
         sizes = [len(result) for result in found]
         query_ptr = np.concatenate(([0], np.cumsum(sizes)))
         docs = np.concatenate([result.docs for result in found])
         before = np.concatenate([result.scores for result in found])
-        if not _is_over(deadline) and self._first is not None and self.description.first_pass is not None:
-            before = self._first.score_selected(queries, found, np.split(docs, query_ptr[1:-1]), self.model)
+        kept = np.arange(len(docs))
+        if self._first is not None and self.description.first_pass is not None:
+            in_time = np.flatnonzero(~_is_over(deadline, len(queries))).tolist()
+            if in_time:
+                asked, selected = [queries[number] for number in in_time], [found[number] for number in in_time]
+                own = [result.docs for result in selected]
+                before[_rows_of(in_time, query_ptr)] = self._first.score_selected(asked, selected, own, self.model)
             kept = best_rows(before, query_ptr, self.description.first_pass.keep)
-        else:
-            kept = np.arange(len(docs))
-        if _is_over(deadline):
-            kept = kept[:0]
+        kept = kept[~np.repeat(_is_over(deadline, len(queries)), sizes)[kept]]
         ends = np.searchsorted(kept, query_ptr[1:-1])
         by_query = np.split(kept, ends)
         scores = self._score(queries, found, by_query, docs, query_ids) if len(kept) else np.empty(0)
-        own = zip(by_query, query_ptr[:-1], np.split(scores, ends), np.split(before, query_ptr[1:-1]), strict=True)
-        return [(rows - start, of_kept, of_all) for rows, start, of_kept, of_all in own]
+        parts = zip(by_query, query_ptr[:-1], np.split(scores, ends), np.split(before, query_ptr[1:-1]), strict=True)
+        return [(rows - start, of_kept, of_all) for rows, start, of_kept, of_all in parts]
 
     def _score(
         self,
@@ -198,7 +227,7 @@ class RankedSearch:
         found: Sequence[SearchResult],
         kept: Sequence[np.ndarray],
         docs: np.ndarray,
-        query_ids: Sequence[str] | None,
+        query_ids: Sequence[str | None] | None,
     ) -> np.ndarray:
         """The ranker's scores of the kept candidates, which are logged if there is a log; kept : per query, rows of
         `docs`"""
@@ -207,11 +236,18 @@ class RankedSearch:
             return self._ranker.score(hits)
         rows = self._ranker.rows(hits)
         for query_id, own, part in zip(query_ids, kept, np.split(rows, hits.query_ptr[1:-1]), strict=True):
-            self._log.append(query_id, [self.index.id_of(doc) for doc in docs[own].tolist()], part)
+            if query_id is not None and len(own):
+                self._log.append(query_id, [self.index.id_of(doc) for doc in docs[own].tolist()], part)
         return self._ranker.score_rows(rows, hits)
 
     def _result(
-        self, found: SearchResult, kept: np.ndarray, scores: np.ndarray, before: np.ndarray, k: int
+        self,
+        found: SearchResult,
+        kept: np.ndarray,
+        scores: np.ndarray,
+        before: np.ndarray,
+        k: int,
+        seconds: Mapping[str, float],
     ) -> RankedResult:
         """The best k; equal scores stay in the order of selection."""
         order = np.argsort(-scores, kind="stable")[:k]
@@ -220,7 +256,7 @@ class RankedSearch:
             # Not enough: the others follow, in the order of the stage before.
             best, scores = _with_the_rest(kept, best, scores, before, k)
         ids = tuple(self.index.id_of(doc) for doc in found.docs[best].tolist())
-        return RankedResult(found.docs[best], ids, scores, found.scores[best], len(found), len(kept))
+        return RankedResult(found.docs[best], ids, scores, found.scores[best], len(found), len(kept), found, seconds)
 
 
 def _first_pass(
@@ -247,17 +283,34 @@ def _with_the_rest(
     return order, ranked[order]
 
 
-def _is_over(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() >= deadline
+def _is_over(deadline: float | Sequence[float] | None, n_queries: int) -> np.ndarray:
+    """Per query, whether its deadline has passed."""
+    if deadline is None:
+        return np.zeros(n_queries, bool)
+    return np.broadcast_to(time.monotonic() >= np.asarray(deadline), n_queries)
 
 
-def _check_queries(queries: Sequence[str | Query], k: int, query_ids: Sequence[str] | None) -> None:
+def _rows_of(queries: Sequence[int], query_ptr: np.ndarray) -> np.ndarray:
+    """The rows of these queries, one query after the other."""
+    return np.concatenate([np.arange(query_ptr[query], query_ptr[query + 1]) for query in queries])
+
+
+def _check_queries(
+    queries: Sequence[str | Query],
+    k: int,
+    query_ids: Sequence[str | None] | None,
+    deadline: float | Sequence[float] | None,
+) -> None:
     if isinstance(queries, str | Query):
         raise ParameterError("search_many takes several queries: pass a list, or use search for one query.")
     if k < 1:
         raise ParameterError(f"must be at least 1, got {k}.", parameter="k")
     if query_ids is not None and len(query_ids) != len(queries):
         raise ParameterError(f"must be one per query, {len(queries)}, got {len(query_ids)}.", parameter="query_ids")
+    if isinstance(deadline, Sequence) and len(deadline) != len(queries):
+        raise ParameterError(
+            f"must be one, or one per query, {len(queries)}, got {len(deadline)}.", parameter="deadline"
+        )
 
 
 def features_of(description: RankerDescription) -> FeatureSet:

@@ -1,0 +1,154 @@
+"""Batching: requests of many clients are answered together, by one thread, from a queue of limited length.
+
+While one batch is worked on, the next one gathers in the queue, so that batches grow with the load. A request that
+cannot be answered in time is refused when it comes, and one whose deadline passes while it waits is dropped when it is
+taken from the queue: overload does not make latency grow.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from rankwell.errors import RankwellError
+from rankwell.serving.deadline import Deadline
+
+
+class Request(Protocol):
+    """What a batch consists of."""
+
+    @property
+    def deadline(self) -> Deadline: ...
+
+
+Asked = TypeVar("Asked", bound=Request)
+Answered = TypeVar("Answered")
+
+# How much the newest batch counts in the mean cost of a request.
+_NEWEST = 0.1
+
+
+class OverloadError(RankwellError, RuntimeError):
+    """More requests came than can be answered in time.
+
+    retry_after : seconds after which it may be tried again
+    """
+
+    def __init__(self, message: str, *, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+@dataclass(eq=False)
+class _Waiting(Generic[Asked, Answered]):
+    request: Asked
+    future: Future[Answered] = field(default_factory=Future)
+
+
+class Batcher(Generic[Asked, Answered]):
+    """A queue of requests, and the thread that answers them.
+
+    Parameters
+    ----------
+    answer : the answers of a batch, one per request; an exception in place of an answer is raised to who asked
+    most : int
+        The largest batch.
+    window : float
+        How many seconds the first request of a batch waits for others. 0 takes what is in the queue.
+    capacity : int
+        The length of the queue.
+    on_batch : called with the size of each batch, for metrics
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[Sequence[Asked]], Sequence[Answered | Exception]],
+        *,
+        most: int = 32,
+        window: float = 0.0,
+        capacity: int = 256,
+        on_batch: Callable[[int], None] = lambda size: None,
+    ) -> None:
+        self._answer, self._most, self._window, self._capacity = answer, most, window, capacity
+        self._on_batch = on_batch
+        self._queue: deque[_Waiting[Asked, Answered]] = deque()
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._cost = 0.0
+        self._thread = threading.Thread(target=self._run, name="rankwell-ranking", daemon=True)
+        self._thread.start()
+
+    @property
+    def length(self) -> int:
+        """How many requests wait."""
+        return len(self._queue)
+
+    def submit(self, request: Asked) -> Future[Answered]:
+        """Queue a request. Raises OverloadError if it could not be answered before its deadline."""
+        with self._changed:
+            wait = self._cost * (len(self._queue) + 1)
+            if self._is_closed:
+                raise OverloadError("the server is about to stop. Ask another one.", retry_after=1.0)
+            if len(self._queue) >= self._capacity or (self._queue and wait > request.deadline.remaining):
+                raise OverloadError(
+                    f"too many requests: {len(self._queue)} are waiting, which takes {1000 * wait:.0f} ms. "
+                    f"Try again in {math.ceil(wait) or 1} s.",
+                    retry_after=max(wait, 1.0),
+                )
+            waiting: _Waiting[Asked, Answered] = _Waiting(request)
+            self._queue.append(waiting)
+            self._changed.notify()
+        return waiting.future
+
+    def close(self) -> None:
+        """Answer what is in the queue, and end the thread."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while batch := self._take():
+            in_time = [waiting for waiting in batch if not self._is_dropped(waiting)]
+            if in_time:
+                self._on_batch(len(in_time))
+                self._work(in_time)
+
+    def _take(self) -> list[_Waiting[Asked, Answered]]:
+        """The next batch, after at least one request has come; empty at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or self._is_closed)
+            if self._window > 0 and not self._is_closed:
+                self._changed.wait_for(lambda: len(self._queue) >= self._most or self._is_closed, self._window)
+            return [self._queue.popleft() for _ in range(min(self._most, len(self._queue)))]
+
+    def _is_dropped(self, waiting: _Waiting[Asked, Answered]) -> bool:
+        """Whether nobody waits for the answer any more: its deadline is over, or it was cancelled."""
+        if not waiting.future.set_running_or_notify_cancel():
+            return True
+        if waiting.request.deadline.is_over:
+            message = "the deadline passed while the request waited. Try again, or allow more time."
+            waiting.future.set_exception(OverloadError(message, retry_after=1.0))
+            return True
+        return False
+
+    def _work(self, batch: Sequence[_Waiting[Asked, Answered]]) -> None:
+        started = time.perf_counter()
+        answers: Sequence[Answered | Exception]
+        try:
+            answers = self._answer([waiting.request for waiting in batch])
+        except Exception as error:
+            answers = [error] * len(batch)
+        cost = (time.perf_counter() - started) / len(batch)
+        self._cost += (cost - self._cost) * (_NEWEST if self._cost else 1.0)
+        for waiting, answer in zip(batch, answers, strict=True):
+            if isinstance(answer, Exception):
+                waiting.future.set_exception(answer)
+            else:
+                waiting.future.set_result(answer)

@@ -1,0 +1,255 @@
+"""A node: the newest commit of an index and named rankers, which answer batches of requests.
+
+Index and rankers are replaced as a whole, by one assignment, after the new ones have been tried: queries that are
+being answered keep the old ones, and none waits.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from rankwell.data.candidates import N_CANDIDATES
+from rankwell.errors import ParameterError, RankwellError
+from rankwell.index.caption import Caption, find_caption, query_places
+from rankwell.index.query import Query
+from rankwell.index.reader import Index
+from rankwell.index.selection import SearchResult
+from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
+from rankwell.serving.answer import Answer, CaptionPart, Result, SearchRequest
+from rankwell.serving.feature_log import FeatureLog
+from rankwell.serving.ranked_search import RankedResult, features_of
+from rankwell.serving.snapshot import BM25_ALONE, SearchSettings, Snapshot, make_snapshot
+
+_log = logging.getLogger("rankwell.serving")
+
+# Fields whose text is a result's title or address, the first that a document has.
+_TITLES = ("title", "name", "headline")
+_ADDRESSES = ("url", "link")
+
+Found = SearchResult | RankedResult
+
+
+class Node:
+    """Answers search requests over one index.
+
+    Parameters
+    ----------
+    index : Index or path
+    rankers : ranker files by name; the first is the default, without any it is BM25 alone
+    n_candidates : int
+        How many documents selection gives to a ranker.
+    device, n_jobs : as of `RankedSearch`
+    feature_log : path, optional
+        Where the features of the default ranker are logged, for requests with an id.
+    """
+
+    def __init__(
+        self,
+        index: Index | str | os.PathLike[str],
+        rankers: Mapping[str, str | os.PathLike[str]] | None = None,
+        *,
+        n_candidates: int = N_CANDIDATES,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        feature_log: str | os.PathLike[str] | None = None,
+    ) -> None:
+        opened = index if isinstance(index, Index) else Index.open(index)
+        files = {_checked_name(name): read_ranker_file(path) for name, path in (rankers or {}).items()}
+        default = next(iter(files), BM25_ALONE)
+        if feature_log is not None and not files:
+            raise ParameterError("needs a ranker, whose features are logged.", parameter="feature_log")
+        self._feature_log = (
+            None if feature_log is None else FeatureLog(feature_log, features_of(files[default].description))
+        )
+        self._settings = SearchSettings(n_candidates, device, n_jobs)
+        self._changing = threading.Lock()
+        self._is_closing = threading.Event()
+        self._watcher: threading.Thread | None = None
+        self.snapshot: Snapshot = make_snapshot(1, opened, files, default, self._settings, self._feature_log)
+
+    def watch(self, every: float = 1.0) -> None:
+        """Look for a new commit of the index every so many seconds, in a thread of its own."""
+        self._watcher = threading.Thread(target=self._watch, args=(every,), name="rankwell-watcher", daemon=True)
+        self._watcher.start()
+
+    def refresh(self) -> bool:
+        """Take the newest commit of the index; returns whether there was one."""
+        with self._changing:
+            newest = self.snapshot.index.reopen()
+            if newest is self.snapshot.index:
+                return False
+            self._replace(newest, self.snapshot.files)
+            return True
+
+    def put_ranker(self, name: str, path: str | os.PathLike[str]) -> None:
+        """Add a ranker, or replace the one of that name."""
+        file = read_ranker_file(path)
+        with self._changing:
+            self._replace(self.snapshot.index, {**self.snapshot.files, _checked_name(name): file})
+
+    def remove_ranker(self, name: str) -> None:
+        """Remove a ranker that is not the default."""
+        with self._changing:
+            if name not in self.snapshot.files:
+                raise ParameterError(
+                    f"must be one of {', '.join(self.snapshot.files)}, got {name!r}.", parameter="name"
+                )
+            if name == self.snapshot.default:
+                raise ParameterError("must not be the default ranker, which others expect.", parameter="name")
+            files = {other: file for other, file in self.snapshot.files.items() if other != name}
+            self._replace(self.snapshot.index, files)
+
+    def close(self) -> None:
+        self._is_closing.set()
+        if self._watcher is not None:
+            self._watcher.join()
+        if self._feature_log is not None:
+            self._feature_log.close()
+
+    def answer(self, requests: Sequence[SearchRequest]) -> list[Answer | Exception]:
+        """The answers of a batch; in place of one that failed, its exception. All are of one snapshot."""
+        snapshot = self.snapshot
+        answers: dict[int, Answer | Exception] = {}
+        groups: dict[str, dict[int, Query]] = {}
+        started = time.perf_counter()
+        for number, request in enumerate(requests):
+            try:
+                parsed = snapshot.index.parse(request.query, plain=request.plain)
+                groups.setdefault(snapshot.ranker(request.ranker), {})[number] = parsed
+            except RankwellError as error:
+                answers[number] = error
+        parse = time.perf_counter() - started
+        for ranker, queries in groups.items():
+            answers |= _answer_group(snapshot, ranker, queries, {n: requests[n] for n in queries}, parse)
+        return [answers[number] for number in range(len(requests))]
+
+    def _replace(self, index: Index, files: Mapping[str, RankerFile]) -> None:
+        old = self.snapshot
+        self.snapshot = make_snapshot(old.version + 1, index, files, old.default, self._settings, self._feature_log)
+
+    def _watch(self, every: float) -> None:
+        failed = None
+        while not self._is_closing.wait(every):
+            try:
+                if self.refresh():
+                    _log.info("index replaced", extra={"generation": self.snapshot.index.generation})
+                failed = None
+            except Exception as error:
+                # What is served stays; the same failure is not logged every second.
+                if str(error) != failed:
+                    _log.error("the new commit of the index cannot be served: %s", error)
+                failed = str(error)
+
+
+def _checked_name(name: str) -> str:
+    if not name or name == BM25_ALONE or not all(letter.isalnum() or letter in "-_." for letter in name):
+        raise ParameterError(
+            f"must consist of letters, digits, '-', '_' and '.', and not be {BM25_ALONE!r}, got {name!r}.",
+            parameter="name",
+        )
+    return name
+
+
+def _answer_group(
+    snapshot: Snapshot, ranker: str, queries: Mapping[int, Query], requests: Mapping[int, SearchRequest], parse: float
+) -> dict[int, Answer | Exception]:
+    """The answers of requests for one ranker. If they cannot be answered together, each is tried alone."""
+    started = time.perf_counter()
+    try:
+        found = _search(snapshot, ranker, list(queries.values()), list(requests.values()))
+    except Exception as error:
+        if len(queries) == 1:
+            return dict.fromkeys(queries, error)
+        alone = [_answer_group(snapshot, ranker, {n: queries[n]}, {n: requests[n]}, parse) for n in queries]
+        return {number: answer for one in alone for number, answer in one.items()}
+    stages = {"parse": parse, "select": time.perf_counter() - started}
+    answers: dict[int, Answer | Exception] = {}
+    for number, result in zip(queries, found, strict=True):
+        try:
+            answers[number] = _answer(snapshot, ranker, queries[number], requests[number], result, stages)
+        except RankwellError as error:
+            answers[number] = error
+    return answers
+
+
+def _search(
+    snapshot: Snapshot, ranker: str, queries: Sequence[Query], requests: Sequence[SearchRequest]
+) -> Sequence[Found]:
+    depth = max(request.offset + request.k for request in requests)
+    if ranker == BM25_ALONE:
+        return [snapshot.index.search(query, k=depth) for query in queries]
+    return snapshot.searches[ranker].search_many(
+        queries,
+        depth,
+        query_ids=[request.query_id for request in requests],
+        deadline=[request.deadline.at for request in requests],
+    )
+
+
+def _answer(
+    snapshot: Snapshot, ranker: str, query: Query, request: SearchRequest, found: Found, stages: Mapping[str, float]
+) -> Answer:
+    started = time.perf_counter()
+    wanted = slice(request.offset, request.offset + request.k)
+    ranked = found if isinstance(found, RankedResult) else None
+    selected = found if isinstance(found, SearchResult) else found.selected
+    first_scores = (selected.scores if ranked is None else ranked.first_scores)[wanted].tolist()
+    rows = zip(found.docs[wanted].tolist(), found.ids[wanted], found.scores[wanted].tolist(), first_scores, strict=True)
+    results = [
+        Result(request.offset + place, name, score, first_score)
+        for place, (_, name, score, first_score) in enumerate(rows, start=1)
+    ]
+    if request.captions:
+        docs = found.docs[wanted].tolist()
+        results = [_shown(snapshot.index, query, doc, result) for doc, result in zip(docs, results, strict=True)]
+    n_matches = selected.n_matches
+    n_ranked = 0 if ranked is None else ranked.n_ranked
+    stages = stages if ranked is None else {**stages, **ranked.seconds}
+    return Answer(
+        version=snapshot.version,
+        ranker=None if ranked is None else ranker,
+        n_matches=n_matches,
+        n_candidates=len(selected),
+        n_ranked=n_ranked,
+        is_partial=ranked is not None and n_ranked == 0 and len(selected) > 0,
+        seconds={**stages, "captions": time.perf_counter() - started},
+        results=tuple(results),
+    )
+
+
+def _shown(index: Index, query: Query, doc: int, result: Result) -> Result:
+    """A result with what is shown of its document."""
+    fields = index.stored(doc)
+    places = query_places(index, doc, query)
+    body = {name: value for name, value in fields.items() if name not in (*_TITLES, *_ADDRESSES)}
+    caption = find_caption(body, query, index.analysis, places=places)
+    if not caption.text:
+        caption = find_caption(fields, query, index.analysis, places=places)
+    return replace(
+        result,
+        title=_first_text(fields, _TITLES),
+        url=_first_text(fields, _ADDRESSES),
+        caption=tuple(_parts(caption)),
+        fields=fields,
+    )
+
+
+def _parts(caption: Caption) -> Iterator[CaptionPart]:
+    """A caption in pieces; joined, they are the caption."""
+    end = 0
+    for start, stop in (*caption.hits, (len(caption.text), len(caption.text))):
+        if start > end:
+            yield CaptionPart(caption.text[end:start], False)
+        if stop > start:
+            yield CaptionPart(caption.text[start:stop], True)
+        end = stop
+
+
+def _first_text(fields: Mapping[str, object], names: Sequence[str]) -> str | None:
+    texts = (fields.get(name) for name in names)
+    return next((text for text in texts if isinstance(text, str) and text), None)

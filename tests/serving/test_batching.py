@@ -1,0 +1,146 @@
+"""Batching: what waits is answered together, a full queue refuses, and expired work is dropped."""
+
+import threading
+from concurrent.futures import wait
+from dataclasses import dataclass
+
+import pytest
+
+from rankwell.serving.batching import Batcher, OverloadError
+from rankwell.serving.deadline import Deadline
+
+
+@dataclass(frozen=True)
+class Number:
+    value: int
+    deadline: Deadline
+
+
+class Gate:
+    """Answers with squares, once it is open; remembers the batches."""
+
+    def __init__(self):
+        self.is_open, self.is_working, self.batches = threading.Event(), threading.Event(), []
+
+    def answer(self, numbers):
+        self.batches.append([number.value for number in numbers])
+        self.is_working.set()
+        assert self.is_open.wait(10)
+        return [ValueError("odd") if number.value == 13 else number.value**2 for number in numbers]
+
+
+def number(value, seconds=10.0):
+    return Number(value, Deadline.after(seconds))
+
+
+@pytest.fixture
+def gate():
+    return Gate()
+
+
+def held(gate, **settings):
+    """A batcher that works on request 0 until the gate opens."""
+    batcher = Batcher(gate.answer, **settings)
+    first = batcher.submit(number(0))
+    assert gate.is_working.wait(10)
+    return batcher, first
+
+
+def test_what_waits_is_answered_together_in_order(gate):
+    sizes = []
+    batcher, first = held(gate, most=3, on_batch=sizes.append)
+    others = [batcher.submit(number(value)) for value in range(1, 6)]
+    gate.is_open.set()
+    assert [future.result(10) for future in (first, *others)] == [0, 1, 4, 9, 16, 25]
+    assert gate.batches == [[0], [1, 2, 3], [4, 5]]
+    assert sizes == [1, 3, 2]
+    batcher.close()
+
+
+def test_a_window_gathers_a_batch(gate):
+    gate.is_open.set()
+    batcher = Batcher(gate.answer, most=4, window=5.0)
+    futures = [batcher.submit(number(value)) for value in range(4)]
+    # The window ends early, since the batch is full.
+    assert [future.result(4) for future in futures] == [0, 1, 4, 9]
+    assert gate.batches == [[0, 1, 2, 3]]
+    batcher.close()
+
+
+def test_a_full_queue_refuses_and_says_when_to_come_again(gate):
+    batcher, _ = held(gate, capacity=2)
+    kept = [batcher.submit(number(value)) for value in (1, 2)]
+    with pytest.raises(OverloadError, match="too many requests: 2 are waiting") as refused:
+        batcher.submit(number(3))
+    assert refused.value.retry_after >= 1
+    gate.is_open.set()
+    assert [future.result(10) for future in kept] == [1, 4]
+    batcher.close()
+
+
+def test_what_cannot_be_answered_in_time_is_refused_at_once(gate):
+    batcher, first = held(gate)
+    threading.Timer(0.2, gate.is_open.set).start()
+    first.result(10)
+    # A request takes 0.2 s now.
+    gate.is_open.clear()
+    gate.is_working.clear()
+    batcher.submit(number(1))
+    assert gate.is_working.wait(10)
+    batcher.submit(number(2))
+    with pytest.raises(OverloadError, match="too many requests: 1 are waiting"):
+        batcher.submit(number(3, seconds=0.1))
+    batcher.submit(number(4, seconds=5.0))
+    gate.is_open.set()
+    batcher.close()
+
+
+def test_expired_work_is_dropped_when_it_is_taken(gate):
+    batcher, _ = held(gate)
+    late, cancelled, in_time = (
+        batcher.submit(number(1, seconds=0.0)),
+        batcher.submit(number(2)),
+        batcher.submit(number(3)),
+    )
+    cancelled.cancel()
+    gate.is_open.set()
+    assert in_time.result(10) == 9
+    with pytest.raises(OverloadError, match="the deadline passed while the request waited"):
+        late.result(10)
+    assert gate.batches == [[0], [3]]
+    batcher.close()
+
+
+def test_a_failure_reaches_the_one_who_asked(gate):
+    gate.is_open.set()
+    batcher = Batcher(gate.answer)
+    with pytest.raises(ValueError, match="odd"):
+        batcher.submit(number(13)).result(10)
+    assert batcher.submit(number(4)).result(10) == 16
+    batcher.close()
+
+
+def test_a_batch_that_fails_as_a_whole_does_not_end_the_thread():
+    def answer(numbers):
+        if numbers[0].value == 1:
+            raise RuntimeError("broken")
+        return [number.value for number in numbers]
+
+    batcher = Batcher(answer)
+    with pytest.raises(RuntimeError, match="broken"):
+        batcher.submit(number(1)).result(10)
+    assert batcher.submit(number(2)).result(10) == 2
+    batcher.close()
+
+
+def test_closing_answers_what_is_queued_and_refuses_the_rest(gate):
+    batcher, first = held(gate)
+    last = batcher.submit(number(5))
+    closing = threading.Thread(target=batcher.close)
+    closing.start()
+    gate.is_open.set()
+    closing.join(10)
+    wait([first, last], 10)
+    assert last.result(0) == 25
+    with pytest.raises(OverloadError, match="about to stop"):
+        batcher.submit(number(6))
