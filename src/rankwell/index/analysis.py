@@ -138,7 +138,7 @@ class Analysis:
         data = text.encode("utf-8", "replace")
         terms = []
         for position, (start, stop) in enumerate(self.word_spans(data)):
-            term = self._remembered_term(data[start:stop]) if stop - start <= LONGEST_WORD else None
+            term = self.remembered_term(data[start:stop]) if stop - start <= LONGEST_WORD else None
             if term is not None:
                 terms.append((term, position))
         return terms
@@ -186,7 +186,7 @@ class Analysis:
     def _parameters(self) -> tuple[Any, ...]:
         return self.stemmer, self.stop_words, self.common_words, self.word_rule, self.fold_accents
 
-    def _remembered_term(self, word: bytes) -> bytes | None:
+    def remembered_term(self, word: bytes) -> bytes | None:
         """`term_of`, which takes longer than all else in cutting a text."""
         try:
             return self._terms[word]

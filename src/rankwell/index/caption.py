@@ -151,10 +151,10 @@ def _best_piece(text: str, hits: Sequence[Hit], length: int) -> tuple[Caption, i
 
 def _located(data: bytes, spans: Sequence[tuple[int, int]], analysis: Analysis) -> list[Hit]:
     """The words of a text in UTF-8 that are at `spans`."""
+    terms = [analysis.remembered_term(data[start:stop]) for start, stop in spans]
+    if data.isascii():
+        return [(start, stop, term) for (start, stop), term in zip(spans, terms, strict=True)]
     # Character c begins at byte starts[c].
     starts = np.flatnonzero((np.frombuffer(data, np.uint8) & 0xC0) != 0x80)
     places = np.searchsorted(starts, np.array(spans, dtype=np.int64).reshape(-1, 2))
-    return [
-        (first, last, analysis.term_of(data[start:stop]))
-        for (first, last), (start, stop) in zip(places.tolist(), spans, strict=True)
-    ]
+    return [(first, last, term) for (first, last), term in zip(places.tolist(), terms, strict=True)]
