@@ -12,7 +12,7 @@ BOUNDS_CHECKED := tests/kernels tests/scoring tests/features tests/index/test_se
 PIP_INSTALL := -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-gpu smoke lint bench results clean
+.PHONY: help demo serve test test-slow test-gpu smoke lint bench results clean
 
 help:            ## say what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -27,10 +27,15 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@$(BIN)/python $(PIP_INSTALL) -e .
 	@touch $@
 
+$(VENV)/.installed-serve: pyproject.toml | $(BIN)/python
+	@echo "==> installing rankwell and what its server needs into $(VENV)"
+	@$(BIN)/python $(PIP_INSTALL) -e '.[serve]'
+	@touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	@echo "==> installing rankwell, its tests' tools and the libraries it is compared with into $(VENV)"
 	@$(BIN)/python $(PIP_INSTALL) -e '.[test,lint]'
-	@touch $@ $(VENV)/.installed
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-serve
 
 $(PLAIN)/.installed: pyproject.toml
 	@echo "==> installing rankwell without any extra into $(PLAIN)"
@@ -47,6 +52,11 @@ $(LOWEST)/.installed: pyproject.toml .ci/lowest_versions.py
 
 demo: $(VENV)/.installed  ## search the standard library's documentation, and learn to do it better
 	@$(BIN)/rankwell demo
+
+serve: $(VENV)/.installed-serve  ## a page to search the demo's index by its rankers
+	@test -f demo-output/rankboost.rank || $(BIN)/rankwell demo
+	@$(BIN)/rankwell serve demo-output/index --candidates 50 --judgments demo-output/votes.qrels \
+		$(foreach name,rankboost ranksvm listnet least-squares,--ranker demo-output/$(name).rank)
 
 test: $(VENV)/.installed-test  ## run the tests (not the slow ones, not those that need a GPU)
 	@echo "==> running the tests"

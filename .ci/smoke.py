@@ -26,6 +26,10 @@ WORDS = (
     *("ranking", "list", "pair", "query", "document", "feature", "loss", "tree"),
     *("margin", "round", "index", "stream", "term", "score", "label", "bin"),
 )
+# What the extra `serve` is needed for.
+SERVING = tuple(
+    f"rankwell.serving.{name}" for name in ("app", "endpoint", "messages", "metrics", "openapi", "server", "service")
+)
 
 
 def main() -> None:
@@ -44,12 +48,14 @@ def main() -> None:
 
 
 def import_every_module() -> None:
-    """Every module imports without any extra, but for the one whose purpose is an extra."""
+    """Every module imports without any extra, but for those whose purpose is an extra."""
     import rankwell
 
     modules = [module.name for module in pkgutil.walk_packages(rankwell.__path__, "rankwell.")]
     for name in modules:
         if name == "rankwell.__main__" or (name == "rankwell.torch" and not is_installed("torch")):
+            continue
+        if name in SERVING and not is_installed("starlette"):
             continue
         import_module(name)
     for name in rankwell.__all__:

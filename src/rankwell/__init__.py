@@ -19,6 +19,7 @@ from rankwell.errors import (
     ParameterError,
     QueryError,
     RankwellError,
+    ServerError,
 )
 from rankwell.version import __version__
 
@@ -45,12 +46,14 @@ if TYPE_CHECKING:
     from rankwell.rankers.ranksvm import RankSVM
     from rankwell.rankers.registry import load
     from rankwell.scoring.description import RankerDescription
+    from rankwell.serving.client import Client
     from rankwell.serving.feature_log import FeatureLog
     from rankwell.serving.ranked_search import RankedSearch
 
 _HOME_OF = {
     "Binner": "rankwell.data.binning",
     "Cascade": "rankwell.rankers.cascade",
+    "Client": "rankwell.serving.client",
     "ImportedRanker": "rankwell.rankers.imported",
     "FeatureLog": "rankwell.serving.feature_log",
     "FeatureSet": "rankwell.features.feature_set",
@@ -79,6 +82,7 @@ _HOME_OF = {
 __all__ = [
     "Binner",
     "Cascade",
+    "Client",
     "ConvergenceWarning",
     "DataError",
     "DeviceError",
@@ -105,6 +109,7 @@ __all__ = [
     "RankerDescription",
     "RankingDataset",
     "RankwellError",
+    "ServerError",
     "__version__",
     "compare",
     "evaluate",

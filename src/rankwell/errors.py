@@ -115,5 +115,16 @@ class NotFittedError(RankwellError, ValueError, AttributeError):
     """A ranker was asked to predict before it was fitted (the same bases as scikit-learn's)."""
 
 
+class ServerError(RankwellError, RuntimeError):
+    """A server did not answer a call, or answered that it is wrong.
+
+    status : of HTTP, None if there was no answer; retry_after : seconds, if the server said when to try again
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        self.status, self.retry_after = status, retry_after
+        super().__init__(message)
+
+
 class ConvergenceWarning(UserWarning):
     """An optimiser stopped before its stopping rule was met."""

@@ -31,6 +31,7 @@ from rankwell.cli.info import info
 from rankwell.cli.predict import predict
 from rankwell.cli.ranker_description import ranker_app
 from rankwell.cli.search import search
+from rankwell.cli.serve import serve
 from rankwell.cli.train import train
 from rankwell.cli.warm import warm
 from rankwell.version import __version__
@@ -145,6 +146,7 @@ app.command("explain")(explain_scores)
 app.command("features")(features)
 app.command("clicks")(clicks)
 app.command("search")(search)
+app.command("serve")(serve)
 app.command("import")(import_model)
 app.add_typer(index_app)
 app.add_typer(ranker_app)

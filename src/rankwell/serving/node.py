@@ -233,7 +233,7 @@ def _shown(index: Index, query: Query, doc: int, result: Result) -> Result:
     return replace(
         result,
         title=_first_text(fields, _TITLES),
-        url=_first_text(fields, _ADDRESSES),
+        url=_address(fields),
         caption=tuple(_parts(caption)),
         fields=fields,
     )
@@ -248,6 +248,12 @@ def _parts(caption: Caption) -> Iterator[CaptionPart]:
         if stop > start:
             yield CaptionPart(caption.text[start:stop], True)
         end = stop
+
+
+def _address(fields: Mapping[str, object]) -> str | None:
+    """An address of the web: others, such as `javascript:`, must not become links."""
+    address = _first_text(fields, _ADDRESSES)
+    return address if address is not None and address.startswith(("http://", "https://")) else None
 
 
 def _first_text(fields: Mapping[str, object], names: Sequence[str]) -> str | None:

@@ -1,0 +1,174 @@
+"""A client of `rankwell serve`, with nothing but the standard library."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote, urlencode, urlsplit
+
+from rankwell.errors import ParameterError, ServerError
+
+
+class Client:
+    """Calls a server; answers are dictionaries as `/openapi.json` of the server describes them.
+
+    Each thread has a connection of its own, which stays open between calls.
+
+    Parameters
+    ----------
+    address : str
+        As `rankwell serve` prints it.
+    token : str, optional
+        What `put_ranker` and `remove_ranker` need.
+    timeout : float
+        Seconds that the network may take; the server's own deadline is `timeout_ms` of `search`.
+
+    Raises
+    ------
+    ServerError
+        From every call that failed, with the server's message, its status, and when to try again.
+
+    Examples
+    --------
+    >>> from rankwell import Client
+    >>> with Client("http://127.0.0.1:8080") as client:  # doctest: +SKIP
+    ...     [result["id"] for result in client.search("open a zip file")["results"]]
+    """
+
+    def __init__(
+        self, address: str = "http://127.0.0.1:8080", *, token: str | None = None, timeout: float = 10.0
+    ) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ParameterError(f"must be like http://127.0.0.1:8080, got {address!r}.", parameter="address")
+        self.address = address
+        self._parts, self._token, self._timeout = parts, token, timeout
+        self._own = threading.local()
+        self._opened: list[http.client.HTTPConnection] = []
+
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        offset: int = 0,
+        ranker: str | None = None,
+        plain: bool = False,
+        timeout_ms: float | None = None,
+    ) -> dict[str, Any]:
+        """The best documents for a query."""
+        asked = {"q": query, "k": k, "offset": offset, "ranker": ranker, "timeout_ms": timeout_ms}
+        return self._get("/search", **asked, plain="true" if plain else None)
+
+    def explain(self, query: str, document: str, *, ranker: str | None = None) -> dict[str, Any]:
+        """What the score of a document consists of."""
+        return self._get("/explain", q=query, id=document, ranker=ranker)
+
+    def compare(self, query: str, rankers: Sequence[str], k: int = 10) -> dict[str, Any]:
+        """The results of several rankers, and which documents moved."""
+        return self._get("/compare", q=query, rankers=",".join(rankers), k=k)
+
+    def features(self, query: str, document: str, *, ranker: str | None = None) -> dict[str, float | None]:
+        """The features of a document, by name."""
+        return self._get("/features", q=query, id=document, ranker=ranker)["features"]
+
+    def rank(
+        self,
+        query: str | None = None,
+        documents: Sequence[str] | None = None,
+        *,
+        features: Sequence[Sequence[float | None]] | None = None,
+        ranker: str | None = None,
+    ) -> list[float]:
+        """The scores of documents for a query, or of rows of features."""
+        body = {"query": query, "documents": documents, "features": features, "ranker": ranker}
+        return self._call("POST", "/rank", {name: value for name, value in body.items() if value is not None})["scores"]
+
+    def rankers(self) -> list[dict[str, Any]]:
+        return self._get("/rankers")
+
+    def index(self) -> dict[str, Any]:
+        return self._get("/index")
+
+    def click(self, impression: str, document: str) -> None:
+        """Log a click on a result of `search`, whose answer names the impression."""
+        self._call("POST", "/clicks", {"impression": impression, "document": document})
+
+    def vote(self, query: str, document: str, vote: int) -> None:
+        """Vote for a result: 1 is good, -1 is bad, 0 takes the vote back."""
+        self._call("POST", "/votes", {"query": query, "document": document, "vote": vote})
+
+    def put_ranker(self, name: str, path: str) -> None:
+        """Add or replace a ranker by a file on the server."""
+        self._call("POST", f"/rankers/{quote(name, safe='')}", {"path": path})
+
+    def remove_ranker(self, name: str) -> None:
+        self._call("DELETE", f"/rankers/{quote(name, safe='')}")
+
+    def close(self) -> None:
+        """Close the connections of all threads; a call after that opens one again."""
+        for connection in self._opened:
+            connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _get(self, path: str, **parameters: Any) -> Any:
+        given = {name: value for name, value in parameters.items() if value is not None}
+        return self._call("GET", f"{path}?{urlencode(given)}" if given else path)
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        headers = {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            content = json.dumps(body).encode()
+        status, retry_after, answer = self._send(method, path, content, headers)
+        if status == 204:
+            return None
+        try:
+            decoded = json.loads(answer)
+        except ValueError as cause:
+            raise ServerError(f"{self.address} did not answer with JSON.", status=status) from cause
+        if status != 200:
+            message = decoded.get("error") if isinstance(decoded, dict) else None
+            raise ServerError(message or f"{self.address} answered {status}.", status=status, retry_after=retry_after)
+        return decoded
+
+    def _send(
+        self, method: str, path: str, content: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, float | None, bytes]:
+        """Status, Retry-After and body. A connection that the server closed meanwhile is opened again once."""
+        is_kept = getattr(self._own, "connection", None) is not None
+        connection = self._connection()
+        try:
+            connection.request(method, self._parts.path.rstrip("/") + path, content, headers)
+            response = connection.getresponse()
+            answer = response.read()
+        except (http.client.HTTPException, OSError) as cause:
+            connection.close()
+            self._opened.remove(connection)
+            self._own.connection = None
+            if is_kept and isinstance(cause, http.client.RemoteDisconnected | ConnectionResetError | BrokenPipeError):
+                return self._send(method, path, content, headers)
+            raise ServerError(f"{self.address} does not answer: {cause}. Is the server running?") from cause
+        after = response.headers.get("Retry-After", "")
+        return response.status, float(after) if after.isdigit() else None, answer
+
+    def _connection(self) -> http.client.HTTPConnection:
+        connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+            connection = kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout)
+            self._own.connection = connection
+            self._opened.append(connection)
+        return connection

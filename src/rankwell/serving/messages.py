@@ -1,0 +1,163 @@
+"""What clients send and get over HTTP: parameters, bodies and answers, with their limits."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from rankwell.serving.answer import Result
+
+LONGEST_QUERY = 2000
+MOST_RESULTS = 1000
+MOST_ROWS = 10_000
+LONGEST_TIMEOUT_MS = 60_000
+
+QueryText = Annotated[str, Meta(max_length=LONGEST_QUERY, description="The query.")]
+DocumentId = Annotated[str, Meta(min_length=1, max_length=1000, description="The id of a document.")]
+RankerName = Annotated[str, Meta(max_length=200, description="The name of a ranker; bm25 is selection alone.")]
+Count = Annotated[int, Meta(ge=1, le=MOST_RESULTS, description="How many results.")]
+Offset = Annotated[int, Meta(ge=0, le=MOST_RESULTS, description="How many results are left out before them.")]
+Milliseconds = Annotated[float, Meta(gt=0, le=LONGEST_TIMEOUT_MS, description="The time the answer may take.")]
+Vote = Annotated[Literal[1, -1, 0], Meta(description="1 is good, -1 is bad, 0 takes the vote back.")]
+
+
+class SearchParameters(Struct, forbid_unknown_fields=True):
+    q: QueryText
+    k: Count = 10
+    offset: Offset = 0
+    ranker: RankerName | None = None
+    plain: Annotated[bool, Meta(description="Whether the query is words and nothing else, without operators.")] = False
+    timeout_ms: Milliseconds | None = None
+
+
+class DocumentParameters(Struct, forbid_unknown_fields=True):
+    q: QueryText
+    id: DocumentId
+    ranker: RankerName | None = None
+
+
+class CompareParameters(Struct, forbid_unknown_fields=True):
+    q: QueryText
+    rankers: Annotated[str, Meta(max_length=1000, description="Names of two to four rankers, separated by commas.")]
+    k: Count = 10
+
+
+class NoParameters(Struct, forbid_unknown_fields=True):
+    pass
+
+
+class RankBody(Struct, forbid_unknown_fields=True):
+    """Either a query and documents, or features of the documents of one query."""
+
+    query: QueryText | None = None
+    documents: Annotated[list[DocumentId], Meta(min_length=1, max_length=MOST_RESULTS)] | None = None
+    features: Annotated[list[list[float | None]], Meta(min_length=1, max_length=MOST_ROWS)] | None = None
+    ranker: RankerName | None = None
+
+
+class ClickBody(Struct, forbid_unknown_fields=True):
+    impression: Annotated[str, Meta(max_length=100)]
+    document: DocumentId
+
+
+class VoteBody(Struct, forbid_unknown_fields=True):
+    query: Annotated[str, Meta(min_length=1, max_length=LONGEST_QUERY)]
+    document: DocumentId
+    vote: Vote
+
+
+class RankerBody(Struct, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(min_length=1, max_length=4096, description="A ranker file on the server.")]
+
+
+class Coverage(Struct):
+    shards: int = 1
+    answered: int = 1
+
+
+class Degraded(Struct):
+    reason: str
+    text: str
+
+
+class SearchAnswer(Struct):
+    query: str
+    ranker: str | None
+    impression: str | None
+    n_matches: int
+    n_candidates: int
+    n_ranked: int
+    took_ms: float
+    stages_ms: dict[str, float]
+    cached: bool
+    coverage: Coverage
+    degraded: Degraded | None
+    results: list[Result]
+
+
+class FeaturePart(Struct):
+    name: str
+    value: float | None
+    contribution: float
+
+
+class ExplainAnswer(Struct):
+    id: str
+    rank: int
+    score: float
+    bias: float
+    features: list[FeaturePart]
+
+
+class Ranking(Struct):
+    ranker: str
+    results: list[Result]
+
+
+class Move(Struct, rename={"before": "from", "after": "to"}):
+    """The places of a document in the first and the last ranking; null where it is not shown."""
+
+    before: int | None
+    after: int | None
+
+
+class CompareAnswer(Struct):
+    rankings: list[Ranking]
+    moved: dict[str, Move]
+
+
+class RankerAnswer(Struct):
+    name: str
+    kind: str
+    features: int
+    cascade: bool
+    default: bool
+
+
+class IndexAnswer(Struct):
+    documents: int
+    segments: int
+    streams: list[str]
+    statics: list[str]
+    keywords: list[str]
+    language: str | None
+    generation: int
+    bytes: int
+
+
+class ScoresAnswer(Struct):
+    scores: list[float]
+
+
+class FeaturesAnswer(Struct):
+    features: dict[str, float | None]
+
+
+class StateAnswer(Struct):
+    status: str
+
+
+class ErrorAnswer(Struct):
+    error: str
+    parameter: str | None = None

@@ -1,0 +1,62 @@
+"""What a server counts and times, for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+_SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+
+class Metrics:
+    """The metrics of one server, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "rankwell_requests", "Requests by path and status.", ("path", "status"), registry=self._registry
+        )
+        self._seconds = Histogram(
+            "rankwell_request_seconds", "Duration of requests.", ("path",), buckets=_SECONDS, registry=self._registry
+        )
+        self._stages = Histogram(
+            "rankwell_stage_seconds", "Duration of stages.", ("stage",), buckets=_SECONDS, registry=self._registry
+        )
+        self._batches = Histogram(
+            "rankwell_batch_size", "Queries that are ranked together.", buckets=_SIZES, registry=self._registry
+        )
+        self._cache = Counter(
+            "rankwell_cache_lookups", "Lookups in the result cache.", ("result",), registry=self._registry
+        )
+        self._partials = Counter(
+            "rankwell_partial_answers", "Answers that the deadline left unranked.", registry=self._registry
+        )
+        self._refused = Counter("rankwell_refused", "Requests refused because of overload.", registry=self._registry)
+
+    def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
+        """A metric whose value is asked for when metrics are read."""
+        Gauge(name, text, registry=self._registry).set_function(value)
+
+    def add_request(self, path: str, status: int, seconds: float) -> None:
+        self._requests.labels(path, status).inc()
+        self._seconds.labels(path).observe(seconds)
+        if status == 503:
+            self._refused.inc()
+
+    def add_batch(self, size: int) -> None:
+        self._batches.observe(size)
+
+    def add_lookup(self, *, is_hit: bool) -> None:
+        self._cache.labels("hit" if is_hit else "miss").inc()
+
+    def add_answer(self, seconds: Mapping[str, float], *, is_partial: bool) -> None:
+        for stage, duration in seconds.items():
+            self._stages.labels(stage).observe(duration)
+        if is_partial:
+            self._partials.inc()
+
+    def text(self) -> bytes:
+        """All metrics in Prometheus's text format."""
+        return generate_latest(self._registry)

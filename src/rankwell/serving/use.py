@@ -1,0 +1,58 @@
+"""What users do with results: which were shown, which were clicked, which were voted for."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+from rankwell.clicks.use_log import UseLog
+from rankwell.errors import DataError
+from rankwell.serving.votes import QUERIES_NAME, QueryNames, Votes
+
+# How many of the impressions shown last can be clicked.
+_IMPRESSIONS_REMEMBERED = 100_000
+
+
+class Use:
+    """The use log and the judgments of a server, each only if it has a path.
+
+    Beside the use log is a file `queries.tsv` with the texts of the queries that it names.
+    """
+
+    def __init__(
+        self,
+        use_log: str | os.PathLike[str] | None = None,
+        judgments: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._log = None if use_log is None else UseLog(use_log)
+        self._queries = None if use_log is None else QueryNames(Path(use_log).with_name(QUERIES_NAME))
+        self.votes = None if judgments is None else Votes(judgments)
+        self._shown: OrderedDict[str, frozenset[str]] = OrderedDict()
+
+    @property
+    def has_log(self) -> bool:
+        return self._log is not None
+
+    def show(self, query: str, documents: Sequence[str]) -> str | None:
+        """Log results as they were shown, from the first place on; returns the impression, None without a log."""
+        if self._log is None or self._queries is None or not documents:
+            return None
+        impression = self._log.add_shown(self._queries.add(query), documents)
+        self._shown[impression] = frozenset(documents)
+        if len(self._shown) > _IMPRESSIONS_REMEMBERED:
+            self._shown.popitem(last=False)
+        return impression
+
+    def click(self, impression: str, document: str) -> None:
+        """Log a click. One on what was not shown would make the log unreadable, so it is refused."""
+        if self._log is None or document not in self._shown.get(impression, ()):
+            raise DataError(
+                f"document {document!r} was not shown in the impression {impression!r}, or that was long ago."
+            )
+        self._log.add_click(impression, document)
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()

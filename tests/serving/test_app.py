@@ -1,0 +1,341 @@
+"""The HTTP calls: answers, errors with their remedy, limits, the cache, the token."""
+
+import json
+import logging
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from starlette.testclient import TestClient
+from tests.serving.served_index import N_CANDIDATES, QUERIES
+
+from rankwell import Index, RankedSearch
+from rankwell.clicks.use_log import read_impressions
+from rankwell.features.qrels import read_qrels
+from rankwell.features.queries import read_queries
+from rankwell.serving.app import make_app
+from rankwell.serving.endpoint import MOST_BYTES
+from rankwell.serving.node import Node
+from rankwell.serving.result_cache import ResultCache
+from rankwell.serving.service import SearchService
+from rankwell.serving.use import Use
+
+
+def make_client(served, *, page=None, token=None, use=None, **settings):
+    folder, rankers = served
+    node = Node(folder / "index", rankers, n_candidates=N_CANDIDATES)
+    # Deadlines are tested on their own: a busy machine must not make other tests fail.
+    service = SearchService(node, use=use, **{"timeout": 30.0, **settings})
+    pages = {} if page is None else {"page": page}
+    client = TestClient(make_app(service, token=token, **pages), raise_server_exceptions=False)
+    client.service = service
+    return client
+
+
+@pytest.fixture
+def client(served):
+    with make_client(served) as client:
+        yield client
+
+
+def test_search_answers_as_ranked_search_does_to_the_last_bit(served, client):
+    folder, rankers = served
+    search = RankedSearch(Index.open(folder / "index"), rankers["boosted"], n_candidates=N_CANDIDATES)
+    for query in QUERIES[:6]:
+        answer = client.get("/search", params={"q": query, "k": 12}).json()
+        found = search.search(query, 12)
+        assert [result["id"] for result in answer["results"]] == list(found.ids)
+        assert [result["score"] for result in answer["results"]] == found.scores.tolist()
+        assert [result["first_score"] for result in answer["results"]] == found.first_scores.tolist()
+        assert answer["n_matches"] == search.index.count(query)
+        assert (answer["n_candidates"], answer["n_ranked"]) == (found.n_candidates, found.n_ranked)
+    assert answer["ranker"] == "boosted"
+    assert (answer["cached"], answer["degraded"], answer["impression"]) == (False, None, None)
+    assert answer["coverage"] == {"shards": 1, "answered": 1}
+    assert set(answer["stages_ms"]) == {"parse", "select", "rank", "captions", "wait"}
+
+
+def test_many_clients_at_once_get_their_own_answers(served, client):
+    alone = {query: client.get("/search", params={"q": query}).json()["results"] for query in set(QUERIES)}
+    client.service.cache.clear()
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda query: client.get("/search", params={"q": query}).json(), QUERIES * 4))
+    for answer in answers:
+        assert answer["results"] == alone[answer["query"]]
+
+
+def test_an_answer_given_again_comes_from_the_cache(client):
+    first, second = (client.get("/search?q=w1+w2").json() for _ in range(2))
+    assert (first["cached"], second["cached"]) == (False, True)
+    assert set(second["stages_ms"]) == {"cache"}
+    unlike = {"cached", "took_ms", "stages_ms"}
+    assert {k: v for k, v in first.items() if k not in unlike} == {k: v for k, v in second.items() if k not in unlike}
+    for other in ("q=w1+w2&k=9", "q=w1+w2&offset=1", "q=w1+w2&ranker=linear", "q=w1+w2&plain=true", "q=w1"):
+        assert not client.get(f"/search?{other}").json()["cached"]
+    assert client.get("/search?q=w1+w2&ranker=boosted").json()["cached"]
+
+
+def test_a_change_of_a_ranker_ends_what_is_cached(served):
+    _, rankers = served
+    with make_client(served, token="secret") as client:
+        before = client.get("/search?q=w1+w2").json()
+        put = {"path": str(rankers["linear"])}
+        assert client.post("/rankers/boosted", json=put, headers={"Authorization": "Bearer secret"}).status_code == 204
+        after = client.get("/search?q=w1+w2").json()
+        assert not after["cached"]
+        assert after["results"] != before["results"]
+
+
+class SlowSelection:
+    """Holds the ranking thread until it is released."""
+
+    def __init__(self, monkeypatch, node):
+        self.release, self.is_reached = threading.Event(), threading.Event()
+        answer = node.answer
+
+        def slow(requests):
+            self.is_reached.set()
+            assert self.release.wait(20)
+            return answer(requests)
+
+        monkeypatch.setattr(node, "answer", slow)
+
+
+def slow_client(served, monkeypatch, **settings):
+    folder, rankers = served
+    node = Node(folder / "index", rankers, n_candidates=N_CANDIDATES)
+    slow = SlowSelection(monkeypatch, node)
+    service = SearchService(node, **settings)
+    return TestClient(make_app(service)), slow
+
+
+def test_a_partial_answer_says_so_and_is_never_cached(served, monkeypatch):
+    # The deadline passes after the request was taken from the queue and before it is ranked.
+    client, slow = slow_client(served, monkeypatch, timeout=30.0)
+    threading.Timer(0.3, slow.release.set).start()
+    with client:
+        partial = client.get("/search?q=w1+w2&timeout_ms=200").json()
+        whole = client.get("/search?q=w1+w2").json()
+        bm25 = client.get("/search?q=w1+w2&ranker=bm25").json()
+        metrics = client.get("/metrics").text
+    assert partial["degraded"]["reason"] == "deadline"
+    assert partial["n_ranked"] == 0
+    assert [result["id"] for result in partial["results"]] == [result["id"] for result in bm25["results"]]
+    assert (whole["cached"], whole["degraded"]) == (False, None)
+    assert "rankwell_partial_answers_total 1.0" in metrics
+
+
+def test_overload_is_refused_at_once_with_retry_after(served, monkeypatch):
+    client, slow = slow_client(served, monkeypatch, timeout=20.0, queue=1)
+    with client, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(client.get, "/search?q=w1")
+        assert slow.is_reached.wait(10)
+        second = pool.submit(client.get, "/search?q=w2")
+        end = time.monotonic() + 10
+        while "rankwell_queue_length 1.0" not in client.get("/metrics").text and time.monotonic() < end:
+            time.sleep(0.01)
+        refused = client.get("/search?q=w3")
+        slow.release.set()
+        assert (first.result().status_code, second.result().status_code) == (200, 200)
+    assert refused.status_code == 503
+    assert int(refused.headers["retry-after"]) >= 1
+    assert "too many requests" in refused.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "parameter", "words"),
+    [
+        ("/search", 422, "q", "missing required field"),
+        ("/search?q=w1&k=0", 422, "k", "Expected `int` >= 1, got '0'"),
+        ("/search?q=w1&k=1001", 422, "k", "<= 1000"),
+        ("/search?q=w1&k=many", 422, "k", "Expected `int`"),
+        (f"/search?q={'w' * 2001}", 422, "q", "length <= 2000"),
+        ("/search?q=w1&rankre=x", 422, "rankre", "unknown field"),
+        ("/search?q=w1&ranker=none", 422, "ranker", "must be one of bm25, boosted, linear, cascade, got 'none'"),
+        ("/search?q=(w1", 422, None, "column"),
+        ("/search?q=w1&timeout_ms=-1", 422, "timeout_ms", "> 0"),
+        ("/explain?q=w1&id=none", 404, None, "there is no document 'none' in the index"),
+        ("/explain?q=w1&id=d1&ranker=bm25", 422, "ranker", "must be a ranker with features"),
+        ("/features?q=w1&id=none", 404, None, "there is no document 'none'"),
+        ("/compare?q=w1&rankers=bm25", 422, "rankers", "two to 4 different names"),
+        ("/nothing", 404, None, "there is nothing at /nothing. /openapi.json describes the calls."),
+    ],
+)
+def test_a_mistake_is_told(client, path, status, parameter, words):
+    response = client.get(path)
+    assert response.status_code == status
+    assert response.json()["parameter"] == parameter
+    assert words in response.json()["error"]
+
+
+def test_explain_and_features_agree_with_ranked_search(client):
+    search = client.service.node.snapshot.searches["boosted"]
+    (expected,) = search.explain("w1 w2")
+    answer = client.get("/explain", params={"q": "w1 w2", "id": expected.id}).json()
+    assert (answer["score"], answer["rank"], answer["id"]) == (expected.explanation.score, 1, expected.id)
+    sizes = [abs(feature["contribution"]) for feature in answer["features"]]
+    assert sizes == sorted(sizes, reverse=True)
+    total = answer["bias"] + sum(feature["contribution"] for feature in answer["features"])
+    assert total == pytest.approx(answer["score"])
+    values = client.get("/features", params={"q": "w1 w2", "id": expected.id}).json()["features"]
+    assert values == expected.values
+    assert all(values[feature["name"]] == feature["value"] for feature in answer["features"])
+
+
+def test_rank_scores_documents_and_features(client):
+    search = client.service.node.snapshot.searches["boosted"]
+    found = search.search("w1 w2", N_CANDIDATES)
+    scored = client.post("/rank", json={"query": "w1 w2", "documents": list(found.ids)})
+    assert scored.json()["scores"] == found.scores.tolist()
+    rows = search.features("w1 w2", found.ids).tolist()
+    assert client.post("/rank", json={"features": rows}).json()["scores"] == found.scores.tolist()
+    short = client.post("/rank", json={"features": [[1.0]]})
+    assert (short.status_code, short.json()["parameter"]) == (422, "features")
+    assert "row 1 has 1" in short.json()["error"]
+    neither = client.post("/rank", json={"query": "w1"})
+    assert neither.status_code == 422
+    assert "query and documents, or features" in neither.json()["error"]
+
+
+def test_bodies_are_limited_and_typed(client):
+    large = client.post("/rank", content=b" " * (MOST_BYTES + 1), headers={"Content-Type": "application/json"})
+    assert (large.status_code, large.json()["error"][:26]) == (413, "a body may have at most 1,")
+    assert client.post("/rank", content=b"{", headers={"Content-Type": "application/json"}).status_code == 400
+    # What a form of another site could send.
+    assert client.post("/votes", content=b"{}", headers={"Content-Type": "text/plain"}).status_code == 415
+
+
+def test_compare_shows_what_moved(client):
+    answer = client.get("/compare?q=w1+w2&k=5&rankers=bm25,boosted").json()
+    before, after = ([result["id"] for result in ranking["results"]] for ranking in answer["rankings"])
+    assert [ranking["ranker"] for ranking in answer["rankings"]] == ["bm25", "boosted"]
+    assert answer["moved"]
+    for name, places in answer["moved"].items():
+        assert places["from"] == (before.index(name) + 1 if name in before else None)
+        assert places["to"] == (after.index(name) + 1 if name in after else None)
+    assert all(result["fields"] is None for ranking in answer["rankings"] for result in ranking["results"])
+
+
+def test_facts_about_rankers_and_index(client):
+    rankers = client.get("/rankers").json()
+    assert [(ranker["name"], ranker["default"], ranker["cascade"]) for ranker in rankers] == [
+        ("bm25", False, False),
+        ("boosted", True, False),
+        ("linear", False, False),
+        ("cascade", False, True),
+    ]
+    index = client.get("/index").json()
+    assert (index["documents"], index["streams"], index["generation"]) == (80, ["title", "body"], 1)
+    assert index["bytes"] > 1000
+    assert [client.get(path).json() for path in ("/healthz", "/readyz")] == [{"status": "ok"}] * 2
+
+
+def test_clicks_and_votes_are_off_unless_asked_for(client):
+    click = client.post("/clicks", json={"impression": "x", "document": "d1"})
+    vote = client.post("/votes", json={"query": "w1", "document": "d1", "vote": 1})
+    assert (click.status_code, vote.status_code) == (404, 404)
+    assert "--use-log PATH" in click.json()["error"]
+    assert "--judgments PATH" in vote.json()["error"]
+
+
+def test_clicks_are_logged_for_what_was_shown(served, tmp_path):
+    with make_client(served, use=Use(tmp_path / "use.jsonl")) as client:
+        answers = [client.get("/search?q=w1+w2&k=3").json() for _ in range(2)]
+        shown = [result["id"] for result in answers[0]["results"]]
+        assert answers[0]["impression"] != answers[1]["impression"]
+        assert client.get("/search?q=w1+w2&offset=3").json()["impression"] is None
+        click = {"impression": answers[1]["impression"], "document": shown[1]}
+        assert client.post("/clicks", json=click).status_code == 204
+        wrong = [{**click, "document": "none"}, {**click, "impression": "none"}]
+        assert [client.post("/clicks", json=one).status_code for one in wrong] == [404, 404]
+    impressions = list(read_impressions(tmp_path / "use.jsonl"))
+    assert [impression.clicked for impression in impressions] == [frozenset(), {shown[1]}]
+    assert {impression.document_ids for impression in impressions} == {tuple(shown)}
+    (query,) = read_queries(tmp_path / "queries.tsv")
+    assert (query.text, query.id) == ("w1 w2", impressions[0].query_id)
+
+
+def test_votes_become_judgments_that_can_be_read(served, tmp_path):
+    path = tmp_path / "votes.qrels"
+
+    def vote(client, document, value, query="w1  w2"):
+        return client.post("/votes", json={"query": query, "document": document, "vote": value}).status_code
+
+    with make_client(served, use=Use(judgments=path)) as client:
+        votes = [("d1", 1), ("d2", -1), ("d3", 1), ("d1", -1), ("d3", 0)]
+        assert [vote(client, *one) for one in votes] == [204] * 5
+        assert (vote(client, "none", 1), vote(client, "d1", 2)) == (404, 422)
+    # A server that is started again goes on.
+    with make_client(served, use=Use(judgments=path)) as client:
+        assert vote(client, "d2", 1) == 204
+        assert vote(client, "d4", 1, query="w1 w2") == 204
+    (query,) = read_queries(tmp_path / "queries.tsv")
+    assert query.text == "w1 w2"
+    assert read_qrels(path) == {query.id: {"d1": 0.0, "d2": 1.0, "d4": 1.0}}
+
+
+def test_changes_need_the_token_and_do_not_exist_without_one(served, client):
+    _, rankers = served
+    body = {"path": str(rankers["linear"])}
+    assert client.post("/rankers/new", json=body).status_code == 404
+    assert "/rankers/{name}" not in client.get("/openapi.json").json()["paths"]
+    with make_client(served, token="secret") as guarded:
+        for header in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic secret"}):
+            assert guarded.post("/rankers/new", json=body, headers=header).status_code == 401
+        right = {"Authorization": "Bearer secret"}
+        assert guarded.post("/rankers/new", json=body, headers=right).status_code == 204
+        assert len(guarded.get("/search?q=w1&ranker=new").json()["results"]) == 10
+        assert guarded.post("/rankers/new", json={"path": "/no/file"}, headers=right).status_code == 422
+        assert guarded.delete("/rankers/new", headers=right).status_code == 204
+        assert guarded.delete("/rankers/boosted", headers=right).status_code == 422
+
+
+def test_logs_have_no_query_at_info(client, caplog):
+    with caplog.at_level(logging.INFO, "rankwell.serving"):
+        client.get("/search?q=w1+confidential")
+    (record,) = [record for record in caplog.records if record.message == "request"]
+    assert (record.path, record.status) == ("/search", 200)
+    assert "confidential" not in str(vars(record))
+    with caplog.at_level(logging.DEBUG, "rankwell.serving"):
+        client.get("/search?q=w1+confidential")
+    assert "confidential" in caplog.records[-1].query_string
+
+
+def test_metrics_count_what_happened(client):
+    for _ in range(2):
+        client.get("/search?q=w1")
+    client.get("/search?q=w1&k=0")
+    text = client.get("/metrics").text
+    for line in (
+        'rankwell_requests_total{path="/search",status="200"} 2.0',
+        'rankwell_requests_total{path="/search",status="422"} 1.0',
+        'rankwell_cache_lookups_total{result="hit"} 1.0',
+        'rankwell_cache_lookups_total{result="miss"} 1.0',
+        "rankwell_batch_size_count 1.0",
+        'rankwell_stage_seconds_count{stage="rank"} 1.0',
+        "rankwell_index_documents 80.0",
+    ):
+        assert line in text
+
+
+def test_a_failure_of_the_server_is_told_without_details(client, monkeypatch):
+    def broken():
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(client.service, "rankers", broken)
+    response = client.get("/rankers")
+    assert response.status_code == 500
+    assert "secret" not in json.dumps(response.json())
+
+
+def test_the_page_and_its_files_are_served(served, tmp_path):
+    (tmp_path / "index.html").write_text("<h1>Search</h1>")
+    (tmp_path / "app.js").write_text("1")
+    with make_client(served, page=tmp_path, cache=ResultCache(0)) as client:
+        assert client.get("/").text == "<h1>Search</h1>"
+        assert client.get("/page/app.js").text == "1"
+        assert client.get("/page/../app.py").status_code == 404
+        assert "default-src 'self'" in client.get("/").headers["content-security-policy"]
+    with make_client(served, page=tmp_path / "none") as client:
+        assert client.get("/").status_code == 404
