@@ -43,7 +43,7 @@ def serve(
     ] = 500,
     batch: Annotated[
         int, typer.Option("--batch", metavar="N", min=1, help="How many queries are ranked together at most.")
-    ] = 32,
+    ] = 16,
     window: Annotated[
         float,
         typer.Option("--batch-window", metavar="MS", min=0, max=1000, help="How long a query waits for others."),

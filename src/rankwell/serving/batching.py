@@ -32,6 +32,8 @@ Answered = TypeVar("Answered")
 
 # How much the newest batch counts in the mean cost of a request.
 _NEWEST = 0.1
+# How much of the time that is left a request may be expected to wait: its batch is answered as a whole, and costs vary.
+_WAITING_SHARE = 0.5
 
 
 class OverloadError(RankwellError, RuntimeError):
@@ -70,7 +72,7 @@ class Batcher(Generic[Asked, Answered]):
         self,
         answer: Callable[[Sequence[Asked]], Sequence[Answered | Exception]],
         *,
-        most: int = 32,
+        most: int = 16,
         window: float = 0.0,
         capacity: int = 256,
         on_batch: Callable[[int], None] = lambda size: None,
@@ -80,6 +82,7 @@ class Batcher(Generic[Asked, Answered]):
         self._queue: deque[_Waiting[Asked, Answered]] = deque()
         self._changed = threading.Condition()
         self._is_closed = False
+        self._n_running = 0
         self._cost = 0.0
         self._thread = threading.Thread(target=self._run, name="rankwell-ranking", daemon=True)
         self._thread.start()
@@ -92,12 +95,13 @@ class Batcher(Generic[Asked, Answered]):
     def submit(self, request: Asked) -> Future[Answered]:
         """Queue a request. Raises OverloadError if it could not be answered before its deadline."""
         with self._changed:
-            wait = self._cost * (len(self._queue) + 1)
+            n_before = len(self._queue) + self._n_running
+            wait = self._cost * n_before
             if self._is_closed:
                 raise OverloadError("the server is about to stop. Ask another one.", retry_after=1.0)
-            if len(self._queue) >= self._capacity or (self._queue and wait > request.deadline.remaining):
+            if len(self._queue) >= self._capacity or wait > _WAITING_SHARE * request.deadline.remaining:
                 raise OverloadError(
-                    f"too many requests: {len(self._queue)} are waiting, which takes {1000 * wait:.0f} ms. "
+                    f"too many requests: {n_before} come before it, which takes {1000 * wait:.0f} ms. "
                     f"Try again in {math.ceil(wait) or 1} s.",
                     retry_after=max(wait, 1.0),
                 )
@@ -123,10 +127,12 @@ class Batcher(Generic[Asked, Answered]):
     def _take(self) -> list[_Waiting[Asked, Answered]]:
         """The next batch, after at least one request has come; empty at the end."""
         with self._changed:
+            self._n_running = 0
             self._changed.wait_for(lambda: self._queue or self._is_closed)
             if self._window > 0 and not self._is_closed:
                 self._changed.wait_for(lambda: len(self._queue) >= self._most or self._is_closed, self._window)
-            return [self._queue.popleft() for _ in range(min(self._most, len(self._queue)))]
+            self._n_running = min(self._most, len(self._queue))
+            return [self._queue.popleft() for _ in range(self._n_running)]
 
     def _is_dropped(self, waiting: _Waiting[Asked, Answered]) -> bool:
         """Whether nobody waits for the answer any more: its deadline is over, or it was cancelled."""

@@ -56,7 +56,7 @@ class SearchService:
         use: Use | None = None,
         cache: ResultCache[Cached] | None = None,
         timeout: float = 0.5,
-        batch_size: int = 32,
+        batch_size: int = 16,
         batch_window: float = 0.0,
         queue: int = 256,
     ) -> None:
