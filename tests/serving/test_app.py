@@ -228,6 +228,7 @@ def test_facts_about_rankers_and_index(client):
     index = client.get("/index").json()
     assert (index["documents"], index["streams"], index["generation"]) == (80, ["title", "body"], 1)
     assert index["bytes"] > 1000
+    assert (index["clicks"], index["votes"]) == (False, False)
     assert [client.get(path).json() for path in ("/healthz", "/readyz")] == [{"status": "ok"}] * 2
 
 

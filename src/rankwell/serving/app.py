@@ -27,7 +27,7 @@ from rankwell.serving.service import SearchService
 PAGE = Path(__file__).parent / "page"
 
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'",
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; object-src 'none'",
     "X-Content-Type-Options": "nosniff",
 }
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -96,6 +96,9 @@ def _using(service: SearchService) -> dict[Call, Work]:
     async def click(asked: None, body: messages.ClickBody, request: Request) -> None:
         if not service.use.has_log:
             raise RequestError(404, "clicks are not logged here: start the server with --use-log PATH.")
+        if not service.use.was_shown(body.impression, body.document):
+            text = f"document {body.document!r} was not shown in the impression {body.impression!r}, or long ago."
+            raise RequestError(404, text, "impression")
         service.use.click(body.impression, body.document)
 
     async def vote(asked: None, body: messages.VoteBody, request: Request) -> None:

@@ -144,6 +144,8 @@ class IndexAnswer(Struct):
     language: str | None
     generation: int
     bytes: int
+    clicks: bool
+    votes: bool
 
 
 class ScoresAnswer(Struct):

@@ -160,6 +160,8 @@ class SearchService:
             language=index.analysis.language,
             generation=index.generation,
             bytes=size,
+            clicks=self.use.has_log,
+            votes=self.use.votes is not None,
         )
 
     async def put_ranker(self, name: str, path: str) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rankwell.clicks.use_log import UseLog
-from rankwell.errors import DataError
 from rankwell.serving.votes import QUERIES_NAME, QueryNames, Votes
 
 # How many of the impressions shown last can be clicked.
@@ -45,13 +44,14 @@ class Use:
             self._shown.popitem(last=False)
         return impression
 
+    def was_shown(self, impression: str, document: str) -> bool:
+        """Whether it can be clicked: whether the document is of the impression, and that is one of the last."""
+        return document in self._shown.get(impression, ())
+
     def click(self, impression: str, document: str) -> None:
-        """Log a click. One on what was not shown would make the log unreadable, so it is refused."""
-        if self._log is None or document not in self._shown.get(impression, ()):
-            raise DataError(
-                f"document {document!r} was not shown in the impression {impression!r}, or that was long ago."
-            )
-        self._log.add_click(impression, document)
+        """Log a click on what was shown; any other would make the log unreadable."""
+        if self._log is not None and self.was_shown(impression, document):
+            self._log.add_click(impression, document)
 
     def close(self) -> None:
         if self._log is not None:
