@@ -288,4 +288,6 @@ def test_a_forward_index(tmp_path: Path, rankwell: Command) -> None:
         assert json.loads(built.stdout)["forward"] == streams
         assert f"forward       {', '.join(streams)}\n" in rankwell("index", "info", index).stdout
         assert rankwell("index", "check", index).stdout.startswith("sound")
+    misspelt = rankwell("index", "build", str(corpus), "--out", index, "--forward", "boddy", "--overwrite")
+    assert "no document has words in 'boddy', which --forward names" in misspelt.stderr
     assert json.loads(rankwell("search", index, "--like", "1", "--json").stdout)["results"][0]["id"] == "2"

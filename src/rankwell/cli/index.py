@@ -188,6 +188,8 @@ def build(
         memory_bytes=memory * 2**20,
     ) as writer:
         add_all(writer, batches, bad_documents, progress=progress, quiet=quiet)
+    if schema.forward:
+        _warn_of_empty_streams(out, quiet=quiet)
     describe_index(out, as_json=as_json)
 
 
@@ -342,6 +344,18 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
             show(f"sound: generation {report.generation}, {report.n_segments} segments, {report.n_bytes:,} bytes")
     if not report.is_sound:
         raise typer.Exit(1)
+
+
+def _warn_of_empty_streams(path: Path, *, quiet: bool) -> None:
+    """Say which streams of the forward index have no words: their names may be misspelt."""
+    from rankwell.index.reader import Index
+    from rankwell.index.statistics import Statistics
+
+    index = Index.open(path)
+    tokens = Statistics.of(index).tokens
+    empty = [index.schema.streams[number] for number in index.schema.forward_streams if tokens[number] == 0]
+    if empty and index.n_docs:
+        say(f"no document has words in {', '.join(map(repr, empty))}, which --forward names.", quiet=quiet)
 
 
 def _stop_words(text: str | None) -> str | tuple[str, ...] | None:
