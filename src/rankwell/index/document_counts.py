@@ -81,7 +81,8 @@ class CommonNumbers:
             known = self._of_segment.get(segment)
             if known is None:
                 known = self._of_segment[segment] = np.full(self._segments[segment].n_terms, -1, np.int64)
-            for number in np.unique(terms[known[terms] < 0]).tolist():
+            unknown = terms[known[terms] < 0]
+            for number in np.unique(unknown).tolist() if len(unknown) else ():
                 term = self._segments[segment].term(number)
                 if term not in self._of_term:
                     self._of_term[term] = len(self.terms)
