@@ -147,7 +147,7 @@ def test_overload_is_refused_at_once_with_retry_after(served, monkeypatch):
     ("path", "status", "parameter", "words"),
     [
         ("/search", 422, "q", "missing required field"),
-        ("/search?q=w1&k=0", 422, "k", "Expected `int` >= 1, got '0'"),
+        ("/search?q=w1&k=0", 422, "k", "k: Expected `int` >= 1, got '0'. /openapi.json says what is allowed"),
         ("/search?q=w1&k=1001", 422, "k", "<= 1000"),
         ("/search?q=w1&k=many", 422, "k", "Expected `int`"),
         (f"/search?q={'w' * 2001}", 422, "q", "length <= 2000"),
@@ -274,6 +274,14 @@ def test_votes_become_judgments_that_can_be_read(served, tmp_path):
     (query,) = read_queries(tmp_path / "queries.tsv")
     assert query.text == "w1 w2"
     assert read_qrels(path) == {query.id: {"d1": 0.0, "d2": 1.0, "d4": 1.0}}
+
+
+def test_a_use_log_and_judgments_in_one_folder_share_their_queries(served, tmp_path):
+    with make_client(served, use=Use(tmp_path / "use.jsonl", tmp_path / "votes.qrels")) as client:
+        client.get("/search?q=w1+w2")
+        assert client.post("/votes", json={"query": "w1 w2", "document": "d1", "vote": 1}).status_code == 204
+    (query,) = read_queries(tmp_path / "queries.tsv")
+    assert (query.text, list(read_qrels(tmp_path / "votes.qrels"))) == ("w1 w2", [query.id])
 
 
 def test_changes_need_the_token_and_do_not_exist_without_one(served, client):

@@ -108,7 +108,8 @@ def _converted(given: Any, kind: type, *, strict: bool = False) -> Any:
             # A field that is missing or unknown is named in the text.
             name = text.rsplit("`", 2)[-2]
         got = f", got {given[name]!r:.60}" if isinstance(given, dict) and name in given else ""
-        raise RequestError(422, f"{text}{got}. /openapi.json says what is allowed.", name) from cause
+        where = f"{name}: " if place and name is not None else ""
+        raise RequestError(422, f"{where}{text}{got}. /openapi.json says what is allowed.", name) from cause
 
 
 def _error_response(error: Exception) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from rankwell.clicks.use_log import UseLog
@@ -26,8 +27,10 @@ class Use:
         judgments: str | os.PathLike[str] | None = None,
     ) -> None:
         self._log = None if use_log is None else UseLog(use_log)
-        self._queries = None if use_log is None else QueryNames(Path(use_log).with_name(QUERIES_NAME))
-        self.votes = None if judgments is None else Votes(judgments)
+        # Of use log and judgments in one folder, the queries are in one file.
+        names_at = cache(QueryNames)
+        self._queries = None if use_log is None else names_at(_queries_path(use_log))
+        self.votes = None if judgments is None else Votes(judgments, names_at(_queries_path(judgments)))
         self._shown: OrderedDict[str, frozenset[str]] = OrderedDict()
 
     @property
@@ -56,3 +59,8 @@ class Use:
     def close(self) -> None:
         if self._log is not None:
             self._log.close()
+
+
+def _queries_path(path: str | os.PathLike[str]) -> Path:
+    """The file of queries beside a log."""
+    return Path(path).with_name(QUERIES_NAME).resolve()

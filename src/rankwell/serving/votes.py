@@ -46,12 +46,12 @@ class QueryNames:
 
 
 class Votes:
-    """The votes in the file `path`; queries are in `queries.tsv` in the same folder."""
+    """The votes in the file `path`; the texts of their queries are in `queries`."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], queries: QueryNames) -> None:
         self.path = Path(path)
         AppendedFile(path).close()
-        self._queries = QueryNames(self.path.with_name(QUERIES_NAME))
+        self._queries = queries
         read = read_qrels(self.path) if self.path.stat().st_size else {}
         self._grades = {query: dict(judged) for query, judged in read.items()}
         self._lock = threading.Lock()
