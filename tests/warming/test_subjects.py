@@ -22,8 +22,9 @@ COMMANDS = [
     "evaluate data.txt boosted.rank",
     "compare data.txt boosted.rank linear.rank",
     "predict network.rank data.txt --out scores.txt",
-    "index build documents.jsonl --out index",
+    "index build documents.jsonl --out index --forward all",
     "search index +wing heat",
+    "search index --like 1",
     "features index queries.tsv qrels --out features.txt",
     "index check index",
 ]
