@@ -9,6 +9,10 @@ Ours is timed from the query's text to the numbers of the documents, each query 
 five segments it was written in. tantivy gets the same words (cut beforehand) in one segment, and is timed from the text
 to its hits; bm25s gets the words' numbers, all queries in one call, which is faster for it.
 
+Quantiles are over queries, each the fastest of several times, the engines taking turns at every query. *The choice*: a
+search chooses between adding all lists, pruning by the best so far, and pruning by an estimate of the threshold
+(`rankwell.index.pruning`); each query is answered in all three ways and by the choice, for several k.
+
 Before anything is timed, the answers are compared. bm25s has the same scores up to its float32. tantivy keeps lengths
 in one byte: its scores are recomputed here with lengths rounded as it rounds them, and its list may differ from ours by
 documents whose scores are that close.
@@ -20,11 +24,13 @@ import gzip
 import itertools
 import json
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -32,6 +38,7 @@ from benchmarks.harness import Benchmark
 from benchmarks.rivals import bm25s_search, tantivy_search
 from rankwell.index.analysis import Analysis
 from rankwell.index.bm25 import BM25, idf
+from rankwell.index.pruning import Pruning, choose_pruning
 from rankwell.index.reader import Index
 from rankwell.index.writer import IndexWriter
 
@@ -43,7 +50,11 @@ CHANGED, NEIGHBOURHOOD, DROPPED = 0.3, 10, 0.3
 SEGMENTS = 5
 LENGTHS = range(1, 9)
 MODEL = BM25(k1=1.2, b=0.75)
-SHARE_OF_TANTIVY = 0.7
+# How many times a rival's queries per second must be reached on the varied collection, by k.
+TARGETS = {bm25s_search.NAME: {10: 1.0, 1000: 1.0}, tantivy_search.NAME: {10: 3.0, 1000: 1.5}}
+QUANTILES = (0.5, 0.95, 0.99)
+CHOICES = (10, 100, 300, 1000, 3000)
+WORST_CHOICE = 1.05
 KEPT_ERROR = 1 / 8  # a length of 4 significant bits is too small by less than this share
 
 
@@ -70,6 +81,9 @@ def run(bench: Benchmark) -> None:
                 _check(bench, one, several, rivals, queries[:: 2 if bench.quick else 16], k)
             for k in (10, 1000):
                 _time(bench, collection.name, one, several, rivals, queries, k)
+                _time_quantiles(bench, collection.name, one, rivals, queries, k)
+            for k in CHOICES:
+                _time_choice(bench, collection.name, one, queries[:: 2 if bench.quick else 4], k)
 
 
 def _collections(bench: Benchmark) -> Iterator[Collection]:
@@ -244,16 +258,18 @@ def _time(
     speeds = {engine: len(queries) / sum(times) for engine, times in seconds.items()}
     size = f"{collection}, top {k:,} of {one.n_docs:,} documents"
     by_length = ", ".join(f"{time / each * 1e6:.0f}" for time in seconds["rankwell"])
-    for rival, share in ((bm25s_search.NAME, 1.0), (tantivy_search.NAME, SHARE_OF_TANTIVY)):
+    has_target = collection == "varied" and not bench.quick
+    for rival, by_k in TARGETS.items():
+        share = by_k[k]
         bench.record(
             f"{size}, compared with {rival}",
             value=speeds["rankwell"],
             unit="queries/s",
-            target=None if bench.quick or rival not in speeds else share * speeds[rival],
+            target=share * speeds[rival] if has_target and rival in speeds else None,
             better="higher",
             rival=rival,
             rival_value=speeds.get(rival),
-            note=f"{len(queries)} queries; target {share:g} x {rival}; a query of 1 to 8 words: {by_length} µs",
+            note=f"{len(queries)} queries; a query of 1 to 8 words: {by_length} µs",
         )
     bench.record(
         f"{size}, {len(several.segments)} segments",
@@ -279,3 +295,75 @@ def _engines(
     if rivals.tantivy is not None:
         engines[tantivy_search.NAME] = lambda: [rivals.tantivy.search(text, k) for text in texts]
     return engines | {"rankwell, segments": ours(several), "rankwell, no pruning": ours(one, prune=False)}
+
+
+def _time_quantiles(
+    bench: Benchmark, collection: str, one: Index, rivals: _Rivals, queries: list[list[str]], k: int
+) -> None:
+    """How long the slower queries take: one query at a time for every engine."""
+    kept = min(k, rivals.n_docs)
+    engines: dict[str, Callable[[list[str]], Any]] = {
+        "rankwell": lambda query: one.search(" ".join(query), k=k, model=MODEL).docs
+    }
+    if rivals.tantivy is not None:
+        engines[tantivy_search.NAME] = lambda query: rivals.tantivy.search(" ".join(query), k)
+    if rivals.bm25s is not None:
+        engines[bm25s_search.NAME] = lambda query: rivals.bm25s.search(rivals.numbers([query]), kept)
+    seconds = _seconds_by_query(engines, queries, 2 if bench.quick else 5)
+    for quantile in QUANTILES:
+        found = {engine: float(np.quantile(times, quantile)) * 1e6 for engine, times in seconds.items()}
+        others = ", ".join(f"{engine} {value:.0f} µs" for engine, value in found.items() if engine != "rankwell")
+        bench.record(
+            f"{collection}, top {k:,} of {one.n_docs:,} documents, q{quantile * 100:.0f}",
+            value=found["rankwell"],
+            unit="µs",
+            rival=tantivy_search.NAME,
+            rival_value=found.get(tantivy_search.NAME),
+            note=others,
+        )
+
+
+def _time_choice(bench: Benchmark, collection: str, one: Index, queries: list[list[str]], k: int) -> None:
+    """Is the way that a search chooses as quick as the best one?"""
+
+    way: Pruning | None = None
+
+    def choose(*situation: Any) -> Pruning:
+        return way or choose_pruning(*situation)
+
+    def searching(wanted: Pruning | None) -> Callable[[list[str]], Any]:
+        def answer(query: list[str]) -> Any:
+            nonlocal way
+            way = wanted
+            return one.search(" ".join(query), k=k, model=MODEL).docs
+
+        return answer
+
+    engines = {one_way.value: searching(one_way) for one_way in Pruning} | {"chosen": searching(None)}
+    with patch("rankwell.index.selector.choose_pruning", choose):
+        seconds = {engine: times.mean() for engine, times in _seconds_by_query(engines, queries, 5).items()}
+    chosen = seconds.pop("chosen")
+    best = min(seconds, key=seconds.__getitem__)
+    bench.record(
+        f"{collection}, top {k:,} of {one.n_docs:,} documents, the choice, of the best single way",
+        value=chosen / seconds[best],
+        unit="×",
+        target=None if bench.quick else WORST_CHOICE,
+        note=", ".join(f"{way}: {value * 1e6:.0f} µs" for way, value in (seconds | {"chosen": chosen}).items()),
+    )
+
+
+def _seconds_by_query(
+    engines: dict[str, Callable[[list[str]], Any]], queries: list[list[str]], rounds: int
+) -> dict[str, np.ndarray]:
+    """The seconds of each query, the fastest of several, all engines in turn, each first as often as the others."""
+    seconds = {engine: np.full(len(queries), np.inf) for engine in engines}
+    in_turn = list(engines.items())
+    for _ in range(rounds):
+        in_turn = [*in_turn[1:], in_turn[0]]
+        for number, query in enumerate(queries):
+            for engine, answer in in_turn:
+                start = time.perf_counter()
+                answer(query)
+                seconds[engine][number] = min(seconds[engine][number], time.perf_counter() - start)
+    return seconds

@@ -14,7 +14,9 @@ from tests.index.searching import expected, make_index, pairs
 from rankwell import ParameterError
 from rankwell.index import selector as selector_module
 from rankwell.index.analysis import Analysis
+from rankwell.index.best_documents import BestDocuments
 from rankwell.index.bm25 import BM25, BM25F
+from rankwell.index.pruning import SAMPLED, Pruning
 from rankwell.index.query import MOST_TERMS
 from rankwell.index.reader import Index
 from rankwell.index.selector import Selector
@@ -111,16 +113,33 @@ def test_pruning_changes_nothing_with_fields_and_filters(large: Index, query: st
             assert len(pruned) == min(k, pruned.n_matches)
 
 
-def test_a_wrong_guess_of_the_threshold_costs_nothing() -> None:
-    """All good documents are in the windows that are sampled, so the sample's estimate is too high."""
+@pytest.mark.parametrize("pruning", Pruning)
+@pytest.mark.parametrize("match", ["any", "all"])
+@pytest.mark.parametrize("model", [BM25(), BM25F({"title": 2.0, "body": 1.0})])
+def test_every_way_of_pruning_finds_the_same(
+    large: Index, model: BM25 | BM25F, match: str, pruning: Pruning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selector_module, "choose_pruning", lambda *situation: pruning)
+    for k in (1, 30, 1000):
+        for query in ("w1", "w2 w90", "w1 w3 w17 w400", "w1 w2 w3 w4 w5 w6 w7 w8"):
+            found = large.search(query, k=k, model=model, match=match)
+            assert pairs(found) == pairs(large.search(query, k=k, model=model, match=match, prune=False))
+
+
+@pytest.mark.parametrize(("k", "n_searches"), [(300, 3), (1000, 3), (5000, 2)])
+def test_a_wrong_guess_of_the_threshold_costs_nothing(k: int, n_searches: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All good documents are in the windows that are sampled: the sample's estimate is too high for k up to 1,000."""
     documents = [{"body": "x"}] * 200_000
     for group in range(3):
         start = (16 * group + DRIFT * group % 16) * WINDOW
         documents[start : start + 30] = [{"body": "x y"}] * 30
-    for cuts in ([], [3_000], [100, 199_000]):
-        index = make_index(documents, cuts=cuts)
-        for k in (20, 100, 130, 500):
-            assert pairs(index.search("x y", k=k)) == pairs(index.search("x y", k=k, prune=False))
+    searched = []
+    search = BestDocuments.search
+    monkeypatch.setattr(BestDocuments, "search", lambda *asked: (searched.append(asked[2]), search(*asked)))
+    index = make_index(documents)
+    found = index.search("x y", k=k)
+    assert searched == [SAMPLED, 1, 1][:n_searches]
+    assert pairs(found) == pairs(index.search("x y", k=k, prune=False))
 
 
 def test_bm25_by_hand() -> None:

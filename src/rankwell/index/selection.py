@@ -99,7 +99,8 @@ def search(
     facets : fields, or a mapping of fields to edges of ranges, optional
         What is counted over all documents that match: each value, or each range from one edge to below the next.
     prune : bool
-        Skip documents that cannot be among the best k. Without it the result is the same, to the last bit, but slower.
+        Skip documents that cannot be among the best k, where that is quicker (`rankwell.index.pruning`). Without it the
+        result is the same, to the last bit, but slower.
     """
     wanted = _checked_k(k, index)
     keys, counted = sort_keys(sort or (), index.schema), facet_keys(facets, index.schema) if facets else {}
