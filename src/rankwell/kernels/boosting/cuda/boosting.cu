@@ -125,9 +125,8 @@ __global__ void __launch_bounds__(THREADS)
 // One block of 256 threads per feature: r(f, b) = Σ_{a > b} Hist_f(a); the last block to finish takes the lowest
 // feature, then bin, whose |r| is within `margin` of the largest. `histogram` is reset to 0 for the next round. The
 // learning rate is 2^−halvings.
-__global__ void __launch_bounds__(256)
-    choose(int* histogram, int n_features, int n_bins, int margin, int halvings, int* table, int* largest,
-           Control* control) {
+__global__ void __launch_bounds__(256) choose(int* histogram, int n_features, int n_bins, int margin, int halvings,
+                                              int* table, int* largest, Control* control) {
   __shared__ int scratch[8];
   if (control->finished) return;
   const int feature = blockIdx.x, b = threadIdx.x, lane = b & 31, warp = b >> 5;

@@ -39,8 +39,8 @@ __device__ double query_pass(const Lists& lists, const Buffers& buffers, const R
 #define TEAM_SHAPE
 #endif
 
-// Many queries with one step each: one team, one launch. `first` and `second` are the optimiser's memory; the losses are
-// added to `loss`, in order, so that several launches give the same bits as one.
+// Many queries with one step each: one team, one launch. `first` and `second` are the optimiser's memory; the losses
+// are added to `loss`, in order, so that several launches give the same bits as one.
 extern "C" __global__ void TEAM_SHAPE __launch_bounds__(THREADS)
     train_queries(Lists lists, Buffers buffers, Optimizer optimizer, const long long* order, int n_steps,
                   long long steps_before, float* parameters, float* first, float* second, int most_docs, double* loss) {
