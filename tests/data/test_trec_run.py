@@ -37,7 +37,7 @@ def test_bad_lines(tmp_path, content, message):
 
 
 def test_ids_with_blanks_cannot_be_written():
-    with pytest.raises(DataError, match=r"the id 'a b' cannot be written"):
+    with pytest.raises(DataError, match=r"the id 'a b' must not be empty or contain one"):
         format_run("1", ["a b"], [1.0])
 
 

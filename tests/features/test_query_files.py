@@ -53,8 +53,8 @@ def test_judgments_are_read(tmp_path):
     [
         (b"1 0 d1\n", "line 1 must be: query iteration document relevance, got b'1 0 d1'"),
         (b"1 0 d1 1\n1 0 d1 2\n", "line 2 judges document 'd1' of query '1' as 2, an earlier line as 1"),
-        (b"1 0 d1 high\n", "line 1: the relevance must be a number, got 'high'"),
-        (b"1 0 d1 nan\n", "line 1: the relevance must be a number, got 'nan'"),
+        (b"1 0 d1 high\n", "line 1: the relevance must be a finite number, got 'high'"),
+        (b"1 0 d1 nan\n", "line 1: the relevance must be a finite number, got 'nan'"),
         (b"1 0 \xff 1\n", "line 1 is not UTF-8"),
         (b"", "contains no judgment"),
     ],

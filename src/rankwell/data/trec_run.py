@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankwell.data.trec_lines import check_ids, fields_of_line, number_in
 from rankwell.errors import DataError
 from rankwell.streams.decompression import ByteStream
 
@@ -19,7 +20,6 @@ TrecRun = Mapping[str, Mapping[str, float]]
 """Scores by query id and document id, documents in the order of the file."""
 
 TAG = "rankwell"
-_N_FIELDS = 6
 _LINE = "query Q0 document rank score tag"
 
 
@@ -29,14 +29,14 @@ def read_run(path: str | os.PathLike[str]) -> TrecRun:
     with ByteStream(os.fspath(path)) as stream:
         for number, line in enumerate(stream.read().splitlines(), start=1):
             place = f"{stream.name}, line {number}"
-            fields = _fields(line, place)
+            fields = fields_of_line(line, _LINE, place)
             if not fields:
                 continue
             query_id, _, document_id, _, text, _ = fields
             found = run.setdefault(query_id, {})
             if document_id in found:
                 raise DataError(f"{place} has document {document_id!r} of query {query_id!r} again. Keep one of them.")
-            found[document_id] = _score(text, place)
+            found[document_id] = number_in(text, "score", place)
         if not run:
             raise DataError(f"{stream.name} contains no result. A line is: {_LINE}.")
     return run
@@ -44,9 +44,7 @@ def read_run(path: str | os.PathLike[str]) -> TrecRun:
 
 def format_run(query_id: str, document_ids: Sequence[str], scores: Iterable[float], *, tag: str = TAG) -> str:
     """The lines of one query, best document first."""
-    for name in (query_id, *document_ids):
-        if not name or len(name.split()) != 1:
-            raise DataError(f"the id {name!r} cannot be written to a run: its columns are separated by blanks.")
+    check_ids((query_id, *document_ids))
     return "".join(
         f"{query_id} Q0 {document_id} {rank} {score!r} {tag}\n"
         for rank, (document_id, score) in enumerate(zip(document_ids, map(float, scores), strict=True), start=1)
@@ -81,29 +79,9 @@ def run_of(dataset: RankingDataset, scores: np.ndarray, *, tag: str = TAG) -> st
 def is_run_line(line: bytes) -> bool:
     """Whether a line could be one of a run."""
     fields = line.split()
-    if len(fields) != _N_FIELDS:
+    if len(fields) != len(_LINE.split()):
         return False
     try:
         return math.isfinite(float(fields[4])) and int(fields[3]) >= 0
     except ValueError:
         return False
-
-
-def _fields(line: bytes, place: str) -> list[str]:
-    try:
-        fields = line.decode("utf-8").split()
-    except UnicodeDecodeError as cause:
-        raise DataError(f"{place} is not UTF-8 ({cause.reason}). Convert the file to UTF-8.") from cause
-    if fields and len(fields) != _N_FIELDS:
-        raise DataError(f"{place} must be: {_LINE}, got {line[:60]!r}.")
-    return fields
-
-
-def _score(text: str, place: str) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        score = math.nan
-    if not math.isfinite(score):
-        raise DataError(f"{place}: the score must be a finite number, got {text!r}.")
-    return score
