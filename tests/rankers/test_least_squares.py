@@ -1,9 +1,10 @@
 """Least squares against NumPy's solver on the centred system written out."""
 
 import numpy as np
+import pytest
 from scipy import sparse
 
-from rankwell import LeastSquares
+from rankwell import DataError, LeastSquares
 
 
 def test_weights_solve_the_centred_ridge_system():
@@ -55,3 +56,9 @@ def test_by_default_features_count_by_their_place_within_the_query():
     np.testing.assert_allclose(scores[:3], scores[3:], rtol=1e-6)
     # Centred: x is -1/2, 0, 1/2 and y is -1, 0, 1 in both queries, and the ridge 1e-2 counts for each of the six rows.
     np.testing.assert_allclose(ranker.description_.layers[0].weights[0], [2 * 1.0 / (2 * 0.5 + 0.01 * 6)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("group", [[1, 1, 1, 1], [2, 2]])
+def test_data_without_different_labels_in_a_query_is_refused(group):
+    with pytest.raises(DataError, match="in every query all documents .* have the same label"):
+        LeastSquares().fit(np.eye(4, dtype=np.float32), [0, 0, 1, 1], group=group)
