@@ -91,6 +91,20 @@ def test_every_printed_number_names_its_convention():
     ]
 
 
+def test_a_function_has_no_convention():
+    def first_label(labels, scores):
+        return labels[np.argmax(scores)]
+
+    evaluation = evaluate([1, 0, 0, 2], [1, 2, 3, 4], metrics=["map", first_label], group=[2, 2])
+    assert repr(evaluation) == "Evaluation(map (burges)=0.7500, first_label=1.0000; 2 queries)"
+    assert evaluation.table().splitlines() == [
+        "metric       mean    convention  queries",
+        "map          0.7500  burges      2 of 2",
+        "first_label  1.0000  -           2 of 2",
+    ]
+    assert evaluation.to_dict()["metrics"]["first_label"]["convention"] is None
+
+
 def test_queries_left_out_are_counted_and_are_null_in_json():
     evaluation = evaluate([1, 0, 0, 0], [1, 2, 3, 4], metrics="map", qid=["x", "x", "y", "y"])
     assert evaluation.n_counted("map") == 1

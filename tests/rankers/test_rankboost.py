@@ -141,10 +141,11 @@ class TestWhenItEnds:
         assert ranker.rank(X, group=[2, 2])[1].tolist() == [3, 2]
 
     def test_no_weak_ranker_that_helps_leaves_all_scores_equal(self):
-        ranker = RankBoost(n_rounds=100).fit(np.ones((6, 2)), [0, 1, 2, 0, 1, 2], group=[3, 3])
+        """Two queries that contradict each other: r = 0 for every threshold."""
+        ranker = RankBoost(n_rounds=100).fit([[1.0], [0.0], [0.0], [1.0]], [1, 0, 1, 0], group=[2, 2])
         assert len(ranker.weak_rankers_) == 0
         assert ranker.history_["loss"] == []
-        np.testing.assert_array_equal(ranker.predict(np.ones((3, 2))), 0)
+        np.testing.assert_array_equal(ranker.predict([[1.0], [0.0]], group=[2]), 0)
 
     def test_converged_training_ends(self):
         """One feature, two contradicting pairs and one that agrees: r is driven to 0."""
@@ -458,7 +459,7 @@ class TestPairLists:
         with pytest.raises(DataError, match="pair_weights"):
             ranker.fit_pairs(X, [[0, 1]], pair_weights=[-1.0])
         with pytest.raises(ParameterError, match=r"must be one of 'auto', 'cpu', got .*a list of pairs"):
-            RankBoost(device="opencl").fit_pairs(X, [[0, 1]])
+            RankBoost(device="opencl").fit_pairs(np.arange(4.0)[:, None], [[0, 1]])
 
 
 class TestWhatItRefuses:
@@ -472,7 +473,7 @@ class TestWhatItRefuses:
 
     def test_early_stopping_without_validation(self):
         with pytest.raises(DataError, match="pass eval_set"):
-            RankBoost(early_stopping_rounds=5).fit(np.zeros((2, 1)), [0, 1])
+            RankBoost(early_stopping_rounds=5).fit([[1.0], [0.0]], [0, 1])
 
     def test_validation_without_a_query_that_counts(self, collection):
         train = collection[0]

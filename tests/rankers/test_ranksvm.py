@@ -422,7 +422,7 @@ class TestBadInput:
     @pytest.mark.parametrize("C", [1.0, "auto"])
     def test_one_label_level_everywhere(self, C):
         features = np.arange(8.0).reshape(4, 2)
-        with pytest.raises(DataError, match=r"in every query all documents .* have the same label"):
+        with pytest.raises(DataError, match="within every query all labels are equal"):
             RankSVM(C=C).fit(features, [1, 1, 0, 0], group=[2, 2], eval_set=RankingDataset(features, [0, 1, 0, 1]))
 
     def test_every_weight_zero(self):

@@ -14,6 +14,7 @@ from rankwell.errors import DataError
 from rankwell.metrics.conventions import DEFAULT, Convention
 from rankwell.metrics.evaluator import MetricEvaluator
 from rankwell.metrics.judged_queries import JudgedQueries, as_scores
+from rankwell.metrics.metric import FunctionMetric
 from rankwell.metrics.names import AnyMetric
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Evaluation:
         counts all pairs of all queries together.
     max_grade : float
         The highest grade that ERR was computed with.
+    functions : frozenset of str
+        The metrics that are functions of the caller's: no convention applies to them.
     """
 
     convention: Convention
@@ -44,6 +47,7 @@ class Evaluation:
     per_query: dict[str, np.ndarray] = field(repr=False)
     mean: dict[str, float]
     max_grade: float
+    functions: frozenset[str] = field(default=frozenset(), repr=False)
 
     @property
     def n_queries(self) -> int:
@@ -54,14 +58,17 @@ class Evaluation:
         return int((~np.isnan(self.per_query[metric])).sum())
 
     def __repr__(self) -> str:
-        figures = ", ".join(f"{name} ({self.convention})={mean:.4f}" for name, mean in self.mean.items())
+        figures = ", ".join(
+            f"{name}={mean:.4f}" if name in self.functions else f"{name} ({self.convention})={mean:.4f}"
+            for name, mean in self.mean.items()
+        )
         return f"Evaluation({figures}; {self.n_queries} queries)"
 
     def table(self) -> str:
-        """The means as text, one metric per line, with the convention and the number of queries that count."""
+        """The means as text, one metric per line, with its convention and the number of queries that count."""
         header = ("metric", "mean", "convention", "queries")
         rows = [
-            (name, f"{mean:.4f}", self.convention.name, f"{self.n_counted(name)} of {self.n_queries}")
+            (name, f"{mean:.4f}", self._convention_of(name) or "-", f"{self.n_counted(name)} of {self.n_queries}")
             for name, mean in self.mean.items()
         ]
         widths = [max(len(row[column]) for row in (header, *rows)) for column in range(4)]
@@ -69,6 +76,9 @@ class Evaluation:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)
         ]
         return "\n".join(line.rstrip() for line in lines)
+
+    def _convention_of(self, metric: str) -> str | None:
+        return None if metric in self.functions else self.convention.name
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """Everything as JSON values; a missing figure is None."""
@@ -80,7 +90,7 @@ class Evaluation:
             "metrics": {
                 name: {
                     "mean": _number_or_none(mean),
-                    "convention": self.convention.name,
+                    "convention": self._convention_of(name),
                     "n_queries": self.n_counted(name),
                 }
                 for name, mean in self.mean.items()
@@ -149,6 +159,7 @@ def evaluate(
         per_query={metric.name: row for metric, row in zip(evaluator.metrics, values, strict=True)},
         mean=evaluator.means_of(values),
         max_grade=evaluator.max_grade,
+        functions=frozenset(metric.name for metric in evaluator.metrics if isinstance(metric, FunctionMetric)),
     )
 
 

@@ -15,6 +15,7 @@ from rankwell.errors import DataError, FileFormatError, Parameter, ParameterErro
 from rankwell.rankers.early_stopping import EarlyStopping
 from rankwell.rankers.estimator import Estimator, not_fitted_error
 from rankwell.rankers.feature_columns import in_order_of
+from rankwell.rankers.learnable import check_learnable
 from rankwell.rankers.training_data import as_dataset, evaluation_sets, lacks_queries, stacked, weighted
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.importance import feature_importances
@@ -122,6 +123,8 @@ class Ranker(Estimator):
 
     name: ClassVar[str]
     can_continue: ClassVar[bool] = False
+    # Whether training takes missing values for 0, after normalisation.
+    missing_is_zero: ClassVar[bool] = True
     normalize: str
 
     requested_metadata = ("qid", "eval_set", "eval_qid", "eval_group", "callback")
@@ -172,6 +175,7 @@ class Ranker(Estimator):
         if without_queries:
             logger.warning("without qid or group all %d rows are one query: pass one of them.", train.n_docs)
         task = self._training_task(train, (eval_set, eval_qid, eval_group), callback, init_model)
+        check_learnable(task.train, missing_is_zero=self.missing_is_zero)
         self._keep(self._train(task))
         self._trained_without_queries = without_queries
         self.metrics_: dict[str, Any] = {}

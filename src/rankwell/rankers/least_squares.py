@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError
 from rankwell.parameters import check_number
 from rankwell.rankers.base import Ranker, TrainedModel, TrainingStep, TrainingTask
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
@@ -57,11 +56,8 @@ def _normal_equations(dataset: RankingDataset) -> tuple[np.ndarray, np.ndarray, 
     n_features = dataset.n_features
     gram, moment, count = np.zeros((n_features, n_features)), np.zeros(n_features), 0.0
     weights = _document_weights(dataset)
-    labels_differ = False
     for rows in dataset.queries():
         weight = weights[rows]
-        labels = dataset.labels[rows][weight > 0]
-        labels_differ = labels_differ or bool((labels != labels[:1]).any())
         total = weight.sum()
         if total == 0:
             continue
@@ -72,13 +68,6 @@ def _normal_equations(dataset: RankingDataset) -> tuple[np.ndarray, np.ndarray, 
         gram += (x * weight[:, None]).T @ x
         moment += (x * weight[:, None]).T @ y
         count += total
-    if count == 0:
-        raise DataError("every weight is 0: there is nothing to learn from.")
-    if not labels_differ:
-        raise DataError(
-            "there is nothing to learn from: in every query all documents (of weight above 0) have the same label. "
-            "Check that y matches qid (or group)."
-        )
     return gram, moment, count
 
 

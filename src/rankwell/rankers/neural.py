@@ -39,7 +39,7 @@ from rankwell.rankers.kernel_swap import KernelSwap, check_swap, formats_of
 from rankwell.rankers.network_epochs import NetworkEpochs, network_features
 from rankwell.rankers.network_mean import mean_network
 from rankwell.rankers.stepwise import StepwiseRanker
-from rankwell.rankers.training_lists import check_lists, list_weights
+from rankwell.rankers.training_lists import list_weights
 from rankwell.scoring.array_checks import check_numbers, require
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
 from rankwell.solvers.first_order import FirstOrder
@@ -270,7 +270,6 @@ class NeuralRanker(StepwiseRanker):
 
     def _problem(self, train: RankingDataset, shape: NetworkShape) -> NetworkProblem:
         weights = list_weights(train)
-        check_lists(train, weights)
         return NetworkProblem(
             features=network_features(train),
             labels=train.labels,

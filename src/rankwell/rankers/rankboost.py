@@ -32,6 +32,7 @@ from rankwell.parameters import check_choice, check_whole_number, is_number
 from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask
 from rankwell.rankers.boosting_rounds import BoostingRounds
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
+from rankwell.rankers.learnable import check_learnable_pairs
 from rankwell.rankers.pair_weights import BY_RANK, PAIR_WEIGHTS, levelled_queries, listed_pairs
 from rankwell.rankers.rankboost_devices import WEAK_LEARNERS, boosting_device, make_booster
 from rankwell.rankers.stepwise import StepwiseRanker
@@ -102,6 +103,7 @@ class RankBoost(StepwiseRanker):
     name = "rankboost"
     step_name = "round"
     can_continue = True
+    missing_is_zero = False
     automatic_patience = 200
     steps_parameter = "n_rounds"
 
@@ -188,6 +190,7 @@ class RankBoost(StepwiseRanker):
         train = as_dataset(X, None, qid=qid, group=group)
         listed = listed_pairs(train, pairs, pair_weights)
         task = self._training_task(train, (eval_set, eval_qid, eval_group), callback, init_model)
+        check_learnable_pairs(task.train.features, listed.higher, listed.lower, missing_is_zero=self.missing_is_zero)
         self._keep(self._train(task, listed))
         self._trained_without_queries = lacks_queries(X, qid, group)
         self.metrics_: dict[str, Any] = {}

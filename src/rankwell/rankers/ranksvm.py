@@ -28,6 +28,7 @@ from rankwell.metrics.conventions import DEFAULT
 from rankwell.metrics.names import AnyMetric, parse_metric
 from rankwell.parameters import check_choice, check_whole_number, is_number
 from rankwell.rankers.base import Callback, Ranker, TrainedModel, TrainingTask
+from rankwell.rankers.learnable import check_learnable
 from rankwell.rankers.newton_iterations import NewtonIterations, loss_gradient_norm_at_zero
 from rankwell.rankers.path_plot import plot_path
 from rankwell.rankers.ranksvm_data import LinearScores, count_pairs, pair_data
@@ -174,7 +175,9 @@ class RankSVM(StepwiseRanker):
             Every point, measured by `eval_metric` on `validation`. It also stays in `path_`.
         """
         self._check_parameters()
-        self._keep(self._train_path(self._training_task(train, (validation, None, None), callback, None), Cs))
+        task = self._training_task(train, (validation, None, None), callback, None)
+        check_learnable(task.train, missing_is_zero=self.missing_is_zero)
+        self._keep(self._train_path(task, Cs))
         self.metrics_: dict[str, Any] = {}
         return self.path_
 

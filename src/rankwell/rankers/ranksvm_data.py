@@ -62,24 +62,20 @@ def trainable_features(features: Any, normaliser: Normaliser, n_jobs: int | None
 
 
 def count_pairs(data: PairData, n_jobs: int | None = None) -> int:
-    """Pairs of one query with different labels and a weight above 0, or an error if there are none."""
+    """Pairs of one query with different labels and a weight above 0."""
     from rankwell.kernels.pair_loss.cpu import preparation as ranksvm_preparation
 
     none = np.empty(0)
     with kernel_threads(n_jobs):
-        n_pairs = ranksvm_preparation.count_pairs(
-            data.levels,
-            data.n_levels,
-            data.query_ptr,
-            none if data.query_weights is None else data.query_weights,
-            none if data.document_weights is None else data.document_weights,
+        return int(
+            ranksvm_preparation.count_pairs(
+                data.levels,
+                data.n_levels,
+                data.query_ptr,
+                none if data.query_weights is None else data.query_weights,
+                none if data.document_weights is None else data.document_weights,
+            )
         )
-    if n_pairs == 0:
-        raise DataError(
-            "there is nothing to learn from: in every query all documents (of weight above 0) have the same label. "
-            "RankSVM learns from pairs of documents of one query with different labels."
-        )
-    return int(n_pairs)
 
 
 class LinearScores:
