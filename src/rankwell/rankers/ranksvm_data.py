@@ -8,7 +8,6 @@ import numpy as np
 from scipy import sparse
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError
 from rankwell.kernels.pair_loss.contract import PairData
 from rankwell.kernels.threads import kernel_threads
 from rankwell.scoring.normaliser import Normaliser
