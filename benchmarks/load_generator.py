@@ -1,11 +1,16 @@
 """`python -m benchmarks.load_generator`: an open-loop load, from a process of its own.
 
 Requests are sent when they are due, however slow the answers are, and a latency counts from when its request was due:
-a server that stalls is charged for the requests that it made wait (no coordinated omission). With a rate of 0 the load
-is closed: each of `clients` connections asks again as soon as it has its answer, which finds the capacity.
+a server that stalls is charged for the requests that it made wait (no coordinated omission). A request may be sent up
+to a millisecond late, which is how finely `epoll` waits; that counts too. With a rate of 0 the load is closed: each of
+`clients` connections asks again as soon as it has its answer, which finds the capacity.
+
+One thread with sockets and `epoll`, and nothing else: on a small machine the generator takes its processor time from
+the server that it measures, and says how much that was. `python -m benchmarks.load_generator --answer` is the server
+that only answers, by which its own limit is measured.
 
 Reads JSON from stdin: host, port, paths, rate (a second), seconds, clients, seed. Writes JSON: for each status, a
-`LatencyHistogram` as pairs of bucket and count; and how long the load took.
+`LatencyHistogram` as pairs of bucket and count; how long the load took, and the generator's processor time.
 """
 
 from __future__ import annotations
@@ -14,17 +19,26 @@ import asyncio
 import json
 import math
 import random
+import select
+import socket
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 # Buckets grow by 1 %, so that a percentile is right to 1 %.
 _GROWTH = math.log(1.01)
 _LEAST_SECONDS = 1e-6
+# How long the last answers may take.
+_PATIENCE_SECONDS = 30.0
+_MOST_BYTES = 1 << 18
 FAILED = 0
 """The status of a request without an answer."""
+PARTIAL = 299
+"""The status of an answer that says that it is degraded."""
+_DEGRADED = b'"degraded":{'
 
 
 class LatencyHistogram:
@@ -48,66 +62,147 @@ class LatencyHistogram:
                 return _LEAST_SECONDS * math.exp(bucket * _GROWTH)
         return math.nan
 
+    def within(self, seconds: float) -> int:
+        """How many latencies are at most so long, to the width of a bucket."""
+        return sum(
+            count for bucket, count in self.counts.items() if _LEAST_SECONDS * math.exp(bucket * _GROWTH) <= seconds
+        )
+
+
+@dataclass(eq=False)
+class _Connection:
+    """A connection; while it waits for an answer, `due` is when its request was, and `received` what has come."""
+
+    socket: socket.socket
+    due: float = 0.0
+    received: bytes = b""
+
+    def answer_status(self) -> int | None:
+        """Read what has come; the status of the answer once it is complete, FAILED if it never will be."""
+        try:
+            part = self.socket.recv(_MOST_BYTES)
+        except OSError:
+            return FAILED
+        if not part:
+            return FAILED
+        self.received += part
+        end = self.received.find(b"\r\n\r\n")
+        if end < 0:
+            return None
+        head = self.received[:end].lower()
+        length = head.partition(b"content-length:")[2].partition(b"\r\n")[0]
+        if len(self.received) < end + 4 + int(length or 0):
+            return None
+        status = int(head[9:12])
+        return PARTIAL if status == 200 and _DEGRADED in self.received else status
+
 
 class Load:
     """One run of the generator."""
 
     def __init__(self, asked: Mapping[str, Any]) -> None:
-        self.host, self.port, self.paths = asked["host"], asked["port"], asked["paths"]
+        self.address = (asked["host"], asked["port"])
+        self.requests = [f"GET {path} HTTP/1.1\r\nHost: {asked['host']}\r\n\r\n".encode() for path in asked["paths"]]
         self.rate, self.seconds, self.clients = asked["rate"], asked["seconds"], asked["clients"]
         self.random = random.Random(asked["seed"])
         self.latencies: defaultdict[int, LatencyHistogram] = defaultdict(LatencyHistogram)
-        self.idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self._poll = select.epoll()
+        self._idle: list[_Connection] = []
+        self._waiting: dict[int, _Connection] = {}
 
-    async def run(self) -> None:
+    def run(self) -> None:
+        end = time.monotonic() + self.seconds
         if self.rate == 0:
-            end = time.monotonic() + self.seconds
-            await asyncio.gather(*(self.ask_until(end) for _ in range(self.clients)))
-            return
-        running = set()
-        for due in self.times():
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
-            task = asyncio.create_task(self.ask(due))
-            running.add(task)
-            task.add_done_callback(running.discard)
-        await asyncio.gather(*running)
+            for _ in range(self.clients):
+                self._ask(time.monotonic())
+        due = self._next_due(time.monotonic(), end)
+        while self._waiting or due < end:
+            now = time.monotonic()
+            if now > end + _PATIENCE_SECONDS:
+                break
+            while due <= now:
+                self._ask(due)
+                due = self._next_due(due, end)
+            self._receive(min(due, end + _PATIENCE_SECONDS) - now, end)
+        self.latencies[FAILED].counts.update(LatencyHistogram({0: len(self._waiting)}).counts)
 
-    def times(self) -> Iterator[float]:
-        """When requests are due: a Poisson process."""
-        due = time.monotonic()
-        end = due + self.seconds
-        while (due := due + self.random.expovariate(self.rate)) < end:
-            yield due
+    def _next_due(self, before: float, end: float) -> float:
+        """When the next request is due, of a Poisson process; a closed load has none."""
+        due = before + self.random.expovariate(self.rate) if self.rate else math.inf
+        return due if due < end else math.inf
 
-    async def ask_until(self, end: float) -> None:
-        while time.monotonic() < end:
-            await self.ask(time.monotonic())
-
-    async def ask(self, due: float) -> None:
-        path = self.random.choice(self.paths)
+    def _ask(self, due: float) -> None:
+        request = self.random.choice(self.requests)
         try:
-            status = await asyncio.wait_for(self.send(path), 30)
-        except (OSError, asyncio.IncompleteReadError, TimeoutError, ValueError):
-            status = FAILED
-        self.latencies[status].add(time.monotonic() - due)
+            connection = self._idle.pop() if self._idle else self._connect()
+            connection.due, connection.received = due, b""
+            connection.socket.sendall(request)
+        except OSError:
+            self.latencies[FAILED].add(time.monotonic() - due)
+            return
+        self._waiting[connection.socket.fileno()] = connection
 
-    async def send(self, path: str) -> int:
-        streams = self.idle.pop() if self.idle else await asyncio.open_connection(self.host, self.port)
-        reader, writer = streams
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode())
-        head = (await reader.readuntil(b"\r\n\r\n")).lower()
-        length = int(head.partition(b"content-length:")[2].partition(b"\r\n")[0])
-        await reader.readexactly(length)
-        self.idle.append(streams)
-        return int(head.split(b" ", 2)[1])
+    def _connect(self) -> _Connection:
+        connected = socket.create_connection(self.address, _PATIENCE_SECONDS)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._poll.register(connected.fileno(), select.EPOLLIN)
+        return _Connection(connected)
+
+    def _receive(self, seconds: float, end: float) -> None:
+        """Wait until something comes, for so long at most, and count the answers that are complete."""
+        for number, _ in self._poll.poll(max(0.0, seconds)):
+            connection = self._waiting.get(number)
+            if connection is None:
+                self._drop(number)
+                continue
+            status = connection.answer_status()
+            if status is None:
+                continue
+            self.latencies[status].add(time.monotonic() - connection.due)
+            del self._waiting[number]
+            if status == FAILED:
+                self._drop(number)
+                connection.socket.close()
+            else:
+                self._idle.append(connection)
+            if self.rate == 0 and time.monotonic() < end:
+                self._ask(time.monotonic())
+
+    def _drop(self, number: int) -> None:
+        """Forget a connection that the server has closed."""
+        self._poll.unregister(number)
+        self._idle = [connection for connection in self._idle if connection.socket.fileno() != number]
+
+
+class OnlyAnswers(asyncio.Protocol):
+    """A server that answers every request at once, with a page of a search answer's size."""
+
+    _answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 12000\r\n\r\n" + 12000 * b"1"
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: Any = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._transport.write(self._answer)
+
+
+async def answer_only() -> None:
+    """Print the port, and answer until the end."""
+    server = await asyncio.get_running_loop().create_server(OnlyAnswers, "127.0.0.1", 0, backlog=1024)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
 
 
 def main() -> None:
+    if sys.argv[1:] == ["--answer"]:
+        asyncio.run(answer_only())
+        return
     load = Load(json.load(sys.stdin))
-    started = time.monotonic()
-    asyncio.run(load.run())
-    latencies = {status: sorted(histogram.counts.items()) for status, histogram in load.latencies.items()}
-    json.dump({"latencies": latencies, "seconds": time.monotonic() - started}, sys.stdout)
+    started, used = time.monotonic(), time.process_time()
+    load.run()
+    latencies = {status: sorted(histogram.counts.items()) for status, histogram in load.latencies.items() if histogram}
+    answer = {"latencies": latencies, "seconds": time.monotonic() - started}
+    json.dump(answer | {"processor_seconds": time.process_time() - used}, sys.stdout)
 
 
 if __name__ == "__main__":

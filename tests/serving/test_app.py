@@ -92,14 +92,14 @@ class SlowSelection:
 
     def __init__(self, monkeypatch, node):
         self.release, self.is_reached = threading.Event(), threading.Event()
-        answer = node.answer
+        answer = node.answers
 
         def slow(requests):
             self.is_reached.set()
             assert self.release.wait(20)
             return answer(requests)
 
-        monkeypatch.setattr(node, "answer", slow)
+        monkeypatch.setattr(node, "answers", slow)
 
 
 def slow_client(served, monkeypatch, **settings):

@@ -135,6 +135,39 @@ def test_a_batch_that_fails_as_a_whole_does_not_end_the_thread():
     batcher.close()
 
 
+def test_an_answer_does_not_wait_for_the_others_of_its_batch():
+    may_go_on = threading.Event()
+
+    def answer(numbers):
+        for one in numbers:
+            yield one.value
+            if one.value == 1:
+                assert may_go_on.wait(10)
+            if one.value == 2:
+                raise RuntimeError("broken")
+
+    batcher = Batcher(answer, most=4, window=5.0)
+    first, second, *others = [batcher.submit(number(value)) for value in (1, 2, 3, 4)]
+    assert first.result(10) == 1
+    assert not second.done()
+    may_go_on.set()
+    assert second.result(10) == 2
+    for future in others:
+        with pytest.raises(RuntimeError, match="broken"):
+            future.result(10)
+    assert batcher.submit(number(1)).result(10) == 1
+    batcher.close()
+
+
+def test_too_few_answers_are_a_failure_of_those_without_one():
+    batcher = Batcher(lambda numbers: [one.value for one in numbers[:1]], most=2, window=5.0)
+    first, second = (batcher.submit(number(value)) for value in (1, 2))
+    assert first.result(10) == 1
+    with pytest.raises(ValueError, match="shorter"):
+        second.result(10)
+    batcher.close()
+
+
 def test_closing_answers_what_is_queued_and_refuses_the_rest(gate):
     batcher, first = held(gate)
     last = batcher.submit(number(5))

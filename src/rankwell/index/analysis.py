@@ -119,6 +119,10 @@ class Analysis:
         """A word without the differences that do not matter, but not stemmed."""
         return without_accents(fold(word)) if self.fold_accents else fold(word)
 
+    def short_text_words(self, data: bytes) -> list[bytes] | None:
+        """The words of a text of ASCII characters that is not very long, as they are written; None of other texts."""
+        return _ASCII_WORD.findall(data) if len(data) <= _SHORT_TEXT and data.isascii() else None
+
     def word_spans(self, data: bytes) -> list[tuple[int, int]]:
         """Where the words of a text (UTF-8) start and stop, by the rule of `kernels.words.character_kinds`.
 

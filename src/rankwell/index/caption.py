@@ -114,6 +114,8 @@ def _hits(text: str, terms: _Wanted, analysis: Analysis, places: Sequence[int] |
     if places is not None and not places:
         return []
     data = text.encode("utf-8", "replace")
+    if places is None and (words := analysis.short_text_words(data)) is not None:
+        return _hits_of_words(data, words, terms, analysis)
     spans = analysis.word_spans(data)
     if places is not None:
         hits = _located(data, [spans[place] for place in places if place < len(spans)], analysis)
@@ -121,6 +123,15 @@ def _hits(text: str, terms: _Wanted, analysis: Analysis, places: Sequence[int] |
         if all(term in terms for _, _, term in hits):
             return hits
     return [(start, stop, term) for start, stop, term in _located(data, spans, analysis) if term in terms]
+
+
+def _hits_of_words(data: bytes, words: Sequence[bytes], terms: _Wanted, analysis: Analysis) -> list[Hit]:
+    """The same for a text that is cut into words: each different one is looked up once, since few are wanted."""
+    wanted = {word: term for word in set(words) if (term := analysis.remembered_term(word)) in terms}
+    if not wanted:
+        return []
+    spans = zip(words, analysis.word_spans(data), strict=True)
+    return [(start, stop, wanted[word]) for word, (start, stop) in spans if word in wanted]
 
 
 def _best_piece(text: str, hits: Sequence[Hit], length: int) -> tuple[Caption, int]:

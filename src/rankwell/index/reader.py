@@ -230,7 +230,7 @@ class Index:
 
     def stored(self, doc: int) -> dict[str, Any]:
         """The fields of document `doc` as they were given."""
-        from rankwell.index.stored_fields import decode_stored
+        from rankwell.index.stored_fields import stored_line
 
         segment, local = self.locate(doc)
         first_docs = segment["stored.first_doc"]
@@ -239,9 +239,9 @@ class Index:
         start, stop = (int(offset) for offset in segment.unverified("stored.offsets")[block : block + 2])
         check_range(segment, "stored.data", start, stop)
         segment.verify_rows("stored.data", start, stop)
-        lines = decode_stored(segment.unverified("stored.data")[start:stop])
+        line = stored_line(segment.unverified("stored.data")[start:stop], local - int(first_docs[block]))
         try:
-            fields = parse_json(lines[local - int(first_docs[block])])
+            fields = parse_json(line)
             if isinstance(fields, dict):
                 return fields
         except (LookupError, ValueError):

@@ -100,12 +100,22 @@ class StoredFields:
 
 def decode_stored(block: np.ndarray) -> list[bytes]:
     """The lines of JSON of one block of ``stored.data``, uint8."""
+    return _decompressed(block).split(b"\n")[:-1]
+
+
+def stored_line(block: np.ndarray, number: int) -> bytes:
+    """One of these lines, empty if the block has fewer."""
+    lines = _decompressed(block).split(b"\n", number + 1)[:-1]
+    return lines[number] if number < len(lines) else b""
+
+
+def _decompressed(block: np.ndarray) -> bytes:
     import pyarrow
 
-    data = block.tobytes()
+    data = block.data
     n_bytes = int.from_bytes(data[:4], "little")
     try:
         text: bytes = pyarrow.Codec("zstd").decompress(data[4:], n_bytes, asbytes=True)
     except (OSError, pyarrow.ArrowException) as cause:
         raise FileFormatError("a block of stored fields is damaged. Restore the index, or build it again.") from cause
-    return text.split(b"\n")[:-1]
+    return text

@@ -1,6 +1,7 @@
 """Batching: requests of many clients are answered together, by one thread, from a queue of limited length.
 
-While one batch is worked on, the next one gathers in the queue, so that batches grow with the load. A request that
+While one batch is worked on, the next one gathers in the queue, so that batches grow with the load. An answer is given
+as soon as it is there, and does not wait for the others of its batch. A request that
 cannot be answered in time is refused when it comes, and one whose deadline passes while it waits is dropped when it is
 taken from the queue: overload does not make latency grow.
 """
@@ -11,7 +12,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -58,7 +59,8 @@ class Batcher(Generic[Asked, Answered]):
 
     Parameters
     ----------
-    answer : the answers of a batch, one per request; an exception in place of an answer is raised to who asked
+    answer : the answers of a batch, in the order of its requests; each is given when the iteration comes to it, and an
+        exception in place of an answer is raised to who asked
     most : int
         The largest batch.
     window : float
@@ -70,7 +72,7 @@ class Batcher(Generic[Asked, Answered]):
 
     def __init__(
         self,
-        answer: Callable[[Sequence[Asked]], Sequence[Answered | Exception]],
+        answer: Callable[[Sequence[Asked]], Iterable[Answered | Exception]],
         *,
         most: int = 16,
         window: float = 0.0,
@@ -146,15 +148,20 @@ class Batcher(Generic[Asked, Answered]):
 
     def _work(self, batch: Sequence[_Waiting[Asked, Answered]]) -> None:
         started = time.perf_counter()
-        answers: Sequence[Answered | Exception]
         try:
-            answers = self._answer([waiting.request for waiting in batch])
+            for waiting, answer in zip(batch, self._answer([one.request for one in batch]), strict=True):
+                _give(waiting, answer)
+                self._n_running -= 1
         except Exception as error:
-            answers = [error] * len(batch)
+            for waiting in batch:
+                if not waiting.future.done():
+                    _give(waiting, error)
         cost = (time.perf_counter() - started) / len(batch)
         self._cost += (cost - self._cost) * (_NEWEST if self._cost else 1.0)
-        for waiting, answer in zip(batch, answers, strict=True):
-            if isinstance(answer, Exception):
-                waiting.future.set_exception(answer)
-            else:
-                waiting.future.set_result(answer)
+
+
+def _give(waiting: _Waiting[Asked, Answered], answer: Answered | Exception) -> None:
+    if isinstance(answer, Exception):
+        waiting.future.set_exception(answer)
+    else:
+        waiting.future.set_result(answer)

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rankwell.data.candidates import N_CANDIDATES
 from rankwell.errors import ParameterError, RankwellError
@@ -113,8 +113,12 @@ class Node:
 
     def answer(self, requests: Sequence[SearchRequest]) -> list[Answer | Exception]:
         """The answers of a batch; in place of one that failed, its exception. All are of one snapshot."""
+        return list(self.answers(requests))
+
+    def answers(self, requests: Sequence[SearchRequest]) -> Iterator[Answer | Exception]:
+        """The same one after the other: all are ranked together, then each gets its captions and can be given."""
         snapshot = self.snapshot
-        answers: dict[int, Answer | Exception] = {}
+        found: dict[int, Ranked | Exception] = {}
         groups: dict[str, dict[int, Query]] = {}
         started = time.perf_counter()
         for number, request in enumerate(requests):
@@ -122,11 +126,12 @@ class Node:
                 parsed = snapshot.index.parse(request.query, plain=request.plain)
                 groups.setdefault(snapshot.ranker(request.ranker), {})[number] = parsed
             except RankwellError as error:
-                answers[number] = error
+                found[number] = error
         parse = time.perf_counter() - started
         for ranker, queries in groups.items():
-            answers |= _answer_group(snapshot, ranker, queries, {n: requests[n] for n in queries}, parse)
-        return [answers[number] for number in range(len(requests))]
+            found |= _rank_group(snapshot, ranker, queries, {n: requests[n] for n in queries}, parse)
+        for number, request in enumerate(requests):
+            yield _answer(snapshot, request, found[number])
 
     def _replace(self, index: Index, files: Mapping[str, RankerFile]) -> None:
         old = self.snapshot
@@ -155,26 +160,31 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _answer_group(
+@dataclass(frozen=True)
+class Ranked:
+    """What was found for one request; seconds : of the stages until then, which its batch shares"""
+
+    ranker: str
+    query: Query
+    found: Found
+    seconds: Mapping[str, float]
+
+
+def _rank_group(
     snapshot: Snapshot, ranker: str, queries: Mapping[int, Query], requests: Mapping[int, SearchRequest], parse: float
-) -> dict[int, Answer | Exception]:
-    """The answers of requests for one ranker. If they cannot be answered together, each is tried alone."""
+) -> dict[int, Ranked | Exception]:
+    """The rankings of requests for one ranker. If they cannot be ranked together, each is tried alone."""
     started = time.perf_counter()
     try:
         found = _search(snapshot, ranker, list(queries.values()), list(requests.values()))
     except Exception as error:
         if len(queries) == 1:
             return dict.fromkeys(queries, error)
-        alone = [_answer_group(snapshot, ranker, {n: queries[n]}, {n: requests[n]}, parse) for n in queries]
-        return {number: answer for one in alone for number, answer in one.items()}
+        alone = [_rank_group(snapshot, ranker, {n: queries[n]}, {n: requests[n]}, parse) for n in queries]
+        return {number: ranked for one in alone for number, ranked in one.items()}
     stages = {"parse": parse, "select": time.perf_counter() - started}
-    answers: dict[int, Answer | Exception] = {}
-    for number, result in zip(queries, found, strict=True):
-        try:
-            answers[number] = _answer(snapshot, ranker, queries[number], requests[number], result, stages)
-        except RankwellError as error:
-            answers[number] = error
-    return answers
+    pairs = zip(queries.items(), found, strict=True)
+    return {number: Ranked(ranker, query, result, stages) for (number, query), result in pairs}
 
 
 def _search(
@@ -191,32 +201,32 @@ def _search(
     )
 
 
-def _answer(
-    snapshot: Snapshot, ranker: str, query: Query, request: SearchRequest, found: Found, stages: Mapping[str, float]
-) -> Answer:
+def _answer(snapshot: Snapshot, request: SearchRequest, ranked: Ranked | Exception) -> Answer | Exception:
+    """The answer with its results, and their captions if they are wanted."""
+    if isinstance(ranked, Exception):
+        return ranked
     started = time.perf_counter()
-    wanted = slice(request.offset, request.offset + request.k)
-    ranked = found if isinstance(found, RankedResult) else None
+    found, wanted = ranked.found, slice(request.offset, request.offset + request.k)
+    by_ranker = found if isinstance(found, RankedResult) else None
     selected = found if isinstance(found, SearchResult) else found.selected
-    first_scores = (selected.scores if ranked is None else ranked.first_scores)[wanted].tolist()
-    rows = zip(found.docs[wanted].tolist(), found.ids[wanted], found.scores[wanted].tolist(), first_scores, strict=True)
-    results = [
-        Result(request.offset + place, name, score, first_score)
-        for place, (_, name, score, first_score) in enumerate(rows, start=1)
-    ]
+    first_scores = (selected.scores if by_ranker is None else by_ranker.first_scores)[wanted].tolist()
+    docs = found.docs[wanted].tolist()
+    rows = zip(found.ids[wanted], found.scores[wanted].tolist(), first_scores, strict=True)
+    results = [Result(request.offset + place, *row) for place, row in enumerate(rows, start=1)]
     if request.captions:
-        docs = found.docs[wanted].tolist()
-        results = [_shown(snapshot.index, query, doc, result) for doc, result in zip(docs, results, strict=True)]
-    n_matches = selected.n_matches
-    n_ranked = 0 if ranked is None else ranked.n_ranked
-    stages = stages if ranked is None else {**stages, **ranked.seconds}
+        try:
+            results = [_shown(snapshot.index, ranked.query, *pair) for pair in zip(docs, results, strict=True)]
+        except RankwellError as error:
+            return error
+    n_ranked = 0 if by_ranker is None else by_ranker.n_ranked
+    stages = {**ranked.seconds, **({} if by_ranker is None else by_ranker.seconds)}
     return Answer(
         version=snapshot.version,
-        ranker=None if ranked is None else ranker,
-        n_matches=n_matches,
+        ranker=None if by_ranker is None else ranked.ranker,
+        n_matches=selected.n_matches,
         n_candidates=len(selected),
         n_ranked=n_ranked,
-        is_partial=ranked is not None and n_ranked == 0 and len(selected) > 0,
+        is_partial=by_ranker is not None and n_ranked == 0 and len(selected) > 0,
         seconds={**stages, "captions": time.perf_counter() - started},
         results=tuple(results),
     )

@@ -64,7 +64,7 @@ class SearchService:
         self.cache: ResultCache[Cached] = ResultCache() if cache is None else cache
         self.metrics = Metrics()
         self._batcher: Batcher[SearchRequest, Answer] = Batcher(
-            node.answer, most=batch_size, window=batch_window, capacity=queue, on_batch=self.metrics.add_batch
+            node.answers, most=batch_size, window=batch_window, capacity=queue, on_batch=self.metrics.add_batch
         )
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="rankwell-aside")
         self._n_aside = 0
@@ -202,7 +202,7 @@ def _search_answer(
     answer = found.answer
     stages = {"cache": seconds} if is_hit else dict(answer.seconds)
     if not is_hit:
-        # In the queue, and until the other answers of the batch were complete.
+        # In the queue, and until the captions of the batch's queries before it were made.
         stages["wait"] = max(0.0, seconds - sum(stages.values()))
     return messages.SearchAnswer(
         query=query,
