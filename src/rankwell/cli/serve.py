@@ -42,8 +42,15 @@ def serve(
         typer.Option("--timeout", metavar="MS", min=1, max=60_000, help="The time of a request that does not say."),
     ] = 500,
     batch: Annotated[
-        int, typer.Option("--batch", metavar="N", min=1, help="How many queries are ranked together at most.")
-    ] = 16,
+        int | None,
+        typer.Option(
+            "--batch",
+            metavar="N",
+            min=1,
+            help="How many queries are ranked together at most; by default 16, or what suits the device.",
+            show_default=False,
+        ),
+    ] = None,
     window: Annotated[
         float,
         typer.Option("--batch-window", metavar="MS", min=0, max=1000, help="How long a query waits for others."),
@@ -88,7 +95,10 @@ def serve(
         ),
     ] = None,
     device: Annotated[
-        str, typer.Option("--device", metavar="NAME", help="Where rankers run: cpu, cuda or auto.")
+        str,
+        typer.Option(
+            "--device", metavar="NAME", help="Where rankers run: cpu, cuda, or auto, which is the quicker for a batch."
+        ),
     ] = "cpu",
     log_level: Annotated[
         str, typer.Option("--log-level", metavar="LEVEL", help="debug (with queries' texts), info, warning or error.")

@@ -57,6 +57,7 @@ class Answer:
     version : of the snapshot that gave it; ranker : None for BM25 alone
     is_partial : whether the deadline came before the ranker: the order is that of the stage before
     seconds : by stage; stages that a batch shares are counted whole
+    device : where it was ranked; fallback : why it was not the device that should have been used
     """
 
     version: int
@@ -67,3 +68,5 @@ class Answer:
     is_partial: bool
     seconds: dict[str, float]
     results: tuple[Result, ...]
+    device: str = "cpu"
+    fallback: str | None = None

@@ -93,6 +93,8 @@ class SearchAnswer(Struct):
     cached: bool
     coverage: Coverage
     degraded: Degraded | None
+    device: Annotated[str, Meta(description="Where it was ranked: cpu or cuda.")]
+    fallback: Annotated[str | None, Meta(description="Why the CPU ranked it instead of the device.")]
     results: list[Result]
 
 

@@ -33,6 +33,12 @@ class Metrics:
         self._partials = Counter(
             "rankwell_partial_answers", "Answers that the deadline left unranked.", registry=self._registry
         )
+        self._ranked = Counter(
+            "rankwell_ranked", "Answers by the device that ranked them.", ("device",), registry=self._registry
+        )
+        self._fallbacks = Counter(
+            "rankwell_fallbacks", "Answers that the CPU ranked in place of a device.", registry=self._registry
+        )
         self._refused = Counter("rankwell_refused", "Requests refused because of overload.", registry=self._registry)
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
@@ -51,11 +57,14 @@ class Metrics:
     def add_lookup(self, *, is_hit: bool) -> None:
         self._cache.labels("hit" if is_hit else "miss").inc()
 
-    def add_answer(self, seconds: Mapping[str, float], *, is_partial: bool) -> None:
+    def add_answer(self, seconds: Mapping[str, float], device: str, *, is_partial: bool, is_fallback: bool) -> None:
         for stage, duration in seconds.items():
             self._stages.labels(stage).observe(duration)
+        self._ranked.labels(device).inc()
         if is_partial:
             self._partials.inc()
+        if is_fallback:
+            self._fallbacks.inc()
 
     def text(self) -> bytes:
         """All metrics in Prometheus's text format."""

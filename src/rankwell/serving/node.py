@@ -43,7 +43,10 @@ class Node:
     rankers : ranker files by name; the first is the default, without any it is BM25 alone
     n_candidates : int
         How many documents selection gives to a ranker.
-    device, n_jobs : as of `RankedSearch`
+    device : {"cpu", "cuda", "auto"}
+        Where batches are ranked. "auto" uses a CUDA device, where there is one, for batches that it ranks quicker than
+        the CPU. A device that fails or is missing is replaced by the CPU, until it works again.
+    n_jobs : as of `RankedSearch`
     feature_log : path, optional
         Where the features of the default ranker are logged, for requests with an id.
     """
@@ -135,7 +138,9 @@ class Node:
 
     def _replace(self, index: Index, files: Mapping[str, RankerFile]) -> None:
         old = self.snapshot
-        self.snapshot = make_snapshot(old.version + 1, index, files, old.default, self._settings, self._feature_log)
+        self.snapshot = make_snapshot(
+            old.version + 1, index, files, old.default, self._settings, self._feature_log, old
+        )
 
     def _watch(self, every: float) -> None:
         failed = None
@@ -162,12 +167,14 @@ def _checked_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Ranked:
-    """What was found for one request; seconds : of the stages until then, which its batch shares"""
+    """What was found for one request, and on which device; seconds : of the stages that its batch shares"""
 
     ranker: str
     query: Query
     found: Found
     seconds: Mapping[str, float]
+    device: str
+    fallback: str | None
 
 
 def _rank_group(
@@ -176,7 +183,7 @@ def _rank_group(
     """The rankings of requests for one ranker. If they cannot be ranked together, each is tried alone."""
     started = time.perf_counter()
     try:
-        found = _search(snapshot, ranker, list(queries.values()), list(requests.values()))
+        found, device, fallback = _search(snapshot, ranker, list(queries.values()), list(requests.values()))
     except Exception as error:
         if len(queries) == 1:
             return dict.fromkeys(queries, error)
@@ -184,16 +191,17 @@ def _rank_group(
         return {number: ranked for one in alone for number, ranked in one.items()}
     stages = {"parse": parse, "select": time.perf_counter() - started}
     pairs = zip(queries.items(), found, strict=True)
-    return {number: Ranked(ranker, query, result, stages) for (number, query), result in pairs}
+    return {number: Ranked(ranker, query, result, stages, device, fallback) for (number, query), result in pairs}
 
 
 def _search(
     snapshot: Snapshot, ranker: str, queries: Sequence[Query], requests: Sequence[SearchRequest]
-) -> Sequence[Found]:
+) -> tuple[Sequence[Found], str, str | None]:
+    """What is found, the device that ranked it, and why it is not the one that should have."""
     depth = max(request.offset + request.k for request in requests)
     if ranker == BM25_ALONE:
-        return [snapshot.index.search(query, k=depth) for query in queries]
-    return snapshot.searches[ranker].search_many(
+        return [snapshot.index.search(query, k=depth) for query in queries], "cpu", None
+    return snapshot.placed[ranker].search_many(
         queries,
         depth,
         query_ids=[request.query_id for request in requests],
@@ -229,6 +237,8 @@ def _answer(snapshot: Snapshot, request: SearchRequest, ranked: Ranked | Excepti
         is_partial=by_ranker is not None and n_ranked == 0 and len(selected) > 0,
         seconds={**stages, "captions": time.perf_counter() - started},
         results=tuple(results),
+        device=ranked.device,
+        fallback=ranked.fallback,
     )
 
 

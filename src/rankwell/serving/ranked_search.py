@@ -235,10 +235,12 @@ class RankedSearch:
         if self._log is None or query_ids is None:
             return self._ranker.score(hits)
         rows = self._ranker.rows(hits)
+        # What a device fails to score is not logged: it will be when it is scored again.
+        scores = self._ranker.score_rows(rows, hits)
         for query_id, own, part in zip(query_ids, kept, np.split(rows, hits.query_ptr[1:-1]), strict=True):
             if query_id is not None and len(own):
                 self._log.append(query_id, [self.index.id_of(doc) for doc in docs[own].tolist()], part)
-        return self._ranker.score_rows(rows, hits)
+        return scores
 
     def _result(
         self,

@@ -47,6 +47,8 @@ class SearchService:
     ----------
     timeout : float
         The seconds that a request may take if it does not say.
+    batch_size : int, optional
+        How many queries are ranked together at most; by default what was measured to be best for the device.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class SearchService:
         use: Use | None = None,
         cache: ResultCache[Cached] | None = None,
         timeout: float = 0.5,
-        batch_size: int = 16,
+        batch_size: int | None = None,
         batch_window: float = 0.0,
         queue: int = 256,
     ) -> None:
@@ -64,7 +66,11 @@ class SearchService:
         self.cache: ResultCache[Cached] = ResultCache() if cache is None else cache
         self.metrics = Metrics()
         self._batcher: Batcher[SearchRequest, Answer] = Batcher(
-            node.answers, most=batch_size, window=batch_window, capacity=queue, on_batch=self.metrics.add_batch
+            node.answers,
+            most=batch_size or node.snapshot.batch_size,
+            window=batch_window,
+            capacity=queue,
+            on_batch=self.metrics.add_batch,
         )
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="rankwell-aside")
         self._n_aside = 0
@@ -174,7 +180,9 @@ class SearchService:
 
     async def _answer(self, request: SearchRequest) -> Answer:
         answer = await asyncio.wrap_future(self._batcher.submit(request))
-        self.metrics.add_answer(answer.seconds, is_partial=answer.is_partial)
+        self.metrics.add_answer(
+            answer.seconds, answer.device, is_partial=answer.is_partial, is_fallback=answer.fallback is not None
+        )
         return answer
 
     def _keep(self, answer: Answer, depends_on: Hashable) -> Cached:
@@ -216,6 +224,8 @@ def _search_answer(
         cached=is_hit,
         coverage=messages.Coverage(),
         degraded=messages.Degraded("deadline", _PARTIAL) if answer.is_partial else None,
+        device=answer.device,
+        fallback=answer.fallback,
         results=cast("list[Result]", found.results),
     )
 
