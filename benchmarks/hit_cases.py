@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from rankwell.features.hits import Hits, cell_bases
@@ -12,6 +15,10 @@ N_DOCS = 400_000
 _MEAN_LENGTH = np.array([400, 25, 9, 6])
 _COVERED = np.array([0.75, 0.35, 0.3, 0.15])
 _MEAN_FREQUENCY = np.array([4.0, 2.0, 1.1, 1.05])
+
+_BY_PART = ("query_frequency", "words", "word_places", "doc_freq", "occurrences")
+_BY_PART += ("lengths", "distinct", "statics", "positions")
+_OFFSETS = ("query_ptr", "term_ptr", "word_ptr", "cell_ptr")
 
 
 def web_hits(n_queries: int, *, n_candidates: int = 1000, n_words: int = 4, seed: int = 0) -> Hits:
@@ -60,3 +67,15 @@ def _ascending(
     steps = np.cumsum(1 + (rng.random(len(gap)) * (2 * gap - 1)).astype(np.int64))
     before = np.concatenate(([0], steps))[cell_ptr[:-1]]
     return (steps - np.repeat(before, widths) - 1).astype(np.int32)
+
+
+def join_hits(parts: Sequence[Hits]) -> Hits:
+    """The hits of several batches as one batch, as a node gathers those of the queries that it ranks together."""
+    if len(parts) == 1:
+        return parts[0]
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _BY_PART}
+    for name in _OFFSETS:
+        widths = np.concatenate([np.diff(getattr(part, name)) for part in parts])
+        joined[name] = np.concatenate(([0], np.cumsum(widths)))
+    joined["cell_base"] = cell_bases(joined["query_ptr"], joined["term_ptr"], parts[0].n_streams)
+    return replace(parts[0], **joined)

@@ -6,6 +6,8 @@ import logging
 import time
 from collections.abc import Callable
 
+from rankwell.errors import RankwellError
+
 _log = logging.getLogger("rankwell.serving")
 
 PAUSE_SECONDS = 30.0
@@ -42,7 +44,8 @@ class DeviceHealth:
                 self.device,
                 self._pause,
                 error,
-                exc_info=error,
+                # Errors of our own say all that there is to say.
+                exc_info=None if isinstance(error, RankwellError) else error,
             )
         self.reason = f"{self.device} failed: {_first_line(error)}"
         self._next_try = self._clock() + self._pause
