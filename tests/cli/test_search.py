@@ -245,3 +245,33 @@ def test_like_a_document(index: Path) -> None:
     assert code == 2
     assert "--like takes the place of a query" in stderr
     assert "leave out a QUERY and --typos" in stderr
+
+
+def test_a_search_that_stops_early_says_so(index: Path, tmp_path: Path) -> None:
+    lines = [json.dumps({"id": str(n), "body": "oil" if n % 2 else "oil prices", "rank": n % 7}) for n in range(40)]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    arguments = ["index", "build", str(tmp_path / "docs.jsonl"), "--out", str(tmp_path / "idx"), "--language", "none"]
+    built = CliRunner().invoke(app, [*arguments, "--static-order", "rank"])
+    assert built.exit_code == 0, built.stderr
+    assert "static order" in built.stdout
+    code, stdout, _ = run(tmp_path / "idx", "oil", "-k", 2, "--stop-after", 6, "--json")
+    assert code == 0
+    answer = json.loads(stdout)
+    assert (answer["n_matches"], answer["n_examined"], answer["stopped_early"]) == (None, 6, True)
+    # 5 of the 40 documents have the highest rank, 6: 6, 13, 20, 27 and 34; the first of rank 5 is 5.
+    assert {int(row["id"]) for row in answer["results"]} <= {6, 13, 20, 27, 34, 5}
+    assert (
+        "of the first 6 documents by falling rank, of 40" in run(tmp_path / "idx", "oil", "-k", 2, "--stop-after", 6)[1]
+    )
+    answer = json.loads(run(tmp_path / "idx", "oil", "--stop-after", 1000, "--json")[1])
+    assert (answer["n_matches"], answer["stopped_early"]) == (40, False)
+    assert "--stop-after needs an index whose documents have a static order" in run(index, "oil", "--stop-after", 5)[2]
+    assert "--stop-after" in run(index, "--like", "oil", "--stop-after", 5)[2]
+
+
+def test_a_static_order_that_no_document_has_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "docs.jsonl").write_text('{"id": "a", "body": "oil"}\n')
+    arguments = ["index", "build", str(tmp_path / "docs.jsonl"), "--out", str(tmp_path / "idx"), "--language", "none"]
+    built = CliRunner().invoke(app, [*arguments, "--static-order", "rnak"])
+    assert built.exit_code == 0
+    assert "1 of 1 documents have no 'rnak', which --static-order names" in built.stderr

@@ -11,6 +11,9 @@ from rankwell.errors import DataError, ParameterError
 from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.features.queries import QueryText
 from rankwell.features.training_data import judged_features, logged_features
+from rankwell.index.reader import Index
+from rankwell.index.schema import Schema
+from rankwell.index.writer import IndexWriter
 from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
 from rankwell.serving.ranked_search import RankedSearch
 
@@ -141,3 +144,23 @@ def test_a_filter_restricts_the_candidates(index, train):
     assert query.terms == index.parse(QUERIES[1].text).terms
     negated = searcher.search(f"({QUERIES[1].text}) AND NOT {text_of([3])}", k=80)
     assert set(negated.ids) == set(everything.ids) - wanted
+
+
+def test_candidates_of_a_selection_that_stops_early(tmp_path):
+    with IndexWriter(tmp_path / "i", schema=Schema(static_order="worth")) as writer:
+        texts = ["wing flow", "wing", "flow heat", "wing heat heat"]
+        writer.add({"id": str(n), "body": texts[n % 4], "worth": n} for n in range(40))
+        writer.commit()
+    index = Index.open(tmp_path / "i")
+    features = make_feature_set("full", index.schema.streams, index.schema.statics)
+    queries = [QueryText("q", "wing heat")]
+    qrels = {"q": {str(n): float(n % 2) for n in range(40)}}
+    dataset = judged_features(index, queries, qrels, features, n_candidates=3, stop_after=8).dataset
+    ranker = LeastSquares().fit(dataset)
+    found = RankedSearch(index, ranker, n_candidates=3, stop_after=8).search("wing heat", k=3)
+    wanted = index.search("wing heat", k=3, stop_after=8)
+    assert set(found.ids) == set(wanted.ids) == set(dataset.comments)
+    assert min(map(int, found.ids)) >= 40 - wanted.n_examined
+    assert found.selected.stopped_early
+    (explained,) = RankedSearch(index, ranker, n_candidates=3, stop_after=8).explain("wing heat")
+    assert explained.id == found.ids[0]

@@ -23,7 +23,9 @@ COMMANDS = [
     "compare data.txt boosted.rank linear.rank",
     "predict network.rank data.txt --out scores.txt",
     "index build documents.jsonl --out index --forward all",
+    "index build documents.jsonl --out ordered --static-order year",
     "search index +wing heat",
+    "search ordered wing --stop-after 1",
     "search index --like 1",
     "features index queries.tsv qrels --out features.txt",
     "index check index",
@@ -36,7 +38,7 @@ def files(tmp_path):
     data = rankwell.make_ranking(n_queries=20, n_docs=160, n_features=4)
     rankwell.write(data, tmp_path / "data.txt")
     texts = ["heat of a wing", "wing and flow", "the boundary layer"]
-    documents = [json.dumps({"id": str(number), "body": text}) for number, text in enumerate(texts)]
+    documents = [json.dumps({"id": str(number), "body": text, "year": number}) for number, text in enumerate(texts)]
     (tmp_path / "documents.jsonl").write_text("\n".join(documents))
     (tmp_path / "queries.tsv").write_text("1\twing\n2\tboundary layer\n")
     (tmp_path / "qrels").write_text("1 0 0 1\n2 0 2 2\n")

@@ -10,7 +10,7 @@ import typer
 
 from rankwell.cli.console import say, show_log
 from rankwell.cli.inputs import check_readable
-from rankwell.cli.options import DEFAULT_CANDIDATES, QuietOption, given_path
+from rankwell.cli.options import DEFAULT_CANDIDATES, QuietOption, StopAfterOption, given_path
 from rankwell.cli.output_file import check_output
 from rankwell.cli.progress import progress_bar
 from rankwell.errors import ParameterError
@@ -68,6 +68,7 @@ def features(
     top: Annotated[
         int, typer.Option("--top", metavar="N", help="How many candidates the first pass gives.")
     ] = DEFAULT_CANDIDATES,
+    stop_after: StopAfterOption = None,
     prose: Annotated[
         bool, typer.Option("--prose", help="Queries are prose: quotes, signs and the like have no special meaning.")
     ] = False,
@@ -96,7 +97,7 @@ def features(
     for path in sources[-2:] if log is None else [*sources, log]:
         check_readable(path)
     if log is None:
-        judged = _extracted(sources, name, more or (), parameters or (), candidates, top, prose, quiet)
+        judged = _extracted(sources, name, more or (), parameters or (), candidates, top, stop_after, prose, quiet)
     else:
         judged = _logged(log, sources[0])
     with progress_bar(f"writing {out}", quiet=quiet):
@@ -111,6 +112,7 @@ def _extracted(
     parameters: Sequence[str],
     candidates: str,
     top: int,
+    stop_after: int | None,
     prose: bool,
     quiet: bool,
 ) -> JudgedFeatures:
@@ -130,6 +132,7 @@ def _extracted(
             feature_set,
             source=candidates,
             n_candidates=top,
+            stop_after=stop_after,
             progress=lambda done, total: bar.show(done=done, total=total),
         )
 

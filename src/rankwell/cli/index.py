@@ -131,6 +131,16 @@ def build(
             show_default=False,
         ),
     ] = None,
+    static_order: Annotated[
+        str | None,
+        typer.Option(
+            "--static-order",
+            metavar="NAME",
+            help="Lay documents out by falling values of this number (link_score, a date), so that "
+            "`rankwell search --stop-after N` can stop early.",
+            show_default=False,
+        ),
+    ] = None,
     format: FormatOption = None,
     id_field: IdFieldOption = "id",
     columns: ColumnsOption = None,
@@ -160,7 +170,9 @@ def build(
         )
     analysis = given_analysis(language, stemmer, _stop_words(stop_words))
     forward_streams: Literal["all"] | tuple[str, ...] = "all" if forward == "all" else names_of(forward)
-    schema = Schema(names_of(streams), names_of(statics), names_of(keywords), names_of(dates), forward_streams)
+    schema = Schema(
+        names_of(streams), names_of(statics), names_of(keywords), names_of(dates), forward_streams, static_order
+    )
     bad_documents, progress = bad_documents_of(skip_bad_documents), CorpusProgress()
     batches = read_documents(
         corpus,
@@ -190,6 +202,8 @@ def build(
         add_all(writer, batches, bad_documents, progress=progress, quiet=quiet)
     if schema.forward:
         _warn_of_empty_streams(out, quiet=quiet)
+    if static_order is not None:
+        _warn_of_missing_statics(out, static_order, quiet=quiet)
     describe_index(out, as_json=as_json)
 
 
@@ -356,6 +370,24 @@ def _warn_of_empty_streams(path: Path, *, quiet: bool) -> None:
     empty = [index.schema.streams[number] for number in index.schema.forward_streams if tokens[number] == 0]
     if empty and index.n_docs:
         say(f"no document has words in {', '.join(map(repr, empty))}, which --forward names.", quiet=quiet)
+
+
+def _warn_of_missing_statics(path: Path, name: str, *, quiet: bool) -> None:
+    """Say how many documents have no value of the static order: its name may be misspelt."""
+    import numpy as np
+
+    from rankwell.index.columns import number_column
+    from rankwell.index.reader import Index
+
+    index = Index.open(path)
+    columns = [number_column(segment, index.schema.statics.index(name)) for segment in index.segments]
+    n_known = sum(int(np.count_nonzero(~np.isnan(column))) for column in columns if column is not None)
+    n_missing = int(index.bases[-1]) - n_known
+    if n_missing:
+        say(
+            f"{n_missing:,} of {index.n_docs:,} documents have no {name!r}, which --static-order names: they are last.",
+            quiet=quiet,
+        )
 
 
 def _stop_words(text: str | None) -> str | tuple[str, ...] | None:

@@ -74,5 +74,16 @@ LabelOption = Annotated[
 QidOption = Annotated[
     str, typer.Option("--qid", metavar="COLUMN", help="The column of query ids in CSV, Parquet or Feather data.")
 ]
+StopAfterOption = Annotated[
+    int | None,
+    typer.Option(
+        "--stop-after",
+        metavar="N",
+        min=1,
+        help="Look only at the first documents in the index's --static-order, of which about N match: quicker, and "
+        "others are lost.",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else, on stdout.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress bars on stderr.")]

@@ -10,7 +10,7 @@ import typer
 
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import make_table
-from rankwell.cli.options import DEFAULT_CANDIDATES, JsonOption, QuietOption, given_path
+from rankwell.cli.options import DEFAULT_CANDIDATES, JsonOption, QuietOption, StopAfterOption, given_path
 from rankwell.cli.search_run import RUN_DEPTH, Searcher, check_query_or_queries, write_run
 from rankwell.errors import ParameterError
 
@@ -142,6 +142,7 @@ def search(
     candidates: Annotated[
         int, typer.Option("--candidates", metavar="N", min=1, help="How many documents BM25 gives to the ranker.")
     ] = DEFAULT_CANDIDATES,
+    stop_after: StopAfterOption = None,
     device: Annotated[
         str, typer.Option("--device", metavar="NAME", help="Where the ranker runs: cpu, cuda or auto.")
     ] = "cpu",
@@ -171,6 +172,7 @@ def search(
             "--run": run,
             "--ranker": ranker,
             "--sort": sort,
+            "--stop-after": stop_after,
             "--synonyms": synonyms,
             "--typos": typos,
             "--plain": plain,
@@ -181,7 +183,7 @@ def search(
         raise ParameterError("give --sort or --ranker, not both: documents are ordered by fields or by scores.")
     opened = Index.open(index)
     model = _model(stream, weights, k1, b)
-    searcher = _searcher(opened, ranker, candidates, model, cast("Match", match), device, sort)
+    searcher = _searcher(opened, ranker, candidates, model, cast("Match", match), device, sort, stop_after)
     wanted = filters[0] if filters and len(filters) == 1 else " ".join(f"+({one})" for one in filters or ()) or None
     parse = _parser(opened, wanted, synonyms, typos=typos)
     if queries is not None and run is not None:
@@ -195,18 +197,30 @@ def search(
     else:
         parsed = parse(" ".join(query or ()), plain=plain)
         result = searcher(parsed, k or 10)
-    counted = opened.search(parsed, k=1, match=cast("Match", match), model=model, facets=_facets(facets or ()))
-    n_matches = counted.n_matches
+    counted = opened.search(
+        parsed,
+        k=1,
+        match=cast("Match", match),
+        model=model,
+        facets=_facets(facets or ()),
+        stop_after=stop_after,
+    )
     if parsed.is_shortened:
         say(f"the query is too long: only its first {len(parsed.terms):,} different words were used.", quiet=quiet)
     rows = _rows(opened, parsed, result)
     if not rows:
         say(_reason(opened, parsed), quiet=quiet)
     if as_json:
-        shown = {"n_docs": opened.n_docs, "n_matches": n_matches, "results": rows}
+        shown = {"n_docs": opened.n_docs, **_counts(counted), "results": rows}
         print_json(shown | ({"facets": _facet_rows(counted.facets)} if facets else {}))
         return
-    show(f"{len(rows)} of {n_matches:,} documents that match, of {opened.n_docs:,} in the index")
+    if counted.stopped_early:
+        show(
+            f"the best {len(rows)} of the first {counted.n_examined:,} documents by falling "
+            f"{opened.schema.static_order}, of {opened.n_docs:,} in the index; better ones may be among the others"
+        )
+    else:
+        show(f"{len(rows)} of {counted.n_matches:,} documents that match, of {opened.n_docs:,} in the index")
     table = make_table("", ["rank", "id", "score", "caption"], left=["id", "caption"])
     for row in rows:
         table.add_row(str(row["rank"]), row["id"], f"{row['score']:.4f}", _highlighted(row))
@@ -218,6 +232,14 @@ def search(
         show(table)
         if len(counts) > _MOST_VALUES:
             say(f"{len(counts) - _MOST_VALUES:,} more values of {field}: --json has all of them.", quiet=quiet)
+
+
+def _counts(found: SearchResult) -> dict[str, Any]:
+    """How many documents match, None if the search stopped early, and then how many were looked at."""
+    if found.n_examined is None:
+        return {"n_matches": found.n_matches}
+    n_matches = None if found.stopped_early else found.n_matches
+    return {"n_matches": n_matches, "n_examined": found.n_examined, "stopped_early": found.stopped_early}
 
 
 def _check_like(*others: str) -> None:
@@ -274,14 +296,17 @@ def _searcher(
     match: Match,
     device: str,
     sort: str | None,
+    stop_after: int | None,
 ) -> Searcher:
     """A function from a query and k to its result: by BM25, by fields, or by a ranker."""
     if ranker is None:
         keys = None if sort is None else sort.split(",")
-        return lambda query, k: index.search(query, k=k, match=match, model=model, sort=keys)
+        return lambda query, k: index.search(query, k=k, match=match, model=model, sort=keys, stop_after=stop_after)
     from rankwell.serving.ranked_search import RankedSearch
 
-    ranked = RankedSearch(index, ranker, n_candidates=candidates, model=model, match=match, device=device)
+    ranked = RankedSearch(
+        index, ranker, n_candidates=candidates, model=model, match=match, stop_after=stop_after, device=device
+    )
     return lambda query, k: ranked.search(query, k)
 
 

@@ -53,6 +53,7 @@ def judged_features(
     source: str = "top",
     n_candidates: int = N_CANDIDATES,
     model: BM25 | BM25F | None = None,
+    stop_after: int | None = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> JudgedFeatures:
@@ -70,6 +71,9 @@ def judged_features(
     n_candidates : int
         How many the first pass gives.
     model : the first pass's ranking; by default BM25 over the whole document
+    stop_after : int, optional
+        The first pass looks only at the first documents in the index's static order, of which about this many match,
+        as in serving: see `rankwell.index.selection.search`.
     progress : called with the number of queries done and the total
     """
     if source not in SOURCES:
@@ -82,7 +86,9 @@ def judged_features(
     absent = outside = 0
     for start in range(0, len(asked), _BATCH):
         batch = asked[start : start + _BATCH]
-        found = [search(index, _parsed(index, query), k=n_candidates, model=model) for query in batch]
+        found = [
+            search(index, _parsed(index, query), k=n_candidates, model=model, stop_after=stop_after) for query in batch
+        ]
         documents = []
         for query, result in zip(batch, found, strict=True):
             judged = np.array([index.find(name) for name in qrels[query.id]], np.int64)

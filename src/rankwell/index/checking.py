@@ -16,6 +16,7 @@ from rankwell.index.remains import unnamed_files
 from rankwell.index.segment import Segment
 from rankwell.index.segment_checking import segment_problems
 from rankwell.index.segment_files import SegmentFiles
+from rankwell.index.static_order import falling_order
 from rankwell.index.storage import Storage
 from rankwell.index.working_segment import common_documents
 
@@ -134,6 +135,13 @@ def _segment_problems(segment: Segment, entry: SegmentEntry, manifest: Manifest)
         named = len(manifest.schema.get(kind, ()))
         if count > named:
             problems.append(f"{entry.name}: it has {count} {kind}, the schema {named}.")
+    static = manifest.schema.get("static_order")
+    if (
+        not problems
+        and static is not None
+        and falling_order(segment, manifest.schema["statics"].index(static)) is not None
+    ):
+        problems.append(f"{entry.name}: its documents are not in the order of {static!r}, which the schema names.")
     return problems
 
 

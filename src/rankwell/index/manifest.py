@@ -19,8 +19,8 @@ from rankwell.index.storage import Storage, digest_of, write_file
 from rankwell.streams.json_text import parse_json
 
 FORMAT = "rankwell-index"
-# Version 2 has keyword fields, dates, folded accents and a forward index; an index without them is written as version
-# 1, which older releases read.
+# Version 2 has keyword fields, dates, folded accents, a forward index and a static order; an index without them is
+# written as version 1, which older releases read.
 VERSION = 2
 MANIFEST_NAME = "manifest"
 TEMPORARY_NAME = "manifest.new"
@@ -70,7 +70,7 @@ class Manifest:
 def write_manifest(storage: Storage, folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a new generation and replace the old one. Not durable before `sync_folder`."""
     body = json.dumps(asdict(manifest), indent=1, allow_nan=False).encode()
-    of_schema = any(manifest.schema.get(kind) for kind in ("keywords", "dates", "forward"))
+    of_schema = any(manifest.schema.get(kind) for kind in ("keywords", "dates", "forward", "static_order"))
     version = VERSION if of_schema or manifest.analysis.get("fold_accents") else 1
     write_file(storage, folder / TEMPORARY_NAME, f"{FORMAT} {version} {digest_of(body)}\n".encode() + body)
     storage.rename(folder / TEMPORARY_NAME, folder / MANIFEST_NAME)
@@ -153,3 +153,5 @@ def _check(manifest: Manifest) -> None:
         raise TypeError("the schema does not list the names of fields")
     if not isinstance(manifest.schema.get("forward", []), list) and manifest.schema["forward"] != "all":
         raise TypeError("the schema does not list the streams of the forward index")
+    if not isinstance(manifest.schema.get("static_order", ""), str):
+        raise TypeError("the schema does not name the static order")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,8 @@ from rankwell.index.matching import Matching
 from rankwell.index.query import Query
 from rankwell.index.query_plan import MOST_EXPANSIONS, Alternative, Plan, plan_tree
 from rankwell.index.query_tree import Match, Prefix, condition_of
-from rankwell.index.selector import Selector
+from rankwell.index.selector import Asked, Selector, most_matches
+from rankwell.index.static_order import Examined, first_of_segments, live_among
 from rankwell.index.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -28,21 +31,33 @@ class QuerySearch:
         self.index, self.query, self.match = index, query, match
         self._model = model
 
-    def best(self, k: int, prune: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The best k documents, and their scores: those without a scored term come last, in their order."""
+    def best(self, k: int, prune: bool, reach: Sequence[int] | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The best k documents, and their scores: those without a scored term come last, in their order.
+
+        reach : how many documents of each segment are searched, from its first on; None: all
+        """
         query = self.query
         if query.tree is None:
             among = None if query.filter is None else filtered_documents(self.index, query.filter)
-            selector = Selector.of(self.index, self._model)
-            return selector.select_words(query.terms, query.frequencies, self.match == "all", among, k, prune)
-        among = filtered_documents(self.index, query.filter)
-        allowed = allowed_documents(self.index, among, self._plan.rest, self._matching)
-        docs, scores = self._select(allowed, k, prune)
+            return self._selector.select(self._asked, among, k, prune, reach)
+        docs, scores = self._select(self._allowed, k, prune, reach)
         if self._plan.scores_all or len(docs) == k:
             return docs, scores
-        first = self._all_matches()[:k]
+        first = self._all_matches(reach)[:k]
         more = first[~np.isin(first, docs)][: k - len(docs)]
         return np.concatenate((docs, more)), np.concatenate((scores, np.zeros(len(more))))
+
+    def best_of_first(self, k: int, stop_after: int) -> Examined:
+        """The best k of the first documents in the index's static order: of so many that about `stop_after` match."""
+        n_numbers = int(self.index.bases[-1])
+        share = min(most_matches(self._asked) / max(n_numbers, 1), 1.0)
+        n_first = n_numbers if share == 0.0 else min(math.ceil(stop_after / share), n_numbers)
+        while True:
+            reach = first_of_segments(self.index, n_first)
+            docs, scores = self.best(k, True, reach)
+            if len(docs) == k or n_first == n_numbers:
+                return Examined(docs, scores, live_among(self.index, reach), n_first < n_numbers)
+            n_first = min(2 * n_first, n_numbers)
 
     @cached_property
     def matches(self) -> list[np.ndarray]:
@@ -77,10 +92,20 @@ class QuerySearch:
             only.append(Allowed(marks, own))
         return only
 
-    def _all_matches(self) -> np.ndarray:
+    def _all_matches(self, reach: Sequence[int] | None) -> np.ndarray:
         bases = self.index.bases.tolist()
         parts = [docs + base for docs, base in zip(self.matches, bases, strict=False)]
+        if reach is not None:
+            parts = [
+                docs[: np.searchsorted(docs, base + n)] for docs, base, n in zip(parts, bases, reach, strict=False)
+            ]
         return np.concatenate((np.empty(0, np.int64), *parts))
+
+    @cached_property
+    def _allowed(self) -> list[Allowed]:
+        """The documents of each segment that meet the filter and what is not checked by scores."""
+        among = filtered_documents(self.index, self.query.filter)
+        return allowed_documents(self.index, among, self._plan.rest, self._matching)
 
     @cached_property
     def _matching(self) -> Matching:
@@ -90,12 +115,29 @@ class QuerySearch:
     def _plan(self) -> Plan:
         return plan_tree(self.query.as_tree(), self.match, self._expand)
 
-    def _select(self, allowed: list[Allowed], k: int, prune: bool) -> tuple[np.ndarray, np.ndarray]:
-        model, scored = self._model, self._plan.scored
-        fields = {one.field for term in scored for one in term.alternatives if one.field is not None}
-        if fields or any(len(term.alternatives) != 1 for term in scored):
-            model = model.summing([self.index.schema.streams.index(field) for field in fields])
-        return Selector.of(self.index, model).select(scored, allowed, k, prune)
+    def _select(
+        self, allowed: list[Allowed], k: int, prune: bool, reach: Sequence[int] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._selector.select(self._asked, allowed, k, prune, reach)
+
+    @cached_property
+    def _asked(self) -> list[Asked]:
+        """The terms that score."""
+        query = self.query
+        if query.tree is None:
+            return self._selector.asked_words(query.terms, query.frequencies, self.match == "all")
+        return self._selector.asked_terms(self._plan.scored)
+
+    @property
+    def _selector(self) -> Selector:
+        """The index prepared for the terms that score."""
+        model = self._model
+        if self.query.tree is not None:
+            scored = self._plan.scored
+            fields = {one.field for term in scored for one in term.alternatives if one.field is not None}
+            if fields or any(len(term.alternatives) != 1 for term in scored):
+                model = model.summing([self.index.schema.streams.index(field) for field in fields])
+        return Selector.of(self.index, model)
 
     def _expand(self, prefix: Prefix) -> tuple[tuple[Alternative, ...], bool]:
         """The words that a prefix is scored by, and whether those are all it has."""

@@ -126,6 +126,7 @@ class Index:
         sort: str | Sequence[str] | None = None,
         facets: Iterable[str] | Mapping[str, Sequence[Any] | None] = (),
         prune: bool = True,
+        stop_after: int | None = None,
     ) -> SearchResult:
         """The best k documents for a query: see `rankwell.index.selection.search`."""
         from rankwell.index.selection import search
@@ -143,6 +144,7 @@ class Index:
             sort=sort,
             facets=facets,
             prune=prune,
+            stop_after=stop_after,
         )
 
     def more_like(

@@ -32,6 +32,9 @@ class Schema:
         Fields whose texts are dates; they are statics, in seconds since 1970.
     forward : iterable of str or "all"
         Streams of which the forward index keeps the documents' words in order, or all streams that there will be.
+    static_order : str, optional
+        A static by whose falling values every segment has its documents, those without one last, so that a search can
+        stop after the first that match (`rankwell.index.static_order`).
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class Schema:
         keywords: Iterable[str] = (),
         dates: Iterable[str] = (),
         forward: Iterable[str] | Literal["all"] = (),
+        static_order: str | None = None,
     ) -> None:
         self.streams: list[str] = []
         self.statics: list[str] = []
@@ -55,6 +59,9 @@ class Schema:
             self._append(name, self.statics, self._static_numbers)
         self.declare(keywords, dates)
         self.forward: Literal["all"] | tuple[str, ...] = "all" if forward == "all" else self._forward(forward)
+        if static_order is not None and static_order not in self._static_numbers:
+            self._append(static_order, self.statics, self._static_numbers)
+        self.static_order = static_order
 
     @property
     def n_streams(self) -> int:
@@ -140,6 +147,8 @@ class Schema:
             recorded |= {"keywords": list(self.keywords), "dates": list(self.dates)}
         if self.forward:
             recorded["forward"] = self.forward if self.forward == "all" else list(self.forward)
+        if self.static_order is not None:
+            recorded["static_order"] = self.static_order
         return recorded
 
     @classmethod
@@ -150,10 +159,13 @@ class Schema:
         forward = recorded.get("forward", ())
         if forward != "all" and not set(forward) <= set(recorded["streams"]):
             raise ParameterError("the forward index has a stream that is not among the streams.")
-        return cls(recorded["streams"], recorded["statics"], keywords, dates, forward)
+        static_order = recorded.get("static_order")
+        if static_order is not None and static_order not in recorded["statics"]:
+            raise ParameterError("the static order is not among the statics.")
+        return cls(recorded["streams"], recorded["statics"], keywords, dates, forward, static_order)
 
     def copy(self) -> Schema:
-        return Schema(self.streams, self.statics, self.keywords, self.dates, self.forward)
+        return Schema(self.streams, self.statics, self.keywords, self.dates, self.forward, self.static_order)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.to_json() == other.to_json()
@@ -163,6 +175,7 @@ class Schema:
     def __repr__(self) -> str:
         declared = f", keywords={self.keywords!r}, dates={self.dates!r}" if self.keywords or self.dates else ""
         declared += f", forward={self.forward!r}" if self.forward else ""
+        declared += f", static_order={self.static_order!r}" if self.static_order is not None else ""
         return f"Schema(streams={self.streams!r}, statics={self.statics!r}{declared})"
 
     def _forward(self, names: Iterable[str]) -> tuple[str, ...]:

@@ -106,27 +106,28 @@ def _starts(counts: np.ndarray) -> np.ndarray:
 
 def write_postings(inverted: Inverted, sink: SegmentSink, pool: Executor, n_workers: int) -> None:
     """Encode all lists and append them to the sink."""
-    n_lists = lists_per_term(inverted.n_streams)
     appender = PostingAppender(sink)
-
-    def encode(terms: tuple[int, int]) -> tuple[Blocks, Lists]:
-        first, last = terms
-        lists = new_lists((last - first) * n_lists)
-        bounds = inverted.starts[first * inverted.n_streams : last * inverted.n_streams + 1 : inverted.n_streams]
-        largest, total = int(np.diff(bounds).max()), int(bounds[-1] - bounds[0])
-        blocks = new_blocks(total if n_lists == 1 else 2 * total, total, len(lists.doc_freq))
-        docs, frequencies = (page_array(2 * largest, np.int32) for _ in range(2))
-        gaps = page_array(largest, np.int32)
-        encode_terms(
-            *(inverted.occurrences, inverted.starts, first, last, inverted.n_streams, inverted.lengths, n_lists),
-            *(docs, frequencies, gaps, blocks, lists),
-        )
-        return blocks, lists
-
-    for blocks, lists in in_order(encode, _pieces(inverted), pool, n_workers):
+    encoded = in_order(lambda terms: encode_piece(inverted, *terms), _pieces(inverted), pool, n_workers)
+    for blocks, lists in encoded:
         appender.append_blocks(blocks)
         appender.append_lists(lists)
     appender.finish()
+
+
+def encode_piece(inverted: Inverted, first: int, last: int) -> tuple[Blocks, Lists]:
+    """The lists of terms [first, last), encoded."""
+    n_lists = lists_per_term(inverted.n_streams)
+    lists = new_lists((last - first) * n_lists)
+    bounds = inverted.starts[first * inverted.n_streams : last * inverted.n_streams + 1 : inverted.n_streams]
+    largest, total = int(np.diff(bounds).max()), int(bounds[-1] - bounds[0])
+    blocks = new_blocks(total if n_lists == 1 else 2 * total, total, len(lists.doc_freq))
+    docs, frequencies = (page_array(2 * largest, np.int32) for _ in range(2))
+    gaps = page_array(largest, np.int32)
+    encode_terms(
+        *(inverted.occurrences, inverted.starts, first, last, inverted.n_streams, inverted.lengths, n_lists),
+        *(docs, frequencies, gaps, blocks, lists),
+    )
+    return blocks, lists
 
 
 class PostingAppender:

@@ -17,6 +17,8 @@ from rankwell.index.query import Query
 from rankwell.index.query_search import QuerySearch
 from rankwell.index.query_tree import Match, both
 from rankwell.index.sorting import first_documents, sort_keys
+from rankwell.index.static_order import ordering_static
+from rankwell.parameters import check_whole_number
 
 if TYPE_CHECKING:
     from rankwell.index.reader import Index
@@ -31,6 +33,9 @@ class SearchResult:
 
     docs : int64 (n,), document numbers; scores : float64 (n,); query : as it was parsed
     facets : the counts of each field that was asked for, of all documents that match
+    n_examined : if the search might stop early, how many documents it looked at, from the first in the static order on,
+        whether they match or not: these are the best of them. None: of all documents
+    stopped_early : whether there are other documents
     """
 
     docs: np.ndarray
@@ -38,6 +43,8 @@ class SearchResult:
     query: Query
     _search: QuerySearch = field(repr=False)
     facets: Facets = field(default_factory=dict)
+    n_examined: int | None = None
+    stopped_early: bool = False
 
     def __len__(self) -> int:
         return len(self.docs)
@@ -70,6 +77,7 @@ def search(
     sort: str | Sequence[str] | None = None,
     facets: Iterable[str] | Mapping[str, Sequence[Any] | None] = (),
     prune: bool = True,
+    stop_after: int | None = None,
 ) -> SearchResult:
     """The best k documents of an index for a query.
 
@@ -101,11 +109,18 @@ def search(
     prune : bool
         Skip documents that cannot be among the best k, where that is quicker (`rankwell.index.pruning`). Without it the
         result is the same, to the last bit, but slower.
+    stop_after : int, optional
+        Look only at the first documents in the static order of the index (`Schema.static_order`): at so many that about
+        this many match, by how many documents have the words, and at more if fewer than k are found. Quicker, and
+        others are lost; the result says how many documents were examined.
     """
     wanted = _checked_k(k, index)
     keys, counted = sort_keys(sort or (), index.schema), facet_keys(facets, index.schema) if facets else {}
     parsed = _parsed(index, query, plain, filter, synonyms, typos)
     asked = _search_of(index, parsed, model, match)
+    if stop_after is not None:
+        _check_stop(index, stop_after, bool(keys or counted))
+        return _search_first(asked, parsed, wanted, stop_after)
     if keys:
         docs = first_documents(index, asked.matches, keys, wanted)
         scores = asked.scores_of(docs)
@@ -113,6 +128,23 @@ def search(
         docs, scores = asked.best(wanted, prune)
     found = count_facets(index, asked.matches, counted) if counted else {}
     return SearchResult(docs, scores, parsed, asked, found)
+
+
+def _search_first(asked: QuerySearch, query: Query, k: int, stop_after: int) -> SearchResult:
+    found = asked.best_of_first(k, stop_after)
+    return SearchResult(
+        found.docs, found.scores, query, asked, n_examined=found.n_examined, stopped_early=found.stopped
+    )
+
+
+def _check_stop(index: Index, stop_after: int, reads_all: bool) -> None:
+    check_whole_number("stop_after", stop_after, least=1)
+    ordering_static(index)
+    if reads_all:
+        raise ParameterError(
+            "stops before all documents that match are known, which sort and facets need: leave one of them out.",
+            parameter="stop_after",
+        )
 
 
 def count(

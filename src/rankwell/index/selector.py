@@ -49,7 +49,7 @@ class _Term(NamedTuple):
 _UNKNOWN = _Term((), 0, 0.0, (), ())
 
 # (−weight in the query, name, the term, whether it is required), as they are sorted.
-_Asked = tuple[float, tuple[tuple[bytes, str], ...], _Term, bool]
+Asked = tuple[float, tuple[tuple[bytes, str], ...], _Term, bool]
 
 
 class Selector:
@@ -80,78 +80,74 @@ class Selector:
             known = of_index[columns] = cls(index, columns)
         return known
 
-    def select_words(
-        self,
-        terms: Sequence[bytes],
-        frequencies: Sequence[int],
-        must: bool,
-        allowed: Sequence[Allowed] | None,
-        k: int,
-        prune: bool,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The best k documents with any of the terms, or with all of them, and their scores.
-
-        allowed : for each segment; None: all live documents
-        """
-        among = self._live if allowed is None else allowed
-        asked: list[_Asked] = []
+    def asked_words(self, terms: Sequence[bytes], frequencies: Sequence[int], must: bool) -> list[Asked]:
+        """Words as `select` takes them, all of them required or none; no words if a document cannot have them all."""
+        asked: list[Asked] = []
         for term, frequency in zip(terms, frequencies, strict=True):
             known = self._term(term, None)
             if known is not None:
                 asked.append((-frequency * known.weight, known.name, known, must))
             elif must:
-                return self._select([], among, k, prune)
-        return self._select(asked, among, k, prune)
+                return []
+        asked.sort(key=itemgetter(0, 1))
+        return asked
 
-    def select(
-        self, scored: Sequence[ScoredTerm], allowed: Sequence[Allowed], k: int, prune: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The best k of the allowed documents, and their scores; only those with a score above 0.
-
-        allowed : for each segment
-        """
-        asked: list[_Asked] = []
+    def asked_terms(self, scored: Sequence[ScoredTerm]) -> list[Asked]:
+        """A plan's terms as `select` takes them; none if no document has all the required ones."""
+        asked: list[Asked] = []
         for term in scored:
             known = self._joined(term.alternatives)
             if known is not None:
                 asked.append((-term.factor * known.weight, known.name, known, term.is_required))
             elif term.is_required:
-                return self._select([], allowed, k, prune)
-        return self._select(asked, allowed, k, prune)
-
-    def _select(
-        self, asked: list[_Asked], allowed: Sequence[Allowed], k: int, prune: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
+                return []
         asked.sort(key=itemgetter(0, 1))
+        return asked
+
+    def select(
+        self,
+        asked: Sequence[Asked],
+        allowed: Sequence[Allowed] | None,
+        k: int,
+        prune: bool,
+        reach: Sequence[int] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The best k of the allowed documents, and their scores; only those with a score above 0.
+
+        asked : of `asked_words` or `asked_terms`; allowed : for each segment; None: all live documents
+        reach : how many documents of each segment are searched, from its first on; None: all
+        """
+        among = self._live if allowed is None else allowed
         best = BestDocuments(k)
-        required = [term.doc_freq for _, _, term, must in asked if must]
-        matches = min(required) if required else sum(term.doc_freq for _, _, term, _ in asked)
-        for number in range(len(self._parts)):
-            prepared = self._prepare(number, asked, allowed[number])
+        share = most_matches(asked) / max(self.statistics.n_docs, 1)
+        for number, part in enumerate(self._parts):
+            n_docs = part.segment.n_docs if reach is None else reach[number]
+            prepared = self._prepare(number, asked, among[number]) if n_docs else None
             if prepared is not None:
                 query, driver = prepared
-                pruning = self._pruning(number, matches, k, query, driver) if prune else Pruning.NONE
-                self._select_part(number, query, driver, pruning, best)
+                pruning = self._pruning(number, n_docs, share, k, query, driver) if prune else Pruning.NONE
+                self._select_part(number, n_docs, query, driver, pruning, best)
         return best.ranked()
 
-    def _pruning(self, number: int, matches: int, k: int, query: Any, driver: int) -> Pruning:
-        """What the search of a segment skips; matches : about how many documents of the index match."""
+    def _pruning(self, number: int, n_docs: int, share: float, k: int, query: Any, driver: int) -> Pruning:
+        """What the search of a segment's first documents skips; share : of the documents that match, about."""
         from rankwell.kernels.selection.windows import WINDOW
 
-        n_docs, n_chosen = self._parts[number].segment.n_docs, len(query.chosen)
-        share = matches / max(self.statistics.n_docs, 1)
+        n_chosen = len(query.chosen)
         n_windows = 0 if n_chosen else -(-n_docs // WINDOW)
         return choose_pruning(k, share * self._bases[number], share * n_docs, n_windows, driver >= 0 or n_chosen > 0)
 
-    def _select_part(self, number: int, query: Any, driver: int, pruning: Pruning, best: BestDocuments) -> None:
-        """Offer a segment's documents to `best`.
+    def _select_part(
+        self, number: int, n_docs: int, query: Any, driver: int, pruning: Pruning, best: BestDocuments
+    ) -> None:
+        """Offer a segment's first documents to `best`.
 
         An estimate is the score of a document of a sample, one that is very likely below the k-th best. With it as a
         threshold most of the segment is skipped. It was right if k documents beat it; otherwise the segment is searched
         again without it.
         """
         part, base, k = self._parts[number], self._bases[number], best.k
-        start = (part.arrays, part.scoring, query, self.model.k1, driver)
+        start = (part.arrays, part.scoring_of(n_docs), query, self.model.k1, driver)
         if pruning is Pruning.ESTIMATE:
             sample = BestDocuments(sample_size(k), best.threshold)
             sample.search(start, SAMPLED, True, base)
@@ -202,7 +198,7 @@ class Selector:
         name = tuple(part for _, term in found for part in term.name)
         return _Term(name, doc_freq, self._weight(doc_freq), lists, drivers)
 
-    def _prepare(self, number: int, asked: Sequence[_Asked], allowed: Allowed) -> Any:
+    def _prepare(self, number: int, asked: Sequence[Asked], allowed: Allowed) -> Any:
         """The kernel's QueryArrays for a segment, and the list that drives it (-1: none); None if nothing matches."""
         from rankwell.kernels.selection.windows import QueryArrays
 
@@ -231,6 +227,12 @@ class Selector:
         list_ptr = np.zeros(len(by_term) + 1, np.int64)
         np.cumsum([len(own) for own in by_term], out=list_ptr[1:])
         return np.array(numbers, np.int64), list_ptr, np.array(rows, np.int64), np.array(weights, np.float64)
+
+
+def most_matches(asked: Sequence[Asked]) -> int:
+    """At most how many documents match, over all segments."""
+    required = [term.doc_freq for _, _, term, must in asked if must]
+    return min(required) if required else sum(term.doc_freq for _, _, term, _ in asked)
 
 
 def _one_of(drivers: list[int]) -> int:

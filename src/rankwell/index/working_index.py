@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,12 @@ class WorkingIndex:
                 f"{self.folder} was built with forward={self.schema.forward!r}, got {self._given_schema.forward!r}. An "
                 f"index keeps the forward index that it was built with: leave it out, or build the index again."
             )
+        if self._given_schema.static_order not in (None, self.schema.static_order):
+            raise ParameterError(
+                f"{self.folder} was built with static_order={self.schema.static_order!r}, got "
+                f"{self._given_schema.static_order!r}. An index keeps the order that it was built with: leave it out, "
+                f"or build the index again."
+            )
         for name in self._given_schema.streams:
             self.schema.stream_number(name)
         for name in self._given_schema.statics:
@@ -117,7 +124,23 @@ class WorkingIndex:
         return 0 if self.manifest is None else self.manifest.generation
 
     def write_segment(self, write: Callable[[SegmentSink], dict[str, Any]]) -> WorkingSegment:
-        """A new segment on disk, its arrays made by `write`. It is not among `segments` yet."""
+        """A new segment on disk, its arrays made by `write`, in the index's static order if it has one. It is not among
+        `segments` yet.
+        """
+        written = self._write(write)
+        order = None
+        if self.schema.static_order is not None:
+            from rankwell.index.static_order import falling_order
+
+            order = falling_order(written.segment, self.schema.statics.index(self.schema.static_order))
+        if order is None:
+            return written
+        from rankwell.index.reordering import reorder_segment
+
+        # The files of the first one belong to no commit: the next one removes them.
+        return self._write(partial(reorder_segment, written.segment, order))
+
+    def _write(self, write: Callable[[SegmentSink], dict[str, Any]]) -> WorkingSegment:
         name = segment_name(self._next_segment)
         self._next_segment += 1
         sink = SegmentFilesSink(self.storage, self.folder, name)

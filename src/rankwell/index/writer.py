@@ -201,7 +201,7 @@ class IndexWriter:
             if older.is_live(old_doc)
         ]
         if replaced or not is_last:
-            places = [str(place) for place in builder.places]
+            places = _places(builder, new)
             self._replace(replaced, new, places)
             if not is_last:
                 # Places of documents are needed for messages only, so they are kept on disk and not in memory.
@@ -268,6 +268,14 @@ class IndexWriter:
     def _require_open(self) -> None:
         if self._lock is None:
             raise RankwellError(f"this writer of {self.path} is closed. Make a new IndexWriter.")
+
+
+def _places(builder: SegmentBuilder, written: WorkingSegment) -> list[str]:
+    """Where the documents of a segment came from; a static order has given them other numbers than the builder's."""
+    if builder.schema.static_order is None:
+        return [str(place) for place in builder.places]
+    ids = map(written.segment.id_of, range(written.segment.n_docs))
+    return [str(builder.place_of(document_id)) for document_id in ids]
 
 
 def _checked_count(max_segments: int) -> int:

@@ -60,6 +60,7 @@ def explain_search(
         n_candidates=searcher.n_candidates,
         model=searcher.model,
         match=searcher.match,
+        stop_after=searcher.stop_after,
         feature_set=searcher.feature_set,
         log=cast("FeatureLog", seen),
     )

@@ -72,6 +72,9 @@ class RankedSearch:
     model : selection's ranking; by default BM25 over the whole document
     match : {"any", "all"}
         Whether a candidate needs any or all of a query's words.
+    stop_after : int, optional
+        Selection looks only at the first documents in the index's static order, of which about this many match: see
+        `rankwell.index.selection.search`.
     feature_set : FeatureSet, optional
         The ranker's columns, if it was trained without names.
     log : FeatureLog, optional
@@ -96,6 +99,7 @@ class RankedSearch:
         n_candidates: int = N_CANDIDATES,
         model: BM25 | BM25F | None = None,
         match: Match = "any",
+        stop_after: int | None = None,
         feature_set: FeatureSet | None = None,
         log: FeatureLog | None = None,
         device: str = "cpu",
@@ -116,6 +120,7 @@ class RankedSearch:
         self.n_candidates = n_candidates
         self.model = model
         self.match: Match = match
+        self.stop_after = stop_after
         self.device = scoring_device(self.description, device)
         self._log = log
         self._ranker = RankingPass(
@@ -159,7 +164,7 @@ class RankedSearch:
             return []
         started = time.perf_counter()
         parsed = [query if isinstance(query, Query) else self.index.parse(query) for query in queries]
-        found = [search(self.index, query, k=self.n_candidates, model=self.model, match=self.match) for query in parsed]
+        found = [self._candidates(query) for query in parsed]
         selected = time.perf_counter()
         ranked = self._rank(parsed, found, query_ids, deadline)
         seconds = {"select": selected - started, "rank": time.perf_counter() - selected}
@@ -172,7 +177,7 @@ class RankedSearch:
             if doc < 0:
                 raise DataError(f"there is no document {document!r} in the index.")
         parsed = query if isinstance(query, Query) else self.index.parse(query)
-        found = search(self.index, parsed, k=self.n_candidates, model=self.model, match=self.match)
+        found = self._candidates(parsed)
         whole = RankingPass(self.index, self.description.second_pass, self.feature_set, all_features=True)
         return whole.rows(whole.hits([parsed], [found], [docs]))
 
@@ -193,6 +198,17 @@ class RankedSearch:
         from rankwell.serving.explained_search import explain_search
 
         return explain_search(self, query, document=document, k=k)
+
+    def _candidates(self, query: Query) -> SearchResult:
+        """What selection gives to the ranker."""
+        return search(
+            self.index,
+            query,
+            k=self.n_candidates,
+            model=self.model,
+            match=self.match,
+            stop_after=self.stop_after,
+        )
 
     def _rank(
         self,

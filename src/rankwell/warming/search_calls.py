@@ -56,6 +56,10 @@ def build_index(folder: Path) -> None:
         writer.commit()
         writer.merge()
     check_index(folder / "index")
+    with IndexWriter(folder / "ordered", schema=Schema(static_order="year")) as writer:
+        writer.add(_documents(0, 20))
+        writer.commit()
+    Index.open(folder / "ordered").search("wing", stop_after=5)
 
 
 def search(folder: Path) -> None:
