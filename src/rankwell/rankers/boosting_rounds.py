@@ -31,14 +31,14 @@ class BoostingRounds(StepSource):
         The rounds of the model that training continues from.
     validation : RankingDataset, optional
         With normalised features.
+    device_figures : tuple of str
+        What the device tells of each round (`BoostedRounds.figures`).
 
     Attributes
     ----------
     weak_rankers : WeakRankers
         The weak rankers of all rounds so far, the earlier ones included.
     """
-
-    figures = ("loss", "alpha")
 
     def __init__(
         self,
@@ -47,7 +47,9 @@ class BoostingRounds(StepSource):
         n_halvings: int,
         earlier: WeakRankers,
         validation: RankingDataset | None,
+        device_figures: tuple[str, ...] = (),
     ) -> None:
+        self.figures = ("loss", "alpha", *device_figures)
         self._make_booster = make_booster
         self._booster: Booster | None = None
         self._thresholds, self._n_halvings = thresholds, n_halvings
@@ -71,10 +73,9 @@ class BoostingRounds(StepSource):
         self.weak_rankers = self.weak_rankers.then(chosen)
         if self._validation is not None:
             self._stages: Iterator[np.ndarray] = chosen.staged_scores(self._validation, self._scores)
-        figures = [
-            {"loss": loss, "alpha": alpha}
-            for loss, alpha in zip(rounds.loss.tolist(), chosen.alpha.tolist(), strict=True)
-        ]
+        measured = {"loss": rounds.loss, "alpha": chosen.alpha, **rounds.figures}
+        columns = [measured[name].tolist() for name in self.figures]
+        figures = [dict(zip(self.figures, row, strict=True)) for row in zip(*columns, strict=True)]
         return Steps(figures, rounds.finished)
 
     def validation_scores(self) -> np.ndarray:

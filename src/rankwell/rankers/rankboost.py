@@ -23,7 +23,7 @@ import numpy as np
 
 from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.errors import ParameterError
-from rankwell.kernels.boosting.contract import PairList
+from rankwell.kernels.boosting.contract import DEVICE_FIGURES, PairList
 from rankwell.kernels.boosting.precision import MOST_HALVINGS
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT
@@ -81,7 +81,9 @@ class RankBoost(StepwiseRanker):
         A file to which the run's state is written every `checkpoint_every` rounds: after a crash, the same call
         continues from there and gives the same model. It is deleted at the end.
     normalize : "auto", "none", "standard", "query-minmax" or "letor"
-    device : "auto", "cpu", "cuda" or "opencl"
+    device : "auto", "cpu", "cuda", "opencl" or "fpga-sim"
+        "fpga-sim" searches on a simulated accelerator, the FAR paper's as hardware; `history_` then has the `cycles` of
+        each round and the `board_seconds` that they would take.
     random_state : int
         Chooses the rows that quantile binning uses if there are very many.
     n_jobs : int, optional
@@ -121,7 +123,7 @@ class RankBoost(StepwiseRanker):
         checkpoint: str | None = None,
         checkpoint_every: int = 100,
         normalize: str = "auto",
-        device: Literal["auto", "cpu", "cuda", "opencl"] = "auto",
+        device: Literal["auto", "cpu", "cuda", "opencl", "fpga-sim"] = "auto",
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -214,6 +216,7 @@ class RankBoost(StepwiseRanker):
             n_halvings,
             earlier,
             task.validation,
+            DEVICE_FIGURES.get(device, ()),
         )
         n_rounds = self._most_rounds(task)
         run = self._run(rounds, n_rounds, task, validation, self._checkpoints(task, listed, earlier))

@@ -2,7 +2,7 @@
 
 | weak learner | of Table I | runs on | search per round |
 | ------------ | ---------- | ------- | -------------- |
-| `m3.int`     | document-wise, integral histograms | CPU, CUDA, OpenCL | O(documents · features) |
+| `m3.int`     | document-wise, integral histograms | CPU, CUDA, OpenCL, simulated FPGA | O(documents · features) |
 | `m3`         | document-wise, naive | CPU | O(documents · features · thresholds) |
 | `m2.2dint`   | pair-wise, 2-D integral histograms | CPU | O(pairs · features) |
 | `m2`         | pair-wise, naive | CPU | O(pairs · features · thresholds) |

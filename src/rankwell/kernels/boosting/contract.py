@@ -7,7 +7,8 @@ weights and π are all in this order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -115,6 +116,8 @@ class BoostedRounds:
         Σ D_1(x0, x1)·e^{H(x0) − H(x1)} after each round; it starts at 1.
     finished : bool
         Whether training has ended: no weak ranker helps, or the last one orders every pair correctly.
+    figures : float64 (n_rounds,) by name
+        What else the device tells of each round: those of `DEVICE_FIGURES`.
     """
 
     feature: np.ndarray
@@ -122,6 +125,7 @@ class BoostedRounds:
     r: np.ndarray
     loss: np.ndarray
     finished: bool
+    figures: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -156,7 +160,13 @@ class BoostingSizes:
 
 
 # The layout of `Binner` that each device reads.
-BIN_LAYOUTS = {"cpu": "interleaved16", "cuda": "features", "opencl": "features"}
+BIN_LAYOUTS = {"cpu": "interleaved16", "cuda": "features", "opencl": "features", "fpga-sim": "interleaved16"}
+
+# What a simulated accelerator tells of a round's search: cycles, and what they would take on a board.
+CYCLES, BOARD_SECONDS = "cycles", "board_seconds"
+DEVICE_FIGURES: dict[str, tuple[str, ...]] = {"fpga-sim": (CYCLES, BOARD_SECONDS)}
+# The accelerator numbers features with 16 bits.
+_MOST_SIMULATED_FEATURES = 2**16
 
 
 def _lacks_cpu_options(sizes: BoostingSizes, *, naive: bool = False, by_rank: bool = False, **_: Any) -> Refusal | None:
@@ -173,6 +183,15 @@ def _opencl_limits(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> Refu
     """The bins must fit in one buffer."""
     refusal = _many_documents(sizes, report)
     return refusal or at_most(sizes.n_features * sizes.column_bytes, report.largest_buffer, "bytes of bins")
+
+
+def _lacks_naive_search(sizes: BoostingSizes, *, naive: bool = False, **_: Any) -> Refusal | None:
+    return Refusal("weak_learner='m3'", "weak_learner='m3.int'") if naive else None
+
+
+def _simulated_limits(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> Refusal | None:
+    refusal = _many_documents(sizes, report)
+    return refusal or at_most(sizes.n_features, _MOST_SIMULATED_FEATURES, "features")
 
 
 LEVEL_BOOSTING = Subject(
@@ -195,6 +214,12 @@ LEVEL_BOOSTING = Subject(
             lacks=_lacks_cpu_options,
             limits=_opencl_limits,
             memory="rankwell.kernels.boosting.opencl.booster:device_bytes",
+        ),
+        "fpga-sim": Implementation(
+            "rankwell.hardware.rankboost.booster:SimulatedBooster",
+            options=("n_halvings", "n_jobs"),
+            lacks=_lacks_naive_search,
+            limits=_simulated_limits,
         ),
     },
 )

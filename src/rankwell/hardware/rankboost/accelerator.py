@@ -1,0 +1,212 @@
+"""The accelerator: arrays with their memory channels, and the choice among them.
+
+Each array has queues for its memory channels, written individually and read together, as in FAR2's MMU, and a queue
+for π. An array takes an item when every queue has one and the next array's queue has room for π: so π moves from array
+to array, one a cycle, and no wire is longer than from an array to its neighbour.
+
+The largest |r| so far moves up the row of arrays and back down, and each drops the records that are too small for it.
+The first record that remains, of all arrays, moves up the row too. Both are registers that run all the time: after
+`settle_cycles` without change they are right.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out
+
+from rankwell.hardware.rankboost.array import ProcessingArray
+from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
+from rankwell.hardware.rankboost.record_scan import DROP_CYCLES, record_layout
+
+
+def potential_layout(configuration: RankBoostConfiguration) -> data.StructLayout:
+    """A beat of the stream of π; `last` marks the last document of a pass."""
+    return data.StructLayout({"pi": signed(configuration.pi_bits), "last": 1})
+
+
+def result_layout(configuration: RankBoostConfiguration) -> data.StructLayout:
+    """The result of a round: the weak ranker if `found`, and the largest |r|.
+
+    overflow : repeat the round with floor = best − margin − 1; what is then found is right, whatever overflows
+    unbalanced : the π of the round do not sum to 0: the result is not valid
+    """
+    return data.StructLayout(
+        {
+            "r": signed(configuration.sum_bits),
+            "best": configuration.sum_bits,
+            "feature": configuration.feature_bits,
+            "bin": configuration.bin_bits,
+            "found": 1,
+            "overflow": 1,
+            "unbalanced": 1,
+        }
+    )
+
+
+def settle_cycles(configuration: RankBoostConfiguration) -> int:
+    """Cycles from the last array's end to the result."""
+    return DROP_CYCLES * (configuration.records + 1) + 6 * configuration.arrays + 4
+
+
+class RankBoostAccelerator(wiring.Component):
+    """The search for a round's weak ranker.
+
+    Members
+    -------
+    words_0, words_1, ... : streams in
+        Memory channels: array a has numbers `channels`·a and on. Together, the beats of an array's channels are the
+        bins of one document in the 16 features of a group, 8 bits each, lowest feature lowest. The documents come in
+        the same order in every pass, and pass p of array a is for the features of group p·arrays + a.
+    potentials : stream in
+        π of the documents, once in every pass.
+    result : stream out
+        One beat a round.
+    passes : in
+        The number of passes of a round, stable from one result to the next, as are the following.
+    margin : in
+        Two |r| that differ by no more than this count as equal.
+    floor : in
+        Only an |r| above it can be chosen: at first the margin.
+    """
+
+    def __init__(self, configuration: RankBoostConfiguration) -> None:
+        self.configuration = configuration
+        channels = configuration.arrays * configuration.channels
+        super().__init__(
+            {
+                **{f"words_{number}": In(stream.Signature(configuration.channel_bits)) for number in range(channels)},
+                "potentials": In(stream.Signature(potential_layout(configuration))),
+                "result": Out(stream.Signature(result_layout(configuration))),
+                "passes": In(configuration.group_bits),
+                "margin": In(configuration.sum_bits - 1),
+                "floor": In(configuration.sum_bits),
+            }
+        )
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        arrays = [ProcessingArray(self.configuration, number) for number in range(self.configuration.arrays)]
+        for array in arrays:
+            m.submodules[f"array_{array.number}"] = array
+            for name in ("passes", "margin", "floor"):
+                m.d.comb += getattr(array, name).eq(getattr(self, name))
+        self._feed(m, arrays)
+        self._share_largest(m, arrays)
+        self._give(m, arrays, self._first_record(m, arrays))
+        return m
+
+    def _feed(self, m: Module, arrays: list[ProcessingArray]) -> None:
+        """Queues, and π from array to array."""
+        configuration = self.configuration
+        n_channels, depth = configuration.channels, configuration.queue_depth
+        incoming: Any = self.potentials
+        for array in arrays:
+            queues = []
+            for number in range(n_channels * array.number, n_channels * (array.number + 1)):
+                queue = SyncFIFO(width=configuration.channel_bits, depth=depth)
+                m.submodules[f"words_queue_{number}"] = queue
+                words = getattr(self, f"words_{number}")
+                m.d.comb += [
+                    queue.w_data.eq(words.payload),
+                    queue.w_en.eq(words.valid),
+                    words.ready.eq(queue.w_rdy),
+                ]
+                queues.append(queue)
+            potentials = SyncFIFO(width=configuration.pi_bits + 1, depth=depth)
+            m.submodules[f"potentials_queue_{array.number}"] = potentials
+            m.d.comb += [
+                potentials.w_data.eq(incoming.payload),
+                potentials.w_en.eq(incoming.valid),
+                incoming.ready.eq(potentials.w_rdy),
+            ]
+            outgoing = stream.Signature(potential_layout(configuration)).create(path=(f"passed_{array.number}",))
+            if array is arrays[-1]:
+                m.d.comb += outgoing.ready.eq(1)
+            take = Signal(name=f"take_{array.number}")
+            item = data.View(potential_layout(configuration), potentials.r_data)
+            m.d.comb += [
+                take.eq(Cat(array.ready, potentials.r_rdy, *(queue.r_rdy for queue in queues), outgoing.ready).all()),
+                potentials.r_en.eq(take),
+                *(queue.r_en.eq(take) for queue in queues),
+                array.valid.eq(take),
+                array.word.eq(Cat(queue.r_data for queue in queues)),
+                array.pi.eq(item.pi),
+                array.last.eq(item.last),
+                outgoing.payload.eq(item),
+                outgoing.valid.eq(take),
+            ]
+            incoming = outgoing
+
+    def _share_largest(self, m: Module, arrays: list[ProcessingArray]) -> None:
+        """The largest |r| of all arrays, and the limit that follows from it in each."""
+        bits = self.configuration.sum_bits
+        largest = arrays[0].best
+        for array in arrays[1:]:
+            larger, upwards = Signal(name=f"larger_{array.number}"), Signal(bits, name=f"largest_{array.number}")
+            m.d.sync += [larger.eq(largest > array.best), upwards.eq(Mux(larger, largest, array.best))]
+            largest = upwards
+        self._largest = largest
+        for array in reversed(arrays):
+            if array is not arrays[-1]:
+                downwards = Signal(bits, name=f"largest_back_{array.number}")
+                m.d.sync += downwards.eq(largest)
+                largest = downwards
+            limit = Signal(signed(bits + 1), name=f"limit_{array.number}")
+            m.d.sync += limit.eq(largest - self.margin)
+            m.d.comb += array.limit.eq(limit)
+
+    def _first_record(self, m: Module, arrays: list[ProcessingArray]) -> tuple[Any, Any]:
+        """The record of the lowest feature of all arrays, and whether there is one."""
+        head: Any = arrays[0].head
+        found: Any = arrays[0].found
+        for array in arrays[1:]:
+            mine = Signal(name=f"mine_{array.number}")
+            next_head = Signal(record_layout(self.configuration), name=f"first_{array.number}")
+            next_found = Signal(name=f"found_{array.number}")
+            m.d.sync += [
+                mine.eq(array.found & (~found | (array.head.feature < head.feature))),
+                next_head.eq(Mux(mine, array.head, head)),
+                next_found.eq(found | array.found),
+            ]
+            head, found = next_head, next_found
+        return head, found
+
+    def _give(self, m: Module, arrays: list[ProcessingArray], first: tuple[Any, Any]) -> None:
+        """Wait for all arrays, then until the row has settled; give the result; restart the arrays."""
+        head, found = first
+        settle = settle_cycles(self.configuration)
+        wait, all_done, restart = Signal(range(settle)), Signal(), Signal()
+        result = self.result.payload
+        m.d.sync += [
+            all_done.eq(Cat(array.done for array in arrays).all()),
+            result.r.eq(Mux(head.negative, -head.size, head.size)),
+            result.best.eq(self._largest),
+            result.feature.eq(head.feature),
+            result.bin.eq(head.bin),
+            result.found.eq(found),
+            result.overflow.eq(Cat(array.overflow for array in arrays).any()),
+            result.unbalanced.eq(Cat(array.unbalanced for array in arrays).any()),
+        ]
+        m.d.comb += [array.restart.eq(restart) for array in arrays]
+        with m.FSM():
+            with m.State("RUN"):
+                m.d.sync += wait.eq(settle - 1)
+                with m.If(all_done):
+                    m.next = "SETTLE"
+            with m.State("SETTLE"):
+                m.d.sync += wait.eq(wait - 1)
+                with m.If(wait == 0):
+                    m.next = "GIVE"
+            with m.State("GIVE"):
+                m.d.comb += self.result.valid.eq(1)
+                with m.If(self.result.ready):
+                    m.next = "RESTART"
+            with m.State("RESTART"):  # the arrays' `done` is registered once
+                m.d.comb += restart.eq(1)
+                m.next = "RESTARTED"
+            with m.State("RESTARTED"):
+                m.next = "RUN"

@@ -1,0 +1,174 @@
+"""The scan of an array's histograms: the first weak ranker within a margin of the best, in one pass.
+
+The product's rule (`kernels/boosting/precision.py`) takes the lowest feature, then bin, whose |r| is within `margin` of
+the largest. The largest is known only at the end, so the scan keeps *records*: an |r| above all before it. The first
+value within the margin of the largest is a record, because all before it are smaller. Records that are more than the
+margin below the largest so far are dropped, and the head of the queue is the answer.
+
+π sums to 0, so r(f, b) = Σ_{a > b} = −Σ_{a ≤ b}: the scan runs upwards through the bins, in the order of the rule.
+
+Stages of a word: 1 its integral, 2 both signs, 3 its size, 4 compared with the largest, 5 compared with the margin,
+6 into the queue.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
+
+# From a word to the queue; and cycles to drop one record that the largest has left behind.
+SCAN_STAGES = 7
+DROP_CYCLES = 3
+
+
+def record_layout(configuration: RankBoostConfiguration) -> data.StructLayout:
+    """A record: |r|, its sign, bin and feature."""
+    return data.StructLayout(
+        {
+            "size": configuration.sum_bits,
+            "negative": 1,
+            "bin": configuration.bin_bits,
+            "feature": configuration.feature_bits,
+        }
+    )
+
+
+class RecordScan(wiring.Component):
+    """The scan and its queue of records.
+
+    Members
+    -------
+    start : in
+        Begin a round: the queue is empty, and only values above `floor` are records.
+    valid, first, word, bin, feature : in
+        A histogram's word; `first` with bin 0.
+    margin : in, stable
+    limit : in
+        Records below it are dropped: the largest |r| of all arrays so far, less the margin.
+    best : out
+        The largest so far, or `floor`.
+    head, found : out
+        The first record that remains, and whether there is one.
+    overflow : out
+        A record was lost: repeat the round with `floor` one below the largest less the margin.
+    unbalanced : out
+        The sums of a feature do not add up to 0.
+    """
+
+    def __init__(self, configuration: RankBoostConfiguration) -> None:
+        self.configuration = configuration
+        sum_bits = configuration.sum_bits
+        super().__init__(
+            {
+                "start": In(1),
+                "valid": In(1),
+                "first": In(1),
+                "word": In(signed(sum_bits)),
+                "bin": In(configuration.bin_bits),
+                "feature": In(configuration.feature_bits),
+                "margin": In(sum_bits - 1),
+                "floor": In(sum_bits),
+                "limit": In(signed(sum_bits + 1)),
+                "best": Out(sum_bits),
+                "head": Out(record_layout(configuration)),
+                "found": Out(1),
+                "overflow": Out(1),
+                "unbalanced": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        record, jump, pushed = self._find_records(m)
+        self._queue(m, record, jump, pushed)
+        return m
+
+    def _find_records(self, m: Module) -> tuple[Any, Any, Any]:
+        """Stages 1 to 6: whether there is a record, whether it is more than the margin above all before it, and it."""
+        bits, layout = self.configuration.sum_bits, record_layout(self.configuration)
+        free: dict[str, Any] = {"reset_less": True}
+        valid = [self.valid, *(Signal(name=f"valid_{stage}") for stage in range(1, 4))]
+        place_bits = self.configuration.bin_bits + self.configuration.feature_bits
+        places = [Cat(self.bin, self.feature)]
+        places += [Signal(place_bits, name=f"place_{stage}", **free) for stage in range(1, 7)]
+        m.d.sync += [later.eq(earlier) for earlier, later in zip(valid, valid[1:], strict=False)]
+        m.d.sync += [later.eq(earlier) for earlier, later in zip(places, places[1:], strict=False)]
+
+        integral = Signal(signed(bits), **free)
+        plus, minus = Signal(signed(bits), **free), Signal(bits, **free)
+        size_3, size_4, size_5, size_6 = (Signal(bits, name=f"size_{stage}", **free) for stage in range(3, 7))
+        negative = [Signal(name=f"negative_{stage}", **free) for stage in range(3, 7)]
+        lowered_4, lowered_5 = (Signal(signed(bits + 1), name=f"lowered_{stage}", **free) for stage in (4, 5))
+        m.d.sync += [
+            integral.eq(Mux(self.first, 0, integral) + self.word),
+            plus.eq(integral),
+            minus.eq(-integral),
+            size_3.eq(Mux(plus[-1], minus, plus)),
+            negative[0].eq(~plus[-1]),  # r is minus the integral
+            *(later.eq(earlier) for earlier, later in zip(negative, negative[1:], strict=False)),
+            size_4.eq(Mux(valid[3], size_3, 0)),
+            lowered_4.eq(size_3 - self.margin),
+        ]
+        larger = Signal()
+        m.d.comb += larger.eq(size_4 > self.best)  # the only loop of the scan: a comparison and an enable
+        with m.If(larger):
+            m.d.sync += self.best.eq(size_4)
+        with m.If(self.start):
+            m.d.sync += self.best.eq(self.floor)
+        record_5, record_6, jump = Signal(), Signal(), Signal(**free)
+        before = Signal(bits, **free)
+        m.d.sync += [
+            record_5.eq(larger),
+            size_5.eq(size_4),
+            lowered_5.eq(lowered_4),
+            before.eq(self.best),
+            record_6.eq(record_5),
+            size_6.eq(size_5),
+            jump.eq(lowered_5 > before),
+        ]
+        ends, nonzero = Signal(), Signal(**free)
+        m.d.sync += [
+            ends.eq(valid[3] & places[3][: self.configuration.bin_bits].all()),
+            nonzero.eq(size_3 != 0),
+            self.unbalanced.eq((self.unbalanced | (ends & nonzero)) & ~self.start),
+        ]
+        pushed = Signal(layout)
+        m.d.comb += pushed.eq(Cat(size_6, negative[3], places[6]))
+        return record_6, jump, pushed
+
+    def _queue(self, m: Module, record: Any, jump: Any, pushed: Any) -> None:
+        """The records that remain, oldest first; the oldest is in the register `head`."""
+        depth = self.configuration.records
+        m.submodules.records = records = memory.Memory(shape=len(pushed.as_value()), depth=depth, init=[])
+        push, pop = records.write_port(), records.read_port(domain="comb")
+        place_bits = depth.bit_length() - 1
+        put, get, level = Signal(place_bits), Signal(place_bits), Signal(place_bits + 1)
+        load, kept, fresh, below = Signal(), Signal(), Signal(), Signal(reset_less=True)
+        m.d.comb += [
+            kept.eq(record & ((level != depth) | jump)),
+            push.addr.eq(put),
+            push.en.eq(kept),
+            push.data.eq(pushed),
+            pop.addr.eq(get),
+            load.eq(~self.found & (level != 0)),
+        ]
+        m.d.sync += [
+            below.eq(self.head.size < self.limit),
+            fresh.eq(load),
+            put.eq(put + kept),
+            level.eq(level + kept - load),
+            self.overflow.eq(self.overflow | (record & ~kept)),
+        ]
+        with m.If(load):
+            m.d.sync += [self.head.eq(pop.data), self.found.eq(1), get.eq(get + 1)]
+        with m.Elif(self.found & ~fresh & below):
+            m.d.sync += self.found.eq(0)
+        with m.If(record & jump):  # all before it are worthless, lost ones too
+            m.d.sync += [get.eq(put), level.eq(1), self.found.eq(0), self.overflow.eq(0)]
+        with m.If(self.start):
+            m.d.sync += [put.eq(0), get.eq(0), level.eq(0), self.found.eq(0), self.overflow.eq(0)]
