@@ -18,6 +18,7 @@ import numpy as np
 from rankwell.errors import FileFormatError, Parameter, ParameterError
 from rankwell.index.languages import get_language
 from rankwell.index.stop_words import STOP_WORDS
+from rankwell.index.word_memory import WordMemory
 from rankwell.kernels.words.character_kinds import JOINERS, LONGEST_WORD, OLD_RULE, RULE, kind_table
 
 # The rules of `kernels.words.character_kinds` and of `fold` that an index can have been built with; the last is for new
@@ -25,8 +26,6 @@ from rankwell.kernels.words.character_kinds import JOINERS, LONGEST_WORD, OLD_RU
 WORD_RULES = (OLD_RULE, RULE)
 
 _SHORT_TEXT = 2**16  # bytes
-# Words whose terms are remembered: those of queries, and of documents that are read again.
-_WORDS_REMEMBERED = 65_536
 _ASCII_WORD = re.compile(rb"[0-9A-Za-z]+")
 # Letters of the Latin script that Unicode does not take apart.
 _LIGATED = {
@@ -77,7 +76,7 @@ class Analysis:
         self.word_rule = word_rule
         self._stop = frozenset(fold(word) for word in self.stop_words)
         self._stemmer = None if stemmer is None else _load_stemmer(stemmer)
-        self._terms: dict[bytes, bytes | None] = {}
+        self.memory = WordMemory(self.term_of)
         common = (self.term_of(word.encode("utf-8")) for word in self.common_words)
         self.common_terms = frozenset(term for term in common if term is not None)
 
@@ -142,7 +141,7 @@ class Analysis:
         data = text.encode("utf-8", "replace")
         terms = []
         for position, (start, stop) in enumerate(self.word_spans(data)):
-            term = self.remembered_term(data[start:stop]) if stop - start <= LONGEST_WORD else None
+            term = self.memory.term(data[start:stop]) if stop - start <= LONGEST_WORD else None
             if term is not None:
                 terms.append((term, position))
         return terms
@@ -189,16 +188,6 @@ class Analysis:
 
     def _parameters(self) -> tuple[Any, ...]:
         return self.stemmer, self.stop_words, self.common_words, self.word_rule, self.fold_accents
-
-    def remembered_term(self, word: bytes) -> bytes | None:
-        """`term_of`, which takes longer than all else in cutting a text."""
-        try:
-            return self._terms[word]
-        except KeyError:
-            if len(self._terms) >= _WORDS_REMEMBERED:
-                self._terms.clear()
-            term = self._terms[word] = self.term_of(word)
-            return term
 
 
 def fold(word: str) -> str:

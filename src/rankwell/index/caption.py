@@ -59,9 +59,10 @@ def find_caption(
             texts += [(_one_line(text), own) for text in _texts(value)]
     best, best_found = Caption(next((text[:length] for text, _ in texts if text), "")), 0
     for text, own in texts:
-        caption, found = _best_piece(text, _hits(text, wanted, analysis, own), length)
-        if found > best_found:
-            best, best_found = caption, found
+        if hits := _hits(text, wanted, analysis, own):
+            caption, found = _best_piece(text, hits, length)
+            if found > best_found:
+                best, best_found = caption, found
     return best
 
 
@@ -82,19 +83,19 @@ class _Wanted:
 
     def __init__(self, query: Query) -> None:
         leaves = [] if query.tree is None else list(scoring_leaves(query.tree))
-        self._terms = set(query.terms)
-        self._terms.update(term for leaf in leaves if isinstance(leaf, Similar) for term, _ in leaf.terms)
-        self._prefixes = tuple(leaf.start for leaf in leaves if isinstance(leaf, Prefix))
+        self.terms = set(query.terms)
+        self.terms.update(term for leaf in leaves if isinstance(leaf, Similar) for term, _ in leaf.terms)
+        self.prefixes = tuple(leaf.start for leaf in leaves if isinstance(leaf, Prefix))
 
     def numbers(self, segment: Segment) -> np.ndarray:
         """The numbers of the terms that a segment has, int32."""
-        own = [segment.term_number(term) for term in self._terms]
-        for prefix in self._prefixes:
+        own = [segment.term_number(term) for term in self.terms]
+        for prefix in self.prefixes:
             own.extend(range(*segment.terms_with_prefix(prefix)))
         return np.array(own, np.int32)
 
     def __contains__(self, term: bytes | None) -> bool:
-        return term is not None and (term in self._terms or term.startswith(self._prefixes))
+        return term is not None and (term in self.terms or term.startswith(self.prefixes))
 
 
 def _texts(value: Any) -> list[str]:
@@ -114,8 +115,8 @@ def _hits(text: str, terms: _Wanted, analysis: Analysis, places: Sequence[int] |
     if places is not None and not places:
         return []
     data = text.encode("utf-8", "replace")
-    if places is None and (words := analysis.short_text_words(data)) is not None:
-        return _hits_of_words(data, words, terms, analysis)
+    if places is None and not terms.prefixes and (words := analysis.short_text_words(data)) is not None:
+        return _occurrences(data, analysis.memory.with_terms(words, terms.terms))
     spans = analysis.word_spans(data)
     if places is not None:
         hits = _located(data, [spans[place] for place in places if place < len(spans)], analysis)
@@ -125,13 +126,18 @@ def _hits(text: str, terms: _Wanted, analysis: Analysis, places: Sequence[int] |
     return [(start, stop, term) for start, stop, term in _located(data, spans, analysis) if term in terms]
 
 
-def _hits_of_words(data: bytes, words: Sequence[bytes], terms: _Wanted, analysis: Analysis) -> list[Hit]:
-    """The same for a text that is cut into words: each different one is looked up once, since few are wanted."""
-    wanted = {word: term for word in set(words) if (term := analysis.remembered_term(word)) in terms}
-    if not wanted:
-        return []
-    spans = zip(words, analysis.word_spans(data), strict=True)
-    return [(start, stop, wanted[word]) for word, (start, stop) in spans if word in wanted]
+def _occurrences(data: bytes, terms: Mapping[bytes, bytes]) -> list[Hit]:
+    """The places of words, each with its term, in a text of ASCII characters."""
+    hits: list[Hit] = []
+    for word, term in terms.items():
+        start = data.find(word)
+        while start >= 0:
+            stop = start + len(word)
+            # A part of a longer word is another word.
+            if not (data[start - 1 : start].isalnum() or data[stop : stop + 1].isalnum()):
+                hits.append((start, stop, term))
+            start = data.find(word, stop)
+    return sorted(hits)
 
 
 def _best_piece(text: str, hits: Sequence[Hit], length: int) -> tuple[Caption, int]:
@@ -162,7 +168,7 @@ def _best_piece(text: str, hits: Sequence[Hit], length: int) -> tuple[Caption, i
 
 def _located(data: bytes, spans: Sequence[tuple[int, int]], analysis: Analysis) -> list[Hit]:
     """The words of a text in UTF-8 that are at `spans`."""
-    terms = [analysis.remembered_term(data[start:stop]) for start, stop in spans]
+    terms = [analysis.memory.term(data[start:stop]) for start, stop in spans]
     if data.isascii():
         return [(start, stop, term) for (start, stop), term in zip(spans, terms, strict=True)]
     # Character c begins at byte starts[c].
