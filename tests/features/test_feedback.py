@@ -13,7 +13,7 @@ from rankwell.errors import DataError, ParameterError
 from rankwell.features import forward_counting
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet
-from rankwell.features.feedback import relevance_model, with_feedback
+from rankwell.features.feedback import ModelSettings, relevance_model, with_feedback
 from rankwell.features.forward_counting import count_forward
 from rankwell.features.hit_reading import collect_hits, count_hits
 from rankwell.features.names import parse_feature
@@ -69,7 +69,7 @@ def test_the_formula_by_hand():
     # r(t): document 0 has w1 and w2 once in two words, document 1 w1 once and w3 thrice in four.
     w1, w2, w3 = first / 2 + second / 4, first / 2, second * 3 / 4
     said = w1 + w2 + w3
-    model = relevance_model(index, found, documents=10, terms=10, original=0.25)
+    model = relevance_model(index, found, ModelSettings(10, 10, 0.25))
     assert list(model) == [b"w1", *((b"w3", b"w2") if w3 > w2 else (b"w2", b"w3"))]
     np.testing.assert_allclose(
         [model[b"w1"], model[b"w2"], model[b"w3"]],
@@ -92,14 +92,14 @@ def test_the_textbook_s_parameters_are_the_usual_ones():
 def test_terms_of_many_documents_do_not_join():
     documents = [{"body": [1, 2, 3]}, {"body": [2]}, {"body": [2]}, *({"body": [4]} for _ in range(17))]
     index = index_of(documents, streams=("body",))
-    model = relevance_model(index, index.search("w1"), documents=10, terms=10, original=0.5)
+    model = relevance_model(index, index.search("w1"), ModelSettings(10, 10, 0.5))
     # w2 is in 3 of 20, w1 and w3 in one.
     assert model == {b"w1": 0.75, b"w3": 0.25}
 
 
 def test_of_equal_terms_the_first_ones_join():
     index = index_of([{"body": [5, 8, 7, 6]}, *({"body": [4]} for _ in range(19))], streams=("body",))
-    assert list(relevance_model(index, index.search("w7"), documents=1, terms=2, original=0.5)) == [b"w7", b"w5", b"w6"]
+    assert list(relevance_model(index, index.search("w7"), ModelSettings(1, 2, 0.5))) == [b"w7", b"w5", b"w6"]
 
 
 @pytest.mark.parametrize("forward", ["all", ("body",), ()])
@@ -207,13 +207,13 @@ def one_document_index(body, others=19):
 
 def test_texts_in_lists_are_read():
     index = one_document_index(["w1 w2", "w3"])
-    assert set(relevance_model(index, index.search("w1"), 10, 10, 0.5)) == {b"w1", b"w2", b"w3"}
+    assert set(relevance_model(index, index.search("w1"), ModelSettings(10, 10, 0.5))) == {b"w1", b"w2", b"w3"}
 
 
 def test_of_a_long_text_the_beginning_is_read(monkeypatch):
     monkeypatch.setattr(document_terms, "LONGEST_TEXT", 10)
     index = one_document_index("w1 w22 w33333 w4")
-    assert set(relevance_model(index, index.search("w4"), 10, 10, 0.5)) == {b"w1", b"w22", b"w4"}
+    assert set(relevance_model(index, index.search("w4"), ModelSettings(10, 10, 0.5))) == {b"w1", b"w22", b"w4"}
 
 
 def test_hits_without_feedback_are_refused(index):

@@ -11,7 +11,7 @@ from tests.index.searching import make_index
 
 from rankwell import DataError, Index, IndexWriter, QueryError
 from rankwell.index.analysis import Analysis, without_accents
-from rankwell.index.near_words import near_words, tolerance
+from rankwell.index.near_words import tolerance
 from rankwell.index.query_tree import Group, Or, Phrase, Similar
 from rankwell.index.statistics import Statistics
 from rankwell.index.synonyms import Synonyms
@@ -77,7 +77,7 @@ def test_near_words_are_those_of_live_documents(texts: list[str], word: str, dis
         for edits, _, term in sorted(near)
         if edits <= distance and edits < min(len(term.decode()), len(word))
     ]
-    found = near_words(index.segments, Statistics.of(index), word.encode(), distance, -1)
+    found = Statistics.of(index).near_words(word.encode(), distance, -1)
     assert found == tuple(expected)[:32]
 
 

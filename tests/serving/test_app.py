@@ -52,7 +52,7 @@ def test_search_answers_as_ranked_search_does_to_the_last_bit(served, client):
         assert (answer["n_candidates"], answer["n_ranked"]) == (found.n_candidates, found.n_ranked)
     assert answer["ranker"] == "boosted"
     assert (answer["cached"], answer["degraded"], answer["impression"]) == (False, None, None)
-    assert answer["coverage"] == {"shards": 1, "answered": 1}
+    assert answer["coverage"] == {"shards": 1, "answered": 1, "missing": []}
     assert set(answer["stages_ms"]) == {"parse", "select", "rank", "captions", "wait"}
 
 
@@ -153,7 +153,7 @@ def test_overload_is_refused_at_once_with_retry_after(served, monkeypatch):
         (f"/search?q={'w' * 2001}", 422, "q", "length <= 2000"),
         ("/search?q=w1&rankre=x", 422, "rankre", "unknown field"),
         ("/search?q=w1&ranker=none", 422, "ranker", "must be one of bm25, boosted, linear, cascade, got 'none'"),
-        ("/search?q=(w1", 422, None, "column"),
+        ("/search?q=(w1", 422, "q", "column"),
         ("/search?q=w1&timeout_ms=-1", 422, "timeout_ms", "> 0"),
         ("/explain?q=w1&id=none", 404, None, "there is no document 'none' in the index"),
         ("/explain?q=w1&id=d1&ranker=bm25", 422, "ranker", "must be a ranker with features"),

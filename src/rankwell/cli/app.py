@@ -28,6 +28,7 @@ from rankwell.cli.group import CommandGroup
 from rankwell.cli.import_model import import_model
 from rankwell.cli.index import index_app
 from rankwell.cli.info import info
+from rankwell.cli.node import node
 from rankwell.cli.predict import predict
 from rankwell.cli.ranker_description import ranker_app
 from rankwell.cli.search import search
@@ -147,6 +148,7 @@ app.command("features")(features)
 app.command("clicks")(clicks)
 app.command("search")(search)
 app.command("serve")(serve)
+app.command("node")(node)
 app.command("import")(import_model)
 app.add_typer(index_app)
 app.add_typer(ranker_app)

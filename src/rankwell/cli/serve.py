@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-import os
-from importlib.util import find_spec
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from socket import socket
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rankwell.cli.console import say
 from rankwell.cli.options import DEFAULT_CANDIDATES, QuietOption, given_path
-from rankwell.errors import DataError, ParameterError
+from rankwell.cli.serve_options import (
+    BatchOption,
+    DeviceOption,
+    LogLevelOption,
+    QueueOption,
+    WindowOption,
+    check_extra,
+    check_log_level,
+    read_token,
+)
+from rankwell.cli.serve_shards import NODE_TOKEN_VARIABLE, given_places, serve_shards, start_places
+from rankwell.errors import ParameterError
 
-_NEEDED = ("msgspec", "prometheus_client", "starlette", "uvicorn")
+if TYPE_CHECKING:
+    from rankwell.serving.service import SearchService
+
 TOKEN_VARIABLE = "RANKWELL_TOKEN"
 
 
 def serve(
-    index: Annotated[
-        Path, typer.Argument(metavar="INDEX", parser=given_path, help="The index's folder.", show_default=False)
-    ],
+    indexes: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="INDEX", parser=given_path, help="The index's folder; several are shards.", show_default=False
+        ),
+    ] = None,
     ranker: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,23 +58,9 @@ def serve(
         float,
         typer.Option("--timeout", metavar="MS", min=1, max=60_000, help="The time of a request that does not say."),
     ] = 500,
-    batch: Annotated[
-        int | None,
-        typer.Option(
-            "--batch",
-            metavar="N",
-            min=1,
-            help="How many queries are ranked together at most; by default 16, or what suits the device.",
-            show_default=False,
-        ),
-    ] = None,
-    window: Annotated[
-        float,
-        typer.Option("--batch-window", metavar="MS", min=0, max=1000, help="How long a query waits for others."),
-    ] = 0,
-    queue: Annotated[
-        int, typer.Option("--queue", metavar="N", min=1, help="How many queries may wait; more are refused.")
-    ] = 256,
+    batch: BatchOption = None,
+    window: WindowOption = 0,
+    queue: QueueOption = 256,
     cache: Annotated[
         int, typer.Option("--cache", metavar="MB", min=0, help="The size of the result cache; 0 is none.")
     ] = 64,
@@ -94,68 +97,127 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    device: Annotated[
+    nodes: Annotated[
+        str | None,
+        typer.Option(
+            "--nodes",
+            metavar="ADDRESSES",
+            help="Shards that `rankwell node` serves: host:port, separated by commas; replicas of a shard by |.",
+            show_default=False,
+        ),
+    ] = None,
+    spare_nodes: Annotated[
         str,
         typer.Option(
-            "--device", metavar="NAME", help="Where rankers run: cpu, cuda, or auto, which is the quicker for a batch."
+            "--spare-nodes",
+            metavar="ADDRESSES",
+            help="Nodes that take the place of a shard's nodes that are gone.",
+            show_default=False,
         ),
-    ] = "cpu",
-    log_level: Annotated[
-        str, typer.Option("--log-level", metavar="LEVEL", help="debug (with queries' texts), info, warning or error.")
-    ] = "warning",
+    ] = "",
+    node_token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--node-token-file",
+            metavar="FILE",
+            help="Its content is the token of the nodes; or RANKWELL_NODE_TOKEN.",
+            show_default=False,
+        ),
+    ] = None,
+    replicas: Annotated[
+        int, typer.Option("--replicas", metavar="N", min=1, max=16, help="Processes for each of several indexes.")
+    ] = 1,
+    spares: Annotated[
+        int, typer.Option("--spares", metavar="N", min=0, max=16, help="Spare processes for several indexes.")
+    ] = 0,
+    device: DeviceOption = "cpu",
+    log_level: LogLevelOption = "warning",
     quiet: QuietOption = False,
 ) -> None:
     """Answer queries over HTTP, ranked by one or several rankers, with a page to search from.
 
-    New commits of the index are picked up without a pause. Ctrl-C or SIGTERM ends it after the last answer.
+    New commits of the index are picked up without a pause. Several indexes are the shards of one collection: each has a
+    process of its own, and they answer as one index with all documents. Ctrl-C or SIGTERM ends it after the last
+    answer.
 
     Example: rankwell serve idx --ranker model.rank
 
     Example: rankwell serve idx --ranker new=b.rank --ranker old=a.rank --judgments votes.qrels
+
+    Example: rankwell serve shard-1 shard-2 shard-3 --ranker model.rank
+
+    Example: rankwell serve --nodes 'a:7070|b:7070,c:7070' --ranker model.rank
     """
-    _check_extra()
-    from rankwell.serving.app import make_app
-    from rankwell.serving.node import Node
+    check_extra("serve")
     from rankwell.serving.result_cache import ResultCache
-    from rankwell.serving.server import bind, run
-    from rankwell.serving.service import SearchService
+    from rankwell.serving.server import bind
     from rankwell.serving.structured_log import log_to_stderr
     from rankwell.serving.use import Use
 
-    if log_level not in ("debug", "info", "warning", "error"):
-        raise ParameterError(f"must be debug, info, warning or error, got {log_level!r}.", parameter="log_level")
-    token = _token(token_file)
+    check_log_level(log_level)
+    folders, named = list(indexes or ()), _named(ranker or ())
+    _check_places(folders, nodes, spare_nodes, replicas, spares, feature_log)
+    token = read_token(token_file, TOKEN_VARIABLE)
     listening = bind(host, port)
     log_to_stderr(log_level)
-    node = Node(index, _named(ranker or ()), n_candidates=candidates, device=device, feature_log=feature_log)
-    node.watch()
-    service = SearchService(
-        node,
-        use=Use(use_log, judgments),
-        cache=ResultCache(cache << 20, expiry),
-        timeout=timeout / 1000,
-        batch_size=batch,
-        batch_window=window / 1000,
-        queue=queue,
-    )
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listening.getsockname()[1]}"
+    around: dict[str, Any] = {"use": Use(use_log, judgments), "cache": ResultCache(cache << 20, expiry)}
+    around["timeout"] = timeout / 1000
+    if nodes is None and len(folders) == 1 and replicas == 1 and spares == 0:
+        from rankwell.serving.node import Node
+        from rankwell.serving.service import SearchService
+
+        node = Node(folders[0], named, n_candidates=candidates, device=device, feature_log=feature_log)
+        node.watch()
+        service = SearchService(node, batch_size=batch, batch_window=window / 1000, queue=queue, **around)
+        say_ready = partial(say, _ready(node.snapshot.index.n_docs, node.snapshot.default, address), quiet=quiet)
+        _run(service, token, listening, say_ready)
+        return
+    if nodes is None:
+        options = ["--batch", str(batch or 16), "--batch-window", str(window), "--queue", str(queue)]
+        options += ["--device", device, "--log-level", log_level]
+        places = start_places(folders, replicas, spares, options)
+    else:
+        places = given_places(nodes, spare_nodes, read_token(node_token_file, NODE_TOKEN_VARIABLE) or "")
+    serve_shards(places, named, candidates, queue, around, token, listening, address, quiet=quiet)
+
+
+def _run(service: SearchService, token: str | None, listening: socket, say_ready: Callable[[], None]) -> None:
+    from rankwell.serving.app import make_app
+    from rankwell.serving.server import run
+
     # From here on, who connects is answered.
     listening.listen()
-    shown = f"[{host}]" if ":" in host else host
-    say(
-        f"serving {node.snapshot.index.n_docs:,} documents by {node.snapshot.default} at "
-        f"http://{shown}:{listening.getsockname()[1]}",
-        quiet=quiet,
-    )
+    say_ready()
     run(make_app(service, token=token), listening)
 
 
-def _check_extra() -> None:
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise DataError(
-            f"rankwell serve needs {', '.join(missing)}, which the extra 'serve' contains: "
-            f"pip install 'rankwell[serve]'."
+def _check_places(
+    folders: list[Path], nodes: str | None, spare_nodes: str, replicas: int, spares: int, feature_log: Path | None
+) -> None:
+    """Indexes here or nodes elsewhere, and what belongs to them."""
+    if bool(folders) == (nodes is not None):
+        raise ParameterError(
+            "give the folders of one or several indexes, or --nodes with the addresses of nodes: one of both."
         )
+    if nodes is not None and (replicas > 1 or spares):
+        raise ParameterError(
+            "--replicas and --spares are for indexes on this machine. With --nodes, write replicas as a:7070|b:7070, "
+            "and spares in --spare-nodes."
+        )
+    if folders and spare_nodes:
+        raise ParameterError("needs --nodes; for indexes on this machine there is --spares.", parameter="spare_nodes")
+    is_sharded = nodes is not None or len(folders) > 1
+    if is_sharded and feature_log is not None:
+        raise ParameterError("is for one index: shards have the features, and log none.", parameter="feature_log")
+    names = [folder.absolute() for folder in folders]
+    if len(set(names)) < len(names):
+        raise ParameterError("the same index is named twice; for several processes of one there is --replicas.")
+
+
+def _ready(n_docs: int, ranker: str, address: str) -> str:
+    return f"serving {n_docs:,} documents by {ranker} at {address}"
 
 
 def _named(rankers: list[str] | tuple[()]) -> dict[str, Path]:
@@ -171,10 +233,3 @@ def _named(rankers: list[str] | tuple[()]) -> dict[str, Path]:
             )
         named[name] = Path(path)
     return named
-
-
-def _token(file: Path | None) -> str | None:
-    token = file.read_text(encoding="utf-8").strip() if file is not None else os.environ.get(TOKEN_VARIABLE, "")
-    if file is not None and not token:
-        raise DataError(f"{file} is empty: a token is needed in it.")
-    return token or None

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,16 @@ from rankwell.index.statistics import Statistics
 
 # A term of the model is in at most this share of the documents.
 MOST_DOCUMENTS = 0.1
+
+
+class ModelSettings(NamedTuple):
+    """How a relevance model is made: from so many documents, of so many terms; `original` is the query's share."""
+
+    documents: int
+    terms: int
+    original: float
+
+
 RelevanceModel = Mapping[bytes, float]
 """The weight w of each term, those of the query first."""
 
@@ -46,6 +57,7 @@ def with_feedback(
     found: Sequence[SearchResult],
     candidates: Sequence[np.ndarray],
     *,
+    models: Mapping[ModelSettings, Sequence[RelevanceModel]] | None = None,
     n_jobs: int | None = None,
 ) -> Hits:
     """The hits, and the values of the set's feedback features as further statics; the same hits if it has none.
@@ -55,6 +67,7 @@ def with_feedback(
     hits : of `candidates`
     found : for each query, what the first pass found, best first
     candidates : for each query, int64 (n,), numbers of documents
+    models : the relevance models of the queries, for each of `model_settings`; by default they are made of `found`
     """
     if not feature_set.feedback:
         return hits
@@ -65,38 +78,57 @@ def with_feedback(
             f"the index has a static called {taken!r}, which is a feature's name. Build the index with another name."
         )
     values = np.empty((hits.n_candidates, len(names)), np.float32)
-    by_settings: dict[tuple[float, ...], list[int]] = {}
-    for number, feature in enumerate(feature_set.feedback):
-        key = tuple(feature.settings[name] for name in ("documents", "terms", "original"))
-        by_settings.setdefault(key, []).append(number)
-    for (documents, terms, original), numbers in by_settings.items():
-        models = [relevance_model(index, result, int(documents), int(terms), original) for result in found]
-        queries = [Query(tuple(model), (1,) * len(model), (), ()) for model in models]
+    for settings, numbers in model_settings(feature_set).items():
+        own = models[settings] if models else [relevance_model(index, result, settings) for result in found]
+        queries = [Query(tuple(model), (1,) * len(model), (), ()) for model in own]
         frequencies = count_hits(index, queries, candidates, n_jobs=n_jobs)
         for number in numbers:
-            values[:, number] = _values(feature_set.feedback[number], hits, index, models, frequencies)
+            values[:, number] = _values(feature_set.feedback[number], hits, index, own, frequencies)
     statics = np.concatenate((hits.statics.reshape(hits.n_candidates, len(hits.static_names)), values), axis=1)
     return replace(hits, static_names=(*hits.static_names, *names), statics=statics.reshape(-1))
 
 
-def relevance_model(
-    index: Index, found: SearchResult, documents: int, terms: int, original: float
-) -> dict[bytes, float]:
+def model_settings(feature_set: FeatureSet) -> dict[ModelSettings, list[int]]:
+    """The different relevance models that the set's feedback features read, each with the numbers of those."""
+    by_settings: dict[ModelSettings, list[int]] = {}
+    for number, feature in enumerate(feature_set.feedback):
+        settings = feature.settings
+        key = ModelSettings(int(settings["documents"]), int(settings["terms"]), settings["original"])
+        by_settings.setdefault(key, []).append(number)
+    return by_settings
+
+
+def relevance_model(index: Index, found: SearchResult, settings: ModelSettings) -> dict[bytes, float]:
     """The relevance model of a query: the formulas at the head of this file."""
-    query = found.query
+    counted = document_counts(index, found.docs[: settings.documents])
+    return model_of_documents(index, found.query, counted, found.scores[: settings.documents], settings)
+
+
+def model_of_documents(
+    index: Index, query: Query, counted: DocumentCounts, scores: np.ndarray, settings: ModelSettings
+) -> dict[bytes, float]:
+    """The relevance model of a query from the terms of documents, and what each of them scored."""
+    original = settings.original
     weights = {
         term: original * qtf / sum(query.frequencies) for term, qtf in zip(query.terms, query.frequencies, strict=True)
     }
-    chosen = _most_said(index, found.docs[:documents].tolist(), found.scores[:documents], terms)
+    chosen = _most_said(index, counted, scores, settings.terms)
     total = sum(chosen.values())
     for term, said in chosen.items():
         weights[term] = weights.get(term, 0.0) + (1.0 - original) * said / total
     return weights
 
 
-def _most_said(index: Index, docs: Sequence[int], scores: np.ndarray, n_terms: int) -> dict[bytes, float]:
+def weighed_terms(counted: DocumentCounts, scores: np.ndarray) -> Iterator[bytes]:
+    """The terms of documents, those with the largest Σ s(d) · tf / len first; equal ones by bytes."""
+    if len(counted.doc):
+        numbers, said = _weighed(counted, scores)
+        for term, _ in _by_weight(said, numbers, counted):
+            yield term
+
+
+def _most_said(index: Index, counted: DocumentCounts, scores: np.ndarray, n_terms: int) -> dict[bytes, float]:
     """The terms with the largest Σ s(d) · tf / len, without those that too many documents have; equal ones by bytes."""
-    counted = document_counts(index, docs)
     if not len(counted.doc):
         return {}
     numbers, said = _weighed(counted, scores)

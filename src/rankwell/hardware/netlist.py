@@ -28,9 +28,7 @@ def _allow_collisions(cell: re.Match[str]) -> str:
     text = cell[0]
     if not re.search(r"parameter \\CLK_ENABLE 1('1)?$", text, re.MULTILINE):
         return text
-    return re.sub(
-        r"(COLLISION_X_MASK )(\d+)'0+", lambda found: f"{found[1]}{found[2]}'{'1' * int(found[2])}", text
-    )
+    return re.sub(r"(COLLISION_X_MASK )(\d+)'0+", lambda found: f"{found[1]}{found[2]}'{'1' * int(found[2])}", text)
 
 
 def verilog_of(design: Any, name: str = TOP) -> str:

@@ -63,7 +63,5 @@ def ports_of(design: Any) -> DesignPorts:
             settings.append(port)
         else:
             found.setdefault(str(path[0]), {})[str(path[1])] = port
-    streams = tuple(
-        StreamPort(name, parts["payload"], parts["valid"], parts["ready"]) for name, parts in found.items()
-    )
+    streams = tuple(StreamPort(name, parts["payload"], parts["valid"], parts["ready"]) for name, parts in found.items())
     return DesignPorts(streams, tuple(settings))

@@ -94,9 +94,7 @@ def _count(netlist: Mapping[str, Any]) -> Resources:
     for cell in netlist["modules"][TOP]["cells"].values():
         counts[cell["type"]] = counts.get(cell["type"], 0) + 1
     luts = counts.get("LUT4", 0) + 2 * counts.get("CCU2C", 0) + 6 * counts.get("TRELLIS_DPR16X4", 0)
-    return Resources(
-        luts, counts.get("TRELLIS_FF", 0), counts.get("DP16KD", 0), counts.get("MULT18X18D", 0)
-    )
+    return Resources(luts, counts.get("TRELLIS_FF", 0), counts.get("DP16KD", 0), counts.get("MULT18X18D", 0))
 
 
 def _place(folder: Path, target: Target, seed: int, megahertz: int) -> tuple[Resources, float, str]:

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,11 @@ class Manifest:
     schema: dict[str, Any]
     analysis: dict[str, Any]
     segments: tuple[SegmentEntry, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """Of everything in it: manifests of the same content have the same."""
+        return digest_of(json.dumps(asdict(self), sort_keys=True).encode())
 
     def files_named(self) -> set[str]:
         """The names of files of deletions; a segment's own files are known by its name."""

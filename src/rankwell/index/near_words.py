@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -20,21 +20,27 @@ def tolerance(term: bytes) -> int:
     return 0 if n_characters < 3 else 1 if n_characters < 6 else 2
 
 
-def near_words(
+def near_counts(
     segments: Sequence[Segment], statistics: Statistics, term: bytes, distance: int, column: int
-) -> tuple[tuple[bytes, float], ...]:
-    """The terms within some edits of a term that live documents have in a column, and what their occurrences count.
-
-    The term itself counts 1, one that is d edits away 1 − d / n, where n is the shorter one's characters. The best is
-    first: the nearest, of equal ones the most frequent, then by bytes.
-    """
+) -> dict[bytes, tuple[int, int]]:
+    """The terms within some edits of a term: how many edits, and how many live documents have it in a column."""
     found: dict[bytes, int] = {term: 0}
     if distance > 0 and len(term) <= LONGEST_WORD:
         for segment in segments:
             found.update(_near_in(segment, term, distance))
+    return {one: (edits, int(statistics.term(one).doc_freq[column])) for one, edits in found.items()}
+
+
+def best_near(term: bytes, found: Mapping[bytes, tuple[int, int]]) -> tuple[tuple[bytes, float], ...]:
+    """The terms near a term that documents have, and what their occurrences count.
+
+    The term itself counts 1, one that is d edits away 1 − d / n, where n is the shorter one's characters. The best is
+    first: the nearest, of equal ones the most frequent, then by bytes.
+
+    found : for each term its edits and its documents
+    """
     ranked = []
-    for one, edits in found.items():
-        n_docs = int(statistics.term(one).doc_freq[column])
+    for one, (edits, n_docs) in found.items():
         if n_docs and edits < min(_length(one), _length(term)):
             ranked.append((edits, -n_docs, one))
     ranked.sort()

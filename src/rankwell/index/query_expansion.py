@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from rankwell.index.bm25 import WHOLE
-from rankwell.index.near_words import near_words, tolerance
+from rankwell.index.near_words import tolerance
 from rankwell.index.query import Query, query_of
 from rankwell.index.query_tree import Group, Near, Node, Or, Phrase, Scoring, Similar, Word, changed, scoring_leaves
 from rankwell.index.statistics import Statistics
@@ -48,7 +48,7 @@ def _near(leaf: Scoring, index: Index, is_forgiven: bool) -> Node:
     if not isinstance(leaf, Near):
         return leaf
     column = WHOLE if leaf.field is None else index.schema.streams.index(leaf.field)
-    terms = near_words(index.segments, Statistics.of(index), leaf.term, leaf.distance, column)
+    terms = Statistics.of(index).near_words(leaf.term, leaf.distance, column)
     if len(terms) == 0 or terms == ((leaf.term, 1.0),):
         return Word(leaf.term, leaf.place, leaf.field, leaf.boost)
     return Similar(terms, leaf.place, leaf.field, leaf.boost)

@@ -11,7 +11,6 @@ import numpy as np
 
 from rankwell.index.allowed_documents import Allowed, allowed_documents, filtered_documents
 from rankwell.index.bm25 import ModelColumns
-from rankwell.index.expansion import frequent_words
 from rankwell.index.matching import Matching
 from rankwell.index.query import Query
 from rankwell.index.query_plan import MOST_EXPANSIONS, Alternative, Plan, plan_tree
@@ -142,7 +141,5 @@ class QuerySearch:
     def _expand(self, prefix: Prefix) -> tuple[tuple[Alternative, ...], bool]:
         """The words that a prefix is scored by, and whether those are all it has."""
         column = self._model.counted if prefix.field is None else self.index.schema.streams.index(prefix.field)
-        words, are_all = frequent_words(
-            self.index.segments, Statistics.of(self.index), prefix.start, column, MOST_EXPANSIONS
-        )
+        words, are_all = Statistics.of(self.index).frequent_words(prefix.start, column, MOST_EXPANSIONS)
         return tuple(Alternative(word, prefix.field) for word in words), are_all

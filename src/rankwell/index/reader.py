@@ -103,6 +103,11 @@ class Index:
             raise DataError("an index in memory cannot be pickled: write it to a folder, and open it there.")
         return Index.open, (self._absolute_path,)
 
+    @property
+    def commit(self) -> str:
+        """A digest of all that this generation consists of, the same for every copy; empty if it is in memory."""
+        return "" if self._manifest is None else self._manifest.digest
+
     def reopen(self) -> Index:
         """The newest generation; this one if nothing was committed since. Segments in both are shared."""
         if self.path is None or self._manifest is None:

@@ -74,6 +74,22 @@ class Statistics:
             self._terms[term] = known
         return known
 
+    def frequent_words(self, prefix: bytes, column: int, most: int) -> tuple[list[bytes], bool]:
+        """The `most` terms that begin so and are in the most documents, and whether those are all: see `expansion`."""
+        from rankwell.index.expansion import most_frequent, prefix_counts
+
+        return most_frequent(prefix_counts(self._segments, self, prefix, column), most)
+
+    def near_words(self, term: bytes, distance: int, column: int) -> tuple[tuple[bytes, float], ...]:
+        """The terms that are nearly written as a term, and what their occurrences count: see `near_words`."""
+        from rankwell.index.near_words import best_near, near_counts
+
+        return best_near(term, near_counts(self._segments, self, term, distance, column))
+
+    def give(self, index: Index) -> None:
+        """Make these the statistics of an index, in place of its own: it is a part of a larger collection."""
+        _of_index[index] = self
+
     def live_documents(self, number: int, lists: range) -> list[int]:
         """How many live documents each of some lists of segment `number` has."""
         segment, live = self._segments[number], self._live[number]

@@ -58,6 +58,7 @@ class Answer:
     is_partial : whether the deadline came before the ranker: the order is that of the stage before
     seconds : by stage; stages that a batch shares are counted whole
     device : where it was ranked; fallback : why it was not the device that should have been used
+    missing : the shards that did not answer, of n_shards
     """
 
     version: int
@@ -70,3 +71,10 @@ class Answer:
     results: tuple[Result, ...]
     device: str = "cpu"
     fallback: str | None = None
+    n_shards: int = 1
+    missing: tuple[str, ...] = ()
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether it is less than an answer with more time and all shards would be."""
+        return self.is_partial or bool(self.missing)

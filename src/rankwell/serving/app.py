@@ -22,7 +22,7 @@ from starlette.staticfiles import StaticFiles
 from rankwell.serving import messages
 from rankwell.serving.endpoint import RequestError, Work, make_endpoint
 from rankwell.serving.openapi import Call, describe
-from rankwell.serving.service import SearchService
+from rankwell.serving.query_service import QueryService
 
 PAGE = Path(__file__).parent / "page"
 
@@ -33,7 +33,7 @@ _HEADERS = {
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def make_app(service: SearchService, *, token: str | None = None, page: Path = PAGE) -> Starlette:
+def make_app(service: QueryService, *, token: str | None = None, page: Path = PAGE) -> Starlette:
     """The application over a service, which it closes at the end.
 
     Parameters
@@ -62,14 +62,15 @@ def make_app(service: SearchService, *, token: str | None = None, page: Path = P
 
     @asynccontextmanager
     async def closing(app: Starlette) -> AsyncIterator[None]:
+        await service.start()
         yield
-        service.close()
+        await service.stop()
 
     handlers: Any = {HTTPException: _no_such_call}
     return Starlette(routes=[*routes, static], exception_handlers=handlers, lifespan=closing)
 
 
-def _searching(service: SearchService) -> dict[Call, Work]:
+def _searching(service: QueryService) -> dict[Call, Work]:
     errors = (422, 503)
     search = Call("GET", "/search", "The best documents for a query.", messages.SearchParameters)
     compare = Call("GET", "/compare", "A query's results by several rankers.", messages.CompareParameters)
@@ -90,7 +91,7 @@ def _searching(service: SearchService) -> dict[Call, Work]:
     }
 
 
-def _using(service: SearchService) -> dict[Call, Work]:
+def _using(service: QueryService) -> dict[Call, Work]:
     errors = (400, 404, 413, 415, 422)
 
     async def click(asked: None, body: messages.ClickBody, request: Request) -> None:
@@ -104,7 +105,7 @@ def _using(service: SearchService) -> dict[Call, Work]:
     async def vote(asked: None, body: messages.VoteBody, request: Request) -> None:
         if service.use.votes is None:
             raise RequestError(404, "votes are not kept here: start the server with --judgments PATH.")
-        if service.node.snapshot.index.find(body.document) < 0:
+        if not await service.has_document(body.document):
             raise RequestError(404, f"there is no document {body.document!r} in the index.", "document")
         service.use.votes.add(body.query, body.document, body.vote)
 
@@ -114,7 +115,7 @@ def _using(service: SearchService) -> dict[Call, Work]:
     }
 
 
-def _changing(service: SearchService) -> dict[Call, Work]:
+def _changing(service: QueryService) -> dict[Call, Work]:
     async def put(asked: None, body: messages.RankerBody, request: Request) -> None:
         await service.put_ranker(request.path_params["name"], body.path)
 
@@ -131,14 +132,19 @@ def _changing(service: SearchService) -> dict[Call, Work]:
     }  # fmt: skip
 
 
-def _watching(service: SearchService) -> dict[Call, Work]:
+def _watching(service: QueryService) -> dict[Call, Work]:
     async def rankers(asked: Any, body: None, request: Request) -> Any:
         return service.rankers()
 
     async def index(asked: Any, body: None, request: Request) -> Any:
         return service.index()
 
-    async def state(asked: Any, body: None, request: Request) -> Any:
+    async def alive(asked: Any, body: None, request: Request) -> Any:
+        return messages.StateAnswer("ok")
+
+    async def ready(asked: Any, body: None, request: Request) -> Any:
+        if not service.is_ready():
+            raise RequestError(503, "no shard answers now.", retry_after=1.0)
         return messages.StateAnswer("ok")
 
     async def metrics(asked: Any, body: None, request: Request) -> Any:
@@ -147,8 +153,8 @@ def _watching(service: SearchService) -> dict[Call, Work]:
     return {
         Call("GET", "/rankers", "The rankers.", answer=list[messages.RankerAnswer]): rankers,
         Call("GET", "/index", "Facts about the index.", answer=messages.IndexAnswer): index,
-        Call("GET", "/healthz", "Whether the process works.", answer=messages.StateAnswer): state,
-        Call("GET", "/readyz", "Whether queries are answered.", answer=messages.StateAnswer): state,
+        Call("GET", "/healthz", "Whether the process works.", answer=messages.StateAnswer): alive,
+        Call("GET", "/readyz", "Whether queries are answered.", answer=messages.StateAnswer, errors=(503,)): ready,
         Call("GET", "/metrics", "Metrics for Prometheus.", media_type="text/plain"): metrics,
     }
 

@@ -17,7 +17,7 @@ from rankwell.errors import DataError, ParameterError, RankwellError
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.messages import ErrorAnswer
 from rankwell.serving.openapi import Call
-from rankwell.serving.service import SearchService
+from rankwell.serving.query_service import QueryService
 
 MOST_BYTES = 1 << 20
 """The largest body."""
@@ -39,7 +39,7 @@ class RequestError(Exception):
 
 
 def make_endpoint(
-    call: Call, work: Work, service: SearchService, token: str | None
+    call: Call, work: Work, service: QueryService, token: str | None
 ) -> Callable[[Request], Awaitable[Response]]:
     """A call as Starlette wants it: reads what came, answers or says what is wrong, counts and logs."""
     encoder = msgspec.json.Encoder()
@@ -59,14 +59,14 @@ def make_endpoint(
             else:
                 response = Response(encoder.encode(answer), media_type="application/json")
         except Exception as error:
-            response = _error_response(error)
+            response = _error_response(_request_error(error, call))
         _report(service, call, request, response, time.perf_counter() - started)
         return response
 
     return endpoint
 
 
-def _report(service: SearchService, call: Call, request: Request, response: Response, seconds: float) -> None:
+def _report(service: QueryService, call: Call, request: Request, response: Response, seconds: float) -> None:
     service.metrics.add_request(call.path, response.status_code, seconds)
     if _log.isEnabledFor(logging.INFO):
         facts = {"method": call.method, "path": call.path, "status": response.status_code}
@@ -112,8 +112,7 @@ def _converted(given: Any, kind: type, *, strict: bool = False) -> Any:
         raise RequestError(422, f"{where}{text}{got}. /openapi.json says what is allowed.", name) from cause
 
 
-def _error_response(error: Exception) -> Response:
-    wrong = _request_error(error)
+def _error_response(wrong: RequestError) -> Response:
     content = msgspec.json.encode(ErrorAnswer(wrong.error, wrong.parameter))
     headers = {} if wrong.retry_after is None else {"Retry-After": str(math.ceil(wrong.retry_after))}
     if wrong.status == 401:
@@ -121,13 +120,15 @@ def _error_response(error: Exception) -> Response:
     return Response(content, wrong.status, headers, media_type="application/json")
 
 
-def _request_error(error: Exception) -> RequestError:
+def _request_error(error: Exception, call: Call) -> RequestError:
     if isinstance(error, RequestError):
         return error
     if isinstance(error, OverloadError):
         return RequestError(503, str(error), retry_after=error.retry_after)
     if isinstance(error, ParameterError):
-        return RequestError(422, str(error), error.parameter)
+        # A mistake in the query's text has no name of its own.
+        asks = "q" in getattr(call.parameters, "__struct_fields__", ())
+        return RequestError(422, str(error), error.parameter or ("q" if asks else None))
     if isinstance(error, DataError):
         return RequestError(404, str(error))
     if isinstance(error, RankwellError):

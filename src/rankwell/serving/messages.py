@@ -72,8 +72,11 @@ class RankerBody(Struct, forbid_unknown_fields=True):
 
 
 class Coverage(Struct):
+    """How many shards there are, how many of them answered, and the addresses of the others."""
+
     shards: int = 1
     answered: int = 1
+    missing: list[str] = []
 
 
 class Degraded(Struct):
@@ -137,6 +140,19 @@ class RankerAnswer(Struct):
     default: bool
 
 
+class NodeAnswer(Struct):
+    """A node and its state: up, down, or resting after failures."""
+
+    address: str
+    state: str
+
+
+class ShardAnswer(Struct):
+    documents: int
+    generation: int
+    nodes: list[NodeAnswer]
+
+
 class IndexAnswer(Struct):
     documents: int
     segments: int
@@ -148,6 +164,7 @@ class IndexAnswer(Struct):
     bytes: int
     clicks: bool
     votes: bool
+    shards: list[ShardAnswer] = []
 
 
 class ScoresAnswer(Struct):

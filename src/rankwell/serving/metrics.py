@@ -15,6 +15,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        self._gauges: dict[str, Gauge] = {}
         self._requests = Counter(
             "rankwell_requests", "Requests by path and status.", ("path", "status"), registry=self._registry
         )
@@ -31,7 +32,9 @@ class Metrics:
             "rankwell_cache_lookups", "Lookups in the result cache.", ("result",), registry=self._registry
         )
         self._partials = Counter(
-            "rankwell_partial_answers", "Answers that the deadline left unranked.", registry=self._registry
+            "rankwell_partial_answers",
+            "Answers that lack ranking or shards.",
+            registry=self._registry,
         )
         self._ranked = Counter(
             "rankwell_ranked", "Answers by the device that ranked them.", ("device",), registry=self._registry
@@ -41,9 +44,12 @@ class Metrics:
         )
         self._refused = Counter("rankwell_refused", "Requests refused because of overload.", registry=self._registry)
 
-    def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
-        """A metric whose value is asked for when metrics are read."""
-        Gauge(name, text, registry=self._registry).set_function(value)
+    def gauge(self, name: str, text: str, value: Callable[[], float], **labels: object) -> None:
+        """A metric whose value is asked for when metrics are read; one name may have several values by label."""
+        gauge = self._gauges.get(name)
+        if gauge is None:
+            gauge = self._gauges[name] = Gauge(name, text, tuple(labels), registry=self._registry)
+        (gauge.labels(**labels) if labels else gauge).set_function(value)
 
     def add_request(self, path: str, status: int, seconds: float) -> None:
         self._requests.labels(path, status).inc()

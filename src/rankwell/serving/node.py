@@ -22,8 +22,9 @@ from rankwell.index.selection import SearchResult
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
 from rankwell.serving.answer import Answer, CaptionPart, Result, SearchRequest
 from rankwell.serving.feature_log import FeatureLog
+from rankwell.serving.named_rankers import BM25_ALONE, checked_name
 from rankwell.serving.ranked_search import RankedResult, features_of
-from rankwell.serving.snapshot import BM25_ALONE, SearchSettings, Snapshot, make_snapshot
+from rankwell.serving.snapshot import SearchSettings, Snapshot, make_snapshot
 
 _log = logging.getLogger("rankwell.serving")
 
@@ -62,7 +63,7 @@ class Node:
         feature_log: str | os.PathLike[str] | None = None,
     ) -> None:
         opened = index if isinstance(index, Index) else Index.open(index)
-        files = {_checked_name(name): read_ranker_file(path) for name, path in (rankers or {}).items()}
+        files = {checked_name(name): read_ranker_file(path) for name, path in (rankers or {}).items()}
         default = next(iter(files), BM25_ALONE)
         if feature_log is not None and not files:
             raise ParameterError("needs a ranker, whose features are logged.", parameter="feature_log")
@@ -93,19 +94,12 @@ class Node:
         """Add a ranker, or replace the one of that name."""
         file = read_ranker_file(path)
         with self._changing:
-            self._replace(self.snapshot.index, {**self.snapshot.files, _checked_name(name): file})
+            self._replace(self.snapshot.index, {**self.snapshot.files, checked_name(name): file})
 
     def remove_ranker(self, name: str) -> None:
         """Remove a ranker that is not the default."""
         with self._changing:
-            if name not in self.snapshot.files:
-                raise ParameterError(
-                    f"must be one of {', '.join(self.snapshot.files)}, got {name!r}.", parameter="name"
-                )
-            if name == self.snapshot.default:
-                raise ParameterError("must not be the default ranker, which others expect.", parameter="name")
-            files = {other: file for other, file in self.snapshot.files.items() if other != name}
-            self._replace(self.snapshot.index, files)
+            self._replace(self.snapshot.index, self.snapshot.without(name))
 
     def close(self) -> None:
         self._is_closing.set()
@@ -154,15 +148,6 @@ class Node:
                 if str(error) != failed:
                     _log.error("the new commit of the index cannot be served: %s", error)
                 failed = str(error)
-
-
-def _checked_name(name: str) -> str:
-    if not name or name == BM25_ALONE or not all(letter.isalnum() or letter in "-_." for letter in name):
-        raise ParameterError(
-            f"must consist of letters, digits, '-', '_' and '.', and not be {BM25_ALONE!r}, got {name!r}.",
-            parameter="name",
-        )
-    return name
 
 
 @dataclass(frozen=True)
@@ -223,7 +208,7 @@ def _answer(snapshot: Snapshot, request: SearchRequest, ranked: Ranked | Excepti
     results = [Result(request.offset + place, *row) for place, row in enumerate(rows, start=1)]
     if request.captions:
         try:
-            results = [_shown(snapshot.index, ranked.query, *pair) for pair in zip(docs, results, strict=True)]
+            results = [shown(snapshot.index, ranked.query, *pair) for pair in zip(docs, results, strict=True)]
         except RankwellError as error:
             return error
     n_ranked = 0 if by_ranker is None else by_ranker.n_ranked
@@ -242,7 +227,7 @@ def _answer(snapshot: Snapshot, request: SearchRequest, ranked: Ranked | Excepti
     )
 
 
-def _shown(index: Index, query: Query, doc: int, result: Result) -> Result:
+def shown(index: Index, query: Query, doc: int, result: Result) -> Result:
     """A result with what is shown of its document."""
     fields = index.stored(doc)
     places = query_places(index, doc, query)

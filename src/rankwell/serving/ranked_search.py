@@ -131,7 +131,7 @@ class RankedSearch:
             device=self.device,
             n_jobs=n_jobs,
         )
-        self._first = _first_pass(index, self.description, self.feature_set, self.device, n_jobs)
+        self._first = first_pass_of(index, self.description, self.feature_set, self.device, n_jobs)
 
     def search(
         self, query: str | Query, k: int = 10, *, query_id: str | None = None, deadline: float | None = None
@@ -252,7 +252,7 @@ class RankedSearch:
             return self._ranker.score(hits)
         rows = self._ranker.rows(hits)
         # What a device fails to score is not logged: it will be when it is scored again.
-        scores = self._ranker.score_rows(rows, hits)
+        scores = self._ranker.score_rows(rows, np.diff(hits.query_ptr))
         for query_id, own, part in zip(query_ids, kept, np.split(rows, hits.query_ptr[1:-1]), strict=True):
             if query_id is not None and len(own):
                 self._log.append(query_id, [self.index.id_of(doc) for doc in docs[own].tolist()], part)
@@ -268,16 +268,12 @@ class RankedSearch:
         seconds: Mapping[str, float],
     ) -> RankedResult:
         """The best k; equal scores stay in the order of selection."""
-        order = np.argsort(-scores, kind="stable")[:k]
-        best, scores = kept[order], scores[order]
-        if len(best) < min(k, len(found)):
-            # Not enough: the others follow, in the order of the stage before.
-            best, scores = _with_the_rest(kept, best, scores, before, k)
+        best, scores = best_candidates(kept, scores, before, k)
         ids = tuple(self.index.id_of(doc) for doc in found.docs[best].tolist())
         return RankedResult(found.docs[best], ids, scores, found.scores[best], len(found), len(kept), found, seconds)
 
 
-def _first_pass(
+def first_pass_of(
     index: Index, description: RankerDescription, feature_set: FeatureSet, device: str, n_jobs: int | None
 ) -> RankingPass | None:
     """The pass that orders all candidates by the part that a cascade names."""
@@ -285,6 +281,19 @@ def _first_pass(
         return None
     part = description.parts[description.first_pass.part]
     return RankingPass(index, part.description, feature_set, places=part.features, device=device, n_jobs=n_jobs)
+
+
+def best_candidates(kept: np.ndarray, scores: np.ndarray, before: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The best k candidates and their scores; equal scores stay in the order of the candidates.
+
+    kept : which candidates were ranked; scores : theirs; before : the scores of all candidates in the stage before
+    """
+    order = np.argsort(-scores, kind="stable")[:k]
+    best, best_scores = kept[order], scores[order]
+    if len(best) < min(k, len(before)):
+        # Not enough: the others follow, in the order of the stage before.
+        return _with_the_rest(kept, best, best_scores, before, k)
+    return best, best_scores
 
 
 def _with_the_rest(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet
-from rankwell.features.feedback import with_feedback
+from rankwell.features.feedback import ModelSettings, RelevanceModel, with_feedback
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import Hits
 from rankwell.features.selected import is_selected, selected_features
@@ -65,16 +65,24 @@ class RankingPass:
         # A device gets whole hits: its copy of them is laid out by their sizes.
         self._reads_places = feature_set.reads_places or device == "cuda"
 
-    def hits(self, queries: Sequence[Query], found: Sequence[SearchResult], candidates: Sequence[np.ndarray]) -> Hits:
-        """The hits of `queries` in `candidates`; found : what selection found, for features that read it"""
+    def hits(
+        self,
+        queries: Sequence[Query],
+        found: Sequence[SearchResult],
+        candidates: Sequence[np.ndarray],
+        models: Mapping[ModelSettings, Sequence[RelevanceModel]] | None = None,
+    ) -> Hits:
+        """The hits of `queries` in `candidates`; found : what selection found, for features that read it, unless
+        their relevance models are given
+        """
         hits = collect_hits(self.index, queries, candidates, places=self._reads_places, n_jobs=self._n_jobs)
-        return with_feedback(hits, self.feature_set, self.index, found, candidates, n_jobs=self._n_jobs)
+        return with_feedback(hits, self.feature_set, self.index, found, candidates, models=models, n_jobs=self._n_jobs)
 
     def score(self, hits: Hits) -> np.ndarray:
         """The scores of candidates, float64 (n_candidates,); on a device, the features stay there."""
         if self.device == "cuda" and not self.description.parts and self._columns is None:
             return self._cuda.score(hits, kept_scorer(self.description, "cuda"), by_position=True)
-        return self.score_rows(self.rows(hits), hits)
+        return self.score_rows(self.rows(hits), np.diff(hits.query_ptr))
 
     def rows(self, hits: Hits) -> np.ndarray:
         """The features of candidates, float32 (n_candidates, n_features)."""
@@ -88,18 +96,18 @@ class RankingPass:
         model: BM25 | BM25F | None,
     ) -> np.ndarray:
         """The scores of all documents that were found by `model`: without reading hits where that is possible."""
-        # Fields, boosts and the like change what a query's words score.
-        is_plain = all(query.tree is None for query in queries)
-        if not is_plain or not is_selected(self.feature_set, model):
+        if not self.knows(queries, model):
             return self.score(self.hits(queries, found, candidates))
         rows = selected_features(self.index, self.feature_set, found, candidates)
-        return self._score_rows(rows, [len(docs) for docs in candidates])
+        return self.score_rows(rows, [len(docs) for docs in candidates])
 
-    def score_rows(self, rows: np.ndarray, hits: Hits) -> np.ndarray:
-        """The scores of rows of extracted features."""
-        return self._score_rows(rows, np.diff(hits.query_ptr))
+    def knows(self, queries: Sequence[Query], model: BM25 | BM25F | None) -> bool:
+        """Whether all features are known after a selection by `model`."""
+        # Fields, boosts and the like change what a query's words score.
+        return all(query.tree is None for query in queries) and is_selected(self.feature_set, model)
 
-    def _score_rows(self, rows: np.ndarray, sizes: Sequence[int] | np.ndarray) -> np.ndarray:
+    def score_rows(self, rows: np.ndarray, sizes: Sequence[int] | np.ndarray) -> np.ndarray:
+        """The scores of rows of extracted features; sizes : how many rows each query has"""
         rows = rows if self._columns is None else np.ascontiguousarray(rows[:, self._columns])
         dataset = RankingDataset(rows, group=sizes)
         return score_description(self.description, dataset, n_jobs=self._n_jobs, device=self.device)

@@ -156,9 +156,7 @@ class ProcessingArray(wiring.Component):
 
     def _control(self, m: Module, counter: Any, sweeping: Any, clearing: Any, start: Any, group: Any) -> None:
         configuration = self.configuration
-        flush, drain, rest = (
-            cycles(configuration) for cycles in (flush_cycles, drain_cycles, rest_cycles)
-        )
+        flush, drain, rest = (cycles(configuration) for cycles in (flush_cycles, drain_cycles, rest_cycles))
         wait, left = Signal(range(max(flush, drain, rest))), Signal(configuration.group_bits)
         final = Signal()
         m.d.sync += final.eq(left == 1)

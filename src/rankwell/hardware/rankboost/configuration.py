@@ -51,9 +51,7 @@ class RankBoostConfiguration:
             if getattr(self, name) & (getattr(self, name) - 1):
                 raise ParameterError(f"must be a power of two, got {getattr(self, name)}.", parameter=name)
         if self.pes % GROUP and (self.pes > GROUP or self.pes & (self.pes - 1)):
-            raise ParameterError(
-                f"must be 2, 4, 8 or 16, or a multiple of {GROUP}, got {self.pes}.", parameter="pes"
-            )
+            raise ParameterError(f"must be 2, 4, 8 or 16, or a multiple of {GROUP}, got {self.pes}.", parameter="pes")
         if self.pi_bits > self.sum_bits:
             raise ParameterError(
                 f"must be at most sum_bits ({self.sum_bits}), got {self.pi_bits}.", parameter="pi_bits"

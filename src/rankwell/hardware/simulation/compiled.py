@@ -79,9 +79,7 @@ class CompiledSimulation:
         rows_in = (_Rows * len(given))(*(_rows(beats.rows, beats.count) for beats in given))
         rows_out = (_Rows * len(taken))(*(_rows(rows, len(rows)) for rows in taken.values()))
         held = np.zeros(0, dtype=np.uint64) if stalls is None else np.ascontiguousarray(stalls, dtype=np.uint64)
-        cycles = self._library.run(
-            self._model, rows_in, rows_out, held.ctypes.data, len(held), most_cycles, int(check)
-        )
+        cycles = self._library.run(self._model, rows_in, rows_out, held.ctypes.data, len(held), most_cycles, int(check))
         if cycles < 0:
             raise ProtocolError(_FAILURES[cycles])
         if not may_stop and any(rows.done < rows.n_beats for rows in (*rows_in, *rows_out)):

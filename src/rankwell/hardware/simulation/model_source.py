@@ -138,6 +138,9 @@ def _model(ports: DesignPorts, named: Callable[[Port], str]) -> str:
         "readies": cases([f"return get(PORT({named(stream.ready)}))" for stream in ports.inputs]),
         "valids": cases([f"return get(PORT({named(stream.valid)}))" for stream in ports.outputs]),
         "takes": cases(
-            [f"memcpy(row, (const void*)&PORT({named(stream.payload)}), {stream.row_bytes})" for stream in ports.outputs]
+            [
+                f"memcpy(row, (const void*)&PORT({named(stream.payload)}), {stream.row_bytes})"
+                for stream in ports.outputs
+            ]
         ),
     }

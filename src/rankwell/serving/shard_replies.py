@@ -1,0 +1,131 @@
+"""What a node's reply must be like; a node that replies otherwise is broken, whatever it says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwell.serving import shard_messages as messages
+from rankwell.serving.node_link import RubbishError
+
+
+class SelectedDocuments(NamedTuple):
+    """docs : int64 (n,), numbers in the shard; scores : float64 (n,); n_matches : int"""
+
+    docs: np.ndarray
+    scores: np.ndarray
+    n_matches: int
+
+
+def selected(k: int, facts: messages.Facts) -> Callable[[Any], SelectedDocuments]:
+    """At most k different documents of the shard by falling score, equal ones in their order."""
+
+    def check(reply: Any) -> SelectedDocuments:
+        own = _of(reply, messages.Selected)
+        docs, scores = _array(own.docs, np.int64), _array(own.scores, np.float64)
+        if len(docs) != len(scores) or len(docs) > k or not len(docs) <= own.n_matches <= facts.n_docs:
+            raise RubbishError(f"{len(docs)} documents, {len(scores)} scores and {own.n_matches} matches for k = {k}")
+        _check_docs(docs, facts)
+        if not np.isfinite(scores).all():
+            raise RubbishError("a score is not a number")
+        falls, ascends = np.diff(scores) < 0, np.diff(docs) > 0
+        if not (falls | ((np.diff(scores) == 0) & ascends)).all() or len(np.unique(docs)) < len(docs):
+            raise RubbishError("documents are not in the order of their scores, or named twice")
+        return SelectedDocuments(docs, scores, own.n_matches)
+
+    return check
+
+
+def scored(n_docs: int, n_features: int, *, alone: bool) -> Callable[[Any], np.ndarray]:
+    """A score of each document, or, if the node does not score, a row of features."""
+
+    def check(reply: Any) -> np.ndarray:
+        own = _of(reply, messages.Scored)
+        if (own.scores is None) == alone or (own.rows is None) != alone:
+            raise RubbishError("features where scores are wanted, or the other way round")
+        if own.rows is not None:
+            rows = _array(own.rows, np.float32)
+            if len(rows) != n_docs * n_features:
+                raise RubbishError(f"{len(rows)} numbers for {n_docs} documents of {n_features} features")
+            return rows.reshape(n_docs, n_features)
+        scores = _array(own.scores or b"", np.float64)
+        if len(scores) != n_docs or np.isnan(scores).any():
+            raise RubbishError(f"{len(scores)} scores for {n_docs} documents, or one that is not a number")
+        return scores
+
+    return check
+
+
+def shown(docs: list[int]) -> Callable[[Any], list[messages.ShownDocument]]:
+    """The documents that were asked for."""
+
+    def check(reply: Any) -> list[messages.ShownDocument]:
+        own = _of(reply, messages.Shown).documents
+        if [one.doc for one in own] != docs or not all(one.id for one in own):
+            raise RubbishError("other documents than were asked for")
+        return own
+
+    return check
+
+
+def found(n_ids: int, facts: messages.Facts) -> Callable[[Any], list[int]]:
+    """The number of each document, or -1."""
+
+    def check(reply: Any) -> list[int]:
+        own = _of(reply, messages.Found).docs
+        if len(own) != n_ids or not all(-1 <= doc < facts.n_numbers for doc in own):
+            raise RubbishError("numbers that are not documents of the shard")
+        return own
+
+    return check
+
+
+def counted(asked: messages.Count, facts: messages.Facts) -> Callable[[Any], messages.Counted]:
+    """Counts for each word that was asked for."""
+    n_bytes = 8 * (len(facts.schema["streams"]) + 1)
+
+    def check(reply: Any) -> messages.Counted:
+        own = _of(reply, messages.Counted)
+        sizes = (len(own.terms), len(own.prefixes), len(own.near))
+        if sizes != (len(asked.terms), len(asked.prefixes), len(asked.near)):
+            raise RubbishError("counts of other words than were asked for")
+        for pair in own.terms:
+            for counts in pair:
+                if len(counts) != n_bytes or (np.frombuffer(counts, np.int64) < 0).any():
+                    raise RubbishError("counts that are negative, or of other streams")
+            if (np.frombuffer(pair[0], np.int64) > facts.n_docs).any():
+                raise RubbishError("more documents have a term than there are")
+        return own
+
+    return check
+
+
+def words_of(n_docs: int) -> Callable[[Any], list[dict[bytes, int]]]:
+    """The terms of each document."""
+
+    def check(reply: Any) -> list[dict[bytes, int]]:
+        own = _of(reply, messages.WordsOf).documents
+        if len(own) != n_docs or any(count < 1 for document in own for count in document.values()):
+            raise RubbishError("terms of other documents than were asked for")
+        return own
+
+    return check
+
+
+def _of(reply: Any, kind: type) -> Any:
+    if not isinstance(reply, kind):
+        raise RubbishError(f"{type(reply).__name__} where {kind.__name__} is wanted")
+    return reply
+
+
+def _array(content: bytes, kind: Any) -> np.ndarray:
+    if len(content) % np.dtype(kind).itemsize:
+        raise RubbishError(f"{len(content)} bytes are not an array of {np.dtype(kind).name}")
+    return np.frombuffer(content, kind)
+
+
+def _check_docs(docs: np.ndarray, facts: messages.Facts) -> None:
+    if len(docs) and (docs.min() < 0 or docs.max() >= facts.n_numbers):
+        raise RubbishError("documents that the shard does not have")

@@ -1,0 +1,69 @@
+"""An aggregator over shards in this process: every message is encoded and decoded as between processes."""
+
+import asyncio
+
+import msgspec
+
+from rankwell.errors import ParameterError, RankwellError
+from rankwell.serving import shard_messages as messages
+from rankwell.serving.aggregator import Aggregator
+from rankwell.serving.circuit_breaker import CircuitBreaker
+from rankwell.serving.deadline import Deadline
+from rankwell.serving.node_link import NodeError
+from rankwell.serving.shard import Shard
+from rankwell.serving.shard_node import NodeRequest, ShardNode
+
+
+class InProcessLink:
+    """A node, asked as `NodeLink` asks one."""
+
+    def __init__(self, node):
+        self.node, self.facts, self.is_up = node, node.describe(), True
+        self.prepared, self.breaker, self.n_waiting, self.last_error = set(), CircuitBreaker(), 0, ""
+        self.name = self.facts.folder
+        self.asked = []
+
+    async def watch(self):
+        while True:
+            self.facts = self.node.describe()
+            await asyncio.sleep(0.01)
+
+    async def call(self, body, deadline, check):
+        body = msgspec.msgpack.decode(msgspec.msgpack.encode(body), type=messages.Request)
+        self.asked.append(body)
+        (reply,) = self.node.answer([NodeRequest(body, deadline)])
+        if isinstance(reply, ParameterError):
+            raise NodeError("mistake", str(reply), messages.Failure("mistake", str(reply), reply.parameter))
+        if isinstance(reply, RankwellError):
+            raise NodeError(getattr(reply, "kind", "failed"), str(reply))
+        if isinstance(reply, Exception):
+            raise reply
+        return check(msgspec.msgpack.decode(msgspec.msgpack.encode(reply), type=messages.Reply)), 0.0
+
+    async def order(self, body):
+        body = msgspec.msgpack.decode(msgspec.msgpack.encode(body), type=messages.Request)
+        self.node.prepare(body) if isinstance(body, messages.Prepare) else self.node.put_ranker(body)
+
+
+def aggregator_of(folders, rankers=None, *, n_candidates):
+    """An aggregator over the indexes in these folders; it is not started."""
+    return Aggregator(
+        [Shard([InProcessLink(ShardNode(folder))]) for folder in folders], rankers, n_candidates=n_candidates
+    )
+
+
+def run_with(aggregator, ask):
+    """What the coroutine `ask(aggregator)` gives, while the aggregator runs."""
+
+    async def run():
+        await aggregator.start()
+        try:
+            return await ask(aggregator)
+        finally:
+            await aggregator.stop()
+
+    return asyncio.run(run())
+
+
+def in_time():
+    return Deadline.after(30.0)

@@ -1,0 +1,442 @@
+"""Nodes that die, hang, are slow or reply rubbish: partial answers in time, then whole ones again without a restart."""
+
+import asyncio
+import time
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+from tests.serving.node_network import Node, ask, make_shards, network, shown, until_whole
+
+from rankwell import IndexWriter, MadeRanker, RankedSearch
+from rankwell.errors import DataError
+from rankwell.scoring.normaliser import Normaliser
+from rankwell.scoring.ranker_file import read_ranker_file
+from rankwell.serving import messages as api
+from rankwell.serving import shard_messages as messages
+from rankwell.serving.aggregator_service import AggregatorService
+from rankwell.serving.batching import OverloadError
+from rankwell.serving.circuit_breaker import OPEN
+from rankwell.serving.frames import MOST_BYTES, encoded
+from rankwell.serving.shard import HEDGED_SHARE
+
+
+@pytest.fixture
+def folders(tmp_path):
+    return make_shards(tmp_path, 4)
+
+
+@pytest.fixture(scope="session")
+def rankers(served, tmp_path_factory):
+    """The rankers of `served_index`, and one that scores each document alone, so that nodes do."""
+    path = tmp_path_factory.mktemp("alone") / "alone.rank"
+    description = read_ranker_file(served[1]["boosted"]).description
+    MadeRanker.from_description(replace(description, normaliser=Normaliser())).save(path)
+    return {**served[1], "alone": path}
+
+
+def with_body(received, **changes):
+    return msgspec.structs.replace(received, body=msgspec.structs.replace(received.body, **changes))
+
+
+def of_kind(kind, change):
+    """Change the replies of one kind."""
+    return lambda received: change(received) if isinstance(received.body, kind) else received
+
+
+def scores_of(body):
+    return np.frombuffer(body.scores, np.float64).copy()
+
+
+def with_nan(received):
+    scores = scores_of(received.body)
+    scores[-1:] = np.nan
+    return with_body(received, scores=scores.tobytes())
+
+
+RUBBISH = {
+    "bytes that are no message": of_kind(messages.Selected, lambda received: b"\x00\x00\x00\x05hello"),
+    "a frame that is too long": of_kind(messages.Selected, lambda received: (MOST_BYTES + 1).to_bytes(4, "big")),
+    "another schema": of_kind(messages.Selected, lambda received: encoded([received.number, 0.0, ["selected", 1, 2]])),
+    "another kind of reply": of_kind(
+        messages.Selected, lambda received: msgspec.structs.replace(received, body=messages.Found([1]))
+    ),
+    "NaN in selection": of_kind(messages.Selected, with_nan),
+    "NaN in ranking": of_kind(messages.Scored, with_nan),
+    "scores that rise": of_kind(
+        messages.Selected, lambda received: with_body(received, scores=scores_of(received.body)[::-1].tobytes())
+    ),
+    "documents of no one": of_kind(
+        messages.Selected,
+        lambda received: with_body(received, docs=(np.frombuffer(received.body.docs, np.int64) + 10**6).tobytes()),
+    ),
+    "one document twice": of_kind(
+        messages.Selected,
+        lambda received: with_body(received, docs=np.zeros(len(received.body.docs) // 8, np.int64).tobytes()),
+    ),
+    "half an array": of_kind(messages.Selected, lambda received: with_body(received, docs=received.body.docs[:-3])),
+    "too few scores": of_kind(messages.Scored, lambda received: with_body(received, scores=received.body.scores[8:])),
+    "captions of other documents": of_kind(
+        messages.Shown, lambda received: with_body(received, documents=received.body.documents[1:])
+    ),
+}
+
+
+@pytest.mark.parametrize("change", RUBBISH.values(), ids=RUBBISH.keys())
+def test_a_node_that_replies_rubbish_is_left_out_until_it_is_well(folders, rankers, change):
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {"alone": rankers["alone"]}) as aggregator:
+            whole = await ask(aggregator, k=40)
+            nodes[2].change = change
+            partial = await ask(aggregator, k=40)
+            assert partial.missing == (aggregator.shards[2].name,)
+            # The results are those of the other shards, and all of them.
+            others = {one[0] for one in shown(whole) if int(one[0][1:]) % 4 != 2}
+            found = {one.id for one in partial.results}
+            assert others
+            assert others <= found
+            assert all(int(name[1:]) % 4 != 2 for name in found)
+            assert aggregator.shards[2].links[0].breaker.state == OPEN
+            nodes[2].change = None
+            assert shown(await until_whole(aggregator, k=40)) == shown(whole)
+
+    asyncio.run(run())
+
+
+def test_a_node_that_hangs_costs_no_more_than_the_deadline_and_then_nothing(folders):
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes]) as aggregator:
+            whole = await ask(aggregator)
+            nodes[1].change = lambda received: None
+            for _ in range(3):
+                started = time.monotonic()
+                partial = await ask(aggregator, seconds=0.5)
+                assert time.monotonic() - started < 0.75
+                assert partial.missing == (aggregator.shards[1].name,)
+                assert partial.results
+            # It failed often enough: it is not asked, and not waited for.
+            asked = nodes[1].n_requests
+            started = time.monotonic()
+            partial = await ask(aggregator, seconds=20.0)
+            assert time.monotonic() - started < 5.0
+            assert len(partial.missing) == 1
+            assert nodes[1].n_requests <= asked + 1
+            nodes[1].change = None
+            assert shown(await until_whole(aggregator)) == shown(whole)
+
+    asyncio.run(run())
+
+
+def test_a_node_that_dies_is_missing_until_it_is_back(folders, rankers):
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {"linear": rankers["linear"]}) as aggregator:
+            whole = await ask(aggregator)
+            await nodes[3].die()
+            partial = await ask(aggregator)
+            assert partial.missing == (aggregator.shards[3].name,)
+            # Words that were never counted before are counted without it, and again when it is back.
+            rare = await ask(aggregator, "w3 w11 w8")
+            assert rare.missing
+            assert rare.results
+            await nodes[3].start()
+            started = time.monotonic()
+            assert shown(await until_whole(aggregator)) == shown(whole)
+            assert time.monotonic() - started < 5.0
+            expected = RankedSearch(aggregator_index(folders), rankers["linear"], n_candidates=30).search("w3 w11 w8")
+            again = await until_whole(aggregator, query="w3 w11 w8")
+            for _ in range(100):
+                if [one.score for one in again.results] == expected.scores.tolist():
+                    break
+                await asyncio.sleep(0.05)
+                again = await ask(aggregator, "w3 w11 w8")
+            assert [(one.id, one.score) for one in again.results] == list(
+                zip(expected.ids, expected.scores, strict=True)
+            )
+
+    asyncio.run(run())
+
+
+def aggregator_index(folders):
+    from rankwell import Index
+
+    return Index.open(folders[0].parent / "all")
+
+
+def test_a_node_that_dies_between_selection_and_captions_loses_its_results_alone(folders):
+    """Results of the shard that is gone make room for the next ones of the others."""
+
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes]) as aggregator:
+            nodes[0].change = of_kind(messages.Shown, lambda received: b"\xff\xff\xff\xff")
+            answer = await ask(aggregator, "w1 w2 w3", k=10)
+            assert len(answer.results) == 10
+            assert [one.rank for one in answer.results] == list(range(1, 11))
+            assert all(int(one.id[1:]) % 4 != 0 for one in answer.results)
+            assert len(answer.missing) == 1
+
+    asyncio.run(run())
+
+
+def test_without_any_node_there_is_an_honest_refusal(folders):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            service = AggregatorService(aggregator)
+            assert service.is_ready()
+            for node in nodes:
+                await node.die()
+            with pytest.raises(OverloadError, match="no shard answered"):
+                await ask(aggregator)
+            assert not service.is_ready()
+            for node in nodes:
+                await node.start()
+            await until_whole_or_refused(aggregator)
+
+    asyncio.run(run())
+
+
+async def until_whole_or_refused(aggregator):
+    for _ in range(200):
+        try:
+            if not (await ask(aggregator)).missing:
+                return
+        except OverloadError:
+            pass
+        await asyncio.sleep(0.05)
+    raise AssertionError("the shards are not back")
+
+
+def test_a_slow_replica_is_hedged_and_the_quick_one_answers(folders):
+    async def run():
+        replicas = [Node(folders[0]), Node(folders[0])]
+        async with network([replicas, [Node(folders[1])]]) as aggregator:
+            shard = aggregator.shards[0]
+            for _ in range(30):
+                await ask(aggregator)
+            slow = next(node for node in replicas if node.port == shard.links[0].port)
+            slow.delay = 1.0
+            started = time.monotonic()
+            answer = await ask(aggregator, seconds=10.0)
+            assert time.monotonic() - started < 1.0
+            assert not answer.missing
+            assert shard.n_hedged >= 1
+            assert shard.n_won >= 1
+            slow.delay = 0.0
+
+    asyncio.run(run())
+
+
+def test_hedged_requests_are_a_bounded_share(folders):
+    async def run():
+        replicas = [Node(folders[0]), Node(folders[0])]
+        async with network([replicas]) as aggregator:
+            shard = aggregator.shards[0]
+            for node in replicas:
+                node.delay = 0.06
+            for _ in range(40):
+                await ask(aggregator)
+            # Two calls a query; what was saved before is used first.
+            assert shard.n_hedged <= 10 + HEDGED_SHARE * 2 * 41
+
+    asyncio.run(run())
+
+
+def test_a_replica_takes_over_at_once(folders, rankers):
+    async def run():
+        replicas = [Node(folders[0]), Node(folders[0])]
+        async with network([replicas, [Node(folders[1])]], {"cascade": rankers["cascade"]}) as aggregator:
+            whole = await ask(aggregator)
+            await replicas[0].die()
+            for _ in range(5):
+                answer = await ask(aggregator)
+                assert shown(answer) == shown(whole)
+                assert not answer.missing
+
+    asyncio.run(run())
+
+
+def test_a_spare_takes_the_place_of_a_dead_node_and_gives_it_back(folders, rankers):
+    async def run():
+        nodes, spare = [Node(folder) for folder in folders[:2]], Node(None, folders=folders)
+        async with network([[node] for node in nodes], {"boosted": rankers["boosted"]}, spares=[spare]) as aggregator:
+            whole = await ask(aggregator)
+            await nodes[1].die()
+            assert (await ask(aggregator)).missing
+            assert shown(await until_whole(aggregator)) == shown(whole)
+            assert aggregator.spares.n_used == 1
+            await nodes[1].start()
+            for _ in range(100):
+                if aggregator.spares.n_used == 0:
+                    break
+                await asyncio.sleep(0.05)
+            assert aggregator.spares.n_used == 0
+            assert shown(await until_whole(aggregator)) == shown(whole)
+            assert [link.port for link in aggregator.shards[1].links] == [nodes[1].port]
+
+    asyncio.run(run())
+
+
+def test_partial_answers_are_never_cached(folders):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            service = AggregatorService(aggregator)
+            asked = api.SearchParameters("w1", timeout_ms=5000)
+            await nodes[0].die()
+            partial = await service.search(asked)
+            assert (partial.coverage.shards, partial.coverage.answered) == (2, 1)
+            assert partial.coverage.missing == [aggregator.shards[0].name]
+            assert partial.degraded.reason == "shards"
+            assert len(service.cache) == 0
+            await nodes[0].start()
+            await until_whole(aggregator)
+            whole = await service.search(asked)
+            assert (whole.cached, whole.degraded, whole.coverage.missing) == (False, None, [])
+            assert (await service.search(asked)).cached
+
+    asyncio.run(run())
+
+
+def test_a_commit_of_one_shard_is_served_without_a_failed_query(folders):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            service = AggregatorService(aggregator)
+            asked = api.SearchParameters("w1 brandnew", k=100, timeout_ms=5000)
+            before = await service.search(asked)
+            add(folders[1], "new", "brandnew w1")
+            for _ in range(200):
+                answer = await service.search(asked)
+                assert answer.degraded is None
+                if answer.n_matches == before.n_matches + 1:
+                    break
+                await asyncio.sleep(0.02)
+            assert answer.results is not None
+            assert (await ask(aggregator, "brandnew")).results[0].id == "new"
+
+    asyncio.run(run())
+
+
+def add(folder, name, text):
+    with IndexWriter(folder) as writer:
+        writer.add([{"id": name, "title": text, "body": text}])
+        writer.commit()
+
+
+def test_an_answer_is_of_one_ranker_while_it_is_replaced(folders, rankers):
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {"it": rankers["boosted"]}) as aggregator:
+            found = {}
+            for name in ("boosted", "linear"):
+                search = RankedSearch(aggregator_index(folders), rankers[name], n_candidates=30)
+                found[name] = [(one, score) for one, score in zip(*_ids_and_scores(search), strict=True)]
+            stop, answers = asyncio.Event(), []
+
+            async def load():
+                while not stop.is_set():
+                    answers.append(await ask(aggregator, "w1 w2"))
+
+            loading = [asyncio.create_task(load()) for _ in range(3)]
+            for name in ("linear", "boosted", "linear", "boosted", "linear"):
+                await asyncio.sleep(0.1)
+                await aggregator.put_ranker("it", rankers[name])
+            stop.set()
+            await asyncio.gather(*loading)
+            answers.append(await ask(aggregator, "w1 w2"))
+            seen = [[(one.id, one.score) for one in answer.results] for answer in answers]
+            assert all(one in found.values() for one in seen)
+            assert seen[-1] == found["linear"]
+            assert not any(answer.missing for answer in answers)
+
+    asyncio.run(run())
+
+
+def _ids_and_scores(search):
+    found = search.search("w1 w2")
+    return found.ids, found.scores.tolist()
+
+
+def test_a_wrong_token_is_refused_and_told(folders):
+    async def run():
+        node = Node(folders[0], token="right")
+        await node.start()
+        node.token = "wrong"
+        link = node.link()
+        await link.look()
+        assert not link.is_up
+        assert "token is missing or wrong" in link.last_error
+        await node.die()
+
+    asyncio.run(run())
+
+
+def test_who_has_not_said_the_token_cannot_send_much(folders):
+    async def run():
+        node = Node(folders[0], token="right")
+        await node.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", node._behind)
+        writer.write((1 << 20).to_bytes(4, "big") + b"x" * 100)
+        assert await reader.read() == b""
+        writer.close()
+        await node.die()
+
+    asyncio.run(run())
+
+
+def test_a_queue_that_is_full_is_told_as_overload(folders):
+    async def run():
+        nodes = [Node(folder, queue=1, batch_size=1) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            service = AggregatorService(aggregator, most=4)
+            asked = [api.SearchParameters(f"w1 w{n} w5", timeout_ms=5000) for n in range(12)]
+            answers = await asyncio.gather(*map(service.search, asked), return_exceptions=True)
+            refused = [one for one in answers if isinstance(one, OverloadError)]
+            complete = [one for one in answers if not isinstance(one, Exception)]
+            assert len(refused) >= 8
+            assert all(one.retry_after >= 1 for one in refused)
+            assert len(refused) + len(complete) == 12
+            # A full queue says nothing about the node.
+            assert all(link.breaker.state == "closed" for link in aggregator.links)
+
+    asyncio.run(run())
+
+
+def test_shards_that_do_not_belong_together_are_refused(tmp_path):
+    with IndexWriter(tmp_path / "one") as writer:
+        writer.add([{"id": "a", "title": "x", "body": "y"}])
+        writer.commit()
+    with IndexWriter(tmp_path / "other") as writer:
+        writer.add([{"id": "b", "body": "y", "title": "x"}])
+        writer.commit()
+    with IndexWriter(tmp_path / "english", language="en") as writer:
+        writer.add([{"id": "c", "title": "x", "body": "y"}])
+        writer.commit()
+
+    async def run(names):
+        async with network([[Node(tmp_path / name)] for name in names]):
+            pass
+
+    with pytest.raises(DataError, match=r"the streams of .*other \(body, title\) are in another order than"):
+        asyncio.run(run(["one", "other"]))
+    with pytest.raises(DataError, match=r"english cuts text into words otherwise than .*one \(language"):
+        asyncio.run(run(["one", "english"]))
+
+
+def test_without_any_node_at_the_start_it_says_which(folders):
+    async def run():
+        node = Node(folders[0])
+        await node.start()
+        await node.die()
+        from rankwell.serving.aggregator import Aggregator
+        from rankwell.serving.shard import Shard
+
+        await Aggregator([Shard([node.link()])]).start(0.3)
+
+    with pytest.raises(DataError, match=r"no node answers \(127\.0\.0\.1:\d+: .*Start them with `rankwell node`"):
+        asyncio.run(run())

@@ -1,0 +1,233 @@
+"""Shards answer as one index with all their documents, to the last bit."""
+
+from dataclasses import replace
+from zlib import crc32
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.features.random_hits import random_documents
+from tests.features.small_index import ANALYSIS, text_of
+from tests.serving.in_process_shards import InProcessLink, in_time, run_with
+
+from rankwell import Index, LeastSquares, MadeRanker, RankBoost, RankedSearch
+from rankwell.corpus.document import Place, document_of
+from rankwell.errors import DataError, ParameterError
+from rankwell.features.feature_set import FeatureSet, make_feature_set
+from rankwell.index.schema import Schema
+from rankwell.index.segment_builder import SegmentBuilder
+from rankwell.index.segment_sink import MemorySink
+from rankwell.scoring.composition import FirstPass, RankerPart
+from rankwell.serving.aggregator import Aggregator
+from rankwell.serving.answer import SearchRequest
+from rankwell.serving.node import Node
+from rankwell.serving.shard import Shard
+from rankwell.serving.shard_node import ShardNode
+
+STREAMS, STATICS = ("title", "body"), ("year", "visits")
+N_CANDIDATES, KEEP = 12, 5
+FEATURES = FeatureSet([*make_feature_set("full", STREAMS, STATICS).names, "relevance_model.title(documents=4;terms=3)"])
+QUERIES = [
+    "w1 w2 w1",
+    "w7 w8 w9 w10",
+    "",
+    "w99 w3",
+    "title:w3 w4",
+    "w1*",
+    "body:w1* w2",
+    "w11~1 w5",
+    "wx5~ w3",
+    '"w1 w2"~6 w3',
+    "+w3 -w4 w5",
+    "year:>5 w2",
+    "year:>3",
+    "(w1 OR w2) AND visits:[1 TO 6]",
+    "w4^3 w5",
+]
+
+
+@pytest.fixture(scope="module")
+def rankers(tmp_path_factory):
+    """Rankers of every kind that shards treat differently: those that score documents alone, those that compare the
+    documents of a query, cascades of both."""
+    folder, rng = tmp_path_factory.mktemp("rankers"), np.random.default_rng(3)
+    rows, labels = rng.normal(size=(200, len(FEATURES))).astype(np.float32), rng.integers(0, 3, 200).astype(float)
+
+    def named(ranker):
+        return replace(ranker.description_, feature_names=FEATURES.names)
+
+    boosted = named(RankBoost(n_rounds=8, normalize="none").fit(rows, labels, group=[20] * 10))
+    compared = named(LeastSquares(normalize="query-minmax").fit(rows, labels, group=[20] * 10))
+    everything = tuple(range(len(FEATURES)))
+    descriptions = {
+        "boosted": boosted,
+        "compared": compared,
+        "cascade": replace(boosted, parts=(RankerPart("first", everything, compared),), first_pass=FirstPass(0, KEEP)),
+        "quick": replace(compared, parts=(_quick(),), first_pass=FirstPass(0, KEEP)),
+    }
+    for name, description in descriptions.items():
+        MadeRanker.from_description(description).save(folder / f"{name}.rank")
+    return {name: folder / f"{name}.rank" for name in descriptions}
+
+
+def _quick():
+    """A first pass that reads nothing but what selection knows."""
+    names = ("bm25.whole", "static.year")
+    rng = np.random.default_rng(5)
+    rows, labels = rng.normal(size=(60, 2)).astype(np.float32), rng.integers(0, 2, 60).astype(float)
+    fitted = LeastSquares(normalize="none").fit(rows, labels, group=[20] * 3)
+    places = tuple(FEATURES.names.index(name) for name in names)
+    return RankerPart("first", places, replace(fitted.description_, feature_names=names))
+
+
+def index_of(documents, n_segments, deleted, *, forward):
+    """An index in memory; documents : pairs of id and fields"""
+    schema = Schema(STREAMS, STATICS, forward=forward)
+    segments, live = [], []
+    for part in np.array_split(np.arange(len(documents)), n_segments):
+        builder = SegmentBuilder(schema, ANALYSIS)
+        for number in part.tolist():
+            name, fields = documents[number]
+            builder.add([document_of({"id": name, **fields}, Place("test", number))])
+        sink = MemorySink()
+        builder.write(sink)
+        segments.append(sink.segment())
+        alive = np.array([documents[number][0] not in deleted for number in part.tolist()], np.uint8)
+        live.append(None if alive.all() else alive)
+    return Index(segments, live, schema, ANALYSIS)
+
+
+def documents_of(seed, n_docs):
+    rng = np.random.default_rng(seed)
+    documents = []
+    for number, words in enumerate(random_documents(rng, n_docs, streams=STREAMS, vocabulary=30, longest=12)):
+        fields = {stream: text_of(own) for stream, own in words.items()}
+        # Equal documents have equal scores: their order is part of the answer.
+        if number % 5 == 4:
+            fields = dict(documents[-1][1])
+        fields |= {"year": float(rng.integers(0, 9))} if rng.random() < 0.8 else {}
+        documents.append((f"d{number}", fields | {"visits": float(rng.integers(0, 9))}))
+    return documents
+
+
+def hashed(name, salt):
+    """The same in every process, which hash() is not."""
+    return crc32(f"{salt} {name}".encode())
+
+
+def shown_of(answer):
+    facts = (answer.ranker, answer.n_matches, answer.n_candidates, answer.n_ranked, answer.is_partial, answer.missing)
+    return facts, answer.results
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 10_000), n_shards=st.integers(1, 4), salt=st.integers(0, 5), data=st.data())
+def test_shards_answer_as_one_index_to_the_last_bit(rankers, seed, n_shards, salt, data):
+    documents = documents_of(seed, data.draw(st.integers(4, 60)))
+    by_shard = [[one for one in documents if hashed(one[0], salt) % n_shards == shard] for shard in range(n_shards)]
+    in_order = [one for own in by_shard for one in own]
+    deleted = {name for name, _ in documents if hashed(name, seed) % 7 == 0}
+    forward = data.draw(st.sampled_from(["all", ()]))
+    whole = index_of(in_order, 2, deleted, forward=forward)
+    cuts = [data.draw(st.integers(1, 2)) for _ in by_shard]
+    parts = [index_of(own, n, deleted, forward=forward) for own, n in zip(by_shard, cuts, strict=True)]
+    queries = data.draw(st.lists(st.sampled_from(QUERIES), min_size=3, max_size=3, unique=True))
+    k, offset = data.draw(st.integers(1, 12)), data.draw(st.integers(0, 3))
+    node = Node(whole, rankers, n_candidates=N_CANDIDATES)
+    aggregator = Aggregator(
+        [Shard([InProcessLink(ShardNode(part))]) for part in parts], rankers, n_candidates=N_CANDIDATES
+    )
+
+    async def ask(aggregator):
+        return [await aggregator.answer(request) for request in requests]
+
+    requests = [
+        SearchRequest(query, in_time(), k=k, offset=offset, ranker=ranker)
+        for query in queries
+        for ranker in ("bm25", *rankers)
+    ]
+    expected = node.answer(requests)
+    for request, one, other in zip(requests, run_with(aggregator, ask), expected, strict=True):
+        assert shown_of(one) == shown_of(other), (request.query, request.ranker)
+
+
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 1000), n_shards=st.integers(1, 4))
+def test_features_scores_and_explanations_are_those_of_one_index(rankers, seed, n_shards):
+    documents = documents_of(seed, 40)
+    by_shard = [[one for one in documents if hashed(one[0], seed) % n_shards == shard] for shard in range(n_shards)]
+    whole = index_of([one for own in by_shard for one in own], 1, (), forward=())
+    parts = [index_of(own, 1, (), forward=()) for own in by_shard]
+    aggregator = Aggregator([Shard([InProcessLink(ShardNode(part))]) for part in parts], rankers, n_candidates=12)
+
+    async def ask(aggregator):
+        for name, path in rankers.items():
+            search = RankedSearch(whole, path, n_candidates=12)
+            found = search.search("w1 w2 w3", 12)
+            ids = [*found.ids[:3], "d0", "d1"]
+            rows, expected = await aggregator.features("w1 w2 w3", ids, name), search.features("w1 w2 w3", ids)
+            np.testing.assert_array_equal(rows, expected)
+            np.testing.assert_array_equal(await aggregator.score(rows, name), search.score(expected))
+            for document in found.ids[:KEEP][:2]:
+                (other,) = search.explain("w1 w2 w3", document=document)
+                one = await aggregator.explain("w1 w2 w3", document, name)
+                assert (one.rank, one.id, one.first_score) == (other.rank, other.id, other.first_score)
+                assert one.explanation == other.explanation
+                np.testing.assert_array_equal(list(one.values.values()), list(other.values.values()))
+            assert await aggregator.has_document("d0")
+            assert not await aggregator.has_document("nothing")
+            with pytest.raises(DataError, match="there is no document 'nothing'"):
+                await aggregator.explain("w1", "nothing", name)
+
+    run_with(aggregator, ask)
+
+
+def test_mistakes_are_told_as_by_one_index(rankers):
+    aggregator = Aggregator(
+        [Shard([InProcessLink(ShardNode(index_of(documents_of(1, 8), 1, (), forward=())))])], rankers, n_candidates=12
+    )
+
+    async def ask(aggregator):
+        with pytest.raises(ParameterError, match="nosuch"):
+            await aggregator.answer(SearchRequest("nosuch:[1 TO 2]", in_time()))
+        with pytest.raises(ParameterError, match="must be one of bm25"):
+            await aggregator.answer(SearchRequest("w1", in_time(), ranker="other"))
+
+    run_with(aggregator, ask)
+
+
+def test_words_are_counted_once_for_a_commit(rankers):
+    """A second query with the same words goes to the shards without asking for counts."""
+    documents = documents_of(2, 30)
+    links = [InProcessLink(ShardNode(index_of(documents[start::2], 1, (), forward=()))) for start in (0, 1)]
+    aggregator = Aggregator([Shard([link]) for link in links], rankers, n_candidates=12)
+
+    async def ask(aggregator):
+        for _ in range(2):
+            await aggregator.answer(SearchRequest("w1 w2", in_time(), ranker="boosted"))
+
+    run_with(aggregator, ask)
+    kinds = [type(body).__name__ for body in links[0].asked]
+    assert kinds.count("Select") == 2
+    # The query's own words, then those of the relevance models.
+    assert kinds.count("Count") <= 3
+    second = kinds[len(kinds) - kinds[::-1].index("Select") - 1 :]
+    assert "Count" not in second
+
+
+def test_the_second_pass_is_counted_over_all_shards(rankers):
+    documents = documents_of(4, 60)
+    links = [InProcessLink(ShardNode(index_of(documents[start::4], 1, (), forward=()))) for start in range(4)]
+    aggregator = Aggregator([Shard([link]) for link in links], rankers, n_candidates=N_CANDIDATES)
+
+    async def ask(aggregator):
+        return await aggregator.answer(SearchRequest("w1 w2 w3 w4", in_time(), ranker="cascade"))
+
+    answer = run_with(aggregator, ask)
+    scored = {
+        stage: sum(len(body.docs) // 8 for link in links for body in link.asked if getattr(body, "stage", "") == stage)
+        for stage in ("first", "second")
+    }
+    assert (answer.n_candidates, answer.n_ranked) == (N_CANDIDATES, KEEP)
+    assert scored == {"first": N_CANDIDATES, "second": KEEP}
