@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rankwell.rankers.base import Ranker
     from rankwell.rankers.cascade import Cascade
     from rankwell.rankers.imported import ImportedRanker
+    from rankwell.rankers.lambdamart import LambdaMART
     from rankwell.rankers.lambdarank import LambdaRank
     from rankwell.rankers.least_squares import LeastSquares
     from rankwell.rankers.listmle import ListMLE
@@ -59,6 +60,7 @@ _HOME_OF = {
     "FeatureSet": "rankwell.features.feature_set",
     "Index": "rankwell.index.reader",
     "IndexWriter": "rankwell.index.writer",
+    "LambdaMART": "rankwell.rankers.lambdamart",
     "LambdaRank": "rankwell.rankers.lambdarank",
     "LeastSquares": "rankwell.rankers.least_squares",
     "ListMLE": "rankwell.rankers.listmle",
@@ -93,6 +95,7 @@ __all__ = [
     "Index",
     "IndexLockedError",
     "IndexWriter",
+    "LambdaMART",
     "LambdaRank",
     "LeastSquares",
     "ListMLE",

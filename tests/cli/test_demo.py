@@ -23,7 +23,8 @@ def _small_and_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "SIZES", {"train": 200, "vali": 60, "test": 140})
     # Tests compile in their own process.
     monkeypatch.setattr(preparation, "start_preparation", lambda: subprocess.Popen(["true"]))
-    monkeypatch.setitem(contest.SETTINGS, "rankboost", contest.SETTINGS["rankboost"] | {"n_rounds": 30})
+    for name in ("rankboost", "lambdamart"):
+        monkeypatch.setitem(contest.SETTINGS, name, contest.SETTINGS[name] | {"n_rounds": 30})
     monkeypatch.setitem(contest.SETTINGS, "ranksvm", contest.SETTINGS["ranksvm"] | {"C": 1e-3})
 
 
@@ -41,7 +42,7 @@ def test_the_table_and_what_it_says_next(rankwell: Command, tmp_path: Path) -> N
     outcome = rankwell("demo")
     assert outcome.exit_code == 0, outcome.stderr
     shown = figures(outcome)
-    ours = ["least-squares", "rankboost", "ranksvm", "listnet"]
+    ours = ["least-squares", "rankboost", "lambdamart", "ranksvm", "listnet"]
     assert list(shown) == ["bm25", *ours, *(["lightgbm"] if lightgbm_model.IS_INSTALLED else [])]
     # What chance gives is below 0.1, what can be reached is bounded by what the first pass finds.
     assert all(0.2 < ndcg < 0.7 and 0.2 < reciprocal_rank < 0.7 for ndcg, reciprocal_rank in shown.values())
@@ -82,7 +83,7 @@ def _check_the_walk(rankwell: Command) -> None:
 
 def test_without_lightgbm_it_says_so(rankwell: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lightgbm_model, "IS_INSTALLED", False)
-    for name in ("rankboost", "ranksvm", "listnet"):
+    for name in ("rankboost", "lambdamart", "ranksvm", "listnet"):
         monkeypatch.delitem(contest.SETTINGS, name)
     outcome = rankwell("demo", "--out", "there")
     assert list(figures(outcome)) == ["bm25", "least-squares"]

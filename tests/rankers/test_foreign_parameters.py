@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from rankwell import LambdaRank, LeastSquares, ListNet, ParameterError, RankBoost, RankSVM
+from rankwell import LambdaMART, LambdaRank, LeastSquares, ListNet, ParameterError, RankBoost, RankSVM
 from rankwell.rankers.foreign_parameters import _ABSENT, _SAME, hint
 from rankwell.rankers.registry import RANKERS, ranker_class
 from rankwell.rankers.tuning import tune
@@ -27,6 +27,18 @@ from rankwell.rankers.tuning import tune
         (RankBoost, "num_threads", "It is called n_jobs here"),
         (ListNet, "hidden_layer_sizes", "It is called hidden here"),
         (ListNet, "objective", "the ranker's class is its objective"),
+        (LambdaMART, "n_estimators", "It is called n_rounds here"),
+        (LambdaMART, "num_leaves", "It is called n_leaves here"),
+        (LambdaMART, "depth", "It is called max_depth here"),
+        (LambdaMART, "min_child_samples", "It is called min_docs_leaf here"),
+        (LambdaMART, "min_child_weight", "It is called min_hessian_leaf here"),
+        (LambdaMART, "reg_lambda", "It is called l2 here"),
+        (LambdaMART, "reg_alpha", "It is called l1 here"),
+        (LambdaMART, "gamma", "It is called min_gain here"),
+        (LambdaMART, "objective", "It is called loss here"),
+        (LambdaMART, "lambdarank_truncation_level", "It is called truncation here"),
+        (LambdaMART, "label_gain", "It is called gain here"),
+        (RankBoost, "label_gain", "eval_convention says how labels become gains"),
         (RankBoost, "verbose", "pass a callback to fit"),
         (RankBoost, "n_round", "Did you mean n_rounds?"),
         (RankBoost, "colour", "RankBoost has no parameter 'colour'. It has n_rounds"),

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import rankwell
-from rankwell import LambdaRank, ListNet, RankBoost, RankingDataset, RankSVM
+from rankwell import LambdaMART, LambdaRank, ListNet, RankBoost, RankingDataset, RankSVM
 from rankwell.data.synthetic import make_ranking
 from rankwell.errors import DataError, NotFittedError
 
 RANKERS = {
     "rankboost": lambda **options: RankBoost(n_rounds=30, device="cpu", **options),
+    "lambdamart": lambda **options: LambdaMART(n_rounds=20, n_leaves=6, **options),
     "ranksvm": lambda **options: RankSVM(C=10.0, tol=1e-9, device="cpu", **options),
     "listnet": lambda **options: ListNet(n_epochs=8, device="cpu", **options),
     "lambdarank": lambda **options: LambdaRank(n_epochs=8, device="cpu", **options),

@@ -28,6 +28,7 @@ METRICS = {"ndcg@10": "burges", f"mrr@{DEPTH}": "mslr"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "least-squares": {},
     "rankboost": {"n_rounds": 300},
+    "lambdamart": {},
     "ranksvm": {},
     "listnet": {"n_epochs": 30, "early_stopping_rounds": 8},
 }

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Collection
 
 _STEPS = ("n_rounds", "n_epochs", "max_iter")
-_PENALTY = ("ridge", "weight_decay", "C")
+_PENALTY = ("ridge", "weight_decay", "C", "l2")
 _NO_TREES = "no trees are grown"
 _CLASS_IS_OBJECTIVE = "the ranker's class is its objective"
 _WATCHING = "pass a callback to fit, or set the level of the logger 'rankwell'"
@@ -24,7 +24,20 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("max_bin", "max_bins", "border_count"): ("n_bins",),
     ("early_stopping_round", "early_stopping", "n_iter_no_change", "od_wait"): ("early_stopping_rounds",),
     ("metric", "metrics", "eval_at", "ndcg_eval_at", "eval_metrics", "scoring"): ("eval_metric",),
-    ("lambda", "lambda_", "reg_lambda", "lambda_l2", "l2_leaf_reg", "l2_regularization", "alpha"): _PENALTY,
+    ("lambda", "lambda_", "reg_lambda", "lambda_l2", "l2_leaf_reg", "l2_regularization"): _PENALTY,
+    ("alpha",): ("l1", *_PENALTY),
+    ("reg_alpha", "lambda_l1"): ("l1",),
+    ("num_leaves", "max_leaves", "max_leaf_nodes"): ("n_leaves",),
+    ("max_depth", "depth"): ("max_depth",),
+    ("min_child_samples", "min_data_in_leaf", "min_samples_leaf"): ("min_docs_leaf",),
+    ("min_child_weight", "min_sum_hessian_in_leaf", "min_sum_hessian"): ("min_hessian_leaf",),
+    ("min_split_gain", "min_gain_to_split", "gamma", "min_split_loss"): ("min_gain",),
+    ("objective", "loss", "loss_function"): ("loss",),
+    ("lambdarank_truncation_level", "lambdarank_num_pair_per_sample"): ("truncation",),
+    ("lambdarank_norm", "lambdarank_normalization"): ("normalize_lambdas",),
+    ("label_gain", "ndcg_exp_gain"): ("gain",),
+    ("sigmoid",): ("sigma",),
+    ("importance_type",): ("importance",),
     ("seed", "random_seed", "data_random_seed"): ("random_state",),
     ("nthread", "num_threads", "num_thread", "thread_count", "n_threads"): ("n_jobs",),
     ("device_type", "task_type", "gpu_id"): ("device",),
@@ -34,14 +47,17 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("normalise", "normalization", "scaler"): ("normalize",),
     ("init_score", "base_margin"): (),
 }
+# Why rankers without such a parameter have none.
+_REASONS = {
+    **dict.fromkeys(("n_leaves", "max_depth", "min_docs_leaf", "min_hessian_leaf", "min_gain"), _NO_TREES),
+    "loss": _CLASS_IS_OBJECTIVE,
+    **dict.fromkeys(("truncation", "gain"), "eval_convention says how labels become gains"),
+}
 # Names of what is not here, and why.
 _ABSENT: dict[tuple[str, ...], str] = {
-    ("num_leaves", "max_depth", "max_leaves", "min_child_samples", "min_data_in_leaf", "min_child_weight"): _NO_TREES,
-    ("min_sum_hessian_in_leaf", "min_split_gain", "gamma", "grow_policy", "tree_method", "depth"): _NO_TREES,
+    ("grow_policy", "tree_method", "boosting_type", "boosting", "booster"): "a ranker has one way to be boosted",
     ("subsample", "bagging_fraction", "bagging_freq", "colsample_bytree", "feature_fraction"): _NO_SAMPLING,
     ("subsample_for_bin", "colsample_bylevel", "colsample_bynode", "rsm"): _NO_SAMPLING,
-    ("objective", "loss", "loss_function", "boosting_type", "boosting", "booster"): _CLASS_IS_OBJECTIVE,
-    ("lambdarank_truncation_level", "label_gain", "ndcg_exp_gain"): "eval_convention says how labels become gains",
     ("verbose", "verbosity", "silent", "verbose_eval"): _WATCHING,
     ("callbacks",): "pass callback to fit",
 }
@@ -54,11 +70,13 @@ def hint(name: str, known: Collection[str]) -> str:
     if here:
         inverse = " (the larger, the weaker the penalty)" if here[0] == "C" else ""
         return f"It is called {here[0]} here{inverse}."
-    if any(lower in names for names in _SAME):
-        return "This ranker has nothing that corresponds to it."
+    elsewhere = [own for names, owns in _SAME.items() if lower in names for own in owns]
     reason = next((reason for names, reason in _ABSENT.items() if lower in names), None)
+    reason = reason or next((_REASONS[own] for own in elsewhere if own in _REASONS), None)
     if reason is not None:
         return f"There is no such thing here: {reason}."
+    if any(lower in names for names in _SAME):
+        return "This ranker has nothing that corresponds to it."
     close = difflib.get_close_matches(lower, known, n=1)
     return f"Did you mean {close[0]}?" if close else ""
 

@@ -11,6 +11,7 @@ from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
 
 RANKERS = {
     "least-squares": ("rankwell.rankers.least_squares", "LeastSquares"),
+    "lambdamart": ("rankwell.rankers.lambdamart", "LambdaMART"),
     "rankboost": ("rankwell.rankers.rankboost", "RankBoost"),
     "listnet": ("rankwell.rankers.listnet", "ListNet"),
     "ranknet": ("rankwell.rankers.ranknet", "RankNet"),

@@ -66,17 +66,22 @@ class TreeInputs:
 
     def first(self, n_trees: int) -> TreeInputs:
         """The first `n_trees` trees."""
-        n_nodes, n_leaves = int(self.node_ptr[n_trees]), int(self.leaf_ptr[n_trees])
+        return self.part(0, n_trees)
+
+    def part(self, start: int, end: int) -> TreeInputs:
+        """The trees start, ..., end − 1, with the columns of all."""
+        nodes = slice(int(self.node_ptr[start]), int(self.node_ptr[end]))
+        leaves = slice(int(self.leaf_ptr[start]), int(self.leaf_ptr[end]))
         return replace(
             self,
-            node_ptr=self.node_ptr[: n_trees + 1],
-            leaf_ptr=self.leaf_ptr[: n_trees + 1],
-            column=self.column[:n_nodes],
-            threshold=self.threshold[:n_nodes],
-            missing_left=self.missing_left[:n_nodes],
-            left=self.left[:n_nodes],
-            right=self.right[:n_nodes],
-            leaf_value=self.leaf_value[:n_leaves],
+            node_ptr=self.node_ptr[start : end + 1] - nodes.start,
+            leaf_ptr=self.leaf_ptr[start : end + 1] - leaves.start,
+            column=self.column[nodes],
+            threshold=self.threshold[nodes],
+            missing_left=self.missing_left[nodes],
+            left=self.left[nodes],
+            right=self.right[nodes],
+            leaf_value=self.leaf_value[leaves],
         )
 
     def categories_of(self, column: int) -> np.ndarray:

@@ -88,6 +88,17 @@ def train_rankboost(folder: Path) -> None:
         pass
 
 
+def train_lambdamart(folder: Path) -> None:
+    from rankwell.rankers.lambdamart import LambdaMART
+
+    ranker = LambdaMART(n_rounds=3, n_leaves=3, min_docs_leaf=1, device="cpu")
+    _train_and_score(ranker)
+    for _ in ranker.staged_predict(made_up_data()):
+        pass
+    LambdaMART(n_rounds=2, device="cpu").fit(made_up_data(is_sparse=True))
+    LambdaMART(n_rounds=2, device="cpu", binning="width").fit(made_up_data())
+
+
 def train_ranksvm(folder: Path) -> None:
     from rankwell.kernels.pair_loss.method import METHODS
     from rankwell.rankers.ranksvm import RankSVM

@@ -19,6 +19,7 @@ SUBJECTS: Mapping[str, Callable[[Path], None]] = {
     "metrics": learning_calls.measure,
     "least-squares": learning_calls.train_least_squares,
     "rankboost": learning_calls.train_rankboost,
+    "lambdamart": learning_calls.train_lambdamart,
     "ranksvm": learning_calls.train_ranksvm,
     "networks": learning_calls.train_networks,
     "models": learning_calls.score_models,

@@ -10,7 +10,8 @@ from tests.kernels.boosting.boosting_inputs import Problem, make_dataset
 
 from rankwell.kernels.boosting.cpu.booster import LevelBooster
 from rankwell.kernels.boosting.cpu.documents import initial_weights
-from rankwell.kernels.boosting.cpu.team import (
+from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.team import (
     DONE,
     FAILED,
     add_to_place,
@@ -19,7 +20,6 @@ from rankwell.kernels.boosting.cpu.team import (
     take_task,
     wait_for_tasks,
 )
-from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.threads import available_cores, run_parts
 
 

@@ -46,6 +46,7 @@ SECONDS = {
     "scoring": 2,
     "binning": 2,
     "boosting": 10,
+    "trees": 8,
     "pair_loss": 6,
     "lists": 8,
     "selection": 6,

@@ -32,21 +32,21 @@ def multiply_rows_function(n_rows: int) -> Any:
 
     def multiply(typing_context: Any, features: Any, row: Any, vector: Any, products: Any, place: Any) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-            x, v, out = (_data(context, builder, signature, arguments, k) for k in (0, 2, 3))
-            n_features = _length(context, builder, signature, arguments, 2)
+            x, v, out = (array_data(context, builder, signature, arguments, k) for k in (0, 2, 3))
+            n_features = array_length(context, builder, signature, arguments, 2)
             rows = _row_pointers(builder, x, arguments[1], n_features, n_rows)
-            wide = [_variable(builder, ir.Constant(ir.VectorType(_FLOAT64, LANES), [0.0] * LANES)) for _ in rows]
-            single = [_variable(builder, _FLOAT64(0.0)) for _ in rows]
+            wide = [variable(builder, ir.Constant(ir.VectorType(_FLOAT64, LANES), [0.0] * LANES)) for _ in rows]
+            single = [variable(builder, _FLOAT64(0.0)) for _ in rows]
 
             def step(offset: Any, lanes: int) -> None:
-                factor = _load(builder, v, offset, _FLOAT64, lanes)
+                factor = load_lanes(builder, v, offset, _FLOAT64, lanes)
                 for pointer, total in zip(rows, wide if lanes > 1 else single, strict=True):
-                    value = _widen(builder, _load(builder, pointer, offset, _FLOAT32, lanes))
+                    value = _widen(builder, load_lanes(builder, pointer, offset, _FLOAT32, lanes))
                     builder.store(_multiply_add(builder, value, factor, builder.load(total)), total)
 
             _for_each_lane_group(builder, n_features, step)
             for r in range(n_rows):
-                total = builder.fadd(_sum_lanes(builder, builder.load(wide[r])), builder.load(single[r]))
+                total = builder.fadd(sum_lanes(builder, builder.load(wide[r])), builder.load(single[r]))
                 builder.store(total, builder.gep(out, [builder.add(arguments[4], _INT64(r))]))
             return context.get_dummy_value()
 
@@ -63,18 +63,18 @@ def add_rows_function(n_rows: int) -> Any:
 
     def add(typing_context: Any, features: Any, row: Any, factors: Any, place: Any, total: Any) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-            x, u, out = (_data(context, builder, signature, arguments, k) for k in (0, 2, 4))
-            n_features = _length(context, builder, signature, arguments, 4)
+            x, u, out = (array_data(context, builder, signature, arguments, k) for k in (0, 2, 4))
+            n_features = array_length(context, builder, signature, arguments, 4)
             rows = _row_pointers(builder, x, arguments[1], n_features, n_rows)
             scalars = [builder.load(builder.gep(u, [builder.add(arguments[3], _INT64(r))])) for r in range(n_rows)]
-            vectors = [_broadcast(builder, scalar, LANES) for scalar in scalars]
+            vectors = [broadcast(builder, scalar, LANES) for scalar in scalars]
 
             def step(offset: Any, lanes: int) -> None:
-                total = _load(builder, out, offset, _FLOAT64, lanes)
+                total = load_lanes(builder, out, offset, _FLOAT64, lanes)
                 for pointer, factor in zip(rows, vectors if lanes > 1 else scalars, strict=True):
-                    value = _widen(builder, _load(builder, pointer, offset, _FLOAT32, lanes))
+                    value = _widen(builder, load_lanes(builder, pointer, offset, _FLOAT32, lanes))
                     total = _multiply_add(builder, value, factor, total)
-                _store(builder, total, out, offset)
+                store_lanes(builder, total, out, offset)
 
             _for_each_lane_group(builder, n_features, step)
             return context.get_dummy_value()
@@ -93,17 +93,17 @@ def running_totals(typing_context: Any, values: Any, levels: Any, membership: An
     """
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        x, level_of, member, out = (_data(context, builder, signature, arguments, k) for k in range(4))
+        x, level_of, member, out = (array_data(context, builder, signature, arguments, k) for k in range(4))
         zero = ir.Constant(ir.VectorType(_FLOAT64, TOTALS), [0.0] * TOTALS)
-        running = _variable(builder, zero)
-        _store(builder, zero, out, _INT64(0))
-        with cgutils.for_range(builder, _length(context, builder, signature, arguments, 0)) as loop:
-            value = _broadcast(builder, builder.load(builder.gep(x, [loop.index])), TOTALS)
+        running = variable(builder, zero)
+        store_lanes(builder, zero, out, _INT64(0))
+        with cgutils.for_range(builder, array_length(context, builder, signature, arguments, 0)) as loop:
+            value = broadcast(builder, builder.load(builder.gep(x, [loop.index])), TOTALS)
             level = builder.sext(builder.load(builder.gep(level_of, [loop.index])), _INT64)
-            counted = _load(builder, member, builder.mul(level, _INT64(TOTALS)), _FLOAT64, TOTALS)
+            counted = load_lanes(builder, member, builder.mul(level, _INT64(TOTALS)), _FLOAT64, TOTALS)
             total = _multiply_add(builder, value, counted, builder.load(running))
             builder.store(total, running)
-            _store(builder, total, out, builder.mul(builder.add(loop.index, _INT64(1)), _INT64(TOTALS)))
+            store_lanes(builder, total, out, builder.mul(builder.add(loop.index, _INT64(1)), _INT64(TOTALS)))
         return context.get_dummy_value()
 
     return types.none(values, levels, membership, totals), generate
@@ -116,7 +116,7 @@ def prefetch(typing_context: Any, array: Any, offset: Any) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         pointer = ir.IntType(8).as_pointer()
         address = builder.bitcast(
-            builder.gep(_data(context, builder, signature, arguments, 0), [arguments[1]]), pointer
+            builder.gep(array_data(context, builder, signature, arguments, 0), [arguments[1]]), pointer
         )
         function_type = ir.FunctionType(ir.VoidType(), [pointer, _INT32, _INT32, _INT32])
         function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], function_type)
@@ -126,17 +126,17 @@ def prefetch(typing_context: Any, array: Any, offset: Any) -> Any:
     return types.none(array, types.intp), generate
 
 
-def _data(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any, number: int) -> Any:
+def array_data(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any, number: int) -> Any:
     """The pointer to the first element of an array argument."""
     return context.make_array(signature.args[number])(context, builder, arguments[number]).data
 
 
-def _length(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any, number: int) -> Any:
+def array_length(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any, number: int) -> Any:
     array = context.make_array(signature.args[number])(context, builder, arguments[number])
     return builder.extract_value(array.shape, 0)
 
 
-def _variable(builder: ir.IRBuilder, value: Any) -> Any:
+def variable(builder: ir.IRBuilder, value: Any) -> Any:
     """A local variable, set to `value` here (each time, if this code is in a loop)."""
     variable = cgutils.alloca_once(builder, value.type)
     builder.store(value, variable)
@@ -157,17 +157,18 @@ def _for_each_lane_group(builder: ir.IRBuilder, length: Any, step: Callable[[Any
         step(builder.add(done, loop.index), 1)
 
 
-def _load(builder: ir.IRBuilder, pointer: Any, offset: Any, element: Any, lanes: int) -> Any:
+def load_lanes(builder: ir.IRBuilder, pointer: Any, offset: Any, element: Any, lanes: int) -> Any:
     address = builder.gep(pointer, [offset])
     if lanes == 1:
         return builder.load(address)
     address = builder.bitcast(address, ir.VectorType(element, lanes).as_pointer())
-    return builder.load(address, align=4 if element is _FLOAT32 else 8)
+    return builder.load(address, align=4 if element in (_FLOAT32, _INT32) else 8)
 
 
-def _store(builder: ir.IRBuilder, value: Any, pointer: Any, offset: Any) -> None:
+def store_lanes(builder: ir.IRBuilder, value: Any, pointer: Any, offset: Any) -> None:
     address = builder.bitcast(builder.gep(pointer, [offset]), value.type.as_pointer())
-    builder.store(value, address, align=8)
+    element = value.type.element if isinstance(value.type, ir.VectorType) else value.type
+    builder.store(value, address, align=4 if element in (_FLOAT32, _INT32) else 8)
 
 
 def _widen(builder: ir.IRBuilder, value: Any) -> Any:
@@ -179,13 +180,13 @@ def _multiply_add(builder: ir.IRBuilder, x: Any, y: Any, z: Any) -> Any:
     return builder.fadd(z, builder.fmul(x, y, flags=_CONTRACT), flags=_CONTRACT)
 
 
-def _broadcast(builder: ir.IRBuilder, scalar: Any, lanes: int) -> Any:
+def broadcast(builder: ir.IRBuilder, scalar: Any, lanes: int) -> Any:
     undefined = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
     first = builder.insert_element(undefined, scalar, _INT32(0))
     return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT32, lanes), [0] * lanes))
 
 
-def _sum_lanes(builder: ir.IRBuilder, vector: Any) -> Any:
+def sum_lanes(builder: ir.IRBuilder, vector: Any) -> Any:
     """The sum of a vector's lanes, by adding halves."""
     width = vector.type.count
     while width > 1:

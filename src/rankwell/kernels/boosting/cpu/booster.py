@@ -18,12 +18,12 @@ from rankwell.kernels.boosting.cpu.tasks import (
     ROUNDS_DONE,
     TOTAL,
 )
-from rankwell.kernels.boosting.cpu.team import (
+from rankwell.kernels.boosting.precision import LARGEST_R, tolerance
+from rankwell.kernels.cpu.team import (
     FAILED,
     STOP,
     new_team,
 )
-from rankwell.kernels.boosting.precision import LARGEST_R, tolerance
 from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
 
 # Parts of the documents that histograms are built over at the same time: enough to balance few features.

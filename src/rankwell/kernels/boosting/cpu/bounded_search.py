@@ -19,7 +19,6 @@ import numpy as np
 
 from rankwell.kernels.boosting.contract import LevelledQueries
 from rankwell.kernels.boosting.cpu.bounds import Bounds, best_bounds, bound_features, choose_groups
-from rankwell.kernels.boosting.cpu.compilation import inlined_kernel, inner_kernel
 from rankwell.kernels.boosting.cpu.histograms import GROUP, integrate_few
 from rankwell.kernels.boosting.cpu.intervals import (
     CODES_A_WORD,
@@ -49,6 +48,7 @@ from rankwell.kernels.boosting.cpu.tasks import (
     N_GROUPS,
     SUMMARIES,
 )
+from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel
 from rankwell.kernels.threads import run_parts
 
 FIRST_LOOK = 4  # candidates computed before the others: their r excludes most of the others

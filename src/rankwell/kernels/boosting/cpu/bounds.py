@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.boosting.cpu.compilation import kernel
 from rankwell.kernels.boosting.cpu.intervals import CODES_A_WORD
+from rankwell.kernels.cpu.lean_compilation import kernel
 
 NOTHING = 2**40  # beyond every r: the bound of an interval with no threshold inside
 

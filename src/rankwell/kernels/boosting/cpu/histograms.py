@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.boosting.cpu.compilation import kernel
+from rankwell.kernels.cpu.lean_compilation import kernel
 
 GROUP = 16
 # Unsigned, as indices of hot loops are (see `weights`).

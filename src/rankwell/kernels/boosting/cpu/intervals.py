@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.boosting.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.boosting.cpu.histograms import GROUP
+from rankwell.kernels.cpu.lean_compilation import inner_kernel, kernel
 
 MOST_INTERVALS = 64  # of a feature
 MOST_CELLS = 1024  # of a joint histogram: two of them are 16 KB, half the first-level cache

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.boosting.cpu.bounded_search import continue_search
-from rankwell.kernels.boosting.cpu.compilation import inlined_kernel, inner_kernel, kernel
 from rankwell.kernels.boosting.cpu.histograms import choose_weak_ranker
 from rankwell.kernels.boosting.cpu.tasks import (
     BEGIN,
@@ -36,7 +35,10 @@ from rankwell.kernels.boosting.cpu.tasks import (
     count_tasks,
     work_off,
 )
-from rankwell.kernels.boosting.cpu.team import (
+from rankwell.kernels.boosting.cpu.weights import level_ratios, query_sum
+from rankwell.kernels.boosting.precision import LARGEST_R, RECENTRE_ROUNDS, weight_factors
+from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel, kernel
+from rankwell.kernels.cpu.team import (
     STOP,
     publish,
     read_place,
@@ -44,8 +46,6 @@ from rankwell.kernels.boosting.cpu.team import (
     wait_for_tasks,
     write_place,
 )
-from rankwell.kernels.boosting.cpu.weights import level_ratios, query_sum
-from rankwell.kernels.boosting.precision import LARGEST_R, RECENTRE_ROUNDS, weight_factors
 
 _weight_factors = kernel(weight_factors)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rankwell.kernels.boosting.cpu.bounds import joint_histograms, pack_changes, summarise_intervals
-from rankwell.kernels.boosting.cpu.compilation import inlined_kernel
 from rankwell.kernels.boosting.cpu.histograms import (
     GROUP,
     build_histograms,
@@ -11,7 +10,6 @@ from rankwell.kernels.boosting.cpu.histograms import (
     integrate_histograms,
 )
 from rankwell.kernels.boosting.cpu.intervals import DOCS_PER_BLOCK, cut_feature, write_codes
-from rankwell.kernels.boosting.cpu.team import DONE, N_TASKS, add_to_place, take_task
 from rankwell.kernels.boosting.cpu.weights import (
     choose_exponents,
     mark_documents,
@@ -19,6 +17,8 @@ from rankwell.kernels.boosting.cpu.weights import (
     query_potentials,
     sum_levels,
 )
+from rankwell.kernels.cpu.lean_compilation import inlined_kernel
+from rankwell.kernels.cpu.team import DONE, N_TASKS, add_to_place, take_task
 
 # Stages, each of tasks of its own kind. Over queries: new weights with their sums, and sums alone; over segments:
 # exponents.

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.boosting.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.boosting.precision import LARGEST_EXPONENT, PI_BITS, QUERY_LANES, SMALLEST_WEIGHT
+from rankwell.kernels.cpu.lean_compilation import inner_kernel, kernel
 
 # A sum of an unsigned and a signed number would be a float64.
 _0, _1, _2, _3, _4, _5, _6, _7, _8 = (np.uint64(number) for number in range(9))

@@ -1,4 +1,4 @@
-"""How RankBoost's CPU kernels are compiled.
+"""How the CPU kernels of boosting are compiled: RankBoost's and those that grow trees.
 
 None of them allocates memory or divides by 0, so they are compiled without the code for either, and once for all
 constants they are called with. Numba optimises a kernel again inside every kernel that calls it, and makes it callable

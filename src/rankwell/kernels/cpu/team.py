@@ -19,7 +19,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from rankwell.kernels.boosting.cpu.compilation import inner_kernel
+from rankwell.kernels.cpu.lean_compilation import inner_kernel
 
 # Places in `control`; places that several threads write have their own cache lines.
 TICKET, DONE, STOP, FAILED, N_TASKS = 0, 8, 16, 24, 32

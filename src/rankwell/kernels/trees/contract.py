@@ -1,0 +1,116 @@
+"""The input and output of boosted trees on a device.
+
+Vocabulary. A *cut* divides the documents of a leaf by one feature: left where its bin is at most the cut's bin, right
+where it is higher; the cut also says where missing values (bin 0) go. `rules` defines every number that decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from rankwell.kernels.device import Implementation, Subject
+from rankwell.kernels.trees.columns import Columns
+from rankwell.kernels.trees.losses import JudgedQueries, PairLoss
+
+MOST_LEAVES = 2**14
+MOST_DOCS = 2**30
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """How a tree grows.
+
+    n_leaves : leaves at most, 2 or more
+    max_depth : cuts at most between the root and a leaf; 0 for any number
+    min_docs_leaf, min_hessian_leaf : of each side of a cut (see `rules.least_hessian`)
+    l1, l2 : penalties on leaf values
+    min_gain : a cut must gain more
+    learning_rate : the share of a leaf's best value that it gets
+    """
+
+    n_leaves: int
+    max_depth: int = 0
+    min_docs_leaf: int = 1
+    min_hessian_leaf: float = 0.0
+    l1: float = 0.0
+    l2: float = 0.0
+    min_gain: float = 0.0
+    learning_rate: float = 0.1
+
+
+@dataclass(frozen=True)
+class BinTree:
+    """A tree over bins; it has one leaf more than nodes. A child c >= 0 is node c, c < 0 is leaf −1 − c.
+
+    feature, cut, left, right : int32 (n_nodes,); left where bin <= cut
+    missing_left : uint8 (n_nodes,)
+    gain : float64 (n_nodes,), in the loss's own units
+    node_docs, node_hessian : int64 and float64 (n_nodes,), the documents of a node and their Σh
+    leaf_docs, leaf_hessian : int64 and float64 (n_leaves,)
+    leaf_value : float32 (n_leaves,)
+    """
+
+    feature: np.ndarray
+    cut: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    missing_left: np.ndarray
+    gain: np.ndarray
+    node_docs: np.ndarray
+    node_hessian: np.ndarray
+    leaf_docs: np.ndarray
+    leaf_hessian: np.ndarray
+    leaf_value: np.ndarray
+
+    @property
+    def n_leaves(self) -> int:
+        return len(self.leaf_value)
+
+
+@dataclass(frozen=True)
+class TreeProblem:
+    """What trees are grown on.
+
+    slabs : uint8 (n_slabs, n_docs, 64), the columns of each document: see `slabs`
+    columns : Columns
+    settings : TreeSettings
+    loss, queries : PairLoss and JudgedQueries, or None if every tree is given its gradients
+    """
+
+    slabs: np.ndarray
+    columns: Columns
+    settings: TreeSettings
+    loss: PairLoss | None = None
+    queries: JudgedQueries | None = None
+
+    @property
+    def n_docs(self) -> int:
+        return int(self.slabs.shape[1])
+
+
+class TreeBooster(Protocol):
+    """Grows trees on one device, and keeps the scores of the training documents there."""
+
+    def boost(self) -> BinTree | None:
+        """Grow a tree that lowers the problem's loss, and add its values to the scores.
+
+        Returns None if no cut is allowed or gains anything.
+        """
+        ...
+
+    def boost_along(self, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
+        """Grow a tree for these, float32 (n_docs,), Hessians not negative, instead of the problem's loss."""
+        ...
+
+    def scores(self) -> np.ndarray:
+        """The scores of the training documents, float32 (n_docs,); not to be changed."""
+        ...
+
+
+BOOSTED_TREES = Subject(
+    "train LambdaMART",
+    {"cpu": Implementation("rankwell.kernels.trees.cpu.booster:CpuTreeBooster", options=("n_jobs",))},
+)

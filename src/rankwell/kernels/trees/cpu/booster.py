@@ -1,0 +1,133 @@
+"""Trees on the CPU, one after another."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rankwell.kernels.cpu.team import FAILED, STOP, new_team
+from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
+from rankwell.kernels.trees.columns import LOWEST
+from rankwell.kernels.trees.contract import BinTree, TreeProblem
+from rankwell.kernels.trees.cpu.gradients import PackedGradients, pack_gradients
+from rankwell.kernels.trees.cpu.growth import Plan, grow_tree
+from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
+from rankwell.kernels.trees.cpu.splits import Limits
+from rankwell.kernels.trees.cpu.workspace import (
+    END,
+    NODE_CODE,
+    NODE_DOCS,
+    NODE_FEATURE,
+    NODE_GAIN,
+    NODE_LEFT,
+    NODE_MISSING_LEFT,
+    NODE_RIGHT,
+    NODE_TOTAL,
+    START,
+    TOTAL,
+    VALUE,
+    new_workspace,
+)
+from rankwell.kernels.trees.rules import LOWER_HALF
+from rankwell.kernels.trees.slabs import WORD, slab_shape
+
+# With fewer values, a tree is grown before another thread could help.
+_VALUES_FOR_A_TEAM = 2**18
+
+
+class CpuTreeBooster:
+    """See `TreeBooster`.
+
+    Parameters
+    ----------
+    problem : TreeProblem
+    scores : float32 (n_docs,)
+        Of the training documents before the first tree; changed as trees are grown.
+    n_jobs : int, optional
+    """
+
+    def __init__(self, problem: TreeProblem, scores: np.ndarray, *, n_jobs: int | None = None) -> None:
+        _, self._words_per_slab, n_words = slab_shape(len(problem.columns.sizes))
+        self._problem, self._n_jobs, self._scores = problem, n_jobs, scores
+        with kernel_threads(n_jobs):
+            is_small = problem.n_docs * n_words * WORD < _VALUES_FOR_A_TEAM
+            self._n_workers = 1 if is_small else current_threads()
+            if problem.loss is not None and problem.queries is not None:
+                self._fill_gradients = pair_gradient_source(problem.loss, problem.queries)
+        self._space = new_workspace(problem, scores, self._n_workers)
+        self._all_rows = np.arange(problem.n_docs, dtype=np.uint32)
+        self._gradient, self._hessian = (np.zeros(problem.n_docs, np.float32) for _ in range(2))
+
+    def scores(self) -> np.ndarray:
+        """See `TreeBooster`."""
+        return self._scores
+
+    def boost(self) -> BinTree | None:
+        """See `TreeBooster`."""
+        with kernel_threads(self._n_jobs):
+            self._fill_gradients(self._scores, self._gradient, self._hessian)
+        return self.boost_along(self._gradient, self._hessian)
+
+    def boost_along(self, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
+        """See `TreeBooster`."""
+        with kernel_threads(self._n_jobs):
+            packed = pack_gradients(gradient, hessian, self._space.packed)
+            if packed is None:
+                return None
+            self._space.rows[:] = self._all_rows
+            n_leaves = self._run(self._limits(packed), packed)
+        return None if n_leaves < 2 else self._tree(n_leaves, packed)
+
+    def _limits(self, packed: PackedGradients) -> Limits:
+        settings, a, b = self._problem.settings, packed.gradient_exponent, packed.hessian_exponent
+        return Limits(
+            math.ldexp(settings.l1, a),
+            math.ldexp(settings.l2, b),
+            math.ldexp(settings.min_gain, 2 * a - b),
+            settings.min_docs_leaf,
+            math.ceil(min(math.ldexp(settings.min_hessian_leaf, b), LOWER_HALF)),
+        )
+
+    def _run(self, limits: Limits, packed: PackedGradients) -> int:
+        settings = self._problem.settings
+        plan = Plan(
+            n_leaves=settings.n_leaves,
+            max_depth=settings.max_depth,
+            n_docs=self._problem.n_docs,
+            total=packed.total,
+            words_per_slab=self._words_per_slab,
+            scale=math.ldexp(1.0, packed.hessian_exponent - packed.gradient_exponent),
+            learning_rate=settings.learning_rate,
+        )
+        control = new_team().control
+        n_leaves = [0] * self._n_workers
+
+        def take_part(worker: int) -> None:
+            try:
+                n_leaves[worker] = grow_tree(worker, control, self._space, self._problem.columns, limits, plan)
+            except BaseException:
+                control[FAILED] = control[STOP] = 1
+                raise
+
+        run_parts(take_part, self._n_workers)
+        return n_leaves[0]
+
+    def _tree(self, n_leaves: int, packed: PackedGradients) -> BinTree:
+        nodes, leaves = self._space.whole[:, : n_leaves - 1], self._space.whole[:, :n_leaves]
+        real = self._space.real
+        a, b = packed.gradient_exponent, packed.hessian_exponent
+        lowest = self._problem.columns.by_feature[nodes[NODE_FEATURE], LOWEST]
+        return BinTree(
+            feature=nodes[NODE_FEATURE].astype(np.int32),
+            cut=(nodes[NODE_CODE] + lowest).astype(np.int32),
+            left=nodes[NODE_LEFT].astype(np.int32),
+            right=nodes[NODE_RIGHT].astype(np.int32),
+            missing_left=nodes[NODE_MISSING_LEFT].astype(np.uint8),
+            gain=np.ldexp(real[NODE_GAIN, : n_leaves - 1], b - 2 * a),
+            node_docs=nodes[NODE_DOCS].copy(),
+            node_hessian=np.ldexp((nodes[NODE_TOTAL] & LOWER_HALF).astype(np.float64), -b),
+            leaf_docs=leaves[END] - leaves[START],
+            leaf_hessian=np.ldexp((leaves[TOTAL] & LOWER_HALF).astype(np.float64), -b),
+            leaf_value=real[VALUE, :n_leaves].astype(np.float32),
+        )

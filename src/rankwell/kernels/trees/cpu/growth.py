@@ -1,0 +1,251 @@
+"""A tree in compiled code, leaf by leaf, by a team of threads.
+
+The leader (worker 0) decides; stages of tasks are shared out: `COUNT` the documents of the smaller child of a cut, of
+one slab and one part of the documents; `SEARCH` one word: add up the parts, subtract them from the parent's histograms,
+which so become the larger child's, and find the best cut of both; `PART` documents by their side; `ADD` leaf values to
+scores. Every sum is of whole numbers, so the tree does not depend on who did what.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwell.kernels.cpu.lean_compilation import inlined_kernel, kernel
+from rankwell.kernels.cpu.team import STOP, publish, read_place, wait_a_little, wait_for_tasks, write_place
+from rankwell.kernels.trees import rules
+from rankwell.kernels.trees.columns import COLUMN, DIVISOR, HAS_MISSING, N_CODES
+from rankwell.kernels.trees.cpu.partition import join_parts, mark_sides
+from rankwell.kernels.trees.cpu.splits import LOWER_HALF, best_word
+from rankwell.kernels.trees.cpu.tasks import (
+    ADD,
+    COUNT,
+    FIRST,
+    IS_ROOT,
+    LARGE,
+    LARGE_DOCS,
+    LARGE_TOTAL,
+    LAST,
+    N_LEAVES,
+    N_PARTS,
+    PART,
+    SEARCH,
+    SHIFT,
+    SLAB,
+    SMALL,
+    SMALL_DOCS,
+    SMALL_TOTAL,
+    WORD_IN_SLAB,
+    WORDS_PER_SLAB,
+    work_off,
+)
+from rankwell.kernels.trees.cpu.workspace import (
+    CODE,
+    DEPTH,
+    END,
+    FEATURE,
+    FOUND_CODE,
+    FOUND_FEATURE,
+    FOUND_LEFT,
+    FOUND_MISSING_LEFT,
+    GAIN,
+    LEFT_TOTAL,
+    MISSING_LEFT,
+    N_LEFT,
+    NODE,
+    NODE_CODE,
+    NODE_DOCS,
+    NODE_FEATURE,
+    NODE_GAIN,
+    NODE_LEFT,
+    NODE_MISSING_LEFT,
+    NODE_RIGHT,
+    NODE_TOTAL,
+    SLOT,
+    START,
+    TOTAL,
+    VALUE,
+)
+from rankwell.kernels.trees.slabs import WORD
+
+# Fewer documents than twice as many are one part.
+DOCS_PER_PART = 4096
+_NOTHING = 0
+
+_leaf_value = inlined_kernel(rules.leaf_value)
+
+
+class Plan(NamedTuple):
+    """n_leaves, max_depth; n_docs, total : documents in `rows` and their packed sum; scale : 2^(b − a)."""
+
+    n_leaves: int
+    max_depth: int
+    n_docs: int
+    total: int
+    words_per_slab: int
+    scale: float
+    learning_rate: float
+
+
+@inlined_kernel
+def _keep_best(space, child, leaf):
+    """Make the best cut that a search found the leaf's."""
+    word = best_word(space.found, space.found_gain, child)
+    whole = space.whole
+    space.real[GAIN, leaf] = 0.0
+    if word >= 0:
+        space.real[GAIN, leaf] = space.found_gain[word, child]
+        whole[FEATURE, leaf], whole[CODE, leaf] = (
+            space.found[word, child, FOUND_FEATURE],
+            space.found[word, child, FOUND_CODE],
+        )
+        whole[LEFT_TOTAL, leaf] = space.found[word, child, FOUND_LEFT]
+        whole[MISSING_LEFT, leaf] = space.found[word, child, FOUND_MISSING_LEFT]
+
+
+@inlined_kernel
+def _choose_leaf(real, n_leaves):
+    """The leaf with the largest gain, the first of equals; −1 if none gains."""
+    best = 0
+    for leaf in range(1, n_leaves):
+        if real[GAIN, leaf] > real[GAIN, best]:
+            best = leaf
+    return best if real[GAIN, best] > 0.0 else -1
+
+
+@inlined_kernel
+def _begin(control, space, plan):
+    """One leaf with all documents, to be counted."""
+    whole = space.whole
+    whole[START, 0], whole[END, 0], whole[TOTAL, 0] = 0, plan.n_docs, plan.total
+    whole[DEPTH, 0], whole[NODE, 0], whole[SLOT, 0] = 0, -1, 0
+    control[FIRST], control[LAST], control[SMALL], control[LARGE], control[IS_ROOT] = 0, plan.n_docs, 0, 0, 1
+    control[SMALL_TOTAL], control[SMALL_DOCS] = plan.total, plan.n_docs
+    control[WORDS_PER_SLAB] = plan.words_per_slab
+
+
+@inlined_kernel
+def _prepare_parting(leaf, control, space, columns, words_per_slab):
+    whole = space.whole
+    of_feature = columns.by_feature[whole[FEATURE, leaf]]
+    column = of_feature[COLUMN]
+    mark_sides(
+        of_feature[DIVISOR],
+        of_feature[N_CODES],
+        columns.sizes[column],
+        of_feature[HAS_MISSING],
+        whole[CODE, leaf],
+        whole[MISSING_LEFT, leaf],
+        space.sides,
+    )
+    word = column // WORD
+    control[SLAB], control[WORD_IN_SLAB] = word // words_per_slab, word % words_per_slab
+    control[SHIFT] = 8 * (column % WORD)
+    control[FIRST], control[LAST] = whole[START, leaf], whole[END, leaf]
+
+
+@inlined_kernel
+def _split(leaf, new, n_left, control, space):
+    """Make a leaf whose documents are parted a node with two leaves; returns the leaves with fewer and more of them."""
+    whole, node = space.whole, new - 1
+    whole[NODE_FEATURE, node], whole[NODE_CODE, node] = whole[FEATURE, leaf], whole[CODE, leaf]
+    whole[NODE_MISSING_LEFT, node], space.real[NODE_GAIN, node] = whole[MISSING_LEFT, leaf], space.real[GAIN, leaf]
+    whole[NODE_TOTAL, node], whole[NODE_DOCS, node] = whole[TOTAL, leaf], whole[END, leaf] - whole[START, leaf]
+    whole[NODE_LEFT, node], whole[NODE_RIGHT, node] = -1 - leaf, -1 - new
+    above = whole[NODE, leaf]
+    if above >= 0:
+        if whole[NODE_LEFT, above] == -1 - leaf:
+            whole[NODE_LEFT, above] = node
+        else:
+            whole[NODE_RIGHT, above] = node
+    whole[NODE, leaf], whole[NODE, new] = node, node
+    whole[START, new], whole[END, new] = whole[START, leaf] + n_left, whole[END, leaf]
+    whole[END, leaf] = whole[START, new]
+    whole[TOTAL, new] = whole[TOTAL, leaf] - whole[LEFT_TOTAL, leaf]
+    whole[TOTAL, leaf] = whole[LEFT_TOTAL, leaf]
+    whole[DEPTH, leaf] += 1
+    whole[DEPTH, new] = whole[DEPTH, leaf]
+    space.real[GAIN, leaf], space.real[GAIN, new] = 0.0, 0.0
+    is_left_smaller = n_left <= whole[END, new] - whole[START, new]
+    small, large = (leaf, new) if is_left_smaller else (new, leaf)
+    # The parent's histograms become the larger child's.
+    parent_slot = whole[SLOT, leaf]
+    whole[SLOT, large], whole[SLOT, small] = parent_slot, new
+    control[SMALL], control[LARGE], control[IS_ROOT] = new, parent_slot, 0
+    control[FIRST], control[LAST] = whole[START, small], whole[END, small]
+    control[SMALL_TOTAL], control[SMALL_DOCS] = whole[TOTAL, small], whole[END, small] - whole[START, small]
+    control[LARGE_TOTAL], control[LARGE_DOCS] = whole[TOTAL, large], whole[END, large] - whole[START, large]
+    return small, large
+
+
+@inlined_kernel
+def _parts_of(n_docs, most):
+    wanted = n_docs // DOCS_PER_PART
+    return 1 if wanted < 2 or most < 2 else (wanted if wanted < most else most)
+
+
+@inlined_kernel
+def _evaluate_leaves(space, n_leaves, limits, plan):
+    for leaf in range(n_leaves):
+        total = space.whole[TOTAL, leaf]
+        gradient, hessian = np.float64(total >> 32), np.float64(total & LOWER_HALF)
+        value = _leaf_value(gradient, hessian, limits.l1, limits.l2, plan.scale, plan.learning_rate)
+        space.real[VALUE, leaf] = np.float32(value)
+
+
+@kernel
+def grow_tree(worker, control, space, columns, limits, plan):
+    """Grow a tree; worker 0 leads and returns the number of leaves, the others help.
+
+    control : of a `Team`; space : Workspace, whose rows and packed values are set; columns : Columns
+    """
+    times, n_leaves, leaf, small, large = 0, 1, 0, 0, 0
+    n_slabs, n_words = space.words.shape[0], space.pool.shape[1]
+    most_parts, most_ranges = space.pool.shape[0] - space.whole.shape[1], len(space.sides) - N_LEFT
+    stage, n_tasks = COUNT, 1
+    if worker == 0:
+        _begin(control, space, plan)
+        control[N_PARTS] = _parts_of(plan.n_docs, most_parts)
+        publish(control, COUNT, n_slabs * control[N_PARTS])
+    while read_place(control, STOP) == 0:
+        worked = work_off(worker, control, space, columns, limits)
+        if worker > 0:
+            times = 0 if worked else times + 1
+            wait_a_little(times)
+            continue
+        wait_for_tasks(control)
+        if stage == ADD:
+            write_place(control, STOP, 1)
+            continue
+        following = SEARCH if stage == COUNT else _NOTHING
+        if stage == SEARCH:
+            _keep_best(space, 0, small)
+            if n_leaves > 1:
+                _keep_best(space, 1, large)
+        if stage == PART:
+            start, end = space.whole[START, leaf], space.whole[END, leaf]
+            n_left = join_parts(space.rows, space.right, start, end, space.sides, n_tasks)
+            small, large = _split(leaf, n_leaves, n_left, control, space)
+            n_leaves += 1
+            is_deepest = plan.max_depth > 0 and space.whole[DEPTH, leaf] >= plan.max_depth
+            if n_leaves < plan.n_leaves and not is_deepest:
+                following = COUNT
+        if following == _NOTHING:
+            leaf = _choose_leaf(space.real, n_leaves) if n_leaves < plan.n_leaves else -1
+            following = PART if leaf >= 0 else ADD
+        if following == COUNT:
+            control[N_PARTS] = _parts_of(control[LAST] - control[FIRST], most_parts)
+            n_tasks = n_slabs * control[N_PARTS]
+        elif following == SEARCH:
+            n_tasks = n_words
+        elif following == PART:
+            _prepare_parting(leaf, control, space, columns, plan.words_per_slab)
+            n_tasks = _parts_of(control[LAST] - control[FIRST], most_ranges)
+        else:
+            _evaluate_leaves(space, n_leaves, limits, plan)
+            control[N_LEAVES] = n_leaves if n_leaves > 1 else 0
+            n_tasks = _parts_of(plan.n_docs, most_ranges)
+        stage = following
+        publish(control, stage, n_tasks)
+    return n_leaves

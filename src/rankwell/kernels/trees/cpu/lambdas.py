@@ -1,0 +1,199 @@
+"""Gradients and Hessians of pair losses: one exponential per document, pairs by vector instructions.
+
+Documents are brought into the order of their scores. With E = e^(σ·(s − best s)), the exponential of a pair's distance
+is a quotient of two E, and one division is left per pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rankwell.kernels.cpu.elementary_functions import exp32, log64
+from rankwell.kernels.cpu.lean_compilation import inlined_kernel, kernel
+from rankwell.kernels.cpu.ordering import sort_descending
+from rankwell.kernels.threads import current_threads, run_parts
+from rankwell.kernels.trees.cpu.vector_code import FIRST_DISTANCE, LANES, N_ROW_SUMS, PAIR_ROWS, pair_rows, rank_places
+from rankwell.kernels.trees.losses import (
+    FARTHEST,
+    LAMBDALOSS,
+    MAP,
+    NEAREST,
+    PAIRWISE,
+    JudgedQueries,
+    PairLoss,
+    distance_weights,
+)
+
+# Longer queries are sorted; shorter ones are ranked by counting the higher scores of each document.
+_LONGEST_COUNTED = 512
+_LN_2 = 0.6931471805599453
+# Rows of the table of places, and of what else is by place or document.
+SCORE, EXPONENTIAL, GAIN, ROW_WEIGHT, COLUMN_WEIGHT = range(5)
+_OWN, _LAMBDA, _HESSIAN, _RAW = range(4)
+_PADDING = 2 * LANES
+_RANGES_PER_THREAD = 4
+
+
+@inlined_kernel
+def _rank(raw, n_docs, n_padded, places, order):
+    """places[i] = the place of document i by its score."""
+    if n_docs <= _LONGEST_COUNTED:
+        rank_places(raw, n_padded, places)
+        return
+    for i in range(n_docs):
+        order[0, i] = i
+    sort_descending(raw, order[0], 0, n_docs, order[1])
+    for place in range(n_docs):
+        places[order[0, place]] = place
+
+
+@inlined_kernel
+def _weigh_places(kind, n_docs, discount, table):
+    """X and Y of each place (see `losses`)."""
+    if kind <= LAMBDALOSS:
+        for k in range(n_docs):
+            table[ROW_WEIGHT, k] = discount[k]
+            table[COLUMN_WEIGHT, k] = discount[k]
+    elif kind == PAIRWISE:
+        for k in range(n_docs):
+            table[ROW_WEIGHT, k] = 1.0
+            table[COLUMN_WEIGHT, k] = 0.0
+    elif kind == MAP:
+        # Precision at a relevant place, and Σ of 1/place over the relevant places so far.
+        n_relevant, harmonic = 0.0, 0.0
+        for k in range(n_docs):
+            relevant = np.float64(table[GAIN, k])
+            n_relevant += relevant
+            table[COLUMN_WEIGHT, k] = n_relevant / (k + 1.0) - harmonic
+            harmonic += relevant / (k + 1.0)
+            table[ROW_WEIGHT, k] = (n_relevant + (1.0 - relevant)) / (k + 1.0) - harmonic
+    else:
+        first = n_docs
+        second = n_docs
+        for k in range(n_docs - 1, -1, -1):
+            if table[GAIN, k] > 0:
+                second, first = first, k
+        for k in range(n_docs):
+            # A swap matters only if it moves the first relevant document, or puts another one before it.
+            table[ROW_WEIGHT, k] = 1.0 / (k + 1.0) if k <= first else -1.0
+            relevant_now = 1.0 / (first + 1.0)
+            alone = 1.0 / (min(k, second) + 1.0)
+            table[COLUMN_WEIGHT, k] = relevant_now if table[GAIN, k] > 0 else alone
+
+
+@inlined_kernel
+def _query_gradients(n_docs, scores, gain, discount, by_distance, loss, table, room, places, order, sums):
+    """Fill room[_LAMBDA] and room[_HESSIAN] by place; returns the sum of all λ, without the query's factor."""
+    raw = room[_RAW]
+    n_padded = (n_docs + LANES - 1) // LANES * LANES
+    best = worst = scores[0]
+    for i in range(n_docs):
+        raw[i] = scores[i]
+        best = max(best, scores[i])
+        worst = min(worst, scores[i])
+    for i in range(n_docs, n_padded):
+        raw[i] = -np.inf
+    _rank(raw, n_docs, n_padded, places, order)
+    sigma, lowest = np.float32(loss.sigma), np.float32(-FARTHEST)
+    for i in range(np.uint64(n_docs)):
+        room[_OWN, i] = exp32(max(sigma * (raw[i] - best), lowest))
+    for i in range(n_docs):
+        k = np.uint64(places[i])
+        table[SCORE, k] = raw[i]
+        table[EXPONENTIAL, k] = room[_OWN, i]
+        table[GAIN, k] = gain[i]
+    for k in range(n_docs, n_padded + PAIR_ROWS):
+        table[SCORE, k] = worst
+        table[EXPONENTIAL, k] = 1.0
+        table[GAIN, k] = table[ROW_WEIGHT, k] = table[COLUMN_WEIGHT, k] = 0.0
+    for k in range(n_padded + PAIR_ROWS):
+        room[_LAMBDA, k] = room[_HESSIAN, k] = 0.0
+    _weigh_places(loss.kind, n_docs, discount, table)
+    by_scores = loss.normalize != 0 and best != worst
+    slope, floor = np.float32(1.0 if by_scores else 0.0), np.float32(NEAREST if by_scores else 1.0)
+    limit = min(loss.truncation, n_docs - 1)
+    total = 0.0
+    flat = 1 if loss.kind == PAIRWISE else 0
+    for first in range(0, limit, PAIR_ROWS):
+        pair_rows(table, by_distance, room[_LAMBDA], room[_HESSIAN], first, limit, n_docs, slope, floor, flat, sums)
+        for k in range(PAIR_ROWS):
+            room[_LAMBDA, first + k] += sums[0, k]
+            room[_HESSIAN, first + k] += sums[1, k]
+            total += np.float64(sums[2, k])
+    return total
+
+
+@kernel
+def pair_gradients(
+    first, last, queries, loss, by_distance, scores, gradient, hessian, table, room, places, order, sums
+):
+    """Gradient and Hessian of the documents of queries first, ..., last − 1.
+
+    scores, gradient, hessian : float32 (n_docs,); the others are scratch for the longest query
+    """
+    for query in range(first, last):
+        start, end = queries.query_ptr[query], queries.query_ptr[query + 1]
+        if queries.inverse[query] <= 0.0:
+            for document in range(start, end):
+                gradient[document] = hessian[document] = 0.0
+            continue
+        total = _query_gradients(
+            end - start,
+            scores[start:end],
+            queries.gain[start:end],
+            queries.discount,
+            by_distance,
+            loss,
+            table,
+            room,
+            places,
+            order,
+            sums,
+        )
+        factor = queries.inverse[query] * loss.sigma
+        total = 2.0 * total * factor
+        if loss.normalize != 0 and total > 0.0:
+            factor = factor * (log64(1.0 + total) / _LN_2 / total)
+        of_gradient, of_hessian = np.float32(factor), np.float32(factor * loss.sigma)
+        for document in range(start, end):
+            place = np.uint64(places[document - start])
+            gradient[document] = room[_LAMBDA, place] * of_gradient
+            hessian[document] = room[_HESSIAN, place] * of_hessian
+        if len(queries.weight):
+            for document in range(start, end):
+                gradient[document] *= queries.weight[document]
+                hessian[document] *= queries.weight[document]
+
+
+def pair_gradient_source(
+    loss: PairLoss, queries: JudgedQueries
+) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+    """A function of scores, float32 (n_docs,), that fills gradient and Hessian, float32 (n_docs,)."""
+    n_docs, n_queries = len(queries.gain), len(queries.inverse)
+    longest = len(queries.discount) + _PADDING
+    by_distance = distance_weights(loss, longest, FIRST_DISTANCE)
+    n_parts = 1 if current_threads() == 1 else min(_RANGES_PER_THREAD * current_threads(), max(1, n_queries))
+    # Ranges of queries with about as many documents each.
+    cuts = np.searchsorted(queries.query_ptr, np.linspace(0, n_docs, n_parts + 1))
+    cuts[0], cuts[-1] = 0, n_queries
+    scratch = [
+        (
+            np.zeros((5, longest), np.float32),
+            np.zeros((4, longest), np.float32),
+            np.zeros(longest, np.int32),
+            np.zeros((2, longest), np.int64),
+            np.zeros((N_ROW_SUMS, PAIR_ROWS), np.float32),
+        )
+        for _ in range(n_parts)
+    ]
+
+    def fill(scores: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        def run(part: int) -> None:
+            first, last = int(cuts[part]), int(cuts[part + 1])
+            pair_gradients(first, last, queries, loss, by_distance, scores, gradient, hessian, *scratch[part])
+
+        run_parts(run, n_parts)
+
+    return fill

@@ -1,0 +1,258 @@
+"""Loops over documents and bins as vector instructions: the compiler does not vectorise them by itself.
+
+Nothing here is fused or reordered: each lane's result is that of the same operations one after another (`rules`), and
+sums over lanes are taken in a fixed order. So neither the processor's registers nor its instructions matter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from rankwell.kernels.cpu.vectors import array_data, broadcast, load_lanes, store_lanes, sum_lanes, variable
+
+# Documents of a query side by side (float32), and bins (float64). Arrays have as much padding at the end.
+LANES = 16
+GAIN_LANES = 8
+# Rows of pairs worked on together.
+PAIR_ROWS = 4
+N_ROW_SUMS = 3
+# The place of distance 0 in `pair_rows`'s table of distances: a row and a column of its block of lanes.
+FIRST_DISTANCE = 32
+
+_F32, _F64, _I1, _I32, _I64 = ir.FloatType(), ir.DoubleType(), ir.IntType(1), ir.IntType(32), ir.IntType(64)
+
+
+def _constant(kind: Any, lanes: int, value: float) -> Any:
+    return ir.Constant(ir.VectorType(kind, lanes), [value] * lanes)
+
+
+def _positive_part(builder: ir.IRBuilder, value: Any) -> Any:
+    zero = ir.Constant(value.type, [0.0] * value.type.count)
+    return builder.select(builder.fcmp_ordered(">", value, zero), value, zero)
+
+
+def _size_of(builder: ir.IRBuilder, value: Any) -> Any:
+    zero = ir.Constant(value.type, [0.0] * value.type.count)
+    return builder.select(builder.fcmp_ordered(">", value, zero), value, builder.fneg(value))
+
+
+def _largest(builder: ir.IRBuilder, vector: Any) -> Any:
+    width = vector.type.count
+    while width > 1:
+        width //= 2
+        low, high = (
+            builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_I32, width), list(range(k, k + width))))
+            for k in (0, width)
+        )
+        vector = builder.select(builder.fcmp_ordered(">", low, high), low, high)
+    return builder.extract_element(vector, _I32(0))
+
+
+@intrinsic
+def pair_rows(
+    typing_context: Any,
+    table: Any,
+    by_distance: Any,
+    gradient: Any,
+    hessian: Any,
+    first: Any,
+    limit: Any,
+    n_docs: Any,
+    slope: Any,
+    floor: Any,
+    flat: Any,
+    sums: Any,
+) -> Any:
+    """Pairs of the documents at places first, ..., first + 3 (below `limit`) with those at the places after each.
+
+    With E = e^(σ·(score − best score)), gain G, and the weights X of a row and Y of a column, the pair of the places
+    i < j has e = E_j·(1/E_i) = e^(−σ·(s_i − s_j)), the weight w = |G_i − G_j|·(max(X_i − Y_j, 0) + D[j − i]) / t, where
+    t = slope·max(s_i − s_j, 0) + floor, and, where the document at i has the larger gain,
+    λ = w·e / (1 + e), else λ = w / (1 + e); both have the Hessian w·e / (1 + e)².
+
+    table : float32 (5, n), s, E, G, X and Y by place, n at least n_docs + 20, E not 0 anywhere
+    by_distance : float32, D[d] at place `FIRST_DISTANCE` + d, for d from −`FIRST_DISTANCE` to n_docs + 15
+    gradient, hessian : float32 (n,), to which each column's part is added, rows in ascending order
+    flat : int64, 1 if a difference of gains counts as 1
+    sums : float32 (3, 4), written: gradient, Hessian and Σλ of each row; lane j sums the places j, j + 16, ..., then
+        lanes are added in halves
+    """
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        places, distances, lam, hes = (array_data(context, builder, signature, arguments, k) for k in range(4))
+        out = array_data(context, builder, signature, arguments, 10)
+        first_place, last_place, end, slope_of, floor_of, is_flat = arguments[4:10]
+        table_array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        length = builder.extract_value(table_array.shape, 1)
+        fields = [builder.gep(places, [builder.mul(length, _I64(number))]) for number in range(5)]
+        one, zero = _constant(_F32, LANES, 1.0), _constant(_F32, LANES, 0.0)
+        slopes, floors = broadcast(builder, slope_of, LANES), broadcast(builder, floor_of, LANES)
+        counts_one = builder.icmp_signed("!=", is_flat, _I64(0))
+        lane_numbers = ir.Constant(ir.VectorType(_I32, LANES), list(range(LANES)))
+        ends = broadcast(builder, builder.trunc(end, _I32), LANES)
+        rows = []
+        for k in range(PAIR_ROWS):
+            place = builder.add(first_place, _I64(k))
+            s, e, gain, x = (builder.load(builder.gep(field, [place])) for field in fields[:4])
+            # No place is after that of a row beyond the limit.
+            own = builder.select(
+                builder.icmp_signed("<", place, last_place), builder.trunc(place, _I32), _I32(2**31 - 1)
+            )
+            of_row = [broadcast(builder, value, LANES) for value in (s, builder.fdiv(_F32(1.0), e), gain, x, own)]
+            from_row = builder.gep(distances, [builder.sub(_I64(FIRST_DISTANCE), place)])
+            rows.append((*of_row, from_row))
+        totals = [variable(builder, zero) for _ in range(N_ROW_SUMS * PAIR_ROWS)]
+        start = builder.and_(builder.add(first_place, _I64(1)), _I64(-LANES))
+        with cgutils.for_range_slice(builder, start, end, _I64(LANES), _I64) as (j, _):
+            column_s, column_e, column_gain, _, y = (load_lanes(builder, field, j, _F32, LANES) for field in fields)
+            column_gradient, column_hessian = (load_lanes(builder, array, j, _F32, LANES) for array in (lam, hes))
+            numbers = builder.add(broadcast(builder, builder.trunc(j, _I32), LANES), lane_numbers)
+            is_document = builder.icmp_signed("<", numbers, ends)
+            for k, (row_s, row_inverse, row_gain, x, own, from_row) in enumerate(rows):
+                difference = builder.fsub(row_gain, column_gain)
+                gap = _positive_part(builder, builder.fsub(x, y))
+                gap = builder.fadd(gap, load_lanes(builder, from_row, j, _F32, LANES))
+                is_pair = builder.and_(builder.icmp_signed(">", numbers, own), is_document)
+                gap = builder.select(is_pair, gap, zero)
+                size = _size_of(builder, difference)
+                unit = builder.select(builder.fcmp_ordered(">", size, zero), one, zero)
+                size = builder.select(counts_one, unit, size)
+                e = builder.fmul(column_e, row_inverse)
+                distance = _positive_part(builder, builder.fsub(row_s, column_s))
+                t = builder.fadd(builder.fmul(slopes, distance), floors)
+                inverse = builder.fdiv(one, builder.fmul(t, builder.fadd(one, e)))
+                w = builder.fmul(builder.fmul(size, gap), inverse)
+                is_better = builder.fcmp_ordered(">", difference, zero)
+                we = builder.fmul(w, e)
+                value = builder.select(is_better, we, w)
+                curvature = builder.fmul(we, builder.fmul(t, inverse))
+                signed = builder.select(is_better, value, builder.fneg(value))
+                column_gradient = builder.fadd(column_gradient, signed)
+                column_hessian = builder.fadd(column_hessian, curvature)
+                for number, part in enumerate((builder.fneg(signed), curvature, value)):
+                    total = totals[number * PAIR_ROWS + k]
+                    builder.store(builder.fadd(builder.load(total), part), total)
+            store_lanes(builder, column_gradient, lam, j)
+            store_lanes(builder, column_hessian, hes, j)
+        for number, total in enumerate(totals):
+            builder.store(sum_lanes(builder, builder.load(total)), builder.gep(out, [_I64(number)]))
+        return context.get_dummy_value()
+
+    numbers = (types.int64,) * 3 + (types.float32, types.float32, types.int64)
+    return types.none(table, by_distance, gradient, hessian, *numbers, sums), generate
+
+
+@intrinsic
+def rank_places(typing_context: Any, scores: Any, n_padded: Any, places: Any) -> Any:
+    """places[i] = how many documents rank before document i: higher scores, and equal ones earlier in the file.
+
+    scores : float32, −inf from the last document to `n_padded`, a multiple of `LANES`; places : int32, written
+    """
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        data, out = (array_data(context, builder, signature, arguments, k) for k in (0, 2))
+        counts = ir.VectorType(_I32, LANES)
+        with cgutils.for_range_slice(builder, _I64(0), arguments[1], _I64(LANES), _I64) as (i, _):
+            own = load_lanes(builder, data, i, _F32, LANES)
+            count = variable(builder, ir.Constant(counts, [0] * LANES))
+
+            def add(mask: Any, count: Any = count) -> None:
+                builder.store(builder.add(builder.load(count), builder.zext(mask, counts)), count)
+
+            def other(place: Any) -> Any:
+                return broadcast(builder, builder.load(builder.gep(data, [place])), LANES)
+
+            with cgutils.for_range_slice(builder, _I64(0), i, _I64(1), _I64) as (j, _):
+                add(builder.fcmp_ordered(">=", other(j), own))
+            for k in range(LANES):
+                value = other(builder.add(i, _I64(k)))
+                later = ir.Constant(ir.VectorType(_I1, LANES), [int(lane > k) for lane in range(LANES)])
+                equal = builder.and_(builder.fcmp_ordered("==", value, own), later)
+                add(builder.or_(builder.fcmp_ordered(">", value, own), equal))
+            with cgutils.for_range_slice(builder, builder.add(i, _I64(LANES)), arguments[1], _I64(1), _I64) as (j, _):
+                add(builder.fcmp_ordered(">", other(j), own))
+            store_lanes(builder, builder.load(count), out, i)
+        return context.get_dummy_value()
+
+    return types.none(scores, types.int64, places), generate
+
+
+@intrinsic
+def cut_gains(
+    typing_context: Any,
+    running: Any,
+    first_place: Any,
+    n_padded: Any,
+    gradient: Any,
+    hessian: Any,
+    l1: Any,
+    l2: Any,
+    smallest: Any,
+    parent: Any,
+    to_beat: Any,
+    gains: Any,
+) -> Any:
+    """The gain of the cut after each code (`rules`), 0 where it is not allowed; returns the largest.
+
+    If certainly none of them reaches `to_beat`, `gains` is not written and 0 is returned: most features end there,
+    without a division.
+
+    running : int64, from `first_place` on the packed sums of the codes up to each, `n_padded` of them (a multiple of
+        `GAIN_LANES`)
+    gradient, hessian : float64, of the leaf; smallest : float64, the least Hessian; parent : float64, its objective
+    gains : float64, written
+    """
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        data, out = (array_data(context, builder, signature, arguments, k) for k in (0, 10))
+        sums = builder.gep(data, [arguments[1]])
+        whole_g, whole_h, first, second, least, before, least_gain = (
+            broadcast(builder, argument, GAIN_LANES) for argument in arguments[3:10]
+        )
+        zero = _constant(_F64, GAIN_LANES, 0.0)
+        upper = ir.Constant(ir.VectorType(_I64, GAIN_LANES), [32] * GAIN_LANES)
+        narrow, wide = ir.VectorType(_I32, GAIN_LANES), ir.VectorType(_F64, GAIN_LANES)
+
+        def square(gradient_sum: Any) -> Any:
+            t = _positive_part(builder, builder.fsub(_size_of(builder, gradient_sum), first))
+            return builder.fmul(t, t)
+
+        def quotient(b: Any) -> tuple[Any, Any, Any]:
+            """The objective of both sides as numerator and denominator, and whether the cut is allowed."""
+            packed = load_lanes(builder, sums, b, _I64, GAIN_LANES)
+            g1 = builder.sitofp(builder.trunc(builder.ashr(packed, upper), narrow), wide)
+            h1 = builder.uitofp(builder.trunc(packed, narrow), wide)
+            g2, h2 = builder.fsub(whole_g, g1), builder.fsub(whole_h, h1)
+            a, c = builder.fadd(h1, second), builder.fadd(h2, second)
+            top = builder.fadd(builder.fmul(square(g1), c), builder.fmul(square(g2), a))
+            is_allowed = builder.and_(builder.fcmp_ordered(">=", h1, least), builder.fcmp_ordered(">=", h2, least))
+            return top, builder.fmul(a, c), is_allowed
+
+        # Rounding errors are below 2^-48 of the objective: whatever could reach `to_beat` reaches this.
+        needed = builder.fmul(builder.fadd(least_gain, before), _constant(_F64, GAIN_LANES, 1.0 - 2.0**-48))
+        is_reached = variable(builder, ir.Constant(ir.VectorType(_I1, GAIN_LANES), [0] * GAIN_LANES))
+        with cgutils.for_range_slice(builder, _I64(0), arguments[2], _I64(GAIN_LANES), _I64) as (b, _):
+            top, bottom, is_allowed = quotient(b)
+            reaches = builder.and_(is_allowed, builder.fcmp_ordered(">=", top, builder.fmul(needed, bottom)))
+            builder.store(builder.or_(builder.load(is_reached), reaches), is_reached)
+        largest = variable(builder, zero)
+        flags = builder.bitcast(builder.load(is_reached), ir.IntType(GAIN_LANES))
+        with (
+            builder.if_then(builder.icmp_unsigned("!=", flags, ir.IntType(GAIN_LANES)(0))),
+            cgutils.for_range_slice(builder, _I64(0), arguments[2], _I64(GAIN_LANES), _I64) as (b, _),
+        ):
+            top, bottom, is_allowed = quotient(b)
+            gain = builder.fsub(builder.fdiv(top, bottom), before)
+            gain = _positive_part(builder, builder.select(is_allowed, gain, zero))
+            store_lanes(builder, gain, out, b)
+            best = builder.load(largest)
+            builder.store(builder.select(builder.fcmp_ordered(">", gain, best), gain, best), largest)
+        return _largest(builder, builder.load(largest))
+
+    numbers = (types.int64,) * 2 + (types.float64,) * 7
+    return types.float64(running, *numbers, gains), generate

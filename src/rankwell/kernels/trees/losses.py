@@ -1,0 +1,103 @@
+"""The losses of boosted trees whose gradients are sums over pairs of documents, for every device.
+
+A pair of the places i < j of a query's ranking, with labels that differ, weighs
+
+    w = |G_i − G_j|·(max(X_i − Y_j, 0) + D[j − i]) / t,    t = 0.01 + |s_i − s_j| or 1
+
+and pulls the better document up by λ = w·σ / (1 + e^{σ·(s_better − s_worse)}). What differs is gain G, X, Y and D:
+
+    lambdarank   G = gains, X = Y = discounts: the change of NDCG if the two were swapped (Burges 2010)
+    lambdaloss   and D: the change of the discount at the distance of the two (NDCG-Loss2++, Wang et al. 2018)
+    pairwise     every pair the same: the logistic loss of RankNet (Burges et al. 2005)
+    map, mrr     the change of average precision, or of the reciprocal rank, if the two were swapped
+
+A query's gradients are multiplied by the inverse of its best DCG (lambdarank, lambdaloss) or of its number of relevant
+documents (map).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+LAMBDARANK, LAMBDALOSS, PAIRWISE, MAP, MRR = range(5)
+PAIR_LOSSES = {"lambdarank": LAMBDARANK, "lambdaloss": LAMBDALOSS, "pairwise": PAIRWISE, "map": MAP, "mrr": MRR}
+# The part of the distance's weight in lambdaloss, as in the paper.
+DISTANCE_WEIGHT = 10.0
+# A document whose score is further below its query's best than this, over σ, counts as that far below.
+FARTHEST = 80.0
+# What is added to the distance of two scores before a pair's weight is divided by it.
+NEAREST = 0.01
+
+
+class PairLoss(NamedTuple):
+    """A loss of this module and its settings.
+
+    kind : one of the numbers above
+    truncation : pairs count if the higher ranked document is among so many
+    sigma : σ
+    normalize : 1 if weights are divided by the distance of scores and a query's sum is brought to log2(1 + Σ|λ|)
+    """
+
+    kind: int
+    truncation: int
+    sigma: float
+    normalize: int
+
+
+class JudgedQueries(NamedTuple):
+    """What pair losses learn from.
+
+    query_ptr : int64 (n_queries + 1,)
+    gain : float32 (n_docs,), of each document's label
+    inverse : float64 (n_queries,), what a query's gradients are multiplied by; 0 for a query without pairs
+    discount : float32 (longest,), by place
+    weight : float32 (n_docs,), of each document's gradient; empty if all are 1
+    """
+
+    query_ptr: np.ndarray
+    gain: np.ndarray
+    inverse: np.ndarray
+    discount: np.ndarray
+    weight: np.ndarray
+
+
+def judged_queries(
+    loss: PairLoss, query_ptr: np.ndarray, gains: np.ndarray, weights: np.ndarray | None = None
+) -> JudgedQueries:
+    """The queries with documents of these gains (float64) and weights; see `JudgedQueries`."""
+    sizes = np.diff(query_ptr)
+    longest = int(sizes.max(initial=0))
+    discount = 1.0 / np.log2(np.arange(longest) + 2.0)
+    gain = gains.astype(np.float32)
+    if loss.kind in (MAP, MRR):
+        gain = (gain > 0).astype(np.float32)
+    inverse = np.zeros(len(sizes))
+    for query, (start, end) in enumerate(zip(query_ptr[:-1].tolist(), query_ptr[1:].tolist(), strict=True)):
+        own = gain[start:end]
+        if end - start < 2 or own.min() == own.max():
+            continue
+        inverse[query] = 1.0
+        if loss.kind in (LAMBDARANK, LAMBDALOSS):
+            best = np.sort(own.astype(np.float64))[::-1][: loss.truncation]
+            inverse[query] = 1.0 / float((best * discount[: len(best)]).sum())
+        elif loss.kind == MAP:
+            inverse[query] = 1.0 / float(own.sum())
+    return JudgedQueries(
+        query_ptr=np.ascontiguousarray(query_ptr, np.int64),
+        gain=gain,
+        inverse=inverse,
+        discount=discount.astype(np.float32),
+        weight=np.zeros(0, np.float32) if weights is None else weights.astype(np.float32),
+    )
+
+
+def distance_weights(loss: PairLoss, longest: int, first: int) -> np.ndarray:
+    """D by distance, float32, that of distance 0 at place `first`; enough for rankings of `longest` documents."""
+    weights = np.zeros(first + longest + first, np.float32)
+    if loss.kind == LAMBDALOSS:
+        distance = np.arange(1, longest + first)
+        change = 1.0 / np.log2(distance + 1.0) - 1.0 / np.log2(distance + 2.0)
+        weights[first + 1 :] = DISTANCE_WEIGHT * change[: len(weights) - first - 1]
+    return weights

@@ -1,0 +1,143 @@
+"""The trees that LambdaMART grew, on the features' own scale: as a model, as arrays, and what they say of features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+
+from rankwell.errors import FileFormatError
+from rankwell.kernels.trees.contract import BinTree
+from rankwell.scoring.description import TreeInputs
+from rankwell.scoring.tree_builder import Tree, TreeBuilder
+
+IMPORTANCES = ("gain", "split")
+# What a ranker file keeps about the trees in its description, by node and by leaf.
+_OF_NODES, _OF_LEAVES = ("gain", "node_docs"), ("leaf_docs",)
+
+
+@dataclass(frozen=True)
+class GrownTree:
+    """One tree: see `TreeInputs` for its arrays. gain and node_docs are by node, leaf_docs by leaf."""
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    missing_left: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    gain: np.ndarray
+    node_docs: np.ndarray
+    leaf_value: np.ndarray
+    leaf_docs: np.ndarray
+
+    @classmethod
+    def from_bins(cls, tree: BinTree, thresholds: np.ndarray) -> Self:
+        """The tree over values; thresholds : float32 (n_features, 256), of each bin (`Binner.threshold_table`)."""
+        return cls(
+            feature=tree.feature,
+            threshold=thresholds[tree.feature, tree.cut],
+            missing_left=tree.missing_left,
+            left=tree.left,
+            right=tree.right,
+            gain=tree.gain,
+            node_docs=tree.node_docs,
+            leaf_value=tree.leaf_value.astype(np.float64),
+            leaf_docs=tree.leaf_docs,
+        )
+
+
+_BY_LEAF = ("leaf_value", "leaf_docs")
+
+
+class GrownTrees:
+    """A sequence of trees.
+
+    Attributes
+    ----------
+    trees : list of GrownTree
+    """
+
+    def __init__(self, trees: Sequence[GrownTree] = ()) -> None:
+        self.trees = list(trees)
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    def first(self, n_trees: int) -> GrownTrees:
+        return GrownTrees(self.trees[:n_trees])
+
+    def inputs(self) -> TreeInputs:
+        """The trees as inputs of a description."""
+        builder = TreeBuilder()
+        for tree in self.trees:
+            columns = [builder.column(feature) for feature in tree.feature.tolist()]
+            builder.add(
+                Tree(
+                    columns, tree.threshold, tree.missing_left, tree.left.tolist(), tree.right.tolist(), tree.leaf_value
+                )
+            )
+        return builder.build()
+
+    def statistics(self) -> dict[str, np.ndarray]:
+        """What a ranker file keeps besides the description."""
+        return {name: self._joined(name) for name in (*_OF_NODES, *_OF_LEAVES)}
+
+    @classmethod
+    def from_model(cls, inputs: TreeInputs, statistics: Mapping[str, np.ndarray]) -> Self:
+        """The inverse of `inputs` and `statistics`; an error if they do not fit together."""
+        sizes = {name: len(inputs.column) for name in _OF_NODES} | {name: len(inputs.leaf_value) for name in _OF_LEAVES}
+        for name, size in sizes.items():
+            if name not in statistics or statistics[name].shape != (size,):
+                raise FileFormatError(f"the trees' {name} is absent or not of {size} numbers.")
+        arrays = {
+            "feature": inputs.column_feature[inputs.column],
+            **{name: getattr(inputs, name) for name in ("threshold", "missing_left", "left", "right", "leaf_value")},
+            **{name: statistics[name] for name in sizes},
+        }
+        return cls(_divided(arrays, inputs.node_ptr, inputs.leaf_ptr))
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """All of it, for a checkpoint."""
+        arrays = {field.name: self._joined(field.name) for field in fields(GrownTree)}
+        arrays["node_ptr"] = np.cumsum([0, *(len(tree.feature) for tree in self.trees)])
+        arrays["leaf_ptr"] = np.cumsum([0, *(len(tree.leaf_value) for tree in self.trees)])
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """The inverse of `to_arrays`."""
+        return cls(_divided(arrays, arrays["node_ptr"], arrays["leaf_ptr"]))
+
+    def importance(self, kind: str, n_features: int) -> np.ndarray:
+        """Σ of the gains of the nodes that test a feature, or their number; float64 (n_features,)."""
+        totals = np.zeros(n_features)
+        gains = self._joined("gain")
+        np.add.at(totals, self._joined("feature"), gains if kind == "gain" else np.ones(len(gains)))
+        return totals
+
+    def _joined(self, name: str) -> np.ndarray:
+        kind = _KINDS[name]
+        return np.concatenate([np.empty(0, kind), *(getattr(tree, name).astype(kind) for tree in self.trees)])
+
+
+_KINDS: dict[str, type] = {
+    "feature": np.int32,
+    "threshold": np.float32,
+    "missing_left": np.uint8,
+    "left": np.int32,
+    "right": np.int32,
+    "gain": np.float64,
+    "node_docs": np.int64,
+    "leaf_value": np.float64,
+    "leaf_docs": np.int64,
+}
+
+
+def _divided(arrays: Mapping[str, np.ndarray], node_ptr: np.ndarray, leaf_ptr: np.ndarray) -> list[GrownTree]:
+    ends = {name: leaf_ptr if name in _BY_LEAF else node_ptr for name in _KINDS}
+    return [
+        GrownTree(**{name: arrays[name][ptr[number] : ptr[number + 1]] for name, ptr in ends.items()})
+        for number in range(len(node_ptr) - 1)
+    ]

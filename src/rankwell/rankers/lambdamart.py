@@ -1,0 +1,313 @@
+"""LambdaMART: boosted regression trees whose gradients are λ, what would improve the ranking.
+
+Burges 2010 ("From RankNet to LambdaRank to LambdaMART"), in the form of LightGBM (Ke et al. 2017): in each round a
+tree is grown for the gradients and Hessians of the current scores, leaf by leaf, each time the leaf whose cut gains
+most; a leaf's value is −learning_rate·Σg / (Σh + l2). The loss is a sum over pairs of documents
+(`kernels/trees/losses`); whole numbers decide (`kernels/trees/rules`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
+from rankwell.errors import FileFormatError
+from rankwell.kernels.device import load
+from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_LEAVES, TreeBooster, TreeProblem, TreeSettings
+from rankwell.kernels.trees.losses import PAIR_LOSSES, PairLoss, judged_queries
+from rankwell.metrics.conventions import DEFAULT
+from rankwell.metrics.names import AnyMetric
+from rankwell.parameters import check_choice, check_number, check_whole_number
+from rankwell.rankers.base import TrainedModel, TrainingTask
+from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
+from rankwell.rankers.grown_trees import IMPORTANCES, GrownTrees
+from rankwell.rankers.stepwise import StepwiseRanker
+from rankwell.rankers.tree_data import GAINS, binned_slabs, document_weights, gains_of
+from rankwell.rankers.tree_rounds import TreeRounds
+from rankwell.scoring.description import RankerDescription, Sum, TreeInputs
+from rankwell.scoring.scorer import score_description
+
+logger = logging.getLogger("rankwell")
+
+# What n_rounds="auto" means: without early stopping, and at most with it.
+_ROUNDS, _WATCHED_ROUNDS = 100, 1000
+# Parameters that do not change the trees of a run.
+_WITHOUT_EFFECT = {"n_rounds", "checkpoint", "checkpoint_every", "device", "n_jobs"}
+
+
+class LambdaMART(StepwiseRanker):
+    """Boosted trees for ranking, in O(documents · columns) per level of a tree.
+
+    The same data and parameters give the same model, byte for byte, on any number of threads.
+
+    Parameters
+    ----------
+    n_rounds : int or "auto"
+        Trees at most; with `init_model`, that many more. "auto" is 100, or 1,000 where early stopping chooses among
+        them.
+    learning_rate : float
+        The share of its best value that a leaf gets.
+    n_leaves : int
+        Leaves of a tree at most.
+    max_depth : int
+        Cuts at most between the root and a leaf; 0 for any number.
+    min_docs_leaf : int
+        Documents of a leaf at least. They are estimated by the leaf's share of the Hessian, as in LightGBM.
+    min_hessian_leaf : float
+        Σ of the Hessian of a leaf at least.
+    l1, l2 : float
+        Penalties on the size of leaf values.
+    min_gain : float
+        What a cut must gain at least.
+    loss : "lambdarank", "lambdaloss", "pairwise", "map" or "mrr"
+        What pairs of documents weigh: the change of NDCG if they were swapped; that and the change by their distance
+        (NDCG-Loss2++); all the same; the change of average precision or of the reciprocal rank, for which a document is
+        relevant if its label is above the lowest.
+    truncation : int or None
+        Pairs count if the higher ranked document is among so many, and NDCG is that of so many; None counts all.
+    sigma : float
+        The steepness of the logistic function of a pair.
+    normalize_lambdas : bool
+        Divide a pair's weight by the distance of its scores, and bring each query's sum of |λ| to log2(1 + that sum),
+        as LightGBM does.
+    gain : "auto", "exponential" or "linear"
+        The gain of a label in NDCG: 2^label − 1, or the label. "auto" is linear for labels above 30.
+    n_bins : int
+        Bins per feature, 2 to 256, including the one for missing values.
+    binning : "quantile" or "width"
+        Bins of about equally many documents, or of equal width.
+    early_stopping_rounds : int, "auto" or None
+        Stop after this many rounds without a better validation metric, and keep the rounds up to the best. "auto" is
+        50 if there is an `eval_set`; None keeps every round.
+    eval_metric, eval_convention : str (or a function of a query's labels and scores), str
+        The metric on `eval_set` after every round, and its convention.
+    importance : "gain" or "split"
+        What `feature_importances_` is: the sum of the gains of the cuts by a feature, or their number.
+    checkpoint, checkpoint_every : str, int
+        A file to which the run's state is written every `checkpoint_every` rounds: after a crash, the same call
+        continues from there and gives the same model. It is deleted at the end.
+    normalize : "none", "auto", "standard", "query-minmax" or "letor"
+        Trees do not depend on a feature's scale; "query-minmax" makes features relative to their query.
+    device : "auto" or "cpu"
+    random_state : int
+        Chooses the rows that quantile binning uses if there are very many.
+    n_jobs : int, optional
+        Threads; None or -1 is every core.
+
+    Attributes
+    ----------
+    trees_ : TreeInputs
+        The trees, in the form of every ranker file.
+    feature_importances_ : float64 array (n_features,)
+        See `importance`; `importances` gives either kind.
+    history_ : dict
+        By round: `gain` (the sum of the tree's gains), `leaves`, and the validation metric; `seconds` of training so
+        far.
+    best_iteration_, best_score_
+        The round of `history_` that was best on `eval_set`, counted from 1, and its metric.
+
+    Notes
+    -----
+    A missing value (NaN) goes to the side of a cut where it lowers the loss more, which is learnt cut by cut. Weights
+    of queries and documents multiply the gradients.
+    """
+
+    name = "lambdamart"
+    step_name = "round"
+    can_continue = True
+    automatic_patience = 50
+    steps_parameter = "n_rounds"
+
+    def __init__(
+        self,
+        n_rounds: int | Literal["auto"] = "auto",
+        learning_rate: float = 0.1,
+        n_leaves: int = 31,
+        max_depth: int = 0,
+        min_docs_leaf: int = 20,
+        min_hessian_leaf: float = 1e-3,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        min_gain: float = 0.0,
+        loss: Literal["lambdarank", "lambdaloss", "pairwise", "map", "mrr"] = "lambdarank",
+        truncation: int | None = 30,
+        sigma: float = 1.0,
+        normalize_lambdas: bool = True,
+        gain: Literal["auto", "exponential", "linear"] = "auto",
+        n_bins: int = MOST_BINS,
+        binning: Literal["quantile", "width"] = "quantile",
+        early_stopping_rounds: int | Literal["auto"] | None = "auto",
+        eval_metric: AnyMetric = "ndcg@10",
+        eval_convention: str = DEFAULT.name,
+        importance: Literal["gain", "split"] = "gain",
+        checkpoint: str | None = None,
+        checkpoint_every: int = 100,
+        normalize: str = "none",
+        device: Literal["auto", "cpu"] = "auto",
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
+        self.n_leaves = n_leaves
+        self.max_depth = max_depth
+        self.min_docs_leaf = min_docs_leaf
+        self.min_hessian_leaf = min_hessian_leaf
+        self.l1 = l1
+        self.l2 = l2
+        self.min_gain = min_gain
+        self.loss = loss
+        self.truncation = truncation
+        self.sigma = sigma
+        self.normalize_lambdas = normalize_lambdas
+        self.gain = gain
+        self.n_bins = n_bins
+        self.binning = binning
+        self.early_stopping_rounds = early_stopping_rounds
+        self.eval_metric = eval_metric
+        self.eval_convention = eval_convention
+        self.importance = importance
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.normalize = normalize
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        if self.n_rounds != "auto":
+            check_whole_number("n_rounds", self.n_rounds, least=1)
+        check_whole_number("n_leaves", self.n_leaves, least=2, most=MOST_LEAVES)
+        for name in ("max_depth", "random_state"):
+            check_whole_number(name, getattr(self, name), least=0)
+        for name in ("min_docs_leaf", "checkpoint_every"):
+            check_whole_number(name, getattr(self, name), least=1)
+        if self.truncation is not None:
+            check_whole_number("truncation", self.truncation, least=1)
+        check_whole_number("n_bins", self.n_bins, least=2, most=MOST_BINS)
+        for name in ("min_hessian_leaf", "l1", "l2", "min_gain"):
+            check_number(name, getattr(self, name), least=0.0)
+        for name in ("learning_rate", "sigma"):
+            check_number(name, getattr(self, name), above=0.0)
+        check_choice("loss", self.loss, PAIR_LOSSES)
+        check_choice("gain", self.gain, GAINS)
+        check_choice("binning", self.binning, STRATEGIES)
+        check_choice("importance", self.importance, IMPORTANCES)
+        super()._check_parameters()
+
+    def _train(self, task: TrainingTask) -> TrainedModel:
+        validation = self._validation(task)
+        binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(task.train, n_jobs=self.n_jobs)
+        earlier = GrownTrees()
+        scores = np.zeros(task.train.n_docs, np.float32)
+        n_validation = 0 if task.validation is None else task.validation.n_docs
+        validation_scores = np.zeros(n_validation)
+        if isinstance(task.init_model, LambdaMART):
+            earlier, model = task.init_model.grown_trees(), self._description(task, task.init_model.trees_)
+            scores = score_description(model, task.train, n_jobs=self.n_jobs).astype(np.float32)
+            if task.validation is not None:
+                validation_scores = score_description(model, task.validation, n_jobs=self.n_jobs)
+        rounds = TreeRounds(
+            lambda begun: self._booster(task, binner, begun),
+            binner.threshold_table,
+            earlier,
+            scores,
+            validation_scores,
+            None if task.validation is None else binner.transform(task.validation, "rows", n_jobs=self.n_jobs),
+            self.n_jobs,
+        )
+        run = self._run(rounds, self._most_rounds(task), task, validation, self._checkpoints(task, earlier))
+        trees = rounds.first(run.n_kept)
+        if not len(trees):
+            logger.warning(
+                "no tree could be grown: no query has documents with different labels, or leaves must have more "
+                "documents than there are (min_docs_leaf=%d). All scores are 0.",
+                self.min_docs_leaf,
+            )
+        return TrainedModel(self._description(task, trees.inputs()), trees.statistics(), run.history)
+
+    def _booster(self, task: TrainingTask, binner: Binner, scores: np.ndarray) -> TreeBooster:
+        dataset = task.train
+        truncation = dataset.n_docs if self.truncation is None else self.truncation
+        loss = PairLoss(PAIR_LOSSES[self.loss], truncation, float(self.sigma), int(self.normalize_lambdas))
+        queries = judged_queries(
+            loss, dataset.query_ptr, gains_of(dataset.labels, self.gain), document_weights(dataset)
+        )
+        slabs, columns = binned_slabs(dataset, binner, self.n_jobs)
+        problem = TreeProblem(slabs, columns, self._settings(), loss, queries)
+        booster: TreeBooster = load(BOOSTED_TREES, self.device, problem, problem, scores, n_jobs=self.n_jobs)
+        return booster
+
+    def _settings(self) -> TreeSettings:
+        return TreeSettings(
+            n_leaves=self.n_leaves,
+            max_depth=self.max_depth,
+            min_docs_leaf=self.min_docs_leaf,
+            min_hessian_leaf=self.min_hessian_leaf,
+            l1=self.l1,
+            l2=self.l2,
+            min_gain=self.min_gain,
+            learning_rate=self.learning_rate,
+        )
+
+    def _most_rounds(self, task: TrainingTask) -> int:
+        if self.n_rounds != "auto":
+            return self.n_rounds
+        return _ROUNDS if self._patience(task) is None else _WATCHED_ROUNDS
+
+    def _checkpoints(self, task: TrainingTask, earlier: GrownTrees) -> Checkpoints | None:
+        if self.checkpoint is None:
+            return None
+        decisive = {name: value for name, value in self.get_params(deep=False).items() if name not in _WITHOUT_EFFECT}
+        fingerprint = run_fingerprint(decisive, task.train, task.validation, *earlier.to_arrays().values())
+        return Checkpoints(self.checkpoint, self.checkpoint_every, fingerprint)
+
+    def _description(self, task: TrainingTask, trees: TreeInputs) -> RankerDescription:
+        return RankerDescription(task.feature_names, task.normaliser, inputs=(trees,), layers=(Sum(),))
+
+    def _check_state(self) -> None:
+        self.grown_trees()
+
+    @property
+    def trees_(self) -> TreeInputs:
+        inputs = self._fitted_description().inputs
+        if len(inputs) != 1 or not isinstance(inputs[0], TreeInputs):
+            raise FileFormatError("a lambdamart ranker consists of trees; this one does not.")
+        return inputs[0]
+
+    def grown_trees(self) -> GrownTrees:
+        """The trees with what is known of their nodes: gains, and numbers of training documents."""
+        return GrownTrees.from_model(self.trees_, self.state_)
+
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        best = self.best_iteration_
+        return {} if best is None or not self._keeps_best() else {"n_rounds": best}
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        return self.importances(self.importance)
+
+    def importances(self, kind: Literal["gain", "split"] = "gain") -> np.ndarray:
+        """How important each feature is: the sum of its cuts' gains, or their number; float64 (n_features,)."""
+        check_choice("kind", kind, IMPORTANCES)
+        return self.grown_trees().importance(kind, self._fitted_description().n_features)
+
+    def staged_predict(self, X: Any, *, qid: Any = None, group: Any = None) -> Iterator[np.ndarray]:
+        """The scores after each round, from the first to the last.
+
+        Yields
+        ------
+        float64 array (n_docs,), in the order of the given rows, a new one each time
+        """
+        description, trees = self._fitted_description(), self.trees_
+        dataset = self._dataset_to_score(X, qid, group)
+        scores = np.zeros(dataset.n_docs)
+        for number in range(len(trees)):
+            scores = scores + score_description(replace(description, inputs=(trees.part(number, number + 1),)), dataset)
+            yield dataset.to_user_order(scores).copy()

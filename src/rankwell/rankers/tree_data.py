@@ -1,0 +1,72 @@
+"""A dataset as boosted trees read it: bins in slabs, gains of labels, weights of documents."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import numpy as np
+
+from rankwell.data.binning import Binner
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import DataError
+from rankwell.kernels.threads import kernel_threads
+from rankwell.kernels.trees.columns import Columns, arrange_columns
+from rankwell.kernels.trees.contract import MOST_DOCS
+from rankwell.kernels.trees.slabs import fill_slabs
+
+logger = logging.getLogger("rankwell")
+
+GAINS = ("auto", "exponential", "linear")
+# 2^label of a larger one would leave no digits for the differences of the others.
+LARGEST_EXPONENTIAL_LABEL = 30.0
+_ROWS_AT_A_TIME = 1 << 16
+
+
+def binned_slabs(dataset: RankingDataset, binner: Binner, n_jobs: int | None) -> tuple[np.ndarray, Columns]:
+    """The slabs of the dataset's documents, and their columns; no second copy of all bins is ever made."""
+    if dataset.n_docs > MOST_DOCS:
+        raise DataError(f"boosted trees take at most {MOST_DOCS} rows, got {dataset.n_docs}.")
+    n_value_bins = np.array([len(thresholds) for thresholds in binner.thresholds])
+    columns = arrange_columns(n_value_bins, _has_missing(dataset))
+
+    def parts() -> Iterator[tuple[int, np.ndarray]]:
+        for first in range(0, dataset.n_docs, _ROWS_AT_A_TIME):
+            rows = np.arange(first, min(first + _ROWS_AT_A_TIME, dataset.n_docs))
+            yield first, binner.transform(dataset, "rows", rows=rows, n_jobs=n_jobs)
+
+    with kernel_threads(n_jobs):
+        return fill_slabs(columns, dataset.n_docs, parts()), columns
+
+
+def _has_missing(dataset: RankingDataset) -> np.ndarray:
+    """Which features have missing values, bool (n_features,)."""
+    if not dataset.is_sparse:
+        # The minimum of a column is NaN if one of its values is.
+        return np.isnan(dataset.features.min(axis=0, initial=np.inf))
+    has_missing = np.zeros(dataset.n_features, bool)
+    has_missing[dataset.features.indices[np.isnan(dataset.features.data)]] = True
+    return has_missing
+
+
+def gains_of(labels: np.ndarray, gain: str) -> np.ndarray:
+    """The gain of each label, float64: 2^label − 1 or the label itself, above the lowest label if that is below 0."""
+    labels = labels - min(0.0, float(labels.min(initial=0.0)))
+    largest = float(labels.max(initial=0.0))
+    if gain == "exponential" and largest > LARGEST_EXPONENTIAL_LABEL:
+        raise DataError(
+            f"labels reach {largest:g}, and 2^label is too large for a gain above {LARGEST_EXPONENTIAL_LABEL:g}. "
+            "Use gain='linear', or labels from 0 to 4 or so."
+        )
+    if gain == "auto" and largest > LARGEST_EXPONENTIAL_LABEL:
+        logger.info("labels reach %g: gains are the labels themselves (gain='linear').", largest)
+        gain = "linear"
+    return labels.astype(np.float64) if gain == "linear" else 2.0**labels - 1.0
+
+
+def document_weights(dataset: RankingDataset) -> np.ndarray | None:
+    """The weight of each document times that of its query; None if all are 1."""
+    if dataset.query_weights is None:
+        return dataset.document_weights
+    of_queries = np.repeat(dataset.query_weights, dataset.query_sizes)
+    return of_queries if dataset.document_weights is None else of_queries * dataset.document_weights

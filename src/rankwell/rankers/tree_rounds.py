@@ -1,0 +1,92 @@
+"""LambdaMART's rounds as steps of a training run: a tree each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from rankwell.kernels.threads import kernel_threads
+from rankwell.kernels.trees.contract import BinTree, TreeBooster
+from rankwell.rankers.grown_trees import GrownTree, GrownTrees
+from rankwell.rankers.training_run import Steps, StepSource
+
+_TRAINING_SCORES, _VALIDATION_SCORES = "training scores", "validation scores"
+
+
+class TreeRounds(StepSource):
+    """Rounds on some device.
+
+    Parameters
+    ----------
+    make_booster : callable
+        Creates the device's run from the training documents' scores, float32 (n_docs,).
+    thresholds : float32 (n_features, 256)
+        The threshold of each bin.
+    earlier : GrownTrees
+        The model that training continues from.
+    scores, validation_scores : float32 (n_docs,) and float64 (n_docs,)
+        Of the training and validation documents by the earlier model; changed as trees are grown.
+    validation_bins : uint8 (n_docs, n_features), optional
+
+    Attributes
+    ----------
+    trees : GrownTrees
+        The earlier model's, and those grown.
+    """
+
+    figures = ("gain", "leaves")
+
+    def __init__(
+        self,
+        make_booster: Callable[[np.ndarray], TreeBooster],
+        thresholds: np.ndarray,
+        earlier: GrownTrees,
+        scores: np.ndarray,
+        validation_scores: np.ndarray,
+        validation_bins: np.ndarray | None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._make_booster, self._thresholds, self._n_jobs = make_booster, thresholds, n_jobs
+        self._booster: TreeBooster | None = None
+        self._scores, self._validation_scores, self._validation_bins = scores, validation_scores, validation_bins
+        self._n_earlier = len(earlier)
+        self.trees = earlier
+        self._unmeasured: list[BinTree] = []
+
+    def run(self, n_steps: int) -> Steps:
+        if self._booster is None:
+            self._booster = self._make_booster(self._scores)
+        self._unmeasured = []
+        for _ in range(n_steps):
+            tree = self._booster.boost()
+            if tree is None:
+                break
+            self._unmeasured.append(tree)
+            self.trees.trees.append(GrownTree.from_bins(tree, self._thresholds))
+        figures = [{"gain": float(tree.gain.sum()), "leaves": tree.n_leaves} for tree in self._unmeasured]
+        return Steps(figures, finished=len(figures) < n_steps)
+
+    def validation_scores(self) -> np.ndarray:
+        from rankwell.kernels.trees.cpu.walking import add_tree
+
+        assert self._validation_bins is not None
+        with kernel_threads(self._n_jobs):
+            add_tree(self._validation_bins, self._unmeasured.pop(0), self._validation_scores)
+        return self._validation_scores
+
+    def first(self, n_rounds: int) -> GrownTrees:
+        """The earlier model's trees and the first `n_rounds` of this run."""
+        return self.trees.first(self._n_earlier + n_rounds)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        scores = self._scores if self._booster is None else self._booster.scores()
+        return {
+            **self.trees.to_arrays(),
+            _TRAINING_SCORES: scores,
+            _VALIDATION_SCORES: self._validation_scores,
+        }
+
+    def restore(self, arrays: Mapping[str, np.ndarray], n_steps: int) -> None:
+        self.trees = GrownTrees.from_arrays(arrays)
+        self._scores, self._validation_scores = arrays[_TRAINING_SCORES].copy(), arrays[_VALIDATION_SCORES].copy()

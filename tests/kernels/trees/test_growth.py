@@ -1,0 +1,133 @@
+"""Trees of the CPU kernels are those of the slow reference, number by number, on any number of threads."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from tests.kernels.trees.tree_inputs import TreeCase, random_case
+
+from rankwell.kernels.trees.contract import BinTree, TreeSettings
+from rankwell.kernels.trees.cpu import booster as cpu_booster
+from rankwell.kernels.trees.cpu import growth
+from rankwell.kernels.trees.cpu.walking import add_tree
+from rankwell.kernels.trees.reference.growth import grow_tree, whole_numbers
+
+
+def assert_same(found: BinTree, expected: BinTree) -> None:
+    for field in fields(BinTree):
+        ours, theirs = getattr(found, field.name), getattr(expected, field.name)
+        assert ours.dtype == theirs.dtype, field.name
+        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
+
+
+def check(case: TreeCase, n_jobs: int = 1) -> BinTree | None:
+    booster = case.booster(n_jobs)
+    found = booster.boost_along(case.gradient, case.hessian)
+    expected = grow_tree(case.bins, case.has_missing, case.gradient, case.hessian, case.settings)
+    if expected is None:
+        assert found is None
+        assert not booster.scores().any()
+        return None
+    tree, leaf_of = expected
+    assert found is not None
+    assert_same(found, tree)
+    np.testing.assert_array_equal(booster.scores(), tree.leaf_value[leaf_of])
+    scores = np.zeros(len(case.bins))
+    add_tree(case.bins, found, scores)
+    np.testing.assert_array_equal(scores, booster.scores().astype(np.float64))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_trees(seed):
+    check(random_case(seed))
+
+
+def test_some_random_trees_have_cuts_by_missing_values_on_both_sides():
+    trees = [grown for seed in range(4) if (grown := check(random_case(seed, 150, 10))) is not None]
+    sides = np.concatenate([tree.missing_left for tree in trees])
+    assert 0 < sides.mean() < 1
+
+
+@pytest.mark.parametrize("n_features", [7, 8, 9, 63, 64, 65, 130])
+def test_sizes_around_a_word_and_a_slab(n_features):
+    case = random_case(1, 150, n_features)
+    bins = np.random.default_rng(n_features).integers(1, 201, (150, n_features)).astype(np.uint8)
+    settings = TreeSettings(n_leaves=3)
+    check(replace(case, bins=bins, n_value_bins=np.full(n_features, 200), settings=settings))
+
+
+@pytest.mark.parametrize("n_docs", [2047, 2048, 2049, 4100])
+def test_sizes_around_a_block(n_docs):
+    check(replace(random_case(2, n_docs, 3), settings=TreeSettings(n_leaves=4, min_docs_leaf=20)))
+
+
+def test_one_document_and_constant_features_give_no_tree():
+    assert check(random_case(3, 1, 5)) is None
+    constant = random_case(4, 50, 3)
+    assert check(replace(constant, bins=np.ones((50, 3), np.uint8), n_value_bins=np.ones(3, int))) is None
+    assert check(replace(constant, bins=np.zeros((50, 3), np.uint8), n_value_bins=np.zeros(3, int))) is None
+
+
+@pytest.mark.parametrize("which", ["gradient", "hessian"])
+def test_without_gradient_or_hessian_there_is_no_tree(which):
+    case = random_case(6, 60, 5)
+    assert check(replace(case, **{which: np.zeros(60, np.float32)})) is None
+
+
+def test_the_first_of_equal_features_is_cut():
+    case = random_case(8, 120, 1, most_bins=20)
+    twice = replace(case, bins=np.repeat(case.bins, 5, axis=1), n_value_bins=np.repeat(case.n_value_bins, 5))
+    tree = check(twice)
+    assert tree is not None
+    assert not tree.feature.any()
+
+
+def test_depth_and_leaves_are_limited():
+    case = random_case(2, 200, 10)
+    wide = check(replace(case, settings=TreeSettings(n_leaves=9, max_depth=0)))
+    assert wide is not None
+    assert wide.n_leaves == 9
+    shallow = check(replace(case, settings=TreeSettings(n_leaves=9, max_depth=2)))
+    assert shallow is not None
+    assert shallow.n_leaves == 4
+
+
+def test_leaf_values_are_the_newton_steps():
+    case = replace(random_case(2, 200, 10), settings=TreeSettings(n_leaves=2, l2=3.0, learning_rate=0.5))
+    tree, leaf_of = grow_tree(case.bins, case.has_missing, case.gradient, case.hessian, case.settings)
+    for leaf in range(2):
+        own = leaf_of == leaf
+        expected = -0.5 * case.gradient[own].sum(dtype=float) / (case.hessian[own].sum(dtype=float) + 3.0)
+        assert tree.leaf_value[leaf] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [1, 3, 5])
+def test_threads_do_not_matter(seed, monkeypatch):
+    """Many small parts on three threads, as many documents and columns would give."""
+    monkeypatch.setattr(cpu_booster, "_VALUES_FOR_A_TEAM", 0)
+    monkeypatch.setattr(cpu_booster, "current_threads", lambda: 3)
+    case = replace(random_case(seed, 20_000, 6), settings=TreeSettings(n_leaves=8, min_docs_leaf=20))
+    assert len(case.bins) > 2 * growth.DOCS_PER_PART
+    alone = case.booster()
+    monkeypatch.undo()
+    assert alone._n_workers == 3
+    shared = alone.boost_along(case.gradient, case.hessian)
+    single = case.booster()
+    tree = single.boost_along(case.gradient, case.hessian)
+    assert_same(shared, tree)
+    np.testing.assert_array_equal(single.scores(), alone.scores())
+
+
+def test_whole_numbers_never_overflow():
+    generator = np.random.default_rng(0)
+    for scale in (1e-30, 1.0, 1e30):
+        gradient = (scale * generator.normal(size=500)).astype(np.float32)
+        numbers = whole_numbers(gradient, np.abs(gradient))
+        assert 2**29 < np.abs(numbers.gradient).sum() < 2**31
+        assert 2**30 < numbers.hessian.sum() < 2**32
+        np.testing.assert_allclose(
+            np.ldexp(numbers.gradient.astype(float), -numbers.gradient_exponent), gradient, atol=scale * 1e-6
+        )

@@ -1,0 +1,233 @@
+"""LambdaMART as a ranker: what it learns, keeps and says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rankwell
+from rankwell import DataError, LambdaMART, ParameterError, RankingDataset
+from rankwell.data.synthetic import make_ranking
+from rankwell.rankers import lambdamart
+from rankwell.scoring.explanation import explain_rows
+from rankwell.scoring.reference_scores import reference_scores
+
+
+@pytest.fixture(scope="module")
+def collection():
+    whole = make_ranking(n_docs=2400, n_queries=60, n_features=8, random_state=6)
+    return whole.subset(range(40)), whole.subset(range(40, 60))
+
+
+def small(**parameters) -> LambdaMART:
+    return LambdaMART(**({"n_rounds": 12, "n_leaves": 6, "min_docs_leaf": 5} | parameters))
+
+
+def ndcg(ranker, data) -> float:
+    return rankwell.evaluate(data, ranker.predict(data), metrics=("ndcg@10",)).mean["ndcg@10"]
+
+
+def interaction(n_queries=60, seed=0) -> RankingDataset:
+    """The label is whether two features have the same sign: no sum of functions of one feature tells."""
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(20 * n_queries, 4)).astype(np.float32)
+    return RankingDataset(X, (X[:, 0] * X[:, 1] > 0).astype(float), group=[20] * n_queries)
+
+
+def test_it_learns_what_linear_rankers_and_stumps_cannot():
+    train, test = interaction(), interaction(seed=1)
+    assert ndcg(small(n_rounds=30).fit(train), test) > 0.95
+    assert ndcg(rankwell.RankBoost(n_rounds=50, device="cpu").fit(train), test) < 0.75
+
+
+@pytest.mark.parametrize("loss", ["lambdarank", "lambdaloss", "pairwise", "map", "mrr"])
+def test_every_loss_learns(loss, collection):
+    train, test = collection
+    untrained = rankwell.evaluate(test, np.zeros(test.n_docs), metrics=("ndcg@10",)).mean["ndcg@10"]
+    assert ndcg(small(loss=loss).fit(train), test) > untrained + 0.1
+
+
+def test_predictions_are_those_of_the_description_and_of_the_training(collection):
+    """The training's own scores, added up on bins, are those of the model on the numbers themselves."""
+    train, test = collection
+    ranker = small(early_stopping_rounds=None).fit(train, eval_set=test)
+    rows = test.features[:50]
+    np.testing.assert_allclose(
+        ranker.predict(rows, group=[50]), reference_scores(ranker.description_, rows), rtol=1e-12, atol=1e-12
+    )
+    assert ranker.history_["validation ndcg@10"][-1] == pytest.approx(ndcg(ranker, test), abs=1e-9)
+
+
+def test_staged_scores_and_first_rounds(collection):
+    ranker = small(n_rounds=5).fit(collection[0])
+    stages = list(ranker.staged_predict(collection[1]))
+    assert len(stages) == 5
+    for number, scores in enumerate(stages, start=1):
+        np.testing.assert_allclose(scores, ranker.predict(collection[1], n_rounds=number), atol=1e-12)
+
+
+def test_a_file_holds_everything(collection, tmp_path):
+    train, test = collection
+    ranker = small().fit(train, eval_set=test)
+    ranker.save(tmp_path / "model.rank")
+    loaded = rankwell.load(tmp_path / "model.rank")
+    assert isinstance(loaded, LambdaMART)
+    np.testing.assert_array_equal(loaded.predict(test), ranker.predict(test))
+    for kind in ("gain", "split"):
+        np.testing.assert_array_equal(loaded.importances(kind), ranker.importances(kind))
+    assert loaded.importances("split").sum() == len(loaded.trees_.column)
+    assert loaded.get_params() == ranker.get_params()
+
+
+def test_the_same_bytes_on_any_number_of_threads(collection, tmp_path):
+    # Large enough for a team.
+    data = make_ranking(n_docs=40_000, n_queries=400, n_features=9, random_state=1)
+    for n_jobs in (1, 2):
+        LambdaMART(n_rounds=3, n_jobs=n_jobs).fit(data).set_params(n_jobs=None).save(tmp_path / f"{n_jobs}.rank")
+    assert (tmp_path / "1.rank").read_bytes() == (tmp_path / "2.rank").read_bytes()
+
+
+def test_importance_is_of_what_decides():
+    ranker = small(n_rounds=20).fit(interaction())
+    for kind in ("gain", "split"):
+        importances = ranker.importances(kind)
+        assert set(np.argsort(-importances)[:2]) == {0, 1}
+    np.testing.assert_array_equal(ranker.feature_importances_, ranker.importances("gain"))
+    np.testing.assert_array_equal(
+        ranker.set_params(importance="split").feature_importances_, ranker.importances("split")
+    )
+
+
+def test_missing_values_go_where_they_help():
+    """The relevant documents are those without a value: the others have any."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(600, 2)).astype(np.float32)
+    y = (generator.random(600) < 0.3).astype(float)
+    X[y == 1, 0] = np.nan
+    data = RankingDataset(X, y, group=[20] * 30)
+    assert ndcg(small(n_rounds=3).fit(data), data) > 0.999
+
+
+@pytest.mark.parametrize("common", [0.0, 1.0])
+def test_a_missing_value_that_training_had_not_goes_to_the_heavier_side(common):
+    """A second feature decides half of the labels, so that most pairs are between documents of the common value."""
+    generator = np.random.default_rng(0)
+    rare = generator.random(400) < 0.1
+    X = np.where(rare, 1.0 - common, common).reshape(-1, 1)
+    ranker = small(n_rounds=1, n_leaves=2, loss="pairwise").fit(
+        X, generator.random(400) < 0.5 + 0.3 * rare, group=[20] * 20
+    )
+    assert len(ranker.trees_.column) == 1
+    common_row, missing_row = np.array([[common]]), np.array([[np.nan]])
+    assert ranker.predict(missing_row, group=[1]) == ranker.predict(common_row, group=[1])
+
+
+def test_weight_two_is_the_query_twice():
+    """With `min_docs_leaf` 1, since two queries have more documents than one of twice the weight."""
+    data = make_ranking(n_docs=400, n_queries=20, n_features=5, random_state=2)
+    data = data.replace(
+        features=np.round(2 * data.features)
+    )  # few values: the bins do not depend on how many have them
+    weights = np.ones(20)
+    weights[:5] = 2.0
+    heavy = small(min_docs_leaf=1).fit(data.replace(query_weights=weights))
+    twice = small(min_docs_leaf=1).fit(data.joined(data.subset(range(5))))
+    np.testing.assert_allclose(heavy.predict(data), twice.predict(data), rtol=1e-4, atol=1e-5)
+
+
+def test_documents_of_weight_0_have_no_say_in_leaf_values(collection):
+    train, _ = collection
+    weights = np.ones(train.n_docs)
+    weights[train.query_ptr[20] :] = 0.0
+    ranker = small().fit(train.replace(document_weights=weights))
+    only = small().fit(train.replace(query_weights=(np.arange(40) < 20).astype(float)))
+    np.testing.assert_array_equal(ranker.predict(train), only.predict(train))
+
+
+def test_sparse_data_gives_the_same_model(collection):
+    from scipy import sparse
+
+    train, test = collection
+    features = np.where(np.abs(train.features) > 0.5, train.features, np.float32(0.0))
+    dense = small().fit(features, train.labels, group=train.query_sizes)
+    thin = small().fit(sparse.csr_matrix(features), train.labels, group=train.query_sizes)
+    np.testing.assert_array_equal(dense.predict(test), thin.predict(test))
+
+
+def test_training_continues_from_a_model(collection, tmp_path):
+    train, test = collection
+    first = small(n_rounds=5).fit(train)
+    first.save(tmp_path / "first.rank")
+    more = small(n_rounds=4).fit(train, eval_set=test, init_model=tmp_path / "first.rank")
+    assert len(more.trees_) >= 6
+    np.testing.assert_array_equal(more.predict(test, n_rounds=5), first.predict(test))
+    whole = small(n_rounds=9, early_stopping_rounds=None).fit(train)
+    again = small(n_rounds=4, early_stopping_rounds=None).fit(train, init_model=first)
+    np.testing.assert_allclose(again.predict(test), whole.predict(test), rtol=1e-3, atol=1e-3)
+
+
+def test_a_killed_run_continues_to_the_same_bytes(collection, tmp_path, monkeypatch):
+    train, test = collection
+    whole = small(n_rounds=20).fit(train, eval_set=test)
+    path = str(tmp_path / "run.checkpoint")
+
+    class KilledError(Exception):
+        pass
+
+    def kill(step):
+        if step.number == 13:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        small(n_rounds=20, checkpoint=path, checkpoint_every=5).fit(train, eval_set=test, callback=kill)
+    resumed = small(n_rounds=20, checkpoint=path, checkpoint_every=5).fit(train, eval_set=test)
+    for ranker in (whole, resumed):
+        ranker.set_params(checkpoint=None, checkpoint_every=1).save(tmp_path / f"{ranker is whole}.rank")
+    assert (tmp_path / "True.rank").read_bytes() == (tmp_path / "False.rank").read_bytes()
+
+
+def test_explanations_sum_to_the_score(collection):
+    ranker = small().fit(collection[0])
+    [explanation] = explain_rows(ranker.description_, collection[1], [3])
+    assert explanation.score == pytest.approx(ranker.predict(collection[1])[3])
+    assert explanation.feature_base + sum(explanation.features.values()) == pytest.approx(explanation.score)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"n_leaves": 1}, "n_leaves must be from 2 to"),
+        ({"n_rounds": 0}, "n_rounds must be 1 or more, got 0"),
+        ({"learning_rate": 0.0}, "learning_rate must be a finite number above 0"),
+        ({"l2": -1.0}, "l2 must be a finite number of 0 or more"),
+        ({"loss": "ndcg"}, "loss must be one of 'lambdarank'"),
+        ({"truncation": 0}, "truncation must be 1 or more"),
+        ({"gain": "square"}, "gain must be one of"),
+        ({"device": "opencl"}, "device must be one of 'auto', 'cpu', got 'opencl'"),
+    ],
+)
+def test_parameters_are_checked(parameters, said, collection):
+    with pytest.raises(ParameterError, match=said):
+        small(**parameters).fit(collection[0])
+
+
+def test_labels_too_large_for_exponential_gains():
+    data = make_ranking(n_docs=100, n_queries=5, n_features=3, random_state=0)
+    large = RankingDataset(data.features, data.labels * 20, group=data.query_sizes)
+    with pytest.raises(DataError, match=r"labels reach .* gain='linear'"):
+        small(gain="exponential").fit(large)
+    assert len(small(min_docs_leaf=1).fit(large).trees_) > 0
+
+
+def test_equal_labels_give_no_tree_and_a_warning(caplog):
+    data = RankingDataset(np.random.default_rng(0).normal(size=(40, 3)), np.ones(40), group=[10] * 4)
+    ranker = small().fit(data)
+    assert "no tree could be grown" in caplog.text
+    np.testing.assert_array_equal(ranker.predict(data), np.zeros(40))
+
+
+def test_rounds_by_default(collection):
+    train, test = collection
+    assert len(LambdaMART(n_leaves=3).fit(train).trees_) == lambdamart._ROUNDS
+    watched = LambdaMART(n_leaves=3).fit(train, eval_set=test)
+    assert len(watched.trees_) == watched.best_iteration_ == watched.chosen_["n_rounds"]
