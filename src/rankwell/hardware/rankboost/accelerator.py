@@ -15,9 +15,9 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
+from rankwell.hardware.queue import StreamQueue
 from rankwell.hardware.rankboost.array import ProcessingArray
 from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
 from rankwell.hardware.rankboost.record_scan import DROP_CYCLES, record_layout
@@ -29,14 +29,15 @@ def potential_layout(configuration: RankBoostConfiguration) -> data.StructLayout
 
 
 def result_layout(configuration: RankBoostConfiguration) -> data.StructLayout:
-    """The result of a round: the weak ranker if `found`, and the largest |r|.
+    """The result of a round: its weak ranker, `found` if any |r| is above the floor, |r| and sign, the largest |r|.
 
     overflow : repeat the round with floor = best − margin − 1; what is then found is right, whatever overflows
     unbalanced : the π of the round do not sum to 0: the result is not valid
     """
     return data.StructLayout(
         {
-            "r": signed(configuration.sum_bits),
+            "size": configuration.sum_bits,
+            "negative": 1,
             "best": configuration.sum_bits,
             "feature": configuration.feature_bits,
             "bin": configuration.bin_bits,
@@ -70,7 +71,7 @@ class RankBoostAccelerator(wiring.Component):
     margin : in
         Two |r| that differ by no more than this count as equal.
     floor : in
-        Only an |r| above it can be chosen: at first the margin.
+        Only an |r| above it can be chosen: 0, unless a round is repeated.
     """
 
     def __init__(self, configuration: RankBoostConfiguration) -> None:
@@ -107,39 +108,29 @@ class RankBoostAccelerator(wiring.Component):
         for array in arrays:
             queues = []
             for number in range(n_channels * array.number, n_channels * (array.number + 1)):
-                queue = SyncFIFO(width=configuration.channel_bits, depth=depth)
-                m.submodules[f"words_queue_{number}"] = queue
-                words = getattr(self, f"words_{number}")
-                m.d.comb += [
-                    queue.w_data.eq(words.payload),
-                    queue.w_en.eq(words.valid),
-                    words.ready.eq(queue.w_rdy),
-                ]
-                queues.append(queue)
-            potentials = SyncFIFO(width=configuration.pi_bits + 1, depth=depth)
+                m.submodules[f"words_queue_{number}"] = queue = StreamQueue(configuration.channel_bits, depth)
+                _connect(m, getattr(self, f"words_{number}"), queue.incoming)
+                queues.append(queue.outgoing)
+            potentials = StreamQueue(configuration.pi_bits + 1, depth)
             m.submodules[f"potentials_queue_{array.number}"] = potentials
-            m.d.comb += [
-                potentials.w_data.eq(incoming.payload),
-                potentials.w_en.eq(incoming.valid),
-                incoming.ready.eq(potentials.w_rdy),
-            ]
-            outgoing = stream.Signature(potential_layout(configuration)).create(path=(f"passed_{array.number}",))
+            _connect(m, incoming, potentials.incoming)
+            item = data.View(potential_layout(configuration), potentials.outgoing.payload)
+            passed = stream.Signature(potential_layout(configuration)).create(path=(f"passed_{array.number}",))
             if array is arrays[-1]:
-                m.d.comb += outgoing.ready.eq(1)
+                m.d.comb += passed.ready.eq(1)
             take = Signal(name=f"take_{array.number}")
-            item = data.View(potential_layout(configuration), potentials.r_data)
+            together = [potentials.outgoing, *queues]
             m.d.comb += [
-                take.eq(Cat(array.ready, potentials.r_rdy, *(queue.r_rdy for queue in queues), outgoing.ready).all()),
-                potentials.r_en.eq(take),
-                *(queue.r_en.eq(take) for queue in queues),
+                take.eq(Cat(array.ready, passed.ready, *(queue.valid for queue in together)).all()),
+                *(queue.ready.eq(take) for queue in together),
                 array.valid.eq(take),
-                array.word.eq(Cat(queue.r_data for queue in queues)),
+                array.word.eq(Cat(queue.payload for queue in queues)),
                 array.pi.eq(item.pi),
                 array.last.eq(item.last),
-                outgoing.payload.eq(item),
-                outgoing.valid.eq(take),
+                passed.payload.eq(item),
+                passed.valid.eq(take),
             ]
-            incoming = outgoing
+            incoming = passed
 
     def _share_largest(self, m: Module, arrays: list[ProcessingArray]) -> None:
         """The largest |r| of all arrays, and the limit that follows from it in each."""
@@ -183,7 +174,8 @@ class RankBoostAccelerator(wiring.Component):
         result = self.result.payload
         m.d.sync += [
             all_done.eq(Cat(array.done for array in arrays).all()),
-            result.r.eq(Mux(head.negative, -head.size, head.size)),
+            result.size.eq(head.size),
+            result.negative.eq(head.negative),
             result.best.eq(self._largest),
             result.feature.eq(head.feature),
             result.bin.eq(head.bin),
@@ -210,3 +202,7 @@ class RankBoostAccelerator(wiring.Component):
                 m.next = "RESTARTED"
             with m.State("RESTARTED"):
                 m.next = "RUN"
+
+
+def _connect(m: Module, source: Any, sink: Any) -> None:
+    m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid), source.ready.eq(sink.ready)]

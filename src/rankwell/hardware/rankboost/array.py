@@ -98,33 +98,31 @@ class ProcessingArray(wiring.Component):
         """The PEs, after a register for items and one for addresses; the words that they have in stage C."""
         configuration = self.configuration
         word, counted = Signal(8 * configuration.lanes, reset_less=True), Signal(len(counter), reset_less=True)
-        valid, sweep, clear = Signal(), Signal(), Signal()
+        sweep = Signal()
+        valid, given = Signal(), Signal(signed(configuration.pi_bits), reset_less=True)
+        added = Signal(signed(configuration.pi_bits))
         m.d.sync += [
             word.eq(self.word),
             valid.eq(self.valid),
+            given.eq(self.pi),
+            added.eq(Mux(valid, given, 0)),  # where there is no item, 0 is added
             counted.eq(counter),
             sweep.eq(sweeping),
-            clear.eq(clearing),
         ]
         bin_bits = configuration.bin_bits
         to_add = configuration.stages - 2 + _TO_ADDRESS
-        pi = _delayed(m, self.pi, to_add, "pi")
-        clears = _delayed(m, sweep, to_add - 1, "clear")
+        pi = _delayed(m, added, to_add - 2, "pi")
+        sweeps, clears = (_delayed(m, value, to_add - 1, name) for value, name in ((sweeping, "sweep"), (clearing, "clear")))
+        lane_swept = _delayed(m, counter[bin_bits:], to_add - 1, "swept")
         words = []
         for lane in range(configuration.lanes):
             m.submodules[f"element_{lane}"] = element = ProcessingElement(configuration)
-            address, active = Signal(bin_bits, name=f"address_{lane}"), Signal(name=f"active_{lane}")
-            swept = clear | (counted[bin_bits:] == lane)
+            address, clear = Signal(bin_bits, name=f"address_{lane}"), Signal(name=f"clear_{lane}")
             m.d.sync += [
                 address.eq(Mux(sweep, counted[:bin_bits], word.word_select(lane, 8)[:bin_bits])),
-                active.eq(Mux(sweep, swept, valid)),
+                clear.eq(sweeps & (clears | (lane_swept == lane))),
             ]
-            m.d.comb += [
-                element.bin.eq(address),
-                element.valid.eq(active),
-                element.pi.eq(pi),
-                element.clear.eq(clears),
-            ]
+            m.d.comb += [element.bin.eq(address), element.pi.eq(pi), element.clear.eq(clear)]
             words.append(element.word)
         return words
 

@@ -33,7 +33,7 @@ class RankBoostConfiguration:
     stages: int = 5
     channels: int = 2
     queue_depth: int = 16
-    records: int = 32
+    records: int = 16
     feature_bits: int = 16
 
     def __post_init__(self) -> None:

@@ -14,6 +14,9 @@ here every PE forwards: in each stage, the item that is in E is at one distance,
 C at 1, the stage before at 2, and so on up to B at `stages` − 2; B also takes the sum written one cycle earlier, of the
 item `stages` − 1 ahead. The nearest of them wins, because it is taken last. Bins are compared one stage before the
 first use.
+
+There is an item in every cycle: where none is offered, 0 is added to some bin. So no comparison needs to know which
+items are real.
 """
 
 from __future__ import annotations
@@ -32,13 +35,13 @@ class ProcessingElement(wiring.Component):
 
     Members
     -------
-    valid, bin : in A
-        An item; its bin is the address.
+    bin : in A
+        Of the item; it is the address.
     pi, clear : in C
         What is added; or, with `clear`, the sum becomes 0.
     word : in C
-        The sum before the addition: what a scan reads.
-    total, total_bin, total_valid : in E
+        The sum before the addition, if the item before it was of another bin or added 0: what a scan reads.
+    total, total_bin : in E
         What is written.
     """
 
@@ -47,14 +50,12 @@ class ProcessingElement(wiring.Component):
         bits, sums = configuration.bin_bits, signed(configuration.sum_bits)
         super().__init__(
             {
-                "valid": In(1),
                 "bin": In(bits),
                 "pi": In(signed(configuration.pi_bits)),
                 "clear": In(1),
                 "word": Out(sums),
                 "total": Out(sums),
                 "total_bin": Out(bits),
-                "total_valid": Out(1),
             }
         )
 
@@ -66,8 +67,8 @@ class ProcessingElement(wiring.Component):
         )
         read, write = histogram.read_port(), histogram.write_port()
         m.d.comb += [read.addr.eq(self.bin), read.en.eq(1)]
-        bins, valid = self._items(m)
-        same = self._equal_bins(m, bins, valid)
+        bins = self._items(m)
+        same = self._equal_bins(m, bins)
 
         written = Signal(sums, reset_less=True)  # the total one cycle ago
         m.d.sync += written.eq(self.total)
@@ -91,28 +92,26 @@ class ProcessingElement(wiring.Component):
         m.d.comb += [
             self.word.eq(operand),
             self.total_bin.eq(bins[stages - 1]),
-            self.total_valid.eq(valid[stages - 1]),
             write.addr.eq(self.total_bin),
             write.data.eq(self.total),
-            write.en.eq(self.total_valid),
+            write.en.eq(1),
         ]
         return m
 
-    def _items(self, m: Module) -> tuple[list[Any], list[Any]]:
-        """The bin and the validity of the item in each stage."""
-        bins, valid = [self.bin], [self.valid]
+    def _items(self, m: Module) -> list[Any]:
+        """The bin of the item in each stage."""
+        bins = [self.bin]
         for stage in range(1, self.configuration.stages):
             bins.append(Signal(self.configuration.bin_bits, name=f"bin_{stage}", reset_less=True))
-            valid.append(Signal(name=f"valid_{stage}"))
-            m.d.sync += [bins[stage].eq(bins[stage - 1]), valid[stage].eq(valid[stage - 1])]
-        return bins, valid
+            m.d.sync += bins[stage].eq(bins[stage - 1])
+        return bins
 
-    def _equal_bins(self, m: Module, bins: list[Any], valid: list[Any]) -> dict[int, Any]:
+    def _equal_bins(self, m: Module, bins: list[Any]) -> dict[int, Any]:
         """By distance, for the item in B: whether the item that far ahead has the same bin."""
         same = {}
         for distance in range(1, self.configuration.stages):
             same[distance] = Signal(name=f"same_{distance}", reset_less=True)
-            m.d.sync += same[distance].eq((self.bin == bins[distance]) & valid[distance])
+            m.d.sync += same[distance].eq(self.bin == bins[distance])
         return same
 
     def _at(self, m: Module, same: dict[int, Any], distance: int, stage: int) -> Any:

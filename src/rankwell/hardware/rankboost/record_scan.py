@@ -7,8 +7,8 @@ margin below the largest so far are dropped, and the head of the queue is the an
 
 π sums to 0, so r(f, b) = Σ_{a > b} = −Σ_{a ≤ b}: the scan runs upwards through the bins, in the order of the rule.
 
-Stages of a word: 1 its integral, 2 both signs, 3 its size, 4 compared with the largest, 5 compared with the margin,
-6 into the queue.
+Stages of a word: 1 its integral, 2 both signs, 3 its size, 4 compared with the largest, 5 the new limit, 6 the largest
+before compared with that limit, 7 into the queue.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from amaranth.lib.wiring import In, Out
 from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
 
 # From a word to the queue; and cycles to drop one record that the largest has left behind.
-SCAN_STAGES = 7
+SCAN_STAGES = 8
 DROP_CYCLES = 3
 
 
@@ -89,21 +89,21 @@ class RecordScan(wiring.Component):
         return m
 
     def _find_records(self, m: Module) -> tuple[Any, Any, Any]:
-        """Stages 1 to 6: whether there is a record, whether it is more than the margin above all before it, and it."""
+        """Stages 1 to 7: whether there is a record, whether it is more than the margin above all before it, and it."""
         bits, layout = self.configuration.sum_bits, record_layout(self.configuration)
         free: dict[str, Any] = {"reset_less": True}
-        valid = [self.valid, *(Signal(name=f"valid_{stage}") for stage in range(1, 4))]
+        valid = [self.valid, *(Signal(name=f"valid_{stage}") for stage in range(1, 5))]
         place_bits = self.configuration.bin_bits + self.configuration.feature_bits
         places = [Cat(self.bin, self.feature)]
-        places += [Signal(place_bits, name=f"place_{stage}", **free) for stage in range(1, 7)]
+        places += [Signal(place_bits, name=f"place_{stage}", **free) for stage in range(1, 8)]
         m.d.sync += [later.eq(earlier) for earlier, later in zip(valid, valid[1:], strict=False)]
         m.d.sync += [later.eq(earlier) for earlier, later in zip(places, places[1:], strict=False)]
 
         integral = Signal(signed(bits), **free)
         plus, minus = Signal(signed(bits), **free), Signal(bits, **free)
-        size_3, size_4, size_5, size_6 = (Signal(bits, name=f"size_{stage}", **free) for stage in range(3, 7))
-        negative = [Signal(name=f"negative_{stage}", **free) for stage in range(3, 7)]
-        lowered_4, lowered_5 = (Signal(signed(bits + 1), name=f"lowered_{stage}", **free) for stage in (4, 5))
+        sizes = [Signal(bits, name=f"size_{stage}", **free) for stage in range(3, 8)]
+        negative = [Signal(name=f"negative_{stage}", **free) for stage in range(3, 8)]
+        size_3, size_4 = sizes[:2]
         m.d.sync += [
             integral.eq(Mux(self.first, 0, integral) + self.word),
             plus.eq(integral),
@@ -111,25 +111,26 @@ class RecordScan(wiring.Component):
             size_3.eq(Mux(plus[-1], minus, plus)),
             negative[0].eq(~plus[-1]),  # r is minus the integral
             *(later.eq(earlier) for earlier, later in zip(negative, negative[1:], strict=False)),
-            size_4.eq(Mux(valid[3], size_3, 0)),
-            lowered_4.eq(size_3 - self.margin),
+            # Where there is no word, the floor: so the largest begins with it.
+            size_4.eq(Mux(valid[3], size_3, self.floor)),
+            *(later.eq(earlier) for earlier, later in zip(sizes[1:], sizes[2:], strict=False)),
         ]
         larger = Signal()
         m.d.comb += larger.eq(size_4 > self.best)  # the only loop of the scan: a comparison and an enable
         with m.If(larger):
             m.d.sync += self.best.eq(size_4)
         with m.If(self.start):
-            m.d.sync += self.best.eq(self.floor)
-        record_5, record_6, jump = Signal(), Signal(), Signal(**free)
-        before = Signal(bits, **free)
+            m.d.sync += self.best.eq(0)
+        records = [Signal(name=f"record_{stage}") for stage in range(5, 8)]
+        before_5, before_6 = Signal(bits, **free), Signal(bits, **free)
+        limit, jump = Signal(signed(bits + 1), **free), Signal(**free)
         m.d.sync += [
-            record_5.eq(larger),
-            size_5.eq(size_4),
-            lowered_5.eq(lowered_4),
-            before.eq(self.best),
-            record_6.eq(record_5),
-            size_6.eq(size_5),
-            jump.eq(lowered_5 > before),
+            records[0].eq(larger & valid[4]),
+            *(later.eq(earlier) for earlier, later in zip(records, records[1:], strict=False)),
+            before_5.eq(self.best),
+            before_6.eq(before_5),
+            limit.eq(self.best - self.margin),
+            jump.eq(limit > before_6),
         ]
         ends, nonzero = Signal(), Signal(**free)
         m.d.sync += [
@@ -138,8 +139,8 @@ class RecordScan(wiring.Component):
             self.unbalanced.eq((self.unbalanced | (ends & nonzero)) & ~self.start),
         ]
         pushed = Signal(layout)
-        m.d.comb += pushed.eq(Cat(size_6, negative[3], places[6]))
-        return record_6, jump, pushed
+        m.d.comb += pushed.eq(Cat(sizes[-1], negative[-1], places[-1]))
+        return records[-1], jump, pushed
 
     def _queue(self, m: Module, record: Any, jump: Any, pushed: Any) -> None:
         """The records that remain, oldest first; the oldest is in the register `head`."""

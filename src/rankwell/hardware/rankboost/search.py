@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwell.hardware.rankboost.accelerator import RankBoostAccelerator, potential_layout, result_layout
 from rankwell.hardware.rankboost.configuration import GROUP, RankBoostConfiguration
-from rankwell.hardware.simulation.simulation import Beats, ProtocolError, simulate
+from rankwell.hardware.simulation.simulation import Beats, ProtocolError, Simulation, simulate
 
 # A round that takes more than so many times what it should is stuck.
 _PATIENCE = 64
@@ -20,7 +20,7 @@ class Choice:
 
     feature, bin : int, −1 if none helps
     r : int, of the weak ranker, in units of 2^−30
-    best : int, the largest |r|, or the margin if none is above it
+    best : int, the largest |r|
     cycles : int, simulated, with those of a repetition
     repeated : bool, whether there were too many records, and the round was done twice
     """
@@ -44,6 +44,8 @@ class SimulatedSearch:
     configuration : RankBoostConfiguration
     simulator : str, optional
         See `simulate`.
+    simulation : Simulation, optional
+        An accelerator of this configuration that is already there.
 
     Attributes
     ----------
@@ -58,10 +60,11 @@ class SimulatedSearch:
         configuration: RankBoostConfiguration,
         *,
         simulator: str | None = None,
+        simulation: Simulation | None = None,
     ) -> None:
         self.configuration = configuration
         self.n_docs, self.passes = bins.shape[1], configuration.passes(n_features)
-        self.simulation = simulate(RankBoostAccelerator(configuration), simulator)
+        self.simulation = simulate(RankBoostAccelerator(configuration), simulator) if simulation is None else simulation
         self.n_repeated = 0
         self._words = memory_words(bins, self.passes, configuration)
         self._most_cycles = _PATIENCE * (self.passes * (self.n_docs + 256 * GROUP) + 10_000)
@@ -72,7 +75,7 @@ class SimulatedSearch:
         inputs = {**self._words, "potentials": Beats(potential_rows(pi, self.configuration), self.passes * self.n_docs)}
         self.simulation.set("margin", margin)
         cycles, repeated = 0, False
-        floor = margin
+        floor = 0
         while True:
             self.simulation.set("floor", floor)
             spent, outputs = self.simulation.run(
@@ -82,13 +85,14 @@ class SimulatedSearch:
             result = unpacked(outputs["result"][0], self.configuration)
             if result["unbalanced"]:
                 raise ProtocolError("the π of a round must sum to 0")
-            if not result["overflow"] or repeated:
+            found = result["best"] > margin  # the rule: otherwise no weak ranker helps
+            if repeated or not (found and result["overflow"]):
                 break
             floor, repeated = result["best"] - margin - 1, True
         self.n_repeated += repeated
-        found = result["found"]
         feature, threshold = (result["feature"], result["bin"]) if found else (-1, -1)
-        return Choice(feature, threshold, result["r"] if found else 0, result["best"], cycles, repeated)
+        r = -result["size"] if result["negative"] else result["size"]
+        return Choice(feature, threshold, r if found else 0, result["best"], cycles, repeated)
 
 
 def memory_words(bins: np.ndarray, passes: int, configuration: RankBoostConfiguration) -> dict[str, Beats]:

@@ -1,0 +1,42 @@
+"""A queue between two streams: LUT RAM, and a register at its end, so that nothing waits for the RAM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+
+class StreamQueue(wiring.Component):
+    """Holds up to `depth` + 1 payloads of `width` bits; one may enter and one leave in every cycle.
+
+    Both sides depend on registers only: `incoming.ready` on the level, `outgoing.valid` on a register of its own.
+    """
+
+    def __init__(self, width: int, depth: int) -> None:
+        self.depth, self.width = depth, width
+        super().__init__({"incoming": In(stream.Signature(width)), "outgoing": Out(stream.Signature(width))})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.payloads = payloads = memory.Memory(shape=self.width, depth=self.depth, init=[])
+        write, read = payloads.write_port(), payloads.read_port(domain="comb")
+        put, get, level = Signal(range(self.depth)), Signal(range(self.depth)), Signal(range(self.depth + 1))
+        push, load = Signal(), Signal()
+        m.d.comb += [
+            self.incoming.ready.eq(level != self.depth),
+            push.eq(self.incoming.valid & self.incoming.ready),
+            load.eq((level != 0) & (~self.outgoing.valid | self.outgoing.ready)),
+            write.addr.eq(put),
+            write.data.eq(self.incoming.payload),
+            write.en.eq(push),
+            read.addr.eq(get),
+        ]
+        m.d.sync += [put.eq(put + push), get.eq(get + load), level.eq(level + push - load)]
+        with m.If(load):
+            m.d.sync += [self.outgoing.payload.eq(read.data), self.outgoing.valid.eq(1)]
+        with m.Elif(self.outgoing.ready):
+            m.d.sync += self.outgoing.valid.eq(0)
+        return m
