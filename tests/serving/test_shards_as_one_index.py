@@ -204,6 +204,7 @@ def test_words_are_counted_once_for_a_commit(rankers):
     aggregator = Aggregator([Shard([link]) for link in links], rankers, n_candidates=12)
 
     async def ask(aggregator):
+        links[0].asked.clear()
         for _ in range(2):
             await aggregator.answer(SearchRequest("w1 w2", in_time(), ranker="boosted"))
 
@@ -222,6 +223,8 @@ def test_the_second_pass_is_counted_over_all_shards(rankers):
     aggregator = Aggregator([Shard([link]) for link in links], rankers, n_candidates=N_CANDIDATES)
 
     async def ask(aggregator):
+        for link in links:
+            link.asked.clear()
         return await aggregator.answer(SearchRequest("w1 w2 w3 w4", in_time(), ranker="cascade"))
 
     answer = run_with(aggregator, ask)
