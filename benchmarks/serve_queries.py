@@ -1,14 +1,18 @@
 """How many queries does one node answer in time, and what happens above that?
 
-The documentation of Python's standard library; 1,000 candidates, a linear first pass, 100 documents to the second
-(RankBoost), ten results with captions. `rankwell serve` is one process, the load generator another. Each request is one
-of the collection's known-item queries; the result cache is off, unless it is what is measured.
+Two collections: the documentation of Python's standard library (demo), and Reuters-21578 20 times with words varied.
+1,000 candidates, a first pass, 100 documents to the second (RankBoost), ten results with captions; the result cache is
+off, unless it is what is measured. `rankwell serve` is one process, the load generator another, on the same cores; how
+much of a core the generator took is said, and how many requests it can send at most, to a server that only answers.
 
-Capacity is the rate of complete answers to 16 clients that each wait for their answer. Latencies of open loads count
-from when a request was due. Overload: goodput is the rate of complete answers that came within the deadline, at three
-times the capacity. The generator runs on the same cores as the server; how much of a core it took is said, and how many
-requests it can send at most, to a server that only answers. The overhead of HTTP and JSON is what the client sees less
-the node's own time, one request after the other.
+Capacity is the rate of complete answers to 16 clients that each wait for their answer. The rival is tantivy's top
+1,000, all of them scored by LightGBM (100 trees of 31 leaves) from Python, behind the same HTTP library, in the fastest
+of several divisions of the cores, by clients of the same kind. It needs features: those that our second pass reads,
+extracted by Rankwell; or, in its favour, given for nothing.
+
+Latencies of open loads count from when a request was due. Overload: goodput is the rate of complete answers that came
+within the deadline, at three times the capacity. The overhead of HTTP and JSON is what the client sees less the node's
+own time, one request after the other. Memory is what the process has besides mapped files.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from urllib.parse import urlencode
@@ -29,20 +33,15 @@ from urllib.parse import urlencode
 from benchmarks.harness import Benchmark
 from benchmarks.load_generator import PARTIAL, LatencyHistogram
 from benchmarks.provenance import ROOT
-from rankwell import Client, Index, LeastSquares, MadeRanker, RankBoost, RankedSearch
-from rankwell.demo.candidates import build_index
-from rankwell.demo.collection import make_collection
-from rankwell.demo.collection_files import write_documents
-from rankwell.demo.library import read_library
-from rankwell.features.feature_set import make_feature_set
-from rankwell.features.queries import QueryText
-from rankwell.features.training_data import judged_features
-from rankwell.scoring.composition import FirstPass, RankerPart
+from benchmarks.rivals import tantivy_lightgbm as rival
+from benchmarks.served_cases import N_CANDIDATES, ServedCase, demo_case, varied_case
+from rankwell import Client, Index, RankedSearch
 
-N_CANDIDATES, KEEP, DEADLINE = 1000, 100, 0.5
-N_QUERIES, N_TRAINING, N_CLIENTS = 400, 100, 16
-FIRST = ("bm25.whole", "covered_terms.whole")
+DEADLINE = 0.5
+N_CLIENTS = 16
 _MEGABYTE = 1 << 20
+# How long each load lasts; five minutes on the larger collection.
+_STEADY_SECONDS = {"demo": 20, "varied": 300}
 
 
 @dataclass(frozen=True)
@@ -70,41 +69,36 @@ class Outcome:
         known = (200, 503, PARTIAL)
         return sum(len(histogram) for status, histogram in self.latencies.items() if status not in known)
 
+    @property
+    def rate(self) -> float:
+        """Complete answers per second."""
+        return len(self.answered) / self.seconds
+
 
 def run(bench: Benchmark) -> None:
-    with tempfile.TemporaryDirectory(prefix="rankwell-serve-") as place:
-        folder = Path(place)
-        texts = prepare(folder, quick=bench.quick)
-        with serving(folder, "--cache", "0") as (process, client):
-            check_answers(bench, folder, client, texts[:20])
-            record_overhead(bench, client, texts[:200])
-            capacity = record_capacity(bench, client, texts)
-            record_steady(bench, process, client, texts, 0.8 * capacity)
-            record_overload(bench, client, texts, capacity)
-        with serving(folder) as (_, client):
-            record_cache_hits(bench, client, texts[0])
+    for name in _STEADY_SECONDS:
+        with tempfile.TemporaryDirectory(prefix="rankwell-serve-") as place:
+            folder = Path(place)
+            case = demo_case(folder, quick=bench.quick) if name == "demo" else varied_case(bench, folder)
+            measure(bench, case)
 
 
-def prepare(folder: Path, *, quick: bool) -> list[str]:
-    """`folder/index` and `folder/cascade.rank`; returns queries."""
-    collection = make_collection(read_library(), N_QUERIES, 0)
-    index = build_index(write_documents(collection.documents, folder), folder / "index")
-    known = collection.known_items[: 20 if quick else N_TRAINING]
-    queries = [QueryText(str(number), item.query) for number, item in enumerate(known)]
-    qrels = {str(number): dict(item.grades) for number, item in enumerate(known)}
-    features = make_feature_set("full", tuple(index.schema.streams), tuple(index.schema.statics))
-    train = judged_features(index, queries, qrels, features, source="top", n_candidates=N_CANDIDATES).dataset
-    few = [features.names.index(name) for name in FIRST]
-    first = LeastSquares().fit(train.features[:, few], train.labels, group=train.query_sizes)
-    second = RankBoost(n_rounds=10 if quick else 100, n_jobs=1).fit(train)
-    part = RankerPart("first", tuple(few), replace(first.description_, feature_names=FIRST))
-    cascade = replace(second.description_, parts=(part,), first_pass=FirstPass(0, KEEP))
-    MadeRanker.from_description(cascade).save(folder / "cascade.rank")
-    return [item.query for item in collection.known_items]
+def measure(bench: Benchmark, case: ServedCase) -> None:
+    with serving(case, "--cache", "0") as (process, client):
+        check_answers(bench, case, client)
+        record_overhead(bench, case, client)
+        capacity = measure_capacity(bench, case, client)
+        record_steady(bench, case, process, client, 0.8 * capacity)
+        record_overload(bench, case, client, capacity)
+    with serving(case) as (_, client):
+        record_cache_hits(bench, case, client)
+    # After ours has ended, so that neither takes memory or cores from the other.
+    record_capacity(bench, case, capacity)
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], Client]]:
+def serving(case: ServedCase, *options: str) -> Iterator[tuple[subprocess.Popen[str], Client]]:
+    folder = case.folder
     command = [sys.executable, "-m", "rankwell", "serve", str(folder / "index"), "--port", "0"]
     command += ["--ranker", str(folder / "cascade.rank"), "--candidates", str(N_CANDIDATES), *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -121,14 +115,19 @@ def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str]
         process.stderr.close()
 
 
-def load(client: Client, texts: Sequence[str], *, rate: float, seconds: float) -> Outcome:
-    """A load from another process: open with a rate, closed without one."""
-    port = int(client.address.rpartition(":")[2])
-    return generate(port, texts, rate=rate, seconds=seconds)
+@contextmanager
+def printing_port(*command: str) -> Iterator[int]:
+    """A process that prints the port on which it answers."""
+    with subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()
 
 
-def generate(port: int, texts: Sequence[str], *, rate: float, seconds: float) -> Outcome:
-    """A load on a port of this machine."""
+def load(port: int, texts: Sequence[str], *, rate: float, seconds: float) -> Outcome:
+    """A load on a port of this machine, from another process: open with a rate, closed without one."""
     # Who waits for the answer before asking again waits as long as it takes: nothing is refused.
     patience = {} if rate else {"timeout_ms": 30_000}
     paths = ["/search?" + urlencode({"q": text, "plain": "true"} | patience) for text in texts]
@@ -146,81 +145,127 @@ def generate(port: int, texts: Sequence[str], *, rate: float, seconds: float) ->
     return Outcome(latencies, answer["seconds"], answer["processor_seconds"] / answer["seconds"])
 
 
-def generator_limit(texts: Sequence[str], *, seconds: float) -> float:
-    """How many requests per second the generator sends to a server that only answers."""
-    command = [sys.executable, "-m", "benchmarks.load_generator", "--answer"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdout is not None
-        try:
-            outcome = generate(int(process.stdout.readline()), texts, rate=0, seconds=seconds)
-        finally:
-            process.terminate()
-    return len(outcome.answered) / outcome.seconds
+def port_of(client: Client) -> int:
+    return int(client.address.rpartition(":")[2])
 
 
-def check_answers(bench: Benchmark, folder: Path, client: Client, texts: Sequence[str]) -> None:
-    search = RankedSearch(Index.open(folder / "index"), folder / "cascade.rank", n_candidates=N_CANDIDATES)
-    for text in texts:
-        found = search.search(search.index.parse(text, plain=True))
+def check_answers(bench: Benchmark, case: ServedCase, client: Client) -> None:
+    index = Index.open(case.folder / "index")
+    search = RankedSearch(index, case.folder / "cascade.rank", n_candidates=N_CANDIDATES)
+    for text in case.texts[:20]:
+        found = search.search(index.parse(text, plain=True))
         results = client.search(text, plain=True, timeout_ms=30_000)["results"]
         same = [(one["id"], one["score"]) for one in results] == list(zip(found.ids, found.scores, strict=True))
         if not same:
-            bench.check("the same answers as ranked search", False, text)
-    bench.check("the same answers as ranked search", True)
+            bench.check(f"{case.name}: the same answers as ranked search", False, text)
+    bench.check(f"{case.name}: the same answers as ranked search", True)
 
 
-def record_overhead(bench: Benchmark, client: Client, texts: Sequence[str]) -> None:
+def record_overhead(bench: Benchmark, case: ServedCase, client: Client) -> None:
     over, whole = [], []
-    for text in texts[:20] if bench.quick else texts:
+    for text in case.texts[: 20 if bench.quick else 200]:
         started = time.perf_counter()
         answer = client.search(text, plain=True, timeout_ms=30_000)
         seconds = time.perf_counter() - started
         stages = answer["stages_ms"]
         over.append(1000 * seconds - sum(stages.values()) + stages["wait"])
         whole.append(1000 * seconds)
-    note = f"a query takes {median(whole):.2f} ms at the client"
     bench.record(
-        "HTTP, queue and JSON, p50", value=median(over), unit="ms", target=None if bench.quick else 1.5, note=note
+        f"{case.name}: HTTP, queue and JSON, p50",
+        value=median(over),
+        unit="ms",
+        target=None if bench.quick else 1.5,
+        note=f"a query takes {median(whole):.2f} ms at the client",
     )
 
 
-def record_capacity(bench: Benchmark, client: Client, texts: Sequence[str]) -> float:
-    outcome = load(client, texts, rate=0, seconds=2 if bench.quick else 30)
-    bench.check("no request fails", outcome.n_failed == 0)
-    capacity = len(outcome.answered) / outcome.seconds
-    note = f"{N_CLIENTS} clients; p50 {1000 * outcome.answered.percentile(50):.1f} ms"
-    bench.record("capacity", value=capacity, unit="queries/s", better="higher", note=note)
-    limit = generator_limit(texts, seconds=1 if bench.quick else 3)
+def measure_capacity(bench: Benchmark, case: ServedCase, client: Client) -> float:
+    # A first load, which is not counted, touches the index.
+    load(port_of(client), case.texts, rate=0, seconds=1 if bench.quick else 3)
+    outcome = load(port_of(client), case.texts, rate=0, seconds=2 if bench.quick else 10)
+    bench.check(f"{case.name}, capacity: no request fails", outcome.n_failed == 0)
+    with printing_port("benchmarks.load_generator", "--answer") as port:
+        limit = load(port, case.texts, rate=0, seconds=1 if bench.quick else 2).rate
     bench.check(
-        "the generator can send twice what it is to send", limit >= 6 * capacity, f"{limit:.0f} requests/s at most"
+        f"{case.name}: the generator can send twice what it is to send",
+        limit >= 6 * outcome.rate,
+        f"{limit:,.0f} requests/s at most",
     )
-    return capacity
+    return outcome.rate
+
+
+def record_capacity(bench: Benchmark, case: ServedCase, capacity: float) -> None:
+    """Our capacity beside the rival's, with both kinds of features. A rival that fails does not lose our figures."""
+    best: dict[str, tuple[float | None, str]] = dict.fromkeys(rival.FEATURES, (None, "it is not installed"))
+    if rival.IS_INSTALLED:
+        try:
+            rival.prepare(case)
+            best = {features: best_rival(bench, case, features) for features in rival.FEATURES}
+        except Exception as error:
+            best = dict.fromkeys(rival.FEATURES, (None, f"it failed: {error}"))
+    for features, words in (("extracted", "features extracted"), ("given", "features for nothing")):
+        value, note = best[features]
+        bench.record(
+            f"{case.name}: capacity, the rival's {words}",
+            value=capacity,
+            unit="queries/s",
+            better="higher",
+            target=None if bench.quick or value is None else 3 * value,
+            rival=rival.NAME,
+            rival_value=value,
+            note=f"{N_CLIENTS} clients; the rival: {note}",
+        )
+
+
+def best_rival(bench: Benchmark, case: ServedCase, features: str) -> tuple[float, str]:
+    """The rival's capacity in the way that is the fastest, and which that is."""
+    ways = rival.WAYS[:1] if bench.quick else rival.WAYS
+    seconds = 1 if bench.quick else 5
+    rate, (n_workers, n_threads) = max((rival_capacity(case, features, *way, seconds=seconds), way) for way in ways)
+    return rate, f"{n_workers} workers, LightGBM on {n_threads} threads"
+
+
+def rival_capacity(case: ServedCase, features: str, n_workers: int, n_threads: int, *, seconds: float) -> float:
+    options = ["--features", features, "--workers", str(n_workers), "--threads", str(n_threads)]
+    with printing_port("benchmarks.rivals.tantivy_lightgbm", str(case.folder), *options) as port:
+        load(port, case.texts, rate=0, seconds=1)
+        outcome = load(port, case.texts, rate=0, seconds=seconds)
+    if outcome.n_failed:
+        raise RuntimeError(f"{outcome.n_failed} requests to the rival failed.")
+    return outcome.rate
 
 
 def record_steady(
-    bench: Benchmark, process: subprocess.Popen[str], client: Client, texts: Sequence[str], rate: float
+    bench: Benchmark, case: ServedCase, process: subprocess.Popen[str], client: Client, rate: float
 ) -> None:
-    before = resident_bytes(process.pid)
-    outcome = load(client, texts, rate=rate, seconds=2 if bench.quick else 300)
-    grown = resident_bytes(process.pid) - before
+    before = own_bytes(process.pid)
+    outcome = load(port_of(client), case.texts, rate=rate, seconds=2 if bench.quick else _STEADY_SECONDS[case.name])
+    grown = own_bytes(process.pid) - before
     answered = outcome.answered
-    bench.check("80 % of capacity: no request fails", outcome.n_failed == 0)
+    bench.check(f"{case.name}, 80 % of capacity: no request fails", outcome.n_failed == 0)
     percentiles = ", ".join(f"p{share:g} {1000 * answered.percentile(share):.1f}" for share in (50, 90, 99.9))
     bench.record(
-        "80 % of capacity, p99",
+        f"{case.name}: 80 % of capacity for {outcome.seconds:.0f} s, p99",
         value=1000 * answered.percentile(99),
         unit="ms",
         target=None if bench.quick else 1000 * DEADLINE,
-        note=f"{len(answered):,} queries at {rate:.0f}/s, {len(outcome.refused)} refused; {percentiles} ms",
+        note=f"{len(answered):,} queries at {rate:.0f}/s, {len(outcome.refused)} refused, {outcome.n_partial} partial; "
+        f"{percentiles} ms; the generator took {outcome.generator_cores:.2f} of a core",
     )
-    bench.record("80 % of capacity, growth of memory", value=grown / _MEGABYTE, unit="MB")
-
-
-def record_overload(bench: Benchmark, client: Client, texts: Sequence[str], capacity: float) -> None:
-    outcome = load(client, texts, rate=3 * capacity, seconds=2 if bench.quick else 30)
-    bench.check("3 × capacity: no request fails", outcome.n_failed == 0)
     bench.record(
-        "3 × capacity, goodput: share of capacity",
+        f"{case.name}: 80 % of capacity, growth of memory",
+        value=grown / _MEGABYTE,
+        unit="MB",
+        target=None if bench.quick else 16,
+        note=f"from {before / _MEGABYTE:.0f} MB",
+    )
+
+
+def record_overload(bench: Benchmark, case: ServedCase, client: Client, capacity: float) -> None:
+    outcome = load(port_of(client), case.texts, rate=3 * capacity, seconds=2 if bench.quick else 10)
+    bench.check(f"{case.name}, 3 × capacity: no request fails", outcome.n_failed == 0)
+    bench.record(
+        f"{case.name}: 3 × capacity, goodput: share of capacity",
         value=outcome.answered.within(DEADLINE) / outcome.seconds / capacity,
         unit="",
         better="higher",
@@ -230,7 +275,7 @@ def record_overload(bench: Benchmark, client: Client, texts: Sequence[str], capa
     )
     refused = outcome.refused
     bench.record(
-        "3 × capacity, refusals, p99",
+        f"{case.name}: 3 × capacity, refusals, p99",
         value=1000 * refused.percentile(99) if len(refused) else 0.0,
         unit="ms",
         target=None if bench.quick else 10,
@@ -238,14 +283,16 @@ def record_overload(bench: Benchmark, client: Client, texts: Sequence[str], capa
     )
 
 
-def record_cache_hits(bench: Benchmark, client: Client, text: str) -> None:
+def record_cache_hits(bench: Benchmark, case: ServedCase, client: Client) -> None:
+    text = case.texts[0]
     client.search(text, timeout_ms=30_000)
     answers = [client.search(text) for _ in range(20 if bench.quick else 1000)]
-    bench.check("answers come from the cache", all(answer["cached"] for answer in answers))
+    bench.check(f"{case.name}: answers come from the cache", all(answer["cached"] for answer in answers))
     took = median(answer["took_ms"] for answer in answers)
-    bench.record("cache hit at the server, p50", value=took, unit="ms", target=None if bench.quick else 1)
+    bench.record(f"{case.name}: cache hit at the server, p50", value=took, unit="ms", target=None if bench.quick else 1)
 
 
-def resident_bytes(process: int) -> int:
+def own_bytes(process: int) -> int:
+    """Resident memory that is not a mapped file."""
     status = Path(f"/proc/{process}/status").read_text()
-    return 1024 * int(re.search(r"VmRSS:\s+(\d+)", status)[1])  # type: ignore[index]
+    return 1024 * int(re.search(r"RssAnon:\s+(\d+)", status)[1])  # type: ignore[index]
