@@ -19,20 +19,23 @@ def hits_of_documents(
     streams: Sequence[str] = FIVE_STREAMS,
     candidates: Sequence[Sequence[int]] | None = None,
     statics: dict[str, Sequence[float]] | None = None,
+    phrases: Sequence[Sequence[tuple[int, ...]]] | None = None,
 ) -> Hits:
     """The hits of queries (words as integers) in documents (streams of such words); every document is a candidate.
 
     A word below 0 is a gap, in documents and queries: it has a place but is not indexed, as a stop word.
+    phrases : for each query those that are terms of it, each once
     """
     asked, queries = queries, [[word for word in query if word >= 0] for query in queries]
     n_streams, n_docs = len(streams), len(documents)
     candidates = [range(n_docs)] * len(queries) if candidates is None else candidates
     texts = [[np.asarray(document.get(stream, ()), dtype=np.int64) for stream in streams] for document in documents]
-    terms = [list(dict.fromkeys(query)) for query in queries]
+    words = [list(dict.fromkeys(query)) for query in queries]
+    terms = [[*own, *more] for own, more in zip(words, phrases or [()] * len(queries), strict=True)]
     counts = lambda of, sizes: np.concatenate(([0], np.cumsum([of(size) for size in sizes]))).astype(np.int64)  # noqa: E731
     chosen = [doc for docs in candidates for doc in docs]
     cells = [
-        np.flatnonzero(text == term)
+        places_of(term, text)
         for query, docs in zip(terms, candidates, strict=True)
         for doc in docs
         for term in query
@@ -43,6 +46,13 @@ def hits_of_documents(
     whole = [np.concatenate([*document, np.empty(0, np.int64)]) for document in texts]
     columns = [[*document, together] for document, together in zip(texts, whole, strict=True)]
     flat_terms = [term for query in terms for term in query]
+    # Of each term in each document: how often each stream has it, and the whole document.
+    found = {
+        term: np.array([[len(places_of(term, text)) for text in document] for document in texts]) for term in flat_terms
+    }
+    found = {
+        term: np.concatenate((own, own.sum(axis=1, keepdims=True)), axis=1) for term, own in found.items() if n_docs
+    }
     return Hits(
         streams=tuple(streams),
         static_names=tuple(statics),
@@ -51,7 +61,8 @@ def hits_of_documents(
         query_ptr=query_ptr,
         term_ptr=term_ptr,
         query_frequency=np.array(
-            [list(q).count(t) for q, own in zip(queries, terms, strict=True) for t in own], np.int32
+            [list(q).count(t) if isinstance(t, int) else 1 for q, own in zip(queries, terms, strict=True) for t in own],
+            np.int32,
         ),
         word_ptr=counts(len, queries),
         word_places=np.concatenate([np.flatnonzero(np.asarray(q) >= 0) for q in asked] or [np.empty(0)]).astype(
@@ -59,10 +70,10 @@ def hits_of_documents(
         ),
         words=np.array([own.index(w) for q, own in zip(queries, terms, strict=True) for w in q], np.int32),
         doc_freq=np.array(
-            [sum((d[s] == t).any() for d in columns) for t in flat_terms for s in range(n_streams + 1)], np.int64
+            [(found[t][:, s] > 0).sum() if n_docs else 0 for t in flat_terms for s in range(n_streams + 1)], np.int64
         ),
         occurrences=np.array(
-            [sum((d[s] == t).sum() for d in columns) for t in flat_terms for s in range(n_streams + 1)], np.int64
+            [found[t][:, s].sum() if n_docs else 0 for t in flat_terms for s in range(n_streams + 1)], np.int64
         ),
         lengths=np.array([(text >= 0).sum() for doc in chosen for text in texts[doc]], np.int32),
         distinct=np.array([len(np.unique(text[text >= 0])) for doc in chosen for text in columns[doc]], np.int32),
@@ -71,6 +82,23 @@ def hits_of_documents(
         cell_ptr=counts(len, cells),
         positions=np.concatenate([*cells, np.empty(0, np.int64)]).astype(np.int32),
     ).check()
+
+
+def places_of(term: int | tuple[int, ...], text: np.ndarray) -> np.ndarray:
+    """Where a word is, or the first word of a phrase."""
+    if not isinstance(term, tuple):
+        return np.flatnonzero(text == term)
+    starts = range(len(text) - len(term) + 1)
+    return np.array([p for p in starts if all(w < 0 or text[p + i] == w for i, w in enumerate(term))], np.int64)
+
+
+def phrase_hits(seed: int) -> Hits:
+    """Queries with phrases: of words they have, one with a gap, one that no document has, and none."""
+    rng = np.random.default_rng(seed)
+    documents = random_documents(rng, 25, longest=60, vocabulary=5, gaps=0.2)
+    queries = [[1, 2, 3], [1, 2], [0, 0, 4], [3], [2, 1, 4, 0, 3], list(range(5)) * 3]
+    phrases = [[(1, 2)], [(1, 2), (2, 1)], [(0, 0, 4)], [], [(2, -1, 4), (0, 3)], [(0, 1), (1, 2), (2, 3), (3, 4)]]
+    return hits_of_documents(documents, queries, phrases=phrases)
 
 
 def random_documents(

@@ -4,7 +4,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from tests.features.random_hits import FIVE_STREAMS, hits_of_documents, random_documents, random_hits, scattered_hits
+from tests.features.random_hits import (
+    FIVE_STREAMS,
+    hits_of_documents,
+    phrase_hits,
+    random_documents,
+    random_hits,
+    scattered_hits,
+)
 from tests.scoring.random_rankers import random_trees
 from tests.tolerances import TOLERANCES
 
@@ -60,6 +67,12 @@ def test_awkward_queries(seed):
 def test_terms_that_share_places(seed):
     feature_set = make_feature_set("full", FIVE_STREAMS).without_feedback()
     assert_same_as_the_cpu(CudaFeatureExtractor(feature_set), scattered_hits(seed))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_queries_with_phrases(seed):
+    feature_set = make_feature_set("full", FIVE_STREAMS).without_feedback()
+    assert_same_as_the_cpu(CudaFeatureExtractor(feature_set), phrase_hits(seed))
 
 
 @pytest.mark.parametrize("n_docs", [1, 31, 32, 33, 127, 128, 129, 300])

@@ -2,7 +2,14 @@
 
 import numpy as np
 import pytest
-from tests.features.random_hits import FIVE_STREAMS, hits_of_documents, random_documents, random_hits, scattered_hits
+from tests.features.random_hits import (
+    FIVE_STREAMS,
+    hits_of_documents,
+    phrase_hits,
+    random_documents,
+    random_hits,
+    scattered_hits,
+)
 from tests.tolerances import TOLERANCES
 
 from rankwell.errors import DataError
@@ -34,6 +41,11 @@ def test_equals_the_reference(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_equals_the_reference_where_terms_share_places(seed):
     assert_equals_reference(scattered_hits(seed), make_feature_set("full", FIVE_STREAMS).without_feedback())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_equals_the_reference_with_phrases(seed):
+    assert_equals_reference(phrase_hits(seed), make_feature_set("full", FIVE_STREAMS).without_feedback())
 
 
 @pytest.mark.parametrize("n_docs", [0, 1, 15, 16, 17, 33])

@@ -29,7 +29,14 @@ from rankwell.index.query_tree import (
     scoring_leaves,
 )
 from rankwell.index.schema import Schema
-from rankwell.kernels.selection.reference import Alternative, Model, Scored, has_phrase, search_documents
+from rankwell.kernels.selection.reference import (
+    Alternative,
+    Model,
+    Scored,
+    ScoredPhrase,
+    has_phrase,
+    search_documents,
+)
 
 READ = -2
 Fields = Mapping[str, Any]
@@ -59,7 +66,7 @@ class BruteForce:
         if numbers or any(len(term.alternatives) != 1 for term in scored):
             columns = columns.summing(numbers)
         reference = Model(columns.k1, columns.columns, columns.b, columns.weights, columns.n_read, columns.counted)
-        return search_documents(self.cut, matches, scored, reference, k)
+        return search_documents(self.cut, matches, scored, reference, k, self._phrases(query.as_tree()))
 
     def all_matches(self, query: Query, columns: ModelColumns, match: str) -> list[bool]:
         whole = BM25().columns(self.schema)
@@ -149,6 +156,14 @@ class BruteForce:
                 pairs = tuple((term, 1.0) for term in terms)
             scored.append(Scored([Alternative(term, column, weight) for term, weight in pairs], factor))
         return scored
+
+    def _phrases(self, tree: Node) -> list[ScoredPhrase]:
+        factors: dict[tuple[Any, ...], float] = {}
+        for leaf in scoring_leaves(tree):
+            if isinstance(leaf, Phrase) and leaf.slop == 0 and len(leaf.terms) > 1:
+                key = (leaf.terms, leaf.places, READ if leaf.field is None else self.schema.streams.index(leaf.field))
+                factors[key] = factors.get(key, 0.0) + leaf.boost
+        return [ScoredPhrase(*key, factor) for key, factor in factors.items()]
 
     def _frequent_words(self, prefix: bytes, column: int, model: ModelColumns) -> list[bytes]:
         counted = model.counted if column == READ else column

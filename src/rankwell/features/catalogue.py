@@ -1,8 +1,9 @@
 """The catalogue: every feature by name, with its formula.
 
-Symbols. Over the query's m distinct terms t: tf, the hits of t in the stream; qtf, how often t occurs in the query;
-len, the stream's words; u, its different terms; covered, the terms with tf > 0; idf = ln(1 + (N − df + ½) / (df + ½)),
-df counted in this stream; p, the term's share of all words of the collection's stream; avg, the stream's mean length.
+Symbols. Over the query's m distinct terms t, words and phrases: tf, the hits of t in the stream; qtf, how often t
+occurs in the query; len, the stream's words; u, its different terms; covered, the terms with tf > 0;
+idf = ln(1 + (N − df + ½) / (df + ½)), df counted in this stream; p, the term's share of all words of the collection's
+stream; avg, the stream's mean length.
 A stream without a hit has 0 for everything that is not a length, an idf or a language model. Where a formula divides by
 a length of 0, the value is 0; an empty stream's language model is the collection's.
 """

@@ -10,6 +10,7 @@ import numpy as np
 from rankwell.errors import DataError
 from rankwell.features.forward_counting import count_forward
 from rankwell.features.hits import Hits, cell_bases, check_streams
+from rankwell.features.phrase_hits import with_phrases
 from rankwell.index.posting_arrays import posting_arrays
 from rankwell.index.query import Query
 from rankwell.index.reader import Index
@@ -50,7 +51,8 @@ def collect_hits(
         for part in parts if places else ():
             encoded = part.segment.unverified("positions")
             decode_hits(encoded, cells, part.first_cell, part.n_cells, cell_ptr, positions)
-    return batch.hits(parts, cell_ptr, positions)
+    hits = batch.hits(parts, cell_ptr, positions)
+    return with_phrases(hits, index, queries, candidates) if any(query.phrases for query in queries) else hits
 
 
 def count_hits(

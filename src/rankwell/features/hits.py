@@ -28,9 +28,11 @@ class Hits:
     n_docs : documents of the collection
     stream_tokens : int64 (S + 1,), words of the collection by stream
     query_ptr : int64 (Q + 1,), candidates of query q are query_ptr[q]:query_ptr[q + 1]
-    term_ptr : int64 (Q + 1,), distinct terms of each query, in the order of their first occurrence
+    term_ptr : int64 (Q + 1,), distinct terms of each query: its words in the order of their first occurrence, then its
+        phrases, whose hits are where their first words are
     query_frequency : int32 (T,), how often a term occurs in its query
-    word_ptr : int64 (Q + 1,); words : int32 (W,), the query's words in order, as numbers of its own terms
+    word_ptr : int64 (Q + 1,); words : int32 (W,), the query's words in order, as numbers of its own terms; terms after
+        the last one that is a word are phrases
     word_places : int32 (W,), ascending: their places in the query; a stop word leaves a gap, as in a document
     doc_freq, occurrences : int64 (T · (S + 1),), term-major: documents with the term, and how often it occurs in them
     lengths : int32 (N · S,), candidate-major: words of a candidate's stream

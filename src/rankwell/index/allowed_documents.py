@@ -88,6 +88,20 @@ def allowed_documents(
     return found
 
 
+def only_these(docs: np.ndarray, n_docs: int) -> Allowed:
+    """These documents of a segment, int32, ascending, and no others."""
+    marks = np.zeros(n_docs, np.uint8)
+    marks[docs] = 1
+    return Allowed(_read_only(marks), _read_only(docs))
+
+
+def all_but(allowed: Allowed, docs: np.ndarray, n_docs: int) -> Allowed:
+    """The allowed documents of a segment without these."""
+    marks = allowed.marks.copy() if len(allowed.marks) else np.ones(n_docs, np.uint8)
+    marks[docs] = 0
+    return Allowed(_read_only(marks), _read_only(allowed.chosen[marks[allowed.chosen] != 0]))
+
+
 def _of_marks(marks: np.ndarray) -> Allowed:
     if np.count_nonzero(marks) * SPARSE >= len(marks):
         return Allowed(_read_only(marks), _CHOSEN)

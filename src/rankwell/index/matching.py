@@ -10,6 +10,7 @@ import numpy as np
 from rankwell.index.bm25 import WHOLE
 from rankwell.index.columns import keyword_column, number_column
 from rankwell.index.keyword_columns import MISSING, KeywordColumn
+from rankwell.index.phrase_lists import PhraseTerms, phrase_lists
 from rankwell.index.posting_arrays import posting_arrays
 from rankwell.index.query_tree import (
     And,
@@ -94,11 +95,16 @@ class Matching:
             mark_documents(posting_arrays(segment), lists.start, lists.stop, step, marks)
 
     def _mark_phrase(self, segment: Segment, phrase: Phrase, marks: np.ndarray) -> None:
-        from rankwell.kernels.selection.filters import mark_phrase
+        if phrase.slop == 0:
+            lists = phrase_lists(segment, PhraseTerms(phrase.terms, phrase.places))
+            for column in self._list_columns(segment, phrase.field, positions=True):
+                marks[lists[column].docs] = 1
+            return
+        from rankwell.kernels.selection.filters import mark_near_phrase
 
         by_term = [self._lists(segment, segment.term_number(term), phrase.field) for term in phrase.terms]
         for numbers in zip(*by_term, strict=False):
-            mark_phrase(
+            mark_near_phrase(
                 posting_arrays(segment),
                 segment.unverified("blocks.positions"),
                 segment.unverified("positions"),

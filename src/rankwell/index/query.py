@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from rankwell.errors import ParameterError
+from rankwell.index.phrase_lists import PhraseTerms
 from rankwell.index.query_tree import (
     Group,
     Near,
@@ -55,6 +57,10 @@ class Query:
         Whether the query has more than `MOST_TERMS` different terms; the rest was ignored.
     filter : Node or None
         What a document must meet besides.
+    phrases : tuple of PhraseTerms
+        Different phrases, without excluded ones and those with slop: they are terms too, after `terms`.
+    phrase_frequencies : tuple of int
+        How often the query has each of `phrases`.
     """
 
     terms: tuple[bytes, ...]
@@ -64,6 +70,8 @@ class Query:
     tree: Node | None = None
     is_shortened: bool = False
     filter: Node | None = None
+    phrases: tuple[PhraseTerms, ...] = ()
+    phrase_frequencies: tuple[int, ...] = ()
 
     def as_tree(self) -> Node:
         """What a document must have, as a tree in every case."""
@@ -125,7 +133,16 @@ def query_of(tree: Node, is_shortened: bool = False) -> Query:
             words.add([(leaf.terms[0][0], 0)], place)
         else:
             words.add([(leaf.term, 0)], place)
-    return words.query(tree, is_shortened)
+    phrases = Counter(
+        PhraseTerms(leaf.terms, leaf.places)
+        for leaf in scoring_leaves(tree)
+        if isinstance(leaf, Phrase) and leaf.is_term
+    )
+    return replace(
+        words.query(tree, is_shortened),
+        phrases=tuple(phrases),
+        phrase_frequencies=tuple(phrases.values()),
+    )
 
 
 def without_operators(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from rankwell.index.phrase_lists import PhraseTerms
 from rankwell.index.query_tree import (
     And,
     Match,
@@ -43,9 +44,20 @@ class ScoredTerm(NamedTuple):
     is_required: bool
 
 
+class ScoredPhrase(NamedTuple):
+    """A phrase in a stream (None: those of the model) that counts as a term.
+
+    factor : how often the query has it, times its boosts
+    """
+
+    phrase: PhraseTerms
+    field: str | None
+    factor: float
+
+
 class Plan(NamedTuple):
     """
-    scored : what the score is summed from
+    scored : what the score is summed from; phrases : and what is added to it
     rest : what a document must meet besides having a scored term and the required ones; None: nothing
     scores_all : whether every document that matches has a scored term
     """
@@ -53,6 +65,7 @@ class Plan(NamedTuple):
     scored: tuple[ScoredTerm, ...]
     rest: Node | None = None
     scores_all: bool = True
+    phrases: tuple[ScoredPhrase, ...] = ()
 
 
 # A prefix to its words that score, and whether those are all it has.
@@ -69,9 +82,13 @@ class _Planner:
     def __init__(self, tree: Node, match: Match, expand: Expand) -> None:
         self.condition = condition_of(tree, match)
         self._factors: dict[_Key, float] = {}
+        self._phrases: dict[tuple[PhraseTerms, str | None], float] = {}
         for leaf in scoring_leaves(tree):
             for key in _keys(leaf):
                 self._factors[key] = self._factors.get(key, 0.0) + leaf.boost
+            if isinstance(leaf, Phrase) and leaf.is_term:
+                phrase = PhraseTerms(leaf.terms, leaf.places), leaf.field
+                self._phrases[phrase] = self._phrases.get(phrase, 0.0) + leaf.boost
         prefixes = [key for key in self._factors if isinstance(key, Prefix)]
         self._expanded = {prefix: expand(prefix) for prefix in prefixes}
 
@@ -90,7 +107,8 @@ class _Planner:
             ScoredTerm(self._alternatives(key), factor, key in required) for key, factor in self._factors.items()
         )
         is_scored = only_words_match(self.condition) and all(is_whole for _, is_whole in self._expanded.values())
-        return Plan(scored, both(*rest) if rest else None, is_scored)
+        phrases = tuple(ScoredPhrase(*key, factor) for key, factor in self._phrases.items())
+        return Plan(scored, both(*rest) if rest else None, is_scored, phrases)
 
     def _has_all_words(self, part: Node) -> bool:
         """Whether everything that scores is in this part."""

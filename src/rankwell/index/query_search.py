@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankwell.index.allowed_documents import Allowed, allowed_documents, filtered_documents
+from rankwell.index.allowed_documents import Allowed, allowed_documents, filtered_documents, only_these
 from rankwell.index.bm25 import ModelColumns
 from rankwell.index.matching import Matching
 from rankwell.index.query import Query
@@ -83,12 +83,8 @@ class QuerySearch:
         only = []
         for number, segment in enumerate(self.index.segments):
             base = int(self.index.bases[number])
-            marks = np.zeros(segment.n_docs, np.uint8)
             own = np.sort(docs[(docs >= base) & (docs < base + segment.n_docs)] - base).astype(np.int32)
-            marks[own] = 1
-            for array in (marks, own):
-                array.flags.writeable = False
-            only.append(Allowed(marks, own))
+            only.append(only_these(own, segment.n_docs))
         return only
 
     def _all_matches(self, reach: Sequence[int] | None) -> np.ndarray:
@@ -117,7 +113,12 @@ class QuerySearch:
     def _select(
         self, allowed: list[Allowed], k: int, prune: bool, reach: Sequence[int] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        return self._selector.select(self._asked, allowed, k, prune, reach)
+        selector = self._selector
+        if not self._plan.phrases:
+            return selector.select(self._asked, allowed, k, prune, reach)
+        from rankwell.index.phrase_scoring import PhraseScoring
+
+        return PhraseScoring(self.index, selector, self._plan.phrases).select(self._asked, allowed, k, prune, reach)
 
     @cached_property
     def _asked(self) -> list[Asked]:

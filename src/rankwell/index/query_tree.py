@@ -35,6 +35,11 @@ class Phrase(NamedTuple):
     field: str | None = None
     boost: float = 1.0
 
+    @property
+    def is_term(self) -> bool:
+        """Whether the phrase counts as a term of its query, beside its words; with slop it is a condition only."""
+        return self.slop == 0 and len(self.terms) > 1
+
 
 class Prefix(NamedTuple):
     """Any term that begins so."""

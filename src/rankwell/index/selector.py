@@ -174,13 +174,29 @@ class Selector:
             weights = self.model.weights or (1.0,)
             found, drivers = zip(*(part.lists_of(term, column) for part in self._parts), strict=True)
             lists = tuple(tuple((one, row, weights[row]) for one, row in own) for own in found)
-            known = _Term(((term, field or ""),), doc_freq, self._weight(doc_freq), lists, drivers)
+            known = _Term(((term, field or ""),), doc_freq, self.weight(doc_freq), lists, drivers)
         if len(self._terms) >= _TERMS_REMEMBERED:
             self._terms.clear()
         self._terms[key] = known
         return known
 
-    def _weight(self, doc_freq: int) -> float:
+    def saturated(self, number: int, docs: np.ndarray, rows: Sequence[int], counts: np.ndarray) -> np.ndarray:
+        """What a term that occurs so often in documents of a segment adds to their scores, by weight: float64 (n,).
+
+        rows : of the model's columns; counts : float64 (n_rows, n), the term's frequencies in these columns
+        """
+        norms = self._parts[number].scoring.norms
+        if self.model.weights:
+            total = np.zeros(len(docs))
+            for row, own in zip(rows, counts, strict=True):
+                total += self.model.weights[row] * (own * norms[row, docs])
+            below = total + self.model.k1
+        else:
+            total, below = counts[0], counts[0] + norms[rows[0], docs]
+        return np.divide(total, below, out=np.zeros(len(docs)), where=total > 0.0)
+
+    def weight(self, doc_freq: int) -> float:
+        """idf · (k1 + 1) of a term that so many documents have."""
         return idf(self.statistics.n_docs, doc_freq) * (self.model.k1 + 1.0)
 
     def _joined(self, alternatives: Sequence[Alternative]) -> _Term | None:
@@ -196,7 +212,7 @@ class Selector:
         )
         drivers = tuple(_one_of([term.drivers[number] for _, term in found]) for number in segments)
         name = tuple(part for _, term in found for part in term.name)
-        return _Term(name, doc_freq, self._weight(doc_freq), lists, drivers)
+        return _Term(name, doc_freq, self.weight(doc_freq), lists, drivers)
 
     def _prepare(self, number: int, asked: Sequence[Asked], allowed: Allowed) -> Any:
         """The kernel's QueryArrays for a segment, and the list that drives it (-1: none); None if nothing matches."""

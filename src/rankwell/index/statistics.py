@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from rankwell.index.phrase_lists import PhraseTerms, phrase_lists
 from rankwell.index.posting_arrays import posting_arrays
 from rankwell.index.segment import Segment
 
@@ -37,6 +38,7 @@ class Statistics:
         self.n_docs = index.n_docs
         self.n_streams = len(index.schema.streams)
         self._terms: dict[bytes, TermStatistics] = {}
+        self._phrases: dict[PhraseTerms, TermStatistics] = {}
 
     @classmethod
     def of(cls, index: Index) -> Statistics:
@@ -72,6 +74,16 @@ class Statistics:
             if len(self._terms) >= _TERMS_REMEMBERED:
                 self._terms.clear()
             self._terms[term] = known
+        return known
+
+    def phrase(self, phrase: PhraseTerms) -> TermStatistics:
+        """How many live documents have a phrase, and how often."""
+        known = self._phrases.get(phrase)
+        if known is None:
+            known = self._count_phrase(phrase)
+            if len(self._phrases) >= _TERMS_REMEMBERED:
+                self._phrases.clear()
+            self._phrases[phrase] = known
         return known
 
     def frequent_words(self, prefix: bytes, column: int, most: int) -> tuple[list[bytes], bool]:
@@ -111,6 +123,19 @@ class Statistics:
                         counts[:, column] += pair
                     if column == segment.lists_per_term - 1:
                         counts[:, -1] += pair
+        return TermStatistics(counts[0], counts[1])
+
+    def _count_phrase(self, phrase: PhraseTerms) -> TermStatistics:
+        counts = np.zeros((2, self.n_streams + 1), np.int64)
+        for segment, live in zip(self._segments, self._live, strict=True):
+            anywhere = np.zeros(segment.n_docs, bool)
+            for stream, own in enumerate(phrase_lists(segment, phrase)):
+                alive = np.ones(len(own.docs), bool) if live is None else live[own.docs] != 0
+                counts[0, stream] += np.count_nonzero(alive)
+                counts[1, stream] += int(own.frequencies[alive].sum())
+                anywhere[own.docs[alive]] = True
+            counts[0, -1] += np.count_nonzero(anywhere)
+        counts[1, -1] = counts[1, :-1].sum()
         return TermStatistics(counts[0], counts[1])
 
 

@@ -42,11 +42,11 @@ def mark_documents(arrays, first, stop, step, marks):
 
 
 @kernel
-def mark_phrase(arrays, block_starts, positions, numbers, places, slop, marks):
-    """marks[d] = 1 for every document in which the lists' terms occur at these distances, or nearly.
+def mark_near_phrase(arrays, block_starts, positions, numbers, places, slop, marks):
+    """marks[d] = 1 for every document in which the lists' terms occur nearly at these distances.
 
     numbers : int64 (n,), lists of one stream; places : int64 (n,), the place of each term in the phrase, ascending
-    slop : int64, by how much the terms' distances from their places may differ; 0 is the phrase itself
+    slop : int64, by how much the terms' distances from their places may differ
     block_starts, positions : the segment's ``blocks.positions`` and ``positions``
     """
     n = len(numbers)
@@ -60,18 +60,14 @@ def mark_phrase(arrays, block_starts, positions, numbers, places, slop, marks):
     for block in range(arrays.first_block[numbers[rarest]], arrays.first_block[numbers[rarest] + 1]):
         for j in range(block_documents(arrays, numbers[rarest], block, documents)):
             doc = np.int64(documents[j])
-            if not _find_all(arrays, numbers, doc, cursors, found):
+            if not find_all(arrays, numbers, doc, cursors, found):
                 continue
-            if slop == 0:
-                matches = _stand_together(arrays, block_starts, positions, numbers, places, cursors, found)
-            else:
-                matches = _stand_near(arrays, block_starts, positions, numbers, places, slop, cursors, found)
-            if matches:
+            if _stand_near(arrays, block_starts, positions, numbers, places, slop, cursors, found):
                 marks[doc] = 1
 
 
 @kernel
-def _find_all(arrays, numbers, doc, cursors, found):
+def find_all(arrays, numbers, doc, cursors, found):
     """Whether all lists have a document; moves the cursors to its blocks and stores its places there in `found`."""
     for i in range(len(numbers)):
         stop = arrays.first_block[numbers[i] + 1]
@@ -80,34 +76,6 @@ def _find_all(arrays, numbers, doc, cursors, found):
             return False
         found[i] = find_in_block(arrays, numbers[i], cursors[i], doc)
         if found[i] < 0:
-            return False
-    return True
-
-
-@kernel
-def _stand_together(arrays, block_starts, positions, numbers, places, cursors, found):
-    """Whether the phrase occurs in the document: some start p has term i at p + places[i], for every i."""
-    frequencies = np.empty(BLOCK, np.uint32)
-    starts, n_starts = np.empty(0, np.int64), 0
-    for i in range(len(numbers)):
-        block = cursors[i]
-        block_frequencies(arrays, block, block_size(arrays, numbers[i], block), frequencies)
-        own = np.empty(frequencies[found[i]], np.int64)
-        block_positions(block_starts, positions, arrays.widths, block, frequencies, found[i], own)
-        for k in range(len(own)):
-            own[k] -= places[i]
-        if i == 0:
-            starts, n_starts = own, len(own)
-            continue
-        kept, k = 0, 0
-        for s in range(n_starts):
-            while k < len(own) and own[k] < starts[s]:
-                k += 1
-            if k < len(own) and own[k] == starts[s]:
-                starts[kept] = starts[s]
-                kept += 1
-        n_starts = kept
-        if n_starts == 0:
             return False
     return True
 

@@ -52,8 +52,23 @@ class Scored:
     factor: float
 
 
+@dataclass(frozen=True)
+class ScoredPhrase:
+    """A phrase in one column (by its number, -2: those that the model reads) that counts as a term; factor as above."""
+
+    terms: Sequence[bytes]
+    places: Sequence[int]
+    column: int
+    factor: float
+
+
 def search_documents(
-    documents: Sequence[Document], matches: Sequence[bool], scored: Sequence[Scored], model: Model, k: int
+    documents: Sequence[Document],
+    matches: Sequence[bool],
+    scored: Sequence[Scored],
+    model: Model,
+    k: int,
+    phrases: Sequence[ScoredPhrase] = (),
 ) -> list[tuple[int, float]]:
     """(document, score) of the best k that match, best first, equal scores by document.
 
@@ -65,6 +80,10 @@ def search_documents(
         ((_weight(term, documents, model), term) for term in scored),
         key=lambda pair: (-pair[0], [(one.term, one.column) for one in pair[1].alternatives]),
     )
+    weighted_phrases = sorted(
+        ((_phrase_weight(phrase, documents, model), phrase) for phrase in phrases),
+        key=lambda pair: (-pair[0], tuple(pair[1].terms), tuple(pair[1].places), pair[1].column),
+    )
     found = []
     for doc in range(len(documents)):
         if matches[doc]:
@@ -74,7 +93,10 @@ def search_documents(
                 share = _share(term, own, averages, model)
                 if share > 0.0:
                     score += weight * share
-            found.append((doc, score))
+            added = 0.0
+            for weight, phrase in weighted_phrases:
+                added += weight * _phrase_share(phrase, documents[doc], own, averages, model)
+            found.append((doc, score + added))
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
 
 
@@ -114,6 +136,43 @@ def _share(term: Scored, columns: Sequence[Words], averages: Sequence[float], mo
             if not model.weights:
                 return frequency / (frequency + model.k1 * relative)
             x += (one.weight * model.weights[row]) * (frequency * (1.0 / relative))
+    return x / (x + model.k1) if x > 0.0 else 0.0
+
+
+def phrase_frequency(document: Document, phrase: ScoredPhrase, column: int) -> int:
+    """How often a column has a phrase; a phrase is in one stream, not across two."""
+    streams = document if column < 0 else [document[column]]
+    frequency = 0
+    for words in streams:
+        standing = set(words)
+        starts = {position - phrase.places[0] for term, position in words if term == phrase.terms[0]}
+        pairs = list(zip(phrase.terms, phrase.places, strict=True))
+        frequency += sum(all((term, start + place) in standing for term, place in pairs) for start in starts)
+    return frequency
+
+
+def _phrase_weight(phrase: ScoredPhrase, documents: Sequence[Document], model: Model) -> float:
+    counted = model.counted if phrase.column == -2 else phrase.column
+    doc_freq = sum(phrase_frequency(document, phrase, counted) > 0 for document in documents)
+    if doc_freq == 0:
+        return 0.0
+    idf = math.log(1.0 + (len(documents) - doc_freq + 0.5) / (doc_freq + 0.5))
+    return phrase.factor * (idf * (model.k1 + 1.0))
+
+
+def _phrase_share(
+    phrase: ScoredPhrase, document: Document, columns: Sequence[Words], averages: Sequence[float], model: Model
+) -> float:
+    """As `_share`, of a phrase."""
+    x = 0.0
+    rows = range(model.n_read) if phrase.column == -2 else [list(model.columns).index(phrase.column)]
+    for row in rows:
+        frequency = phrase_frequency(document, phrase, model.columns[row])
+        if frequency:
+            relative = (1.0 - model.b[row]) + model.b[row] * (len(columns[row]) / averages[row])
+            if not model.weights:
+                return frequency / (frequency + model.k1 * relative)
+            x += model.weights[row] * (frequency * (1.0 / relative))
     return x / (x + model.k1) if x > 0.0 else 0.0
 
 

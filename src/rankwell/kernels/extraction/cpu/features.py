@@ -240,26 +240,37 @@ def _term_features(tf, query, s, hits, weights, length, distinct, columns, wante
 
 
 @kernel(inline="always")
-def _place_features(tf, covered, query, s, first_cell, hits, weights, length, columns, wanted, scratch, values):
-    """The kinds that read places; a stream without hits keeps its zeros."""
+def n_word_terms(words):
+    """How many of a query's terms are words; those after them are phrases. words : the query's, as numbers of terms"""
+    n_words = 0
+    for word in range(len(words)):
+        n_words = max(n_words, words[word] + 1)
+    return n_words
+
+
+@kernel(inline="always")
+def _place_features(tf, query, s, first_cell, hits, weights, length, columns, wanted, scratch, values):
+    """The kinds that read places; a stream without hits keeps its zeros. Places are those of words, not of phrases."""
     n_columns = len(hits.stream_tokens)
     n_streams = n_columns - 1
     first, stop = hits.term_ptr[query], hits.term_ptr[query + 1]
-    n_terms, of_query = stop - first, query * n_columns + s
+    of_query = query * n_columns + s
+    words = hits.words[hits.word_ptr[query] : hits.word_ptr[query + 1]]
+    n_words, n_matched = n_word_terms(words), 0
     idf = weights.idf[first * n_columns + s : (stop - 1) * n_columns + s + 1 : n_columns]
     importance = 0.0
-    for t in range(n_terms):
+    for t in range(stop - first):
         if tf[t] > 0.0:
             importance += hits.query_frequency[first + t] * idf[t]
+            n_matched += t < n_words
     values[_QUERY_COMPLETENESS] = importance / weights.importance[of_query]
-    values[_FIELD_COMPLETENESS] = min(1.0, covered / length) if length > 0 else 0.0
-    keys, matched = merged_hits(hits.cell_ptr, hits.positions, first_cell, n_terms, n_streams, scratch)
+    values[_FIELD_COMPLETENESS] = min(1.0, n_matched / length) if length > 0 else 0.0
+    keys, matched = merged_hits(hits.cell_ptr, hits.positions, first_cell, n_words, n_streams, scratch)
     place_features(keys, length, values)
-    window_features(keys, matched, n_terms, scratch, values)
+    window_features(keys, matched, n_words, scratch, values)
     relative_length = length * weights.relative_length[s]
-    neighbour_features(keys, idf, n_terms, relative_length, columns.parameters[s], scratch, values)
+    neighbour_features(keys, idf, n_words, relative_length, columns.parameters[s], scratch, values)
     if wanted[s, _SEQUENCES]:
-        words = hits.words[hits.word_ptr[query] : hits.word_ptr[query + 1]]
         places = hits.word_places[hits.word_ptr[query] : hits.word_ptr[query + 1]]
         sequence_features(hits.cell_ptr, hits.positions, first_cell, n_streams, words, places, length, values)
         pair_features(hits.cell_ptr, hits.positions, first_cell, n_streams, words, values)
@@ -319,9 +330,7 @@ def extract_candidate(query, candidate, hits, weights, columns, wanted, tf, whol
         distinct = hits.distinct[candidate * (n_streams + 1) + s]
         covered = _term_features(tf, query, s, hits, weights, length, distinct, columns, wanted, values)
         if covered and wanted[s, _PLACES]:
-            _place_features(
-                tf, covered, query, s, first_cell + s, hits, weights, length, columns, wanted, scratch, values
-            )
+            _place_features(tf, query, s, first_cell + s, hits, weights, length, columns, wanted, scratch, values)
         for kind in range(N_KINDS):
             if wants[kind] >= 0:
                 row[wants[kind]] = values[kind]

@@ -33,8 +33,9 @@ __device__ void extract_stream(const Task& task, const MergeState& merge) {
     for (int kind = N_WHOLE_KINDS; kind < N_KINDS; ++kind) task.put(kind, 0.0);
     return;
   }
-  coverage_features(task, covered, length);
-  window_features(task, covered, merge);
+  const int matched = matched_words(task);
+  coverage_features(task, matched, length);
+  window_features(task, matched, merge);
   if (task.wants_any(LONGEST_SEQUENCE, N_KINDS)) {
     sequence_features(task, length);
     pair_features(task);
@@ -76,6 +77,7 @@ extern "C" __global__ void extract_features(const char* packed, int n_streams, i
                      first_term,
                      first_cell,
                      n_terms,
+                     word_terms(batch, query),
                      column_of + stream * N_KINDS,
                      parameters + stream * N_PARAMETERS,
                      features,

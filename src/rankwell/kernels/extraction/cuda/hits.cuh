@@ -51,7 +51,7 @@ struct Task {
   Batch batch;
   int n_streams, stream;
   long long query, candidate, first_term, first_cell;
-  int n_terms;
+  int n_terms, n_words;  // the terms that are words come first, phrases after them
   const int* column_of;
   const double* parameters;
   float* features;
@@ -101,6 +101,15 @@ struct Task {
     return parameters[K1] * (1.0 - parameters[B] + parameters[B] * relative_length);
   }
 };
+
+// How many of a query's terms are words.
+__device__ int word_terms(const Batch& batch, long long query) {
+  int n_words = 0;
+  for (long long word = batch.word_ptr[query]; word < batch.word_ptr[query + 1]; ++word) {
+    n_words = max(n_words, batch.words[word] + 1);
+  }
+  return n_words;
+}
 
 // The last query that begins at or before the candidate and has one.
 __device__ long long query_of(const Batch& batch, long long candidate) {

@@ -1,4 +1,4 @@
-// Features of where terms occur: windows, coverage, sequences, pairs.
+// Features of where terms occur: windows, coverage, sequences, pairs. Places are those of words, not of phrases.
 
 #include "hits.cuh"
 
@@ -13,11 +13,18 @@ struct MergeState {
   double* gathered;         // the term's proximity weight from neighbouring hits
 };
 
+// How many of the words have a hit.
+__device__ int matched_words(const Task& task) {
+  int matched = 0;
+  for (int t = 0; t < task.n_words; ++t) matched += task.first_hit(t) < task.end_hit(t);
+  return matched;
+}
+
 // Takes the next hit in the order of places, then of terms: its term, or -1 if there are no more.
 __device__ int next_hit(const Task& task, const MergeState& merge, unsigned& place) {
   int term = -1;
   place = NO_PLACE;
-  for (int t = 0; t < task.n_terms; ++t) {
+  for (int t = 0; t < task.n_words; ++t) {
     if (merge.head[t] < place) {
       place = merge.head[t];
       term = t;
@@ -48,7 +55,7 @@ __device__ unsigned count_up_to(const int* positions, unsigned low, unsigned hig
 __device__ double terms_in_order(const Task& task, int matched, long long end) {
   if (matched < 2) return matched;
   int in_order = 0, before = -1;
-  for (int t = 0; t < task.n_terms; ++t) {
+  for (int t = 0; t < task.n_words; ++t) {
     const unsigned first = task.first_hit(t), count = count_up_to(task.batch.positions, first, task.end_hit(t), end);
     if (count == 0) continue;
     const int last = task.batch.positions[first + count - 1];
@@ -61,7 +68,7 @@ __device__ double terms_in_order(const Task& task, int matched, long long end) {
 // One pass over a stream's hits in the order of places: the smallest window that contains every matched term, and
 // the proximity weights from neighbouring hits of different terms.
 __device__ void window_features(const Task& task, int matched, const MergeState& merge) {
-  for (int t = 0; t < task.n_terms; ++t) {
+  for (int t = 0; t < task.n_words; ++t) {
     const unsigned hit = task.first_hit(t);
     merge.cursor[t] = hit;
     merge.head[t] = hit < task.end_hit(t) ? static_cast<unsigned>(task.batch.positions[hit]) : NO_PLACE;
@@ -84,7 +91,7 @@ __device__ void window_features(const Task& task, int matched, const MergeState&
     if (seen == matched) {
       // The smallest window that ends here begins at the least recent term.
       unsigned start = place;
-      for (int t = 0; t < task.n_terms; ++t) {
+      for (int t = 0; t < task.n_words; ++t) {
         if (merge.last[t] >= 0) start = min(start, static_cast<unsigned>(merge.last[t]));
       }
       if (place - start < smallest) {
@@ -97,12 +104,12 @@ __device__ void window_features(const Task& task, int matched, const MergeState&
   }
   const double size = smallest + 1.0, k1 = task.parameters[K1], normaliser = task.normaliser();
   double total = 0.0;
-  for (int t = 0; t < task.n_terms; ++t) {
+  for (int t = 0; t < task.n_words; ++t) {
     const double near = merge.gathered[t];
     if (near > 0.0) total += fmin(1.0, task.idf(t)) * near * (k1 + 1.0) / (near + normaliser);
   }
   task.put(WINDOW_MATCHED, size);
-  task.put(WINDOW_ALL, matched == task.n_terms ? size : 0.0);
+  task.put(WINDOW_ALL, matched == task.n_words ? size : 0.0);
   task.put(WINDOW_DENSITY, fmin(1.0, matched / size));
   task.put(WINDOW_ORDER, terms_in_order(task, matched, end));
   task.put(PAIR_DISTANCE, nearest);
@@ -110,18 +117,19 @@ __device__ void window_features(const Task& task, int matched, const MergeState&
 }
 
 // How much of the query is here, and how much of the stream is the query; the places of the first and the last hit.
-__device__ void coverage_features(const Task& task, int covered, long long length) {
+__device__ void coverage_features(const Task& task, int matched, long long length) {
   double importance = 0.0;
   int first = 0x7fffffff, last = 0;
   for (int t = 0; t < task.n_terms; ++t) {
     const unsigned begin = task.first_hit(t), end = task.end_hit(t);
     if (begin == end) continue;
     importance += task.query_frequency(t) * task.idf(t);
+    if (t >= task.n_words) continue;
     first = min(first, task.batch.positions[begin]);
     last = max(last, task.batch.positions[end - 1]);
   }
   task.put(QUERY_COMPLETENESS, importance / task.of_query(task.batch.importance));
-  task.put(FIELD_COMPLETENESS, length > 0 ? fmin(1.0, static_cast<double>(covered) / length) : 0.0);
+  task.put(FIELD_COMPLETENESS, length > 0 ? fmin(1.0, static_cast<double>(matched) / length) : 0.0);
   task.put(FIRST_PLACE, first + 1.0);
   task.put(LAST_PLACE, last + 1.0);
   task.put(EARLINESS, 1.0 - static_cast<double>(first) / static_cast<double>(max(length, last + 1LL)));

@@ -54,6 +54,11 @@ class StreamHits:
     parameters: Sequence[float]
 
     @property
+    def n_words(self) -> int:
+        """How many of the terms are words; those after them are phrases, whose places do not count."""
+        return max(self.words, default=-1) + 1
+
+    @property
     def relative_length(self) -> float:
         """len / avg; 0 if no document has a word in this stream."""
         return self.length * self.n_docs / self.tokens if self.tokens else 0.0
@@ -160,11 +165,12 @@ def merged_hits(positions: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 def _coverage_features(hits: StreamHits) -> dict[Kind, float]:
     weights = [qtf * idf(df, hits.n_docs) for qtf, df in zip(hits.query_frequency, hits.doc_freq, strict=True)]
     matched = [weight for weight, tf in zip(weights, hits.frequencies, strict=True) if tf > 0]
-    places = [place for own in hits.positions or () for place in own]
+    places = [place for own in (hits.positions or ())[: hits.n_words] for place in own]
+    n_matched = sum(1 for tf in hits.frequencies[: hits.n_words] if tf > 0)
     first, last = (min(places), max(places)) if places else (0, 0)
     return {
         Kind.QUERY_COMPLETENESS: math.fsum(matched) / math.fsum(weights) if matched else 0.0,
-        Kind.FIELD_COMPLETENESS: min(1.0, len(matched) / hits.length) if hits.length else 0.0,
+        Kind.FIELD_COMPLETENESS: min(1.0, n_matched / hits.length) if hits.length else 0.0,
         Kind.FIRST_PLACE: float(first + 1) if places else 0.0,
         Kind.LAST_PLACE: float(last + 1) if places else 0.0,
         Kind.EARLINESS: 1.0 - first / max(hits.length, last + 1) if places else 0.0,
@@ -173,15 +179,16 @@ def _coverage_features(hits: StreamHits) -> dict[Kind, float]:
 
 def _window_features(hits: StreamHits) -> dict[Kind, float]:
     assert hits.positions is not None
-    merged = merged_hits(hits.positions)
-    matched = sum(1 for tf in hits.frequencies if tf > 0)
+    positions = hits.positions[: hits.n_words]
+    merged = merged_hits(positions)
+    matched = sum(1 for places in positions if len(places))
     start, end = _smallest_window(merged, matched)
     size = float(end - start + 1) if matched else 0.0
-    last_places = [max(p for p in places if start <= p <= end) for places in hits.positions if len(places)]
+    last_places = [max(p for p in places if start <= p <= end) for places in positions if len(places)]
     in_order = sum(1 for a, b in itertools.pairwise(last_places) if a < b)
     distances = [max(1, q - p) for (p, a), (q, b) in itertools.pairwise(merged) if a != b]
     return {
-        Kind.WINDOW_ALL: size if matched == len(hits.frequencies) else 0.0,
+        Kind.WINDOW_ALL: size if matched == hits.n_words else 0.0,
         Kind.WINDOW_MATCHED: size,
         Kind.WINDOW_DENSITY: min(1.0, matched / size) if matched else 0.0,
         Kind.WINDOW_ORDER: in_order / (matched - 1) if matched > 1 else float(matched),
