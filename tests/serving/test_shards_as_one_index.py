@@ -39,6 +39,8 @@ QUERIES = [
     "w11~1 w5",
     "wx5~ w3",
     '"w1 w2"~6 w3',
+    '"w1 w2" w3',
+    'title:"w3 w4"',
     "+w3 -w4 w5",
     "year:>5 w2",
     "year:>3",
