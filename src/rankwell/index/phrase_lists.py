@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from rankwell.errors import DataError
 from rankwell.index.posting_arrays import posting_arrays
 from rankwell.index.segment import Segment
 
@@ -23,6 +24,19 @@ class PhraseTerms(NamedTuple):
 
     terms: tuple[bytes, ...]
     places: tuple[int, ...]
+
+    @property
+    def name(self) -> bytes:
+        """The phrase as one string of bytes, which is no term: terms have no quotes."""
+        return b'"' + b" ".join(b"%d:%s" % pair for pair in zip(self.places, self.terms, strict=True))
+
+    @classmethod
+    def of_name(cls, name: bytes) -> PhraseTerms:
+        """The phrase of that name; DataError if it is none."""
+        parts = [part.partition(b":") for part in name.removeprefix(b'"').split(b" ")]
+        if not name.startswith(b'"') or not all(place.isdigit() and len(place) < 10 for place, _, _ in parts):
+            raise DataError(f"{name!r} is not the name of a phrase.")
+        return cls(tuple(term for _, _, term in parts), tuple(int(place) for place, _, _ in parts))
 
 
 class PhraseList(NamedTuple):

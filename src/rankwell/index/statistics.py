@@ -76,6 +76,10 @@ class Statistics:
             self._terms[term] = known
         return known
 
+    def named(self, name: bytes) -> TermStatistics:
+        """The counts of a term, or of a phrase by its name."""
+        return self.phrase(PhraseTerms.of_name(name)) if name.startswith(b'"') else self.term(name)
+
     def phrase(self, phrase: PhraseTerms) -> TermStatistics:
         """How many live documents have a phrase, and how often."""
         known = self._phrases.get(phrase)

@@ -217,7 +217,7 @@ class ShardNode:
     def _count(self, asked: messages.Count) -> messages.Counted:
         index = self._commit(asked.commit)
         statistics = Statistics.of(index)
-        terms = [statistics.term(term) for term in asked.terms]
+        terms = [statistics.named(term) for term in asked.terms]
         return messages.Counted(
             [(one.doc_freq.tobytes(), one.occurrences.tobytes()) for one in terms],
             [

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from rankwell.errors import RankwellError
+from rankwell.index.phrase_lists import PhraseTerms
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
 from rankwell.index.statistics import Statistics, TermStatistics
@@ -64,6 +65,9 @@ class GivenStatistics(Statistics):
         if known is None:
             raise MissingCountError(term)
         return known
+
+    def phrase(self, phrase: PhraseTerms) -> TermStatistics:
+        return self.term(phrase.name)
 
     def frequent_words(self, prefix: bytes, column: int, most: int) -> tuple[list[bytes], bool]:
         known = self._prefixes.get((prefix, column))

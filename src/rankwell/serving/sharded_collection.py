@@ -145,8 +145,8 @@ class ShardedCollection:
         return question
 
     def terms_of(self, query: Query) -> list[bytes]:
-        """All terms that selection and features count for a query."""
-        terms = list(query.terms)
+        """All terms that selection and features count for a query, and its phrases by their names."""
+        terms = [*query.terms, *(phrase.name for phrase in query.phrases)]
         for leaf in scoring_leaves(query.tree):
             if isinstance(leaf, Word):
                 terms.append(leaf.term)
