@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -41,3 +42,19 @@ def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert isinstance(again, rankwell.RankBoost)
     assert isinstance(ranker, rankwell.RankBoost)
     np.testing.assert_array_equal(again.predict(test), ranker.predict(test))
+
+
+def test_the_table_of_untuned_rankers_is_what_was_measured() -> None:
+    lines = [line for line in (ROOT / "docs/guide/untuned-rankers.md").read_text().splitlines() if line.startswith("|")]
+    header, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    measured = json.loads((ROOT / "benchmarks/results/untuned_rankers.cpu2.json").read_text())["rows"]
+    values = {row["case"]: row["value"] for row in measured}
+    shown = {
+        f"{row[0]}, {name}, ndcg@10": cell
+        for row in rows
+        if len(row) == len(header)
+        for name, cell in zip(header[1:], row[1:], strict=True)
+    }
+    checked = {case: f"{value:.4f}" for case, value in values.items() if case in shown}
+    assert len(checked) == 49
+    assert checked == {case: shown[case] for case in checked}
