@@ -183,6 +183,35 @@ def test_explain_and_features_agree_with_ranked_search(client):
     assert all(values[feature["name"]] == feature["value"] for feature in answer["features"])
 
 
+def test_explain_says_what_the_ranker_read(client):
+    # Of least squares, a contribution is a weight times what was read; the features are scaled within the query.
+    search = client.service.node.snapshot.searches["linear"]
+    found = search.search("w1 w2")
+    answers = [
+        client.get("/explain", params={"q": "w1 w2", "id": name, "ranker": "linear"}).json() for name in found.ids[:4]
+    ]
+    weights: dict[str, list[float]] = {}
+    for answer in answers:
+        for feature in answer["features"]:
+            weights.setdefault(feature["name"], []).append(feature["contribution"] / feature["input"])
+    assert len(weights) > 3
+    assert all(own == pytest.approx([own[0]] * len(own), rel=1e-4) for own in weights.values())
+    assert any(feature["input"] != feature["value"] for feature in answers[0]["features"])
+
+
+def test_a_query_of_plain_words_is_one_everywhere(client):
+    """`(` is an operator, and would be an error."""
+    asked = {"q": "w1 (w2", "plain": "true"}
+    first = client.get("/search", params=asked).json()["results"][0]
+    assert client.get("/explain", params={**asked, "id": first["id"]}).json()["score"] == first["score"]
+    assert client.get("/features", params={**asked, "id": first["id"]}).status_code == 200
+    compared = client.get("/compare", params={**asked, "rankers": "bm25,boosted"}).json()["rankings"]
+    assert compared[1]["results"][0]["id"] == first["id"]
+    for path, more in (("/search", {}), ("/explain", {"id": "d1"}), ("/compare", {"rankers": "bm25,boosted"})):
+        wrong = client.get(path, params={"q": "w1 (w2", **more})
+        assert (wrong.status_code, wrong.json()["parameter"]) == (422, "q")
+
+
 def test_rank_scores_documents_and_features(client):
     search = client.service.node.snapshot.searches["boosted"]
     found = search.search("w1 w2", N_CANDIDATES)

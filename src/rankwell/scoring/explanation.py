@@ -58,13 +58,17 @@ class InputPart:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A score in parts: score = base + the inputs' contributions = feature_base + the features' contributions."""
+    """A score in parts: score = base + the inputs' contributions = feature_base + the features' contributions.
+
+    columns : what the ranker read, by name: features after normalisation, and the scores of its parts
+    """
 
     score: float
     base: float
     inputs: tuple[InputPart, ...]
     feature_base: float
     features: dict[str, float]
+    columns: dict[str, float]
 
 
 def explain_score(description: RankerDescription, row: np.ndarray, *, n_rounds: int | None = None) -> Explanation:
@@ -91,7 +95,8 @@ def explain_score(description: RankerDescription, row: np.ndarray, *, n_rounds: 
                 features[name] = features.get(name, 0.0) + slope * share
         first += len(group)
     changed = {name: float(share) for name, share in features.items() if share != 0.0}
-    return Explanation(score, float(base), tuple(parts), float(feature_base), changed)
+    columns = dict(zip(description.column_names, row.tolist(), strict=True))
+    return Explanation(score, float(base), tuple(parts), float(feature_base), changed, columns)
 
 
 def explain_rows(

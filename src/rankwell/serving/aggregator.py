@@ -185,10 +185,10 @@ class Aggregator:
             fallback=self._fallback(),
         )
 
-    async def explain(self, text: str, document: str, ranker: str) -> ExplainedDocument:
+    async def explain(self, text: str, document: str, ranker: str, *, plain: bool = False) -> ExplainedDocument:
         """What the score of a document consists of; see `RankedSearch.explain`."""
         snapshot = self.snapshot
-        search, passes, digest = self._aside(text), snapshot.passes(ranker), snapshot.digests[ranker]
+        search, passes, digest = self._aside(text, plain), snapshot.passes(ranker), snapshot.digests[ranker]
         query = await search.parse()
         candidates = await search.select(self._n_candidates)
         ranked = await search.rank(query, candidates, digest, passes, self._n_candidates)
@@ -209,10 +209,10 @@ class Aggregator:
         rank = int(np.flatnonzero(ranked.rows == kept)[0]) + 1
         return ExplainedDocument(rank, document, float(candidates.score[kept]), explanation, values)
 
-    async def features(self, text: str, documents: Sequence[str], ranker: str) -> np.ndarray:
+    async def features(self, text: str, documents: Sequence[str], ranker: str, *, plain: bool = False) -> np.ndarray:
         """The ranker's features of documents, float32 (n, n_features); see `RankedSearch.features`."""
         snapshot = self.snapshot
-        search, passes = self._aside(text), snapshot.passes(ranker)
+        search, passes = self._aside(text, plain), snapshot.passes(ranker)
         query = await search.parse()
         candidates = await search.select(self._n_candidates)
         models = await search.relevance_models(query, candidates, passes)
@@ -245,8 +245,8 @@ class Aggregator:
     def _search(self, snapshot: ShardedSnapshot, text: str, plain: bool, deadline: Deadline) -> ShardedSearch:
         return ShardedSearch(self.shards, snapshot.collection, text, plain=plain, deadline=deadline)
 
-    def _aside(self, text: str) -> ShardedSearch:
-        return self._search(self.snapshot, text, False, Deadline.after(_ASIDE_SECONDS))
+    def _aside(self, text: str, plain: bool = False) -> ShardedSearch:
+        return self._search(self.snapshot, text, plain, Deadline.after(_ASIDE_SECONDS))
 
     async def _results(
         self, search: ShardedSearch, candidates: Candidates, ranked: Ranked, request: SearchRequest

@@ -86,11 +86,11 @@ class AggregatorService(QueryService):
 
     async def explain(self, asked: messages.DocumentParameters) -> messages.ExplainAnswer:
         ranker = self.snapshot.with_features(asked.ranker)
-        return explain_answer(await self.aggregator.explain(asked.q, asked.id, ranker))
+        return explain_answer(await self.aggregator.explain(asked.q, asked.id, ranker, plain=asked.plain))
 
     async def features(self, asked: messages.DocumentParameters) -> messages.FeaturesAnswer:
         ranker = self.snapshot.with_features(asked.ranker)
-        rows = await self.aggregator.features(asked.q, [asked.id], ranker)
+        rows = await self.aggregator.features(asked.q, [asked.id], ranker, plain=asked.plain)
         names = self.snapshot.passes(ranker).feature_set.names
         return messages.FeaturesAnswer(dict(zip(names, rows[0].tolist(), strict=True)))
 

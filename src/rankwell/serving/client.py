@@ -62,19 +62,21 @@ class Client:
     ) -> dict[str, Any]:
         """The best documents for a query."""
         asked = {"q": query, "k": k, "offset": offset, "ranker": ranker, "timeout_ms": timeout_ms}
-        return self._get("/search", **asked, plain="true" if plain else None)
+        return self._get("/search", **asked, plain=_flag(plain))
 
-    def explain(self, query: str, document: str, *, ranker: str | None = None) -> dict[str, Any]:
+    def explain(self, query: str, document: str, *, ranker: str | None = None, plain: bool = False) -> dict[str, Any]:
         """What the score of a document consists of."""
-        return self._get("/explain", q=query, id=document, ranker=ranker)
+        return self._get("/explain", q=query, id=document, ranker=ranker, plain=_flag(plain))
 
-    def compare(self, query: str, rankers: Sequence[str], k: int = 10) -> dict[str, Any]:
+    def compare(self, query: str, rankers: Sequence[str], k: int = 10, *, plain: bool = False) -> dict[str, Any]:
         """The results of several rankers, and which documents moved."""
-        return self._get("/compare", q=query, rankers=",".join(rankers), k=k)
+        return self._get("/compare", q=query, rankers=",".join(rankers), k=k, plain=_flag(plain))
 
-    def features(self, query: str, document: str, *, ranker: str | None = None) -> dict[str, float | None]:
+    def features(
+        self, query: str, document: str, *, ranker: str | None = None, plain: bool = False
+    ) -> dict[str, float | None]:
         """The features of a document, by name."""
-        return self._get("/features", q=query, id=document, ranker=ranker)["features"]
+        return self._get("/features", q=query, id=document, ranker=ranker, plain=_flag(plain))["features"]
 
     def rank(
         self,
@@ -172,3 +174,8 @@ class Client:
             self._own.connection = connection
             self._opened.append(connection)
         return connection
+
+
+def _flag(is_set: bool) -> str | None:
+    """A parameter that is there or not."""
+    return "true" if is_set else None

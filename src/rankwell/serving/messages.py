@@ -19,6 +19,7 @@ RankerName = Annotated[str, Meta(max_length=200, description="The name of a rank
 Count = Annotated[int, Meta(ge=1, le=MOST_RESULTS, description="How many results.")]
 Offset = Annotated[int, Meta(ge=0, le=MOST_RESULTS, description="How many results are left out before them.")]
 Milliseconds = Annotated[float, Meta(gt=0, le=LONGEST_TIMEOUT_MS, description="The time the answer may take.")]
+Plain = Annotated[bool, Meta(description="Whether the query is words and nothing else, without operators.")]
 Vote = Annotated[Literal[1, -1, 0], Meta(description="1 is good, -1 is bad, 0 takes the vote back.")]
 
 
@@ -27,7 +28,7 @@ class SearchParameters(Struct, forbid_unknown_fields=True):
     k: Count = 10
     offset: Offset = 0
     ranker: RankerName | None = None
-    plain: Annotated[bool, Meta(description="Whether the query is words and nothing else, without operators.")] = False
+    plain: Plain = False
     timeout_ms: Milliseconds | None = None
 
 
@@ -35,12 +36,14 @@ class DocumentParameters(Struct, forbid_unknown_fields=True):
     q: QueryText
     id: DocumentId
     ranker: RankerName | None = None
+    plain: Plain = False
 
 
 class CompareParameters(Struct, forbid_unknown_fields=True):
     q: QueryText
     rankers: Annotated[str, Meta(max_length=1000, description="Names of two to four rankers, separated by commas.")]
     k: Count = 10
+    plain: Plain = False
 
 
 class NoParameters(Struct, forbid_unknown_fields=True):
@@ -103,7 +106,8 @@ class SearchAnswer(Struct):
 
 class FeaturePart(Struct):
     name: str
-    value: float | None
+    value: Annotated[float | None, Meta(description="As it was extracted.")]
+    input: Annotated[float | None, Meta(description="As the ranker read it, after normalisation.")]
     contribution: float
 
 

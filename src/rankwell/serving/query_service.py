@@ -135,7 +135,7 @@ class QueryService(ABC):
             )
         rankers = [self.snapshot.ranker(name) for name in names]
         deadline = Deadline.after(self.timeout)
-        requests = [SearchRequest(asked.q, deadline, k=asked.k, ranker=ranker) for ranker in rankers]
+        requests = [SearchRequest(asked.q, deadline, k=asked.k, ranker=ranker, plain=asked.plain) for ranker in rankers]
         answers = await asyncio.gather(*map(self._counted, requests))
         shown = [[replace(result, fields=None) for result in answer.results] for answer in answers]
         rankings = [messages.Ranking(ranker, results) for ranker, results in zip(rankers, shown, strict=True)]
@@ -209,7 +209,11 @@ def explain_answer(explained: ExplainedDocument) -> messages.ExplainAnswer:
     """A document's score in parts, the largest first."""
     parts = explained.explanation
     by_size = sorted(parts.features.items(), key=lambda part: -abs(part[1]))
-    features = [messages.FeaturePart(name, explained.values.get(name), share) for name, share in by_size]
+    read = parts.columns
+    # The score of a part is read as it is.
+    features = [
+        messages.FeaturePart(name, explained.values.get(name, read[name]), read[name], share) for name, share in by_size
+    ]
     return messages.ExplainAnswer(explained.id, explained.rank, parts.score, parts.feature_base, features)
 
 

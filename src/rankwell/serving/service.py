@@ -75,12 +75,14 @@ class SearchService(QueryService):
 
     async def explain(self, asked: messages.DocumentParameters) -> messages.ExplainAnswer:
         search = self.node.snapshot.search_of(asked.ranker)
-        (explained,) = await self._run_aside(lambda: search.explain(asked.q, document=asked.id))
+        query = search.index.parse(asked.q, plain=asked.plain)
+        (explained,) = await self._run_aside(lambda: search.explain(query, document=asked.id))
         return explain_answer(explained)
 
     async def features(self, asked: messages.DocumentParameters) -> messages.FeaturesAnswer:
         search = self.node.snapshot.search_of(asked.ranker)
-        rows = await self._run_aside(lambda: search.features(asked.q, [asked.id]))
+        query = search.index.parse(asked.q, plain=asked.plain)
+        rows = await self._run_aside(lambda: search.features(query, [asked.id]))
         return messages.FeaturesAnswer(dict(zip(search.feature_set.names, rows[0].tolist(), strict=True)))
 
     async def rank(self, asked: messages.RankBody) -> messages.ScoresAnswer:
