@@ -14,7 +14,8 @@ from rankwell.index.deletions import read_deletions
 from rankwell.index.manifest import Manifest, SegmentEntry, index_folder, read_manifest
 from rankwell.index.segment import Segment
 from rankwell.index.segment_files import SegmentFiles
-from rankwell.index.segment_structure import check_range, forged
+from rankwell.index.segment_structure import forged
+from rankwell.index.stored_fields import StoredBlocks
 from rankwell.streams.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Index:
         self._absolute_path: Path | None = None
         self._manifest: Manifest | None = None
         self._filters: dict[str, Node] = {}
+        self._stored_blocks = StoredBlocks()
         sizes = [segment.n_docs for segment in self.segments]
         self.bases = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
         self.n_docs = sum(
@@ -237,16 +239,8 @@ class Index:
 
     def stored(self, doc: int) -> dict[str, Any]:
         """The fields of document `doc` as they were given."""
-        from rankwell.index.stored_fields import stored_line
-
         segment, local = self.locate(doc)
-        first_docs = segment["stored.first_doc"]
-        block = int(np.searchsorted(first_docs, local, side="right")) - 1
-        segment.verify_rows("stored.offsets", block, block + 2)
-        start, stop = (int(offset) for offset in segment.unverified("stored.offsets")[block : block + 2])
-        check_range(segment, "stored.data", start, stop)
-        segment.verify_rows("stored.data", start, stop)
-        line = stored_line(segment.unverified("stored.data")[start:stop], local - int(first_docs[block]))
+        line = self._stored_blocks.line(segment, local)
         try:
             fields = parse_json(line)
             if isinstance(fields, dict):

@@ -6,17 +6,27 @@ of JSON a document, each ended by a line feed.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankwell.errors import FileFormatError
+from rankwell.index.segment_structure import check_range
+
+if TYPE_CHECKING:
+    from rankwell.index.segment import Segment
 
 BLOCK_BYTES = 32 * 1024
 # 4 % smaller than level 1, and read as fast; higher levels compress at a third of the speed for another 4 %.
 LEVEL = 3
 BLOCKS_AT_A_TIME = 32
 LARGE_BLOCK_BYTES = 2**20
+# Blocks that are kept decompressed, about 3 MB; those of long documents are not.
+_BLOCKS_KEPT = 100
+_LARGEST_KEPT = 4 * BLOCK_BYTES
 
 
 class StoredFields:
@@ -98,18 +108,45 @@ class StoredFields:
         self._first_docs.append(self._n_docs)
 
 
+class StoredBlocks:
+    """Blocks of an index that were read last, in lines: documents that are shown often are not decompressed each time.
+
+    Several threads may use it.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Segment, int], list[bytes]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def line(self, segment: Segment, doc: int) -> bytes:
+        """The line of JSON of a segment's document, empty if its block does not have it."""
+        first_docs = segment["stored.first_doc"]
+        block = int(np.searchsorted(first_docs, doc, side="right")) - 1
+        place = doc - int(first_docs[block])
+        with self._lock:
+            lines = self._kept.get((segment, block))
+            if lines is not None:
+                self._kept.move_to_end((segment, block))
+        if lines is None:
+            lines = self._read(segment, block)
+        return lines[place] if place < len(lines) else b""
+
+    def _read(self, segment: Segment, block: int) -> list[bytes]:
+        segment.verify_rows("stored.offsets", block, block + 2)
+        start, stop = (int(offset) for offset in segment.unverified("stored.offsets")[block : block + 2])
+        check_range(segment, "stored.data", start, stop)
+        segment.verify_rows("stored.data", start, stop)
+        lines = decode_stored(segment.unverified("stored.data")[start:stop])
+        if sum(map(len, lines)) <= _LARGEST_KEPT:
+            with self._lock:
+                self._kept[segment, block] = lines
+                if len(self._kept) > _BLOCKS_KEPT:
+                    self._kept.popitem(last=False)
+        return lines
+
+
 def decode_stored(block: np.ndarray) -> list[bytes]:
     """The lines of JSON of one block of ``stored.data``, uint8."""
-    return _decompressed(block).split(b"\n")[:-1]
-
-
-def stored_line(block: np.ndarray, number: int) -> bytes:
-    """One of these lines, empty if the block has fewer."""
-    lines = _decompressed(block).split(b"\n", number + 1)[:-1]
-    return lines[number] if number < len(lines) else b""
-
-
-def _decompressed(block: np.ndarray) -> bytes:
     import pyarrow
 
     data = block.data
@@ -118,4 +155,4 @@ def _decompressed(block: np.ndarray) -> bytes:
         text: bytes = pyarrow.Codec("zstd").decompress(data[4:], n_bytes, asbytes=True)
     except (OSError, pyarrow.ArrowException) as cause:
         raise FileFormatError("a block of stored fields is damaged. Restore the index, or build it again.") from cause
-    return text
+    return text.split(b"\n")[:-1]
