@@ -40,6 +40,9 @@ class InProcessLink:
             raise reply
         return check(msgspec.msgpack.decode(msgspec.msgpack.encode(reply), type=messages.Reply)), 0.0
 
+    def begin(self, body, deadline, check):
+        return asyncio.ensure_future(self.call(body, deadline, check))
+
     async def order(self, body):
         body = msgspec.msgpack.decode(msgspec.msgpack.encode(body), type=messages.Request)
         self.node.prepare(body) if isinstance(body, messages.Prepare) else self.node.put_ranker(body)

@@ -113,8 +113,8 @@ class Aggregator:
         while not all(shard.facts() for shard in self.shards) and not until.is_over:
             await asyncio.sleep(0.02)
         if not any(shard.facts() for shard in self.shards):
-            await self.stop()
             why = "; ".join(f"{link.name}: {link.last_error}" for link in self.links)
+            await self.stop()
             raise DataError(f"no node answers ({why}). Start them with `rankwell node`, or wait until they are up.")
         await self._replace_collection()
         await self._try_out(self.snapshot)

@@ -7,7 +7,8 @@ docs/guide/serving.md), and many can be under way at once on one connection.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import msgspec
 
@@ -19,6 +20,8 @@ MOST_BYTES = 1 << 28
 MOST_BYTES_UNKNOWN = 4096
 """The largest frame of someone who has not said the token."""
 
+_HEAD = 4
+
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -29,13 +32,54 @@ class FrameError(RankwellError):
 def encoded(message: Any) -> bytes:
     """A message as a frame."""
     body = _encoder.encode(message)
-    return len(body).to_bytes(4, "big") + body
+    return len(body).to_bytes(_HEAD, "big") + body
+
+
+class FrameReceiver(asyncio.Protocol):
+    """Cuts what comes over a connection into frames: no task waits for them, which takes half the time of a stream.
+
+    on_frame : called with the body of each frame; what it raises as FrameError ends the connection
+    on_end : called once with the reason when the connection has ended; None if the other side closed it
+    """
+
+    def __init__(self, on_frame: Callable[[bytes], None], on_end: Callable[[Exception | None], None]) -> None:
+        self._on_frame, self._on_end = on_frame, on_end
+        self._received = bytearray()
+        self._error: Exception | None = None
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # Not asserted: uvloop's transports are of classes of their own.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        received = self._received
+        received += data
+        start = 0
+        try:
+            while len(received) - start >= _HEAD:
+                length = int.from_bytes(received[start : start + _HEAD], "big")
+                if length > MOST_BYTES:
+                    raise FrameError(f"a frame has {length:,} bytes, {MOST_BYTES:,} are allowed.")
+                end = start + _HEAD + length
+                if len(received) < end:
+                    break
+                self._on_frame(bytes(received[start + _HEAD : end]))
+                start = end
+        except FrameError as error:
+            self._error = error
+            if self._transport is not None:
+                self._transport.abort()
+        del received[:start]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._on_end(self._error or exc)
 
 
 async def read_frame(reader: asyncio.StreamReader, most: int = MOST_BYTES) -> bytes | None:
     """The body of the next frame; None if the connection was closed between two frames."""
     try:
-        head = await reader.readexactly(4)
+        head = await reader.readexactly(_HEAD)
         length = int.from_bytes(head, "big")
         if length > most:
             raise FrameError(f"a frame has {length:,} bytes, {most:,} are allowed.")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -15,7 +15,7 @@ from rankwell.errors import RankwellError
 from rankwell.serving import shard_messages as messages
 from rankwell.serving.circuit_breaker import CircuitBreaker
 from rankwell.serving.deadline import Deadline
-from rankwell.serving.frames import FrameError, decoded, encoded, read_frame
+from rankwell.serving.frames import FrameError, FrameReceiver, decoded, encoded
 
 _log = logging.getLogger("rankwell.serving")
 
@@ -70,8 +70,8 @@ class NodeLink:
         self._is_heard = False
         self._numbers = itertools.count()
         self._waiting: dict[int, asyncio.Future[messages.Received]] = {}
-        self._writer: asyncio.StreamWriter | None = None
-        self._reading: asyncio.Task[None] | None = None
+        self._transport: asyncio.WriteTransport | None = None
+        self._receiver: FrameReceiver | None = None
         self._decoder = msgspec.msgpack.Decoder(messages.Received)
 
     @property
@@ -81,7 +81,7 @@ class NodeLink:
     @property
     def is_connected(self) -> bool:
         """Whether there is a connection, and the last question on it was answered."""
-        return self._writer is not None and self._is_heard
+        return self._transport is not None and self._is_heard
 
     @property
     def n_waiting(self) -> int:
@@ -91,7 +91,7 @@ class NodeLink:
     def move(self, host: str, port: int) -> None:
         """The node has another address now."""
         if (host, port) != (self.host, self.port):
-            self._lost(NodeError("connection", "the node moved"))
+            self.lost(NodeError("connection", "the node moved"))
             self.host, self.port = host, port
             self.breaker.succeed()
 
@@ -102,17 +102,13 @@ class NodeLink:
                 await self.look()
                 await asyncio.sleep(HEALTH_SECONDS)
         finally:
-            writer = self._writer
-            self._lost(NodeError("connection", "the aggregator is about to stop"))
-            if writer is not None:
-                with contextlib.suppress(OSError):
-                    await writer.wait_closed()
+            self.lost(NodeError("connection", "the aggregator is about to stop"))
 
     async def look(self) -> None:
         """Ask once whether the node lives; connect first if there is no connection."""
         was_up, before = self.is_up, self.facts
         try:
-            if self._writer is None:
+            if self._transport is None:
                 await self._connect()
             facts = (await self._send(messages.Describe(), Deadline.after(_ANSWERS_WITHIN))).body
             if not isinstance(facts, messages.Facts):
@@ -125,35 +121,29 @@ class NodeLink:
             else:
                 if self.is_up:
                     _log.warning("node %s does not answer: %s", self.name, error)
-                self._lost(error if isinstance(error, NodeError) else NodeError("connection", str(error) or "timeout"))
+                self.lost(error if isinstance(error, NodeError) else NodeError("connection", str(error) or "timeout"))
         if self.is_up != was_up or self.facts != before:
             self._on_change()
 
-    async def call(self, body: messages.Request, deadline: Deadline, check: Callable[[Any], T]) -> tuple[T, float]:
-        """A reply as `check` makes it, and the seconds that the node worked on it.
+    def begin(self, body: messages.Request, deadline: Deadline, check: Callable[[Any], T]) -> NodeCall[T]:
+        """Send a request; its reply is to be waited for. Raises NodeError if it cannot be sent.
 
-        check : raises RubbishError for what cannot be a reply to the request
+        check : makes what is wanted of a reply; raises RubbishError for what cannot be a reply to the request
         """
-        self.breaker.begin()
         given = deadline.remaining
+        number, future = self._write(body, given)
+        self.breaker.begin()
+        return NodeCall(self, number, future, given, check)
+
+    async def call(self, body: messages.Request, deadline: Deadline, check: Callable[[Any], T]) -> tuple[T, float]:
+        """A reply as `check` makes it, and the seconds that the node worked on it. Raises NodeError."""
+        call = self.begin(body, deadline, check)
         try:
-            received = await self._send(body, deadline)
-            if isinstance(received.body, messages.Failure):
-                raise NodeError(received.body.kind, received.body.text, received.body)
-            checked = check(received.body)
-        except RubbishError as cause:
-            error = NodeError("rubbish", str(cause))
-            self._failed(error, given)
-            self._lost(error)
-            raise error from cause
-        except NodeError as error:
-            self._failed(error, given)
-            raise
+            await asyncio.wait((call.future,), timeout=call.given)
         except asyncio.CancelledError:
-            self.breaker.withdraw()
+            call.withdraw()
             raise
-        self.breaker.succeed()
-        return checked, received.seconds
+        return call.conclude()
 
     async def order(self, body: messages.Request) -> None:
         """A request that takes its time, and whose reply says nothing."""
@@ -162,50 +152,57 @@ class NodeLink:
             raise _unexpected(received.body)
 
     async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        receiver = FrameReceiver(self._received, lambda error: self._ended(receiver, error))
         async with asyncio.timeout(_ANSWERS_WITHIN):
-            reader, self._writer = await asyncio.open_connection(self.host, self.port)
-        self._reading = asyncio.create_task(self._read(reader, self._writer))
+            self._transport, self._receiver = await loop.create_connection(lambda: receiver, self.host, self.port)
         hello = messages.Hello(messages.PROTOCOL, self._token)
         answer = (await self._send(hello, Deadline.after(_ANSWERS_WITHIN))).body
         if not isinstance(answer, messages.Done):
             raise _unexpected(answer)
 
     async def _send(self, body: messages.Request, deadline: Deadline) -> messages.Received:
-        if self._writer is None:
-            raise NodeError("connection", self.last_error)
-        number, remaining = next(self._numbers), deadline.remaining
-        if remaining <= 0:
-            raise NodeError("timeout", "no time was left")
-        future: asyncio.Future[messages.Received] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = future
+        """The reply to a request that says nothing about the node's health to its breaker."""
+        remaining = deadline.remaining
+        number, future = self._write(body, remaining)
         try:
-            self._writer.write(encoded(messages.Sent(number, remaining, body)))
             async with asyncio.timeout(remaining):
                 return await future
         except TimeoutError as cause:
-            raise NodeError("timeout", f"no answer within {1000 * remaining:.0f} ms") from cause
+            raise _too_late(remaining) from cause
         finally:
             self._waiting.pop(number, None)
 
-    async def _read(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        error = NodeError("connection", "the connection was lost")
-        try:
-            while (body := await read_frame(reader)) is not None:
-                received = decoded(body, self._decoder)
-                future = self._waiting.get(received.number)
-                # Nobody waits any more for a reply that came too late.
-                if future is not None and not future.done():
-                    future.set_result(received)
-        except FrameError as cause:
-            error = NodeError("rubbish", str(cause))
-            self.breaker.fail(at_once=True)
-        except OSError as cause:
-            error = NodeError("connection", str(cause))
-        if self._writer is writer:
-            self._lost(error)
-            self._on_change()
+    def _write(self, body: messages.Request, seconds: float) -> tuple[int, asyncio.Future[messages.Received]]:
+        if self._transport is None:
+            raise NodeError("connection", self.last_error)
+        if seconds <= 0:
+            raise NodeError("timeout", "no time was left")
+        number = next(self._numbers)
+        future: asyncio.Future[messages.Received] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        self._transport.write(encoded(messages.Sent(number, seconds, body)))
+        return number, future
 
-    def _failed(self, error: NodeError, given: float) -> None:
+    def _received(self, body: bytes) -> None:
+        received = decoded(body, self._decoder)
+        future = self._waiting.get(received.number)
+        # Nobody waits any more for a reply that came too late.
+        if future is not None and not future.done():
+            future.set_result(received)
+
+    def _ended(self, receiver: FrameReceiver, error: Exception | None) -> None:
+        """A connection has ended; it may be one that was given up before."""
+        if receiver is not self._receiver or self._transport is None:
+            return
+        if isinstance(error, FrameError):
+            self.breaker.fail(at_once=True)
+            self.lost(NodeError("rubbish", str(error)))
+        else:
+            self.lost(NodeError("connection", str(error or "the connection was closed")))
+        self._on_change()
+
+    def failed(self, error: NodeError, given: float) -> None:
         """Count a failure of a request that had so many seconds."""
         self.n_failures[error.kind] = self.n_failures.get(error.kind, 0) + 1
         if error.kind in _INNOCENT or (error.kind == "timeout" and given < _ENOUGH_SECONDS):
@@ -213,19 +210,63 @@ class NodeLink:
         else:
             self.breaker.fail(at_once=error.kind == "rubbish")
 
-    def _lost(self, error: NodeError) -> None:
+    def forget(self, number: int) -> None:
+        """A reply with this number is not waited for any more."""
+        self._waiting.pop(number, None)
+
+    def lost(self, error: NodeError) -> None:
         """Close the connection; whoever waits is told why."""
         self.is_up, self._is_heard, self.last_error = False, False, str(error)
         self.prepared.clear()
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            with contextlib.suppress(OSError, RuntimeError):
-                writer.close()
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.abort()
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(error)
                 # If its request timed out just now, nobody asks for the reason.
                 future.exception()
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCall(Generic[T]):
+    """A request that was sent with `given` seconds; `conclude` when `future` is done, or when they are over."""
+
+    link: NodeLink
+    number: int
+    future: asyncio.Future[messages.Received]
+    given: float
+    check: Callable[[Any], T]
+
+    def conclude(self) -> tuple[T, float]:
+        """The reply as `check` makes it, and the seconds that the node worked on it. Raises NodeError."""
+        self.link.forget(self.number)
+        try:
+            if not self.future.done():
+                raise _too_late(self.given)
+            received = self.future.result()
+            if isinstance(received.body, messages.Failure):
+                raise NodeError(received.body.kind, received.body.text, received.body)
+            checked = self.check(received.body)
+        except RubbishError as cause:
+            error = NodeError("rubbish", str(cause))
+            self.link.failed(error, self.given)
+            self.link.lost(error)
+            raise error from cause
+        except NodeError as error:
+            self.link.failed(error, self.given)
+            raise
+        self.link.breaker.succeed()
+        return checked, received.seconds
+
+    def withdraw(self) -> None:
+        """Nobody waits for the reply any more."""
+        self.link.forget(self.number)
+        self.link.breaker.withdraw()
+
+
+def _too_late(seconds: float) -> NodeError:
+    return NodeError("timeout", f"no answer within {1000 * seconds:.0f} ms")
 
 
 def _unexpected(body: messages.Reply) -> NodeError:

@@ -8,6 +8,7 @@ are a bounded share of all, so that they cannot double the load of a shard that 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from rankwell.serving import shard_messages as messages
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.deadline import Deadline
 from rankwell.serving.latency_quantile import LatencyQuantile
-from rankwell.serving.node_link import NodeError, NodeLink
+from rankwell.serving.node_link import NodeCall, NodeError, NodeLink
 
 T = TypeVar("T")
 
@@ -56,34 +57,28 @@ class Shard:
         able = [link for link in self.links if link.is_up and needed <= link.prepared and link.breaker.allows()]
         return sorted(able, key=lambda link: link.n_waiting)
 
-    async def call(
-        self,
-        body: Any,
-        deadline: Deadline,
-        check: Callable[[Any], T],
-        needed: set[messages.Version | str],
-    ) -> tuple[T, float]:
-        """The first good reply of a replica, and the seconds that the node worked on it. Raises NodeError."""
+    def begin(
+        self, body: Any, deadline: Deadline, check: Callable[[Any], T], needed: set[messages.Version | str]
+    ) -> NodeCall[T] | asyncio.Task[tuple[T, float]]:
+        """Ask for a reply: of one node, a call to conclude; of several, a task. Raises NodeError."""
         left = self.ready(needed)
         if not left:
             raise NodeError("connection", self._why_not())
-        self._hedges = min(self._hedges + HEDGED_SHARE, _MOST_SAVED_HEDGES)
-        started = asyncio.get_running_loop().time()
         if len(left) == 1:
-            answer = await left[0].call(body, deadline, check)
-        else:
-            answer = await self._race(body, deadline, check, left)
-        self._latency(body).add(asyncio.get_running_loop().time() - started)
-        return answer
+            return left[0].begin(body, deadline, check)
+        return asyncio.create_task(self._race(body, deadline, check, left))
 
     async def _race(
         self, body: Any, deadline: Deadline, check: Callable[[Any], T], left: list[NodeLink]
     ) -> tuple[T, float]:
+        """The first good reply of a replica, and the seconds that the node worked on it. Raises NodeError."""
+        self._hedges = min(self._hedges + HEDGED_SHARE, _MOST_SAVED_HEDGES)
+        latency, started = self._latencies.setdefault(type(body), LatencyQuantile()), time.monotonic()
         first = asyncio.create_task(left.pop(0).call(body, deadline, check))
         running, hedge, error = {first}, None, NodeError("connection", "no replica answered")
         try:
             while running:
-                patience = self._latency(body).value if hedge is None and left and self._hedges >= 1.0 else None
+                patience = latency.value if hedge is None and left and self._hedges >= 1.0 else None
                 done, running = await asyncio.wait(running, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
                 if not done and patience is not None:
                     self._hedges -= 1.0
@@ -94,6 +89,7 @@ class Shard:
                     try:
                         answer = task.result()
                         self.n_won += task is hedge
+                        latency.add(time.monotonic() - started)
                         return answer
                     except NodeError as failed:
                         error = failed
@@ -105,9 +101,6 @@ class Shard:
         finally:
             for task in running:
                 task.cancel()
-
-    def _latency(self, body: Any) -> LatencyQuantile:
-        return self._latencies.setdefault(type(body), LatencyQuantile())
 
     def _why_not(self) -> str:
         down = [f"{link.name}: {link.last_error}" for link in self.links if not link.is_up]

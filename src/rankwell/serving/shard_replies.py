@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -27,12 +28,9 @@ def selected(k: int, facts: messages.Facts) -> Callable[[Any], SelectedDocuments
         docs, scores = _array(own.docs, np.int64), _array(own.scores, np.float64)
         if len(docs) != len(scores) or len(docs) > k or not len(docs) <= own.n_matches <= facts.n_docs:
             raise RubbishError(f"{len(docs)} documents, {len(scores)} scores and {own.n_matches} matches for k = {k}")
-        _check_docs(docs, facts)
-        if not np.isfinite(scores).all():
-            raise RubbishError("a score is not a number")
-        falls, ascends = np.diff(scores) < 0, np.diff(docs) > 0
-        if not (falls | ((np.diff(scores) == 0) & ascends)).all() or len(np.unique(docs)) < len(docs):
-            raise RubbishError("documents are not in the order of their scores, or named twice")
+        if len(docs):
+            _check_docs(docs, facts)
+            _check_order(docs, scores)
         return SelectedDocuments(docs, scores, own.n_matches)
 
     return check
@@ -127,5 +125,15 @@ def _array(content: bytes, kind: Any) -> np.ndarray:
 
 
 def _check_docs(docs: np.ndarray, facts: messages.Facts) -> None:
-    if len(docs) and (docs.min() < 0 or docs.max() >= facts.n_numbers):
-        raise RubbishError("documents that the shard does not have")
+    ordered = np.sort(docs)
+    if ordered[0] < 0 or ordered[-1] >= facts.n_numbers or (ordered[1:] == ordered[:-1]).any():
+        raise RubbishError("documents that the shard does not have, or one twice")
+
+
+def _check_order(docs: np.ndarray, scores: np.ndarray) -> None:
+    """By falling score, equal ones by number. NaN is neither above nor below anything."""
+    falls = scores[:-1] > scores[1:]
+    if not falls.all():
+        falls |= (scores[:-1] == scores[1:]) & (docs[:-1] < docs[1:])
+    if not falls.all() or not math.isfinite(scores[0]) or not math.isfinite(scores[-1]):
+        raise RubbishError("documents are not in the order of their scores, or a score is not a number")

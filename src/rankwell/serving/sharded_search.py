@@ -30,7 +30,7 @@ from rankwell.scoring.composition import best_rows
 from rankwell.serving import shard_messages as messages
 from rankwell.serving import shard_replies as replies
 from rankwell.serving.deadline import Deadline
-from rankwell.serving.node_link import NodeError
+from rankwell.serving.node_link import NodeCall, NodeError
 from rankwell.serving.ranked_search import best_candidates
 from rankwell.serving.ranker_passes import FIRST, SECOND, WHOLE, RankerPasses
 from rankwell.serving.shard import Shard, overload_of, raise_mistake
@@ -45,6 +45,7 @@ _LIMITS = {"count": 0.3, "select": 0.6, "words": 0.7, "first": 0.8, "second": 0.
 _STAGES = {
     "count": "parse", "select": "select", "words": "rank", "first": "rank", "second": "rank", "show": "captions",
 }  # fmt: skip
+_SCORED_AT_ONCE = 128
 # Of this many times as many terms as a relevance model has, the counts are asked for at once: common ones are left out.
 _TERMS_AHEAD = 4
 
@@ -219,34 +220,34 @@ class ShardedSearch:
     ) -> dict[int, T]:
         """The replies of shards that come before the stage must end; the others are missing from now on."""
         until = Deadline(self.started + _LIMITS[stage] * (self.deadline.at - self.started))
-        slowest = [0.0]
-        calls = [self._one(shard, body, checks[shard], until, ranker, slowest) for shard, body in bodies.items()]
-        answers = await asyncio.gather(*calls)
-        self.seconds[_STAGES[stage]] = self.seconds.get(_STAGES[stage], 0.0) + slowest[0]
-        if not self.present:
-            overload = overload_of(list(self.missing.values()))
-            if overload is not None:
-                raise overload
-        return {shard: answer[0] for shard, answer in zip(bodies, answers, strict=True) if answer is not None}
-
-    async def _one(
-        self,
-        shard: int,
-        body: Any,
-        check: Callable[[Any], T],
-        until: Deadline,
-        ranker: str | None,
-        slowest: list[float],
-    ) -> tuple[T] | None:
-        needed: set[messages.Version | str] = {self.collection.version(shard)} | ({ranker} if ranker else set())
-        try:
-            answer, seconds = await self.shards[shard].call(body, until, check, needed)
-        except NodeError as error:
-            raise_mistake(error)
-            self.missing[shard] = error
-            return None
-        slowest[0] = max(slowest[0], seconds)
-        return (answer,)
+        calls: dict[int, NodeCall[T] | asyncio.Task[tuple[T, float]]] = {}
+        for shard, body in bodies.items():
+            needed: set[messages.Version | str] = {self.collection.version(shard)} | ({ranker} if ranker else set())
+            try:
+                calls[shard] = self.shards[shard].begin(body, until, checks[shard], needed)
+            except NodeError as error:
+                self.missing[shard] = error
+        if calls:
+            # Of one node the call itself is waited for, without a task for each.
+            try:
+                await asyncio.wait([_awaited(call) for call in calls.values()], timeout=max(0.0, until.remaining))
+            except asyncio.CancelledError:
+                for call in calls.values():
+                    call.withdraw() if isinstance(call, NodeCall) else call.cancel()
+                raise
+        answers, slowest = {}, 0.0
+        for shard, call in calls.items():
+            try:
+                answers[shard], seconds = _concluded(call)
+                slowest = max(slowest, seconds)
+            except NodeError as error:
+                raise_mistake(error)
+                self.missing[shard] = error
+        self.seconds[_STAGES[stage]] = self.seconds.get(_STAGES[stage], 0.0) + slowest
+        overload = None if self.present else overload_of(list(self.missing.values()))
+        if overload is not None:
+            raise overload
+        return answers
 
     async def _count(self, lacking: messages.Count) -> None:
         facts = self.collection.facts
@@ -281,8 +282,11 @@ class ShardedSearch:
         present = np.isin(candidates.shard[rows], self.present)
         scores = np.full(len(rows), np.nan)
         if present.any():
-            score = partial(passes.of(stage).score_rows, features[present], [int(present.sum())])
-            scores[present] = await asyncio.get_running_loop().run_in_executor(None, score)
+            n_present = int(present.sum())
+            score = partial(passes.of(stage).score_rows, features[present], [n_present])
+            # A few documents are scored sooner than another thread is awake.
+            is_little = n_present <= _SCORED_AT_ONCE
+            scores[present] = score() if is_little else await asyncio.get_running_loop().run_in_executor(None, score)
         return scores
 
     async def _rows(
@@ -347,6 +351,19 @@ class ShardedSearch:
                 ahead = [error.term, *islice(terms, _TERMS_AHEAD * settings.terms)]
                 await self.know(ahead)
                 self.collection.question(self.text, self.plain, ahead)
+
+
+def _awaited(call: NodeCall[T] | asyncio.Task[tuple[T, float]]) -> asyncio.Future[Any]:
+    return call.future if isinstance(call, NodeCall) else call
+
+
+def _concluded(call: NodeCall[T] | asyncio.Task[tuple[T, float]]) -> tuple[T, float]:
+    if isinstance(call, NodeCall):
+        return call.conclude()
+    if not call.done():
+        call.cancel()
+        raise NodeError("timeout", "no replica answered in time")
+    return call.result()
 
 
 def _document_counts(words: Sequence[Mapping[bytes, int]]) -> DocumentCounts:
