@@ -40,7 +40,7 @@ def rank_queries(scores, query_ptr, depth, later_first, order):
             continue
         for place in range(start, end):
             order[place] = start + end - 1 - place if later_first else place
-        sort_descending(scores, order, start, end, spare)
+        _sort_descending(scores, order, start, end, spare)
 
 
 @kernel
@@ -48,7 +48,7 @@ def rank_again(scores, query_ptr, order):
     """Rank by another score: documents with equal scores keep the order that they have in `order`."""
     spare = np.empty(len(order), np.int64)
     for query in range(len(query_ptr) - 1):
-        sort_descending(scores, order, query_ptr[query], query_ptr[query + 1], spare)
+        _sort_descending(scores, order, query_ptr[query], query_ptr[query + 1], spare)
 
 
 @inner_kernel
@@ -72,7 +72,7 @@ def _pick_best(scores, start, end, depth, later_first, order):
 
 
 @inner_kernel
-def sort_descending(keys, order, first, last, spare):
+def _sort_descending(keys, order, first, last, spare):
     """Merge sort of order[first:last] by descending key; equal keys keep their order."""
     for start in range(first, last, _RUN):
         for place in range(start + 1, min(start + _RUN, last)):

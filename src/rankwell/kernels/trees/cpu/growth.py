@@ -89,19 +89,18 @@ class Plan(NamedTuple):
 
 
 @inlined_kernel
-def _keep_best(space, child, leaf):
+def _keep_best(found, found_gain, child, leaf, whole, real):
     """Make the best cut that a search found the leaf's."""
-    word = best_word(space.found, space.found_gain, child)
-    whole = space.whole
-    space.real[GAIN, leaf] = 0.0
+    word = best_word(found, found_gain, child)
+    real[GAIN, leaf] = 0.0
     if word >= 0:
-        space.real[GAIN, leaf] = space.found_gain[word, child]
+        real[GAIN, leaf] = found_gain[word, child]
         whole[FEATURE, leaf], whole[CODE, leaf] = (
-            space.found[word, child, FOUND_FEATURE],
-            space.found[word, child, FOUND_CODE],
+            found[word, child, FOUND_FEATURE],
+            found[word, child, FOUND_CODE],
         )
-        whole[LEFT_TOTAL, leaf] = space.found[word, child, FOUND_LEFT]
-        whole[MISSING_LEFT, leaf] = space.found[word, child, FOUND_MISSING_LEFT]
+        whole[LEFT_TOTAL, leaf] = found[word, child, FOUND_LEFT]
+        whole[MISSING_LEFT, leaf] = found[word, child, FOUND_MISSING_LEFT]
 
 
 @inlined_kernel
@@ -115,9 +114,8 @@ def _choose_leaf(real, n_leaves):
 
 
 @inlined_kernel
-def _begin(control, space, plan):
+def _begin(control, whole, plan):
     """One leaf with all documents, to be counted."""
-    whole = space.whole
     whole[START, 0], whole[END, 0], whole[TOTAL, 0] = 0, plan.n_docs, plan.total
     whole[DEPTH, 0], whole[NODE, 0], whole[SLOT, 0] = 0, -1, 0
     control[FIRST], control[LAST], control[SMALL], control[LARGE], control[IS_ROOT] = 0, plan.n_docs, 0, 0, 1
@@ -126,8 +124,7 @@ def _begin(control, space, plan):
 
 
 @inlined_kernel
-def _prepare_parting(leaf, control, space, columns, words_per_slab):
-    whole = space.whole
+def _prepare_parting(leaf, control, whole, sides, columns, words_per_slab):
     of_feature = columns.by_feature[whole[FEATURE, leaf]]
     column = of_feature[COLUMN]
     mark_sides(
@@ -137,7 +134,7 @@ def _prepare_parting(leaf, control, space, columns, words_per_slab):
         of_feature[HAS_MISSING],
         whole[CODE, leaf],
         whole[MISSING_LEFT, leaf],
-        space.sides,
+        sides,
     )
     word = column // WORD
     control[SLAB], control[WORD_IN_SLAB] = word // words_per_slab, word % words_per_slab
@@ -146,11 +143,11 @@ def _prepare_parting(leaf, control, space, columns, words_per_slab):
 
 
 @inlined_kernel
-def _split(leaf, new, n_left, control, space):
+def _split(leaf, new, n_left, control, whole, real):
     """Make a leaf whose documents are parted a node with two leaves; returns the leaves with fewer and more of them."""
-    whole, node = space.whole, new - 1
+    node = new - 1
     whole[NODE_FEATURE, node], whole[NODE_CODE, node] = whole[FEATURE, leaf], whole[CODE, leaf]
-    whole[NODE_MISSING_LEFT, node], space.real[NODE_GAIN, node] = whole[MISSING_LEFT, leaf], space.real[GAIN, leaf]
+    whole[NODE_MISSING_LEFT, node], real[NODE_GAIN, node] = whole[MISSING_LEFT, leaf], real[GAIN, leaf]
     whole[NODE_TOTAL, node], whole[NODE_DOCS, node] = whole[TOTAL, leaf], whole[END, leaf] - whole[START, leaf]
     whole[NODE_LEFT, node], whole[NODE_RIGHT, node] = -1 - leaf, -1 - new
     above = whole[NODE, leaf]
@@ -166,7 +163,7 @@ def _split(leaf, new, n_left, control, space):
     whole[TOTAL, leaf] = whole[LEFT_TOTAL, leaf]
     whole[DEPTH, leaf] += 1
     whole[DEPTH, new] = whole[DEPTH, leaf]
-    space.real[GAIN, leaf], space.real[GAIN, new] = 0.0, 0.0
+    real[GAIN, leaf], real[GAIN, new] = 0.0, 0.0
     is_left_smaller = n_left <= whole[END, new] - whole[START, new]
     small, large = (leaf, new) if is_left_smaller else (new, leaf)
     # The parent's histograms become the larger child's.
@@ -186,12 +183,12 @@ def _parts_of(n_docs, most):
 
 
 @inlined_kernel
-def _evaluate_leaves(space, n_leaves, limits, plan):
+def _evaluate_leaves(whole, real, n_leaves, limits, plan):
     for leaf in range(n_leaves):
-        total = space.whole[TOTAL, leaf]
+        total = whole[TOTAL, leaf]
         gradient, hessian = np.float64(total >> 32), np.float64(total & LOWER_HALF)
         value = _leaf_value(gradient, hessian, limits.l1, limits.l2, plan.scale, plan.learning_rate)
-        space.real[VALUE, leaf] = np.float32(value)
+        real[VALUE, leaf] = np.float32(value)
 
 
 @kernel
@@ -200,12 +197,13 @@ def grow_tree(worker, control, space, columns, limits, plan):
 
     control : of a `Team`; space : Workspace, whose rows and packed values are set; columns : Columns
     """
+    whole, real, sides = space.whole, space.real, space.sides
     times, n_leaves, leaf, small, large = 0, 1, 0, 0, 0
     n_slabs, n_words = space.words.shape[0], space.pool.shape[1]
-    most_parts, most_ranges = space.pool.shape[0] - space.whole.shape[1], len(space.sides) - N_LEFT
+    most_parts, most_ranges = space.pool.shape[0] - whole.shape[1], len(sides) - N_LEFT
     stage, n_tasks = COUNT, 1
     if worker == 0:
-        _begin(control, space, plan)
+        _begin(control, whole, plan)
         control[N_PARTS] = _parts_of(plan.n_docs, most_parts)
         publish(control, COUNT, n_slabs * control[N_PARTS])
     while read_place(control, STOP) == 0:
@@ -220,19 +218,19 @@ def grow_tree(worker, control, space, columns, limits, plan):
             continue
         following = SEARCH if stage == COUNT else _NOTHING
         if stage == SEARCH:
-            _keep_best(space, 0, small)
+            _keep_best(space.found, space.found_gain, 0, small, whole, real)
             if n_leaves > 1:
-                _keep_best(space, 1, large)
+                _keep_best(space.found, space.found_gain, 1, large, whole, real)
         if stage == PART:
-            start, end = space.whole[START, leaf], space.whole[END, leaf]
-            n_left = join_parts(space.rows, space.right, start, end, space.sides, n_tasks)
-            small, large = _split(leaf, n_leaves, n_left, control, space)
+            start, end = whole[START, leaf], whole[END, leaf]
+            n_left = join_parts(space.rows, space.right, start, end, sides, n_tasks)
+            small, large = _split(leaf, n_leaves, n_left, control, whole, real)
             n_leaves += 1
-            is_deepest = plan.max_depth > 0 and space.whole[DEPTH, leaf] >= plan.max_depth
+            is_deepest = plan.max_depth > 0 and whole[DEPTH, leaf] >= plan.max_depth
             if n_leaves < plan.n_leaves and not is_deepest:
                 following = COUNT
         if following == _NOTHING:
-            leaf = _choose_leaf(space.real, n_leaves) if n_leaves < plan.n_leaves else -1
+            leaf = _choose_leaf(real, n_leaves) if n_leaves < plan.n_leaves else -1
             following = PART if leaf >= 0 else ADD
         if following == COUNT:
             control[N_PARTS] = _parts_of(control[LAST] - control[FIRST], most_parts)
@@ -240,10 +238,10 @@ def grow_tree(worker, control, space, columns, limits, plan):
         elif following == SEARCH:
             n_tasks = n_words
         elif following == PART:
-            _prepare_parting(leaf, control, space, columns, plan.words_per_slab)
+            _prepare_parting(leaf, control, whole, sides, columns, plan.words_per_slab)
             n_tasks = _parts_of(control[LAST] - control[FIRST], most_ranges)
         else:
-            _evaluate_leaves(space, n_leaves, limits, plan)
+            _evaluate_leaves(whole, real, n_leaves, limits, plan)
             control[N_LEAVES] = n_leaves if n_leaves > 1 else 0
             n_tasks = _parts_of(plan.n_docs, most_ranges)
         stage = following

@@ -12,7 +12,6 @@ import numpy as np
 
 from rankwell.kernels.cpu.elementary_functions import exp32, log64
 from rankwell.kernels.cpu.lean_compilation import inlined_kernel, kernel
-from rankwell.kernels.cpu.ordering import sort_descending
 from rankwell.kernels.threads import current_threads, run_parts
 from rankwell.kernels.trees.cpu.vector_code import FIRST_DISTANCE, LANES, N_ROW_SUMS, PAIR_ROWS, pair_rows, rank_places
 from rankwell.kernels.trees.losses import (
@@ -26,27 +25,14 @@ from rankwell.kernels.trees.losses import (
     distance_weights,
 )
 
-# Longer queries are sorted; shorter ones are ranked by counting the higher scores of each document.
-_LONGEST_COUNTED = 512
+# Longer queries are sorted before; shorter ones are ranked by counting the higher scores of each document.
+LONGEST_COUNTED = 512
 _LN_2 = 0.6931471805599453
 # Rows of the table of places, and of what else is by place or document.
 SCORE, EXPONENTIAL, GAIN, ROW_WEIGHT, COLUMN_WEIGHT = range(5)
 _OWN, _LAMBDA, _HESSIAN, _RAW = range(4)
 _PADDING = 2 * LANES
 _RANGES_PER_THREAD = 4
-
-
-@inlined_kernel
-def _rank(raw, n_docs, n_padded, places, order):
-    """places[i] = the place of document i by its score."""
-    if n_docs <= _LONGEST_COUNTED:
-        rank_places(raw, n_padded, places)
-        return
-    for i in range(n_docs):
-        order[0, i] = i
-    sort_descending(raw, order[0], 0, n_docs, order[1])
-    for place in range(n_docs):
-        places[order[0, place]] = place
 
 
 @inlined_kernel
@@ -84,7 +70,7 @@ def _weigh_places(kind, n_docs, discount, table):
 
 
 @inlined_kernel
-def _query_gradients(n_docs, scores, gain, discount, by_distance, loss, table, room, places, order, sums):
+def _query_gradients(n_docs, scores, gain, discount, by_distance, loss, table, room, places, sums):
     """Fill room[_LAMBDA] and room[_HESSIAN] by place; returns the sum of all λ, without the query's factor."""
     raw = room[_RAW]
     n_padded = (n_docs + LANES - 1) // LANES * LANES
@@ -95,7 +81,8 @@ def _query_gradients(n_docs, scores, gain, discount, by_distance, loss, table, r
         worst = min(worst, scores[i])
     for i in range(n_docs, n_padded):
         raw[i] = -np.inf
-    _rank(raw, n_docs, n_padded, places, order)
+    if n_docs <= LONGEST_COUNTED:
+        rank_places(raw, n_padded, places)
     sigma, lowest = np.float32(loss.sigma), np.float32(-FARTHEST)
     for i in range(np.uint64(n_docs)):
         room[_OWN, i] = exp32(max(sigma * (raw[i] - best), lowest))
@@ -127,11 +114,13 @@ def _query_gradients(n_docs, scores, gain, discount, by_distance, loss, table, r
 
 @kernel
 def pair_gradients(
-    first, last, queries, loss, by_distance, scores, gradient, hessian, table, room, places, order, sums
+    first, last, queries, loss, by_distance, scores, gradient, hessian, long_places, table, room, places, sums
 ):
     """Gradient and Hessian of the documents of queries first, ..., last − 1.
 
-    scores, gradient, hessian : float32 (n_docs,); the others are scratch for the longest query
+    scores, gradient, hessian : float32 (n_docs,)
+    long_places : int32 (n_docs,), of documents of queries longer than `LONGEST_COUNTED`, their place in the ranking
+    table, room, places, sums : scratch for the longest query
     """
     for query in range(first, last):
         start, end = queries.query_ptr[query], queries.query_ptr[query + 1]
@@ -139,6 +128,9 @@ def pair_gradients(
             for document in range(start, end):
                 gradient[document] = hessian[document] = 0.0
             continue
+        if end - start > LONGEST_COUNTED:
+            for document in range(start, end):
+                places[document - start] = long_places[document]
         total = _query_gradients(
             end - start,
             scores[start:end],
@@ -149,7 +141,6 @@ def pair_gradients(
             table,
             room,
             places,
-            order,
             sums,
         )
         factor = queries.inverse[query] * loss.sigma
@@ -183,16 +174,29 @@ def pair_gradient_source(
             np.zeros((5, longest), np.float32),
             np.zeros((4, longest), np.float32),
             np.zeros(longest, np.int32),
-            np.zeros((2, longest), np.int64),
             np.zeros((N_ROW_SUMS, PAIR_ROWS), np.float32),
         )
         for _ in range(n_parts)
     ]
 
+    sizes = np.diff(queries.query_ptr)
+    long = [
+        slice(start, start + size)
+        for start, size in zip(queries.query_ptr[:-1].tolist(), sizes.tolist(), strict=True)
+        if size > LONGEST_COUNTED
+    ]
+    long_places = np.zeros(n_docs if long else 0, np.int32)
+
     def fill(scores: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        for rows in long:
+            order = np.argsort(-scores[rows], kind="stable")
+            long_places[rows][order] = np.arange(len(order))
+
         def run(part: int) -> None:
             first, last = int(cuts[part]), int(cuts[part + 1])
-            pair_gradients(first, last, queries, loss, by_distance, scores, gradient, hessian, *scratch[part])
+            pair_gradients(
+                first, last, queries, loss, by_distance, scores, gradient, hessian, long_places, *scratch[part]
+            )
 
         run_parts(run, n_parts)
 

@@ -22,89 +22,84 @@ N_LEAVES, WORDS_PER_SLAB = 46, 47
 @inlined_kernel
 def work_off(worker, control, space, columns, limits):
     """Take tasks while there are any; returns whether there were any."""
+    # A tuple of many arrays takes long to compile wherever it is passed on.
+    words, packed, rows, right, scores = space.words, space.packed, space.rows, space.right, space.scores
+    pool, whole, real, sides, sums = space.pool, space.whole, space.real, space.sides, space.sums
     worked = False
     while True:
         kind, task = take_task(control)
         if kind < 0:
             return worked
         if kind == COUNT:
-            _count(task, worker, control, space)
+            _count(task, control, words, rows, packed, pool, len(whole[0]), space.scratch[worker], sums[worker])
         elif kind == SEARCH:
-            _search(task, worker, control, space, columns, limits)
+            _search(
+                task,
+                control,
+                pool,
+                len(whole[0]),
+                columns,
+                limits,
+                space.allowed,
+                sums[worker],
+                space.gains[worker],
+                space.found[task],
+                space.found_gain[task],
+            )
         elif kind == PART:
-            _part(task, control, space)
+            _part(task, control, words, sides, rows, right)
         else:
-            _add_values(task, control, space)
+            _add_values(task, control, whole, real, rows, scores)
         add_to_place(control, DONE, 1)
         worked = True
 
 
 @inlined_kernel
-def _count(task, worker, control, space):
+def _count(task, control, words, rows, packed, pool, n_leaves, scratch, values):
     n_parts = control[N_PARTS]
     slab, part = task // n_parts, task % n_parts
     start, n_docs = control[FIRST], control[LAST] - control[FIRST]
     first, last = start + n_docs * part // n_parts, start + n_docs * (part + 1) // n_parts
     first_word = slab * control[WORDS_PER_SLAB]
-    n_words = min(control[WORDS_PER_SLAB], space.pool.shape[1] - first_word)
-    target = control[SMALL] if n_parts == 1 else space.whole.shape[1] + part
-    count_documents(
-        space.words[slab],
-        n_words,
-        space.rows,
-        first,
-        last,
-        space.packed,
-        space.pool[target],
-        first_word,
-        space.scratch[worker],
-        space.sums[worker],
-    )
+    n_words = min(control[WORDS_PER_SLAB], pool.shape[1] - first_word)
+    target = pool[control[SMALL] if n_parts == 1 else n_leaves + part]
+    count_documents(words[slab], n_words, rows, first, last, packed, target, first_word, scratch, values)
 
 
 @inlined_kernel
-def _search(word, worker, control, space, columns, limits):
-    small = space.pool[control[SMALL], word]
-    if control[N_PARTS] > 1:
+def _search(word, control, pool, n_leaves, columns, limits, allowed, sums, gains, found, found_gain):
+    small = pool[control[SMALL], word]
+    n_parts = control[N_PARTS]
+    if n_parts > 1:
         for value in range(U(WORD_VALUES)):
             total = np.int64(0)
-            for part in range(control[N_PARTS]):
-                total += space.pool[space.whole.shape[1] + part, word, value]
+            for part in range(n_parts):
+                total += pool[n_leaves + part, word, value]
             small[value] = total
-    large = space.pool[control[LARGE], word]
-    if control[IS_ROOT] == 0:
+    large = pool[control[LARGE], word]
+    n_children = 1 if control[IS_ROOT] != 0 else 2
+    if n_children > 1:
         for value in range(U(WORD_VALUES)):
             large[value] -= small[value]
-    for child in range(1 if control[IS_ROOT] != 0 else 2):
-        search_word(
-            small if child == 0 else large,
-            word,
-            control[SMALL_TOTAL + child],
-            control[SMALL_DOCS + child],
-            limits,
-            columns,
-            space.allowed,
-            space.sums[worker],
-            space.gains[worker],
-            space.found[word],
-            child,
-            space.found_gain[word],
-        )
+    for child in range(n_children):
+        histogram = small if child == 0 else large
+        total, n_docs = control[SMALL_TOTAL + child], control[SMALL_DOCS + child]
+        search_word(histogram, word, total, n_docs, limits, columns, allowed, sums, gains, found, child, found_gain)
 
 
 @inlined_kernel
-def _part(task, control, space):
+def _part(task, control, words, sides, rows, right):
     n_tasks, start, n_docs = control[N_TASKS], control[FIRST], control[LAST] - control[FIRST]
     first, last = start + n_docs * task // n_tasks, start + n_docs * (task + 1) // n_tasks
-    slab, word, shift = space.words[control[SLAB]], control[WORD_IN_SLAB], control[SHIFT]
-    space.sides[N_LEFT + task] = part_rows(slab, word, shift, space.sides, space.rows, first, last, space.right)
+    slab, word, shift = words[control[SLAB]], control[WORD_IN_SLAB], control[SHIFT]
+    sides[N_LEFT + task] = part_rows(slab, word, shift, sides, rows, first, last, right)
 
 
 @inlined_kernel
-def _add_values(task, control, space):
+def _add_values(task, control, whole, real, rows, scores):
     n_tasks = control[N_TASKS]
     for leaf in range(control[N_LEAVES]):
-        start, n_docs = space.whole[START, leaf], space.whole[END, leaf] - space.whole[START, leaf]
-        value = np.float32(space.real[VALUE, leaf])
+        start, n_docs = whole[START, leaf], whole[END, leaf] - whole[START, leaf]
+        value = np.float32(real[VALUE, leaf])
         for place in range(U(start + n_docs * task // n_tasks), U(start + n_docs * (task + 1) // n_tasks)):
-            space.scores[U(space.rows[place])] += value
+            scores[U(rows[place])] += value
