@@ -63,7 +63,7 @@ def test_a_ranker_by_name(rankwell: Command, files: Path) -> None:
 
 def test_this_machine(rankwell: Command) -> None:
     report = json.loads(rankwell("info", "--json").stdout)
-    assert set(report["devices"]) == {"cpu", "cuda", "opencl"}
+    assert set(report["devices"]) == {"cpu", "cuda", "opencl", "fpga-sim"}
     assert report["devices"]["cpu"]["usable"] is True
     assert report["rankers"] == list(RANKERS)
     text = rankwell("info").stdout

@@ -18,9 +18,7 @@ class ProvedElement(wiring.Component):
 
     def __init__(self, element, configuration: RankBoostConfiguration) -> None:
         self.element, self.configuration = element, configuration
-        super().__init__(
-            {"bin": In(configuration.bin_bits), "pi": In(configuration.pi_bits), "clear": In(1)}
-        )
+        super().__init__({"bin": In(configuration.bin_bits), "pi": In(configuration.pi_bits), "clear": In(1)})
 
     def elaborate(self, platform):
         m = Module()

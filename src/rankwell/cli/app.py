@@ -25,6 +25,7 @@ from rankwell.cli.explain import explain_scores
 from rankwell.cli.failure import INTERRUPTED, explain
 from rankwell.cli.features import features
 from rankwell.cli.group import CommandGroup
+from rankwell.cli.hardware import hardware_app
 from rankwell.cli.import_model import import_model
 from rankwell.cli.index import index_app
 from rankwell.cli.info import info
@@ -152,6 +153,7 @@ app.command("node")(node)
 app.command("import")(import_model)
 app.add_typer(index_app)
 app.add_typer(ranker_app)
+app.add_typer(hardware_app)
 
 
 def main() -> None:

@@ -14,13 +14,9 @@ _PINS = 8
 class SerialHarness(wiring.Component):
     """Eight pins in, eight out. Every port of the design is reached, so that nothing is optimised away."""
 
-    serial: In(_PINS)  # type: ignore[valid-type]
-    load: In(1)  # type: ignore[valid-type]
-    shifted: Out(_PINS)  # type: ignore[valid-type]
-
     def __init__(self, design: Any) -> None:
         self.design = design
-        super().__init__()
+        super().__init__({"serial": In(_PINS), "load": In(1), "shifted": Out(_PINS)})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()

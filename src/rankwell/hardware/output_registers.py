@@ -19,7 +19,7 @@ def use_output_registers(netlist: Mapping[str, Any], top: str) -> dict[str, int]
     cells: _Cells = module["cells"]
     users = _users(module)
     counts = {"DP16KD": 0, "MULT18X18D": 0}
-    for name, cell in list(cells.items()):
+    for cell in list(cells.values()):
         if cell["type"] not in counts:
             continue
         pattern = r"DO[AB]\d+$" if cell["type"] == "DP16KD" else r"P\d+$"
@@ -33,7 +33,6 @@ def use_output_registers(netlist: Mapping[str, Any], top: str) -> dict[str, int]
             del cells[register]
         _enable(cell, clock)
         counts[cell["type"]] += 1
-        assert name in cells
     return counts
 
 
@@ -82,6 +81,6 @@ def _enable(cell: Any, clock: Any) -> None:
         return
     for setting, value in (("CLK", "CLK0"), ("CE", "CE0"), ("RST", "RST0")):
         cell["parameters"][f"REG_OUTPUT_{setting}"] = value
-    for port, value in (("CLK0", clock), ("CE0", ["1"]), ("RST0", ["0"])):
-        cell["connections"][port] = value
+    for port, net in (("CLK0", clock), ("CE0", ["1"]), ("RST0", ["0"])):
+        cell["connections"][port] = net
         cell["port_directions"][port] = "input"

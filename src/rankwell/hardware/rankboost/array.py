@@ -112,7 +112,7 @@ class ProcessingArray(wiring.Component):
         bin_bits = configuration.bin_bits
         to_add = configuration.stages - 2 + _TO_ADDRESS
         pi = _delayed(m, added, to_add - 2, "pi")
-        sweeps, clears = (_delayed(m, value, to_add - 1, name) for value, name in ((sweeping, "sweep"), (clearing, "clear")))
+        sweeps, clears = _delayed(m, sweeping, to_add - 1, "sweep"), _delayed(m, clearing, to_add - 1, "clear")
         lane_swept = _delayed(m, counter[bin_bits:], to_add - 1, "swept")
         words = []
         for lane in range(configuration.lanes):

