@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import gc
 import logging
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from numba import njit, types
-from numba.np import linalg
 
+from rankwell.kernels.cpu.compiler import PartCompiler, compare_options_by_what_is_set, start_without_scipy
 from rankwell.kernels.cpu.kernel_cache import KernelCache
 
-
-def _start_without_scipy() -> None:
-    """Let Numba start without importing SciPy, which it imports only to check for a BLAS (0.2 s).
-
-    SciPy is a dependency of rankwell, so there is one; kernels that call BLAS import it then.
-    """
-    if "numba.np.arraymath" in sys.modules:
-        return
-    look_for_blas = linalg.ensure_blas
-    linalg.ensure_blas = lambda: None
-    try:
-        arraymath = import_module("numba.np.arraymath")
-        arraymath.ensure_blas = look_for_blas  # type: ignore[attr-defined]
-    finally:
-        linalg.ensure_blas = look_for_blas
-
-
-_start_without_scipy()
+start_without_scipy()
+compare_options_by_what_is_set()
 
 COMPILATION_LOG = "rankwell.compilation"
 """The logger for compilations of more than a second."""
@@ -84,60 +66,105 @@ def kernel_of(module: str, name: str) -> Any:
     return _kernels[module, name]
 
 
-def kernel(function: Callable[..., Any] | None = None, *, for_any_constant: bool = False, **options: Any) -> Any:
+def kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    for_any_constant: bool = False,
+    allocates: bool | None = None,
+    **options: Any,
+) -> Any:
     """Compile a function with Numba when it is first called.
 
-    Options are those of `numba.njit`. Numba compiles a kernel that others call anew for every constant that they pass,
-    and once more for numbers that are not constants; with `for_any_constant` it is compiled once.
-
     Used as ``@kernel`` or ``@kernel(error_model="numpy")``.
-    """
 
-    def compiled(plain: Callable[..., Any]) -> Any:
+    Parameters
+    ----------
+    for_any_constant : Numba compiles a kernel that others call anew for every constant that they pass, and once more
+        for numbers that are not constants; with this it is compiled once.
+    allocates : False for a function that makes no array and returns none. Numba counts a reference for every view that
+        a loop takes (``out[row]``, ``values[first:last]``), by an atomic instruction, and cannot always remove the
+        counting, which is a fifth of the time in loops over documents; without arrays of its own a function need not
+        count. None: as the first kernel that calls it.
+    options : those of `numba.njit`
+    """
+    options = _with_counting(options, allocates)
+
+    def make_dispatcher(plain: Callable[..., Any]) -> Any:
         dispatcher = _dispatcher(plain, options)
         _kernels[plain.__module__, plain.__qualname__] = dispatcher
-        if "no_cpython_wrapper" not in options and "inline" not in options:
-            _call_without_wrapper(dispatcher, lambda: _dispatcher(plain, {**options, "no_cpython_wrapper": True}))
+        if "inline" not in options:
+            _call_as_part(dispatcher, lambda: _part_dispatcher(plain, options))
+        return dispatcher
+
+    return _decorator(function, make_dispatcher, for_any_constant)
+
+
+def inner_kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    for_any_constant: bool = False,
+    allocates: bool | None = None,
+    **options: Any,
+) -> Any:
+    """Like `kernel`, for a function that only other kernels call: it is compiled as a part of them (see `compiler`)."""
+    options = _with_counting(options, allocates)
+    return _decorator(function, lambda plain: _part_dispatcher(plain, options), for_any_constant)
+
+
+def inlined_kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Like `inner_kernel`, for a function that is copied to every place where it is called."""
+    return inner_kernel(function, forceinline=True, for_any_constant=True, **options)
+
+
+def _with_counting(options: dict[str, Any], allocates: bool | None) -> dict[str, Any]:
+    return options if allocates is None else {**options, "_nrt": allocates}
+
+
+def _decorator(function: Callable[..., Any] | None, make_dispatcher: Callable[..., Any], for_any_constant: bool) -> Any:
+    def decorated(plain: Callable[..., Any]) -> Any:
+        dispatcher = make_dispatcher(plain)
         if for_any_constant:
             dispatcher.get_call_template = _without_constants(dispatcher.get_call_template)
         return dispatcher
 
-    return compiled if function is None else compiled(function)
+    return decorated if function is None else decorated(function)
 
 
 def _dispatcher(plain: Callable[..., Any], options: dict[str, Any]) -> Any:
     """What Numba makes of a function, with our cache. No kernel is called by its address, so none has a C function."""
     decorate: Any = njit
     dispatcher = decorate(nogil=True, no_cfunc_wrapper=True, **options)(plain)
-    kernel_cache = KernelCache(plain, has_entry="no_cpython_wrapper" not in options)
+    kernel_cache = KernelCache(plain, options)
     dispatcher._cache = kernel_cache
     dispatcher.compile = _announced(dispatcher.compile, kernel_cache, plain)
     return dispatcher
 
 
-def _call_without_wrapper(dispatcher: Any, make_inner: Callable[[], Any]) -> None:
-    """Let kernels call a kernel in a form that Python cannot call, unless Python has called it with these types.
+def _part_dispatcher(plain: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """What Numba makes of a function that is compiled as a part of others."""
+    decorate: Any = njit
+    # Numba gives a function the options of its first caller: unlike the others, this one must not be passed on.
+    return decorate(
+        nogil=True,
+        no_cfunc_wrapper=True,
+        no_cpython_wrapper=True,
+        pipeline_class=PartCompiler,
+        **{"forceinline": False, **options},
+    )(plain)
 
-    The entry point for Python unpacks every array of every argument, and takes as long to compile as a small kernel.
-    """
+
+def _call_as_part(dispatcher: Any, make_part: Callable[[], Any]) -> None:
+    """Let kernels call a kernel as a part of theirs, unless Python has called it with these types."""
     own_template, own_overload = dispatcher.get_call_template, dispatcher.get_overload
-    inner = cache(make_inner)
+    part = cache(make_part)
 
     def get_call_template(args: Any, kws: Any) -> Any:
-        return (own_template if tuple(args) in dispatcher.overloads else inner().get_call_template)(args, kws)
+        return (own_template if tuple(args) in dispatcher.overloads else part().get_call_template)(args, kws)
 
     def get_overload(args: Any) -> Any:
-        return (own_overload if tuple(args) in dispatcher.overloads else inner().get_overload)(args)
+        return (own_overload if tuple(args) in dispatcher.overloads else part().get_overload)(args)
 
     dispatcher.get_call_template, dispatcher.get_overload = get_call_template, get_overload
-
-
-def inner_kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Like `kernel`, for a function that only other kernels call.
-
-    It has no entry point for Python, which would take as long to compile as the function if arguments contain arrays.
-    """
-    return kernel(function, no_cpython_wrapper=True, **options)
 
 
 def call_of(dispatcher: Any, typing_context: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:

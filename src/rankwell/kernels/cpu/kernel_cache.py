@@ -23,7 +23,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -141,12 +141,12 @@ class KernelCache:
     Parameters
     ----------
     function : the plain Python function of the kernel
-    has_entry : whether Python can call it
+    options : what it is compiled with
     """
 
-    def __init__(self, function: Callable[..., Any], *, has_entry: bool = True) -> None:
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
         self._function = function
-        self._has_entry = has_entry
+        self._options = options
         self._lock: IO[bytes] | None = None
 
     @property
@@ -218,7 +218,7 @@ class KernelCache:
             *processor,
             *versions().values(),
             str(_bounds_checked()),
-            str(self._has_entry),
+            str(sorted(self._options.items())),
         ]
         if function.__closure__ is not None:
             content = dumps(tuple(cell.cell_contents for cell in function.__closure__))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from rankwell.kernels.cpu.compilation import inner_kernel, kernel
+from rankwell.kernels.cpu.compilation import inlined_kernel, inner_kernel
 
 _INSERTION_RUN = 16
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _merge(keys, order, start, middle, end, scratch):
     if middle >= end or keys[order[middle - 1]] <= keys[order[middle]]:
         return

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import inner_kernel, kernel
+from rankwell.kernels.cpu.compilation import inlined_kernel, inner_kernel, kernel
 from rankwell.kernels.letor_text.decimal_numbers import (
     CODE_OF_ZERO,
     DIGITS_OF_FLOAT64,
@@ -94,7 +94,7 @@ def read_lines(text, to, report):
     report[POSITION] = position
 
 
-@kernel(inline="always")
+@inlined_kernel
 def read_line(text, position, start, to, report):
     """Read one line, whose label starts at `position`; only a line that is valid to its end changes the report."""
     row = report[ROW]
@@ -164,7 +164,7 @@ def read_qid(text, position, row, to, n_text_qids):
     return kind, position
 
 
-@kernel(inline="always")
+@inlined_kernel
 def read_features(text, position, stamp, row, to):
     """All `index:value` up to the comment or the end of the line.
 
@@ -240,7 +240,7 @@ def read_features(text, position, stamp, row, to):
     return largest, has_zero, position
 
 
-@kernel(inline="always")
+@inlined_kernel
 def read_comment(text, position, place, spans):
     """Note where the text after `#` starts and ends, without blanks around it; return where the next line starts."""
     end = position

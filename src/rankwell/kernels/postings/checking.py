@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inlined_kernel, kernel
 from rankwell.kernels.postings.blocks import load_block, load_value
 from rankwell.kernels.postings.rules import BLOCK
 
@@ -140,7 +140,7 @@ def _check_positions_of_block(block, count, data, position_starts, widths, posti
     return 0
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _end(starts, block, n_bytes):
     """Where the bytes of a block end: where the next block's begin."""
     return np.int64(n_bytes) if block + 1 == len(starts) else starts[block + 1]

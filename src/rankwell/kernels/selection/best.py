@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import inner_kernel, kernel
+from rankwell.kernels.cpu.compilation import inlined_kernel, inner_kernel
 
 # After a window, documents are dropped from k + k / TIDY on: the higher threshold saves more than this costs.
 TIDY = 4
@@ -24,7 +24,7 @@ class BestArrays(NamedTuple):
     k: int
 
 
-@kernel(inline="always")
+@inlined_kernel
 def offer(scores, docs, room, k, documents, totals, n, doc_base, size, threshold):
     """Add those of the n documents whose totals are above the threshold; returns the new size and threshold.
 

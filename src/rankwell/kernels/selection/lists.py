@@ -3,16 +3,15 @@
 A query reads some lists, numbered term by term. Row i of `lists` (int64) holds the position of list i, and the block
 last decoded is kept: documents (uint32) and parts (float64), from element 128·i on.
 
-Here and in `selection`, functions take plain arrays, not tuples of them: taking an array from a tuple counts a
-reference, which costs more than the arithmetic around it. Of the segment these are `last_doc`, `data`, `widths` and
-`postings` (see `PostingArrays`), of the model `norms` and `bounds` (see `ScoringArrays`).
+Here and in `windows`, functions take plain arrays, not tuples of them. Of the segment these are `last_doc`, `data`,
+`widths` and `postings` (see `PostingArrays`), of the model `norms` and `bounds` (see `ScoringArrays`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import inner_kernel, kernel
+from rankwell.kernels.cpu.compilation import inlined_kernel, inner_kernel
 from rankwell.kernels.postings.blocks import find_value, load_value, seek_block
 from rankwell.kernels.postings.rules import BLOCK
 from rankwell.kernels.selection.parts import block_parts, posting_part
@@ -31,7 +30,7 @@ FIRST, STOP, POSTINGS, CURSOR, IS_SPARSE, DECODED, SIZE, PLACE, ROW, REACH = ran
 FIELDS = 10
 
 
-@inner_kernel
+@inner_kernel(for_any_constant=True)
 def open_list(number, row, first_block, doc_freq, n_docs, lists, i):
     """Set list i to its beginning; number : its number in the segment, -1 for none; row : of `norms`"""
     for one in range(FIELDS):
@@ -44,13 +43,13 @@ def open_list(number, row, first_block, doc_freq, n_docs, lists, i):
         lists[i, IS_SPARSE] = n_docs > SPARSE * (stop - first)
 
 
-@inner_kernel(forceinline=True, for_any_constant=True)
+@inlined_kernel
 def base_of(last_doc, lists, i, block):
     """The first document that may be in a block."""
     return np.int64(0) if block == lists[i, FIRST] else np.int64(last_doc[block - 1]) + 1
 
 
-@inner_kernel(forceinline=True, for_any_constant=True)
+@inlined_kernel
 def size_of(lists, i, block):
     """How many postings a block has."""
     return min(BLOCK, lists[i, POSTINGS] - BLOCK * (block - lists[i, FIRST]))
@@ -67,7 +66,7 @@ def decode(last_doc, data, widths, postings, norms, column, fielded, lists, docu
         )  # fmt: skip
 
 
-@kernel(inline="always")
+@inlined_kernel
 def bound_in_window(
     last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies, i, start,
     stop,
@@ -92,7 +91,7 @@ def bound_in_window(
     return bound
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _bound_of_postings(lists, documents, parts, i, start, stop):
     """The largest part of the decoded block's postings in the window."""
     j, end = i * BLOCK + lists[i, PLACE], i * BLOCK + lists[i, SIZE]
@@ -106,7 +105,7 @@ def _bound_of_postings(lists, documents, parts, i, start, stop):
     return bound
 
 
-@kernel(inline="always")
+@inlined_kernel
 def add_list(
     last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, parts, frequencies, i, start,
     stop, factor, least, totals, touched,
@@ -143,7 +142,7 @@ def add_list(
         block += 1
 
 
-@kernel(error_model="numpy", inline="always")
+@inlined_kernel
 def look_up_list(
     last_doc, data, widths, postings, norms, bounds, column, fielded, lists, i, candidates, n, factor, reached, least,
     shares,

@@ -23,8 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.cpu.borrowing import borrowed
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inlined_kernel, kernel
 from rankwell.kernels.postings.blocks import load_block
 from rankwell.kernels.postings.rules import BLOCK
 from rankwell.kernels.selection.best import offer
@@ -134,7 +133,7 @@ def room_for(n_lists: int) -> SearchRoom:
     return room
 
 
-@kernel(error_model="numpy", inline="always")
+@inlined_kernel
 def _bound_terms(
     last_doc, data, widths, postings, norms, bounds, list_ptr, list_weights, weights, required, k1, lists,
     documents, parts, frequencies, start, stop, most,
@@ -158,7 +157,7 @@ def _bound_terms(
     return total
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _essential_terms(n_terms, most, threshold, prune, rest):
     """How many terms make candidates; the others together stay below the threshold. rest[t] = all bounds from t on."""
     essential = n_terms
@@ -170,7 +169,7 @@ def _essential_terms(n_terms, most, threshold, prune, rest):
     return essential
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _scan_list(
     last_doc, data, widths, postings, norms, bounds, weight, allowed, lists, documents, parts, frequencies, term, start,
     stop, cut, candidates, reached, shares,
@@ -199,7 +198,7 @@ def _scan_list(
     return n
 
 
-@kernel(error_model="numpy", inline="always")
+@inlined_kernel
 def _saturate(weight, k1, stream_totals, stream_touched, totals, touched):
     """Add BM25F's share of a term to the totals, from its sum over streams, which is cleared."""
     for chunk in range(len(touched)):
@@ -211,7 +210,7 @@ def _saturate(weight, k1, stream_totals, stream_touched, totals, touched):
                     stream_totals[i] = 0.0
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _gather_candidates(totals, touched, allowed, start, cut, candidates, reached):
     """Candidates from the totals: those above `cut`; clears the totals, returns how many."""
     n, anyone, least = 0, len(allowed) == 0, max(cut, 0.0)
@@ -231,7 +230,7 @@ def _gather_candidates(totals, touched, allowed, start, cut, candidates, reached
     return n
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _take_driver(last_doc, data, widths, postings, driver, documents, allowed, start, stop, candidates, reached):
     """Candidates from the list of a required term: its documents in the window; returns how many.
 
@@ -257,7 +256,7 @@ def _take_driver(last_doc, data, widths, postings, driver, documents, allowed, s
     return n
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _take_chosen(chosen, place, start, stop, candidates, reached):
     """Candidates from the documents that are allowed, from chosen[place] on: returns how many, and the next place."""
     n = 0
@@ -270,7 +269,7 @@ def _take_chosen(chosen, place, start, stop, candidates, reached):
     return n, place
 
 
-@kernel(error_model="numpy", inline="always")
+@inlined_kernel
 def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, reached):
     """Add a term's shares to the candidates and drop those with at most `least`; returns how many are left."""
     kept = 0
@@ -286,7 +285,7 @@ def _keep_candidates(shares, must, fielded, weight, k1, least, n, candidates, re
     return kept
 
 
-@kernel(error_model="numpy", inline="always")
+@inlined_kernel
 def _find_candidates(
     last_doc, data, widths, postings, norms, bounds, list_ptr, list_weights, weights, allowed, k1, prune, lists,
     documents, parts, frequencies, start, stop, most, total, essential, threshold, cut, totals, stream_totals, touched,
@@ -324,7 +323,7 @@ def _find_candidates(
     return n
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _take_shares(totals, touched, start, candidates, n, shares):
     """shares[c] = the total of each candidate; clears the totals."""
     for c in range(n):
@@ -336,7 +335,7 @@ def _take_shares(totals, touched, start, candidates, n, shares):
                 totals[i] = 0.0
 
 
-@kernel(error_model="numpy", inline="always")
+@inlined_kernel
 def _look_up_terms(
     last_doc, data, widths, postings, norms, bounds, list_ptr, list_weights, weights, required, k1, lists, documents,
     parts, frequencies, start, stop, most, rest, essential, threshold, totals, touched, candidates, reached, shares, n,
@@ -371,7 +370,7 @@ def _look_up_terms(
     return n
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", allocates=False)
 def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best, room, size, threshold, doc_base):
     """Offer the documents of one of each `step` windows of a segment to `best`, in ascending order.
 
@@ -385,12 +384,12 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
     -------
     size, threshold : how many documents `best` has now, and the score that later ones must beat
     """
-    first_block, doc_freq, last_doc, data, widths, postings = borrowed(arrays)[:6]
-    norms, bounds, _ = borrowed(scoring)
-    numbers, list_ptr, rows, list_weights, weights, required, allowed, chosen = borrowed(query)
-    best_scores, best_docs, best_room, k = borrowed(best)
-    totals, stream_totals, touched, stream_touched, candidates, reached, shares = borrowed(room)[:7]
-    lists, documents, parts, driver, driven, frequencies, most, rest = borrowed(room)[7:]
+    first_block, doc_freq, last_doc, data, widths, postings = arrays[:6]
+    norms, bounds, _ = scoring
+    numbers, list_ptr, rows, list_weights, weights, required, allowed, chosen = query
+    best_scores, best_docs, best_room, k = best
+    totals, stream_totals, touched, stream_touched, candidates, reached, shares = room[:7]
+    lists, documents, parts, driver, driven, frequencies, most, rest = room[7:]
     n_terms, n_docs, place = len(weights), norms.shape[1], 0
     for i in range(len(numbers)):
         open_list(numbers[i], rows[i], first_block, doc_freq, n_docs, lists, i)

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.cpu.borrowing import borrowed
-from rankwell.kernels.cpu.compilation import inner_kernel, kernel
+from rankwell.kernels.cpu.compilation import inlined_kernel, inner_kernel, kernel
 from rankwell.kernels.extraction.cpu.proximity import (
     ProximityScratch,
     merged_hits,
@@ -119,7 +118,7 @@ def fill_weights(
                     of_queries[3, to] += qtf * math.log(background)
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _five_figures(tf, idf, length, values):
     """Sum, smallest, largest, mean and variance of tf, of tf / length and of tf · idf."""
     m = len(tf)
@@ -149,7 +148,7 @@ def _five_figures(tf, idf, length, values):
         values[_NORMALISED_TF + 4] = variance / m / (shrink * shrink)
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _matching(tf, qtf, idf, squares, relative_length, parameters, values):
     """The number of matched terms, the cosine, and BM25."""
     k1 = parameters[K1]
@@ -169,7 +168,7 @@ def _matching(tf, qtf, idf, squares, relative_length, parameters, values):
     return covered
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _language_models(tf, qtf, background, likelihood, length, distinct, parameters, values):
     """The log of the query's probability under three models; an empty stream has the collection's."""
     absolute, dirichlet, jelinek_mercer = likelihood, likelihood, likelihood
@@ -187,7 +186,7 @@ def _language_models(tf, qtf, background, likelihood, length, distinct, paramete
     values[_LM_JELINEK_MERCER] = jelinek_mercer
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _any_wanted(columns, start, stop):
     """Whether one of the columns start:stop is requested."""
     wanted = False
@@ -214,7 +213,7 @@ def wanted_families(column_of):
     return wanted
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _term_features(tf, query, s, hits, weights, length, distinct, columns, wanted, values):
     """The 25 kinds that every stream and the whole document have; returns the matched terms if they are wanted."""
     n_columns = len(hits.stream_tokens)
@@ -239,7 +238,7 @@ def _term_features(tf, query, s, hits, weights, length, distinct, columns, wante
     return covered
 
 
-@kernel(inline="always")
+@inlined_kernel
 def n_word_terms(words):
     """How many of a query's terms are words; those after them are phrases. words : the query's, as numbers of terms"""
     n_words = 0
@@ -248,7 +247,7 @@ def n_word_terms(words):
     return n_words
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _place_features(tf, query, s, first_cell, hits, weights, length, columns, wanted, scratch, values):
     """The kinds that read places; a stream without hits keeps its zeros. Places are those of words, not of phrases."""
     n_columns = len(hits.stream_tokens)
@@ -276,7 +275,7 @@ def _place_features(tf, query, s, first_cell, hits, weights, length, columns, wa
         pair_features(hits.cell_ptr, hits.positions, first_cell, n_streams, words, values)
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _bm25f(query, first_cell, candidate, hits, weights, bm25f):
     """Normalised frequencies are summed over the streams before they saturate."""
     n_streams = len(hits.stream_tokens) - 1
@@ -296,7 +295,7 @@ def _bm25f(query, first_cell, candidate, hits, weights, bm25f):
     return total
 
 
-@kernel(inline="always")
+@inlined_kernel
 def extract_candidate(query, candidate, hits, weights, columns, wanted, tf, whole_tf, scratch, values, row):
     """All wanted features of one candidate: the task that a backend gives to a worker.
 
@@ -342,7 +341,7 @@ def extract_candidate(query, candidate, hits, weights, columns, wanted, tf, whol
             row[columns.static_column[number]] = hits.statics[candidate * n_statics + number]
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _most_hits(hits, first_cell, n_terms, n_streams):
     """The most hits that a stream of this candidate has."""
     most = 0
@@ -355,7 +354,7 @@ def _most_hits(hits, first_cell, n_terms, n_streams):
     return most
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _make_scratch(hits, query, start, stop):
     """Scratch for the candidates start:stop, the first of which belongs to `query`."""
     n_streams, n_terms, n_hits = len(hits.stream_tokens) - 1, 0, 0
@@ -390,12 +389,9 @@ def extract_candidates(start, stop, hits, weights, columns, out):
     _extract_in_turn(query, start, stop, hits, weights, columns, wanted, tf, whole_tf, scratch, values, out)
 
 
-@inner_kernel(error_model="numpy")
+@inner_kernel(error_model="numpy", allocates=False)
 def _extract_in_turn(query, start, stop, hits, weights, columns, wanted, tf, whole_tf, scratch, values, out):
     """The candidates start:stop, the first of which belongs to `query`; the rest as in `extract_candidate`."""
-    hits, weights, columns, scratch = borrowed(hits), borrowed(weights), borrowed(columns), borrowed(scratch)
-    wanted = borrowed(wanted)
-    tf, whole_tf, values, out = borrowed(tf), borrowed(whole_tf), borrowed(values), borrowed(out)
     for candidate in range(start, stop):
         while hits.query_ptr[query + 1] <= candidate:
             query += 1

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inlined_kernel, kernel
 from rankwell.kernels.postings.blocks import (
     PostingArrays,
     block_base,
@@ -62,7 +62,7 @@ class CellSources(NamedTuple):
     width: np.ndarray
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _sum_of_frequencies(postings, place, code, start, stop):
     """The frequencies of postings start:stop of a block, added up."""
     total = np.int64(stop - start)
@@ -75,7 +75,7 @@ def _sum_of_frequencies(postings, place, code, start, stop):
     return total
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _first_not_below(postings, place, code, low, high, wanted):
     """The first place in low:high of an ascending run whose value is `wanted` or more; high - 1 must be one."""
     high -= 1
@@ -88,7 +88,7 @@ def _first_not_below(postings, place, code, low, high, wanted):
     return low
 
 
-@kernel(inline="always")
+@inlined_kernel
 def _find_in_list(arrays, position_starts, list_number, docs, numbers, first_cell, cell_step, cells):
     """The task of one list: store where the hits of each candidate are."""
     block, stop = arrays.first_block[list_number], arrays.first_block[list_number + 1]

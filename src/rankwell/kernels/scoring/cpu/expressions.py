@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from rankwell.kernels.cpu.borrowing import borrowed
 from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 from rankwell.kernels.cpu.elementary_functions import exp64, log1p64, log64
 from rankwell.kernels.scoring.kinds import LANES
@@ -133,12 +132,11 @@ def expression_inputs(rows, programs, first_input, out):
     rows : float32 (n_docs, n_features); programs : `ProgramArrays`; out : float64 (n_blocks, n_inputs, 64)
     """
     stack = np.empty((LARGEST_STACK, LANES))
-    _run_all(borrowed(rows), borrowed(programs), first_input, stack, borrowed(out))
+    _run_all(rows, programs, first_input, stack, out)
 
 
-@inner_kernel
-def _run_all(rows, programs, first_input, owned_stack, out):
-    stack = borrowed(owned_stack)
+@inner_kernel(allocates=False)
+def _run_all(rows, programs, first_input, stack, out):
     for block in range(out.shape[0]):
         start = block * LANES
         for i in range(len(programs.missing)):
