@@ -62,7 +62,7 @@ def test_pairs_of_documents_without_features_are_left_out():
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
-    [({"grades": 1}, "grades must be 2 or more"), ({"prior": -1.0}, "prior must be 0 or more")],
+    [({"grades": 1}, "grades must be 2 or more"), ({"prior": -1.0}, r"prior must be .log., or a number of 0 or more")],
 )
 def test_wrong_parameters(parameters, message):
     with pytest.raises(ParameterError, match=message):

@@ -12,10 +12,12 @@ from rankwell.cli.figures import make_table
 from rankwell.cli.inputs import check_readable
 from rankwell.cli.options import JsonOption, QuietOption, given_path
 from rankwell.cli.output_file import check_output, write_output
+from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from rankwell.clicks.attraction import Prior
     from rankwell.clicks.position_bias import PositionBias
 
 # Positions of the table: the first ten, then ever fewer.
@@ -57,9 +59,14 @@ def clicks(
         ),
     ] = None,
     prior: Annotated[
-        float,
-        typer.Option("--prior", metavar="NUMBER", help="How many examinations the mean of the log counts as."),
-    ] = 1.0,
+        str,
+        typer.Option(
+            "--prior",
+            metavar="log|NUMBER",
+            help="What is known of a document before its clicks: the attractions in the log, or its mean as so many "
+            "examinations.",
+        ),
+    ] = "log",
     min_examinations: Annotated[
         float,
         typer.Option("--min-examinations", metavar="NUMBER", help="Leave out documents that were examined less often."),
@@ -86,7 +93,9 @@ def clicks(
             check_readable(path)
     counts = read_click_counts(log)
     bias = estimate_position_bias(counts) if eta is None else PositionBias.power(eta, counts.n_positions)
-    judgments = click_judgments(counts, bias, grades=grades or None, prior=prior, min_examinations=min_examinations)
+    judgments = click_judgments(
+        counts, bias, grades=grades or None, prior=_prior(prior), min_examinations=min_examinations
+    )
     if features_log is None:
         write_output(out, qrels_text(judgments).encode())
     else:
@@ -102,6 +111,13 @@ def clicks(
             f"written to {out}",
             quiet=quiet,
         )
+
+
+def _prior(written: str) -> Prior:
+    try:
+        return "log" if written == "log" else float(written)
+    except ValueError:
+        raise ParameterError(f"must be 'log' or a number, got {written!r}.", parameter="prior") from None
 
 
 def _table(bias: PositionBias) -> Table:

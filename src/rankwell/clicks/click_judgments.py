@@ -1,13 +1,8 @@
 """Judgments and pairs from clicks, corrected for position bias.
 
-Under the position-based model a document of a query that was shown n_p times at position p is clicked θ_p·γ·n_p times
-on average, so that
-
-    γ = (clicks + a·m) / (Σ_p θ_p·n_p + a)
-
-estimates its attraction: clicks by expected examinations, drawn towards the mean m of the log as if it had been
-examined a more times. Without the correction (θ = 1), what was shown further down seems worse than it is, and a
-ranker learns the order that was shown.
+Under the position-based model a document of a query that was shown n_p times at position p is examined about
+Σ_p θ_p·n_p times and clicked γ times as often: `rankwell.clicks.attraction` estimates its attraction γ. Without the
+correction (θ = 1), what was shown further down seems worse than it is, and a ranker learns the order that was shown.
 """
 
 from __future__ import annotations
@@ -17,10 +12,12 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from rankwell.clicks.attraction import Prior, attraction
 from rankwell.clicks.click_counts import ClickCounts
 from rankwell.clicks.position_bias import PositionBias
 from rankwell.clicks.use_log import Impression
 from rankwell.errors import DataError, ParameterError
+from rankwell.parameters import is_number
 
 
 def click_judgments(
@@ -28,7 +25,7 @@ def click_judgments(
     bias: PositionBias,
     *,
     grades: int | None = 3,
-    prior: float = 1.0,
+    prior: Prior = "log",
     min_examinations: float = 0.0,
 ) -> dict[str, dict[str, float]]:
     """Judgments of each document of each query, which `qrels_text` writes and rankers learn from.
@@ -38,34 +35,36 @@ def click_judgments(
     grades : int, optional
         Attraction is rounded to this many grades, 0 to grades − 1: differences that are noise give no pairs to learn
         from. The highest grade is that of the attraction which 90 % of all clicks do not exceed. None keeps γ itself.
-    prior : float
-        How many examinations the mean of the log counts as: a document that was hardly examined gets about the mean.
+    prior : float or "log"
+        What is known about a document before its own clicks, which decides about one that was hardly examined: the
+        attractions of the log's documents, estimated; or the mean of the log, as so many examinations. With few
+        documents, say below a hundred, there is no distribution to estimate: pass a number.
     min_examinations : float
         Documents with fewer expected examinations are left out.
     """
-    if not prior >= 0:
-        raise ParameterError(f"must be 0 or more, got {prior}.", parameter="prior")
+    if prior != "log" and not (is_number(prior) and prior >= 0):
+        raise ParameterError(f"must be 'log', or a number of 0 or more, got {prior!r}.", parameter="prior")
     if grades is not None and grades < 2:
         raise ParameterError(f"must be 2 or more, or None, got {grades}.", parameter="grades")
     clicks = counts.by_item(counts.clicked)
     if clicks.sum() == 0:
         raise DataError("the log contains no click.")
     examined = counts.by_item(bias.at(counts.position) * counts.shown)
-    attraction = (clicks + prior * clicks.sum() / examined.sum()) / (examined + prior)
+    values = attraction(clicks, examined, prior)
     if grades is not None:
-        attraction = np.rint((grades - 1) * np.minimum(attraction / _high_attraction(attraction, clicks), 1.0))
+        values = np.rint((grades - 1) * np.minimum(values / _high_attraction(values, clicks), 1.0))
     judgments: dict[str, dict[str, float]] = {}
     for place in np.flatnonzero(examined >= min_examinations).tolist():
         own = judgments.setdefault(counts.query_ids[place], {})
-        own[counts.document_ids[place]] = float(attraction[place])
+        own[counts.document_ids[place]] = float(values[place])
     return judgments
 
 
-def _high_attraction(attraction: np.ndarray, clicks: np.ndarray) -> float:
+def _high_attraction(values: np.ndarray, clicks: np.ndarray) -> float:
     """The attraction that 90 % of all clicks do not exceed."""
-    order = np.argsort(attraction, kind="stable")
+    order = np.argsort(values, kind="stable")
     reached = np.searchsorted(np.cumsum(clicks[order]), 0.9 * clicks.sum())
-    return float(attraction[order[min(reached, len(order) - 1)]])
+    return float(values[order[min(reached, len(order) - 1)]])
 
 
 def click_pairs(
