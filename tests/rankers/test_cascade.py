@@ -8,7 +8,7 @@ from rankwell import Cascade, DataError, ParameterError, RankBoost
 from rankwell.data.dataset import RankingDataset
 from rankwell.rankers.cascade_curve import CascadePoint, best_points, choose_point
 from rankwell.rankers.feature_order import feature_order
-from rankwell.scoring.costs import FeatureCost, FeatureCosts
+from rankwell.scoring.costs import Cost, FeatureCost, FeatureCosts
 
 N_FEATURES = 12
 
@@ -150,3 +150,26 @@ def test_a_lucky_point_is_not_chosen():
     assert choose_point([full, steady, lucky], full, budget=None, tolerance=0.003) is steady
     assert choose_point([full, steady, lucky], full, budget=30, tolerance=0.003) is steady
     assert choose_point([full, lucky], full, budget=None, tolerance=0.003) is full
+
+
+def test_what_selection_knows_is_a_first_pass_of_its_own():
+    """The features worth most share an expensive step: without a first pass that does without it, no budget is met."""
+    shared = {"hits": Cost(2000.0, 0.0), "lookup": Cost(1.0, 0.0)}
+    features = {f"x{number}": FeatureCost(0.01, ("hits",)) for number in range(1, N_FEATURES)}
+    costs = FeatureCosts(features | {"x0": FeatureCost(0.0)}, shared, frozenset({"x0", "x5"}), source="test")
+    features = costs.features | {"x5": FeatureCost(0.0)}
+    costs = FeatureCosts(features, shared, frozenset({"x0", "x5"}), source="test")
+    cascade = Cascade(**SETTINGS | {"first_sizes": (4,)}).fit(make_data(1), eval_set=make_data(2), costs=costs)
+    free = [point for point in cascade.points_ if point.keep is not None and point.first_columns == (0, 5)]
+    assert free
+    assert max(point.first_cost for point in free) < 100
+    assert min(point.first_cost for point in cascade.points_ if point.first_size == 4) > 2000
+    for point in (free[0], cascade.point_):
+        assert not {"by_query", "first_columns", "second_columns"} & point.to_json().keys()
+
+
+def test_an_expensive_feature_that_is_worth_it_is_tried_with_few_others():
+    """x1 says most and costs most: by worth per cost it comes last, by what it says alone it is among the first."""
+    costs = FeatureCosts({"x1": FeatureCost(10_000.0)}, default=1.0, source="test")
+    cascade = Cascade(**SETTINGS | {"second_sizes": (2,)}).fit(make_data(1), eval_set=make_data(2), costs=costs)
+    assert {"x1" in point.second for point in cascade.points_ if point.second_size == 2} == {True, False}

@@ -13,13 +13,14 @@ from rankwell.features.queries import read_queries
 from rankwell.features.training_data import judged_features
 from rankwell.index.analysis import Analysis
 from rankwell.index.reader import Index
+from rankwell.index.schema import Schema
 from rankwell.index.writer import IndexWriter
 
 
-def build_index(documents: Path, folder: Path) -> Index:
+def build_index(documents: Path, folder: Path, schema: Schema | None = None) -> Index:
     """Index a file of documents, replacing an index in `folder`."""
     analysis = Analysis(stemmer="english", stop_words="english")
-    with IndexWriter(folder, analysis=analysis, overwrite=True) as writer:
+    with IndexWriter(folder, schema=schema, analysis=analysis, overwrite=True) as writer:
         for batch in read_corpus([documents]):
             writer.add(batch)
         writer.commit()

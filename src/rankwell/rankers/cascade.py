@@ -1,9 +1,11 @@
 """Cascades: a cheap first pass orders many documents, an expensive second one orders the best of them.
 
 Both passes learn from the same data. Features are put in the order in which they are worth their cost
-(`feature_order`); first passes are trained on the first few of them, second passes on more, up to all. Every pair of
-passes, with every number of documents kept, is a point: its metric on validation queries, its cost by the table of
-feature costs and the measured time of the models. One point is chosen, by a budget or by what the full ranker reaches.
+(`feature_order`); first passes are trained on the first few of them, and on those that selection already knows, which
+cost next to nothing; second passes on more, up to all, and on the first ones of the order by what they are worth alone:
+of few documents an expensive feature may be the best one. Every pair of passes, with every number of documents kept, is
+a point: its metric on validation queries, its cost by the table of feature costs and the measured time of the models.
+One point is chosen, by a budget or by what the full ranker reaches.
 
 Wang, Lin and Metzler (2011), A cascade ranking model for efficient ranked retrieval, SIGIR.
 """
@@ -65,7 +67,7 @@ class Cascade(Ranker):
     keep : tuple of int
         How many documents the first pass may keep.
     first_sizes : tuple of int
-        How many features the first pass may read.
+        How many features the first pass may read; those that selection already knows are always tried too.
     second_sizes : tuple of int
         How many the second may read; all of them are always tried too.
     n_candidates : int, optional
@@ -226,17 +228,20 @@ class _Split:
 
 @dataclass(frozen=True, eq=False)
 class _Trained:
-    """The passes of one split, over all features, by the number of features they were trained on."""
+    """The passes of one split, over all features.
 
-    first: dict[int, RankerDescription]
-    second: dict[int, RankerDescription]
+    first, second : by the columns that they were trained on
+    """
+
+    first: dict[tuple[int, ...], RankerDescription]
+    second: dict[tuple[int, ...], RankerDescription]
 
     def description(self, point: CascadePoint, names: tuple[str, ...]) -> RankerDescription:
         """The cascade of a point."""
-        second = self.second[point.second_size]
+        second = self.second[point.second_columns]
         if point.keep is None:
             return second
-        part = RankerPart(FIRST, tuple(range(len(names))), self.first[point.first_size])
+        part = RankerPart(FIRST, tuple(range(len(names))), self.first[point.first_columns])
         return replace(second, parts=(part,), first_pass=FirstPass(0, point.keep))
 
 
@@ -248,21 +253,25 @@ class _Passes:
         n_features = len(self.names)
         data = task.validation or task.train
         self._sizes = data.query_sizes if cascade.n_candidates is None else np.array([cascade.n_candidates])
-        self._order = feature_order(task.train, self._added_cost, random_state=cascade.random_state)
-        self._second_sizes = sorted({size for size in cascade.second_sizes if size < n_features} | {n_features})
-        self._first_sizes = sorted({min(size, n_features) for size in cascade.first_sizes})
+        by_worth = feature_order(task.train, self._added_cost, random_state=cascade.random_state)
+        by_gain = feature_order(task.train, lambda taken, feature: 1.0, random_state=cascade.random_state)
+        selected = tuple(column for column, name in enumerate(self.names) if name in costs.selected)
+        firsts = _prefixes([by_worth], cascade.first_sizes)
+        self._firsts = list(dict.fromkeys([*firsts, selected] if selected else firsts))
+        self._everything = tuple(range(n_features))
+        self._seconds = list(dict.fromkeys([*_prefixes([by_worth, by_gain], cascade.second_sizes), self._everything]))
         most = int(self._sizes.max(initial=1))
         self._keeps = [keep for keep in sorted(cascade.keep) if keep < most]
 
     def train(self, split: _Split) -> _Trained:
         cascade = self._cascade
         makers = (
-            (cascade.first, cascade.first_parameters, self._first_sizes),
-            (cascade.second, cascade.second_parameters, self._second_sizes),
+            (cascade.first, cascade.first_parameters, self._firsts),
+            (cascade.second, cascade.second_parameters, self._seconds),
         )
         first, second = (
-            {size: self._train_one(cascade._make(name, parameters), size, split) for size in sizes}
-            for name, parameters, sizes in makers
+            {columns: self._train_one(cascade._make(name, parameters), columns, split) for columns in tried}
+            for name, parameters, tried in makers
         )
         return _Trained(first, second)
 
@@ -272,53 +281,54 @@ class _Passes:
         """Every cascade, and the full ranker, measured on the validation queries of all splits."""
         data = [split.validation for split in splits if split.validation is not None]
         first = {
-            size: [score_description(one.first[size], part) for one, part in zip(trained, data, strict=True)]
-            for size in self._first_sizes
+            columns: [score_description(one.first[columns], part) for one, part in zip(trained, data, strict=True)]
+            for columns in self._firsts
         }
         costs = self._model_costs(final, data[0])
         points = []
-        for second in self._second_sizes:
+        for second in self._seconds:
             rankers = [one.second[second] for one in trained]
             scores = [score_description(one, part) for one, part in zip(rankers, data, strict=True)]
-            points.append(self._point(final, costs, 0, second, None, data, scores))
-            for size in self._first_sizes:
+            points.append(self._point(final, costs, (), second, None, data, scores))
+            for columns in self._firsts:
                 for keep in self._keeps:
-                    scored = zip(rankers, data, first[size], scores, strict=True)
+                    scored = zip(rankers, data, first[columns], scores, strict=True)
                     passed = [_in_two_passes(one, part, own, full, keep) for one, part, own, full in scored]
-                    points.append(self._point(final, costs, size, second, keep, data, passed))
-        full = next(p for p in points if p.keep is None and p.second_size == len(self.names))
+                    points.append(self._point(final, costs, columns, second, keep, data, passed))
+        full = next(p for p in points if p.keep is None and p.second_columns == self._everything)
         # The full ranker extracts every feature, as ranked search did before it knew what a ranker reads.
         everything = self._costs.of(self.names, self._mean_kept(None))
-        model = costs["second", len(self.names)].of(self._mean_kept(None))
+        model = costs["second", self._everything].of(self._mean_kept(None))
         return points, replace(full, second=self.names, second_cost=everything + model)
 
-    def _train_one(self, ranker: Ranker, size: int, split: _Split) -> RankerDescription:
-        """A ranker trained on the first `size` features, as a description over all of them."""
-        columns = sorted(self._order[:size])
+    def _train_one(self, ranker: Ranker, columns: Sequence[int], split: _Split) -> RankerDescription:
+        """A ranker trained on some of the features, as a description over all of them."""
         names = [self.names[column] for column in columns]
         ranker.fit(_columns(split.train, columns, names), **self._watched(split, columns, names))
         return over_features(ranker.description_, self.names)
 
-    def _watched(self, split: _Split, columns: list[int], names: list[str]) -> dict[str, Any]:
+    def _watched(self, split: _Split, columns: Sequence[int], names: list[str]) -> dict[str, Any]:
         return {} if split.watched is None else {"eval_set": _columns(split.watched, columns, names)}
 
     def _point(
         self,
         final: _Trained,
-        costs: Mapping[tuple[str, int], Cost],
-        first: int,
-        second: int,
+        costs: Mapping[tuple[str, tuple[int, ...]], Cost],
+        first: tuple[int, ...],
+        second: tuple[int, ...],
         keep: int | None,
         data: Sequence[RankingDataset],
         scores: Sequence[np.ndarray],
     ) -> CascadePoint:
         by_query = np.concatenate([self._by_query(*one) for one in zip(data, scores, strict=True)])
-        names = () if first == 0 else read_features(final.first[first]), read_features(final.second[second])
+        names = read_features(final.first[first]) if first else (), read_features(final.second[second])
         n_docs, n_kept = self._mean_kept(None), self._mean_kept(keep)
-        first_cost = 0.0 if first == 0 else self._costs.of(names[0], n_docs) + costs["first", first].of(n_docs)
+        first_cost = self._costs.of(names[0], n_docs) + costs["first", first].of(n_docs) if first else 0.0
         second_cost = self._costs.of(names[1], n_kept, fetched=names[0]) + costs["second", second].of(n_kept)
         metric = float(np.nanmean(by_query)) if (~np.isnan(by_query)).any() else float("nan")
-        return CascadePoint(names[0], names[1], first, second, keep, first_cost, second_cost, metric, by_query)
+        return CascadePoint(
+            *names, len(first), len(second), keep, first_cost, second_cost, metric, by_query, first, second
+        )
 
     def _by_query(self, dataset: RankingDataset, scores: np.ndarray) -> np.ndarray:
         cascade = self._cascade
@@ -326,11 +336,13 @@ class _Passes:
         found = evaluate(dataset, in_order, metrics=cascade.eval_metric, convention=cascade.eval_convention)
         return next(iter(found.per_query.values()))
 
-    def _model_costs(self, trained: _Trained, data: RankingDataset) -> dict[tuple[str, int], Cost]:
+    def _model_costs(self, trained: _Trained, data: RankingDataset) -> dict[tuple[str, tuple[int, ...]], Cost]:
+        """By the pass, and by what it was trained on."""
+        rows = data.dense_features()[:_TIMED_ROWS]
         return {
-            (name, size): self._model_cost(ranker, data.dense_features()[:_TIMED_ROWS])
+            (name, columns): self._model_cost(ranker, rows)
             for name, rankers in (("first", trained.first), ("second", trained.second))
-            for size, ranker in rankers.items()
+            for columns, ranker in rankers.items()
         }
 
     def _model_cost(self, ranker: RankerDescription, rows: np.ndarray) -> Cost:
@@ -355,9 +367,14 @@ class _Passes:
         return float(np.mean(self._sizes if keep is None else np.minimum(self._sizes, keep)))
 
 
-def _columns(dataset: RankingDataset, columns: list[int], names: list[str]) -> RankingDataset:
+def _prefixes(orders: Sequence[Sequence[int]], sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """The first features of each order, ascending: by their number, up to all."""
+    return [tuple(sorted(order[:size])) for size in sorted(set(sizes)) for order in orders]
+
+
+def _columns(dataset: RankingDataset, columns: Sequence[int], names: list[str]) -> RankingDataset:
     """The dataset with some of its features."""
-    part = dataset.replace(features=np.ascontiguousarray(dataset.features[:, columns]))
+    part = dataset.replace(features=np.ascontiguousarray(dataset.features[:, list(columns)]))
     part.feature_names = tuple(names)
     return part
 

@@ -20,6 +20,7 @@ class CascadePoint:
     keep : how many documents the first pass keeps; None for one pass
     first_cost, second_cost : microseconds a query
     metric : the mean over validation queries; by_query : each query's, NaN where it does not count
+    first_columns, second_columns : the columns that each pass was trained on
     """
 
     first: tuple[str, ...]
@@ -31,6 +32,8 @@ class CascadePoint:
     second_cost: float
     metric: float
     by_query: np.ndarray = field(repr=False, compare=False)
+    first_columns: tuple[int, ...] = field(default=(), repr=False, compare=False)
+    second_columns: tuple[int, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def cost(self) -> float:
@@ -38,7 +41,8 @@ class CascadePoint:
 
     def to_json(self) -> dict[str, Any]:
         content = asdict(self)
-        del content["by_query"]
+        for name in ("by_query", "first_columns", "second_columns"):
+            del content[name]
         return {**content, "first": list(self.first), "second": list(self.second), "cost": self.cost}
 
 
