@@ -1,9 +1,9 @@
 """How many queries does one node answer in time, and what happens above that?
 
-Two collections: the documentation of Python's standard library (demo), and Reuters-21578 20 times with words varied.
-1,000 candidates, a first pass, 100 documents to the second (RankBoost), ten results with captions; the result cache is
-off, unless it is what is measured. `rankwell serve` is one process, the load generator another, on the same cores; how
-much of a core the generator took is said, and how many requests it can send at most, to a server that only answers.
+The documentation of Python's standard library (`serve_many_documents` is the same with more of them): 1,000 candidates,
+a first pass, 100 documents to the second (RankBoost), ten results with captions; the result cache is off, unless it is
+what is measured. `rankwell serve` is one process, the load generator another, on the same cores; how much of a core the
+generator took is said, and how many requests it can send at most, to a server that only answers.
 
 Capacity is the rate of complete answers to 16 clients that each wait for their answer. The rival is tantivy's top
 1,000, all of them scored by LightGBM (100 trees of 31 leaves) from Python, behind the same HTTP library, in the fastest
@@ -34,14 +34,13 @@ from benchmarks.harness import Benchmark
 from benchmarks.load_generator import PARTIAL, LatencyHistogram
 from benchmarks.provenance import ROOT
 from benchmarks.rivals import tantivy_lightgbm as rival
-from benchmarks.served_cases import N_CANDIDATES, ServedCase, demo_case, varied_case
+from benchmarks.served_cases import N_CANDIDATES, ServedCase, demo_case
 from rankwell import Client, Index, RankedSearch
 
 DEADLINE = 0.5
 N_CLIENTS = 16
 _MEGABYTE = 1 << 20
-# How long each load lasts; five minutes on the larger collection.
-_STEADY_SECONDS = {"demo": 20, "varied": 300}
+_STEADY_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -76,14 +75,12 @@ class Outcome:
 
 
 def run(bench: Benchmark) -> None:
-    for name in _STEADY_SECONDS:
-        with tempfile.TemporaryDirectory(prefix="rankwell-serve-") as place:
-            folder = Path(place)
-            case = demo_case(folder, quick=bench.quick) if name == "demo" else varied_case(bench, folder)
-            measure(bench, case)
+    with tempfile.TemporaryDirectory(prefix="rankwell-serve-") as place:
+        measure(bench, demo_case(Path(place), quick=bench.quick))
 
 
 def measure(bench: Benchmark, case: ServedCase) -> None:
+    """All rows of one collection."""
     with serving(case, "--cache", "0") as (process, client):
         check_answers(bench, case, client)
         record_overhead(bench, case, client)
@@ -239,7 +236,7 @@ def record_steady(
     bench: Benchmark, case: ServedCase, process: subprocess.Popen[str], client: Client, rate: float
 ) -> None:
     before = own_bytes(process.pid)
-    outcome = load(port_of(client), case.texts, rate=rate, seconds=2 if bench.quick else _STEADY_SECONDS[case.name])
+    outcome = load(port_of(client), case.texts, rate=rate, seconds=2 if bench.quick else _STEADY_SECONDS)
     grown = own_bytes(process.pid) - before
     answered = outcome.answered
     bench.check(f"{case.name}, 80 % of capacity: no request fails", outcome.n_failed == 0)

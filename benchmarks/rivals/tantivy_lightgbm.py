@@ -52,7 +52,8 @@ def _open(folder: Path, *, is_stemmed: bool) -> Any:
     import tantivy
 
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field("text", stored=True, tokenizer_name="words", index_option="position")
+    # Positions are not needed for what is asked here.
+    builder.add_text_field("text", stored=True, tokenizer_name="words", index_option="freq")
     # The document as it was given.
     builder.add_bytes_field("source", stored=True, indexed=False)
     index = tantivy.Index(builder.build(), path=str(folder))
