@@ -40,11 +40,76 @@ def test_it_learns_what_linear_rankers_and_stumps_cannot():
     assert ndcg(rankwell.RankBoost(n_rounds=50, device="cpu").fit(train), test) < 0.75
 
 
-@pytest.mark.parametrize("loss", ["lambdarank", "lambdaloss", "pairwise", "map", "mrr"])
+@pytest.mark.parametrize("loss", ["lambdarank", "lambdaloss", "pairwise", "map", "mrr", "xendcg"])
 def test_every_loss_learns(loss, collection):
     train, test = collection
     untrained = rankwell.evaluate(test, np.zeros(test.n_docs), metrics=("ndcg@10",)).mean["ndcg@10"]
     assert ndcg(small(loss=loss).fit(train), test) > untrained + 0.1
+
+
+def squares(labels, scores, query_ptr):
+    """Least squares, as a user would write it."""
+    return scores - labels, np.ones(len(labels))
+
+
+def test_a_loss_of_the_user(collection, tmp_path, caplog):
+    train, test = collection
+    ranker = small(loss=squares, n_rounds=1, n_leaves=2, learning_rate=1.0).fit(train)
+    # The mean label of each leaf.
+    scores = ranker.predict(train)
+    for value in np.unique(scores):
+        assert value == pytest.approx(train.labels[scores == value].mean(), rel=1e-5)
+    ranker.save(tmp_path / "own.rank")
+    assert "loss is a function" in caplog.text
+    np.testing.assert_array_equal(rankwell.load(tmp_path / "own.rank").predict(test), ranker.predict(test))
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        (lambda labels, scores, query_ptr: scores, "must return two arrays"),
+        (lambda labels, scores, query_ptr: (scores[1:], scores), r"gradient must have one number per row"),
+        (lambda labels, scores, query_ptr: (scores + np.nan, scores), "gradient has values that are not finite"),
+        (lambda labels, scores, query_ptr: (labels, labels - 9), "Hessian has values below 0"),
+    ],
+)
+def test_a_wrong_loss_of_the_user(loss, said, collection):
+    with pytest.raises(DataError, match=said):
+        small(loss=loss).fit(collection[0])
+
+
+def test_weights_multiply_the_gradients_of_a_users_loss(collection):
+    train, _ = collection
+    weights = np.random.default_rng(0).random(train.n_docs)
+    one = small(loss=squares, n_rounds=3).fit(train.replace(document_weights=weights))
+
+    def weighted(labels, scores, query_ptr):
+        return weights * (scores - labels), weights
+
+    np.testing.assert_array_equal(one.predict(train), small(loss=weighted, n_rounds=3).fit(train).predict(train))
+
+
+def test_the_loss_is_chosen_on_validation_data(collection, tmp_path):
+    train, test = collection
+    chosen = small(loss="auto").fit(train, eval_set=test)
+    figures = {loss: small(loss=loss).fit(train, eval_set=test).best_score_ for loss in ("lambdarank", "xendcg")}
+    assert chosen.best_score_ == max(figures.values())
+    assert figures[chosen.chosen_["loss"]] == max(figures.values())
+    chosen.save(tmp_path / "auto.rank")
+    assert rankwell.load(tmp_path / "auto.rank").chosen_ == chosen.chosen_
+    assert small().settled([chosen, chosen], 0.5).loss == chosen.chosen_["loss"]
+    assert small(loss="auto").fit(train).chosen_ == {"loss": "lambdarank"}
+
+
+@pytest.mark.parametrize("parameters", [{"noise": 0.3}, {"loss": "xendcg"}])
+def test_random_losses_depend_on_the_seed_only(parameters, collection):
+    train, test = collection
+    first, again, other = (
+        small(random_state=seed, n_jobs=n_jobs, **parameters).fit(train).predict(test)
+        for seed, n_jobs in ((0, 1), (0, 2), (1, 1))
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
 
 
 def test_predictions_are_those_of_the_description_and_of_the_training(collection):
@@ -166,9 +231,10 @@ def test_training_continues_from_a_model(collection, tmp_path):
     np.testing.assert_allclose(again.predict(test), whole.predict(test), rtol=1e-3, atol=1e-3)
 
 
-def test_a_killed_run_continues_to_the_same_bytes(collection, tmp_path, monkeypatch):
+@pytest.mark.parametrize("loss", ["lambdarank", "xendcg"])
+def test_a_killed_run_continues_to_the_same_bytes(loss, collection, tmp_path):
     train, test = collection
-    whole = small(n_rounds=20).fit(train, eval_set=test)
+    whole = small(n_rounds=20, loss=loss).fit(train, eval_set=test)
     path = str(tmp_path / "run.checkpoint")
 
     class KilledError(Exception):
@@ -179,8 +245,8 @@ def test_a_killed_run_continues_to_the_same_bytes(collection, tmp_path, monkeypa
             raise KilledError
 
     with pytest.raises(KilledError):
-        small(n_rounds=20, checkpoint=path, checkpoint_every=5).fit(train, eval_set=test, callback=kill)
-    resumed = small(n_rounds=20, checkpoint=path, checkpoint_every=5).fit(train, eval_set=test)
+        small(n_rounds=20, loss=loss, checkpoint=path, checkpoint_every=5).fit(train, eval_set=test, callback=kill)
+    resumed = small(n_rounds=20, loss=loss, checkpoint=path, checkpoint_every=5).fit(train, eval_set=test)
     for ranker in (whole, resumed):
         ranker.set_params(checkpoint=None, checkpoint_every=1).save(tmp_path / f"{ranker is whole}.rank")
     assert (tmp_path / "True.rank").read_bytes() == (tmp_path / "False.rank").read_bytes()
@@ -219,11 +285,18 @@ def test_labels_too_large_for_exponential_gains():
     assert len(small(min_docs_leaf=1).fit(large).trees_) > 0
 
 
-def test_equal_labels_give_no_tree_and_a_warning(caplog):
-    data = RankingDataset(np.random.default_rng(0).normal(size=(40, 3)), np.ones(40), group=[10] * 4)
-    ranker = small().fit(data)
-    assert "no tree could be grown" in caplog.text
-    np.testing.assert_array_equal(ranker.predict(data), np.zeros(40))
+def test_leaves_too_large_give_no_tree_and_a_warning(collection, caplog):
+    ranker = small(min_docs_leaf=10_000).fit(collection[0])
+    assert "no tree could be grown: leaves must have more documents" in caplog.text
+    np.testing.assert_array_equal(ranker.predict(collection[1]), np.zeros(collection[1].n_docs))
+
+
+def test_only_missing_values_may_differ():
+    """A missing value is not 0: documents that differ by nothing else are told apart."""
+    X = np.zeros((40, 1), np.float32)
+    X[::2] = np.nan
+    data = RankingDataset(X, np.tile([1.0, 0.0], 20), group=[10] * 4)
+    assert ndcg(small(n_rounds=1).fit(data), data) == 1.0
 
 
 def test_rounds_by_default(collection):

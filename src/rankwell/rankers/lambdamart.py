@@ -9,9 +9,9 @@ most; a leaf's value is −learning_rate·Σg / (Σh + l2). The loss is a sum ov
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -19,13 +19,14 @@ from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.errors import FileFormatError
 from rankwell.kernels.device import load
 from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_LEAVES, TreeBooster, TreeProblem, TreeSettings
-from rankwell.kernels.trees.losses import PAIR_LOSSES, PairLoss, judged_queries
+from rankwell.kernels.trees.losses import LOSSES, RankingLoss, judged_queries
 from rankwell.metrics.conventions import DEFAULT
 from rankwell.metrics.names import AnyMetric
 from rankwell.parameters import check_choice, check_number, check_whole_number
-from rankwell.rankers.base import TrainedModel, TrainingTask
+from rankwell.rankers.base import WATCHED, TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
 from rankwell.rankers.grown_trees import IMPORTANCES, GrownTrees
+from rankwell.rankers.own_loss import OwnLoss, checked_loss
 from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.tree_data import GAINS, binned_slabs, document_weights, gains_of
 from rankwell.rankers.tree_rounds import TreeRounds
@@ -36,6 +37,10 @@ logger = logging.getLogger("rankwell")
 
 # What n_rounds="auto" means: without early stopping, and at most with it.
 _ROUNDS, _WATCHED_ROUNDS = 100, 1000
+# What loss="auto" chooses among, and what the choice is called in the state.
+_AUTOMATIC = "auto"
+_CANDIDATES = ("lambdarank", "xendcg")
+_CHOSEN_LOSS = "chosen_loss"
 # Parameters that do not change the trees of a run.
 _WITHOUT_EFFECT = {"n_rounds", "checkpoint", "checkpoint_every", "device", "n_jobs"}
 
@@ -64,10 +69,13 @@ class LambdaMART(StepwiseRanker):
         Penalties on the size of leaf values.
     min_gain : float
         What a cut must gain at least.
-    loss : "lambdarank", "lambdaloss", "pairwise", "map" or "mrr"
-        What pairs of documents weigh: the change of NDCG if they were swapped; that and the change by their distance
-        (NDCG-Loss2++); all the same; the change of average precision or of the reciprocal rank, for which a document is
-        relevant if its label is above the lowest.
+    loss : "lambdarank", "xendcg", "lambdaloss", "pairwise", "map", "mrr", "auto", or a function
+        What pairs of documents weigh: the change of NDCG if they were swapped; with "lambdaloss" that and the change by
+        their distance (NDCG-Loss2++); with "pairwise" all the same; with "map" or "mrr" the change of average precision
+        or of the reciprocal rank, for which a document is relevant if its label is above the lowest. "xendcg" is the
+        cross entropy with randomised gains. "auto" trains with lambdarank and xendcg, and keeps what is better on
+        `eval_set` (lambdarank without one). A function of labels, scores (n_docs,) and query_ptr (n_queries + 1,)
+        returns the gradient and the Hessian, (n_docs,) each.
     truncation : int or None
         Pairs count if the higher ranked document is among so many, and NDCG is that of so many; None counts all.
     sigma : float
@@ -75,6 +83,9 @@ class LambdaMART(StepwiseRanker):
     normalize_lambdas : bool
         Divide a pair's weight by the distance of its scores, and bring each query's sum of |λ| to log2(1 + that sum),
         as LightGBM does.
+    noise : float
+        Pairs are those of a ranking by scores plus Gumbel noise of this scale, drawn anew in each round, as in
+        YetiRank; 0.3 is a good start.
     gain : "auto", "exponential" or "linear"
         The gain of a label in NDCG: 2^label − 1, or the label. "auto" is linear for labels above 30.
     n_bins : int
@@ -95,7 +106,7 @@ class LambdaMART(StepwiseRanker):
         Trees do not depend on a feature's scale; "query-minmax" makes features relative to their query.
     device : "auto" or "cpu"
     random_state : int
-        Chooses the rows that quantile binning uses if there are very many.
+        The seed of noise and of xendcg; also chooses the rows that quantile binning uses if there are very many.
     n_jobs : int, optional
         Threads; None or -1 is every core.
 
@@ -122,6 +133,7 @@ class LambdaMART(StepwiseRanker):
     can_continue = True
     automatic_patience = 50
     steps_parameter = "n_rounds"
+    missing_is_zero = False
 
     def __init__(
         self,
@@ -134,10 +146,11 @@ class LambdaMART(StepwiseRanker):
         l1: float = 0.0,
         l2: float = 0.0,
         min_gain: float = 0.0,
-        loss: Literal["lambdarank", "lambdaloss", "pairwise", "map", "mrr"] = "lambdarank",
+        loss: str | OwnLoss = "lambdarank",
         truncation: int | None = 30,
         sigma: float = 1.0,
         normalize_lambdas: bool = True,
+        noise: float = 0.0,
         gain: Literal["auto", "exponential", "linear"] = "auto",
         n_bins: int = MOST_BINS,
         binning: Literal["quantile", "width"] = "quantile",
@@ -165,6 +178,7 @@ class LambdaMART(StepwiseRanker):
         self.truncation = truncation
         self.sigma = sigma
         self.normalize_lambdas = normalize_lambdas
+        self.noise = noise
         self.gain = gain
         self.n_bins = n_bins
         self.binning = binning
@@ -190,17 +204,31 @@ class LambdaMART(StepwiseRanker):
         if self.truncation is not None:
             check_whole_number("truncation", self.truncation, least=1)
         check_whole_number("n_bins", self.n_bins, least=2, most=MOST_BINS)
-        for name in ("min_hessian_leaf", "l1", "l2", "min_gain"):
+        for name in ("min_hessian_leaf", "l1", "l2", "min_gain", "noise"):
             check_number(name, getattr(self, name), least=0.0)
         for name in ("learning_rate", "sigma"):
             check_number(name, getattr(self, name), above=0.0)
-        check_choice("loss", self.loss, PAIR_LOSSES)
+        if not callable(self.loss):
+            check_choice("loss", self.loss, (*LOSSES, _AUTOMATIC))
         check_choice("gain", self.gain, GAINS)
         check_choice("binning", self.binning, STRATEGIES)
         check_choice("importance", self.importance, IMPORTANCES)
         super()._check_parameters()
 
     def _train(self, task: TrainingTask) -> TrainedModel:
+        if self.loss != _AUTOMATIC:
+            return self._train_with(self.loss, task)
+        candidates = _CANDIDATES if task.validation is not None else _CANDIDATES[:1]
+        best: TrainedModel | None = None
+        for number, loss in enumerate(candidates):
+            model = self._train_with(loss, task)
+            model.state[_CHOSEN_LOSS] = np.array([number], np.uint8)
+            if best is None or _best_figure(model) > _best_figure(best):
+                best = model
+        assert best is not None
+        return best
+
+    def _train_with(self, loss: str | OwnLoss, task: TrainingTask) -> TrainedModel:
         validation = self._validation(task)
         binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(task.train, n_jobs=self.n_jobs)
         earlier = GrownTrees()
@@ -213,35 +241,47 @@ class LambdaMART(StepwiseRanker):
             if task.validation is not None:
                 validation_scores = score_description(model, task.validation, n_jobs=self.n_jobs)
         rounds = TreeRounds(
-            lambda begun: self._booster(task, binner, begun),
+            lambda begun: self._booster(loss, task, binner, begun),
             binner.threshold_table,
             earlier,
             scores,
             validation_scores,
             None if task.validation is None else binner.transform(task.validation, "rows", n_jobs=self.n_jobs),
+            checked_loss(loss, task.train) if callable(loss) else None,
             self.n_jobs,
         )
-        run = self._run(rounds, self._most_rounds(task), task, validation, self._checkpoints(task, earlier))
+        run = self._run(rounds, self._most_rounds(task), task, validation, self._checkpoints(loss, task, earlier))
         trees = rounds.first(run.n_kept)
         if not len(trees):
             logger.warning(
-                "no tree could be grown: no query has documents with different labels, or leaves must have more "
-                "documents than there are (min_docs_leaf=%d). All scores are 0.",
+                "no tree could be grown: leaves must have more documents than any cut gives (min_docs_leaf=%d), or no "
+                "cut gains enough (min_gain=%g). All scores are 0.",
                 self.min_docs_leaf,
+                self.min_gain,
             )
         return TrainedModel(self._description(task, trees.inputs()), trees.statistics(), run.history)
 
-    def _booster(self, task: TrainingTask, binner: Binner, scores: np.ndarray) -> TreeBooster:
+    def _booster(self, loss: str | OwnLoss, task: TrainingTask, binner: Binner, scores: np.ndarray) -> TreeBooster:
         dataset = task.train
-        truncation = dataset.n_docs if self.truncation is None else self.truncation
-        loss = PairLoss(PAIR_LOSSES[self.loss], truncation, float(self.sigma), int(self.normalize_lambdas))
-        queries = judged_queries(
-            loss, dataset.query_ptr, gains_of(dataset.labels, self.gain), document_weights(dataset)
-        )
         slabs, columns = binned_slabs(dataset, binner, self.n_jobs)
-        problem = TreeProblem(slabs, columns, self._settings(), loss, queries)
+        problem = TreeProblem(slabs, columns, self._settings())
+        if not callable(loss):
+            settled = self._ranking_loss(loss, dataset.n_docs)
+            gains = gains_of(dataset.labels, self.gain)
+            queries = judged_queries(settled, dataset.query_ptr, gains, document_weights(dataset))
+            problem = replace(problem, loss=settled, queries=queries)
         booster: TreeBooster = load(BOOSTED_TREES, self.device, problem, problem, scores, n_jobs=self.n_jobs)
         return booster
+
+    def _ranking_loss(self, name: str, n_docs: int) -> RankingLoss:
+        return RankingLoss(
+            LOSSES[name],
+            truncation=n_docs if self.truncation is None else self.truncation,
+            sigma=float(self.sigma),
+            normalize=int(self.normalize_lambdas),
+            noise=float(self.noise),
+            seed=self.random_state,
+        )
 
     def _settings(self) -> TreeSettings:
         return TreeSettings(
@@ -260,12 +300,14 @@ class LambdaMART(StepwiseRanker):
             return self.n_rounds
         return _ROUNDS if self._patience(task) is None else _WATCHED_ROUNDS
 
-    def _checkpoints(self, task: TrainingTask, earlier: GrownTrees) -> Checkpoints | None:
+    def _checkpoints(self, loss: str | OwnLoss, task: TrainingTask, earlier: GrownTrees) -> Checkpoints | None:
         if self.checkpoint is None:
             return None
         decisive = {name: value for name, value in self.get_params(deep=False).items() if name not in _WITHOUT_EFFECT}
+        decisive["loss"] = loss
         fingerprint = run_fingerprint(decisive, task.train, task.validation, *earlier.to_arrays().values())
-        return Checkpoints(self.checkpoint, self.checkpoint_every, fingerprint)
+        path = f"{self.checkpoint}.{loss}" if self.loss == _AUTOMATIC else self.checkpoint
+        return Checkpoints(path, self.checkpoint_every, fingerprint)
 
     def _description(self, task: TrainingTask, trees: TreeInputs) -> RankerDescription:
         return RankerDescription(task.feature_names, task.normaliser, inputs=(trees,), layers=(Sum(),))
@@ -286,8 +328,16 @@ class LambdaMART(StepwiseRanker):
 
     @property
     def chosen_(self) -> dict[str, Any]:
-        best = self.best_iteration_
-        return {} if best is None or not self._keeps_best() else {"n_rounds": best}
+        best, chosen = self.best_iteration_, {}
+        if _CHOSEN_LOSS in self.state_:
+            chosen["loss"] = _CANDIDATES[int(self.state_[_CHOSEN_LOSS][0])]
+        return chosen if best is None or not self._keeps_best() else {**chosen, "n_rounds": best}
+
+    def settled(self, trained: Sequence[Self], share: float) -> Self:
+        """As in `StepwiseRanker`; the loss is the one that most of them chose."""
+        ranker = super().settled(trained, share)
+        losses = [one.chosen_["loss"] for one in trained if "loss" in one.chosen_]
+        return ranker.set_params(loss=max(_CANDIDATES, key=losses.count)) if losses else ranker
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -311,3 +361,9 @@ class LambdaMART(StepwiseRanker):
         for number in range(len(trees)):
             scores = scores + score_description(replace(description, inputs=(trees.part(number, number + 1),)), dataset)
             yield dataset.to_user_order(scores).copy()
+
+
+def _best_figure(model: TrainedModel) -> float:
+    """The best value of the watched validation figure."""
+    figures = next(values for name, values in model.history.items() if name.startswith(WATCHED))
+    return max(figures, default=-np.inf)

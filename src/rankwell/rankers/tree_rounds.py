@@ -28,6 +28,8 @@ class TreeRounds(StepSource):
     scores, validation_scores : float32 (n_docs,) and float64 (n_docs,)
         Of the training and validation documents by the earlier model; changed as trees are grown.
     validation_bins : uint8 (n_docs, n_features), optional
+    own_loss : callable, optional
+        Gradient and Hessian at some scores, instead of the booster's loss.
 
     Attributes
     ----------
@@ -45,11 +47,13 @@ class TreeRounds(StepSource):
         scores: np.ndarray,
         validation_scores: np.ndarray,
         validation_bins: np.ndarray | None,
+        own_loss: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self._make_booster, self._thresholds, self._n_jobs = make_booster, thresholds, n_jobs
         self._booster: TreeBooster | None = None
         self._scores, self._validation_scores, self._validation_bins = scores, validation_scores, validation_bins
+        self._own_loss = own_loss
         self._n_earlier = len(earlier)
         self.trees = earlier
         self._unmeasured: list[BinTree] = []
@@ -59,13 +63,18 @@ class TreeRounds(StepSource):
             self._booster = self._make_booster(self._scores)
         self._unmeasured = []
         for _ in range(n_steps):
-            tree = self._booster.boost()
+            tree = self._grow(self._booster, len(self.trees))
             if tree is None:
                 break
             self._unmeasured.append(tree)
             self.trees.trees.append(GrownTree.from_bins(tree, self._thresholds))
         figures = [{"gain": float(tree.gain.sum()), "leaves": tree.n_leaves} for tree in self._unmeasured]
         return Steps(figures, finished=len(figures) < n_steps)
+
+    def _grow(self, booster: TreeBooster, number: int) -> BinTree | None:
+        if self._own_loss is None:
+            return booster.boost(number)
+        return booster.boost_along(*self._own_loss(booster.scores()))
 
     def validation_scores(self) -> np.ndarray:
         from rankwell.kernels.trees.cpu.walking import add_tree

@@ -9,7 +9,7 @@ import pytest
 
 from rankwell.kernels.threads import kernel_threads
 from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
-from rankwell.kernels.trees.losses import PAIR_LOSSES, PairLoss, judged_queries
+from rankwell.kernels.trees.losses import PAIR_LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.reference.lambdas import query_lambdas
 
 # Empty, single and equal queries; sizes around the lanes.
@@ -31,7 +31,7 @@ def make_queries(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return labels, scores
 
 
-def gradients(loss: PairLoss, gains: np.ndarray, scores: np.ndarray, weights=None):
+def gradients(loss: RankingLoss, gains: np.ndarray, scores: np.ndarray, weights=None):
     fill = pair_gradient_source(loss, judged_queries(loss, QUERY_PTR, gains, weights))
     gradient, hessian = np.full((2, len(scores)), np.nan, np.float32)
     fill(scores, gradient, hessian)
@@ -44,7 +44,7 @@ def gradients(loss: PairLoss, gains: np.ndarray, scores: np.ndarray, weights=Non
 def test_against_the_reference(name, normalize, truncation, sigma):
     labels, scores = make_queries(seed=truncation)
     gains = 2.0**labels - 1.0
-    found = gradients(PairLoss(PAIR_LOSSES[name], truncation, sigma, int(normalize)), gains, scores)
+    found = gradients(RankingLoss(PAIR_LOSSES[name], truncation, sigma, int(normalize)), gains, scores)
     expected = np.zeros((2, len(scores)))
     for start, end in itertools.pairwise(QUERY_PTR):
         expected[:, start:end] = query_lambdas(
@@ -58,7 +58,7 @@ def test_a_long_query_is_sorted():
     generator = np.random.default_rng(0)
     scores = generator.integers(0, 50, 600).astype(np.float32)
     gains = generator.integers(0, 3, 600).astype(float)
-    loss = PairLoss(PAIR_LOSSES["lambdarank"], 10, 1.0, 1)
+    loss = RankingLoss(PAIR_LOSSES["lambdarank"], 10, 1.0, 1)
     gradient, hessian = np.zeros((2, 600), np.float32)
     pair_gradient_source(loss, judged_queries(loss, np.array([0, 600]), gains))(scores, gradient, hessian)
     expected = query_lambdas("lambdarank", scores, gains, truncation=10)
@@ -68,7 +68,7 @@ def test_a_long_query_is_sorted():
 
 def test_the_better_document_is_pulled_up():
     labels, scores = make_queries(0)
-    gradient, hessian = gradients(PairLoss(PAIR_LOSSES["lambdarank"], 30, 1.0, 1), labels, scores)
+    gradient, hessian = gradients(RankingLoss(PAIR_LOSSES["lambdarank"], 30, 1.0, 1), labels, scores)
     start, end = QUERY_PTR[9], QUERY_PTR[10]
     assert gradient[start:end][labels[start:end] == 4].max() < 0
     assert gradient[start:end][labels[start:end] == 0].min() > 0
@@ -79,7 +79,7 @@ def test_the_better_document_is_pulled_up():
 
 def test_weights_multiply_and_threads_do_not_matter():
     labels, scores = make_queries(1)
-    loss = PairLoss(PAIR_LOSSES["lambdarank"], 30, 1.0, 1)
+    loss = RankingLoss(PAIR_LOSSES["lambdarank"], 30, 1.0, 1)
     weights = np.random.default_rng(0).choice([0.0, 0.5, 2.0], len(labels))
     with kernel_threads(1):
         plain, weighted = gradients(loss, labels, scores), gradients(loss, labels, scores, weights)
@@ -93,5 +93,5 @@ def test_a_document_far_below_keeps_finite_gradients():
     labels, scores = make_queries(2)
     scores[QUERY_PTR[6]] = -1e6
     scores[QUERY_PTR[8]] = 3e38
-    for gradient in gradients(PairLoss(PAIR_LOSSES["lambdarank"], 30, 1.0, 1), labels, scores):
+    for gradient in gradients(RankingLoss(PAIR_LOSSES["lambdarank"], 30, 1.0, 1), labels, scores):
         assert np.isfinite(gradient).all()

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankwell.kernels.device import Implementation, Subject
 from rankwell.kernels.trees.columns import Columns
-from rankwell.kernels.trees.losses import JudgedQueries, PairLoss
+from rankwell.kernels.trees.losses import JudgedQueries, RankingLoss
 
 MOST_LEAVES = 2**14
 MOST_DOCS = 2**30
@@ -77,13 +77,13 @@ class TreeProblem:
     slabs : uint8 (n_slabs, n_docs, 64), the columns of each document: see `slabs`
     columns : Columns
     settings : TreeSettings
-    loss, queries : PairLoss and JudgedQueries, or None if every tree is given its gradients
+    loss, queries : RankingLoss and JudgedQueries, or None if every tree is given its gradients
     """
 
     slabs: np.ndarray
     columns: Columns
     settings: TreeSettings
-    loss: PairLoss | None = None
+    loss: RankingLoss | None = None
     queries: JudgedQueries | None = None
 
     @property
@@ -94,8 +94,10 @@ class TreeProblem:
 class TreeBooster(Protocol):
     """Grows trees on one device, and keeps the scores of the training documents there."""
 
-    def boost(self) -> BinTree | None:
-        """Grow a tree that lowers the problem's loss, and add its values to the scores.
+    def boost(self, number: int) -> BinTree | None:
+        """Grow tree `number`, which lowers the problem's loss, and add its values to the scores.
+
+        The number, counted from 0 over the whole model, only determines random numbers.
 
         Returns None if no cut is allowed or gains anything.
         """

@@ -1,6 +1,6 @@
-"""The losses of boosted trees whose gradients are sums over pairs of documents, for every device.
+"""The losses of boosted trees, for every device.
 
-A pair of the places i < j of a query's ranking, with labels that differ, weighs
+Most are sums over pairs of documents. A pair of the places i < j of a query's ranking, with labels that differ, weighs
 
     w = |G_i − G_j|·(max(X_i − Y_j, 0) + D[j − i]) / t,    t = 0.01 + |s_i − s_j| or 1
 
@@ -12,7 +12,16 @@ and pulls the better document up by λ = w·σ / (1 + e^{σ·(s_better − s_wor
     map, mrr     the change of average precision, or of the reciprocal rank, if the two were swapped
 
 A query's gradients are multiplied by the inverse of its best DCG (lambdarank, lambdaloss) or of its number of relevant
-documents (map).
+documents (map). With noise, documents are ranked, and pairs weighed, by scores plus noise·Gumbel(0, 1), drawn anew in
+each round: the gradients are then those of rankings that the scores make likely, as in YetiRank (Gulin et al. 2011).
+
+xendcg is the cross entropy of the softmax of scores and of randomised gains G + 1 − u, u uniform in (0, 1), anew in
+each round (Bruch 2021); its gradient has two correcting terms, as LightGBM's:
+
+    ρ = softmax(s),  l1_i = ρ_i − (G_i + 1 − u_i) / Σ,  g_i = l1_i + l2_i + l3_i,  h_i = ρ_i·(1 − ρ_i)
+    l2_i = ρ_i·Σ_{j ≠ i} l1_j / (1 − ρ_j),  l3_i = ρ_i·Σ_{j ≠ i} l2_j / (1 − ρ_j)
+
+Random numbers are hashes of seed, round and document, so that they are the same on any device.
 """
 
 from __future__ import annotations
@@ -21,8 +30,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-LAMBDARANK, LAMBDALOSS, PAIRWISE, MAP, MRR = range(5)
+LAMBDARANK, LAMBDALOSS, PAIRWISE, MAP, MRR, XENDCG = range(6)
 PAIR_LOSSES = {"lambdarank": LAMBDARANK, "lambdaloss": LAMBDALOSS, "pairwise": PAIRWISE, "map": MAP, "mrr": MRR}
+LOSSES = {**PAIR_LOSSES, "xendcg": XENDCG}
 # The part of the distance's weight in lambdaloss, as in the paper.
 DISTANCE_WEIGHT = 10.0
 # A document whose score is further below its query's best than this, over σ, counts as that far below.
@@ -31,23 +41,26 @@ FARTHEST = 80.0
 NEAREST = 0.01
 
 
-class PairLoss(NamedTuple):
-    """A loss of this module and its settings.
+class RankingLoss(NamedTuple):
+    """A loss of this module and its settings. xendcg has only `kind` and `seed`.
 
     kind : one of the numbers above
     truncation : pairs count if the higher ranked document is among so many
     sigma : σ
     normalize : 1 if weights are divided by the distance of scores and a query's sum is brought to log2(1 + Σ|λ|)
+    noise : the scale of the noise on scores; seed : of random numbers
     """
 
     kind: int
     truncation: int
     sigma: float
     normalize: int
+    noise: float = 0.0
+    seed: int = 0
 
 
 class JudgedQueries(NamedTuple):
-    """What pair losses learn from.
+    """What losses learn from.
 
     query_ptr : int64 (n_queries + 1,)
     gain : float32 (n_docs,), of each document's label
@@ -64,7 +77,7 @@ class JudgedQueries(NamedTuple):
 
 
 def judged_queries(
-    loss: PairLoss, query_ptr: np.ndarray, gains: np.ndarray, weights: np.ndarray | None = None
+    loss: RankingLoss, query_ptr: np.ndarray, gains: np.ndarray, weights: np.ndarray | None = None
 ) -> JudgedQueries:
     """The queries with documents of these gains (float64) and weights; see `JudgedQueries`."""
     sizes = np.diff(query_ptr)
@@ -93,7 +106,7 @@ def judged_queries(
     )
 
 
-def distance_weights(loss: PairLoss, longest: int, first: int) -> np.ndarray:
+def distance_weights(loss: RankingLoss, longest: int, first: int) -> np.ndarray:
     """D by distance, float32, that of distance 0 at place `first`; enough for rankings of `longest` documents."""
     weights = np.zeros(first + longest + first, np.float32)
     if loss.kind == LAMBDALOSS:

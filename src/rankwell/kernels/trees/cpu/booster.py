@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from rankwell.kernels.trees.contract import BinTree, TreeProblem
 from rankwell.kernels.trees.cpu.gradients import PackedGradients, pack_gradients
 from rankwell.kernels.trees.cpu.growth import Plan, grow_tree
 from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
+from rankwell.kernels.trees.cpu.random_gradients import XendcgGradients, noisy_scores
 from rankwell.kernels.trees.cpu.splits import Limits
 from rankwell.kernels.trees.cpu.workspace import (
     END,
@@ -29,8 +31,12 @@ from rankwell.kernels.trees.cpu.workspace import (
     VALUE,
     new_workspace,
 )
+from rankwell.kernels.trees.losses import XENDCG, JudgedQueries, RankingLoss
 from rankwell.kernels.trees.rules import LOWER_HALF
 from rankwell.kernels.trees.slabs import WORD, slab_shape
+
+# Fills gradient and Hessian from scores and the number of the round; all but the number float32 (n_docs,).
+GradientSource = Callable[[np.ndarray, int, np.ndarray, np.ndarray], None]
 
 # With fewer values, a tree is grown before another thread could help.
 _VALUES_FOR_A_TEAM = 2**18
@@ -53,8 +59,9 @@ class CpuTreeBooster:
         with kernel_threads(n_jobs):
             is_small = problem.n_docs * n_words * WORD < _VALUES_FOR_A_TEAM
             self._n_workers = 1 if is_small else current_threads()
+            self._fill_gradients = None
             if problem.loss is not None and problem.queries is not None:
-                self._fill_gradients = pair_gradient_source(problem.loss, problem.queries)
+                self._fill_gradients = _gradient_source(problem.loss, problem.queries)
         self._space = new_workspace(problem, scores, self._n_workers)
         self._all_rows = np.arange(problem.n_docs, dtype=np.uint32)
         self._gradient, self._hessian = (np.zeros(problem.n_docs, np.float32) for _ in range(2))
@@ -63,10 +70,12 @@ class CpuTreeBooster:
         """See `TreeBooster`."""
         return self._scores
 
-    def boost(self) -> BinTree | None:
+    def boost(self, number: int) -> BinTree | None:
         """See `TreeBooster`."""
+        if self._fill_gradients is None:
+            raise ValueError("the problem has no loss: give the gradients, with boost_along.")
         with kernel_threads(self._n_jobs):
-            self._fill_gradients(self._scores, self._gradient, self._hessian)
+            self._fill_gradients(self._scores, number, self._gradient, self._hessian)
         return self.boost_along(self._gradient, self._hessian)
 
     def boost_along(self, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
@@ -131,3 +140,14 @@ class CpuTreeBooster:
             leaf_hessian=np.ldexp((leaves[TOTAL] & LOWER_HALF).astype(np.float64), -b),
             leaf_value=real[VALUE, :n_leaves].astype(np.float32),
         )
+
+
+def _gradient_source(loss: RankingLoss, queries: JudgedQueries) -> GradientSource:
+    if loss.kind == XENDCG:
+        return XendcgGradients(loss, queries).fill
+    fill_pairs = pair_gradient_source(loss, queries)
+
+    def fill(scores: np.ndarray, number: int, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        fill_pairs(noisy_scores(scores, loss, number) if loss.noise > 0 else scores, gradient, hessian)
+
+    return fill

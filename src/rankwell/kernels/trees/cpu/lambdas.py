@@ -21,7 +21,7 @@ from rankwell.kernels.trees.losses import (
     NEAREST,
     PAIRWISE,
     JudgedQueries,
-    PairLoss,
+    RankingLoss,
     distance_weights,
 )
 
@@ -159,7 +159,7 @@ def pair_gradients(
 
 
 def pair_gradient_source(
-    loss: PairLoss, queries: JudgedQueries
+    loss: RankingLoss, queries: JudgedQueries
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
     """A function of scores, float32 (n_docs,), that fills gradient and Hessian, float32 (n_docs,)."""
     n_docs, n_queries = len(queries.gain), len(queries.inverse)
