@@ -47,7 +47,7 @@ def test_a_queue_moves_one_beat_a_cycle(simulator):
     cycles, _ = simulate(StreamQueue(8, 4), simulator).run(
         {"incoming": Beats(beats(50))}, {"outgoing": 50}, most_cycles=1000
     )
-    assert cycles == 50 + 2  # into the RAM, and out of it
+    assert cycles == 50 + 3  # ready after the reset, into the RAM, and out of it
 
 
 @pytest.mark.parametrize("simulator", simulators())

@@ -10,9 +10,10 @@ from amaranth.lib.wiring import In, Out
 
 
 class StreamQueue(wiring.Component):
-    """Holds up to `depth` + 1 payloads of `width` bits; one may enter and one leave in every cycle.
+    """Holds up to `depth` + 1 payloads of `width` bits, `depth` a power of two; one may enter and one leave a cycle.
 
-    Both sides depend on registers only: `incoming.ready` on the level, `outgoing.valid` on a register of its own.
+    `incoming.ready` and `outgoing.valid` are registers. Long paths begin where a payload leaves, so what follows from
+    that is one choice between values that are known before.
     """
 
     def __init__(self, width: int, depth: int) -> None:
@@ -24,17 +25,27 @@ class StreamQueue(wiring.Component):
         m.submodules.payloads = payloads = memory.Memory(shape=self.width, depth=self.depth, init=[])
         write, read = payloads.write_port(), payloads.read_port(domain="comb")
         put, get, level = Signal(range(self.depth)), Signal(range(self.depth)), Signal(range(self.depth + 1))
-        push, load = Signal(), Signal()
+        push, load, some = Signal(), Signal(), Signal()
         m.d.comb += [
-            self.incoming.ready.eq(level != self.depth),
             push.eq(self.incoming.valid & self.incoming.ready),
-            load.eq((level != 0) & (~self.outgoing.valid | self.outgoing.ready)),
+            load.eq(some & (~self.outgoing.valid | self.outgoing.ready)),
             write.addr.eq(put),
             write.data.eq(self.incoming.payload),
             write.en.eq(push),
             read.addr.eq(get),
         ]
-        m.d.sync += [put.eq(put + push), get.eq(get + load), level.eq(level + push - load)]
+        m.d.sync += [
+            put.eq(put + push),
+            some.eq(push | (level > 1) | (some & ~load)),
+            # One cycle late: then one more may have entered.
+            self.incoming.ready.eq(level <= self.depth - 2),
+        ]
+        with m.If(load):
+            m.d.sync += get.eq(get + 1)
+        with m.If(push & ~load):
+            m.d.sync += level.eq(level + 1)
+        with m.If(load & ~push):
+            m.d.sync += level.eq(level - 1)
         with m.If(load):
             m.d.sync += [self.outgoing.payload.eq(read.data), self.outgoing.valid.eq(1)]
         with m.Elif(self.outgoing.ready):

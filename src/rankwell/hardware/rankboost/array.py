@@ -168,11 +168,12 @@ class ProcessingArray(wiring.Component):
                 m.d.comb += start.eq(1)
                 m.d.sync += [wait.eq(wait - 1), group.eq(self.number), left.eq(self.passes)]
                 with m.If(wait == 0):
+                    m.d.sync += self.ready.eq(1)
                     m.next = "FILL"
             with m.State("FILL"):
-                m.d.comb += self.ready.eq(1)
                 m.d.sync += [wait.eq(flush - 1), counter.eq(0)]
                 with m.If(self.valid & self.last):
+                    m.d.sync += self.ready.eq(0)
                     m.next = "FLUSH"
             with m.State("FLUSH"):
                 m.d.sync += wait.eq(wait - 1)
@@ -190,6 +191,7 @@ class ProcessingArray(wiring.Component):
                     with m.If(final):
                         m.next = "DONE"
                     with m.Else():
+                        m.d.sync += self.ready.eq(1)
                         m.next = "FILL"
             with m.State("DONE"):
                 m.d.comb += self.done.eq(1)
