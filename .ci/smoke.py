@@ -57,6 +57,8 @@ def import_every_module() -> None:
             continue
         if name in SERVING and not is_installed("starlette"):
             continue
+        if name.startswith("rankwell.hardware.") and not is_installed("amaranth"):
+            continue
         import_module(name)
     for name in rankwell.__all__:
         getattr(rankwell, name)

