@@ -104,7 +104,7 @@ class LambdaMART(StepwiseRanker):
         continues from there and gives the same model. It is deleted at the end.
     normalize : "none", "auto", "standard", "query-minmax" or "letor"
         Trees do not depend on a feature's scale; "query-minmax" makes features relative to their query.
-    device : "auto" or "cpu"
+    device : "auto", "cpu" or "cuda"
     random_state : int
         The seed of noise and of xendcg; also chooses the rows that quantile binning uses if there are very many.
     n_jobs : int, optional
@@ -161,7 +161,7 @@ class LambdaMART(StepwiseRanker):
         checkpoint: str | None = None,
         checkpoint_every: int = 100,
         normalize: str = "none",
-        device: Literal["auto", "cpu"] = "auto",
+        device: Literal["auto", "cpu", "cuda"] = "auto",
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:

@@ -21,6 +21,9 @@ from rankwell.kernels.pair_loss.cuda import loss
 from rankwell.kernels.pair_loss.method import METHODS
 from rankwell.kernels.scoring.cuda import launches
 from rankwell.kernels.source_text import source_text
+from rankwell.kernels.trees.cuda import booster as tree_booster
+from rankwell.kernels.trees.cuda import gradients
+from rankwell.kernels.trees.losses import PAIR_LOSSES, PairLoss
 from rankwell.solvers.first_order import FirstOrder
 
 KERNELS = Path(rankwell.__file__).parent / "kernels"
@@ -77,6 +80,13 @@ BUILDS = {
     ],
     "scoring/normalisation": [("", lambda _: ())],
     "extraction/extraction": [("", lambda _: ())],
+    "trees/growth": [
+        ("", lambda capability: tree_booster.definitions(tree_booster.column_groups(SHARED_MEMORY[capability])))
+    ],
+    "trees/lambdas": [
+        (name, lambda _, kind=kind: gradients.definitions(PairLoss(kind, 30, 1.0, 1)))
+        for name, kind in PAIR_LOSSES.items()
+    ],
 }
 QUICK = (75, 90)
 COMPILATIONS = [

@@ -15,7 +15,7 @@ COMPILE_OPTIONS = ("-std=c++17", "--extra-device-vectorization")
 
 
 @cache
-def cuda_module(source: str, *definitions: str, fuse: bool = True) -> Any:
+def cuda_module(source: str, *definitions: str, fuse: bool = True, cooperative: bool = False) -> Any:
     """The compiled module of a subject's `.cu` file, a `cupy.RawModule`.
 
     Parameters
@@ -27,6 +27,9 @@ def cuda_module(source: str, *definitions: str, fuse: bool = True) -> Any:
     fuse : bool
         Whether a product and a sum may become one instruction that rounds once. If the bits must equal the CPU's,
         they may not.
+    cooperative : bool
+        Whether the blocks of a launch wait for each other: then a launch with more blocks than can run at the same
+        time is an error.
     """
     import cupy
 
@@ -34,4 +37,5 @@ def cuda_module(source: str, *definitions: str, fuse: bool = True) -> Any:
     options = [*COMPILE_OPTIONS, *(f"-D{definition}" for definition in definitions)]
     if not fuse:
         options.append("-fmad=false")
-    return cupy.RawModule(code=source_text(subject, "cuda", f"{name}.cu"), options=tuple(options))
+    text = source_text(subject, "cuda", f"{name}.cu")
+    return cupy.RawModule(code=text, options=tuple(options), enable_cooperative_groups=cooperative)

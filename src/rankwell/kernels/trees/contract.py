@@ -7,16 +7,19 @@ where it is higher; the cut also says where missing values (bin 0) go. `rules` d
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from rankwell.kernels.device import Implementation, Subject
+from rankwell.kernels.device import Implementation, Refusal, Subject, at_most
+from rankwell.kernels.device_report import DeviceReport
 from rankwell.kernels.trees.columns import Columns
 from rankwell.kernels.trees.losses import JudgedQueries, RankingLoss
 
 MOST_LEAVES = 2**14
 MOST_DOCS = 2**30
+# On a CUDA device, a block's shared memory holds what is known of all leaves.
+MOST_CUDA_LEAVES = 1024
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,19 @@ class TreeBooster(Protocol):
         ...
 
 
+def _cuda_limits(problem: TreeProblem, report: DeviceReport, **_: Any) -> Refusal | None:
+    return at_most(problem.settings.n_leaves, MOST_CUDA_LEAVES, "leaves")
+
+
 BOOSTED_TREES = Subject(
     "train LambdaMART",
-    {"cpu": Implementation("rankwell.kernels.trees.cpu.booster:CpuTreeBooster", options=("n_jobs",))},
+    {
+        "cpu": Implementation("rankwell.kernels.trees.cpu.booster:CpuTreeBooster", options=("n_jobs",)),
+        "cuda": Implementation(
+            "rankwell.kernels.trees.cuda.booster:CudaTreeBooster",
+            capability=80,
+            limits=_cuda_limits,
+            memory="rankwell.kernels.trees.cuda.booster:device_bytes",
+        ),
+    },
 )

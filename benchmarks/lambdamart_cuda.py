@@ -1,0 +1,124 @@
+"""How close does a whole LambdaMART round on a GPU come to only moving its bytes?
+
+At the sizes of MSLR-WEB30K (3,771,125 documents, 136 features) and of the FPGA paper (1,196,711, 646), synthetic
+features. A round is everything: lambdas, gradients as whole numbers, histograms, cuts, documents by leaf, scores; the
+time is that of a batch of rounds after the first ones, the host's wait at its end included, divided by their number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.device_reading import reader
+from benchmarks.harness import Benchmark
+from rankwell.data.synthetic import make_ranking
+from rankwell.kernels.trees.contract import BinTree, TreeProblem, TreeSettings
+from rankwell.kernels.trees.losses import PAIR_LOSSES, PairLoss, judged_queries
+
+ROUNDS = 32
+READS = 20
+# Rounds before the measured ones: the first trees, of scores that are all 0, are not typical.
+EARLIER_ROUNDS = 20
+# Milliseconds that a round may take, by collection and number of leaves.
+TARGETS = {("mslr30k", 31): 2.0, ("mslr30k", 255): 5.0, ("far", 31): 3.0}
+
+
+def run(bench: Benchmark) -> None:
+    check_trees(bench)
+    for name in ("mslr30k", "far"):
+        data = slabs_of(make_ranking(name, scale=0.01 if bench.quick else 1.0))
+        for (of, n_leaves), target in TARGETS.items():
+            if of == name:
+                record_rounds(bench, name, tree_problem(data, n_leaves), target)
+        if name == "far":
+            record_streaming(bench, tree_problem(data, 31))
+
+
+def slabs_of(dataset: Any) -> tuple[Any, ...]:
+    """Slabs, columns, query_ptr and gains of a dataset."""
+    from rankwell.data.binning import Binner
+    from rankwell.rankers.tree_data import binned_slabs, gains_of
+
+    slabs, columns = binned_slabs(dataset, Binner().fit(dataset), None)
+    return slabs, columns, dataset.query_ptr, gains_of(dataset.labels, "exponential")
+
+
+def tree_problem(data: tuple[Any, ...], n_leaves: int) -> TreeProblem:
+    """LightGBM's defaults but for the number of leaves."""
+    slabs, columns, query_ptr, gains = data
+    loss = PairLoss(PAIR_LOSSES["lambdarank"], 30, 1.0, 1)
+    settings = TreeSettings(n_leaves=n_leaves, min_docs_leaf=20, min_hessian_leaf=1e-3)
+    return TreeProblem(slabs, columns, settings, loss, judged_queries(loss, query_ptr, gains))
+
+
+def make_booster(problem: TreeProblem, **options: Any) -> Any:
+    from rankwell.kernels.trees.cuda.booster import CudaTreeBooster
+
+    return CudaTreeBooster(problem, np.zeros(problem.n_docs, np.float32), **options)
+
+
+def check_trees(bench: Benchmark) -> None:
+    """Trees grown on the device have the bytes of the CPU's."""
+    from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
+
+    problem = tree_problem(slabs_of(make_ranking("mslr10k", scale=0.05, missing=0.02)), 63)
+    cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
+    booster = make_booster(problem)
+    trees = booster.boost_rounds(20)
+    same = all(
+        np.array_equal(getattr(own, name), getattr(theirs, name))
+        for own, theirs in zip(trees, (cpu.boost() for _ in trees), strict=True)
+        for name in BinTree.__dataclass_fields__
+    )
+    same = same and np.array_equal(booster.scores(), cpu.scores())
+    bench.check("20 trees and the scores after them are the CPU's, bit for bit", same and len(trees) == 20)
+
+
+def round_bytes(problem: TreeProblem, tree: BinTree) -> int:
+    """The fewest bytes that a tree moves: each document counted, divided or scored is read once, and written once."""
+    children = np.stack([tree.left, tree.right])
+    docs = np.where(children >= 0, tree.node_docs[children], tree.leaf_docs[-1 - np.minimum(children, -1)])
+    counted = problem.n_docs + int(docs.min(axis=0).sum())
+    divided = int(tree.node_docs.sum())
+    row_and_sums = 4 + 8
+    by_document = 4 * 4 + row_and_sums  # scores, gradient and Hessian read and written once; packed
+    column_bytes = len(problem.columns.sizes) + row_and_sums
+    return counted * column_bytes + divided * (1 + 2 * row_and_sums) + problem.n_docs * by_document
+
+
+def record_rounds(bench: Benchmark, name: str, problem: TreeProblem, target: float) -> None:
+    import cupy
+
+    n_leaves = problem.settings.n_leaves
+    booster = make_booster(problem)
+    booster.boost_rounds(2 if bench.quick else EARLIER_ROUNDS)
+    trees: list[BinTree] = []
+    timing = bench.time(
+        f"{name}, {n_leaves} leaves: {ROUNDS} rounds",
+        lambda: trees.extend(booster.boost_rounds(ROUNDS)),
+        repeat=2 if bench.quick else 5,
+    )
+    seconds = timing.median / ROUNDS
+    array = cupy.zeros(2**28 if bench.quick else 2**32, dtype=np.uint8)
+    read = bench.time(f"{name}, {n_leaves} leaves: read {array.nbytes} bytes {READS} times", reader(array, READS))
+    bandwidth = array.nbytes * READS / read.median
+    floor = float(np.median([round_bytes(problem, tree) for tree in trees[-ROUNDS:]])) / bandwidth
+    bench.record(
+        f"{name}, {n_leaves} leaves, a whole round",
+        value=seconds * 1e3,
+        unit="ms",
+        target=None if bench.quick else target,
+        rival="only moving its bytes",
+        rival_value=floor * 1e3,
+        note=f"{seconds / floor:.1f} times that; {len(problem.columns.sizes)} columns, {bandwidth / 1e12:.2f} TB/s",
+    )
+
+
+def record_streaming(bench: Benchmark, problem: TreeProblem) -> None:
+    """About half of the slabs on the device, the others sent to it in every step of a tree's growth."""
+    booster = make_booster(problem, memory=problem.slabs.nbytes * 7 // 10)
+    seconds = bench.time("far, slabs sent: 2 rounds", lambda: booster.boost_rounds(2), repeat=3).median / 2
+    share = booster._slabs.n_resident / len(problem.slabs)
+    bench.record("far, slabs do not fit", value=seconds * 1e3, unit="ms", note=f"{share:.2f} of them stay")

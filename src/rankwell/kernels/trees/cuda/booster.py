@@ -1,0 +1,219 @@
+"""Boosted trees on a CUDA device: documents, gradients and scores stay there, and a tree is one launch.
+
+If the slabs do not fit into the device's memory, a tree is a launch for each stage, and slabs are sent to the device
+twice at most for every step of the growth.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwell.kernels.cuda.buffers import copy_to_host
+from rankwell.kernels.cuda.memory import free_bytes
+from rankwell.kernels.cuda.module import cuda_module
+from rankwell.kernels.device_report import DeviceReport
+from rankwell.kernels.trees.columns import COLUMN
+from rankwell.kernels.trees.contract import BinTree, TreeProblem
+from rankwell.kernels.trees.cuda.gradients import PairGradients, query_bytes
+from rankwell.kernels.trees.cuda.slab_places import SlabPlaces
+from rankwell.kernels.trees.cuda.workspace import (
+    GrowthSizes,
+    column_arrays,
+    make_space,
+    pack_data,
+    pack_settings,
+    read_tree,
+)
+from rankwell.kernels.trees.declarations import GROWTH, OPENING, PART
+from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
+
+_THREADS = 1024
+# Bytes of shared memory: the histograms of 32 columns, and what kernels declare themselves.
+_GROUP_BYTES = 2**16
+_STATIC_BYTES = 8192
+_WITH_SHARED_MEMORY = ("grow_tree", "count_parts", "search_parts", "add_leaf_values")
+_MEMORY_SHARE = 0.9
+# Trees that are grown before the host reads them.
+_ROUNDS_TOGETHER = 32
+
+
+def sizes_of(problem: TreeProblem) -> GrowthSizes:
+    columns = problem.columns
+    return GrowthSizes(problem.n_docs, len(columns.sizes), len(columns.by_feature), problem.settings.n_leaves)
+
+
+def device_bytes(problem: TreeProblem, report: DeviceReport, **_: Any) -> int:
+    """Slabs that do not fit are sent when they are needed: two of them in nine tenths of the free memory are enough."""
+    slab_bytes = problem.n_docs * SLAB_BYTES
+    of_queries = 0 if problem.queries is None else query_bytes(problem.queries)
+    return sizes_of(problem).array_bytes + of_queries + min(2, len(problem.slabs)) * slab_bytes * 10 // 9
+
+
+class CudaTreeBooster:
+    """See `TreeBooster`.
+
+    Parameters
+    ----------
+    problem : TreeProblem
+    scores : float32 (n_docs,)
+        Of the training documents before the first tree.
+    memory : int, optional
+        Bytes of device memory for slabs; by default nine tenths of what is free.
+    """
+
+    def __init__(self, problem: TreeProblem, scores: np.ndarray, *, memory: int | None = None) -> None:
+        import cupy
+
+        self._cupy, self._problem, self._sizes = cupy, problem, sizes_of(problem)
+        self._stream = cupy.cuda.Stream(non_blocking=True)
+        self._choose_kernels()
+        with self._stream:
+            self._arrays, self._space = make_space(self._sizes, lambda n_bytes: cupy.zeros(n_bytes, dtype=np.uint8))
+            room = int(free_bytes() * _MEMORY_SHARE) if memory is None else memory
+            self._slabs = SlabPlaces(problem.slabs, room)
+            self._place_columns(room)
+            self._array("scores")[:] = cupy.asarray(scores)
+            self._records = _pinned(_ROUNDS_TOGETHER, self._sizes.record_bytes)
+            if problem.loss is not None and problem.queries is not None:
+                placed = {name: self._array(name) for name in ("scores", "gradient", "hessian")}
+                self._gradients = PairGradients(problem.loss, problem.queries, placed)
+            self._stream.synchronize()
+
+    def _choose_kernels(self) -> None:
+        attributes = self._cupy.cuda.Device().attributes
+        groups = column_groups(attributes["MaxSharedMemoryPerBlockOptin"])
+        module = cuda_module("trees/growth", *definitions(groups), fuse=False, cooperative=True)
+        names = ("grow_tree", "find_units", "clear_histograms", "divide_parts", "count_parts", "search_parts")
+        self._kernels = {name: module.get_function(name) for name in (*names, "add_leaf_values", "gather_columns")}
+        self._shared = groups * _GROUP_BYTES
+        for name in _WITH_SHARED_MEMORY:
+            self._kernels[name].max_dynamic_shared_size_bytes = self._shared
+        self._n_blocks = attributes["MultiProcessorCount"]
+
+    def _array(self, name: str) -> Any:
+        _, kind = self._sizes.arrays()[name]
+        return self._arrays[name].view(kind)
+
+    def _place_columns(self, room: int) -> None:
+        """What kernels know of columns, and the bytes by column as well if there is room: dividing reads those."""
+        cupy, problem, sizes = self._cupy, self._problem, self._sizes
+        slab_bytes, column_bytes = problem.slabs.nbytes, sizes.n_columns * sizes.n_docs
+        has_columns = not self._slabs.streams and slab_bytes + column_bytes <= room
+        columns = cupy.empty(column_bytes if has_columns else 1, dtype=np.uint8)
+        if has_columns:
+            per_slab = slab_shape(sizes.n_columns)[1] * WORD
+            for number in range(sizes.n_slabs):
+                first = number * per_slab
+                count = min(per_slab, sizes.n_columns - first)
+                arguments = (self._slabs.resident[number], np.int32(sizes.n_docs), np.int32(count))
+                self._launch("gather_columns", *arguments, columns[first * sizes.n_docs :])
+        self._placed = {name: cupy.asarray(array) for name, array in column_arrays(problem.columns).items()}
+        self._placed["allowed"] = cupy.ones(sizes.n_features, dtype=np.uint8)
+        self._placed["slabs"], self._placed["columns"] = self._slabs.addresses, columns
+        self._data = pack_data(problem.columns, sizes.n_docs, self._placed, has_columns=has_columns)
+        self._settings = pack_settings(problem.settings)
+
+    def _launch(self, name: str, *arguments: Any) -> None:
+        shared = self._shared if name in _WITH_SHARED_MEMORY else 0
+        self._kernels[name]((self._n_blocks,), (_THREADS,), arguments, shared_mem=shared)
+
+    def scores(self) -> np.ndarray:
+        """See `TreeBooster`."""
+        with self._stream:
+            result: np.ndarray = self._array("scores").get(stream=self._stream)
+            return result
+
+    def boost(self, number: int = 0) -> BinTree | None:
+        """See `TreeBooster`."""
+        trees = self.boost_rounds(1)
+        return trees[0] if trees else None
+
+    def boost_rounds(self, n_rounds: int) -> list[BinTree]:
+        """Grow so many trees, one after another; fewer if no cut is allowed or gains anything.
+
+        The host waits once for many rounds, unless slabs are sent to the device.
+        """
+        trees: list[BinTree] = []
+        with self._stream:
+            while n_rounds > 0:
+                together = min(n_rounds, _ROUNDS_TOGETHER)
+                for number in range(together):
+                    self._gradients.launch()
+                    self._grow()
+                    copy_to_host(self._arrays["record"], self._records[number])
+                self._stream.synchronize()
+                grown = [self._tree(record) for record in self._records[:together]]
+                trees += [tree for tree in grown if tree is not None]
+                if grown[-1] is None:
+                    break
+                n_rounds -= together
+        return trees
+
+    def boost_along(self, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
+        """See `TreeBooster`."""
+        with self._stream:
+            self._array("gradient").set(np.ascontiguousarray(gradient, np.float32), stream=self._stream)
+            self._array("hessian").set(np.ascontiguousarray(hessian, np.float32), stream=self._stream)
+            self._grow()
+            copy_to_host(self._arrays["record"], self._records[0])
+            self._stream.synchronize()
+            return self._tree(self._records[0])
+
+    def _grow(self) -> None:
+        record = self._arrays["record"]
+        record.data.memset_async(0, GROWTH.dtype.itemsize, self._stream)
+        if self._slabs.streams:
+            self._grow_by_slab()
+        else:
+            self._launch("grow_tree", self._data, self._settings, self._space)
+
+    def _tree(self, record: np.ndarray) -> BinTree | None:
+        return read_tree(record, self._sizes, self._problem.columns)
+
+    def _grow_by_slab(self) -> None:
+        data, settings, space, stream = self._data, self._settings, self._space, self._stream
+        for stage in range(3):
+            self._launch("find_units", data, settings, space, np.int32(stage))
+        every = range(self._sizes.n_slabs)
+        while not self._read_growth()["finished"]:
+            self._launch("clear_histograms", data, space)
+            for name, wanted in (("divide_parts", self._cut_slabs()), ("count_parts", every)):
+
+                def launch(first: int, end: int, name: str = name) -> None:
+                    self._launch(name, data, space, np.int32(first), np.int32(end))
+
+                self._slabs.visit(wanted, stream, launch)
+            self._launch("search_parts", data, settings, space)
+        self._launch("add_leaf_values", data, space)
+
+    def _read_growth(self) -> Any:
+        return self._arrays["record"][: GROWTH.dtype.itemsize].get(stream=self._stream).view(GROWTH.dtype)[0]
+
+    def _cut_slabs(self) -> set[int]:
+        """The slabs with a column by which parts are being divided."""
+        n_openings = int(self._read_growth()["n_openings"])
+        openings = self._arrays["openings"].get(stream=self._stream).view(OPENING.dtype)[:n_openings]
+        parts = self._arrays["parts"].get(stream=self._stream).view(PART.dtype)
+        features = parts["feature"][openings["part"][openings["part"] >= 0]]
+        columns = self._problem.columns.by_feature[features, COLUMN]
+        return set((columns // (slab_shape(self._sizes.n_columns)[1] * WORD)).tolist())
+
+
+def _pinned(*shape: int) -> np.ndarray:
+    """Page-locked bytes: copies to them do not wait for the host."""
+    import cupyx
+
+    pinned: np.ndarray = cupyx.zeros_pinned(shape, dtype=np.uint8)
+    return pinned
+
+
+def column_groups(shared_bytes: int) -> int:
+    """Groups of 32 columns whose histograms fit into a block's shared memory."""
+    return 2 if shared_bytes >= 2 * _GROUP_BYTES + _STATIC_BYTES else 1
+
+
+def definitions(groups: int) -> tuple[str, ...]:
+    """The macros of `growth.cu`: groups of 32 columns whose histograms a block holds."""
+    return f"THREADS={_THREADS}", f"GROUPS={groups}"

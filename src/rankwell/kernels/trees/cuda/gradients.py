@@ -1,0 +1,128 @@
+"""Gradients of pair losses on a CUDA device."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwell.kernels.cuda.module import cuda_module
+from rankwell.kernels.trees.declarations import (
+    BLOCK_DOCUMENTS,
+    LONG_FIELDS,
+    LONG_THREADS,
+    QUERIES,
+    QUERY_THREADS,
+)
+from rankwell.kernels.trees.losses import PAIRWISE, JudgedQueries, PairLoss, distance_weights
+
+# Arrays of a query begin at multiples of 16 bytes.
+_PADDING = 4
+
+
+class QueryPlaces(NamedTuple):
+    """Which block works on which queries.
+
+    order, offset : int32, queries and where each of them is in its block's memory
+    block_ptr : int32 (n_blocks + 1,), the queries of each block in `order`
+    length : documents of all blocks (long queries) or of one block, with padding
+    """
+
+    order: np.ndarray
+    offset: np.ndarray
+    block_ptr: np.ndarray
+    length: int
+
+
+def place_queries(query_ptr: np.ndarray) -> tuple[QueryPlaces, QueryPlaces]:
+    """Short queries, many a block, and long ones, a block each; both the longest first, so that blocks end together."""
+    sizes = np.diff(query_ptr)
+    order = np.argsort(-sizes, kind="stable")
+    order = order[sizes[order] > 0]
+    padded = -(-sizes[order] // _PADDING) * _PADDING
+    n_long = int((padded > BLOCK_DOCUMENTS).sum())
+    long_offset = np.cumsum(padded[:n_long]) - padded[:n_long]
+    block_ptr, offsets, used = [0], [], BLOCK_DOCUMENTS + 1
+    for number, size in enumerate(padded[n_long:].tolist()):
+        if used + size > BLOCK_DOCUMENTS:
+            used = 0
+            if number:
+                block_ptr.append(number)
+        offsets.append(used)
+        used += size
+    block_ptr += [len(offsets)] if offsets else []
+    kinds = [array.astype(np.int32) for array in (order[n_long:], np.array(offsets), np.array(block_ptr))]
+    long_kinds = [array.astype(np.int32) for array in (order[:n_long], long_offset, np.arange(n_long + 1))]
+    return QueryPlaces(*kinds, length=BLOCK_DOCUMENTS), QueryPlaces(*long_kinds, length=int(padded[:n_long].sum()))
+
+
+def pack_queries(
+    loss: PairLoss, queries: JudgedQueries, places: QueryPlaces, placed: dict[str, Any], put: Any
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The struct `Queries`, and the arrays that it points to.
+
+    placed : the arrays `scores`, `gradient` and `hessian`; put : copies an array to the device
+    """
+    arrays = {
+        **placed,
+        "query_ptr": put(queries.query_ptr.astype(np.int32)),
+        "gain": put(queries.gain),
+        "inverse": put(queries.inverse),
+        "discount": put(queries.discount),
+        "by_distance": put(distance_weights(loss, len(queries.discount), 0)),
+        "weight": put(queries.weight if len(queries.weight) else np.zeros(1, np.float32)),
+        "order": put(places.order),
+        "offset": put(places.offset),
+        "block_ptr": put(places.block_ptr),
+    }
+    packed = QUERIES.pack(
+        **arrays,
+        sigma=loss.sigma,
+        sigma_32=np.float32(loss.sigma),
+        truncation=min(loss.truncation, 2**31 - 1),
+        normalize=loss.normalize,
+        has_weights=int(len(queries.weight) > 0),
+    )
+    return packed, arrays
+
+
+def query_bytes(queries: JudgedQueries) -> int:
+    """Bytes of device memory that the queries take."""
+    _, long = place_queries(queries.query_ptr)
+    return int(16 * len(queries.gain) + 24 * len(queries.inverse) + 4 * LONG_FIELDS * long.length)
+
+
+def definitions(loss: PairLoss) -> tuple[str, ...]:
+    """The macros of `lambdas.cu`: the loss."""
+    return (f"KIND={loss.kind}",)
+
+
+def short_fields(loss: PairLoss) -> int:
+    """Numbers of 4 bytes in a block's memory for each document: a loss by places has one more."""
+    return 7 if loss.kind <= PAIRWISE else 8
+
+
+class PairGradients:
+    """Fills `gradient` and `hessian` from `scores`, all CuPy float32 (n_docs,)."""
+
+    def __init__(self, loss: PairLoss, queries: JudgedQueries, placed: dict[str, Any]) -> None:
+        import cupy
+
+        module = cuda_module("trees/lambdas", *definitions(loss), fuse=False)
+        self._short_kernel = module.get_function("short_query_gradients")
+        self._long_kernel = module.get_function("long_query_gradients")
+        self._short, self._long = place_queries(queries.query_ptr)
+        self._short_struct, self._held = pack_queries(loss, queries, self._short, placed, cupy.asarray)
+        self._long_struct, self._also_held = pack_queries(loss, queries, self._long, placed, cupy.asarray)
+        self._n_fields = short_fields(loss)
+        self._table = cupy.empty(max(1, LONG_FIELDS * self._long.length), dtype=np.float32)
+
+    def launch(self) -> None:
+        """On the current stream."""
+        n_long, n_blocks = len(self._long.order), len(self._short.block_ptr) - 1
+        if n_long:
+            arguments = (self._long_struct, self._table, np.int32(self._long.length))
+            self._long_kernel((n_long,), (LONG_THREADS,), arguments)
+        if n_blocks:
+            shared = 4 * self._n_fields * BLOCK_DOCUMENTS
+            self._short_kernel((n_blocks,), (QUERY_THREADS,), (self._short_struct,), shared_mem=shared)

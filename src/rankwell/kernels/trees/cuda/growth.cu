@@ -1,0 +1,120 @@
+// Boosted trees: a whole tree on the device. Vocabulary and precision are those of `contract.py` and `rules.py`.
+//
+// A *part* is documents that are a node or leaf of the tree, or may become one. To *open* one is to divide its
+// documents by its best cut, to count the histograms of the smaller side (those of the other side are the difference),
+// and to search both sides' best cuts. Sums are of whole numbers, so their order does not matter, and decisions are
+// made by float64 operations in the order of the CPU's: the tree has the same bits.
+//
+// Macros: THREADS  of a block; there is one block per multiprocessor
+//         GROUPS   groups of 32 columns whose histograms a block holds, 1 or 2: 64 KiB of shared memory each
+
+#include "units.cuh"
+#include "histograms.cuh"
+#include "partition.cuh"
+#include "splits.cuh"
+#include "best_first.cuh"
+#include "real.cuh"
+
+namespace {
+
+// Add the leaves' values to the scores of their documents.
+__device__ __noinline__ void add_values(const Data& data, const Space& space) {
+  int* starts = shared_memory<int>();
+  constexpr int TOGETHER = 4;
+  if (space.growth->n_leaves == 0) return;
+  const int n_closed = space.growth->n_closed;
+  for (int i = threadIdx.x; i < n_closed; i += THREADS) starts[i] = space.places[i].start;
+  __syncthreads();
+  const int step = gridDim.x * THREADS;
+  for (int first = blockIdx.x * THREADS + threadIdx.x; first < data.n_docs; first += TOGETHER * step) {
+    unsigned row[TOGETHER];
+    float value[TOGETHER];
+#pragma unroll
+    for (int i = 0; i < TOGETHER; ++i) {
+      const int place = first + i * step;
+      if (place >= data.n_docs) continue;
+      int low = 0, high = n_closed;
+      while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        (starts[middle] <= place ? low : high) = middle;
+      }
+      row[i] = rows_of(space, space.places[low].buffer)[place];
+      value[i] = space.places[low].value;
+    }
+#pragma unroll
+    for (int i = 0; i < TOGETHER; ++i) {
+      if (first + i * step < data.n_docs) space.scores[row[i]] = (Real{space.scores[row[i]]} + Real{value[i]}).value;
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+// Grow a tree for the gradients, and add its values to the scores. `Growth` is 0 before, except for `stage`. All blocks
+// must run at the same time.
+__global__ void __launch_bounds__(THREADS, 1) grow_tree(const __grid_constant__ Data data, const __grid_constant__ Settings settings, const __grid_constant__ Space space) {
+  find_largest<true>(data, space);
+  if (space.growth->finished) return;
+  sum_sizes<true>(data, settings, space);
+  pack<true>(data, space);
+  while (!space.growth->finished) {
+    clear_slots(data, space);
+    divide<true>(data, space, 0, data.n_slabs);
+    count<true>(data, space, 0, data.n_slabs);
+    search<true>(data, settings, space);
+  }
+  add_values(data, space);
+}
+
+// The same, stage by stage, where the slabs do not all fit into the device's memory.
+__global__ void __launch_bounds__(THREADS, 1) find_units(const __grid_constant__ Data data, const __grid_constant__ Settings settings, const __grid_constant__ Space space, int stage) {
+  if (stage == 0) {
+    find_largest<false>(data, space);
+  } else if (space.growth->finished) {
+    return;
+  } else if (stage == 1) {
+    sum_sizes<false>(data, settings, space);
+  } else {
+    pack<false>(data, space);
+  }
+}
+
+__global__ void __launch_bounds__(THREADS, 1) clear_histograms(const __grid_constant__ Data data, const __grid_constant__ Space space) { clear_slots(data, space); }
+
+__global__ void __launch_bounds__(THREADS, 1) divide_parts(const __grid_constant__ Data data, const __grid_constant__ Space space, int first_slab, int end_slab) {
+  divide<false>(data, space, first_slab, end_slab);
+}
+
+__global__ void __launch_bounds__(THREADS, 1) count_parts(const __grid_constant__ Data data, const __grid_constant__ Space space, int first_slab, int end_slab) {
+  count<false>(data, space, first_slab, end_slab);
+}
+
+__global__ void __launch_bounds__(THREADS, 1) search_parts(const __grid_constant__ Data data, const __grid_constant__ Settings settings, const __grid_constant__ Space space) {
+  search<false>(data, settings, space);
+}
+
+__global__ void __launch_bounds__(THREADS, 1) add_leaf_values(const __grid_constant__ Data data, const __grid_constant__ Space space) {
+  add_values(data, space);
+}
+
+// bytes[d] of every column: columns[column][d] = slab[d][column]
+__global__ void __launch_bounds__(THREADS, 1)
+    gather_columns(const unsigned char* slab, int n_docs, int n_columns, unsigned char* columns) {
+  __shared__ unsigned char tile[SLAB_BYTES][SLAB_BYTES + 4];
+  for (int first = blockIdx.x * SLAB_BYTES; first < n_docs; first += gridDim.x * SLAB_BYTES) {
+    for (int i = threadIdx.x; i < SLAB_BYTES * SLAB_BYTES; i += THREADS) {
+      const int document = i / SLAB_BYTES, column = i % SLAB_BYTES;
+      if (first + document < n_docs) tile[column][document] = slab[static_cast<size_t>(first) * SLAB_BYTES + i];
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < SLAB_BYTES * n_columns; i += THREADS) {
+      const int document = i % SLAB_BYTES, column = i / SLAB_BYTES;
+      if (first + document < n_docs) columns[static_cast<size_t>(column) * n_docs + first + document] = tile[column][document];
+    }
+    __syncthreads();
+  }
+}
+
+}  // extern "C"

@@ -1,0 +1,373 @@
+// Gradients and Hessians of pair losses: see `losses.py`. Every sum has the order of the CPU's (cpu/lambdas.py): a column
+// adds rows in ascending order, and a row sums by 16 lanes, then lanes by halves. So gradients have the same bits.
+//
+// Queries of which several fit into a block's shared memory are worked on by one warp each, four rows at a time: half of
+// the warp has two of the rows and 16 columns, the other half the next two rows and the same columns. A longer query has
+// a block, which computes its pairs twice: once column by column, once row by row.
+//
+// Macro: KIND  the loss
+
+#include "declarations.h"
+#include "real.cuh"
+
+namespace {
+
+constexpr unsigned WHOLE_WARP = 0xffffffffu;
+constexpr int HALF_ROWS = PAIR_ROWS / 2;
+
+// A query's documents. By document: the order of its score, where sums are later, and its place.
+struct Table {
+  float4* places;     // by place: score, e^(σ·(score − best score)), gain, Y
+  float2* sums;       // by place: gradient and Hessian
+  int* key;           // by document
+  int* place;         // by document
+  float* row_weight;  // by place, X; of map and mrr only
+  float* row_total;   // by place, Σλ of a row; of long queries only
+};
+
+// Those who work on a query together: a warp or a block.
+template <bool BLOCK>
+struct Team {
+  int thread, n_threads;
+  __device__ __forceinline__ void meet() const {
+    if (BLOCK) {
+      __syncthreads();
+    } else {
+      __syncwarp();
+    }
+  }
+};
+
+struct Row {
+  Real score, inverse, gain, weight;
+  int place;
+};
+
+struct Sums {
+  Real gradient, hessian, total;
+};
+
+struct Scale {
+  Real slope, floor;
+  int limit;
+};
+
+__device__ __forceinline__ Row row_at(const Queries& queries, const Table& table, int place, int n_docs, int limit) {
+  const int there = min(place, n_docs - 1);
+  const float4 own = table.places[there];
+  const float weight = KIND > PAIRWISE ? table.row_weight[there] : KIND == PAIRWISE ? 1.0f : own.w;
+  // No place is after that of a row beyond the limit.
+  return {{own.x}, reciprocal({own.y}), {own.z}, {weight}, place < limit ? place : 2147483647};
+}
+
+// What the pair of a row and the document at place j adds to the column's gradient, to the Hessian of both, and to Σλ.
+__device__ __forceinline__ Sums pair_of(const Queries& queries, const Scale& scale, const Row& row, float4 column, int j) {
+  const Real one = {1.0f}, difference = row.gain - Real{column.z};
+  Real gap = positive_part(row.weight - Real{column.w});
+  if (KIND == LAMBDALOSS) gap = gap + Real{queries.by_distance[max(j - row.place, 0)]};
+  if (j <= row.place) gap = {0.0f};
+  Real size = size_of(difference);
+  if (KIND == PAIRWISE) size = {is_positive(size) ? 1.0f : 0.0f};
+  const Real e = Real{column.y} * row.inverse;
+  const Real t = scale.slope * positive_part(row.score - Real{column.x}) + scale.floor;
+  const Real inverse = reciprocal(t * (one + e));
+  const Real w = (size * gap) * inverse, we = w * e;
+  const bool is_better = is_positive(difference);
+  const Real value = is_better ? we : w;
+  return {is_better ? value : -value, we * (t * inverse), value};
+}
+
+__device__ __forceinline__ void add_to_row(Sums& row, const Sums& pair) {
+  row.gradient = row.gradient + -pair.gradient;
+  row.hessian = row.hessian + pair.hessian;
+  row.total = row.total + pair.total;
+}
+
+__device__ __forceinline__ Real of_other_half(Real x) { return {__shfl_xor_sync(WHOLE_WARP, x.value, PAIR_LANES)}; }
+
+// The sum of 16 lanes, low and high halves added.
+__device__ __forceinline__ Real sum_of_half(Real sum) {
+  for (int apart = PAIR_LANES / 2; apart > 0; apart /= 2) {
+    sum = sum + Real{__shfl_xor_sync(WHOLE_WARP, sum.value, apart)};
+  }
+  return sum;
+}
+
+__device__ __forceinline__ void add_to_place(const Table& table, int place, Real gradient, Real hessian) {
+  const float2 so_far = table.sums[place];
+  table.sums[place] = make_float2((Real{so_far.x} + gradient).value, (Real{so_far.y} + hessian).value);
+}
+
+// Places by score: the higher ones first, of equal ones the earlier document. Keys after the last are the lowest.
+template <bool BLOCK>
+__device__ __forceinline__ void rank(const Team<BLOCK>& team, int n_docs, const Table& table) {
+  const int4* fours = reinterpret_cast<const int4*>(table.key);
+  for (int i = team.thread; i < n_docs; i += team.n_threads) {
+    const int own = table.key[i], before = (i & -32) / 4, after = before + 8, end = (n_docs + 3) / 4;
+    int place = 0;
+#pragma unroll 4
+    for (int j = 0; j < before; ++j) {
+      const int4 keys = fours[j];
+      place += (keys.x >= own) + (keys.y >= own) + (keys.z >= own) + (keys.w >= own);
+    }
+    for (int j = 4 * before; j < min(4 * after, n_docs); ++j) {
+      place += table.key[j] > own || (table.key[j] == own && j < i);
+    }
+#pragma unroll 4
+    for (int j = after; j < end; ++j) {
+      const int4 keys = fours[j];
+      place += (keys.x > own) + (keys.y > own) + (keys.z > own) + (keys.w > own);
+    }
+    table.place[i] = place;
+  }
+}
+
+// X and Y of each place: those of map depend on all places before, those of mrr on the first relevant ones.
+__device__ __forceinline__ void weigh_for_map(int n_docs, const Table& table) {
+  double n_relevant = 0.0, harmonic = 0.0;
+  for (int k = 0; k < n_docs; ++k) {
+    const double relevant = table.places[k].z, place = k + 1.0;
+    n_relevant = __dadd_rn(n_relevant, relevant);
+    table.places[k].w = narrow(__dsub_rn(__ddiv_rn(n_relevant, place), harmonic));
+    harmonic = __dadd_rn(harmonic, __ddiv_rn(relevant, place));
+    const double others = __dadd_rn(n_relevant, __dsub_rn(1.0, relevant));
+    table.row_weight[k] = narrow(__dsub_rn(__ddiv_rn(others, place), harmonic));
+  }
+}
+
+__device__ __forceinline__ void weigh_for_mrr(int n_docs, const Table& table) {
+  int first = n_docs, second = n_docs;
+  for (int k = n_docs - 1; k >= 0; --k) {
+    if (table.places[k].z > 0.0f) {
+      second = first;
+      first = k;
+    }
+  }
+  for (int k = 0; k < n_docs; ++k) {
+    table.row_weight[k] = k <= first ? narrow(__ddiv_rn(1.0, k + 1.0)) : -1.0f;
+    const int alone = table.places[k].z > 0.0f ? first : min(k, second);
+    table.places[k].w = narrow(__ddiv_rn(1.0, alone + 1.0));
+  }
+}
+
+// Four rows at a time with all columns, by a warp; returns Σλ.
+__device__ __forceinline__ double add_pairs(const Queries& queries, const Table& table, const Scale& scale, int n_docs,
+                                            int thread) {
+  const int lane = thread % PAIR_LANES, half = thread / PAIR_LANES;
+  double total = 0.0;
+  for (int first = 0; first < scale.limit; first += PAIR_ROWS) {
+    Row rows[HALF_ROWS];
+    Sums sums[HALF_ROWS] = {};
+#pragma unroll
+    for (int k = 0; k < HALF_ROWS; ++k) {
+      rows[k] = row_at(queries, table, first + half * HALF_ROWS + k, n_docs, scale.limit);
+    }
+    for (int from = (first + 1) & -PAIR_LANES; from < n_docs; from += PAIR_LANES) {
+      const int j = from + lane, there = min(j, n_docs - 1);
+      const float4 column = table.places[there];
+      Real gradient = {0.0f}, hessian = {0.0f};
+      if (half == 0) {
+        const float2 so_far = table.sums[there];
+        gradient = {so_far.x};
+        hessian = {so_far.y};
+      }
+      Sums pairs[HALF_ROWS];
+#pragma unroll
+      for (int k = 0; k < HALF_ROWS; ++k) {
+        pairs[k] = pair_of(queries, scale, rows[k], column, j < n_docs ? j : -1);
+        add_to_row(sums[k], pairs[k]);
+        gradient = gradient + pairs[k].gradient;
+        hessian = hessian + pairs[k].hessian;
+      }
+      // The half with the first rows adds those of the other one.
+#pragma unroll
+      for (int k = 0; k < HALF_ROWS; ++k) {
+        gradient = gradient + of_other_half(pairs[k].gradient);
+        hessian = hessian + of_other_half(pairs[k].hessian);
+      }
+      if (half == 0 && j < n_docs) table.sums[j] = make_float2(gradient.value, hessian.value);
+    }
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < HALF_ROWS; ++k) {
+      const Real gradient = sum_of_half(sums[k].gradient), hessian = sum_of_half(sums[k].hessian);
+      sums[k].total = sum_of_half(sums[k].total);
+      const int place = first + half * HALF_ROWS + k;
+      if (lane == 0 && place < scale.limit) add_to_place(table, place, gradient, hessian);
+    }
+#pragma unroll
+    for (int k = 0; k < PAIR_ROWS; ++k) {
+      const float of_row = __shfl_sync(WHOLE_WARP, sums[k % HALF_ROWS].total.value, k / HALF_ROWS * PAIR_LANES);
+      total = __dadd_rn(total, widen(of_row));
+    }
+    __syncwarp();
+  }
+  return total;
+}
+
+// The same by a block: columns first, which add up all rows; then rows.
+__device__ __forceinline__ double add_pairs_by_block(const Queries& queries, const Table& table, const Scale& scale,
+                                                     int n_docs, const Team<true>& team) {
+  for (int j = team.thread; j < n_docs; j += team.n_threads) {
+    const float4 column = table.places[j];
+    Real gradient = {0.0f}, hessian = {0.0f};
+    for (int place = 0; place < min(scale.limit, j); ++place) {
+      const Sums pair = pair_of(queries, scale, row_at(queries, table, place, n_docs, scale.limit), column, j);
+      gradient = gradient + pair.gradient;
+      hessian = hessian + pair.hessian;
+    }
+    table.sums[j] = make_float2(gradient.value, hessian.value);
+  }
+  __syncthreads();
+  const int lane = team.thread % PAIR_LANES, member = team.thread / PAIR_LANES, n_members = team.n_threads / PAIR_LANES;
+  for (int first = 0; first < scale.limit; first += n_members) {
+    const int place = first + member;
+    const Row row = row_at(queries, table, place, n_docs, scale.limit);
+    Sums sums = {};
+    // A row of the CPU's begins with the columns of its group of rows: those before its own place add 0.
+    for (int j = (min(place, n_docs) & -PAIR_LANES) + lane; j < n_docs; j += PAIR_LANES) {
+      add_to_row(sums, pair_of(queries, scale, row, table.places[j], j));
+    }
+    __syncwarp();
+    const Real gradient = sum_of_half(sums.gradient), hessian = sum_of_half(sums.hessian);
+    const Real of_row = sum_of_half(sums.total);
+    if (lane == 0 && place < scale.limit) {
+      add_to_place(table, place, gradient, hessian);
+      table.row_total[place] = of_row.value;
+    }
+  }
+  __syncthreads();
+  double total = 0.0;
+  for (int place = 0; place < scale.limit; ++place) total = __dadd_rn(total, widen(table.row_total[place]));
+  return total;
+}
+
+// The orders of the best score, and of the worst with the opposite sign.
+template <bool BLOCK>
+__device__ __forceinline__ int2 read_scores(const Queries& queries, int start, int n_docs, const Team<BLOCK>& team,
+                                            const Table& table) {
+  int best = -2147483647, worst = best;
+  for (int i = team.thread; i < (n_docs + 3) / 4 * 4; i += team.n_threads) {
+    const int key = i < n_docs ? order_of(queries.scores[start + i]) : -2147483647 - 1;
+    table.key[i] = key;
+    if (i >= n_docs) continue;
+    best = max(best, key);
+    worst = max(worst, -key);
+  }
+  for (int apart = 16; apart > 0; apart /= 2) {
+    best = max(best, __shfl_xor_sync(WHOLE_WARP, best, apart));
+    worst = max(worst, __shfl_xor_sync(WHOLE_WARP, worst, apart));
+  }
+  if (BLOCK) {
+    __shared__ int of_block[2];
+    if (team.thread == 0) of_block[0] = of_block[1] = -2147483647;
+    __syncthreads();
+    if (team.thread % 32 == 0) {
+      atomicMax(&of_block[0], best);
+      atomicMax(&of_block[1], worst);
+    }
+    __syncthreads();
+    best = of_block[0];
+    worst = of_block[1];
+  }
+  return make_int2(best, worst);
+}
+
+template <bool BLOCK>
+__device__ __forceinline__ void fill_places(const Queries& queries, int start, int n_docs, int best,
+                                            const Team<BLOCK>& team, const Table& table) {
+  const Real sigma = {queries.sigma_32}, highest = {of_order(best)}, lowest = {static_cast<float>(-FARTHEST)};
+  for (int i = team.thread; i < n_docs; i += team.n_threads) {
+    const int place = table.place[i];
+    const Real score = {queries.scores[start + i]};
+    Real exponent = sigma * (score - highest);
+    if (is_positive(lowest - exponent)) exponent = lowest;
+    const float weight = KIND >= PAIRWISE ? 0.0f : queries.discount[place];
+    table.places[place] = make_float4(score.value, exponential(exponent).value, queries.gain[start + i], weight);
+  }
+  team.meet();
+  for (int k = team.thread; k < n_docs; k += team.n_threads) table.sums[k] = make_float2(0.0f, 0.0f);
+  if (KIND == MAP && team.thread == 0) weigh_for_map(n_docs, table);
+  if (KIND > MAP && team.thread == 0) weigh_for_mrr(n_docs, table);
+  team.meet();
+}
+
+template <bool BLOCK>
+__device__ __forceinline__ void query_gradients(const Queries& queries, int query, const Team<BLOCK>& team,
+                                                const Table& table) {
+  const int start = queries.query_ptr[query], n_docs = queries.query_ptr[query + 1] - start;
+  const double inverse = queries.inverse[query];
+  if (inverse <= 0.0) {
+    for (int i = team.thread; i < n_docs; i += team.n_threads) {
+      queries.gradient[start + i] = queries.hessian[start + i] = 0.0f;
+    }
+    return;
+  }
+  const int2 ends = read_scores(queries, start, n_docs, team, table);
+  team.meet();
+  rank(team, n_docs, table);
+  team.meet();
+  fill_places(queries, start, n_docs, ends.x, team, table);
+  const bool by_scores = queries.normalize != 0 && ends.x != -ends.y;
+  const Scale scale = {{by_scores ? 1.0f : 0.0f},
+                       {by_scores ? static_cast<float>(NEAREST) : 1.0f},
+                       min(queries.truncation, n_docs - 1)};
+  double total;
+  if constexpr (BLOCK) {
+    total = add_pairs_by_block(queries, table, scale, n_docs, team);
+  } else {
+    total = add_pairs(queries, table, scale, n_docs, team.thread);
+  }
+  double factor = __dmul_rn(inverse, queries.sigma);
+  total = __dmul_rn(__dmul_rn(2.0, total), factor);
+  if (queries.normalize != 0 && total > 0.0) {
+    factor = __dmul_rn(factor, __ddiv_rn(__ddiv_rn(logarithm(__dadd_rn(1.0, total)), LN_2), total));
+  }
+  const Real of_gradient = {narrow(factor)}, of_hessian = {narrow(__dmul_rn(factor, queries.sigma))};
+  for (int i = team.thread; i < n_docs; i += team.n_threads) {
+    const float2 sums = table.sums[table.place[i]];
+    Real gradient = Real{sums.x} * of_gradient, hessian = Real{sums.y} * of_hessian;
+    if (queries.has_weights) {
+      gradient = gradient * Real{queries.weight[start + i]};
+      hessian = hessian * Real{queries.weight[start + i]};
+    }
+    queries.gradient[start + i] = gradient.value;
+    queries.hessian[start + i] = hessian.value;
+  }
+  team.meet();
+}
+
+// Arrays of `length` documents each, from document `offset` on, a multiple of 4. Keys are where sums are later.
+__device__ __forceinline__ Table table_at(float* numbers, size_t length, int offset) {
+  Table table;
+  table.places = reinterpret_cast<float4*>(numbers) + offset;
+  table.sums = reinterpret_cast<float2*>(numbers + 4 * length) + offset;
+  table.key = reinterpret_cast<int*>(table.sums);
+  table.place = reinterpret_cast<int*>(numbers + 6 * length) + offset;
+  table.row_weight = numbers + 7 * length + offset;
+  table.row_total = numbers + 8 * length + offset;
+  return table;
+}
+
+}  // namespace
+
+extern "C" {
+
+// The queries numbered block_ptr[b], ..., block_ptr[b + 1] − 1 in `order`, each at its offset in shared memory.
+__global__ void __launch_bounds__(QUERY_THREADS) short_query_gradients(Queries queries) {
+  extern __shared__ float4 query_memory[];
+  const Team<false> team = {static_cast<int>(threadIdx.x % 32), 32};
+  const int last = queries.block_ptr[blockIdx.x + 1];
+  for (int number = queries.block_ptr[blockIdx.x] + threadIdx.x / 32; number < last; number += QUERY_THREADS / 32) {
+    float* numbers = reinterpret_cast<float*>(query_memory);
+    query_gradients(queries, queries.order[number], team, table_at(numbers, BLOCK_DOCUMENTS, queries.offset[number]));
+  }
+}
+
+// A query a block. numbers : LONG_FIELDS · length
+__global__ void __launch_bounds__(LONG_THREADS) long_query_gradients(Queries queries, float* numbers, int length) {
+  const Team<true> team = {static_cast<int>(threadIdx.x), LONG_THREADS};
+  query_gradients(queries, queries.order[blockIdx.x], team, table_at(numbers, length, queries.offset[blockIdx.x]));
+}
+
+}  // extern "C"

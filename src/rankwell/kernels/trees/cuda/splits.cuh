@@ -1,0 +1,201 @@
+// The best cut of both sides of every opening, from their histograms: see `rules.py`. Nothing is fused.
+
+#include "stages.cuh"
+#include "histograms.cuh"
+
+namespace {
+
+// Warps that search the columns of a word, which are neighbours in memory, at the same time.
+constexpr int WORD_WARPS = WARPS < WORD ? WARPS : WORD;
+
+struct Bound {
+  double gradient, hessian, l1, l2, least, objective, min_gain;
+  long long total;
+};
+
+__device__ __forceinline__ double shrunk_square(double gradient, double l1) {
+  const double size = __dsub_rn(fabs(gradient), l1);
+  return size > 0.0 ? __dmul_rn(size, size) : 0.0;
+}
+
+__device__ __forceinline__ Bound bound_of(const Settings& settings, const Growth& growth, long long total, int n_docs) {
+  Bound bound;
+  bound.gradient = gradient_of(total);
+  bound.hessian = hessian_of(total);
+  bound.l1 = growth.l1;
+  bound.l2 = growth.l2;
+  bound.min_gain = growth.min_gain;
+  bound.total = total;
+  const double below = __dadd_rn(bound.hessian, bound.l2);
+  bound.objective = below > 0.0 ? __ddiv_rn(shrunk_square(bound.gradient, bound.l1), below) : 0.0;
+  const long long twice = 2 * static_cast<long long>(max(n_docs, 1));
+  const long long docs = 2 * static_cast<long long>(settings.min_docs_leaf) - 1;
+  const long long by_docs = (hessian_of(total) * docs + twice - 1) / twice;
+  bound.least = max(max(by_docs, growth.least_hessian), 1ll);
+  return bound;
+}
+
+// 0 if the cut with this left side is not allowed.
+__device__ __forceinline__ double cut_gain(const Bound& bound, long long left) {
+  const double g1 = gradient_of(left), h1 = hessian_of(left);
+  const double g2 = __dsub_rn(bound.gradient, g1), h2 = __dsub_rn(bound.hessian, h1);
+  if (h1 < bound.least || h2 < bound.least) return 0.0;
+  const double a = __dadd_rn(h1, bound.l2), b = __dadd_rn(h2, bound.l2);
+  const double top = __dadd_rn(__dmul_rn(shrunk_square(g1, bound.l1), b), __dmul_rn(shrunk_square(g2, bound.l1), a));
+  return __dsub_rn(__ddiv_rn(top, __dmul_rn(a, b)), bound.objective);
+}
+
+struct Candidate {
+  double gain;
+  long long left;
+  int order;  // code, and COLUMN_VALUES more if missing values go right: of equal gains the lowest is taken
+};
+
+__device__ __forceinline__ void take_better(Candidate& best, double gain, long long left, int order) {
+  if (gain > best.gain || (gain == best.gain && order < best.order)) {
+    best.gain = gain;
+    best.left = left;
+    best.order = order;
+  }
+}
+
+// The packed sum of code `lane` if there are fewer than 32 codes, in a column that several features share: lanes take a
+// part of the values each.
+__device__ __forceinline__ long long shared_sum(const long long* column, int divisor, int n_codes, int size) {
+  int width = 2;
+  while (width < n_codes) width *= 2;
+  const int code = lane_of() & (width - 1), n_values = size / n_codes;
+  long long sum = 0;
+  if (code < n_codes) {
+    for (int i = lane_of() / width; i < n_values; i += 32 / width) {
+      const int value = (i / divisor * n_codes + code) * divisor + i % divisor;
+      sum += column[value];
+    }
+  }
+  for (int apart = width; apart < 32; apart *= 2) sum += __shfl_xor_sync(WHOLE_WARP, sum, apart);
+  return lane_of() < n_codes ? sum : 0;
+}
+
+__device__ __forceinline__ long long sum_of_code(const long long* column, int divisor, int n_codes, int size, int code) {
+  if (code >= n_codes) return 0;
+  long long sum = 0;
+  const int n_values = size / n_codes;
+  for (int i = 0; i < n_values; ++i) {
+    sum += column[(i / divisor * n_codes + code) * divisor + i % divisor];
+  }
+  return sum;
+}
+
+// The best cut by one feature, found by a warp. column : (COLUMN_VALUES,), the packed sums of its column
+__device__ __forceinline__ Candidate best_cut(const Bound& bound, const int* feature, int size, const long long* column,
+                                              bool& has_missing) {
+  const int n_codes = feature[N_CODES], divisor = feature[DIVISOR];
+  Candidate best = {0.0, 0, 2 * COLUMN_VALUES};
+  long long before = 0, missing = 0;
+  for (int first = 0; first < n_codes; first += 32) {
+    const int code = first + lane_of();
+    long long running = size != n_codes && n_codes < 32 ? shared_sum(column, divisor, n_codes, size)
+                                                        : sum_of_code(column, divisor, n_codes, size, code);
+    for (int apart = 1; apart < 32; apart *= 2) {
+      const long long other = __shfl_up_sync(WHOLE_WARP, running, apart);
+      if (lane_of() >= apart) running += other;
+    }
+    running += before;
+    before = __shfl_sync(WHOLE_WARP, running, 31);
+    if (first == 0 && feature[HAS_MISSING] != 0) missing = __shfl_sync(WHOLE_WARP, running, 0);
+    if (code < n_codes - 1) {
+      take_better(best, cut_gain(bound, running), running, code);
+      if (missing != 0) {
+        take_better(best, cut_gain(bound, running - missing), running - missing, COLUMN_VALUES + code);
+      }
+    }
+  }
+  for (int apart = 16; apart > 0; apart /= 2) {
+    const double gain = __shfl_xor_sync(WHOLE_WARP, best.gain, apart);
+    const long long left = __shfl_xor_sync(WHOLE_WARP, best.left, apart);
+    const int order = __shfl_xor_sync(WHOLE_WARP, best.order, apart);
+    take_better(best, gain, left, order);
+  }
+  has_missing = missing != 0;
+  return best;
+}
+
+__device__ __forceinline__ bool is_better(double gain, int feature, const Found& than) {
+  return gain > than.gain || (gain == than.gain && gain > 0.0 && feature < than.feature);
+}
+
+// The best cut of a side by the features of a column, found by a warp; lane 0 knows where missing values go.
+__device__ __forceinline__ Found best_of_column(const Data& data, const Bound& bound, int column,
+                                                const long long* sums) {
+  Found best = {};
+  for (int place = data.column_ptr[column]; place < data.column_ptr[column + 1]; ++place) {
+    const int feature = data.features[place];
+    if (data.allowed[feature] == 0) continue;
+    bool has_missing;
+    const Candidate found =
+        best_cut(bound, data.by_feature + feature * FEATURE_INTEGERS, data.sizes[column], sums, has_missing);
+    if (!(found.gain > bound.min_gain) || !is_better(found.gain, feature, best)) continue;
+    best.gain = found.gain;
+    best.left_total = found.left;
+    best.feature = feature;
+    best.code = found.order % COLUMN_VALUES;
+    best.missing_left = has_missing ? found.order < COLUMN_VALUES
+                                    : 2 * static_cast<long long>(hessian_of(found.left)) >= hessian_of(bound.total);
+  }
+  return best;
+}
+
+// The best cut of each side by the features of a column, found by a warp. The histogram of the smaller side was
+// counted; the larger side's is the part's without it, and takes the place of the part's.
+// sums : shared memory of the warp, (COLUMN_VALUES,)
+__device__ __forceinline__ void search_column(const Data& data, const Settings& settings, const Space& space,
+                                              int number, int column, long long* sums) {
+  constexpr int OWN = COLUMN_VALUES / 32;
+  const Opening opening = space.openings[number];
+  const Part part = space.parts[max(opening.part, 0)];
+  const bool is_root = opening.part < 0;
+  const int n_left = left_documents(data, opening);
+  const int slab = column / data.slab_columns, in_slab = column % data.slab_columns;
+  const size_t base = static_cast<size_t>(slab) * SLAB_CELLS + in_slab / GROUP_COLUMNS * GROUP_CELLS +
+                      in_slab % GROUP_COLUMNS + lane_of() * GROUP_COLUMNS;
+  const long long* counted = histogram_of(data, space, opening.slot) + base;
+  long long* whole = histogram_of(data, space, part.slot) + base;
+  const bool is_deepest = settings.max_depth > 0 && !is_root && part.depth + 1 >= settings.max_depth;
+  const bool left_is_smaller = is_left_smaller(opening, part, n_left);
+  const long long left_total = is_root ? part.total : part.left_total;
+  for (int turn = 0; turn < (is_root ? 1 : 2); ++turn) {
+    const bool is_left = (turn == 0) == left_is_smaller;
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < OWN; ++i) {
+      long long sum = counted[i * 32 * GROUP_COLUMNS];
+      if (turn == 1) sum = whole[i * 32 * GROUP_COLUMNS] -= sum;
+      sums[i * 32 + lane_of()] = sum;
+    }
+    __syncwarp();
+    Found best = {};
+    if (!is_deepest) {
+      const Bound bound = bound_of(settings, *space.growth, is_left ? left_total : part.total - left_total,
+                                   is_left ? n_left : documents_of(part) - n_left);
+      best = best_of_column(data, bound, column, sums);
+    }
+    const size_t side = static_cast<size_t>(number) * 2 + (is_left ? 0 : 1);
+    if (lane_of() == 0) space.found[side * data.n_columns + column] = best;
+  }
+}
+
+// The best cuts of the sides of all openings.
+__device__ __noinline__ void search_columns(const Data& data, const Settings& settings, const Space& space) {
+  long long* sums = shared_memory<long long>() + warp_of() * COLUMN_VALUES;
+  constexpr int TEAMS = WARPS / WORD_WARPS;
+  const int n_words = (data.n_columns + WORD - 1) / WORD, n_items = space.growth->n_openings * n_words;
+  const int team = warp_of() / WORD_WARPS;
+  for (int item = blockIdx.x + team * gridDim.x; item < n_items; item += TEAMS * gridDim.x) {
+    const int first = item % n_words * WORD, last = min(first + WORD, data.n_columns);
+    for (int column = first + warp_of() % WORD_WARPS; column < last; column += WORD_WARPS) {
+      search_column(data, settings, space, item / n_words, column, sums);
+    }
+  }
+}
+
+}  // namespace

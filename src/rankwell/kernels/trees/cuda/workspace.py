@@ -1,0 +1,158 @@
+"""The arrays that the CUDA kernels of boosted trees work in, and the tree that they leave there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwell.kernels.trees.columns import COLUMN_VALUES, LOWEST, Columns
+from rankwell.kernels.trees.contract import BinTree, TreeSettings
+from rankwell.kernels.trees.declarations import (
+    DATA,
+    FOUND,
+    GROWTH,
+    LEAF,
+    MOST_OPENINGS,
+    NODE,
+    OPENING,
+    PART,
+    PLACES,
+    SETTINGS,
+    SPACE,
+)
+from rankwell.kernels.trees.rules import LOWER_HALF
+from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
+
+# Parts that may be opened in a tree, for each cut that it can have.
+_OPENED_PER_CUT = 2
+
+
+@dataclass(frozen=True)
+class GrowthSizes:
+    """The sizes that determine the arrays."""
+
+    n_docs: int
+    n_columns: int
+    n_features: int
+    n_leaves: int
+
+    @property
+    def n_slabs(self) -> int:
+        return slab_shape(self.n_columns)[0]
+
+    @property
+    def most_opened(self) -> int:
+        return _OPENED_PER_CUT * (self.n_leaves - 1)
+
+    @property
+    def most_parts(self) -> int:
+        return 1 + 2 * self.most_opened
+
+    @property
+    def histogram_cells(self) -> int:
+        """Packed sums in one part's histograms."""
+        return self.n_slabs * SLAB_BYTES * COLUMN_VALUES
+
+    @property
+    def record_bytes(self) -> int:
+        """Progress, nodes and leaves of a tree, which the host reads together."""
+        return int(GROWTH.dtype.itemsize + self.n_leaves * (NODE.dtype.itemsize + LEAF.dtype.itemsize))
+
+    def arrays(self) -> dict[str, tuple[int, Any]]:
+        """The number of elements and the kind of every array of `Space` but the record."""
+        by_document = {
+            "gradient": np.float32,
+            "hessian": np.float32,
+            "scores": np.float32,
+            "rows_even": np.uint32,
+            "rows_odd": np.uint32,
+            "packed_even": np.int64,
+            "packed_odd": np.int64,
+        }
+        return {
+            **{name: (self.n_docs, kind) for name, kind in by_document.items()},
+            "pool": ((1 + self.most_opened) * self.histogram_cells, np.int64),
+            "parts": (self.most_parts, PART.dtype),
+            "openings": (MOST_OPENINGS, OPENING.dtype),
+            "found": (2 * MOST_OPENINGS * self.n_columns, FOUND.dtype),
+            "places": (self.most_parts, PLACES.dtype),
+        }
+
+    @property
+    def array_bytes(self) -> int:
+        return sum(count * np.dtype(kind).itemsize for count, kind in self.arrays().values()) + self.record_bytes
+
+
+def make_space(sizes: GrowthSizes, allocate: Callable[[int], Any]) -> tuple[dict[str, Any], np.ndarray]:
+    """The arrays by name, "record" among them, as bytes; and the struct `Space` with their addresses.
+
+    allocate : makes an array of so many zero bytes with the attribute `data.ptr`
+    """
+    arrays = {name: allocate(count * np.dtype(kind).itemsize) for name, (count, kind) in sizes.arrays().items()}
+    arrays["record"] = record = allocate(sizes.record_bytes)
+    nodes = int(GROWTH.dtype.itemsize)
+    leaves = nodes + sizes.n_leaves * int(NODE.dtype.itemsize)
+    pieces = {"growth": record, "nodes": record[nodes:], "leaves": record[leaves:]}
+    return arrays, SPACE.pack(**arrays, **pieces)
+
+
+def pack_data(columns: Columns, n_docs: int, placed: dict[str, Any], *, has_columns: bool) -> np.ndarray:
+    """The struct `Data`; placed : the arrays that `column_arrays` names, `slabs`, `columns` and `allowed`."""
+    n_slabs, words_per_slab, _ = slab_shape(len(columns.sizes))
+    return DATA.pack(
+        **placed,
+        has_columns=int(has_columns),
+        n_docs=n_docs,
+        n_slabs=n_slabs,
+        slab_columns=words_per_slab * WORD,
+        n_columns=len(columns.sizes),
+        n_features=len(columns.by_feature),
+    )
+
+
+def column_arrays(columns: Columns) -> dict[str, np.ndarray]:
+    """What kernels know of columns and features, int32."""
+    return {
+        name: np.ascontiguousarray(getattr(columns, name), np.int32)
+        for name in ("column_ptr", "features", "sizes", "by_feature")
+    }
+
+
+def pack_settings(settings: TreeSettings) -> np.ndarray:
+    names = [name for _, name, _ in SETTINGS.fields if name != "most_opened"]
+    most_opened = _OPENED_PER_CUT * (settings.n_leaves - 1)
+    return SETTINGS.pack(**{name: getattr(settings, name) for name in names}, most_opened=most_opened)
+
+
+def read_tree(record: np.ndarray, sizes: GrowthSizes, columns: Columns) -> BinTree | None:
+    """The tree in a record's bytes; None if there is none."""
+    growth = record[: GROWTH.dtype.itemsize].view(GROWTH.dtype)[0]
+    n_leaves = int(growth["n_leaves"])
+    if n_leaves < 2:
+        return None
+    start = GROWTH.dtype.itemsize
+    nodes = record[start:][: (n_leaves - 1) * NODE.dtype.itemsize].view(NODE.dtype)
+    start += sizes.n_leaves * NODE.dtype.itemsize
+    leaves = record[start:][: n_leaves * LEAF.dtype.itemsize].view(LEAF.dtype)
+    a, b = int(growth["gradient_exponent"]), int(growth["hessian_exponent"])
+    lowest = columns.by_feature[nodes["feature"], LOWEST]
+
+    def hessian(totals: np.ndarray) -> np.ndarray:
+        return np.ldexp((totals & LOWER_HALF).astype(np.float64), -b)
+
+    return BinTree(
+        feature=nodes["feature"].copy(),
+        cut=(nodes["code"] + lowest).astype(np.int32),
+        left=nodes["left"].copy(),
+        right=nodes["right"].copy(),
+        missing_left=nodes["missing_left"].astype(np.uint8),
+        gain=np.ldexp(nodes["gain"], b - 2 * a),
+        node_docs=nodes["docs"].astype(np.int64),
+        node_hessian=hessian(nodes["total"]),
+        leaf_docs=leaves["docs"].astype(np.int64),
+        leaf_hessian=hessian(leaves["total"]),
+        leaf_value=leaves["value"].copy(),
+    )

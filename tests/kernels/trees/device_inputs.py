@@ -1,0 +1,106 @@
+"""Generated problems for growers of trees, with the awkward cases of each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwell.kernels.trees.columns import arrange_columns
+from rankwell.kernels.trees.contract import TreeProblem, TreeSettings
+from rankwell.kernels.trees.slabs import fill_slabs
+
+
+class TreeInput(NamedTuple):
+    bins: np.ndarray
+    has_missing: np.ndarray
+    gradient: np.ndarray
+    hessian: np.ndarray
+    settings: TreeSettings
+
+    def problem(self) -> TreeProblem:
+        bins = self.bins
+        columns = arrange_columns(bins.max(axis=0, initial=1), self.has_missing)
+        slabs = fill_slabs(columns, len(bins), iter([(0, bins)]))
+        return TreeProblem(slabs, columns, self.settings)
+
+
+def make_input(n_docs, n_values, *, missing=(), seed=0, constant_hessian=False, **settings) -> TreeInput:
+    """n_values : how many values each feature has; missing : features with missing values."""
+    generator = np.random.default_rng(seed)
+    n_values = np.asarray(n_values)
+    bins = (1 + np.floor(generator.random((n_docs, len(n_values))) ** 2 * n_values)).astype(np.uint8)
+    for feature in missing:
+        bins[generator.random(n_docs) < 0.3, feature] = 0
+    signal = bins[:, 0] / n_values[0] + 0.5 * (bins[:, -1] > n_values[-1] / 2) * (bins[:, len(n_values) // 2] % 2)
+    gradient = (signal - signal.mean() + 0.3 * generator.standard_normal(n_docs)).astype(np.float32)
+    hessian = np.ones(n_docs) if constant_hessian else generator.random(n_docs) ** 3
+    has_missing = np.zeros(len(n_values), bool)
+    has_missing[list(missing)] = True
+    return TreeInput(bins, has_missing, gradient, hessian.astype(np.float32), TreeSettings(**settings))
+
+
+def _changed(made: TreeInput, **changes) -> TreeInput:
+    return made._replace(**changes)
+
+
+_FEW = [255, 3, 2, 1, 7, 40]
+_PLAIN = make_input(700, _FEW, missing=(0, 4), n_leaves=9)
+INPUTS = {
+    "plain": _PLAIN,
+    "two leaves": make_input(100, [5, 30], n_leaves=2),
+    "one document": make_input(1, [5, 30], n_leaves=7),
+    "two documents": make_input(2, [200, 30], n_leaves=7, seed=3),
+    "constant features": make_input(60, [1, 1, 1], n_leaves=7),
+    "gradient 0": _changed(_PLAIN, gradient=np.zeros(700, np.float32)),
+    "Hessian 0": _changed(_PLAIN, hessian=np.zeros(700, np.float32)),
+    "equal columns": _changed(_PLAIN, bins=np.repeat(_PLAIN.bins[:, :1], 6, axis=1), has_missing=np.ones(6, bool)),
+    "constant Hessian": make_input(500, _FEW, constant_hessian=True, missing=(1,), n_leaves=15),
+    "many documents a leaf": make_input(500, _FEW, missing=(2,), n_leaves=31, min_docs_leaf=40, seed=5),
+    "penalties": make_input(
+        600,
+        _FEW,
+        missing=(5,),
+        n_leaves=12,
+        l1=0.7,
+        l2=3.0,
+        min_gain=0.2,
+        min_hessian_leaf=4.0,
+        learning_rate=0.3,
+        seed=6,
+    ),
+    "depth 3": make_input(600, _FEW, n_leaves=31, max_depth=3, seed=7),
+    "31 leaves": make_input(900, [255, 17, 60, 2, 2, 2, 3, 255], missing=(0, 1, 3), n_leaves=31, seed=8),
+    "70 columns": make_input(400, [255] * 70, missing=(60, 69), n_leaves=6, seed=9),
+    "130 columns": make_input(300, [200] * 130, missing=(129,), n_leaves=5, seed=10),
+    "tiny and huge": _changed(
+        _PLAIN,
+        gradient=(_PLAIN.gradient * np.float32(1e-30)).astype(np.float32),
+        hessian=(_PLAIN.hessian * np.float32(1e30)).astype(np.float32),
+    ),
+    "subnormal": _changed(_PLAIN, gradient=(_PLAIN.gradient * np.float32(1e-39)).astype(np.float32)),
+}
+# Too slow for the reference and the kernels on the host.
+LARGE_INPUTS = {
+    "255 leaves": make_input(30_000, [255] * 20 + [9] * 30, missing=(3, 25), n_leaves=255, min_docs_leaf=3, seed=11),
+    "four slabs": make_input(20_000, [255] * 200, missing=(3, 150), n_leaves=15, seed=13),
+    "many tiles": make_input(200_003, [255, 16, 15, 254, 100], missing=(1, 3), n_leaves=31, seed=12),
+}
+
+# Empty and single queries; sizes around the lanes.
+SIZES = np.array([0, 1, 2, 3, 15, 16, 17, 31, 33, 49, 5, 0])
+
+
+def make_queries(seed):
+    """Gains and scores; some queries with equal gains, equal scores, scores far apart, and subnormal ones."""
+    generator = np.random.default_rng(seed)
+    query_ptr = np.concatenate(([0], np.cumsum(SIZES)))
+    n_docs = int(query_ptr[-1])
+    gains = 2.0 ** generator.integers(0, 5, n_docs) - 1.0
+    scores = (3.0 * generator.normal(size=n_docs)).astype(np.float32)
+    gains[query_ptr[4] : query_ptr[5]] = 3.0
+    scores[query_ptr[9] : query_ptr[9] + 20] = 1.0
+    scores[query_ptr[8] : query_ptr[8] + 3] = -300.0
+    scores[query_ptr[7] : query_ptr[8]] *= np.float32(1e-40)
+    scores[query_ptr[6] : query_ptr[6] + 4] = [0.0, -0.0, 0.0, -0.0]
+    return query_ptr, gains, scores

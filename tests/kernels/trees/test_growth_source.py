@@ -1,0 +1,182 @@
+"""The CUDA source of boosted trees, compiled for the host, against the reference: every stage, any number of blocks.
+
+`fiber_blocks.h` runs a few blocks of few threads. What a GPU does beyond that (its memory's order) is for the tests
+marked gpu.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.kernels.trees.device_inputs import INPUTS, make_input
+
+from rankwell.kernels.source_text import source_text
+from rankwell.kernels.trees.contract import BinTree
+from rankwell.kernels.trees.cuda.workspace import (
+    GrowthSizes,
+    column_arrays,
+    make_space,
+    pack_data,
+    pack_settings,
+    read_tree,
+)
+from rankwell.kernels.trees.declarations import GROWTH
+from rankwell.kernels.trees.reference.growth import grow_tree
+
+COMPILER = shutil.which("g++")
+pytestmark = pytest.mark.skipif(COMPILER is None or platform.machine() != "x86_64", reason="this needs g++ on x86-64")
+THREADS = 64
+HOST = """
+#include "fiber_blocks.h"
+#include "growth.cu"
+extern "C" bool grow(int n_blocks, Data* data, Settings* settings, Space* space) {
+  return run_blocks(n_blocks, THREADS, [=] { grow_tree(*data, *settings, *space); });
+}
+extern "C" bool grow_by_slab(int n_blocks, Data* data, Settings* settings, Space* space) {
+  const auto run = [=](auto kernel) { return run_blocks(n_blocks, THREADS, kernel); };
+  for (int stage = 0; stage < 3; ++stage) {
+    if (!run([=] { find_units(*data, *settings, *space, stage); })) return false;
+  }
+  while (!space->growth->finished) {
+    if (!run([=] { clear_histograms(*data, *space); })) return false;
+    for (int slab = 0; slab < data->n_slabs; ++slab) {
+      if (!run([=] { divide_parts(*data, *space, slab, slab + 1); })) return false;
+    }
+    for (int slab = 0; slab < data->n_slabs; ++slab) {
+      if (!run([=] { count_parts(*data, *space, slab, slab + 1); })) return false;
+    }
+    if (!run([=] { search_parts(*data, *settings, *space); })) return false;
+  }
+  return run([=] { add_leaf_values(*data, *space); });
+}
+extern "C" bool gather(int n_blocks, const unsigned char* slab, int n_docs, int n_columns, unsigned char* columns) {
+  return run_blocks(n_blocks, THREADS, [=] { gather_columns(slab, n_docs, n_columns, columns); });
+}
+"""
+
+
+class SharedBytes(np.ndarray):
+    """Bytes that processes share, with the attribute that CuPy's arrays have."""
+
+    @property
+    def data(self):
+        return type("Address", (), {"ptr": self.ctypes.data})
+
+
+def shared_bytes(n_bytes):
+    return np.frombuffer(mmap.mmap(-1, max(n_bytes, 8)), np.uint8, n_bytes).view(SharedBytes)
+
+
+def shared_copy(array):
+    copy = shared_bytes(array.nbytes)
+    copy[...] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The library for a number of groups, compiled once."""
+    known = {}
+
+    def library(groups):
+        if groups not in known:
+            folder = tmp_path_factory.mktemp("source")
+            text = source_text("trees", "cuda", "growth.cu")
+            text = text.replace("extern __shared__ int4 memory[];", "int4* memory = dynamic_memory;")
+            (folder / "growth.cu").write_text(text)
+            header = Path(__file__).parents[1] / "cuda" / "fiber_blocks.h"
+            (folder / "fiber_blocks.h").write_text(header.read_text())
+            (folder / "host.cpp").write_text(HOST)
+            options = ["-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-o", "host.so"]
+            command = [str(COMPILER), *options, f"-DTHREADS={THREADS}", f"-DGROUPS={groups}", "host.cpp"]
+            built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            assert built.returncode == 0, built.stderr
+            known[groups] = ctypes.CDLL(str(folder / "host.so"))
+            for name in ("grow", "grow_by_slab", "gather"):
+                getattr(known[groups], name).restype = ctypes.c_bool
+        return known[groups]
+
+    return library
+
+
+def run_growth(library, made, n_blocks, *, by_slab=False, by_column=False, trees=1):
+    """Trees one after another for the same gradients, the scores after them, and the last `Growth`."""
+    problem = made.problem()
+    sizes = GrowthSizes(problem.n_docs, len(problem.columns.sizes), made.bins.shape[1], made.settings.n_leaves)
+    arrays, space = make_space(sizes, shared_bytes)
+    slabs = [shared_copy(slab) for slab in problem.slabs]
+    placed = {name: shared_copy(array) for name, array in column_arrays(problem.columns).items()}
+    placed["allowed"] = shared_copy(np.ones(made.bins.shape[1], np.uint8))
+    placed["slabs"] = shared_copy(np.array([slab.ctypes.data for slab in slabs], np.uint64))
+    placed["columns"] = shared_bytes(len(problem.columns.sizes) * problem.n_docs)
+    data = pack_data(problem.columns, problem.n_docs, placed, has_columns=by_column)
+    settings = pack_settings(made.settings)
+    structs = [ctypes.c_void_p(struct.ctypes.data) for struct in (data, settings, space)]
+    if by_column:
+        first, per_slab = 0, int(data["slab_columns"][0])
+        for slab in slabs:
+            n_columns = min(per_slab, len(problem.columns.sizes) - first)
+            to = placed["columns"].ctypes.data + first * problem.n_docs
+            assert library.gather(
+                n_blocks, ctypes.c_void_p(slab.ctypes.data), problem.n_docs, n_columns, ctypes.c_void_p(to)
+            )
+            first += n_columns
+    arrays["gradient"].view(np.float32)[:] = made.gradient
+    arrays["hessian"].view(np.float32)[:] = made.hessian
+    grown = []
+    for _ in range(trees):
+        arrays["record"][:] = 0
+        run = library.grow_by_slab if by_slab else library.grow
+        assert run(n_blocks, *structs)
+        grown.append(read_tree(np.array(arrays["record"]), sizes, problem.columns))
+    growth = np.array(arrays["record"])[: GROWTH.dtype.itemsize].view(GROWTH.dtype)[0]
+    return grown, np.array(arrays["scores"]).view(np.float32), growth
+
+
+def check(grown, scores, made):
+    expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings)
+    if expected is None:
+        assert grown == [None] * len(grown)
+        assert not scores.any()
+        return
+    tree, leaf_of = expected
+    for own in grown:
+        for name in BinTree.__dataclass_fields__:
+            np.testing.assert_array_equal(getattr(own, name), getattr(tree, name), err_msg=name)
+            assert getattr(own, name).dtype == getattr(tree, name).dtype
+    total = np.zeros(len(made.bins), np.float32)
+    for _ in grown:
+        total += tree.leaf_value[leaf_of]
+    np.testing.assert_array_equal(scores, total)
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_a_tree_is_that_of_the_reference(compiled, name):
+    grown, scores, _ = run_growth(compiled(2), INPUTS[name], 3, trees=2)
+    check(grown, scores, INPUTS[name])
+
+
+@pytest.mark.parametrize("name", ["plain", "70 columns", "31 leaves"])
+@pytest.mark.parametrize(
+    ("groups", "n_blocks", "by_slab", "by_column"),
+    [(1, 1, False, False), (1, 4, False, True), (2, 1, False, True), (2, 2, True, False), (1, 3, True, False)],
+)
+def test_it_does_not_matter_how_the_work_is_divided(compiled, name, groups, n_blocks, by_slab, by_column):
+    made = INPUTS[name]
+    check(*run_growth(compiled(groups), made, n_blocks, by_slab=by_slab, by_column=by_column)[:2], made)
+
+
+def test_parts_are_opened_together(compiled):
+    """Fewer steps than cuts, though each cut needs a part that is open."""
+    made = make_input(900, [255, 17, 60, 255], n_leaves=31, seed=8)
+    (tree,), _, growth = run_growth(compiled(2), made, 2)
+    assert tree.n_leaves == 31
+    assert growth["n_steps"] < 20
+    assert 30 <= growth["n_opened"] <= 60

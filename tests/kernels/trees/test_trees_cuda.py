@@ -1,0 +1,107 @@
+"""Boosted trees on a CUDA device have the bits of the reference and of the CPU."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from tests.kernels.trees.device_inputs import INPUTS, LARGE_INPUTS, make_queries
+
+from rankwell.kernels.device_report import report_device
+from rankwell.kernels.trees.contract import BinTree
+from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
+from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
+from rankwell.kernels.trees.losses import PAIR_LOSSES, PairLoss, judged_queries
+from rankwell.kernels.trees.reference.growth import grow_tree
+
+REPORT = report_device("cuda")
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not REPORT.usable, reason=REPORT.description)]
+
+
+def cuda_booster(problem, **options):
+    from rankwell.kernels.trees.cuda.booster import CudaTreeBooster
+
+    return CudaTreeBooster(problem, np.zeros(problem.n_docs, np.float32), **options)
+
+
+def assert_same_tree(own, expected):
+    if expected is None:
+        assert own is None
+        return
+    for name in BinTree.__dataclass_fields__:
+        np.testing.assert_array_equal(getattr(own, name), getattr(expected, name), err_msg=name)
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_a_tree_is_that_of_the_reference(name):
+    made = INPUTS[name]
+    expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings)
+    booster = cuda_booster(made.problem())
+    for _ in range(2):
+        assert_same_tree(booster.boost_along(made.gradient, made.hessian), None if expected is None else expected[0])
+    scores = np.zeros(len(made.bins), np.float32)
+    if expected is not None:
+        scores += expected[0].leaf_value[expected[1]]
+        scores += expected[0].leaf_value[expected[1]]
+    np.testing.assert_array_equal(booster.scores(), scores)
+
+
+@pytest.mark.parametrize("memory", [None, 2], ids=["all slabs on the device", "slabs sent"])
+@pytest.mark.parametrize("name", [*LARGE_INPUTS, "130 columns", "31 leaves"])
+def test_trees_are_those_of_the_cpu(name, memory):
+    made = {**LARGE_INPUTS, **INPUTS}[name]
+    problem = made.problem()
+    cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
+    if memory is not None:
+        if len(problem.slabs) < 3:
+            pytest.skip("its slabs fit two places")
+        memory *= problem.slabs[0].nbytes
+    booster = cuda_booster(problem, **({} if memory is None else {"memory": memory}))
+    generator = np.random.default_rng(0)
+    for _ in range(3):
+        gradient = (made.gradient + 0.2 * generator.standard_normal(problem.n_docs)).astype(np.float32)
+        assert_same_tree(booster.boost_along(gradient, made.hessian), cpu.boost_along(gradient, made.hessian))
+        np.testing.assert_array_equal(booster.scores(), cpu.scores())
+
+
+def query_problem(made, loss, seed=0):
+    """The problem with queries of 1 to 200 documents, one of them longer than a block's memory."""
+    generator = np.random.default_rng(seed)
+    n_docs = len(made.bins)
+    starts = np.cumsum(np.concatenate(([0, 1300], generator.integers(0, 200, n_docs))))
+    query_ptr = np.append(starts[starts < n_docs], n_docs)
+    gains = 2.0 ** np.floor(4.9 * generator.random(n_docs) * made.bins[:, 0] / made.bins[:, 0].max()) - 1.0
+    return dataclasses.replace(made.problem(), loss=loss, queries=judged_queries(loss, query_ptr, gains))
+
+
+@pytest.mark.parametrize("name", PAIR_LOSSES)
+@pytest.mark.parametrize(("normalize", "truncation", "sigma"), [(1, 30, 1.0), (0, 5, 2.0), (1, 10_000, 0.5)])
+def test_gradients_have_the_bits_of_the_cpu(name, normalize, truncation, sigma):
+    import cupy
+
+    from rankwell.kernels.trees.cuda.gradients import PairGradients
+
+    query_ptr, gains, scores = make_queries(seed=truncation)
+    loss = PairLoss(PAIR_LOSSES[name], truncation, sigma, normalize)
+    weights = None if normalize else np.linspace(0.1, 3.0, len(scores))
+    queries = judged_queries(loss, query_ptr, gains, weights)
+    expected = np.full((2, len(scores)), np.nan, np.float32)
+    pair_gradient_source(loss, queries)(scores, *expected)
+    placed = {"scores": cupy.asarray(scores)}
+    placed |= {name: cupy.full(len(scores), np.nan, dtype=np.float32) for name in ("gradient", "hessian")}
+    PairGradients(loss, queries, placed).launch()
+    for own, theirs in zip((placed["gradient"], placed["hessian"]), expected, strict=True):
+        np.testing.assert_array_equal(own.get().view(np.int32), theirs.view(np.int32))
+
+
+@pytest.mark.parametrize("name", ["lambdarank", "map"])
+def test_rounds_are_those_of_the_cpu(name):
+    problem = query_problem(LARGE_INPUTS["many tiles"], PairLoss(PAIR_LOSSES[name], 30, 1.0, 1))
+    cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
+    booster = cuda_booster(problem)
+    trees = [booster.boost(), *booster.boost_rounds(40)]
+    assert len(trees) == 41
+    for tree in trees:
+        assert_same_tree(tree, cpu.boost())
+    np.testing.assert_array_equal(booster.scores(), cpu.scores())
