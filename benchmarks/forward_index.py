@@ -1,12 +1,14 @@
 """What does a forward index cost, and what does it save?
 
 Reuters-21578 with title, body and source, stemmed, in one segment, with and without the forward index; without the
-collection, synthetic documents. Sizes are bytes of the index's folder over bytes of the text (lines of JSON). Feedback
-is the relevance-model features of whole document, title and body for the 50 candidates of a query, from the candidates
-and their hits to the values, on one thread: "new" queries have feedback documents whose texts were not cut before. The
-values must be the same with and without. More like this (of documents that were not cut before) and captions are those
-of the ten best documents of each query. Figures are the mean over queries of the fastest of several runs; the index
-is on disk, in the page cache, and its pages were checked by an earlier query.
+collection, synthetic documents. Sizes are bytes of all files of the index's folder over bytes of the text, which is the
+file that was indexed: lines of JSON, plain, with their ids and names of fields. The index has positions and stores all
+fields; so has and does tantivy's, in one segment, with its default compression (lz4). Feedback is the relevance-model
+features of whole document, title and body for the 50 candidates of a query, from the candidates and their hits to the
+values, on one thread: "new" queries have feedback documents whose texts were not cut before; "4 segments" is the same
+index written in four commits. The values must be the same with and without, and in 4 segments. More like this (of
+documents that were not cut before) is that of the best document of each query. Figures are the mean over queries of the
+fastest of several runs; the index is on disk, in the page cache, and its pages were checked by an earlier query.
 """
 
 from __future__ import annotations
@@ -22,18 +24,29 @@ from typing import Literal
 import numpy as np
 
 from benchmarks.harness import Benchmark
+from benchmarks.index_text import size_of_folder
+from benchmarks.rivals import tantivy_index
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.feedback import with_feedback
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import Hits
 from rankwell.index.analysis import Analysis
-from rankwell.index.caption import find_caption, query_places
 from rankwell.index.document_terms import DocumentTerms
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
 from rankwell.index.selection import SearchResult
 from rankwell.index.writer import IndexWriter
 
+STREAMS = ("title", "body", "source")
+# The arrays of a segment, by what their names begin with.
+SECTIONS = {
+    "postings and positions": ("postings",),
+    "blocks of postings": ("blocks.", "impacts."),
+    "terms and lists": ("terms.", "lists."),
+    "documents": ("documents.", "keywords."),
+    "stored fields": ("stored.",),
+    "forward index": ("forward.",),
+}
 FEATURES = FeatureSet(["relevance_model.whole", "relevance_model.title", "relevance_model.body"])
 N_CANDIDATES = 50
 MOST_MILLISECONDS = 0.5
@@ -47,12 +60,14 @@ def run(bench: Benchmark) -> None:
     lines = list(islice(_lines(bench), n_docs))
     with tempfile.TemporaryDirectory(prefix="rankwell-forward-") as folder:
         without, with_it = (_build(f"{folder}/{name}", lines, name) for name in ("none", "all"))
-        _record_sizes(bench, lines, without, with_it)
+        several = _build(f"{folder}/several", lines, "all", n_segments=4)
+        _record_sizes(bench, lines, folder, without, with_it)
         queries = _queries(lines, n_queries)
-        values = [_record_feedback(bench, index, queries) for index in (without, with_it)]
-        found = [_record_uses(bench, index, queries) for index in (without, with_it)]
-        bench.check("the same documents and captions with and without a forward index", found[0] == found[1])
-        bench.check("the same values with and without a forward index", np.array_equal(*values))
+        values = [_record_feedback(bench, index, queries) for index in (without, with_it, several)]
+        found = [_record_more_like(bench, index, queries) for index in (without, with_it)]
+        bench.check("the same documents with and without a forward index", found[0] == found[1])
+        bench.check("the same values with and without a forward index", np.array_equal(values[0], values[1]))
+        bench.check("the same values in 4 segments", np.array_equal(values[1], values[2]))
 
 
 def _lines(bench: Benchmark) -> list[bytes]:
@@ -69,29 +84,40 @@ def _lines(bench: Benchmark) -> list[bytes]:
     ]
 
 
-def _build(path: str, lines: list[bytes], forward: str) -> Index:
+def _build(path: str, lines: list[bytes], forward: str, n_segments: int = 1) -> Index:
     streams: Literal["all"] | tuple[str, ...] = "all" if forward == "all" else ()
-    schema = Schema(["title", "body", "source"], forward=streams)
+    schema, step = Schema(STREAMS, forward=streams), -(-len(lines) // n_segments)
     with IndexWriter(path, schema=schema, analysis=Analysis(stemmer="english"), memory_bytes=2**30) as writer:
-        writer.add(map(json.loads, lines))
-        writer.merge()
+        for start in range(0, len(lines), step):
+            writer.add(map(json.loads, lines[start : start + step]))
+            writer.commit()
     return Index.open(path)
 
 
-def _record_sizes(bench: Benchmark, lines: list[bytes], without: Index, with_it: Index) -> None:
-    n_text = sum(len(line) + 1 for line in lines)
+def _record_sizes(bench: Benchmark, lines: list[bytes], folder: str, without: Index, with_it: Index) -> None:
+    n_text, rival_size = sum(len(line) + 1 for line in lines), None
+    if tantivy_index.IS_INSTALLED:
+        corpus = Path(folder) / "corpus.jsonl"
+        corpus.write_bytes(b"".join(line + b"\n" for line in lines))
+        tantivy_index.build_index(str(corpus), f"{folder}/rival", STREAMS, 1)
+        rival_size = size_of_folder(f"{folder}/rival") / n_text
     for name, index in (("without", without), ("with", with_it)):
-        assert index.path is not None
-        n_bytes = sum(file.stat().st_size for file in Path(index.path).iterdir())
-        largest = sorted(
-            ((index.segments[0].unverified(one).nbytes, one) for one in index.segments[0].names), reverse=True
-        )
         bench.record(
             f"size {name} a forward index",
-            value=n_bytes / n_text,
+            value=size_of_folder(str(index.path)) / n_text,
             unit="x the text",
             target=MOST_SIZE if name == "without" and not bench.quick else None,
-            note=", ".join(f"{one} {size / n_text:.2f}" for size, one in largest[:6]),
+            rival=tantivy_index.NAME if name == "without" else None,
+            rival_value=rival_size if name == "without" else None,
+        )
+    arrays = {name: with_it.segments[0].unverified(name).nbytes for name in with_it.segments[0].names}
+    for section, prefixes in SECTIONS.items():
+        own = {name: n_bytes for name, n_bytes in arrays.items() if name.startswith(prefixes)}
+        bench.record(
+            f"size of {section}",
+            value=sum(own.values()) / n_text,
+            unit="x the text",
+            note=", ".join(f"{name} {n_bytes / n_text:.3f}" for name, n_bytes in own.items() if n_bytes),
         )
 
 
@@ -114,9 +140,10 @@ def _record_feedback(bench: Benchmark, index: Index, queries: list[str]) -> np.n
     values = np.concatenate([_feedback(index, job) for job in jobs])
     name = "with" if index.schema.forward else "without"
     for case in ("new", "known"):
+        segments = "" if len(index.segments) == 1 else f", {len(index.segments)} segments"
         seconds = [_fastest(index, job, 3 if bench.quick else 9, new=case == "new") for job in jobs]
         bench.record(
-            f"feedback of {case} documents, {name} a forward index",
+            f"feedback of {case} documents, {name} a forward index{segments}",
             value=float(np.mean(seconds)) * 1e3,
             unit="ms/query",
             target=MOST_MILLISECONDS if name == "with" and not bench.quick else None,
@@ -125,31 +152,18 @@ def _record_feedback(bench: Benchmark, index: Index, queries: list[str]) -> np.n
     return values
 
 
-def _record_uses(bench: Benchmark, index: Index, queries: list[str]) -> list[object]:
-    """More like this, and captions: of the ten best documents of each query."""
-    results = [index.search(query, k=10, plain=True) for query in queries]
-    fields = {doc: index.stored(doc) for result in results for doc in result.docs.tolist()}
+def _record_more_like(bench: Benchmark, index: Index, queries: list[str]) -> list[list[str]]:
+    results = [index.search(query, k=1, plain=True) for query in queries]
 
-    def alike() -> list[object]:
+    def alike() -> list[list[str]]:
         DocumentTerms.of(index).forget_documents()
         return [index.more_like(result.ids[0]).ids for result in results]
 
-    def captions() -> list[object]:
-        return [
-            find_caption(fields[doc], result.query, index.analysis, places=query_places(index, doc, result.query))
-            for result in results
-            for doc in result.docs.tolist()
-        ]
-
-    name, found = "with" if index.schema.forward else "without", []
-    for case, answer, n_answers in (
-        ("more like this", alike, len(results)),
-        ("caption", captions, sum(len(result) for result in results)),
-    ):
-        timing = bench.time(f"{case}, {name}", answer, repeat=2 if bench.quick else 7)
-        bench.record(f"{case}, {name} a forward index", value=timing.minimum / n_answers * 1e6, unit="µs")
-        found += answer()
-    return found
+    name = "with" if index.schema.forward else "without"
+    timing = bench.time(f"more like this, {name}", alike, repeat=2 if bench.quick else 7)
+    value = timing.minimum / len(results) * 1e6
+    bench.record(f"more like this, {name} a forward index", value=value, unit="µs")
+    return alike()
 
 
 def _fastest(index: Index, job: Job, repeat: int, *, new: bool) -> float:

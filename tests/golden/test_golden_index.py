@@ -1,4 +1,7 @@
-"""An index of every format version and word rule still opens, is sound, and answers as it did when it was written."""
+"""An index of every word rule still opens, is sound, and answers as it did when it was written.
+
+Indexes of format versions 1 and 2 are not read any more: the message says what to do.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,19 @@ from pathlib import Path
 
 import pytest
 from tests.index.model import content_of, expected_content
+from tests.index.segments import document_words
 
+from rankwell.errors import FileFormatError
 from rankwell.index.analysis import Analysis
 from rankwell.index.checking import check_index
-from rankwell.index.forward_index import document_words
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
 from rankwell.index.writer import IndexWriter
 
 GOLDEN = Path(__file__).resolve().parent
-INDEXES = sorted(GOLDEN.glob("version1-*index"))
-VERSION_2 = GOLDEN / "version2-index"
-FORWARD = GOLDEN / "version2-forward-index"
+INDEXES = [GOLDEN / "version3-index", GOLDEN / "version3-pairs-index"]
+WITH_COLUMNS = GOLDEN / "version3-columns-index"
+FORWARD = GOLDEN / "version3-forward-index"
 
 STOP_WORDS = ("a", "the")
 DOCUMENTS = [
@@ -33,8 +37,8 @@ LATER = {"id": "cow", "title": "A cow", "body": "moo " * 300, "weight": -2.5}
 
 
 ANALYSES = {
-    "version1-index": Analysis(stop_words=STOP_WORDS, word_rule="unicode-1"),
-    "version1-pairs-index": Analysis(common_words=STOP_WORDS, word_rule="unicode-2"),
+    "version3-index": Analysis(stop_words=STOP_WORDS, word_rule="unicode-1"),
+    "version3-pairs-index": Analysis(common_words=STOP_WORDS, word_rule="unicode-2"),
 }
 
 
@@ -48,8 +52,18 @@ def write_golden_index(path: Path) -> None:
         writer.commit()
 
 
-def test_there_is_an_index_of_each_version() -> None:
-    assert [path.name for path in INDEXES] == list(ANALYSES)
+@pytest.mark.parametrize("version", [1, 2])
+def test_earlier_versions_are_refused(tmp_path: Path, version: int) -> None:
+    path = shutil.copytree(GOLDEN / f"version{version}-index", tmp_path / "index")
+    with pytest.raises(FileFormatError, match=f"version {version}, this release reads version 3. Build it again"):
+        Index.open(path)
+    with pytest.raises(FileFormatError, match="Build it again"):
+        IndexWriter(path)
+    with IndexWriter(path, overwrite=True) as writer:
+        writer.add(DOCUMENTS)
+        writer.commit()
+    assert Index.open(path).search("cat").ids == ["cat", "Übung", "dog"]
+    assert check_index(path).problems == []
 
 
 @pytest.mark.parametrize("path", INDEXES, ids=lambda path: path.name)
@@ -93,8 +107,8 @@ WITH_KEYWORDS = [
 ]
 
 
-def write_version_2(path: Path) -> None:
-    """How version 2, which has keyword fields and dates, was written."""
+def write_golden_columns(path: Path) -> None:
+    """How it was written."""
     schema = Schema(keywords=["kind", "tags"], dates=["day"])
     with IndexWriter(path, schema=schema, analysis=Analysis()) as writer:
         writer.add([*WITH_KEYWORDS[:2], {"id": "gone", "body": "two", "kind": "gone"}])
@@ -104,11 +118,10 @@ def write_version_2(path: Path) -> None:
         writer.commit()
 
 
-def test_version_2_filters_sorts_and_counts(tmp_path: Path) -> None:
-    assert (VERSION_2 / "manifest").read_bytes().startswith(b"rankwell-index 2 ")
-    assert check_index(VERSION_2).problems == []
+def test_columns_filter_sort_and_count(tmp_path: Path) -> None:
+    assert check_index(WITH_COLUMNS).problems == []
     copy = tmp_path / "index"
-    shutil.copytree(VERSION_2, copy)
+    shutil.copytree(WITH_COLUMNS, copy)
     for _ in range(2):
         index = Index.open(copy)
         result = index.search("two", sort="day:desc", facets=["kind", "tags"])

@@ -19,7 +19,6 @@ import numpy as np
 
 from rankwell.errors import RankwellError
 from rankwell.index.bm25 import BM25, BM25F
-from rankwell.index.caption import query_places
 from rankwell.index.checked_file import PAGE_BYTES
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
@@ -179,7 +178,6 @@ def _search(folder: Path) -> None:
                     for doc in found.docs[:5].tolist():
                         index.find(index.id_of(doc))
                         index.stored(doc)
-                        query_places(index, doc, found.query)
                     for document_id in found.ids[:2]:
                         index.more_like(document_id)
                 except RankwellError:

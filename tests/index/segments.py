@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,24 @@ from rankwell.index.segment import ARRAYS, Segment
 from rankwell.index.segment_builder import SegmentBuilder
 from rankwell.index.segment_sink import MemorySink
 from rankwell.index.stored_fields import decode_stored
+from rankwell.kernels.postings.forward import read_document
+
+
+class DocumentWords(NamedTuple):
+    """The words of a document: int32 (n,) each. Those of a stream follow each other, positions ascending."""
+
+    streams: np.ndarray
+    terms: np.ndarray
+    positions: np.ndarray
+
+
+def document_words(segment: Segment, doc: int) -> DocumentWords:
+    """The words of one document as its forward index has them."""
+    start, stop = segment["forward.offsets"][doc : doc + 2].tolist()
+    room = np.empty((4, 8 * (stop - start)), np.int32)
+    n_words = read_document(segment["forward.data"], start, stop, segment.n_terms, segment.n_streams, *room)
+    assert n_words >= 0
+    return DocumentWords(*room[1:, :n_words])
 
 
 def documents_of(rows: Iterable[dict[str, object]]) -> list[Document]:

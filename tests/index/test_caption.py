@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-import pytest
 from tests.index.searching import make_index
 
 from rankwell.index.analysis import Analysis
-from rankwell.index.caption import find_caption, make_caption, query_places
+from rankwell.index.caption import find_caption, make_caption
 from rankwell.index.query import parse_query
-from rankwell.index.reader import Index
-from rankwell.index.schema import Schema
-from rankwell.index.writer import IndexWriter
 
 PLAIN = Analysis()
 
@@ -71,33 +67,3 @@ def test_where_the_words_are() -> None:
     caption = find_caption({"body": text}, index.parse("crude oil"), PLAIN, length=60)
     assert caption.text.startswith("… ")
     assert [caption.text[start:stop] for start, stop in caption.hits] == ["crude", "oil"]
-
-
-@pytest.mark.parametrize("query", ["crude oil", "cru* -gas", "absent", "naïve~1 oil", "title:prices"])
-def test_the_forward_index_finds_the_same_captions(tmp_path, query):
-    texts = [
-        "Crude oils, the prices of crude oil fell",
-        "in\u00adside crude\x00 oil",
-        "x " * 300 + "naive oil",
-        ["a crude", "oil"],
-    ]
-    rows = [{"id": str(n), "title": "Prices of oil", "body": text, "kind": "crude"} for n, text in enumerate(texts)]
-    analysis = Analysis(stop_words=("the", "of"))
-    with IndexWriter(tmp_path / "idx", schema=Schema(keywords=["kind"], forward="all"), analysis=analysis) as writer:
-        writer.add(rows)
-        writer.commit()
-    index = Index.open(tmp_path / "idx")
-    parsed = index.parse(query)
-    for doc in range(len(rows)):
-        fields, places = index.stored(doc), query_places(index, doc, parsed)
-        assert places is not None
-        assert find_caption(fields, parsed, analysis, places=places) == find_caption(fields, parsed, analysis)
-    assert query_places(index, 0, index.parse("crude fell")) == {"title": [], "body": [0, 5, 7]}
-
-
-def test_places_are_not_known_without_a_forward_index(tmp_path):
-    with IndexWriter(tmp_path / "idx") as writer:
-        writer.add([{"id": 1, "body": "oil"}])
-        writer.commit()
-    index = Index.open(tmp_path / "idx")
-    assert query_places(index, 0, index.parse("oil")) is None

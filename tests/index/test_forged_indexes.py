@@ -78,10 +78,11 @@ def common_list(source: Path) -> tuple[int, int]:
     [
         ("blocks.data", 2**40, "elements|do not end where"),
         ("blocks.data", -1, "elements|do not end where"),
-        ("blocks.widths", 255, "unknown width code"),
+        ("blocks.widths", 255, "do not end where"),
+        ("blocks.widths", 2**16 - 1, "unknown widths"),
         ("blocks.last_doc", 399, "recorded|do not ascend|names a document"),
         ("blocks.last_doc", -(2**31), "recorded"),
-        ("blocks.first_impact", 2**50, "elements|impacts are outside"),
+        ("blocks.first_impact", 2**31 - 1, "elements|impacts are outside"),
     ],
 )
 def test_a_block_that_leads_outside_is_refused(
@@ -104,12 +105,20 @@ def test_a_list_that_leads_outside_is_refused(source: Path, tmp_path: Path, name
 
 
 def test_documents_that_do_not_exist_are_refused(source: Path, tmp_path: Path) -> None:
+    """The bytes of the third block are all distances between documents, as large as fit."""
     segment = Index.open(source).segments[0]
-    _, block = common_list(source)
-    last_of_block = int(segment["blocks.data"][block]) + 127
-    path = forged(source, tmp_path / "index", "postings", last_of_block, 255)
-    with pytest.raises(FileFormatError, match=f"{FIRST} was not written by Rankwell"):
-        Index.open(path).search("common")
+    number, block = common_list(source)
+    block += 2
+    forgery = Forgery(source)
+    start, stop = segment["blocks.data"][block : block + 2].tolist()
+    forgery.array(FIRST, "postings")[start:stop] = 255
+    width = (stop - start) // 16
+    assert segment["lists.doc_freq"][number] > 3 * 128
+    assert (stop - start) % 16 == 0
+    forgery.array(FIRST, "blocks.widths")[block] = width
+    forgery.write(tmp_path / "index")
+    with pytest.raises(FileFormatError, match="it names a document that the segment does not have"):
+        Index.open(tmp_path / "index").search("common")
 
 
 def test_a_keyword_that_is_not_text_is_refused(source: Path, tmp_path: Path) -> None:

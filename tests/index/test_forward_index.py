@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.index.segments import assert_same, build, documents_of, random_rows
+from tests.index.segments import assert_same, build, document_words, documents_of, random_rows
 
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.index import forward_writing, segment_builder
@@ -14,7 +14,6 @@ from rankwell.index.analysis import Analysis
 from rankwell.index.checking import check_index
 from rankwell.index.forward_index import (
     count_terms,
-    document_words,
     forward_problems,
     has_every_stream,
     record_bytes,
@@ -160,7 +159,6 @@ def test_wrong_records_are_refused(segment):
 
         forged = altered(segment, change)
         for read in (
-            lambda: document_words(forged, 60),  # noqa: B023
             lambda: term_counts(forged, docs),  # noqa: B023
             lambda: count_terms(forged, docs, np.arange(forged.n_terms, dtype=np.int32)),  # noqa: B023
         ):

@@ -20,6 +20,7 @@ from rankwell.index import segment_builder, segment_encoding, word_table
 from rankwell.index.analysis import Analysis
 from rankwell.index.document_ids import hash_id
 from rankwell.index.schema import Schema
+from rankwell.index.segment import ARRAYS
 from rankwell.index.segment_builder import SegmentBuilder
 from rankwell.index.segment_sink import MemorySink
 from rankwell.index.text_batch import text_pieces
@@ -71,14 +72,15 @@ def test_documents_without_any_text():
 def test_stop_words_count_in_positions_but_not_in_lengths():
     segment = check_against_definition([{"id": 1, "body": "the cat and the dog"}], Analysis(stop_words="english"))
     assert segment.tokens == (2,)
-    assert segment["positions"].tolist() == [1, 4]
+    arrays = {name: segment[name] for name in ARRAYS}
+    assert [decode_list(arrays, number, has_positions=True) for number in range(2)] == [[(0, 1, [1])], [(0, 1, [4])]]
 
 
 def test_a_huge_frequency_and_a_long_word():
     segment = check_against_definition([{"id": 1, "body": "x " * 70_000 + "y" * 300 + " z"}])
     assert segment["lists.occurrences"].tolist() == [70_000, 1]
     # The word of 300 letters is not indexed and keeps its place.
-    assert segment["positions"][-4:].view("<u4").tolist() == [70_001]
+    assert decode_list({name: segment[name] for name in ARRAYS}, 1, has_positions=True) == [(0, 1, [70_001])]
 
 
 def test_the_texts_of_a_list_lie_apart():

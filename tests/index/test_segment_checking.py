@@ -84,7 +84,6 @@ OFFSETS = [
     "stored.offsets",
     "stored.first_doc",
     "blocks.data",
-    "blocks.positions",
 ]
 
 
@@ -108,10 +107,11 @@ def first_posting(segment: Segment) -> int:
     return int(segment["blocks.data"][first_block(segment)])
 
 
-def first_frequency(segment: Segment) -> int:
-    """The byte of the first frequency: 128 documents of one byte come before."""
-    assert segment["blocks.widths"][first_block(segment)] == 0
-    return first_posting(segment) + 128
+def put_widths(segment: Segment, arrays: Arrays, widths: list[int]) -> None:
+    """Other widths for the first block of "all", which has 0 bits a document, 3 a frequency and 1 a position."""
+    assert segment["blocks.widths"][first_block(segment)] == 3 << 5 | 1 << 10
+    documents, frequencies, positions = widths
+    arrays["blocks.widths"][first_block(segment)] = documents | frequencies << 5 | positions << 10
 
 
 BROKEN: dict[str, tuple[Callable[[Segment, Arrays, dict[str, Any]], None], str]] = {
@@ -123,24 +123,21 @@ BROKEN: dict[str, tuple[Callable[[Segment, Arrays, dict[str, Any]], None], str]]
         lambda s, a, m: a["lists.doc_freq"].__setitem__(list_of(s, b"all", 1), 3 * 128 + 1),
         "its number of blocks does not match its document frequency",
     ),
-    "a width code": (
-        lambda s, a, m: a["blocks.widths"].__setitem__(first_block(s), 3),
-        "unknown width code",
+    "widths that do not exist": (
+        lambda s, a, m: a["blocks.widths"].__setitem__(first_block(s), 1 << 15),
+        "a block has unknown widths",
     ),
-    "a wider width code": (
-        lambda s, a, m: a["blocks.widths"].__setitem__(first_block(s), 1),
-        "postings do not end where the next block's begin",
+    "a width of documents": (
+        lambda s, a, m: put_widths(s, a, [31, 3, 1]),
+        "do not end where the next block's begin",
     ),
-    "a wider code of positions": (
-        lambda s, a, m: a["blocks.widths"].__setitem__(first_block(s), 1 << 4),
-        "positions do not end where the next block's begin",
-    ),
-    "documents that do not ascend": (
-        lambda s, a, m: a["postings"].__setitem__(first_posting(s) + 5, 4),
-        "its documents do not ascend",
+    "a width of positions": (
+        lambda s, a, m: put_widths(s, a, [0, 3, 2]),
+        "do not end where the next block's begin",
     ),
     "a document that is not there": (
-        lambda s, a, m: a["postings"].__setitem__(int(a["blocks.data"][first_block(s) + 2]) + 43, 255),
+        # 128 distances of 3 bits instead of frequencies, which then have none.
+        lambda s, a, m: put_widths(s, a, [3, 0, 1]),
         "a document that the segment does not have",
     ),
     "a last document": (
@@ -148,7 +145,7 @@ BROKEN: dict[str, tuple[Callable[[Segment, Arrays, dict[str, Any]], None], str]]
         "last document is not the recorded one",
     ),
     "a frequency": (
-        lambda s, a, m: a["postings"].__setitem__(first_frequency(s), 1),
+        lambda s, a, m: a["postings"].__setitem__(first_posting(s), a["postings"][first_posting(s)] ^ 4),
         "its occurrences are not the sum of its frequencies",
     ),
     "occurrences": (
@@ -157,7 +154,7 @@ BROKEN: dict[str, tuple[Callable[[Segment, Arrays, dict[str, Any]], None], str]]
     ),
     "positions that do not ascend": (
         # Document 1 has "all" twice, at 0 and 1, after document 0's one position.
-        lambda s, a, m: a["positions"].__setitem__(int(a["blocks.positions"][first_block(s)]) + 2, 0),
+        lambda s, a, m: a["postings"].__setitem__(first_posting(s) + 48, a["postings"][first_posting(s) + 48] ^ 4),
         "positions of a document do not ascend",
     ),
     "an impact below a posting": (
@@ -220,20 +217,18 @@ def test_an_id_twice(sound: Segment) -> None:
 
 def test_a_whole_document_that_differs_from_its_streams(sound: Segment) -> None:
     """Each list is sound, the sum of the streams' occurrences is not the whole document's."""
-    one, other = list_of(sound, b"own1", 0), list_of(sound, b"own2", 0)
+    one = list_of(sound, b"own2", 0)
 
     def exchange(arrays: Arrays, meta: dict[str, Any]) -> None:
-        # The title's list of own1 becomes a second one of document 2, and the lengths follow.
-        place = int(arrays["blocks.data"][arrays["lists.first_block"][one]])
-        arrays["postings"][place] = 2
-        arrays["blocks.last_doc"][arrays["lists.first_block"][one]] = 2
-        arrays["documents.lengths"][[3 * 1, 3 * 2]] = [0, 2]
-        arrays["documents.distinct"][[3 * 1, 3 * 2]] = [0, 2]
-        for number in (one, other):
-            impact = int(arrays["blocks.first_impact"][arrays["lists.first_block"][number]])
-            arrays["impacts.length"][impact] = 2
+        # The title's list of own2 becomes a second one of document 3, and the lengths follow.
+        block = arrays["lists.first_block"][one]
+        assert arrays["postings"][arrays["blocks.data"][block]] == 2
+        arrays["postings"][arrays["blocks.data"][block]] = 3
+        arrays["blocks.last_doc"][block] = 3
+        arrays["documents.lengths"][[3 * 2, 3 * 3]] = [0, 2]
+        arrays["documents.distinct"][[3 * 2, 3 * 3]] = [0, 2]
 
     assert problems_after(sound, exchange) == [
-        "memory: document 1 has 5 words as a whole, its streams have 4.",
-        "memory: the forward index has 1 words of document 1 in stream 0, documents.lengths says 0.",
+        "memory: document 2 has 8 words as a whole, its streams have 7.",
+        "memory: the forward index has 1 words of document 2 in stream 0, documents.lengths says 0.",
     ]

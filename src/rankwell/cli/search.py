@@ -345,13 +345,13 @@ def _model(stream: str | None, weights: str | None, k1: float, b: float) -> BM25
 
 
 def _rows(index: Index, query: Query, result: SearchResult | RankedResult) -> list[dict[str, Any]]:
-    from rankwell.index.caption import find_caption, query_places
+    from rankwell.index.caption import find_caption
 
     rows = []
     found = zip(result.docs.tolist(), result.ids, result.scores.tolist(), strict=True)
     for rank, (doc, document_id, score) in enumerate(found, start=1):
         fields = index.stored(doc)
-        caption = find_caption(fields, query, index.analysis, places=query_places(index, doc, query))
+        caption = find_caption(fields, query, index.analysis)
         rows.append(
             {
                 "rank": rank,

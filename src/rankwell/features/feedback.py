@@ -134,9 +134,9 @@ def _most_said(index: Index, counted: DocumentCounts, scores: np.ndarray, n_term
     numbers, said = _weighed(counted, scores)
     statistics = Statistics.of(index)
     most = MOST_DOCUMENTS * statistics.n_docs
-    if counted.segment is not None:
-        few = _doc_freq(index, counted.segment, numbers) <= most
-        numbers, said = numbers[few], said[few]
+    # Most common terms need not be looked up singly.
+    few = counted.least_docs(numbers) <= most
+    numbers, said = numbers[few], said[few]
     chosen: dict[bytes, float] = {}
     for one, weight in _by_weight(said, numbers, counted):
         if len(chosen) == n_terms or weight <= 0.0:
@@ -156,15 +156,6 @@ def _weighed(counted: DocumentCounts, scores: np.ndarray) -> tuple[np.ndarray, n
     arrays = (counted.doc, counted.number, counted.frequency)
     n_terms = weigh_terms(*arrays, scores, lengths, order, scratch, numbers, weights)
     return numbers[:n_terms], weights[:n_terms]
-
-
-def _doc_freq(index: Index, number: int, terms: np.ndarray) -> np.ndarray:
-    """At least how many live documents have terms of a segment: so most common terms need not be looked up singly."""
-    if index.live[number] is not None:
-        return np.zeros(len(terms), np.int32)
-    segment = index.segments[number]
-    whole: np.ndarray = segment["lists.doc_freq"][(terms + 1) * segment.lists_per_term - 1]
-    return whole
 
 
 def _by_weight(weights: np.ndarray, numbers: np.ndarray, counted: DocumentCounts) -> Iterator[tuple[bytes, float]]:

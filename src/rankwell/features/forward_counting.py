@@ -21,18 +21,21 @@ def count_forward(index: Index, query: Query, docs: np.ndarray) -> np.ndarray | 
     """
     n_terms, n_streams = len(query.terms), len(index.schema.streams)
     segments = np.searchsorted(index.bases, docs, side="right") - 1
-    used = [number for number in range(len(index.segments)) if (segments == number).any()]
-    if not all(has_every_stream(index.segments[number]) for number in used):
-        return None
     local = docs - index.bases[segments]
-    n_bytes = sum(record_bytes(index.segments[number], local[segments == number]) for number in used)
-    n_lists = n_terms * n_streams * len(used)
+    parts = [
+        (segment, rows)
+        for number, segment in enumerate(index.segments)
+        if len(rows := np.flatnonzero(segments == number))
+    ]
+    if not all(has_every_stream(segment) for segment, _ in parts):
+        return None
+    n_bytes = sum(record_bytes(segment, local[rows]) for segment, rows in parts)
+    n_lists = n_terms * n_streams * len(parts)
     of_lists = BATCH_BYTES + CANDIDATE_BYTES * len(docs) + LIST_BYTES * n_lists
     if n_bytes > of_lists + LOOKUP_BYTES * n_terms * n_streams * len(docs):
         return None
     counts = np.zeros((len(docs), n_terms, n_streams), np.int32)
-    for number in used:
-        segment, rows = index.segments[number], np.flatnonzero(segments == number)
+    for segment, rows in parts:
         numbers = np.array([segment.term_number(term) for term in query.terms], np.int32)
         order = np.argsort(numbers, kind="stable")
         order = order[numbers[order] >= 0]

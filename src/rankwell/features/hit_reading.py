@@ -49,7 +49,7 @@ def collect_hits(
         cell_ptr = _offsets(cells.frequency)
         positions = np.empty(int(cell_ptr[-1]) if places else 0, np.int32)
         for part in parts if places else ():
-            encoded = part.segment.unverified("positions")
+            encoded = part.segment.unverified("postings")
             decode_hits(encoded, cells, part.first_cell, part.n_cells, cell_ptr, positions)
     hits = batch.hits(parts, cell_ptr, positions)
     return with_phrases(hits, index, queries, candidates) if any(query.phrases for query in queries) else hits
@@ -102,9 +102,8 @@ def _find(batch: _Batch) -> tuple[list[_SegmentPart], CellSources]:
     cells = CellSources(np.zeros(n_cells, np.int32), np.empty(n_cells, np.int64), np.empty(n_cells, np.uint8))
     parts = [_SegmentPart(batch, number) for number in np.unique(batch.segment_of_row).tolist()]
     for part in parts:
-        starts = part.segment.unverified("blocks.positions")
         candidates = Candidates(part.query_ptr, part.docs, part.within)
-        find_hits(posting_arrays(part.segment), starts, ListTasks(*part.tasks()), candidates, cells)
+        find_hits(posting_arrays(part.segment), ListTasks(*part.tasks()), candidates, cells)
     return parts, cells
 
 

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rankwell.corpus.nested_fields import flattened
-from rankwell.index.forward_index import document_words, has_every_stream
 from rankwell.index.query_tree import Prefix, Similar, scoring_leaves
 
 if TYPE_CHECKING:
     from rankwell.index.analysis import Analysis
     from rankwell.index.query import Query
-    from rankwell.index.reader import Index
-    from rankwell.index.segment import Segment
 
 _LONGEST_TEXT = 100_000
 _LEAD = 20  # characters before the first hit
@@ -39,43 +36,17 @@ def make_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *,
     return find_caption(fields, query, analysis, length=length).text
 
 
-def find_caption(
-    fields: Mapping[str, Any],
-    query: Query,
-    analysis: Analysis,
-    *,
-    length: int = 160,
-    places: Mapping[str, Sequence[int]] | None = None,
-) -> Caption:
-    """The same with the places of the words that were found, to be highlighted.
-
-    places : for fields of one text, which of its words are the query's, ascending, if that is known (`query_places`):
-        the caption is the same, sooner
-    """
-    known, wanted, texts = places or {}, _Wanted(query), []
-    for name, value in flattened(fields).items():
-        if name != "id":
-            own = known.get(name) if isinstance(value, str) else None
-            texts += [(_one_line(text), own) for text in _texts(value)]
-    best, best_found = Caption(next((text[:length] for text, _ in texts if text), "")), 0
-    for text, own in texts:
-        if hits := _hits(text, wanted, analysis, own):
+def find_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *, length: int = 160) -> Caption:
+    """The same with the places of the words that were found, to be highlighted."""
+    wanted = _Wanted(query)
+    texts = [_one_line(text) for name, value in flattened(fields).items() if name != "id" for text in _texts(value)]
+    best, best_found = Caption(next((text[:length] for text in texts if text), "")), 0
+    for text in texts:
+        if hits := _hits(text, wanted, analysis):
             caption, found = _best_piece(text, hits, length)
             if found > best_found:
                 best, best_found = caption, found
     return best
-
-
-def query_places(index: Index, doc: int, query: Query) -> dict[str, list[int]] | None:
-    """Which words of a document's streams are the query's, by the forward index; None if it does not have all words."""
-    segment, local = index.locate(doc)
-    if not has_every_stream(segment):
-        return None
-    words = document_words(segment, local)
-    is_wanted = np.isin(words.terms, _Wanted(query).numbers(segment))
-    streams, positions = words.streams[is_wanted], words.positions[is_wanted]
-    names = index.schema.streams[: segment.n_streams]
-    return {name: positions[streams == number].tolist() for number, name in enumerate(names)}
 
 
 class _Wanted:
@@ -86,13 +57,6 @@ class _Wanted:
         self.terms = set(query.terms)
         self.terms.update(term for leaf in leaves if isinstance(leaf, Similar) for term, _ in leaf.terms)
         self.prefixes = tuple(leaf.start for leaf in leaves if isinstance(leaf, Prefix))
-
-    def numbers(self, segment: Segment) -> np.ndarray:
-        """The numbers of the terms that a segment has, int32."""
-        own = [segment.term_number(term) for term in self.terms]
-        for prefix in self.prefixes:
-            own.extend(range(*segment.terms_with_prefix(prefix)))
-        return np.array(own, np.int32)
 
     def __contains__(self, term: bytes | None) -> bool:
         return term is not None and (term in self.terms or term.startswith(self.prefixes))
@@ -110,20 +74,13 @@ def _one_line(text: str) -> str:
     return " ".join("".join(character if character.isprintable() else " " for character in line).split())
 
 
-def _hits(text: str, terms: _Wanted, analysis: Analysis, places: Sequence[int] | None) -> list[Hit]:
-    """The words of a text that are wanted; those at `places`, if they are what is said of them."""
-    if places is not None and not places:
-        return []
+def _hits(text: str, terms: _Wanted, analysis: Analysis) -> list[Hit]:
+    """The words of a text that are wanted."""
     data = text.encode("utf-8", "replace")
-    if places is None and not terms.prefixes and (words := analysis.short_text_words(data)) is not None:
+    if not terms.prefixes and (words := analysis.short_text_words(data)) is not None:
         return _occurrences(data, analysis.memory.with_terms(words, terms.terms))
-    spans = analysis.word_spans(data)
-    if places is not None:
-        hits = _located(data, [spans[place] for place in places if place < len(spans)], analysis)
-        # A text is cut where it has characters that cannot be printed: places may then be those of other words.
-        if all(term in terms for _, _, term in hits):
-            return hits
-    return [(start, stop, term) for start, stop, term in _located(data, spans, analysis) if term in terms]
+    located = _located(data, analysis.word_spans(data), analysis)
+    return [(start, stop, term) for start, stop, term in located if term in terms]
 
 
 def _occurrences(data: bytes, terms: Mapping[bytes, bytes]) -> list[Hit]:

@@ -6,6 +6,7 @@ Of a text without a forward index only the beginning is read (`document_terms.LO
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 _common: WeakKeyDictionary[Index, CommonNumbers] = WeakKeyDictionary()
 
 
+def _unknown(numbers: np.ndarray) -> np.ndarray:
+    return np.zeros(len(numbers), np.int32)
+
+
 class DocumentCounts(NamedTuple):
     """Each different term of each document once: documents in order, their terms in any.
 
@@ -30,7 +35,7 @@ class DocumentCounts(NamedTuple):
     frequency : int64 (n,)
     term : gives a number's term
     is_ordered : whether numbers ascend as the terms' bytes do
-    segment : which they are the term numbers of, if all documents are in one and it has a forward index
+    least_docs : gives at least how many live documents have terms, by their numbers; 0 where that is not known
     """
 
     doc: np.ndarray
@@ -38,7 +43,7 @@ class DocumentCounts(NamedTuple):
     frequency: np.ndarray
     term: Callable[[int], bytes]
     is_ordered: bool = False
-    segment: int | None = None
+    least_docs: Callable[[np.ndarray], np.ndarray] = _unknown
 
 
 def document_counts(index: Index, docs: Sequence[int] | np.ndarray) -> DocumentCounts:
@@ -49,9 +54,9 @@ def document_counts(index: Index, docs: Sequence[int] | np.ndarray) -> DocumentC
     if not used or not all(has_every_stream(index.segments[number]) for number in used):
         return _from_text(index, wanted.tolist())
     if len(used) == 1:
-        segment = index.segments[used[0]]
+        segment, least = index.segments[used[0]], partial(least_docs, index.segments[used[0]], index.live[used[0]])
         doc, terms, counts = _of_segment(segment, wanted - index.bases[used[0]])
-        return DocumentCounts(doc, terms, counts, segment.term, is_ordered=True, segment=used[0])
+        return DocumentCounts(doc, terms, counts, segment.term, is_ordered=True, least_docs=least)
     common = _common.get(index)
     if common is None:
         common = _common[index] = CommonNumbers(index)
@@ -61,19 +66,27 @@ def document_counts(index: Index, docs: Sequence[int] | np.ndarray) -> DocumentC
         doc, terms, counts = _of_segment(index.segments[number], wanted[places] - index.bases[number])
         parts.append((places[doc], common.of(number, terms), counts))
     doc, numbers, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    order = np.argsort(doc, kind="stable")
-    return DocumentCounts(doc[order], numbers[order], counts[order], common.terms.__getitem__)
+    # Numbers of 16 bits are sorted by counting.
+    order = np.argsort(doc.astype(np.int16) if len(wanted) < 2**15 else doc, kind="stable")
+    return DocumentCounts(
+        doc[order], numbers[order], counts[order], common.terms.__getitem__, least_docs=common.least_docs
+    )
 
 
 class CommonNumbers:
     """Numbers of terms that all segments of an index share, given to a term when it is first seen."""
 
     def __init__(self, index: Index) -> None:
-        self._segments = index.segments
+        self._segments, self._live = index.segments, index.live
         self._lock = Lock()
         self._of_term: dict[bytes, int] = {}
         self._of_segment: dict[int, np.ndarray] = {}
+        self._least_docs = np.zeros(1024, np.int64)
         self.terms: list[bytes] = []
+
+    def least_docs(self, numbers: np.ndarray) -> np.ndarray:
+        """At least how many live documents have terms: those of the segments in which they were seen."""
+        return self._least_docs[numbers]
 
     def of(self, segment: int, terms: np.ndarray) -> np.ndarray:
         """The numbers of a segment's terms, int64; terms : int32"""
@@ -81,14 +94,30 @@ class CommonNumbers:
             known = self._of_segment.get(segment)
             if known is None:
                 known = self._of_segment[segment] = np.full(self._segments[segment].n_terms, -1, np.int64)
-            unknown = terms[known[terms] < 0]
-            for number in np.unique(unknown).tolist() if len(unknown) else ():
-                term = self._segments[segment].term(number)
-                if term not in self._of_term:
-                    self._of_term[term] = len(self.terms)
-                    self.terms.append(term)
-                known[number] = self._of_term[term]
-            return known[terms]
+            numbers = known[terms]
+            if numbers.min(initial=0) < 0:
+                self._number(segment, np.unique(terms[numbers < 0]), known)
+                numbers = known[terms]
+            return numbers
+
+    def _number(self, segment: int, terms: np.ndarray, known: np.ndarray) -> None:
+        for one in terms.tolist():
+            term = self._segments[segment].term(one)
+            if term not in self._of_term:
+                self._of_term[term] = len(self.terms)
+                self.terms.append(term)
+            known[one] = self._of_term[term]
+        if len(self.terms) > len(self._least_docs):
+            self._least_docs = np.concatenate((self._least_docs, np.zeros(len(self.terms), np.int64)))
+        self._least_docs[known[terms]] += least_docs(self._segments[segment], self._live[segment], terms)
+
+
+def least_docs(segment: Segment, live: np.ndarray | None, terms: np.ndarray) -> np.ndarray:
+    """At least how many live documents have terms of a segment: the deleted ones are not known."""
+    if live is not None:
+        return np.zeros(len(terms), np.int32)
+    whole: np.ndarray = segment["lists.doc_freq"][(terms.astype(np.int64) + 1) * segment.lists_per_term - 1]
+    return whole
 
 
 def _of_segment(segment: Segment, docs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

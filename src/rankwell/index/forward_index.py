@@ -1,4 +1,4 @@
-"""The forward index of a segment: the words of a document, and how often documents have terms.
+"""The forward index of a segment: how often documents have terms.
 
 Optional: `Schema(forward=…)`. Every function takes numbers of the segment's documents and terms, checks the records
 that it reads, and raises FileFormatError if one is not as a writer makes it.
@@ -13,14 +13,7 @@ import numpy as np
 from rankwell.index.segment import Segment
 from rankwell.index.segment_structure import forged
 from rankwell.kernels.postings import forward
-
-
-class DocumentWords(NamedTuple):
-    """The words of a document: int32 (n,) each. Those of a stream follow each other, positions ascending."""
-
-    streams: np.ndarray
-    terms: np.ndarray
-    positions: np.ndarray
+from rankwell.kernels.postings.rules import MOST_OCCURRENCES
 
 
 class TermCounts(NamedTuple):
@@ -34,19 +27,6 @@ class TermCounts(NamedTuple):
 def has_every_stream(segment: Segment) -> bool:
     """Whether the forward index has all words of the segment."""
     return len(segment.forward_streams) == segment.n_streams
-
-
-def document_words(segment: Segment, doc: int) -> DocumentWords:
-    """The words of one document, in the streams that the forward index has."""
-    segment.verify_records(np.array([doc], np.int64))
-    start, stop = segment["forward.offsets"][doc : doc + 2].tolist()
-    room = np.empty((4, 8 * (stop - start)), np.int32)
-    data = segment.unverified("forward.data")
-    n_words = int(forward.read_document(data, start, stop, segment.n_terms, segment.n_streams, *room))
-    if n_words < 0:
-        raise _wrong(segment, doc)
-    _, streams, terms, positions = room[:, :n_words]
-    return DocumentWords(streams, terms, positions)
 
 
 def term_counts(segment: Segment, docs: np.ndarray) -> TermCounts:
@@ -103,6 +83,7 @@ def forward_problems(segment: Segment) -> list[str]:
         ("lists.occurrences", occurrences, "term"),
     ):
         noted = segment[name].reshape(-1, segment.lists_per_term)[:, streams]
+        counted = np.minimum(counted, MOST_OCCURRENCES)
         differs = np.argwhere(noted != counted.reshape(-1, n_streams)[:, streams])
         if len(differs):
             number, column = differs[0].tolist()

@@ -27,13 +27,14 @@ from rankwell.kernels.postings.merging import (
     align_terms,
     merge_lists,
 )
-from rankwell.kernels.postings.rules import BLOCK, lists_per_term
+from rankwell.kernels.postings.rules import BLOCK, PADDING, lists_per_term
 
 TERMS_AT_A_TIME = 4096
 # Fewer terms if there are many streams, with a list for each.
 LISTS_AT_A_TIME = 2**17
 WINDOW_BLOCKS = 512
-WINDOW_BYTES = WINDOW_BLOCKS * BLOCK * 8  # of postings: 4 bytes for a document, 4 for a frequency at most
+# Room for a window at first; it grows if a block has more positions.
+WINDOW_BYTES = WINDOW_BLOCKS * BLOCK * 16
 OUTPUT_POSTINGS = 2**18
 # Mapped files count as memory of this process once they are read: it is released after this many windows.
 WINDOWS_BEFORE_RELEASE = 32
@@ -65,7 +66,8 @@ class ListMerge:
         self._documents = _documents_of(documents)
         self._windows = BlockWindows(segments)
         self._pending = _pending(16 * BLOCK)
-        self._blocks = new_blocks(OUTPUT_POSTINGS, OUTPUT_POSTINGS, 0)
+        self._position_room = OUTPUT_POSTINGS
+        self._blocks = new_blocks(OUTPUT_POSTINGS, self._position_room, 0)
         self._columns = np.array([self._columns_of(segment) for segment in segments], dtype=np.int64)
         self._numbers: list[np.ndarray] | None = None
 
@@ -137,8 +139,8 @@ class ListMerge:
                 yield self._blocks
                 # Nothing has been encoded if one block needs more room for its positions than there is.
                 is_empty = self._blocks.counts[N_BLOCKS] == 0
-                n_positions = len(self._blocks.positions) // 4
-                self._blocks = new_blocks(OUTPUT_POSTINGS, 2 * n_positions if is_empty else n_positions, 0)
+                self._position_room *= 2 if is_empty else 1
+                self._blocks = new_blocks(OUTPUT_POSTINGS, self._position_room, 0)
 
     def _term_groups(self) -> Iterator[tuple[np.ndarray, np.ndarray, SourceLists]]:
         """Runs of terms in their order: text, offsets and where each segment has their lists."""
@@ -212,32 +214,28 @@ class BlockWindows:
         n_blocks = len(segment.unverified("blocks.last_doc"))
         first = max(block - 1, 0)
         last = min(first + WINDOW_BLOCKS, n_blocks)
-        data = _starts(segment, "blocks.data", "postings", first, last)
-        positions = _starts(segment, "blocks.positions", "positions", first, last)
-        needed = int(positions[block + 1 - first] - positions[0])
-        if needed > self._position_room:
+        starts = _starts(segment, first, last)
+        needed = int(starts[block + 1 - first] - starts[0])
+        if needed > self._room:
             self._allocate(2 * needed)
-        last = first + int(np.searchsorted(positions, positions[0] + self._position_room, side="right")) - 1
+        last = first + int(np.searchsorted(starts, starts[0] + self._room, side="right")) - 1
         n_loaded = last - first
         windows, place = self.windows, number * WINDOW_BLOCKS
         target = slice(place, place + n_loaded)
         windows.first[number], windows.last[number] = first, last
         windows.last_doc[target] = rows(segment, "blocks.last_doc", first, last)
         windows.widths[target] = rows(segment, "blocks.widths", first, last)
-        bytes_place, positions_place = number * WINDOW_BYTES, number * self._position_room
-        windows.data[target] = data[:n_loaded] - data[0] + bytes_place
-        windows.positions_start[target] = positions[:n_loaded] - positions[0] + positions_place
-        windows.positions_stop[target] = positions[1 : n_loaded + 1] - positions[0] + positions_place
-        _copy(segment, "postings", int(data[0]), int(data[n_loaded]), windows.postings, bytes_place)
-        _copy(segment, "positions", int(positions[0]), int(positions[n_loaded]), windows.positions, positions_place)
+        begin, end, room = int(starts[0]), int(starts[n_loaded]), number * self._room
+        windows.data[target] = starts[:n_loaded] - begin + room
+        windows.postings[room : room + end - begin] = rows(segment, "postings", begin, end)
         self._n_loaded += 1
         if self._n_loaded % WINDOWS_BEFORE_RELEASE == 0:
             for one in self.segments:
                 one.release()
 
-    def _allocate(self, position_room: int) -> None:
-        """Empty windows, with this many bytes for the positions of each segment."""
-        self._position_room = position_room
+    def _allocate(self, room: int) -> None:
+        """Empty windows, with this many bytes for the blocks of each segment."""
+        self._room = room
         n_segments = len(self.segments)
         n_blocks = n_segments * WINDOW_BLOCKS
         self.windows = Windows(
@@ -246,11 +244,8 @@ class BlockWindows:
             place=np.arange(n_segments, dtype=np.int64) * WINDOW_BLOCKS,
             last_doc=page_array(n_blocks, np.int32),
             data=page_array(n_blocks, np.int64),
-            positions_start=page_array(n_blocks, np.int64),
-            positions_stop=page_array(n_blocks, np.int64),
-            widths=page_array(n_blocks, np.uint8),
-            postings=page_array(n_segments * WINDOW_BYTES, np.uint8),
-            positions=page_array(n_segments * position_room, np.uint8),
+            widths=page_array(n_blocks, np.uint16),
+            postings=page_array(n_segments * room + PADDING, np.uint8),
         )
 
 
@@ -281,16 +276,11 @@ def _more_gaps(pending: Pending) -> Pending:
     return pending._replace(gaps=larger)
 
 
-def _starts(segment: Segment, name: str, bytes_name: str, first: int, last: int) -> np.ndarray:
-    """Where blocks [first, last) start in their bytes, and where the last one ends, int64."""
-    starts = segment.unverified(name)
-    if last < len(starts):
-        return rows(segment, name, first, last + 1)
-    return np.append(rows(segment, name, first, last), len(segment.unverified(bytes_name)))
-
-
-def _copy(segment: Segment, name: str, start: int, stop: int, target: np.ndarray, place: int) -> None:
-    target[place : place + stop - start] = rows(segment, name, start, stop)
+def _starts(segment: Segment, first: int, last: int) -> np.ndarray:
+    """Where blocks [first, last) start in the postings, and where the last one ends, int64."""
+    if last < len(segment.unverified("blocks.data")):
+        return rows(segment, "blocks.data", first, last + 1)
+    return np.append(rows(segment, "blocks.data", first, last), len(segment.unverified("postings")) - PADDING)
 
 
 def _gather(text: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

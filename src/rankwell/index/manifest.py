@@ -20,9 +20,8 @@ from rankwell.index.storage import Storage, digest_of, write_file
 from rankwell.streams.json_text import parse_json
 
 FORMAT = "rankwell-index"
-# Version 2 has keyword fields, dates, folded accents, a forward index and a static order; an index without them is
-# written as version 1, which older releases read.
-VERSION = 2
+# Versions 1 and 2, of releases before 0.2, have postings of whole bytes; they are not read any more.
+VERSION = 3
 MANIFEST_NAME = "manifest"
 TEMPORARY_NAME = "manifest.new"
 
@@ -76,9 +75,7 @@ class Manifest:
 def write_manifest(storage: Storage, folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a new generation and replace the old one. Not durable before `sync_folder`."""
     body = json.dumps(asdict(manifest), indent=1, allow_nan=False).encode()
-    of_schema = any(manifest.schema.get(kind) for kind in ("keywords", "dates", "forward", "static_order"))
-    version = VERSION if of_schema or manifest.analysis.get("fold_accents") else 1
-    write_file(storage, folder / TEMPORARY_NAME, f"{FORMAT} {version} {digest_of(body)}\n".encode() + body)
+    write_file(storage, folder / TEMPORARY_NAME, f"{FORMAT} {VERSION} {digest_of(body)}\n".encode() + body)
     storage.rename(folder / TEMPORARY_NAME, folder / MANIFEST_NAME)
 
 
@@ -103,10 +100,10 @@ def read_manifest(folder: Path) -> Manifest:
     if matched is None:
         raise FileFormatError(f"{path} is not an index manifest, or it was altered. {_REMEDY}")
     version = int(matched[1])
-    if version > VERSION:
+    if version != VERSION:
         raise FileFormatError(
-            f"{folder} is an index of format version {version}, this release reads versions 1 to {VERSION}. Open it "
-            f"with the release that wrote it, or build it again with this one."
+            f"{folder} is an index of format version {version}, this release reads version {VERSION}. Build it again "
+            f"with this release (rankwell index build ... --overwrite), or open it with the release that wrote it."
         )
     if digest_of(body) != matched[2].decode():
         raise FileFormatError(

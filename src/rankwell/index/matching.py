@@ -106,8 +106,6 @@ class Matching:
         for numbers in zip(*by_term, strict=False):
             mark_near_phrase(
                 posting_arrays(segment),
-                segment.unverified("blocks.positions"),
-                segment.unverified("positions"),
                 np.array(numbers, np.int64),
                 np.array(phrase.places, np.int64),
                 phrase.slop,

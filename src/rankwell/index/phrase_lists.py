@@ -109,17 +109,9 @@ def _find(segment: Segment, terms: list[int], places: tuple[int, ...], stream: i
     if most_docs == 0:
         return NO_OCCURRENCES
     docs, frequencies = np.empty((2, most_docs), np.int32)
+    # If all words of a phrase have more occurrences than can be noted, no array of them fits in memory.
     starts = np.empty(int(segment.unverified("lists.occurrences")[numbers].min()), np.int32)
-    n_docs, n_starts = find_phrase(
-        arrays,
-        segment.unverified("blocks.positions"),
-        segment.unverified("positions"),
-        numbers,
-        np.array(places, np.int64),
-        docs,
-        frequencies,
-        starts,
-    )
+    n_docs, n_starts = find_phrase(arrays, numbers, np.array(places, np.int64), docs, frequencies, starts)
     frequencies = frequencies[:n_docs].copy()
     start_ptr = np.concatenate(([0], np.cumsum(frequencies, dtype=np.int64)))
     return PhraseList(docs[:n_docs].copy(), frequencies, start_ptr, starts[:n_starts].copy())

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwell.errors import DataError
 from rankwell.index.columns import keyword_column
 from rankwell.index.document_ids import encode_ids
 from rankwell.index.keyword_columns import KeywordColumn, column_of, write_columns
@@ -21,6 +22,7 @@ from rankwell.index.segment import ARRAYS, Segment
 from rankwell.index.segment_encoding import PIECE, PIECE_LISTS, Inverted, PostingAppender, encode_piece
 from rankwell.index.segment_sink import SegmentSink, page_array
 from rankwell.index.stored_fields import StoredFields, decode_stored
+from rankwell.kernels.postings.rules import MOST_OCCURRENCES
 
 # Decoded stored fields that are kept while their documents are sought in the new order.
 _STORED_BYTES = 2**27
@@ -64,17 +66,20 @@ def _write_lists(
     new_number[order] = np.arange(segment.n_docs, dtype=np.int32)
     n_streams, width = segment.n_streams, segment.lists_per_term
     counts = segment["lists.occurrences"].reshape(segment.n_terms, width)[:, :n_streams]
-    arrays, block_starts = posting_arrays(segment), segment["blocks.positions"]
-    for name in ("lists.first_block", "lists.doc_freq", "blocks.last_doc", "blocks.data", "blocks.widths"):
+    if counts.max(initial=0) == MOST_OCCURRENCES:
+        raise DataError(
+            f"{segment.name} cannot be sorted: a term has {MOST_OCCURRENCES:,} occurrences or more. Build the index "
+            f"without a static order."
+        )
+    arrays = posting_arrays(segment)
+    for name in ("lists.first_block", "lists.doc_freq", "blocks.last_doc", "blocks.data", "blocks.widths", "postings"):
         _ = segment[name]
-    positions = segment["positions"]
-    _ = segment["postings"]
     appender = PostingAppender(sink)
     for first, last in _pieces(counts.sum(axis=1), width):
         numbers = (np.arange(first, last)[:, None] * width + np.arange(n_streams)).ravel().astype(np.int64)
         starts = np.concatenate(([0], np.cumsum(counts[first:last].ravel(), dtype=np.int64)))
         occurrences = page_array(int(starts[-1]), np.int64)
-        place_lists(arrays, block_starts, positions, numbers, new_number, starts, occurrences)
+        place_lists(arrays, numbers, new_number, starts, occurrences)
         piece = Inverted(occurrences, starts, lengths, distinct, n_streams, last - first)
         blocks, lists = encode_piece(piece, 0, last - first)
         appender.append_blocks(blocks)

@@ -21,7 +21,7 @@ import numpy as np
 
 from rankwell.index.keyword_arrays import KEYWORD_ARRAYS
 from rankwell.index.segment_structure import check_array, check_documents, check_positions, check_range, forged
-from rankwell.kernels.postings.rules import FORWARD_ARRAYS, POSTING_ARRAYS, lists_per_term
+from rankwell.kernels.postings.rules import FORWARD_ARRAYS, PADDING, POSTING_ARRAYS, lists_per_term
 
 ARRAYS: Mapping[str, str] = {
     **POSTING_ARRAYS,
@@ -129,8 +129,7 @@ class Segment:
         if not done & _DOCUMENTS_CHECKED:
             self._verify_documents(list_number)
             check_documents(self, list_number)
-        if positions and not done & _POSITIONS_CHECKED:
-            self._verify_bytes_of_blocks(list_number, "blocks.positions", "positions")
+        if positions and not done & _POSITIONS_CHECKED and list_number % self.lists_per_term < self.n_streams:
             check_positions(self, list_number)
         # Another thread may have checked other parts meanwhile.
         self._checked_lists[list_number] |= wanted
@@ -164,19 +163,18 @@ class Segment:
         for name in ("impacts.frequency", "impacts.length"):
             check_range(self, name, int(impacts[first]), int(impacts[stop]))
             self.verify_rows(name, int(impacts[first]), int(impacts[stop]))
-        self._verify_bytes_of_blocks(list_number, "blocks.data", "postings")
+        if first < stop:
+            self._verify_postings(first, stop)
 
-    def _verify_bytes_of_blocks(self, list_number: int, starts_name: str, bytes_name: str) -> None:
-        """Blocks are stored in order in `postings` and `positions`: a list ends where the next block starts."""
-        first, stop = self._blocks(list_number)
-        if first == stop:
-            return
-        starts, n_bytes = self._arrays[starts_name], len(self._arrays[bytes_name])
+    def _verify_postings(self, first: int, stop: int) -> None:
+        """Blocks are stored in their order: one ends where the next begins."""
+        starts, n_bytes = self._arrays["blocks.data"], len(self._arrays["postings"])
         is_last = stop == len(starts)
-        self.verify_rows(starts_name, first, stop if is_last else stop + 1)
+        self.verify_rows("blocks.data", first, stop if is_last else stop + 1)
         begin, end = int(starts[first]), n_bytes if is_last else int(starts[stop])
-        check_range(self, bytes_name, begin, end)
-        self.verify_rows(bytes_name, begin, end)
+        check_range(self, "postings", begin, end)
+        # The last block is read together with what is after it.
+        self.verify_rows("postings", begin, min(end + PADDING, n_bytes))
 
     def _blocks(self, list_number: int) -> tuple[int, int]:
         first_block = self._arrays["lists.first_block"]

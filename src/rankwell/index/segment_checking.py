@@ -22,6 +22,7 @@ from rankwell.index.segment import ARRAYS, Segment
 from rankwell.index.segment_structure import WRONG_LISTS, expected_sizes, wrong_list
 from rankwell.index.stored_fields import decode_stored
 from rankwell.kernels.postings import checking as posting_checking
+from rankwell.kernels.postings.rules import MOST_OCCURRENCES, PADDING
 
 
 def segment_problems(segment: Segment) -> list[str]:
@@ -70,14 +71,11 @@ def _wrong_offsets(segment: Segment) -> Iterator[str]:
         offsets = segment.unverified(name)
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != end or np.any(np.diff(offsets) < 0):
             yield f"{name} does not ascend from 0 to {end:,}"
-    for name, content in (("blocks.data", "postings"), ("blocks.positions", "positions")):
-        offsets, end = segment.unverified(name), len(segment.unverified(content))
-        if len(offsets) and (offsets[0] != 0 or offsets[-1] > end or np.any(np.diff(offsets) < 0)):
-            yield f"{name} does not ascend from 0 to {end:,} at most"
-    if not len(segment.unverified("blocks.data")) and len(segment.unverified("postings")) + len(
-        segment.unverified("positions")
-    ):
-        yield "there are postings or positions outside every block"
+    starts, end = segment.unverified("blocks.data"), len(segment.unverified("postings")) - PADDING
+    if len(starts) and (starts[0] != 0 or starts[-1] > end or np.any(np.diff(starts) < 0)):
+        yield f"blocks.data does not ascend from 0 to {end:,} at most"
+    if end < 0 or (not len(starts) and end):
+        yield f"there are {end + PADDING:,} bytes of postings outside every block, {PADDING} are expected"
 
 
 def _terms(segment: Segment) -> Iterator[str]:
@@ -141,7 +139,7 @@ def _wrong_totals(segment: Segment, total: np.ndarray, distinct: np.ndarray) -> 
             segment.unverified("lists.doc_freq").reshape(segment.n_terms, segment.lists_per_term).astype(np.int64)
         )
         streams, whole = documents[:, :-1], documents[:, -1]
-        differs = occurrences[:, :-1].sum(axis=1) != occurrences[:, -1]
+        differs = np.minimum(occurrences[:, :-1].sum(axis=1), MOST_OCCURRENCES) != occurrences[:, -1]
         differs |= (whole < streams.max(axis=1)) | (whole > streams.sum(axis=1))
         if differs.any():
             term = segment.term(int(np.argmax(differs)))

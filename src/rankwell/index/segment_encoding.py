@@ -9,25 +9,27 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankwell.errors import DataError
 from rankwell.index.pipelining import in_order
 from rankwell.index.segment_sink import SegmentSink, page_array
 from rankwell.kernels.postings.encoding import (
     COUNTS_SIZE,
     N_BLOCKS,
     N_IMPACTS,
-    N_POSITION_BYTES,
     N_POSTING_BYTES,
     Blocks,
     Lists,
     encode_terms,
 )
 from rankwell.kernels.postings.inversion import STREAM_SIZE, Tokens, count_occurrences, place_occurrences
-from rankwell.kernels.postings.rules import BLOCK, lists_per_term
+from rankwell.kernels.postings.rules import BLOCK, MOST_OCCURRENCES, PADDING, lists_per_term
 
 # How many occurrences are encoded at a time: a few megabytes of buffers.
 PIECE = 2**18
 # At most this many lists: those of rare terms in many streams are empty, but each still has its counts.
 PIECE_LISTS = 2**17
+# Blocks and impacts are numbered with 31 bits.
+MOST_BLOCKS = 2**31 - 1
 # Tokens are sorted in this many parts in parallel; more would take more memory for counts.
 PARTS = 2
 # Bytes that `invert` takes for each stream of each term, even for rare ones: the counts of the parts, and the starts.
@@ -146,13 +148,11 @@ class PostingAppender:
         append = self.sink.append
         append("blocks.last_doc", blocks.last_doc[:n_blocks])
         append("blocks.data", blocks.data[:n_blocks] + before[N_POSTING_BYTES])
-        append("blocks.positions", blocks.positions_start[:n_blocks] + before[N_POSITION_BYTES])
         append("blocks.widths", blocks.widths[:n_blocks])
         append("blocks.first_impact", blocks.impact_end[:n_blocks] + before[N_IMPACTS])
         append("impacts.frequency", blocks.frequency[:n_impacts])
         append("impacts.length", blocks.length[:n_impacts])
         append("postings", blocks.postings[: counts[N_POSTING_BYTES]])
-        append("positions", blocks.positions[: counts[N_POSITION_BYTES]])
         self._written = before + counts
 
     def append_lists(self, lists: Lists) -> None:
@@ -160,10 +160,16 @@ class PostingAppender:
         ends = self._first_block + np.cumsum(lists.n_blocks)
         self.sink.append("lists.first_block", ends - lists.n_blocks)
         self.sink.append("lists.doc_freq", lists.doc_freq)
-        self.sink.append("lists.occurrences", lists.occurrences)
+        self.sink.append("lists.occurrences", np.minimum(lists.occurrences, MOST_OCCURRENCES))
         self._first_block = int(ends[-1]) if len(ends) else self._first_block
 
     def finish(self) -> None:
+        if max(self._first_block, int(self._written[N_IMPACTS])) > MOST_BLOCKS:
+            raise DataError(
+                f"a segment has room for {MOST_BLOCKS:,} blocks of postings and as many impacts; this one would have "
+                f"{self._first_block:,} and {int(self._written[N_IMPACTS]):,}. Leave the index in several segments."
+            )
+        self.sink.append("postings", np.zeros(PADDING, dtype=np.uint8))
         self.sink.append("lists.first_block", np.array([self._first_block], dtype=np.int64))
 
 
@@ -174,13 +180,11 @@ def new_blocks(n_postings: int, n_positions: int, n_lists: int) -> Blocks:
         counts=np.zeros(COUNTS_SIZE, dtype=np.int64),
         last_doc=page_array(n_blocks, np.int32),
         data=page_array(n_blocks, np.int64),
-        positions_start=page_array(n_blocks, np.int64),
-        widths=page_array(n_blocks, np.uint8),
+        widths=page_array(n_blocks, np.uint16),
         impact_end=page_array(n_blocks, np.int64),
         frequency=page_array(n_postings, np.int32),
         length=page_array(n_postings, np.int32),
-        postings=page_array(8 * n_postings, np.uint8),
-        positions=page_array(4 * n_positions, np.uint8),
+        postings=page_array(8 * n_postings + 4 * n_positions, np.uint8),
     )
 
 

@@ -17,11 +17,9 @@ import numpy as np
 
 from rankwell.errors import FileFormatError
 from rankwell.index.checked_file import CheckedFile, CheckedFileWriter, PageChecksums, n_pages
-from rankwell.index.keyword_arrays import KEYWORD_ARRAYS
 from rankwell.index.segment import ARRAYS, Segment
 from rankwell.index.segment_structure import check_meta, expected_sizes
 from rankwell.index.storage import Storage, digest_of, read_digested, write_file
-from rankwell.kernels.postings.rules import FORWARD_ARRAYS
 from rankwell.streams.json_text import parse_json
 
 # Arrays up to this size stay in memory until the end; there are at most 30.
@@ -149,9 +147,7 @@ def _read_table(path: Path, digest: str) -> tuple[dict[str, Any], dict[str, Page
     try:
         header = parse_json(line)
         pages = _page_checksums(header["files"], np.frombuffer(checksums, dtype="<u4"))
-        # Format 1 has no arrays of keywords, and no forward index.
-        absent = dict.fromkeys((*KEYWORD_ARRAYS, *FORWARD_ARRAYS), ("arrays", 0, 0))
-        places = {name: ArrayPlace(*(absent | header["arrays"])[name]) for name in ARRAYS}
+        places = {name: ArrayPlace(*header["arrays"][name]) for name in ARRAYS}
         meta = check_meta(header["meta"])
         _check_places(meta, pages, places)
         return meta, pages, places

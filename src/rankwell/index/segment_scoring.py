@@ -70,6 +70,6 @@ class SegmentScoring:
         if self.scoring.list_bounds[number] == 0.0:
             bound_list(
                 self.arrays, number, bool(self.model.weights), self.model.k1, self.model.b[row], self._averages[row],
-                self.scoring.block_bounds, self.scoring.list_bounds,
+                self.scoring.norms[row], self.scoring.block_bounds, self.scoring.list_bounds,
             )  # fmt: skip
         return number

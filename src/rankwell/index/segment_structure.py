@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 WRONG_LISTS = (
     "",
     "its number of blocks does not match its document frequency",
-    "a block has an unknown width code",
-    "a block's postings do not end where the next block's begin",
-    "a block's positions do not end where the next block's begin",
-    "its documents do not ascend",
+    "a block has unknown widths",
+    "a block's postings and positions do not end where the next block's begin",
     "it names a document that the segment does not have",
     "a block's last document is not the recorded one",
     "its occurrences are not the sum of its frequencies",
@@ -34,20 +32,19 @@ WRONG_LISTS = (
     "a position is beyond 2,147,483,647",
     "a block's impacts do not ascend",
     "a posting is above its block's impacts",
-    "a block has an impact that no posting of it has",
+    "a block has an impact that no posting of it has, or the only block of a list has one",
     "a block's impacts are outside those of the segment",
     "a frequency is beyond 2,147,483,647",
 )
 
-_COUNTS = ("n_docs", "n_terms", "n_streams", "n_statics")
+_COUNTS = ("n_docs", "n_terms", "n_streams", "n_statics", "n_keywords")
 _MOST_DOCUMENTS = 2**31 - 1
 
 
 def check_meta(meta: Any) -> dict[str, Any]:
     """The numbers that a segment's table gives; ValueError if they are not what a segment can have."""
     counted = isinstance(meta, dict) and all(_is_count(meta.get(name)) for name in _COUNTS)
-    # Format 1 has no keyword fields.
-    if not counted or not _is_count(meta.get("n_keywords", 0)):
+    if not counted:
         raise ValueError("its counts are not whole numbers")
     tokens = meta.get("tokens")
     if not isinstance(tokens, list) or not all(_is_count(count) for count in tokens):
@@ -72,7 +69,7 @@ def expected_sizes(meta: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[st
     """The elements that each array must have, by the segment's counts and the sizes of other arrays."""
     columns = lists_per_term(meta["n_streams"])
     n_lists, n_blocks, cells = meta["n_terms"] * columns, sizes["blocks.last_doc"], meta["n_docs"] * columns
-    n_keywords = meta.get("n_keywords", 0)
+    n_keywords = meta["n_keywords"]
     keyword_bounds = n_keywords + 1 if n_keywords else 0
     return {
         "terms.offsets": meta["n_terms"] + 1,
@@ -80,7 +77,6 @@ def expected_sizes(meta: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[st
         "lists.doc_freq": n_lists,
         "lists.occurrences": n_lists,
         "blocks.data": n_blocks,
-        "blocks.positions": n_blocks,
         "blocks.widths": n_blocks,
         "blocks.first_impact": n_blocks + 1,
         "impacts.length": sizes["impacts.frequency"],
@@ -114,6 +110,7 @@ def check_documents(segment: Segment, list_number: int) -> None:
         len(array("impacts.frequency")),
         array("postings"),
         segment.n_docs,
+        list_number % segment.lists_per_term < segment.n_streams,
     )
     if wrong:
         raise forged(segment, f"posting list {list_number:,}, block {block:,}: {WRONG_LISTS[wrong]}")
@@ -129,11 +126,8 @@ def check_positions(segment: Segment, list_number: int) -> None:
         array("lists.first_block"),
         array("lists.doc_freq"),
         array("blocks.data"),
-        array("blocks.positions"),
         array("blocks.widths"),
         array("postings"),
-        array("positions"),
-        list_number % segment.lists_per_term < segment.n_streams,
     )
     if wrong:
         raise forged(segment, f"posting list {list_number:,}, block {block:,}: {WRONG_LISTS[wrong]}")
@@ -207,12 +201,10 @@ def wrong_list(segment: Segment) -> tuple[int, int, int]:
         array("lists.occurrences"),
         array("blocks.last_doc"),
         array("blocks.data"),
-        array("blocks.positions"),
         array("blocks.widths"),
         array("blocks.first_impact"),
         len(array("impacts.frequency")),
         array("postings"),
-        array("positions"),
         segment.lists_per_term,
         segment.n_streams,
         segment.n_docs,

@@ -15,6 +15,7 @@ import numpy as np
 from rankwell.index.phrase_lists import PhraseTerms, phrase_lists
 from rankwell.index.posting_arrays import posting_arrays
 from rankwell.index.segment import Segment
+from rankwell.kernels.postings.rules import MOST_OCCURRENCES
 
 if TYPE_CHECKING:
     from rankwell.index.reader import Index
@@ -146,10 +147,11 @@ class Statistics:
 def _count_list(segment: Segment, live: np.ndarray | None, list_number: int) -> tuple[int, int]:
     """Live documents and occurrences of a list."""
     segment.verify_list(list_number, positions=False)
-    if live is None:
-        doc_freq = segment.unverified("lists.doc_freq")[list_number]
-        return int(doc_freq), int(segment.unverified("lists.occurrences")[list_number])
+    occurrences = int(segment.unverified("lists.occurrences")[list_number])
+    if live is None and occurrences < MOST_OCCURRENCES:
+        return int(segment.unverified("lists.doc_freq")[list_number]), occurrences
     from rankwell.kernels.selection.filters import count_live
 
-    doc_freq, occurrences = count_live(posting_arrays(segment), list_number, live)
+    counted = np.ones(segment.n_docs, np.uint8) if live is None else live
+    doc_freq, occurrences = count_live(posting_arrays(segment), list_number, counted)
     return int(doc_freq), int(occurrences)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from rankwell.data.candidates import N_CANDIDATES
 from rankwell.errors import ParameterError, RankwellError
-from rankwell.index.caption import Caption, find_caption, query_places
+from rankwell.index.caption import Caption, find_caption
 from rankwell.index.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.selection import SearchResult
@@ -230,11 +230,10 @@ def _answer(snapshot: Snapshot, request: SearchRequest, ranked: Ranked | Excepti
 def shown(index: Index, query: Query, doc: int, result: Result) -> Result:
     """A result with what is shown of its document."""
     fields = index.stored(doc)
-    places = query_places(index, doc, query)
     body = {name: value for name, value in fields.items() if name not in (*_TITLES, *_ADDRESSES)}
-    caption = find_caption(body, query, index.analysis, places=places)
+    caption = find_caption(body, query, index.analysis)
     if not caption.text:
-        caption = find_caption(fields, query, index.analysis, places=places)
+        caption = find_caption(fields, query, index.analysis)
     return replace(
         result,
         title=_first_text(fields, _TITLES),

@@ -64,7 +64,6 @@ def build_index(folder: Path) -> None:
 
 def search(folder: Path) -> None:
     from rankwell.index.bm25 import BM25, BM25F
-    from rankwell.index.caption import query_places
 
     index = make_index(folder)
     for query in _QUERIES:
@@ -73,8 +72,7 @@ def search(folder: Path) -> None:
                 index.count(query, match=match, model=model)
                 for k in (3, 1000):
                     index.search(query, k=k, match=match, model=model)
-    alike = index.more_like("7")
-    query_places(index, 7, alike.query)
+    index.more_like("7")
     index.search("presure", typos=True, filter="heat year:<3")
 
 

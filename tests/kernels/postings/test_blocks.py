@@ -5,19 +5,45 @@ import pytest
 
 from rankwell.index.posting_arrays import posting_arrays
 from rankwell.index.segment import ARRAYS, Segment
+from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.postings.blocks import (
     block_documents,
     block_frequencies,
     block_positions,
-    find_in_block,
-    frequency_in_block,
+    load_frequency,
     seek_block,
 )
+from rankwell.kernels.postings.packing import find_number
 from rankwell.kernels.postings.reference import build_postings, decode_list
 from rankwell.kernels.postings.rules import BLOCK
 
-# (documents, gap between them, occurrences): widths of 1, 2 and 4 bytes, and sizes around a block's edge.
+# (documents, gap between them, occurrences): narrow and wide runs, and sizes around a block's edge.
 LISTS = [(1, 1, 1), (127, 1, 1), (128, 2, 2), (129, 3, 1), (300, 1, 300), (130, 600, 1), (3, 70_000, 2), (257, 5, 3)]
+
+
+@kernel
+def documents_of(arrays, number, block, out):
+    return block_documents(arrays, number, block, out, 0)
+
+
+@kernel
+def frequencies_of(arrays, block, count, out):
+    block_frequencies(arrays, block, count, out)
+
+
+@kernel
+def frequency_of(arrays, block, count, j):
+    return load_frequency(arrays.postings, arrays.data[block], arrays.widths[block], count, j)
+
+
+@kernel
+def positions_of(arrays, block, count, frequencies, j, out):
+    block_positions(arrays, block, count, frequencies, j, out)
+
+
+@kernel
+def find(documents, doc):
+    return find_number(documents, 0, np.uint32(doc))
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +65,12 @@ def test_blocks_are_what_the_reference_reads(segment: Segment, number: int) -> N
     wanted = decode_list({name: segment[name] for name in ARRAYS}, number, has_positions=True)
     documents, frequencies, found = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32), []
     for block in range(arrays.first_block[number], arrays.first_block[number + 1]):
-        count = block_documents(arrays, number, block, documents)
-        block_frequencies(arrays, block, count, frequencies)
+        count = documents_of(arrays, number, block, documents)
+        frequencies_of(arrays, block, count, frequencies)
         for j in range(count):
-            assert frequency_in_block(arrays, block, count, j) == frequencies[j]
+            assert frequency_of(arrays, block, count, j) == frequencies[j]
             places = np.empty(frequencies[j], np.int64)
-            starts, positions = segment["blocks.positions"], segment["positions"]
-            block_positions(starts, positions, arrays.widths, block, frequencies, j, places)
+            positions_of(arrays, block, count, frequencies, j, places)
             found.append((int(documents[j]), int(frequencies[j]), places.tolist()))
     assert found == wanted
 
@@ -57,12 +82,13 @@ def test_documents_are_found_in_their_blocks(segment: Segment, number: int) -> N
     present = {doc: place for place, (doc, _, _) in enumerate(decode_list(
         {name: segment[name] for name in ARRAYS}, number, has_positions=False))}  # fmt: skip
     wanted = sorted({near for doc in present for near in (doc - 1, doc, doc + 1) if near >= 0})
-    block = first
+    block, documents = first, np.empty(BLOCK, np.uint32)
     for doc in wanted:
         block = seek_block(arrays.last_doc, block, stop, doc)
         assert block == first + int(np.searchsorted(arrays.last_doc[first:stop], doc))
         if block < stop:
-            place = find_in_block(arrays, number, block, doc)
-            assert place == (present[doc] - BLOCK * (block - first) if doc in present else -1)
+            count = documents_of(arrays, number, block, documents)
+            place = find(documents, doc)
+            assert place == present[doc] - BLOCK * (block - first) if doc in present else place >= count
         else:
             assert doc > max(present)

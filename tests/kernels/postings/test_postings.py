@@ -10,7 +10,7 @@ from rankwell.index.segment_encoding import Inverted, write_postings
 from rankwell.index.segment_sink import MemorySink
 from rankwell.kernels.postings.encoding import add_impact
 from rankwell.kernels.postings.reference import build_postings, decode_list, encode_lists, frontier
-from rankwell.kernels.postings.rules import BLOCK, POSTING_ARRAYS
+from rankwell.kernels.postings.rules import BLOCK, PADDING, POSTING_ARRAYS
 
 # (document, positions) of one list
 Postings = list[tuple[int, list[int]]]
@@ -70,33 +70,42 @@ def test_lists_around_the_edge_of_a_block(n_postings):
     assert arrays["lists.first_block"].tolist() == [0, -(-n_postings // 128)]
 
 
-@pytest.mark.parametrize(("value", "code"), [(254, 0), (255, 0), (256, 1), (65535, 1), (65536, 2), (200_000, 2)])
-def test_widths_of_documents(value, code):
+@pytest.mark.parametrize(("value", "width"), [(1, 0), (2, 1), (3, 2), (256, 8), (257, 9), (65536, 16), (65537, 17)])
+def test_widths_of_documents(value, width):
+    """The second document is written as its distance from the first one, less one."""
     lengths = np.ones((value + 1, 1), dtype=np.int64)
     arrays = check({b"a": [[(0, [0]), (value, [0])]]}, lengths)
-    assert arrays["blocks.widths"].tolist() == [code]
-    assert len(arrays["postings"]) == 2 * (1, 2, 4)[code] + 2
+    assert arrays["blocks.widths"].tolist() == [width]
+    assert len(arrays["postings"]) == -(-2 * width // 8) + PADDING
 
 
-@pytest.mark.parametrize(("value", "code"), [(255, 0), (256, 1), (65535, 1), (65536, 2), (2**31 - 1, 2)])
-def test_widths_of_positions(value, code):
+@pytest.mark.parametrize(("value", "width"), [(1, 1), (255, 8), (256, 9), (65536, 17), (2**31 - 1, 31)])
+def test_widths_of_positions(value, width):
     arrays = check({b"a": [[(0, [0, value])]]}, np.array([[7]]))
-    assert arrays["blocks.widths"].tolist() == [code << 4]
+    # One bit for a frequency of 2, less one.
+    assert arrays["blocks.widths"].tolist() == [1 << 5 | width << 10]
 
 
-@pytest.mark.parametrize(("frequency", "code"), [(256, 0), (257, 1), (65536, 1), (65537, 2), (300_000, 2)])
-def test_widths_of_frequencies(frequency, code):
-    arrays = check({b"a": [[(3, list(range(frequency)))]]}, np.full((4, 1), frequency))
-    assert arrays["blocks.widths"].tolist() == [code << 2]
+@pytest.mark.parametrize(("frequency", "width"), [(1, 0), (2, 1), (256, 8), (257, 9), (300_000, 19)])
+def test_widths_of_frequencies(frequency, width):
+    arrays = check({b"a": [[(0, list(range(frequency)))]]}, np.full((4, 1), frequency))
+    assert (arrays["blocks.widths"] & 1023).tolist() == [width << 5]
     assert arrays["lists.occurrences"].tolist() == [frequency]
+
+
+def test_a_list_of_one_block_has_no_impacts():
+    """Its postings say what they would."""
+    for n_docs, has_impacts in ((1, False), (BLOCK, False), (BLOCK + 1, True)):
+        arrays = check({b"a": [[(doc, [0]) for doc in range(n_docs)]]}, np.ones((n_docs, 1), dtype=np.int64))
+        assert bool(len(arrays["impacts.frequency"])) is has_impacts
 
 
 def test_the_second_block_counts_from_the_first_ones_end():
     docs = [*range(BLOCK), 1000, 1255, 1256]
     arrays = check({b"a": [[(doc, [1]) for doc in docs]]}, np.ones((2000, 1), dtype=np.int64))
     assert arrays["blocks.last_doc"].tolist() == [127, 1256]
-    # 1256 - 128 = 1128 needs two bytes; the first block's largest difference is 127.
-    assert (arrays["blocks.widths"] & 3).tolist() == [0, 1]
+    # 1000 - 128 needs ten bits; the first block's documents follow each other.
+    assert (arrays["blocks.widths"] & 31).tolist() == [0, 10]
 
 
 def test_streams_and_their_whole():

@@ -1,216 +1,114 @@
-"""Reading posting lists: blocks of up to 128 postings, each value found without decoding the rest.
+"""Reading posting lists: blocks of up to 128 postings.
 
-A block holds its documents as differences from its base (the document after the previous block's last one), then its
-frequencies less one; widths are 1, 2 or 4 bytes per value, the same throughout a block, so that the place of value
-j is known in advance. `rankwell.kernels.postings.reference` is the slow definition.
+A block has three runs of numbers (`packing`): the distances of its documents, less one, from the document before
+(the first one's from the block's base, the document after the previous block's last one); its frequencies, less one;
+and, in the lists of streams, the differences of the positions of each posting, one posting after another. ``widths``
+has five bits for the width of each run. `rankwell.kernels.postings.reference` is the slow definition.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.extending import intrinsic
 
-from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.cpu.compilation import inlined_kernel, kernel
+from rankwell.kernels.postings.packing import load_ascending, load_at_bit, load_number, load_run, run_bytes
 from rankwell.kernels.postings.rules import BLOCK
-
-_LANES = 16
 
 
 class PostingArrays(NamedTuple):
     """A segment's arrays that posting lists consist of; the comments are their names in a segment."""
 
-    first_block: np.ndarray  # int64, lists.first_block
+    first_block: np.ndarray  # int32, lists.first_block
     doc_freq: np.ndarray  # int32, lists.doc_freq
     last_doc: np.ndarray  # int32, blocks.last_doc
     data: np.ndarray  # int64, blocks.data
-    widths: np.ndarray  # uint8, blocks.widths
+    widths: np.ndarray  # uint16, blocks.widths
     postings: np.ndarray  # uint8, postings
-    first_impact: np.ndarray  # int64, blocks.first_impact
+    first_impact: np.ndarray  # int32, blocks.first_impact
     impact_frequency: np.ndarray  # int32, impacts.frequency
     impact_length: np.ndarray  # int32, impacts.length
 
 
-def _loader(bits: int) -> Any:
-    """A compiled ``f(bytes, place)``: the little-endian number of `bits` bits that begins at a byte, as uint32."""
-
-    def load(typing_context: Any, values: Any, place: Any) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer())
-            value = builder.load(pointer, align=1)
-            return value if bits == 32 else builder.zext(value, ir.IntType(32))
-
-        return types.uint32(values, types.intp), generate
-
-    return intrinsic(load)
+@inlined_kernel
+def document_width(widths):
+    """The width of a block's distances between documents."""
+    return np.int64(widths) & 31
 
 
-# A block begins at any byte, which NumPy's views cannot express; the processor allows unaligned loads.
-_load16, _load32 = _loader(16), _loader(32)
+@inlined_kernel
+def frequency_width(widths):
+    """The width of a block's frequencies."""
+    return np.int64(widths) >> 5 & 31
 
 
-@kernel(forceinline=True, for_any_constant=True)
-def load_value(values, place, code, j):
-    """Value `j` of a run of equally wide values that begins at byte `place`; code 0, 1, 2 is 1, 2, 4 bytes."""
-    if code == 0:
-        return np.int64(values[place + j])
-    if code == 1:
-        return np.int64(_load16(values, place + 2 * j))
-    return np.int64(_load32(values, place + 4 * j))
+@inlined_kernel
+def position_width(widths):
+    """The width of the differences of a block's positions."""
+    return np.int64(widths) >> 10 & 31
 
 
-def _block_loader(bits: int) -> Any:
-    """A compiled ``f(bytes, place, add, out, at)``: out[at + j] = the j-th number of `bits` bits + add, for j < 128.
-
-    Written as vectors: the compiler's code for the same loop has a third of the speed.
-    """
-
-    def load(typing_context: Any, values: Any, place: Any, add: Any, out: Any, at: Any) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-            source, target = (
-                context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 3)
-            )
-            number, place_type = ir.IntType(32), ir.IntType(64)
-            wide, narrow = ir.VectorType(number, _LANES), ir.VectorType(ir.IntType(bits), _LANES)
-            undefined = ir.Constant(wide, ir.Undefined)
-            first = builder.insert_element(undefined, arguments[2], number(0))
-            shift = builder.shuffle_vector(first, undefined, ir.Constant(wide, [0] * _LANES))
-            for start in range(0, BLOCK, _LANES):
-                byte = builder.add(arguments[1], place_type(start * bits // 8))
-                value = builder.load(builder.bitcast(builder.gep(source, [byte]), narrow.as_pointer()), align=1)
-                value = builder.add(value if bits == 32 else builder.zext(value, wide), shift)
-                to = builder.gep(target, [builder.add(arguments[4], place_type(start))])
-                builder.store(value, builder.bitcast(to, wide.as_pointer()), align=4)
-            return context.get_dummy_value()
-
-        return types.none(values, types.intp, types.uint32, out, types.intp), generate
-
-    return intrinsic(load)
+@inlined_kernel
+def frequency_place(place, widths, count):
+    """Where the frequencies of a block of `count` postings begin, which begins at byte `place`."""
+    return place + run_bytes(count, document_width(widths))
 
 
-_load_block8, _load_block16, _load_block32 = _block_loader(8), _block_loader(16), _block_loader(32)
+@inlined_kernel
+def position_place(place, widths, count):
+    """Where its positions begin."""
+    return frequency_place(place, widths, count) + run_bytes(count, frequency_width(widths))
 
 
-def _finder(bits: int) -> Any:
-    """A compiled ``f(bytes, place, wanted)``: the first of 128 numbers of `bits` bits that is `wanted`; 128:
-    none.
-
-    All of a block are compared at once, which takes less than a bisection's first steps.
-    """
-
-    def find(typing_context: Any, values: Any, place: Any, wanted: Any) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            number, vector = ir.IntType(bits), ir.VectorType(ir.IntType(bits), BLOCK)
-            pointer = builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
-            undefined = ir.Constant(vector, ir.Undefined)
-            value = arguments[2] if bits == 32 else builder.trunc(arguments[2], number)
-            first = builder.insert_element(undefined, value, ir.IntType(32)(0))
-            to_all = ir.Constant(ir.VectorType(ir.IntType(32), BLOCK), [0] * BLOCK)
-            equal = builder.icmp_unsigned(
-                "==", builder.load(pointer, align=1), builder.shuffle_vector(first, undefined, to_all)
-            )
-            found = builder.cttz(builder.bitcast(equal, ir.IntType(BLOCK)), ir.IntType(1)(0))
-            return builder.trunc(found, ir.IntType(64))
-
-        return types.int64(values, types.intp, types.uint32), generate
-
-    return intrinsic(find)
+@inlined_kernel
+def load_documents(postings, place, widths, base, count, out, at):
+    """Write a block's documents, ascending, from out[at] on (uint32 or int32, room for 128)."""
+    load_ascending(postings, place, document_width(widths), base, count, out, at)
 
 
-_find8, _find16, _find32 = _finder(8), _finder(16), _finder(32)
+@inlined_kernel
+def load_frequencies(postings, place, widths, count, out, at):
+    """Write a block's frequencies from out[at] on (uint32 or int32, room for 128)."""
+    load_run(postings, frequency_place(place, widths, count), frequency_width(widths), 1, count, out, at)
 
 
-@kernel(inline="always")
-def load_values(values, place, code, add, count, out):
-    """out[j] = value j + add, for j < count; out : uint32, int32 or int64"""
-    for j in range(count):
-        out[j] = load_value(values, place, code, j) + add
+@inlined_kernel
+def load_frequency(postings, place, widths, count, j):
+    """The frequency of posting `j` of a block."""
+    return load_number(postings, frequency_place(place, widths, count), frequency_width(widths), count, j) + 1
 
 
-@kernel(forceinline=True, for_any_constant=True)
-def load_block(values, place, code, add, count, out, at):
-    """out[at + j] = value j + add, for j < count; out : uint32 or int32, with room for 128 numbers from `at` on.
-
-    What is after `count` is undefined.
-    """
-    if place + (BLOCK << code) > len(values):
-        for j in range(count):
-            out[at + j] = load_value(values, place, code, j) + add
-    elif code == 0:
-        _load_block8(values, place, np.uint32(add), out, at)
-    elif code == 1:
-        _load_block16(values, place, np.uint32(add), out, at)
-    else:
-        _load_block32(values, place, np.uint32(add), out, at)
-
-
-@kernel(inline="always")
+@inlined_kernel
 def block_size(arrays, list_number, block):
     """How many postings a block of a list holds: 128, or the rest for the last one."""
     return min(BLOCK, np.int64(arrays.doc_freq[list_number]) - BLOCK * (block - arrays.first_block[list_number]))
 
 
-@kernel(inline="always")
+@inlined_kernel
 def block_base(arrays, list_number, block):
-    """The document that a block's differences count from."""
+    """The document that a block's documents count from."""
     return np.int64(0) if block == arrays.first_block[list_number] else np.int64(arrays.last_doc[block - 1]) + 1
 
 
-@kernel(inline="always")
-def block_documents(arrays, list_number, block, out):
-    """Write a block's documents, ascending, to out (uint32 or int32, 128 or more); returns how many."""
-    count = block_size(arrays, list_number, block)
-    base = block_base(arrays, list_number, block)
-    load_block(arrays.postings, arrays.data[block], arrays.widths[block] & 3, base, count, out, 0)
+@inlined_kernel
+def blocks_of(arrays, list_number):
+    """The first block of a list and the one after its last, int64."""
+    return np.int64(arrays.first_block[list_number]), np.int64(arrays.first_block[list_number + 1])
+
+
+@inlined_kernel
+def block_documents(arrays, list_number, block, out, at):
+    """Write a block's documents, ascending, from out[at] on (uint32 or int32, room for 128); returns how many."""
+    count, base = block_size(arrays, list_number, block), block_base(arrays, list_number, block)
+    load_documents(arrays.postings, arrays.data[block], arrays.widths[block], base, count, out, at)
     return count
 
 
-@kernel(inline="always")
+@inlined_kernel
 def block_frequencies(arrays, block, count, out):
     """Write a block's `count` frequencies to out (uint32 or int32, 128 or more)."""
-    code = arrays.widths[block] & 3
-    place = arrays.data[block] + (count << code)
-    load_block(arrays.postings, place, arrays.widths[block] >> 2 & 3, 1, count, out, 0)
-
-
-@kernel(inline="always")
-def frequency_in_block(arrays, block, count, j):
-    """The frequency of posting `j` of a block with `count` postings."""
-    place = arrays.data[block] + (count << (arrays.widths[block] & 3))
-    return load_value(arrays.postings, place, arrays.widths[block] >> 2 & 3, j) + 1
-
-
-@kernel(forceinline=True)
-def find_value(values, place, code, wanted, count):
-    """Which of `count` (128 or fewer) ascending numbers that begin at byte `place` is `wanted`; `count` or more: none.
-
-    `wanted` must not be larger than the last of them.
-    """
-    if place + (BLOCK << code) > len(values):
-        j = np.int64(0)
-        while load_value(values, place, code, j) < wanted:
-            j += 1
-        return j if load_value(values, place, code, j) == wanted else count
-    if code == 0:
-        return _find8(values, place, np.uint32(wanted))
-    if code == 1:
-        return _find16(values, place, np.uint32(wanted))
-    return _find32(values, place, np.uint32(wanted))
-
-
-@kernel(inline="always")
-def find_in_block(arrays, list_number, block, doc):
-    """The place of a document in a block, or -1; the block's last document must be `doc` or a later one."""
-    wanted, count = doc - block_base(arrays, list_number, block), block_size(arrays, list_number, block)
-    if wanted < 0:
-        return np.int64(-1)
-    j = find_value(arrays.postings, arrays.data[block], arrays.widths[block] & 3, wanted, count)
-    return j if j < count else np.int64(-1)
+    load_frequencies(arrays.postings, arrays.data[block], arrays.widths[block], count, out, 0)
 
 
 @kernel(forceinline=True)
@@ -235,18 +133,20 @@ def seek_block(last_doc, block, stop, doc):
     return low
 
 
-@kernel(inline="always")
-def block_positions(block_starts, positions, widths, block, frequencies, j, out):
-    """Write the positions of posting `j` of a block, ascending, to out (int32, long enough); returns how many.
+@inlined_kernel
+def block_positions(arrays, block, count, frequencies, j, out):
+    """Write the positions of posting `j` of a block of `count`, ascending, to out (long enough); returns how many.
 
-    block_starts, positions : a segment's ``blocks.positions`` and ``positions``; frequencies : of the whole block
+    frequencies : of the whole block
     """
     before = np.int64(0)
     for i in range(j):
         before += frequencies[i]
-    code = widths[block] >> 4 & 3
-    count = np.int64(frequencies[j])
-    load_values(positions, block_starts[block] + (before << code), code, 0, count, out)
-    for i in range(1, count):
-        out[i] += out[i - 1]
-    return count
+    widths = arrays.widths[block]
+    width = position_width(widths)
+    bit = 8 * position_place(arrays.data[block], widths, count) + before * width
+    position, n_positions = np.int64(0), np.int64(frequencies[j])
+    for i in range(n_positions):
+        position += load_at_bit(arrays.postings, bit + i * width, width)
+        out[i] = position
+    return n_positions

@@ -10,31 +10,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import inlined_kernel, kernel
-from rankwell.kernels.postings.blocks import load_block, load_value
-from rankwell.kernels.postings.rules import BLOCK
+from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.postings.blocks import load_documents, load_frequencies, position_place, position_width
+from rankwell.kernels.postings.packing import load_at_bit, run_bytes
+from rankwell.kernels.postings.rules import BLOCK, MOST_OCCURRENCES, PADDING
 
 LARGEST_POSITION = 2**31 - 1
 LARGEST_FREQUENCY = 2**31 - 1
 
 # What may be wrong; 0 means that nothing is.
-BLOCK_COUNT, WIDTH_CODE, POSTING_BYTES, POSITION_BYTES, DOCUMENT_ORDER, DOCUMENT_RANGE = 1, 2, 3, 4, 5, 6
-LAST_DOCUMENT, OCCURRENCES, POSITION_ORDER, POSITION_RANGE, IMPACT_ORDER, IMPACT_BOUND, IMPACT_EXACT = (
-    7, 8, 9, 10, 11, 12, 13,
-)  # fmt: skip
-IMPACT_RANGE, FREQUENCY_RANGE = 14, 15
+BLOCK_COUNT, WIDTH_CODE, POSTING_BYTES, DOCUMENT_RANGE, LAST_DOCUMENT, OCCURRENCES = 1, 2, 3, 4, 5, 6
+POSITION_ORDER, POSITION_RANGE, IMPACT_ORDER, IMPACT_BOUND, IMPACT_EXACT, IMPACT_RANGE = 7, 8, 9, 10, 11, 12
+FREQUENCY_RANGE = 13
 
 
 @kernel
 def check_documents(
-    list_number, first_block, doc_freq, occurrences, last_doc, data, widths, first_impact, n_impacts, postings, n_docs
-):
+    list_number, first_block, doc_freq, occurrences, last_doc, data, widths, first_impact, n_impacts, postings, n_docs,
+    has_positions,
+):  # fmt: skip
     """Check a list except its positions, so that kernels can read it; returns (what is wrong, block), (0, -1) if
     nothing is.
 
     Arrays as in `rankwell.index.segment.ARRAYS`.
     """
-    first, stop, n_postings = first_block[list_number], first_block[list_number + 1], np.int64(doc_freq[list_number])
+    first, stop = np.int64(first_block[list_number]), np.int64(first_block[list_number + 1])
+    n_postings = np.int64(doc_freq[list_number])
     if not (first >= 0 and first <= stop and stop <= len(last_doc) and n_postings >= 0):
         return BLOCK_COUNT, first
     if stop - first != (n_postings + BLOCK - 1) // BLOCK:
@@ -43,125 +44,105 @@ def check_documents(
     base, occurred = np.int64(0), np.int64(0)
     for block in range(first, stop):
         count = min(BLOCK, n_postings - BLOCK * (block - first))
-        wrong, sum_of_block = _check_block(block, count, base, last_doc, data, widths, postings, n_docs, values)
+        wrong, sum_of_block = _check_block(
+            block, count, base, last_doc, data, widths, postings, n_docs, has_positions, values
+        )
         if wrong == 0 and not (0 <= first_impact[block] <= first_impact[block + 1] <= n_impacts):
             wrong = IMPACT_RANGE
         if wrong != 0:
             return wrong, block
         occurred += sum_of_block
         base = np.int64(last_doc[block]) + 1
-    if occurred != occurrences[list_number]:
+    if min(occurred, MOST_OCCURRENCES) != occurrences[list_number]:
         return OCCURRENCES, first
     return 0, np.int64(-1)
 
 
 @kernel
-def _check_block(block, count, base, last_doc, data, widths, postings, n_docs, values):
-    """Check the documents and frequencies of a block; returns (what is wrong, sum of frequencies).
+def _check_block(block, count, base, last_doc, data, widths, postings, n_docs, has_positions, values):
+    """Check the documents and frequencies of a block, and how many bytes it has; returns (what is wrong, sum of
+    frequencies).
 
     values : uint32 (128,), scratch
     """
-    width = np.int64(widths[block])
-    doc_code, frequency_code, position_code = width & 3, width >> 2 & 3, width >> 4 & 3
-    if width >> 6 != 0 or doc_code > 2 or frequency_code > 2 or position_code > 2:
+    width = widths[block]
+    if width >> 15 != 0:
         return WIDTH_CODE, np.int64(0)
-    place, end = data[block], _end(data, block, len(postings))
-    if not (place >= 0 and place <= end and end <= len(postings)):
+    place, end = data[block], np.int64(len(postings)) - PADDING
+    if block + 1 < len(data):
+        end = min(end, data[block + 1])
+    if not (place >= 0 and position_place(place, width, count) <= end):
         return POSTING_BYTES, np.int64(0)
-    if end - place != (count << doc_code) + (count << frequency_code):
-        return POSTING_BYTES, np.int64(0)
-    load_block(postings, place, doc_code, 0, count, values, 0)
-    n_unordered = np.uint32(0)
+    load_documents(postings, place, width, base, count, values, 0)
+    n_unordered = np.uint32(values[0] < base)
     for j in range(np.uint64(1), np.uint64(count)):
         # Without a branch, and unsigned: so the compiler makes vectors of it.
         n_unordered += np.uint32(values[j] <= values[j - np.uint64(1)])
-    if n_unordered > 0:
-        return DOCUMENT_ORDER, np.int64(0)
-    last = base + np.int64(values[count - 1])
-    if last >= n_docs:
+    last = np.int64(values[count - 1])
+    if n_unordered > 0 or last >= n_docs:
         return DOCUMENT_RANGE, np.int64(0)
     if last != last_doc[block]:
         return LAST_DOCUMENT, np.int64(0)
-    load_block(postings, place + (count << doc_code), frequency_code, 0, count, values, 0)
-    occurred, largest = np.int64(count), np.uint32(0)
+    load_frequencies(postings, place, width, count, values, 0)
+    occurred, largest = np.int64(0), np.uint32(0)
     for j in range(np.uint64(count)):
         occurred += np.int64(values[j])
         largest = max(largest, values[j])
-    return FREQUENCY_RANGE if largest >= LARGEST_FREQUENCY else 0, occurred
+    if largest > LARGEST_FREQUENCY:
+        return FREQUENCY_RANGE, np.int64(0)
+    n_positions = occurred if has_positions else np.int64(0)
+    if position_place(place, width, count) + run_bytes(n_positions, position_width(width)) != end:
+        return POSTING_BYTES, np.int64(0)
+    return 0, occurred
 
 
 @kernel
-def check_positions(
-    list_number, first_block, doc_freq, data, position_starts, widths, postings, positions, has_positions
-):
+def check_positions(list_number, first_block, doc_freq, data, widths, postings):
     """Check the positions of a list whose documents are sound; returns (what is wrong, block), (0, -1) if nothing is.
 
-    Each posting's positions ascend and fit in 31 bits; a list without positions (of the whole document) has no bytes.
+    Each posting's positions ascend and fit in 31 bits.
     """
-    first, stop, n_postings = first_block[list_number], first_block[list_number + 1], np.int64(doc_freq[list_number])
+    first, stop = np.int64(first_block[list_number]), np.int64(first_block[list_number + 1])
+    frequencies = np.empty(BLOCK, np.uint32)
     for block in range(first, stop):
-        count = min(BLOCK, n_postings - BLOCK * (block - first))
-        wrong = _check_positions_of_block(
-            block, count, data, position_starts, widths, postings, positions, has_positions
-        )
+        count = min(BLOCK, np.int64(doc_freq[list_number]) - BLOCK * (block - first))
+        wrong = _check_positions_of_block(count, data[block], widths[block], postings, frequencies)
         if wrong != 0:
             return wrong, block
     return 0, np.int64(-1)
 
 
 @kernel
-def _check_positions_of_block(block, count, data, position_starts, widths, postings, positions, has_positions):
-    width = np.int64(widths[block])
-    doc_code, frequency_code, position_code = width & 3, width >> 2 & 3, width >> 4 & 3
-    frequencies = data[block] + (count << doc_code)
-    n_positions = np.int64(0)
-    if has_positions:
-        for j in range(count):
-            n_positions += load_value(postings, frequencies, frequency_code, j) + 1
-    place, end = position_starts[block], _end(position_starts, block, len(positions))
-    if not (place >= 0 and place <= end and end <= len(positions)):
-        return POSITION_BYTES
-    if end - place != n_positions << position_code:
-        return POSITION_BYTES
-    if not has_positions:
-        return 0
-    number = np.int64(0)
+def _check_positions_of_block(count, place, widths, postings, frequencies):
+    load_frequencies(postings, place, widths, count, frequencies, 0)
+    width, bit = position_width(widths), 8 * position_place(place, widths, count)
     for j in range(count):
-        frequency = load_value(postings, frequencies, frequency_code, j) + 1
-        position = load_value(positions, place, position_code, number)
-        for i in range(number + 1, number + frequency):
-            difference = load_value(positions, place, position_code, i)
+        position = load_at_bit(postings, bit, width)
+        for i in range(1, frequencies[j]):
+            difference = load_at_bit(postings, bit + i * width, width)
             if difference == 0:
                 return POSITION_ORDER
             position += difference
-        number += frequency
+        bit += np.int64(frequencies[j]) * width
         if position > LARGEST_POSITION:
             return POSITION_RANGE
     return 0
 
 
-@inlined_kernel
-def _end(starts, block, n_bytes):
-    """Where the bytes of a block end: where the next block's begin."""
-    return np.int64(n_bytes) if block + 1 == len(starts) else starts[block + 1]
-
-
 @kernel
 def check_every_list(
-    first_block, doc_freq, occurrences, last_doc, data, position_starts, widths, first_impact, n_impacts, postings,
-    positions, lists_per_term, n_streams, n_docs,
+    first_block, doc_freq, occurrences, last_doc, data, widths, first_impact, n_impacts, postings, lists_per_term,
+    n_streams, n_docs,
 ):  # fmt: skip
     """`check_documents` and `check_positions` of all lists; returns (what is wrong, list number, block)."""
     for list_number in range(len(doc_freq)):
+        has_positions = list_number % lists_per_term < n_streams
         wrong, block = check_documents(
             list_number, first_block, doc_freq, occurrences, last_doc, data, widths, first_impact, n_impacts, postings,
-            n_docs,
+            n_docs, has_positions,
         )  # fmt: skip
-        if wrong == 0:
-            wrong, block = check_positions(
-                list_number, first_block, doc_freq, data, position_starts, widths, postings, positions,
-                list_number % lists_per_term < n_streams,
-            )  # fmt: skip
+        if wrong == 0 and has_positions:
+            wrong, block = check_positions(list_number, first_block, doc_freq, data, widths, postings)
         if wrong != 0:
             return wrong, list_number, block
     return 0, -1, np.int64(-1)
@@ -177,16 +158,22 @@ def check_lists(
     Adds each posting to its document and list column in total (int64 [n_docs · lists_per_term], its frequency) and
     distinct (int32, 1). lengths : of the documents, in the same order
     """
+    cells, frequencies = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint32)
+    documents = np.empty(BLOCK, np.uint32)
     for list_number in range(len(doc_freq)):
-        column = list_number % lists_per_term
-        base, first = np.int64(0), first_block[list_number]
-        for block in range(first, first_block[list_number + 1]):
+        base, first = np.int64(0), np.int64(first_block[list_number])
+        for block in range(first, np.int64(first_block[list_number + 1])):
             count = min(BLOCK, np.int64(doc_freq[list_number]) - BLOCK * (block - first))
-            _count_postings(block, count, base, column, data, widths, postings, lists_per_term, total, distinct)
+            load_documents(postings, data[block], widths[block], base, count, documents, 0)
+            load_frequencies(postings, data[block], widths[block], count, frequencies, 0)
+            for j in range(count):
+                cells[j] = np.int64(documents[j]) * lists_per_term + list_number % lists_per_term
+                total[cells[j]] += np.int64(frequencies[j])
+                distinct[cells[j]] += 1
+            has_impacts = doc_freq[list_number] > BLOCK
             wrong = _check_impacts(
-                block, count, base, column, data, widths, first_impact, impact_frequency, impact_length, postings,
-                lengths, lists_per_term,
-            )  # fmt: skip
+                block, count, has_impacts, first_impact, impact_frequency, impact_length, frequencies, cells, lengths
+            )
             if wrong != 0:
                 return wrong, list_number, block
             base = np.int64(last_doc[block]) + 1
@@ -194,22 +181,15 @@ def check_lists(
 
 
 @kernel
-def _count_postings(block, count, base, column, data, widths, postings, lists_per_term, total, distinct):
-    doc_code, frequency_code = widths[block] & 3, widths[block] >> 2 & 3
-    for j in range(count):
-        doc = base + load_value(postings, data[block], doc_code, j)
-        frequency = load_value(postings, data[block] + (count << doc_code), frequency_code, j) + 1
-        total[doc * lists_per_term + column] += frequency
-        distinct[doc * lists_per_term + column] += 1
-
-
-@kernel
 def _check_impacts(
-    block, count, base, column, data, widths, first_impact, impact_frequency, impact_length, postings, lengths,
-    lists_per_term,
-):  # fmt: skip
-    """Whether a block's impacts ascend, bound every posting, and are postings themselves."""
-    first, stop = first_impact[block], first_impact[block + 1]
+    block, count, has_impacts, first_impact, impact_frequency, impact_length, frequencies, cells, lengths
+):
+    """Whether a block's impacts ascend, bound every posting, and are postings themselves; the only block of a list has
+    none.
+    """
+    first, stop = np.int64(first_impact[block]), np.int64(first_impact[block + 1])
+    if not has_impacts:
+        return 0 if first == stop else IMPACT_EXACT
     for impact in range(first + 1, stop):
         ascends = (
             impact_frequency[impact] > impact_frequency[impact - 1]
@@ -217,14 +197,10 @@ def _check_impacts(
         )
         if not ascends:
             return IMPACT_ORDER
-    width = np.int64(widths[block])
-    doc_code, frequency_code = width & 3, width >> 2 & 3
     met = np.int64(0)
     seen = np.zeros(stop - first, dtype=np.bool_)
     for j in range(count):
-        doc = base + load_value(postings, data[block], doc_code, j)
-        frequency = load_value(postings, data[block] + (count << doc_code), frequency_code, j) + 1
-        length = lengths[doc * lists_per_term + column]
+        frequency, length = np.int64(frequencies[j]), lengths[cells[j]]
         # The first impact of at least this frequency is the shortest of those.
         impact = first
         while impact < stop and impact_frequency[impact] < frequency:

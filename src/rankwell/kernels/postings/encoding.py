@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
+from rankwell.kernels.postings.packing import put_numbers, put_run, width_of
 from rankwell.kernels.postings.rules import BLOCK
 
 # What has been written so far, slots of an int64 array.
-N_BLOCKS, N_IMPACTS, N_POSTING_BYTES, N_POSITION_BYTES = 0, 1, 2, 3
-COUNTS_SIZE = 4
+N_BLOCKS, N_IMPACTS, N_POSTING_BYTES = 0, 1, 2
+COUNTS_SIZE = 3
 
 
 class Blocks(NamedTuple):
@@ -20,13 +21,11 @@ class Blocks(NamedTuple):
     counts: np.ndarray  # int64 (COUNTS_SIZE,)
     last_doc: np.ndarray  # int32
     data: np.ndarray  # int64
-    positions_start: np.ndarray  # int64
-    widths: np.ndarray  # uint8
+    widths: np.ndarray  # uint16
     impact_end: np.ndarray  # int64: after the block's last impact
     frequency: np.ndarray  # int32
     length: np.ndarray  # int32
     postings: np.ndarray  # uint8
-    positions: np.ndarray  # uint8
 
 
 class Lists(NamedTuple):
@@ -35,36 +34,6 @@ class Lists(NamedTuple):
     n_blocks: np.ndarray  # int64
     doc_freq: np.ndarray  # int32
     occurrences: np.ndarray  # int64
-
-
-@kernel(for_any_constant=True)
-def width_code(largest):
-    """0, 1 or 2: values up to `largest` fit in 1, 2 or 4 bytes."""
-    return 0 if largest < 256 else 1 if largest < 65536 else 2
-
-
-@kernel(for_any_constant=True)
-def put_values(values, start, stop, subtracted, code, target, place):
-    """Write values[start:stop] - subtracted with the width of `code`; returns the place after them."""
-    if code == 0:
-        for i in range(start, stop):
-            target[place] = values[i] - subtracted
-            place += 1
-    elif code == 1:
-        for i in range(start, stop):
-            value = values[i] - subtracted
-            target[place] = value & 255
-            target[place + 1] = value >> 8
-            place += 2
-    else:
-        for i in range(start, stop):
-            value = values[i] - subtracted
-            target[place] = value & 255
-            target[place + 1] = value >> 8 & 255
-            target[place + 2] = value >> 16 & 255
-            target[place + 3] = value >> 24 & 255
-            place += 4
-    return place
 
 
 @kernel
@@ -96,22 +65,48 @@ def add_impact(frequencies, lengths, start, stop, frequency, length):
 
 
 @kernel(for_any_constant=True)
-def encode_block(blocks, docs, frequencies, start, stop, base, gaps, gap_start, gap_stop, lengths, n_lists, column):
+def encode_block(
+    blocks, docs, frequencies, start, stop, base, gaps, gap_start, gap_stop, has_impacts, lengths, n_lists, column
+):
     """Append one block.
 
     Parameters
     ----------
     docs, frequencies : int32; the block's postings are [start, stop), at most BLOCK
-    base : documents are written less this
+    base : the first document that the block may have
     gaps : int32: [gap_start, gap_stop) are the differences of the positions
+    has_impacts : bool, whether the list has other blocks
     lengths : int32 (n_docs * n_lists,); `column` is the one that impacts use
     """
     counts = blocks.counts
-    number, n_impacts = counts[N_BLOCKS], counts[N_IMPACTS]
-    largest_frequency = 0
-    first_impact = n_impacts
+    number, count = counts[N_BLOCKS], stop - start
+    if has_impacts:
+        counts[N_IMPACTS] = find_impacts(blocks, docs, frequencies, start, stop, lengths, n_lists, column)
+    run = np.empty(BLOCK, np.int32)
+    for j in range(count):
+        run[j] = docs[start + j] - base
+        base = docs[start + j] + 1
+    document_width, place = width_of(run, 0, count), counts[N_POSTING_BYTES]
+    blocks.data[number] = place
+    place = put_run(run, 0, count, document_width, blocks.postings, place)
+    for j in range(count):
+        run[j] = frequencies[start + j] - 1
+    frequency_width = width_of(run, 0, count)
+    place = put_run(run, 0, count, frequency_width, blocks.postings, place)
+    n_gaps = gap_stop - gap_start
+    position_width = width_of(gaps, gap_start, n_gaps)
+    counts[N_POSTING_BYTES] = put_numbers(gaps, gap_start, n_gaps, position_width, blocks.postings, place)
+    blocks.last_doc[number] = docs[stop - 1]
+    blocks.widths[number] = document_width | frequency_width << 5 | position_width << 10
+    blocks.impact_end[number] = counts[N_IMPACTS]
+    counts[N_BLOCKS] = number + 1
+
+
+@kernel
+def find_impacts(blocks, docs, frequencies, start, stop, lengths, n_lists, column):
+    """Append the frontier of (frequency, length) of the postings [start, stop); returns how many impacts there are."""
+    first_impact = n_impacts = blocks.counts[N_IMPACTS]
     for i in range(start, stop):
-        largest_frequency = max(largest_frequency, frequencies[i])
         length = lengths[np.int64(docs[i]) * n_lists + column]
         # Most pairs are dominated by the first one, and a call takes longer than this check.
         if (
@@ -120,22 +115,7 @@ def encode_block(blocks, docs, frequencies, start, stop, base, gaps, gap_start, 
             or length < blocks.length[first_impact]
         ):
             n_impacts = add_impact(blocks.frequency, blocks.length, first_impact, n_impacts, frequencies[i], length)
-    largest_gap = 0
-    for i in range(gap_start, gap_stop):
-        largest_gap = max(largest_gap, gaps[i])
-    codes = width_code(docs[stop - 1] - base), width_code(largest_frequency - 1), width_code(largest_gap)
-    blocks.last_doc[number] = docs[stop - 1]
-    blocks.data[number] = counts[N_POSTING_BYTES]
-    blocks.positions_start[number] = counts[N_POSITION_BYTES]
-    blocks.widths[number] = codes[0] | codes[1] << 2 | codes[2] << 4
-    blocks.impact_end[number] = n_impacts
-    place = put_values(docs, start, stop, base, codes[0], blocks.postings, counts[N_POSTING_BYTES])
-    counts[N_POSTING_BYTES] = put_values(frequencies, start, stop, 1, codes[1], blocks.postings, place)
-    counts[N_POSITION_BYTES] = put_values(
-        gaps, gap_start, gap_stop, 0, codes[2], blocks.positions, counts[N_POSITION_BYTES]
-    )
-    counts[N_BLOCKS] = number + 1
-    counts[N_IMPACTS] = n_impacts
+    return n_impacts
 
 
 @kernel(for_any_constant=True)
@@ -143,6 +123,7 @@ def encode_list(blocks, docs, frequencies, start, stop, gaps, gap_start, lengths
     """Append all blocks of a list, postings [start, stop), gaps from `gap_start`; returns how many blocks."""
     base = 0
     n_blocks = 0
+    has_impacts = stop - start > BLOCK
     while start < stop:
         block_stop = min(start + BLOCK, stop)
         gap_stop = gap_start
@@ -150,8 +131,9 @@ def encode_list(blocks, docs, frequencies, start, stop, gaps, gap_start, lengths
             for i in range(start, block_stop):
                 gap_stop += frequencies[i]
         encode_block(
-            blocks, docs, frequencies, start, block_stop, base, gaps, gap_start, gap_stop, lengths, n_lists, column
-        )
+            blocks, docs, frequencies, start, block_stop, base, gaps, gap_start, gap_stop, has_impacts, lengths,
+            n_lists, column,
+        )  # fmt: skip
         base = docs[block_stop - 1] + 1
         start = block_stop
         gap_start = gap_stop

@@ -12,14 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.postings.blocks import load_values
-from rankwell.kernels.postings.encoding import (
-    N_BLOCKS,
-    N_IMPACTS,
-    N_POSITION_BYTES,
-    N_POSTING_BYTES,
-    encode_block,
-)
+from rankwell.kernels.postings.blocks import load_documents, load_frequencies, position_place, position_width
+from rankwell.kernels.postings.encoding import N_BLOCKS, N_IMPACTS, N_POSTING_BYTES, encode_block
+from rankwell.kernels.postings.packing import load_at_bit
 from rankwell.kernels.postings.rules import BLOCK
 
 # Why the kernel returned.
@@ -43,11 +38,8 @@ class Windows(NamedTuple):
     place: np.ndarray  # int64
     last_doc: np.ndarray  # int32
     data: np.ndarray  # int64: where it starts in `postings`
-    positions_start: np.ndarray  # int64: where its positions start in `positions`
-    positions_stop: np.ndarray  # int64
-    widths: np.ndarray  # uint8
+    widths: np.ndarray  # uint16
     postings: np.ndarray  # uint8
-    positions: np.ndarray  # uint8
 
 
 class SourceLists(NamedTuple):
@@ -58,7 +50,7 @@ class SourceLists(NamedTuple):
     n_columns: np.ndarray  # int64 (n_segments,): lists per term of the segment
     start: np.ndarray  # int64 (n_segments,): where the segment's lists start in doc_freq
     doc_freq: np.ndarray  # int32
-    first_block: np.ndarray  # int64, one more entry per segment: it starts at start[k] + k
+    first_block: np.ndarray  # int32, one more entry per segment: it starts at start[k] + k
 
 
 class Documents(NamedTuple):
@@ -82,22 +74,14 @@ class Pending(NamedTuple):
 def take_block(windows, entry, n_postings, base, segment, documents, has_positions, pending, scratch, state):
     """Add the postings of one block that are not deleted to those that wait.
 
-    scratch : int32 (2, BLOCK)
+    scratch : int32 (2, BLOCK): the first row is for the documents, the second one has the frequencies
     """
     docs, frequencies = scratch[0], scratch[1]
-    widths = np.int64(windows.widths[entry])
-    load_values(windows.postings, windows.data[entry], widths & 3, base, n_postings, docs)
-    place = windows.data[entry] + (n_postings << (widths & 3))
-    load_values(windows.postings, place, widths >> 2 & 3, 1, n_postings, frequencies)
-    code = widths >> 4 & 3
-    place = windows.positions_start[entry]
+    place, widths = windows.data[entry], windows.widths[entry]
+    load_documents(windows.postings, place, widths, base, n_postings, docs, 0)
+    width, bit = position_width(widths), 8 * position_place(place, widths, n_postings)
     n_pending, n_gaps = state[N_PENDING], state[N_GAPS]
     is_mapped = documents.is_mapped[segment]
-    if has_positions and not is_mapped:
-        # Gaps count within a posting, so those of a whole block do not change.
-        n_values = (windows.positions_stop[entry] - place) >> code
-        load_values(windows.positions, place, code, 0, n_values, pending.gaps[n_gaps:])
-        n_gaps += n_values
     for j in range(n_postings):
         doc = documents.base[segment] + docs[j]
         if is_mapped:
@@ -107,10 +91,12 @@ def take_block(windows, entry, n_postings, base, segment, documents, has_positio
             pending.frequencies[n_pending] = frequencies[j]
             n_pending += 1
             state[LIST_OCCURRENCES] += frequencies[j]
-            if has_positions and is_mapped:
-                load_values(windows.positions, place, code, 0, frequencies[j], pending.gaps[n_gaps:])
-                n_gaps += frequencies[j]
-        place += np.int64(frequencies[j]) << code
+            if has_positions:
+                # Gaps count within a posting, so they stay what they are.
+                for i in range(frequencies[j]):
+                    pending.gaps[n_gaps] = load_at_bit(windows.postings, bit + i * width, width)
+                    n_gaps += 1
+        bit += frequencies[j] * width
     state[LIST_DOCS] += n_pending - state[N_PENDING]
     state[N_PENDING], state[N_GAPS] = n_pending, n_gaps
 
@@ -119,12 +105,16 @@ def take_block(windows, entry, n_postings, base, segment, documents, has_positio
 def write_block(blocks, pending, has_positions, documents, n_columns, column, state):
     """Encode the first postings that wait, up to a full block, and move the others up."""
     stop = min(state[N_PENDING], BLOCK)
+    has_impacts = state[LIST_BLOCKS] > 0 or state[N_PENDING] > BLOCK
     n_gaps = 0
     if has_positions:
         for j in range(stop):
             n_gaps += pending.frequencies[j]
     docs, frequencies, gaps = pending.docs, pending.frequencies, pending.gaps
-    encode_block(blocks, docs, frequencies, 0, stop, state[BASE], gaps, 0, n_gaps, documents.lengths, n_columns, column)
+    encode_block(
+        blocks, docs, frequencies, 0, stop, state[BASE], gaps, 0, n_gaps, has_impacts, documents.lengths, n_columns,
+        column,
+    )  # fmt: skip
     state[BASE] = docs[stop - 1] + 1
     state[LIST_BLOCKS] += 1
     for j in range(stop, state[N_PENDING]):
@@ -143,8 +133,7 @@ def lacks_room(blocks, n_gaps):
     return (
         counts[N_BLOCKS] + BLOCKS_AT_ONCE > len(blocks.last_doc)
         or counts[N_IMPACTS] + BLOCKS_AT_ONCE * BLOCK > len(blocks.frequency)
-        or counts[N_POSTING_BYTES] + BLOCKS_AT_ONCE * BLOCK * 8 > len(blocks.postings)
-        or counts[N_POSITION_BYTES] + 4 * n_gaps > len(blocks.positions)
+        or counts[N_POSTING_BYTES] + BLOCKS_AT_ONCE * BLOCK * 8 + 4 * n_gaps > len(blocks.postings)
     )
 
 
@@ -156,7 +145,7 @@ def take_list(windows, sources, documents, has_positions, n_columns, pending, sc
     if sources.term[term, segment] < 0 or source < 0:
         return DONE
     number = sources.start[segment] + sources.term[term, segment] * sources.n_columns[segment] + source
-    first, stop = sources.first_block[number + segment], sources.first_block[number + segment + 1]
+    first, stop = np.int64(sources.first_block[number + segment]), np.int64(sources.first_block[number + segment + 1])
     if state[NEXT_BLOCK] < 0:
         state[NEXT_BLOCK] = first
     while state[NEXT_BLOCK] < stop:
@@ -165,19 +154,21 @@ def take_list(windows, sources, documents, has_positions, n_columns, pending, sc
         if max(block - 1, first) < windows.first[segment] or block >= windows.last[segment]:
             return NEEDS_BLOCK
         entry = windows.place[segment] + block - windows.first[segment]
+        n_postings = min(BLOCK, sources.doc_freq[number] - BLOCK * (block - first))
+        load_frequencies(windows.postings, windows.data[entry], windows.widths[entry], n_postings, scratch[1], 0)
         n_gaps = state[N_GAPS]
         if has_positions:
-            code = np.int64(windows.widths[entry]) >> 4 & 3
-            n_gaps += (windows.positions_stop[entry] - windows.positions_start[entry]) >> code
+            for j in range(n_postings):
+                n_gaps += scratch[1, j]
         if n_gaps > len(pending.gaps):
             return NEEDS_GAPS
         if lacks_room(blocks, n_gaps):
             return OUTPUT_FULL
         base = np.int64(windows.last_doc[entry - 1]) + 1 if block > first else np.int64(0)
-        n_postings = min(BLOCK, sources.doc_freq[number] - BLOCK * (block - first))
         take_block(windows, entry, n_postings, base, segment, documents, has_positions, pending, scratch, state)
         state[NEXT_BLOCK] += 1
-        if state[N_PENDING] >= BLOCK:
+        # Not a full block that may be the last one: only lists of several blocks have impacts.
+        if state[N_PENDING] > BLOCK:
             write_block(blocks, pending, has_positions, documents, n_columns, column, state)
     state[NEXT_BLOCK] = -1
     return DONE

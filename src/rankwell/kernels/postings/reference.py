@@ -1,19 +1,20 @@
 """A segment's inverted index, built and read one posting at a time: slow, obvious, and the definition of what is right.
 
 A term has one list per stream and, if there is more than one stream, a last one for the whole document; list number =
-term · lists_per_term + stream. A list is cut into blocks of `BLOCK` postings. A block's documents and frequencies are
-in ``postings`` and its positions in ``positions``, each with one width (1, 2 or 4 bytes per value) for the whole block.
+term · lists_per_term + stream. A list is cut into blocks of `BLOCK` postings. A block is three runs of numbers in
+``postings``: documents, frequencies, positions, each with one width (0 to 31 bits) for the whole block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from rankwell.kernels.postings.rules import BLOCK, POSTING_ARRAYS, lists_per_term
+from rankwell.kernels.postings.rules import BLOCK, PADDING, POSTING_ARRAYS, lists_per_term
 
-WIDTHS = (1, 2, 4)
+PLANES = (16, 8, 4, 2, 1)
 
 # A posting: a document, how often the term occurs there, and where (empty for the whole document of several streams).
 Posting = tuple[int, int, list[int]]
@@ -60,40 +61,54 @@ def encode_lists(lists: dict[bytes, list[list[Posting]]], lengths: np.ndarray) -
                 distinct[doc, column] += 1
             base = 0
             for start in range(0, len(postings), BLOCK):
-                base = _encode_block(columns, postings[start : start + BLOCK], base, lengths[:, column])
+                block, has_impacts = postings[start : start + BLOCK], len(postings) > BLOCK
+                base = _encode_block(columns, block, base, lengths[:, column], has_impacts)
     columns["lists.first_block"].append(len(columns["blocks.last_doc"]))
+    columns["postings"] += [0] * PADDING
     columns["documents.lengths"] = lengths.ravel().tolist()
     columns["documents.distinct"] = distinct.ravel().tolist()
     return {name: np.array(values, dtype=POSTING_ARRAYS[name]) for name, values in columns.items()}
 
 
-def _encode_block(columns: dict[str, list[int]], block: list[Posting], base: int, lengths: np.ndarray) -> int:
+def _encode_block(
+    columns: dict[str, list[int]], block: list[Posting], base: int, lengths: np.ndarray, has_impacts: bool
+) -> int:
     """Append one block to the columns; returns the base of the next block's documents."""
-    docs = [doc - base for doc, _, _ in block]
+    docs = [doc - before - 1 for (before, *_), (doc, *_) in pairwise([(base - 1, 0, []), *block])]
     frequencies = [frequency - 1 for _, frequency, _ in block]
     gaps = [gap for _, _, places in block for gap in np.diff(places, prepend=0).tolist()]
-    codes = [width_code(values) for values in (docs, frequencies, gaps)]
+    widths = [max(values, default=0).bit_length() for values in (docs, frequencies, gaps)]
     columns["blocks.last_doc"].append(block[-1][0])
     columns["blocks.data"].append(len(columns["postings"]))
-    columns["blocks.positions"].append(len(columns["positions"]))
-    columns["blocks.widths"].append(codes[0] | codes[1] << 2 | codes[2] << 4)
-    columns["postings"] += to_bytes(docs, codes[0]) + to_bytes(frequencies, codes[1])
-    columns["positions"] += to_bytes(gaps, codes[2])
-    for frequency, length in frontier([(frequency, int(lengths[doc])) for doc, frequency, _ in block]):
-        columns["impacts.frequency"].append(frequency)
-        columns["impacts.length"].append(length)
+    columns["blocks.widths"].append(widths[0] | widths[1] << 5 | widths[2] << 10)
+    columns["postings"] += pack(docs, widths[0]) + pack(frequencies, widths[1]) + to_bytes(gaps, widths[2])
+    if has_impacts:
+        for frequency, length in frontier([(frequency, int(lengths[doc])) for doc, frequency, _ in block]):
+            columns["impacts.frequency"].append(frequency)
+            columns["impacts.length"].append(length)
     columns["blocks.first_impact"].append(len(columns["impacts.frequency"]))
     return block[-1][0] + 1
 
 
-def width_code(values: Sequence[int]) -> int:
-    """0, 1 or 2: every value fits in 1, 2 or 4 bytes without sign."""
-    largest = max(values, default=0)
-    return 0 if largest < 2**8 else 1 if largest < 2**16 else 2
+def pack(values: Sequence[int], width: int) -> list[int]:
+    """A run of documents or frequencies: in planes if there are 128."""
+    if len(values) != BLOCK:
+        return to_bytes(values, width)
+    packed, shift = [], 0
+    for bits in PLANES:
+        if width & bits:
+            parts = [value >> shift & (1 << bits) - 1 for value in values]
+            # Number j is in byte j mod 16·bits; those of a byte are one after another in its bits.
+            n_places = BLOCK if bits == 16 else 16 * bits
+            packed += [byte for place in range(n_places) for byte in to_bytes(parts[place::n_places], bits)]
+            shift += bits
+    return packed
 
 
-def to_bytes(values: Sequence[int], code: int) -> list[int]:
-    return list(np.array(values, dtype=f"<u{WIDTHS[code]}").tobytes())
+def to_bytes(values: Sequence[int], width: int) -> list[int]:
+    """Numbers of `width` bits, one after another from the lowest bit on."""
+    together = sum(value << place * width for place, value in enumerate(values))
+    return list(together.to_bytes((len(values) * width + 7) // 8, "little"))
 
 
 def frontier(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -124,20 +139,38 @@ def decode_list(arrays: dict[str, np.ndarray], list_number: int, *, has_position
 def _decode_block(
     arrays: dict[str, np.ndarray], block: int, n_postings: int, base: int, has_positions: bool
 ) -> list[Posting]:
-    widths = [WIDTHS[int(arrays["blocks.widths"][block]) >> shift & 3] for shift in (0, 2, 4)]
+    widths = [int(arrays["blocks.widths"][block]) >> shift & 31 for shift in (0, 5, 10)]
     start = int(arrays["blocks.data"][block])
-    docs = _values(arrays["postings"], start, n_postings, widths[0])
-    frequencies = _values(arrays["postings"], start + n_postings * widths[0], n_postings, widths[1])
-    place = int(arrays["blocks.positions"][block])
+    sizes = [(n_postings * width + 7) // 8 for width in widths[:2]]
+    docs = np.cumsum([distance + 1 for distance in unpack(arrays["postings"], start, n_postings, widths[0])])
+    frequencies = [value + 1 for value in unpack(arrays["postings"], start + sizes[0], n_postings, widths[1])]
+    n_gaps = sum(frequencies) if has_positions else 0
+    gaps = from_bytes(arrays["postings"], start + sum(sizes), n_gaps, widths[2])
     postings: list[Posting] = []
-    for doc, frequency in zip(docs, (value + 1 for value in frequencies), strict=True):
-        n_places = frequency if has_positions else 0
-        gaps = _values(arrays["positions"], place, n_places, widths[2])
-        postings.append((base + doc, frequency, np.cumsum(gaps).tolist() if gaps else []))
-        place += n_places * widths[2]
+    for doc, frequency in zip(docs.tolist(), frequencies, strict=True):
+        own, gaps = gaps[:frequency], gaps[frequency:]
+        postings.append((base - 1 + doc, frequency, np.cumsum(own).tolist() if own else []))
     return postings
 
 
-def _values(data: np.ndarray, start: int, count: int, width: int) -> list[int]:
-    values: list[int] = np.frombuffer(np.asarray(data[start : start + count * width]).tobytes(), f"<u{width}").tolist()
+def unpack(data: np.ndarray, start: int, count: int, width: int) -> list[int]:
+    """The numbers of a run of documents or frequencies that begins at a byte."""
+    if count != BLOCK:
+        return from_bytes(data, start, count, width)
+    values, shift = [0] * BLOCK, 0
+    for bits in PLANES:
+        if width & bits:
+            n_places = BLOCK if bits == 16 else 16 * bits
+            parts = from_bytes(data, start, BLOCK, bits)
+            # As they are stored, those of one byte follow each other.
+            for number, part in enumerate(parts):
+                place, turn = divmod(number, BLOCK // n_places)
+                values[turn * n_places + place] |= part << shift
+            start, shift = start + 16 * bits, shift + bits
     return values
+
+
+def from_bytes(data: np.ndarray, start: int, count: int, width: int) -> list[int]:
+    """The inverse of `to_bytes`."""
+    together = int.from_bytes(np.asarray(data[start : start + (count * width + 7) // 8]).tobytes(), "little")
+    return [together >> place * width & (1 << width) - 1 for place in range(count)]

@@ -6,15 +6,22 @@ import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.cpu.sorting import sort_keys
-from rankwell.kernels.postings.blocks import block_documents, block_frequencies, load_values
+from rankwell.kernels.postings.blocks import (
+    block_documents,
+    block_frequencies,
+    blocks_of,
+    position_place,
+    position_width,
+)
+from rankwell.kernels.postings.packing import load_at_bit
 from rankwell.kernels.postings.rules import BLOCK
 
 
 @kernel
-def place_lists(arrays, block_starts, positions, numbers, new_number, starts, occurrences):
+def place_lists(arrays, numbers, new_number, starts, occurrences):
     """Write the occurrences (document << 32 | position) of lists of streams, sorted by their new documents.
 
-    arrays : PostingArrays; block_starts, positions : the segment's ``blocks.positions`` and ``positions``
+    arrays : PostingArrays
     numbers : int64 (n,), lists; starts : int64 (n + 1,), where each list's occurrences go in `occurrences`, int64
     new_number : int32 (n_docs,)
     """
@@ -27,16 +34,20 @@ def place_lists(arrays, block_starts, positions, numbers, new_number, starts, oc
     for i in range(len(numbers)):
         gaps, n = np.empty(starts[i + 1] - starts[i], np.int64), 0
         first[0] = 0
-        for block in range(arrays.first_block[numbers[i]], arrays.first_block[numbers[i] + 1]):
-            count = block_documents(arrays, numbers[i], block, documents)
+        first_block, stop_block = blocks_of(arrays, numbers[i])
+        for block in range(first_block, stop_block):
+            count = block_documents(arrays, numbers[i], block, documents, 0)
             block_frequencies(arrays, block, count, frequencies)
             begin = first[n]
             for j in range(count):
                 keys[n] = new_number[documents[j]]
                 first[n + 1] = first[n] + frequencies[j]
                 n += 1
-            code = arrays.widths[block] >> 4 & 3
-            load_values(positions, block_starts[block], code, 0, first[n] - begin, gaps[begin:])
+            width = position_width(arrays.widths[block])
+            bit = 8 * position_place(arrays.data[block], arrays.widths[block], count)
+            for one in range(begin, first[n]):
+                gaps[one] = load_at_bit(arrays.postings, bit, width)
+                bit += width
         sort_keys(keys[:n], order, scratch)
         place = starts[i]
         for k in range(n):

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import inlined_kernel, inner_kernel
-from rankwell.kernels.postings.blocks import find_value, load_value, seek_block
+from rankwell.kernels.postings.blocks import load_documents, load_frequency, seek_block
+from rankwell.kernels.postings.packing import find_number
 from rankwell.kernels.postings.rules import BLOCK
 from rankwell.kernels.selection.parts import block_parts, posting_part
 
@@ -24,10 +25,10 @@ SPARSE = 2048
 
 # The fields of a list: its first block and the one after its last, its postings, the first block that reaches into the
 # window, whether it is sparse, the block that is decoded (-1: none), how many postings that has, which of them is the
-# first that is not before the window (sparse lists), the row of `norms` that the list is scored with, and how many
-# blocks reach into the window.
-FIRST, STOP, POSTINGS, CURSOR, IS_SPARSE, DECODED, SIZE, PLACE, ROW, REACH = range(10)
-FIELDS = 10
+# first that is not before the window (sparse lists), the row of `norms` that the list is scored with, how many blocks
+# reach into the window, and the block whose documents are decoded (-1: none), with its parts or without.
+FIRST, STOP, POSTINGS, CURSOR, IS_SPARSE, DECODED, SIZE, PLACE, ROW, REACH, HELD = range(11)
+FIELDS = 11
 
 
 @inner_kernel(for_any_constant=True)
@@ -35,9 +36,9 @@ def open_list(number, row, first_block, doc_freq, n_docs, lists, i):
     """Set list i to its beginning; number : its number in the segment, -1 for none; row : of `norms`"""
     for one in range(FIELDS):
         lists[i, one] = 0
-    lists[i, DECODED], lists[i, ROW] = -1, row
+    lists[i, DECODED], lists[i, HELD], lists[i, ROW] = -1, -1, row
     if number >= 0:
-        first, stop = first_block[number], first_block[number + 1]
+        first, stop = np.int64(first_block[number]), np.int64(first_block[number + 1])
         lists[i, FIRST], lists[i, CURSOR], lists[i, STOP] = first, first, stop
         lists[i, POSTINGS] = doc_freq[number]
         lists[i, IS_SPARSE] = n_docs > SPARSE * (stop - first)
@@ -60,6 +61,7 @@ def decode(last_doc, data, widths, postings, norms, column, fielded, lists, docu
     """Decode `block` of list i if it is not decoded."""
     if lists[i, DECODED] != block:
         lists[i, DECODED], lists[i, SIZE], lists[i, PLACE] = block, size_of(lists, i, block), 0
+        lists[i, HELD] = block
         block_parts(
             postings, data[block], widths[block], base_of(last_doc, lists, i, block), lists[i, SIZE], norms, column,
             fielded, documents, frequencies, parts, i * BLOCK,
@@ -144,8 +146,8 @@ def add_list(
 
 @inlined_kernel
 def look_up_list(
-    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, i, candidates, n, factor, reached, least,
-    shares,
+    last_doc, data, widths, postings, norms, bounds, column, fielded, lists, documents, i, candidates, n, factor,
+    reached, least, shares,
 ):  # fmt: skip
     """shares[c] += factor · part for each candidate that list i has, unless reached[c] + factor · bound is `least` or
     less, with the bound of the block where it would be.
@@ -158,12 +160,15 @@ def look_up_list(
         if block == lists[i, STOP]:
             return
         base, size, last = base_of(last_doc, lists, i, block), size_of(lists, i, block), last_doc[block]
-        most, code, place = factor * bounds[block], widths[block] & 3, data[block]
+        most = factor * bounds[block]
         while c < n and candidates[c] <= last:
             doc = np.int64(candidates[c])
             if doc >= base and reached[c] + most > least:
-                j = find_value(postings, place, code, doc - base, size)
+                if lists[i, HELD] != block:
+                    lists[i, HELD], lists[i, DECODED] = block, -1
+                    load_documents(postings, data[block], widths[block], base, size, documents, i * BLOCK)
+                j = find_number(documents, i * BLOCK, np.uint32(doc))
                 # Whether it is there is unpredictable, so this is written without a branch.
-                frequency = load_value(postings, place + (size << code), widths[block] >> 2 & 3, min(j, size - 1)) + 1
+                frequency = load_frequency(postings, data[block], widths[block], size, min(j, size - 1))
                 shares[c] += np.float64(j < size) * (factor * posting_part(frequency, norms[column, doc], fielded))
             c += 1

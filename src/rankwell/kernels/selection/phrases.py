@@ -5,17 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
-from rankwell.kernels.postings.blocks import block_documents, block_frequencies, block_positions, block_size
+from rankwell.kernels.postings.blocks import (
+    block_documents,
+    block_frequencies,
+    block_positions,
+    block_size,
+    blocks_of,
+)
 from rankwell.kernels.postings.rules import BLOCK
 from rankwell.kernels.selection.filters import find_all
 
 
 @kernel
-def find_phrase(arrays, block_starts, positions, numbers, places, docs, frequencies, starts):
+def find_phrase(arrays, numbers, places, docs, frequencies, starts):
     """Write the documents of a phrase, how often each has it, and where its first word is each time.
 
     numbers : int64 (n,), lists of one stream; places : int64 (n,), the place of each term in the phrase, ascending
-    block_starts, positions : the segment's ``blocks.positions`` and ``positions``
     docs, frequencies : int32, room for the rarest list's documents; starts : int32, room for the fewest occurrences
 
     Returns
@@ -24,16 +29,18 @@ def find_phrase(arrays, block_starts, positions, numbers, places, docs, frequenc
     """
     rarest, cursors = 0, np.empty(len(numbers), np.int64)
     for i in range(len(numbers)):
-        cursors[i] = arrays.first_block[numbers[i]]
+        cursors[i], _ = blocks_of(arrays, numbers[i])
         if arrays.doc_freq[numbers[i]] < arrays.doc_freq[numbers[rarest]]:
             rarest = i
     documents, found = np.empty(BLOCK, np.uint32), np.empty(len(numbers), np.int64)
+    decoded, held = np.empty(len(numbers) * BLOCK, np.uint32), np.full(len(numbers), -1, np.int64)
     n_docs, n_starts = 0, 0
-    for block in range(arrays.first_block[numbers[rarest]], arrays.first_block[numbers[rarest] + 1]):
-        for j in range(block_documents(arrays, numbers[rarest], block, documents)):
+    first, stop = blocks_of(arrays, numbers[rarest])
+    for block in range(first, stop):
+        for j in range(block_documents(arrays, numbers[rarest], block, documents, 0)):
             doc = np.int64(documents[j])
-            if find_all(arrays, numbers, doc, cursors, found):
-                own = _common_starts(arrays, block_starts, positions, numbers, places, cursors, found)
+            if find_all(arrays, numbers, doc, cursors, found, decoded, held):
+                own = _common_starts(arrays, numbers, places, cursors, found)
                 if len(own) > 0:
                     docs[n_docs], frequencies[n_docs] = doc, len(own)
                     n_docs += 1
@@ -44,15 +51,15 @@ def find_phrase(arrays, block_starts, positions, numbers, places, docs, frequenc
 
 
 @kernel
-def _common_starts(arrays, block_starts, positions, numbers, places, cursors, found):
+def _common_starts(arrays, numbers, places, cursors, found):
     """The places p of a document at which the phrase is: term i is at p + places[i], for every i."""
     frequencies = np.empty(BLOCK, np.uint32)
     starts, n_starts = np.empty(0, np.int64), 0
     for i in range(len(numbers)):
-        block = cursors[i]
-        block_frequencies(arrays, block, block_size(arrays, numbers[i], block), frequencies)
+        block, count = cursors[i], block_size(arrays, numbers[i], cursors[i])
+        block_frequencies(arrays, block, count, frequencies)
         own = np.empty(frequencies[found[i]], np.int64)
-        block_positions(block_starts, positions, arrays.widths, block, frequencies, found[i], own)
+        block_positions(arrays, block, count, frequencies, found[i], own)
         for k in range(len(own)):
             own[k] -= places[i]
         if i == 0:

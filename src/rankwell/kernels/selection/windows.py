@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.cpu.compilation import inlined_kernel, kernel
-from rankwell.kernels.postings.blocks import load_block
+from rankwell.kernels.postings.blocks import load_documents
 from rankwell.kernels.postings.rules import BLOCK
 from rankwell.kernels.selection.best import offer
 from rankwell.kernels.selection.lanes import LANES, lanes_above, lowest_bit
@@ -51,7 +51,7 @@ from rankwell.kernels.selection.parts import MARGIN, saturated
 SLACK = 1.0 - 1e-12
 DRIFT = 7
 # A term is added to all documents of a window, not looked up for the candidates, from this many of them per block on.
-CANDIDATES_PER_BLOCK = 24
+CANDIDATES_PER_BLOCK = 16
 
 
 class QueryArrays(NamedTuple):
@@ -244,9 +244,8 @@ def _take_driver(last_doc, data, widths, postings, driver, documents, allowed, s
         size = size_of(driver, 0, block)
         if driver[0, DECODED] != block:
             driver[0, DECODED] = block
-            load_block(
-                postings, data[block], widths[block] & 3, base_of(last_doc, driver, 0, block), size, documents, 0
-            )
+            base = base_of(last_doc, driver, 0, block)
+            load_documents(postings, data[block], widths[block], base, size, documents, 0)
         for j in range(size):
             doc = np.int64(documents[j])
             if start <= doc and doc < stop and (anyone or allowed[doc]):
@@ -361,8 +360,8 @@ def _look_up_terms(
                     )  # fmt: skip
             else:
                 look_up_list(
-                    last_doc, data, widths, postings, norms, bounds, lists[i, ROW], fielded, lists, i, candidates, n,
-                    factor, reached, -1.0 if fielded or required[term] else least, shares,
+                    last_doc, data, widths, postings, norms, bounds, lists[i, ROW], fielded, lists, documents, i,
+                    candidates, n, factor, reached, -1.0 if fielded or required[term] else least, shares,
                 )  # fmt: skip
         if is_added:
             _take_shares(totals, touched, start, candidates, n, shares)

@@ -47,5 +47,6 @@ def weigh_terms(doc, number, count, scores, lengths, order, scratch, numbers, we
             numbers[n_terms] = number[i]
             weights[n_terms] = 0.0
             n_terms += 1
-        weights[n_terms - 1] += scores[doc[i]] * count[i] / lengths[doc[i]]
+        # A forged document may count its words as none.
+        weights[n_terms - 1] += scores[doc[i]] * count[i] / max(lengths[doc[i]], 1)
     return n_terms

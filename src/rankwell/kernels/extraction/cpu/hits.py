@@ -13,11 +13,15 @@ import numpy as np
 from rankwell.kernels.cpu.compilation import inlined_kernel, kernel
 from rankwell.kernels.postings.blocks import (
     PostingArrays,
-    block_base,
-    block_size,
-    load_value,
+    block_documents,
+    block_frequencies,
+    blocks_of,
+    position_place,
+    position_width,
     seek_block,
 )
+from rankwell.kernels.postings.packing import load_at_bit
+from rankwell.kernels.postings.rules import BLOCK
 from rankwell.kernels.threads import run_ranges
 
 # Lookups of a candidate in a list, and candidates whose positions are decoded, that are worth a thread: they take about
@@ -53,8 +57,8 @@ class Candidates(NamedTuple):
 class CellSources(NamedTuple):
     """Where the hits of each cell come from.
 
-    frequency : int32 (cells,), 0 if there is no posting; place : int64 (cells,), the byte in the segment's positions
-    width : uint8 (cells,), the code of the bytes per value
+    frequency : int32 (cells,), 0 if there is no posting; place : int64 (cells,), the bit of the segment's postings
+    where its positions begin; width : uint8 (cells,), bits per position
     """
 
     frequency: np.ndarray
@@ -63,91 +67,71 @@ class CellSources(NamedTuple):
 
 
 @inlined_kernel
-def _sum_of_frequencies(postings, place, code, start, stop):
-    """The frequencies of postings start:stop of a block, added up."""
-    total = np.int64(stop - start)
-    if code == 0:
-        for j in range(place + start, place + stop):
-            total += postings[j]
-    else:
-        for j in range(start, stop):
-            total += load_value(postings, place, code, j)
-    return total
+def _find_in_list(arrays, list_number, docs, numbers, first_cell, cell_step, cells, documents, frequencies):
+    """The task of one list: store where the hits of each candidate are; documents, frequencies : uint32 (128,), scratch
 
-
-@inlined_kernel
-def _first_not_below(postings, place, code, low, high, wanted):
-    """The first place in low:high of an ascending run whose value is `wanted` or more; high - 1 must be one."""
-    high -= 1
-    while low < high:
-        middle = (low + high) >> 1
-        if load_value(postings, place, code, middle) < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@inlined_kernel
-def _find_in_list(arrays, position_starts, list_number, docs, numbers, first_cell, cell_step, cells):
-    """The task of one list: store where the hits of each candidate are."""
-    block, stop = arrays.first_block[list_number], arrays.first_block[list_number + 1]
-    current, count, base, reached, before = np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    A block's frequencies are decoded if it has a candidate: they say where that one's positions are.
+    """
+    block, stop = blocks_of(arrays, list_number)
+    current, count, reached, before = np.int64(-1), np.int64(0), np.int64(0), np.int64(-1)
     for i in range(len(docs)):
         block = seek_block(arrays.last_doc, block, stop, docs[i])
         if block >= stop:
             return
         if block != current:
-            current, reached, before = block, np.int64(0), np.int64(0)
-            count, base = block_size(arrays, list_number, block), block_base(arrays, list_number, block)
-        wanted, widths = docs[i] - base, arrays.widths[block]
-        if wanted < 0:
+            current, reached, before = block, np.int64(0), np.int64(-1)
+            count = block_documents(arrays, list_number, block, documents, 0)
+        place = reached
+        # The block's last document is this one or a later one.
+        while documents[place] < docs[i]:
+            place += 1
+        if documents[place] != docs[i]:
             continue
-        place = arrays.data[block]
-        frequencies = place + (count << (widths & 3))
-        found = _first_not_below(arrays.postings, place, widths & 3, reached, count, wanted)
-        before += _sum_of_frequencies(arrays.postings, frequencies, widths >> 2 & 3, reached, found)
-        reached = found
-        if load_value(arrays.postings, place, widths & 3, found) == wanted:
-            cell = first_cell + numbers[i] * cell_step
-            cells.frequency[cell] = load_value(arrays.postings, frequencies, widths >> 2 & 3, found) + 1
-            cells.width[cell] = widths >> 4 & 3
-            cells.place[cell] = position_starts[block] + (before << (widths >> 4 & 3))
+        if before < 0:
+            block_frequencies(arrays, block, count, frequencies)
+            reached, before = np.int64(0), np.int64(0)
+        for j in range(reached, place):
+            before += frequencies[j]
+        reached = place
+        widths, cell = arrays.widths[block], first_cell + numbers[i] * cell_step
+        cells.frequency[cell] = frequencies[place]
+        cells.width[cell] = position_width(widths)
+        cells.place[cell] = 8 * position_place(arrays.data[block], widths, count) + before * position_width(widths)
 
 
-def find_hits(
-    arrays: PostingArrays, position_starts: np.ndarray, tasks: ListTasks, candidates: Candidates, cells: CellSources
-) -> None:
-    """Store in `cells` where the hits of a segment's candidates are; position_starts : its ``blocks.positions``"""
+def find_hits(arrays: PostingArrays, tasks: ListTasks, candidates: Candidates, cells: CellSources) -> None:
+    """Store in `cells` where the hits of a segment's candidates are."""
     n_tasks = len(tasks.list_number)
     lookups = int(np.diff(candidates.query_ptr)[tasks.query].sum())
     run_ranges(
-        lambda first, last: find_in_lists(first, last, arrays, position_starts, tasks, candidates, cells),
+        lambda first, last: find_in_lists(first, last, arrays, tasks, candidates, cells),
         n_tasks,
         least_items=-(-n_tasks * _LEAST_LOOKUPS // max(1, lookups)),
     )
 
 
 @kernel
-def find_in_lists(first, last, arrays, position_starts, tasks, candidates, cells):
+def find_in_lists(first, last, arrays, tasks, candidates, cells):
     """The tasks first, ..., last − 1 of `find_hits`."""
+    documents, frequencies = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
     for number in range(first, last):
         query = tasks.query[number]
         start, stop = candidates.query_ptr[query], candidates.query_ptr[query + 1]
         _find_in_list(
             arrays,
-            position_starts,
             tasks.list_number[number],
             candidates.doc[start:stop],
             candidates.number[start:stop],
             tasks.first_cell[number],
             tasks.cell_step[number],
             cells,
+            documents,
+            frequencies,
         )
 
 
 def decode_hits(
-    positions: np.ndarray,
+    postings: np.ndarray,
     cells: CellSources,
     first_cell: np.ndarray,
     n_cells: np.ndarray,
@@ -156,22 +140,22 @@ def decode_hits(
 ) -> None:
     """Decode the positions of a segment's candidates to the places in `cell_ptr`.
 
-    positions : a segment's ``positions``; first_cell, n_cells : int64 (candidates of the segment,)
+    postings : a segment's ``postings``; first_cell, n_cells : int64 (candidates of the segment,)
     out : int32 (hits,)
     """
     run_ranges(
-        lambda first, last: decode_cells(positions, *cells, first_cell[first:last], n_cells[first:last], cell_ptr, out),
+        lambda first, last: decode_cells(postings, *cells, first_cell[first:last], n_cells[first:last], cell_ptr, out),
         len(first_cell),
         least_items=_LEAST_DECODED,
     )
 
 
 @kernel
-def decode_cells(positions, frequencies, places, widths, first_cell, n_cells, cell_ptr, out):
+def decode_cells(postings, frequencies, places, widths, first_cell, n_cells, cell_ptr, out):
     """As `decode_hits`, one candidate after another; frequencies, places, widths : of CellSources"""
     for i in range(len(first_cell)):
         for cell in range(first_cell[i], first_cell[i] + n_cells[i]):
-            start, position = cell_ptr[cell], 0
+            start, position, width = cell_ptr[cell], np.int64(0), np.int64(widths[cell])
             for hit in range(frequencies[cell]):
-                position += np.int64(load_value(positions, places[cell], widths[cell], hit))
+                position += load_at_bit(postings, places[cell] + hit * width, width)
                 out[start + hit] = position
