@@ -18,8 +18,8 @@ fold's validation part instead of cross-validation, other numbers of features an
 pass, the choice by the mean alone, features that both passes read counted twice, features normalised again by query.
 They lost 0.001 to 0.005. On Cranfield, one fold was looked at once; that features are normalised by query there was
 chosen by cross-validation. With one order of features, by worth per cost, and without a forward index, Cranfield lost
-0.014 (all folds): that second passes also try the features that say most, and that indexes have a forward index, was
-decided by the cross-validation inside one fold's training queries.
+0.014 (all folds): that second passes also try the features that say most, that indexes have a forward index, and that
+the costliest of equally good points is taken was decided by the cross-validation inside one fold's training queries.
 """
 
 from __future__ import annotations

@@ -58,8 +58,9 @@ class Cascade(Ranker):
     first_parameters, second_parameters : dict, optional
         Their parameters.
     budget : float, optional
-        Microseconds a query: the best cascade within it is chosen. Without a budget, the cheapest that is as good as
-        the full ranker (`second` on all features and all documents), up to `tolerance`.
+        Microseconds a query: of the cascades within it, one that is as good as the best and reads the most is chosen.
+        Without a budget, the cheapest that is as good as the full ranker (`second` on all features and all documents),
+        up to `tolerance`.
     budget_share : float, optional
         The same as a share of what the full ranker costs; at most one of the two.
     tolerance : float
