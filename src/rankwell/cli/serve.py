@@ -190,7 +190,7 @@ def _run(service: SearchService, token: str | None, listening: socket, say_ready
     # From here on, who connects is answered.
     listening.listen()
     say_ready()
-    run(make_app(service, token=token), listening)
+    run(make_app(service, token=token), listening, service)
 
 
 def _check_places(

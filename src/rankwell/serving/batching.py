@@ -97,20 +97,27 @@ class Batcher(Generic[Asked, Answered]):
     def submit(self, request: Asked) -> Future[Answered]:
         """Queue a request. Raises OverloadError if it could not be answered before its deadline."""
         with self._changed:
-            n_before = len(self._queue) + self._n_running
-            wait = self._cost * n_before
-            if self._is_closed:
-                raise OverloadError("the server is about to stop. Ask another one.", retry_after=1.0)
-            if len(self._queue) >= self._capacity or wait > _WAITING_SHARE * request.deadline.remaining:
-                raise OverloadError(
-                    f"too many requests: {n_before} come before it, which takes {1000 * wait:.0f} ms. "
-                    f"Try again in {math.ceil(wait) or 1} s.",
-                    retry_after=max(wait, 1.0),
-                )
+            refusal = self.refusal(request.deadline.remaining)
+            if refusal is not None:
+                raise refusal
             waiting: _Waiting[Asked, Answered] = _Waiting(request)
             self._queue.append(waiting)
             self._changed.notify()
         return waiting.future
+
+    def refusal(self, seconds: float) -> OverloadError | None:
+        """Why a request that has so many seconds would be refused now; None if it would be queued."""
+        if self._is_closed:
+            return OverloadError("the server is about to stop. Ask another one.", retry_after=1.0)
+        n_before = len(self._queue) + self._n_running
+        wait = self._cost * n_before
+        if len(self._queue) < self._capacity and wait <= _WAITING_SHARE * seconds:
+            return None
+        return OverloadError(
+            f"too many requests: {n_before} come before it, which takes {1000 * wait:.0f} ms. "
+            f"Try again in {math.ceil(wait) or 1} s.",
+            retry_after=max(wait, 1.0),
+        )
 
     def close(self) -> None:
         """Answer what is in the queue, and end the thread."""

@@ -102,13 +102,20 @@ class QueryService(ABC):
         """Whether queries are answered now."""
         return True
 
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether a search that does not say its time would be refused now; known at once."""
+        return False
+
+    def refusal(self, asked: messages.SearchParameters) -> OverloadError | None:
+        """Why a search would be refused now; None if it would not, or that is not known."""
+        return None
+
     async def search(self, asked: messages.SearchParameters) -> messages.SearchAnswer:
         started = time.perf_counter()
-        timeout = self.timeout if asked.timeout_ms is None else asked.timeout_ms / 1000
-        snapshot = self.snapshot
-        ranker = snapshot.ranker(asked.ranker)
-        depends_on = (ranker, asked.q, asked.plain, asked.k, asked.offset)
-        known = self.cache.get((snapshot.version, depends_on))
+        timeout = self._seconds(asked)
+        depends_on, known = self._look_up(asked)
+        ranker = depends_on[0]
         self.metrics.add_lookup(is_hit=known is not None)
         found = known
         if found is None:
@@ -143,6 +150,16 @@ class QueryService(ABC):
 
     def rankers(self) -> list[messages.RankerAnswer]:
         return [messages.RankerAnswer(**ranker) for ranker in self.snapshot.described()]
+
+    def _seconds(self, asked: messages.SearchParameters) -> float:
+        """The time that a search has."""
+        return self.timeout if asked.timeout_ms is None else asked.timeout_ms / 1000
+
+    def _look_up(self, asked: messages.SearchParameters) -> tuple[tuple[str, str, bool, int, int], Cached | None]:
+        """What the answer of a search depends on, and the answer if it is cached."""
+        snapshot = self.snapshot
+        depends_on = (snapshot.ranker(asked.ranker), asked.q, asked.plain, asked.k, asked.offset)
+        return depends_on, self.cache.get((snapshot.version, depends_on))
 
     async def _counted(self, request: SearchRequest) -> Answer:
         answer = await self.answer(request)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import signal
 import socket
 import sys
+from importlib.util import find_spec
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
 
 from rankwell.errors import ParameterError
+from rankwell.serving.query_service import QueryService
 
 # How long requests that are being answered may take after SIGTERM.
 _DRAINING_SECONDS = 30
@@ -36,10 +39,14 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def run(app: Starlette, listening: socket.socket) -> None:
-    """Serve until SIGTERM or SIGINT; requests that have come by then are answered."""
+def run(app: Starlette, listening: socket.socket, service: QueryService | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; requests that have come by then are answered.
+
+    service : the application's, if searches are to be refused early
+    """
     config = uvicorn.Config(
         app,
+        http="auto" if service is None else _protocol(service),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -53,3 +60,12 @@ def run(app: Starlette, listening: socket.socket) -> None:
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         sys.setswitchinterval(before)
+
+
+def _protocol(service: QueryService) -> Any:
+    """The protocol with early refusals, where Uvicorn would use the one that it is made of."""
+    if find_spec("httptools") is None:
+        return "auto"
+    from rankwell.serving.early_refusal import EarlyRefusals, refusing_protocol
+
+    return refusing_protocol(EarlyRefusals(service))

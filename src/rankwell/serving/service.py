@@ -7,7 +7,7 @@ import asyncio
 from rankwell.errors import ParameterError
 from rankwell.serving import messages
 from rankwell.serving.answer import Answer, SearchRequest
-from rankwell.serving.batching import Batcher
+from rankwell.serving.batching import Batcher, OverloadError
 from rankwell.serving.node import Node
 from rankwell.serving.query_service import Cached, QueryService, explain_answer, feature_rows
 from rankwell.serving.result_cache import ResultCache
@@ -66,6 +66,17 @@ class SearchService(QueryService):
 
     async def stop(self) -> None:
         self.close()
+
+    @property
+    def is_overloaded(self) -> bool:
+        return self._batcher.refusal(self.timeout) is not None
+
+    def refusal(self, asked: messages.SearchParameters) -> OverloadError | None:
+        refusal = self._batcher.refusal(self._seconds(asked))
+        try:
+            return None if refusal is None or self._look_up(asked)[1] is not None else refusal
+        except ParameterError:
+            return None
 
     async def answer(self, request: SearchRequest) -> Answer:
         return await asyncio.wrap_future(self._batcher.submit(request))
