@@ -94,9 +94,12 @@ def measure(bench: Benchmark, case: ServedCase) -> None:
 
 
 @contextmanager
-def serving(case: ServedCase, *options: str) -> Iterator[tuple[subprocess.Popen[str], Client]]:
+def serving(
+    case: ServedCase, *options: str, indexes: Sequence[str] = ("index",)
+) -> Iterator[tuple[subprocess.Popen[str], Client]]:
+    """A server of a case; indexes : folders of the case, several are shards"""
     folder = case.folder
-    command = [sys.executable, "-m", "rankwell", "serve", str(folder / "index"), "--port", "0"]
+    command = [sys.executable, "-m", "rankwell", "serve", *(str(folder / name) for name in indexes), "--port", "0"]
     command += ["--ranker", str(folder / "cascade.rank"), "--candidates", str(N_CANDIDATES), *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None

@@ -5,7 +5,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.features.random_hits import random_documents
 from tests.features.small_index import ANALYSIS, text_of
@@ -28,6 +28,8 @@ from rankwell.serving.shard_node import ShardNode
 STREAMS, STATICS = ("title", "body"), ("year", "visits")
 N_CANDIDATES, KEEP = 12, 5
 FEATURES = FeatureSet([*make_feature_set("full", STREAMS, STATICS).names, "relevance_model.title(documents=4;terms=3)"])
+# An example takes a second: a failure is told as it is.
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 QUERIES = [
     "w1 w2 w1",
     "w7 w8 w9 w10",
@@ -123,7 +125,7 @@ def shown_of(answer):
     return facts, answer.results
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12, deadline=None, phases=PHASES)
 @given(seed=st.integers(0, 10_000), n_shards=st.integers(1, 4), salt=st.integers(0, 5), data=st.data())
 def test_shards_answer_as_one_index_to_the_last_bit(rankers, seed, n_shards, salt, data):
     documents = documents_of(seed, data.draw(st.integers(4, 60)))
@@ -154,7 +156,7 @@ def test_shards_answer_as_one_index_to_the_last_bit(rankers, seed, n_shards, sal
         assert shown_of(one) == shown_of(other), (request.query, request.ranker)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6, deadline=None, phases=PHASES)
 @given(seed=st.integers(0, 1000), n_shards=st.integers(1, 4))
 def test_features_scores_and_explanations_are_those_of_one_index(rankers, seed, n_shards):
     documents = documents_of(seed, 40)
