@@ -72,6 +72,18 @@ def test_wrong_usage(rankwell: Command, files: Path, options: list[str], complai
     assert complaint in outcome.stderr
 
 
+def test_an_imported_model_gets_the_names_of_the_data(rankwell: Command, files: Path) -> None:
+    names = [f"length.s{number}" for number in range(4)]
+    rows = np.arange(8, dtype=np.float32).reshape(2, 4)
+    library.write(library.RankingDataset(rows, [0.0, 1.0], group=[2], feature_names=names), "named.txt")
+    assert rankwell("import", str(GOLDEN / "xgboost.json"), "named.rank", "--features", "named.txt").exit_code == 0
+    assert library.load("named.rank").description_.feature_names == tuple(names)
+    outcome = rankwell("import", str(GOLDEN / "xgboost.json"), "other.rank", "--features", "test.txt")
+    assert outcome.exit_code != 0
+    assert "names" in outcome.stderr
+    assert not Path("other.rank").exists()
+
+
 @pytest.mark.parametrize("model", ["xgboost.json", "xgboost.ubj", "lightgbm.txt", "lightgbm.json"])
 def test_a_model_of_another_library_is_to_be_imported_first(rankwell: Command, files: Path, model: str) -> None:
     outcome = rankwell("predict", str(GOLDEN / model), "test.txt", "--out", "out.txt")

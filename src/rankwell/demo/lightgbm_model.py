@@ -42,7 +42,7 @@ def train_lightgbm(train: RankingDataset, validation: RankingDataset, path: Path
         callbacks=[lightgbm.early_stopping(_PATIENCE, verbose=False)],
     )
     booster.save_model(str(path), num_iteration=booster.best_iteration)
-    return ImportedRanker.from_model(path)
+    return ImportedRanker.from_model(path, feature_names=train.feature_names)
 
 
 def _as_lightgbm(dataset: RankingDataset, reference: Any = None) -> Any:

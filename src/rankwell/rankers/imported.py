@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from rankwell.errors import ParameterError
 from rankwell.rankers.base import Ranker, TrainedModel, TrainingTask
+from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.imports.booster_object import model_bytes
 from rankwell.scoring.imports.reader import import_model, parse_model
 
@@ -27,7 +30,7 @@ class ImportedRanker(Ranker):
         self.source = source
 
     @classmethod
-    def from_model(cls, model: Any) -> Self:
+    def from_model(cls, model: Any, *, feature_names: Sequence[str] | None = None) -> Self:
         """The ranker that scores as `model` does in its own library.
 
         Parameters
@@ -35,11 +38,16 @@ class ImportedRanker(Ranker):
         model : path, or object
             A model file of LightGBM (text, JSON dump) or XGBoost (JSON, UBJSON); or a trained `Booster`, `LGBMRanker`,
             `XGBRanker` or other estimator of these libraries.
+        feature_names : sequence of str, optional
+            The names of its features, in their order, if the model does not have them: a ranker whose features have
+            names can be searched with and served.
         """
         if isinstance(model, str | os.PathLike):
             source, description = os.path.basename(os.fspath(model)), import_model(model)
         else:
             source, description = type(model).__name__, parse_model(model_bytes(model))
+        if feature_names is not None:
+            description = _with_names(description, tuple(feature_names))
         ranker = cls(source=source)
         ranker._keep(TrainedModel(description, state={}, history={}))
         ranker.metrics_ = {}
@@ -49,3 +57,14 @@ class ImportedRanker(Ranker):
         raise ParameterError(
             "an imported model cannot be trained by Rankwell: train it in its own library, and import it again."
         )
+
+
+def _with_names(description: RankerDescription, names: tuple[str, ...]) -> RankerDescription:
+    """The description with names in place of f0, f1, ...; those that a model has are kept."""
+    if len(names) != description.n_features:
+        raise ParameterError(
+            f"must be {description.n_features} names, as many as the model has features, got {len(names)}.",
+            parameter="feature_names",
+        )
+    own = description.feature_names
+    return replace(description, feature_names=names) if own == default_feature_names(len(own)) else description

@@ -345,8 +345,8 @@ def features_of(description: RankerDescription) -> FeatureSet:
     names = description.feature_names
     if names == default_feature_names(len(names)):
         raise DataError(
-            "this ranker's features have no names: it was trained on data without names. Pass feature_set=, "
-            "or train it on what `rankwell features` writes."
+            "this ranker's features have no names: it was trained on data without names, or imported without. Train it "
+            "on what `rankwell features` writes, import it with --features and that data, or pass feature_set=."
         )
     unknown = []
     for name in names:

@@ -354,6 +354,18 @@ def test_facts_of_the_index_and_the_rankers(open_page):
     assert re.search(r"boosted\s+rankboost\s+68\s+default", facts)
 
 
+def test_facts_of_shards(open_page):
+    page = open_page()
+    node = {"address": "127.0.0.1:7070", "state": "down"}
+    shards = [{"documents": 7000, "generation": 1, "nodes": [node]}, {"documents": 7281, "generation": 1, "nodes": []}]
+    page.route("**/index", lambda route: route.fulfill(json=route.fetch().json() | {"shards": shards}))
+    page.reload()
+    page.click("#facts-body summary")
+    facts = page.inner_text("#facts-body")
+    assert "2 shards" in facts
+    assert "7,000 documents at 127.0.0.1:7070 (down)" in facts
+
+
 @pytest.mark.parametrize("width", [320, 375])  # 320: WCAG's reflow; 375: a common phone
 @pytest.mark.parametrize(
     "address", ["", "?q=match", "?q=hostile", "?q=late", "?q=match&against=lists", "?q=match&why=doc-1&by=boosted"]

@@ -24,6 +24,18 @@ function indexList(index) {
   );
 }
 
+const shardText = (shard) =>
+  `${count(shard.documents)} documents at ${shard.nodes.map((node) => `${node.address} (${node.state})`).join(", ")}`;
+
+function shardList(shards) {
+  return element(
+    "details",
+    {},
+    element("summary", {}, `${count(shards.length)} shards`),
+    element("ol", {}, ...shards.map((shard) => element("li", {}, documentText(shardText(shard))))),
+  );
+}
+
 function rankerRow(ranker) {
   const notes = [ranker.default ? "default" : "", ranker.cascade ? "cascade" : ""].filter(Boolean).join(", ");
   return element(
@@ -49,5 +61,6 @@ function rankerTable(rankers) {
 
 export const factsOf = (index, rankers) => [
   index ? indexList(index) : "",
+  index?.shards?.length > 0 ? shardList(index.shards) : "",
   rankers.length > 0 ? rankerTable(rankers) : "",
 ];
