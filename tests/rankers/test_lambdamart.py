@@ -112,6 +112,46 @@ def test_random_losses_depend_on_the_seed_only(parameters, collection):
     assert not np.array_equal(first, other)
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"query_fraction": 0.5},
+        {"document_fraction": 0.5},
+        {"feature_fraction": 0.5},
+        {"node_feature_fraction": 0.5},
+        {"query_fraction": 0.6, "n_seeds": 3},
+        {"loss": "xendcg", "n_seeds": 2},
+    ],
+)
+def test_fractions_and_seeds(parameters, collection, tmp_path):
+    train, test = collection
+    whole = small(**parameters).fit(train, eval_set=test)
+    assert ndcg(whole, test) > ndcg(small(n_rounds=1).fit(train), test) - 0.05
+    again = small(n_jobs=2, **parameters).fit(train, eval_set=test)
+    np.testing.assert_array_equal(again.predict(test), whole.predict(test))
+    assert not np.array_equal(small(random_state=1, **parameters).fit(train).predict(test), whole.predict(test))
+    whole.save(tmp_path / "model.rank")
+    loaded = rankwell.load(tmp_path / "model.rank")
+    np.testing.assert_array_equal(loaded.predict(test), whole.predict(test))
+    assert loaded.description_.n_rounds == whole.best_iteration_
+
+
+def test_several_seeds_are_the_mean_of_models(collection):
+    train, test = collection
+    joint = small(loss="xendcg", n_seeds=2, early_stopping_rounds=None).fit(train, eval_set=test)
+    seeds = (0, lambdamart._SEED_STEP)
+    alone = [small(loss="xendcg", random_state=seed).fit(train).predict(test) for seed in seeds]
+    np.testing.assert_allclose(joint.predict(test), np.mean(alone, axis=0), atol=1e-12)
+    assert joint.history_["validation ndcg@10"][-1] == pytest.approx(ndcg(joint, test), abs=1e-9)
+    stages = list(joint.staged_predict(test))
+    assert len(stages) == 12
+    np.testing.assert_allclose(stages[4], joint.predict(test, n_rounds=5), atol=1e-12)
+    more = small(loss="xendcg", n_seeds=2, n_rounds=2).fit(train, init_model=joint)
+    assert len(more.trees_) == 28
+    with pytest.raises(ParameterError, match="init_model has 2 trees in a round, and n_seeds is 1"):
+        small().fit(train, init_model=joint)
+
+
 def test_predictions_are_those_of_the_description_and_of_the_training(collection):
     """The training's own scores, added up on bins, are those of the model on the numbers themselves."""
     train, test = collection
@@ -231,10 +271,10 @@ def test_training_continues_from_a_model(collection, tmp_path):
     np.testing.assert_allclose(again.predict(test), whole.predict(test), rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("loss", ["lambdarank", "xendcg"])
-def test_a_killed_run_continues_to_the_same_bytes(loss, collection, tmp_path):
+@pytest.mark.parametrize("random", [{}, {"loss": "xendcg", "n_seeds": 2}, {"query_fraction": 0.5}])
+def test_a_killed_run_continues_to_the_same_bytes(random, collection, tmp_path):
     train, test = collection
-    whole = small(n_rounds=20, loss=loss).fit(train, eval_set=test)
+    whole = small(n_rounds=20, **random).fit(train, eval_set=test)
     path = str(tmp_path / "run.checkpoint")
 
     class KilledError(Exception):
@@ -245,8 +285,8 @@ def test_a_killed_run_continues_to_the_same_bytes(loss, collection, tmp_path):
             raise KilledError
 
     with pytest.raises(KilledError):
-        small(n_rounds=20, loss=loss, checkpoint=path, checkpoint_every=5).fit(train, eval_set=test, callback=kill)
-    resumed = small(n_rounds=20, loss=loss, checkpoint=path, checkpoint_every=5).fit(train, eval_set=test)
+        small(n_rounds=20, **random, checkpoint=path, checkpoint_every=5).fit(train, eval_set=test, callback=kill)
+    resumed = small(n_rounds=20, **random, checkpoint=path, checkpoint_every=5).fit(train, eval_set=test)
     for ranker in (whole, resumed):
         ranker.set_params(checkpoint=None, checkpoint_every=1).save(tmp_path / f"{ranker is whole}.rank")
     assert (tmp_path / "True.rank").read_bytes() == (tmp_path / "False.rank").read_bytes()
@@ -269,6 +309,9 @@ def test_explanations_sum_to_the_score(collection):
         ({"loss": "ndcg"}, "loss must be one of 'lambdarank'"),
         ({"truncation": 0}, "truncation must be 1 or more"),
         ({"gain": "square"}, "gain must be one of"),
+        ({"query_fraction": 1.5}, "query_fraction must be at most 1, got 1.5"),
+        ({"feature_fraction": 0.0}, "feature_fraction must be a finite number above 0"),
+        ({"n_seeds": 4}, "n_seeds is 4, but all seeds would give the same trees"),
         ({"device": "opencl"}, "device must be one of 'auto', 'cpu', got 'opencl'"),
     ],
 )

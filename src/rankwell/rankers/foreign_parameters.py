@@ -14,7 +14,7 @@ _PENALTY = ("ridge", "weight_decay", "C", "l2")
 _NO_TREES = "no trees are grown"
 _CLASS_IS_OBJECTIVE = "the ranker's class is its objective"
 _WATCHING = "pass a callback to fit, or set the level of the logger 'rankwell'"
-_NO_SAMPLING = "every step uses all rows and features"
+_NO_SAMPLING = "every step uses all rows and features, or draws them anew"
 
 # Names of the same thing elsewhere: the parameters it may be here, of which a ranker has at most one.
 _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
@@ -37,6 +37,10 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("lambdarank_norm", "lambdarank_normalization"): ("normalize_lambdas",),
     ("label_gain", "ndcg_exp_gain"): ("gain",),
     ("sigmoid",): ("sigma",),
+    ("bagging_by_query",): ("query_fraction",),
+    ("subsample", "bagging_fraction"): ("document_fraction",),
+    ("colsample_bytree", "feature_fraction", "rsm"): ("feature_fraction",),
+    ("colsample_bynode", "colsample_bylevel", "feature_fraction_bynode"): ("node_feature_fraction",),
     ("importance_type",): ("importance",),
     ("seed", "random_seed", "data_random_seed"): ("random_state",),
     ("nthread", "num_threads", "num_thread", "thread_count", "n_threads"): ("n_jobs",),
@@ -51,13 +55,13 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
 _REASONS = {
     **dict.fromkeys(("n_leaves", "max_depth", "min_docs_leaf", "min_hessian_leaf", "min_gain"), _NO_TREES),
     "loss": _CLASS_IS_OBJECTIVE,
+    **dict.fromkeys(("query_fraction", "document_fraction", "feature_fraction", "node_feature_fraction"), _NO_SAMPLING),
     **dict.fromkeys(("truncation", "gain"), "eval_convention says how labels become gains"),
 }
 # Names of what is not here, and why.
 _ABSENT: dict[tuple[str, ...], str] = {
     ("grow_policy", "tree_method", "boosting_type", "boosting", "booster"): "a ranker has one way to be boosted",
-    ("subsample", "bagging_fraction", "bagging_freq", "colsample_bytree", "feature_fraction"): _NO_SAMPLING,
-    ("subsample_for_bin", "colsample_bylevel", "colsample_bynode", "rsm"): _NO_SAMPLING,
+    ("subsample_for_bin", "bagging_freq", "subsample_freq"): _NO_SAMPLING,
     ("verbose", "verbosity", "silent", "verbose_eval"): _WATCHING,
     ("callbacks",): "pass callback to fit",
 }

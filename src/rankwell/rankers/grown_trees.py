@@ -33,8 +33,11 @@ class GrownTree:
     leaf_docs: np.ndarray
 
     @classmethod
-    def from_bins(cls, tree: BinTree, thresholds: np.ndarray) -> Self:
-        """The tree over values; thresholds : float32 (n_features, 256), of each bin (`Binner.threshold_table`)."""
+    def from_bins(cls, tree: BinTree, thresholds: np.ndarray, share: float = 1.0) -> Self:
+        """The tree over values, its leaf values times `share`.
+
+        thresholds : float32 (n_features, 256), of each bin (`Binner.threshold_table`).
+        """
         return cls(
             feature=tree.feature,
             threshold=thresholds[tree.feature, tree.cut],
@@ -43,7 +46,7 @@ class GrownTree:
             right=tree.right,
             gain=tree.gain,
             node_docs=tree.node_docs,
-            leaf_value=tree.leaf_value.astype(np.float64),
+            leaf_value=tree.leaf_value.astype(np.float64) * share,
             leaf_docs=tree.leaf_docs,
         )
 
@@ -68,8 +71,8 @@ class GrownTrees:
     def first(self, n_trees: int) -> GrownTrees:
         return GrownTrees(self.trees[:n_trees])
 
-    def inputs(self) -> TreeInputs:
-        """The trees as inputs of a description."""
+    def inputs(self, round_size: int = 1) -> TreeInputs:
+        """The trees as inputs of a description, `round_size` of them in a round."""
         builder = TreeBuilder()
         for tree in self.trees:
             columns = [builder.column(feature) for feature in tree.feature.tolist()]
@@ -78,7 +81,7 @@ class GrownTrees:
                     columns, tree.threshold, tree.missing_left, tree.left.tolist(), tree.right.tolist(), tree.leaf_value
                 )
             )
-        return builder.build()
+        return builder.build(round_size=round_size if self.trees else 1)
 
     def statistics(self) -> dict[str, np.ndarray]:
         """What a ranker file keeps besides the description."""

@@ -16,10 +16,11 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
-from rankwell.errors import FileFormatError
+from rankwell.errors import FileFormatError, ParameterError
 from rankwell.kernels.device import load
 from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_LEAVES, TreeBooster, TreeProblem, TreeSettings
 from rankwell.kernels.trees.losses import LOSSES, RankingLoss, judged_queries
+from rankwell.kernels.trees.sampling import Sampling
 from rankwell.metrics.conventions import DEFAULT
 from rankwell.metrics.names import AnyMetric
 from rankwell.parameters import check_choice, check_number, check_whole_number
@@ -41,6 +42,9 @@ _ROUNDS, _WATCHED_ROUNDS = 100, 1000
 _AUTOMATIC = "auto"
 _CANDIDATES = ("lambdarank", "xendcg")
 _CHOSEN_LOSS = "chosen_loss"
+_FRACTIONS = ("query_fraction", "document_fraction", "feature_fraction", "node_feature_fraction")
+# Seeds of the models of one training are so far apart.
+_SEED_STEP = 1_000_003
 # Parameters that do not change the trees of a run.
 _WITHOUT_EFFECT = {"n_rounds", "checkpoint", "checkpoint_every", "device", "n_jobs"}
 
@@ -69,6 +73,14 @@ class LambdaMART(StepwiseRanker):
         Penalties on the size of leaf values.
     min_gain : float
         What a cut must gain at least.
+    query_fraction, document_fraction : float
+        The share of queries, and of documents, whose gradients a tree is grown on, drawn anew for each tree.
+    feature_fraction, node_feature_fraction : float
+        The share of features that a tree may cut, drawn for each tree, and of these, that a leaf may be cut by, drawn
+        for each leaf.
+    n_seeds : int
+        Train so many models with different seeds at the same time, and add up their mean. A round has a tree of each,
+        and early stopping watches the mean. Something must be random: a fraction below 1, noise, or xendcg.
     loss : "lambdarank", "xendcg", "lambdaloss", "pairwise", "map", "mrr", "auto", or a function
         What pairs of documents weigh: the change of NDCG if they were swapped; with "lambdaloss" that and the change by
         their distance (NDCG-Loss2++); with "pairwise" all the same; with "map" or "mrr" the change of average precision
@@ -106,7 +118,8 @@ class LambdaMART(StepwiseRanker):
         Trees do not depend on a feature's scale; "query-minmax" makes features relative to their query.
     device : "auto", "cpu" or "cuda"
     random_state : int
-        The seed of noise and of xendcg; also chooses the rows that quantile binning uses if there are very many.
+        The seed of everything random: fractions, noise, xendcg; and of the rows that quantile binning uses if there are
+        very many.
     n_jobs : int, optional
         Threads; None or -1 is every core.
 
@@ -146,6 +159,11 @@ class LambdaMART(StepwiseRanker):
         l1: float = 0.0,
         l2: float = 0.0,
         min_gain: float = 0.0,
+        query_fraction: float = 1.0,
+        document_fraction: float = 1.0,
+        feature_fraction: float = 1.0,
+        node_feature_fraction: float = 1.0,
+        n_seeds: int = 1,
         loss: str | OwnLoss = "lambdarank",
         truncation: int | None = 30,
         sigma: float = 1.0,
@@ -174,6 +192,11 @@ class LambdaMART(StepwiseRanker):
         self.l1 = l1
         self.l2 = l2
         self.min_gain = min_gain
+        self.query_fraction = query_fraction
+        self.document_fraction = document_fraction
+        self.feature_fraction = feature_fraction
+        self.node_feature_fraction = node_feature_fraction
+        self.n_seeds = n_seeds
         self.loss = loss
         self.truncation = truncation
         self.sigma = sigma
@@ -199,7 +222,7 @@ class LambdaMART(StepwiseRanker):
         check_whole_number("n_leaves", self.n_leaves, least=2, most=MOST_LEAVES)
         for name in ("max_depth", "random_state"):
             check_whole_number(name, getattr(self, name), least=0)
-        for name in ("min_docs_leaf", "checkpoint_every"):
+        for name in ("min_docs_leaf", "checkpoint_every", "n_seeds"):
             check_whole_number(name, getattr(self, name), least=1)
         if self.truncation is not None:
             check_whole_number("truncation", self.truncation, least=1)
@@ -208,12 +231,26 @@ class LambdaMART(StepwiseRanker):
             check_number(name, getattr(self, name), least=0.0)
         for name in ("learning_rate", "sigma"):
             check_number(name, getattr(self, name), above=0.0)
+        for name in _FRACTIONS:
+            check_number(name, getattr(self, name), above=0.0)
+            if getattr(self, name) > 1.0:
+                raise ParameterError(f"must be at most 1, got {getattr(self, name)!r}.", parameter=name)
+        if self.n_seeds > 1 and not self._is_random():
+            raise ParameterError(
+                f"is {self.n_seeds}, but all seeds would give the same trees. Make something random: "
+                "query_fraction=0.7, feature_fraction=0.7, noise=0.3 or loss='xendcg'.",
+                parameter="n_seeds",
+            )
         if not callable(self.loss):
             check_choice("loss", self.loss, (*LOSSES, _AUTOMATIC))
         check_choice("gain", self.gain, GAINS)
         check_choice("binning", self.binning, STRATEGIES)
         check_choice("importance", self.importance, IMPORTANCES)
         super()._check_parameters()
+
+    def _is_random(self) -> bool:
+        has_fraction = any(getattr(self, name) < 1.0 for name in _FRACTIONS)
+        return has_fraction or self.noise > 0.0 or self.loss in ("xendcg", _AUTOMATIC) or callable(self.loss)
 
     def _train(self, task: TrainingTask) -> TrainedModel:
         if self.loss != _AUTOMATIC:
@@ -232,16 +269,17 @@ class LambdaMART(StepwiseRanker):
         validation = self._validation(task)
         binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(task.train, n_jobs=self.n_jobs)
         earlier = GrownTrees()
-        scores = np.zeros(task.train.n_docs, np.float32)
+        scores = np.zeros((self.n_seeds, task.train.n_docs), np.float32)
         n_validation = 0 if task.validation is None else task.validation.n_docs
         validation_scores = np.zeros(n_validation)
         if isinstance(task.init_model, LambdaMART):
+            self._check_rounds(task.init_model)
             earlier, model = task.init_model.grown_trees(), self._description(task, task.init_model.trees_)
-            scores = score_description(model, task.train, n_jobs=self.n_jobs).astype(np.float32)
+            scores[:] = score_description(model, task.train, n_jobs=self.n_jobs)
             if task.validation is not None:
                 validation_scores = score_description(model, task.validation, n_jobs=self.n_jobs)
         rounds = TreeRounds(
-            lambda begun: self._booster(loss, task, binner, begun),
+            lambda begun: self._boosters(loss, task, binner, begun),
             binner.threshold_table,
             earlier,
             scores,
@@ -259,28 +297,47 @@ class LambdaMART(StepwiseRanker):
                 self.min_docs_leaf,
                 self.min_gain,
             )
-        return TrainedModel(self._description(task, trees.inputs()), trees.statistics(), run.history)
+        return TrainedModel(self._description(task, trees.inputs(self.n_seeds)), trees.statistics(), run.history)
 
-    def _booster(self, loss: str | OwnLoss, task: TrainingTask, binner: Binner, scores: np.ndarray) -> TreeBooster:
+    def _boosters(
+        self, loss: str | OwnLoss, task: TrainingTask, binner: Binner, scores: np.ndarray
+    ) -> list[TreeBooster]:
+        """One run for each seed, with its row of `scores`; they share the bins."""
         dataset = task.train
         slabs, columns = binned_slabs(dataset, binner, self.n_jobs)
-        problem = TreeProblem(slabs, columns, self._settings())
-        if not callable(loss):
-            settled = self._ranking_loss(loss, dataset.n_docs)
-            gains = gains_of(dataset.labels, self.gain)
-            queries = judged_queries(settled, dataset.query_ptr, gains, document_weights(dataset))
-            problem = replace(problem, loss=settled, queries=queries)
-        booster: TreeBooster = load(BOOSTED_TREES, self.device, problem, problem, scores, n_jobs=self.n_jobs)
-        return booster
+        whole = TreeProblem(slabs, columns, self._settings(), query_ptr=dataset.query_ptr)
+        boosters: list[TreeBooster] = []
+        for number in range(self.n_seeds):
+            seed = self.random_state + number * _SEED_STEP
+            problem = replace(whole, sampling=self._sampling(seed))
+            if not callable(loss):
+                settled = self._ranking_loss(loss, dataset.n_docs, seed)
+                gains = gains_of(dataset.labels, self.gain)
+                queries = judged_queries(settled, dataset.query_ptr, gains, document_weights(dataset))
+                problem = replace(problem, loss=settled, queries=queries)
+            boosters.append(load(BOOSTED_TREES, self.device, problem, problem, scores[number], n_jobs=self.n_jobs))
+        return boosters
 
-    def _ranking_loss(self, name: str, n_docs: int) -> RankingLoss:
+    def _sampling(self, seed: int) -> Sampling:
+        return Sampling(
+            self.query_fraction, self.document_fraction, self.feature_fraction, self.node_feature_fraction, seed
+        )
+
+    def _check_rounds(self, earlier: LambdaMART) -> None:
+        if len(earlier.trees_) and earlier.trees_.round_size != self.n_seeds:
+            raise ParameterError(
+                f"has {earlier.trees_.round_size} trees in a round, and n_seeds is {self.n_seeds}: they must be equal.",
+                parameter="init_model",
+            )
+
+    def _ranking_loss(self, name: str, n_docs: int, seed: int) -> RankingLoss:
         return RankingLoss(
             LOSSES[name],
             truncation=n_docs if self.truncation is None else self.truncation,
             sigma=float(self.sigma),
             normalize=int(self.normalize_lambdas),
             noise=float(self.noise),
-            seed=self.random_state,
+            seed=seed,
         )
 
     def _settings(self) -> TreeSettings:
@@ -358,8 +415,9 @@ class LambdaMART(StepwiseRanker):
         description, trees = self._fitted_description(), self.trees_
         dataset = self._dataset_to_score(X, qid, group)
         scores = np.zeros(dataset.n_docs)
-        for number in range(len(trees)):
-            scores = scores + score_description(replace(description, inputs=(trees.part(number, number + 1),)), dataset)
+        for first in range(0, len(trees), trees.round_size):
+            part = replace(description, inputs=(trees.part(first, first + trees.round_size),))
+            scores = scores + score_description(part, dataset)
             yield dataset.to_user_order(scores).copy()
 
 

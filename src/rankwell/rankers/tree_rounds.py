@@ -19,13 +19,13 @@ class TreeRounds(StepSource):
 
     Parameters
     ----------
-    make_booster : callable
-        Creates the device's run from the training documents' scores, float32 (n_docs,).
+    make_boosters : callable
+        Creates the device's runs, one for each seed, from the training documents' scores, float32 (n_seeds, n_docs).
     thresholds : float32 (n_features, 256)
         The threshold of each bin.
     earlier : GrownTrees
         The model that training continues from.
-    scores, validation_scores : float32 (n_docs,) and float64 (n_docs,)
+    scores, validation_scores : float32 (n_seeds, n_docs) and float64 (n_docs,)
         Of the training and validation documents by the earlier model; changed as trees are grown.
     validation_bins : uint8 (n_docs, n_features), optional
     own_loss : callable, optional
@@ -41,7 +41,7 @@ class TreeRounds(StepSource):
 
     def __init__(
         self,
-        make_booster: Callable[[np.ndarray], TreeBooster],
+        make_boosters: Callable[[np.ndarray], list[TreeBooster]],
         thresholds: np.ndarray,
         earlier: GrownTrees,
         scores: np.ndarray,
@@ -50,49 +50,59 @@ class TreeRounds(StepSource):
         own_loss: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self._make_booster, self._thresholds, self._n_jobs = make_booster, thresholds, n_jobs
-        self._booster: TreeBooster | None = None
+        self._make_boosters, self._thresholds, self._n_jobs = make_boosters, thresholds, n_jobs
+        self._boosters: list[TreeBooster] = []
         self._scores, self._validation_scores, self._validation_bins = scores, validation_scores, validation_bins
         self._own_loss = own_loss
         self._n_earlier = len(earlier)
         self.trees = earlier
-        self._unmeasured: list[BinTree] = []
+        self._unmeasured: list[list[BinTree]] = []
 
     def run(self, n_steps: int) -> Steps:
-        if self._booster is None:
-            self._booster = self._make_booster(self._scores)
+        if not self._boosters:
+            self._boosters = self._make_boosters(self._scores)
         self._unmeasured = []
         for _ in range(n_steps):
-            tree = self._grow(self._booster, len(self.trees))
-            if tree is None:
+            number = len(self.trees) // len(self._boosters)
+            grown = [tree for booster in self._boosters if (tree := self._grow(booster, number)) is not None]
+            if len(grown) < len(self._boosters):
                 break
-            self._unmeasured.append(tree)
-            self.trees.trees.append(GrownTree.from_bins(tree, self._thresholds))
-        figures = [{"gain": float(tree.gain.sum()), "leaves": tree.n_leaves} for tree in self._unmeasured]
+            self._unmeasured.append(grown)
+            share = 1.0 / len(grown)
+            self.trees.trees += [GrownTree.from_bins(tree, self._thresholds, share) for tree in grown]
+        figures = [
+            {
+                "gain": float(np.mean([tree.gain.sum() for tree in grown])),
+                "leaves": float(np.mean([tree.n_leaves for tree in grown])),
+            }
+            for grown in self._unmeasured
+        ]
         return Steps(figures, finished=len(figures) < n_steps)
 
     def _grow(self, booster: TreeBooster, number: int) -> BinTree | None:
         if self._own_loss is None:
             return booster.boost(number)
-        return booster.boost_along(*self._own_loss(booster.scores()))
+        return booster.boost_along(number, *self._own_loss(booster.scores()))
 
     def validation_scores(self) -> np.ndarray:
         from rankwell.kernels.trees.cpu.walking import add_tree
 
         assert self._validation_bins is not None
+        grown = self._unmeasured.pop(0)
         with kernel_threads(self._n_jobs):
-            add_tree(self._validation_bins, self._unmeasured.pop(0), self._validation_scores)
+            for tree in grown:
+                add_tree(self._validation_bins, tree, 1.0 / len(grown), self._validation_scores)
         return self._validation_scores
 
     def first(self, n_rounds: int) -> GrownTrees:
         """The earlier model's trees and the first `n_rounds` of this run."""
-        return self.trees.first(self._n_earlier + n_rounds)
+        return self.trees.first(self._n_earlier + n_rounds * len(self._scores))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        scores = self._scores if self._booster is None else self._booster.scores()
+        scores = [booster.scores() for booster in self._boosters]
         return {
             **self.trees.to_arrays(),
-            _TRAINING_SCORES: scores,
+            _TRAINING_SCORES: np.stack(scores) if scores else self._scores,
             _VALIDATION_SCORES: self._validation_scores,
         }
 

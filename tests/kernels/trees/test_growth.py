@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from tests.kernels.trees.tree_inputs import TreeCase, random_case
 
-from rankwell.kernels.trees.contract import BinTree, TreeSettings
+from rankwell.kernels.trees.contract import MOST_LEAVES, BinTree, TreeSettings
 from rankwell.kernels.trees.cpu import booster as cpu_booster
 from rankwell.kernels.trees.cpu import growth
+from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
 from rankwell.kernels.trees.cpu.walking import add_tree
 from rankwell.kernels.trees.reference.growth import grow_tree, whole_numbers
+from rankwell.kernels.trees.reference.random_gradients import random_units as reference_units
+from rankwell.kernels.trees.sampling import NODE_STREAM, Sampling, random_units, stream_seed
 
 
 def assert_same(found: BinTree, expected: BinTree) -> None:
@@ -24,7 +27,7 @@ def assert_same(found: BinTree, expected: BinTree) -> None:
 
 def check(case: TreeCase, n_jobs: int = 1) -> BinTree | None:
     booster = case.booster(n_jobs)
-    found = booster.boost_along(case.gradient, case.hessian)
+    found = booster.boost_along(0, case.gradient, case.hessian)
     expected = grow_tree(case.bins, case.has_missing, case.gradient, case.hessian, case.settings)
     if expected is None:
         assert found is None
@@ -35,7 +38,7 @@ def check(case: TreeCase, n_jobs: int = 1) -> BinTree | None:
     assert_same(found, tree)
     np.testing.assert_array_equal(booster.scores(), tree.leaf_value[leaf_of])
     scores = np.zeros(len(case.bins))
-    add_tree(case.bins, found, scores)
+    add_tree(case.bins, found, 1.0, scores)
     np.testing.assert_array_equal(scores, booster.scores().astype(np.float64))
     return found
 
@@ -114,11 +117,53 @@ def test_threads_do_not_matter(seed, monkeypatch):
     alone = case.booster()
     monkeypatch.undo()
     assert alone._n_workers == 3
-    shared = alone.boost_along(case.gradient, case.hessian)
+    shared = alone.boost_along(0, case.gradient, case.hessian)
     single = case.booster()
-    tree = single.boost_along(case.gradient, case.hessian)
+    tree = single.boost_along(0, case.gradient, case.hessian)
     assert_same(shared, tree)
     np.testing.assert_array_equal(single.scores(), alone.scores())
+
+
+@pytest.mark.parametrize(
+    "shares", [(0.5, 1, 1, 1), (1, 0.6, 1, 1), (1, 1, 0.3, 1), (1, 1, 1, 0.4), (0.7, 0.7, 0.7, 0.7)]
+)
+def test_random_parts_of_the_data(shares):
+    case = random_case(2, 200, 12)
+    query_ptr = np.array([0, 3, 3, 50, 90, 120, 121, 170, 200])
+    sampling = Sampling(*shares, seed=5)
+    booster = CpuTreeBooster(
+        replace(case.problem(), query_ptr=query_ptr, sampling=sampling), np.zeros(200, np.float32), n_jobs=1
+    )
+    varying = np.flatnonzero(booster._problem.columns.by_feature[:, 0] >= 0)
+    trees = []
+    for number in range(4):
+        before = booster.scores().copy()
+        found = booster.boost_along(number, case.gradient, case.hessian)
+        of_tree = sampling.allowed_features(number, varying, 12).astype(bool)
+
+        def allowed(leaf, number=number, of_tree=of_tree):
+            units = random_units(stream_seed(5, NODE_STREAM), number * 2 * MOST_LEAVES + leaf, 12)
+            return of_tree & (units < sampling.node_features)
+
+        counts = sampling.counting_documents(number, query_ptr)
+        tree, leaf_of = grow_tree(
+            case.bins, case.has_missing, case.gradient, case.hessian, case.settings, counts=counts, allowed=allowed
+        )
+        assert_same(found, tree)
+        np.testing.assert_array_equal(booster.scores(), before + tree.leaf_value[leaf_of])
+        trees.append(found)
+    assert len({tuple(tree.leaf_value) for tree in trees}) > 1
+
+
+def test_shares_are_what_they_say():
+    query_ptr = np.arange(0, 20_001, 10)
+    for sampling in (Sampling(queries=0.3), Sampling(documents=0.3)):
+        counts = sampling.counting_documents(0, query_ptr)
+        assert counts.mean() == pytest.approx(0.3, abs=0.04)
+        whole_queries = np.isin(counts.reshape(-1, 10).sum(axis=1), (0, 10)).all()
+        assert whole_queries == (sampling.queries < 1)
+    assert Sampling(features=0.25).allowed_features(1, np.arange(2, 42), 50).sum() == 10
+    np.testing.assert_array_equal(random_units(7, 3, 5), reference_units(7, 3, range(5)))
 
 
 def test_whole_numbers_never_overflow():

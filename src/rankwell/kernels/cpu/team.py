@@ -23,7 +23,7 @@ from rankwell.kernels.cpu.lean_compilation import inner_kernel
 
 # Places in `control`; places that several threads write have their own cache lines.
 TICKET, DONE, STOP, FAILED, N_TASKS = 0, 8, 16, 24, 32
-_PLACES = 48  # those from 33 on are for the tasks
+_PLACES = 56  # those from 33 on are for the tasks
 N_NUMBERS = 8
 
 _LOWER_HALF = 0xFFFFFFFF

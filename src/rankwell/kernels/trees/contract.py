@@ -15,6 +15,7 @@ from rankwell.kernels.device import Implementation, Refusal, Subject, at_most
 from rankwell.kernels.device_report import DeviceReport
 from rankwell.kernels.trees.columns import Columns
 from rankwell.kernels.trees.losses import JudgedQueries, RankingLoss
+from rankwell.kernels.trees.sampling import Sampling
 
 MOST_LEAVES = 2**14
 MOST_DOCS = 2**30
@@ -81,6 +82,7 @@ class TreeProblem:
     columns : Columns
     settings : TreeSettings
     loss, queries : RankingLoss and JudgedQueries, or None if every tree is given its gradients
+    query_ptr, sampling : int64 (n_queries + 1,) and what trees are grown on; None for everything
     """
 
     slabs: np.ndarray
@@ -88,6 +90,8 @@ class TreeProblem:
     settings: TreeSettings
     loss: RankingLoss | None = None
     queries: JudgedQueries | None = None
+    query_ptr: np.ndarray | None = None
+    sampling: Sampling | None = None
 
     @property
     def n_docs(self) -> int:
@@ -106,8 +110,8 @@ class TreeBooster(Protocol):
         """
         ...
 
-    def boost_along(self, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
-        """Grow a tree for these, float32 (n_docs,), Hessians not negative, instead of the problem's loss."""
+    def boost_along(self, number: int, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
+        """Grow tree `number` for these, float32 (n_docs,), Hessians not negative, instead of the problem's loss."""
         ...
 
     def scores(self) -> np.ndarray:

@@ -33,6 +33,7 @@ from rankwell.kernels.trees.cpu.workspace import (
 )
 from rankwell.kernels.trees.losses import XENDCG, JudgedQueries, RankingLoss
 from rankwell.kernels.trees.rules import LOWER_HALF
+from rankwell.kernels.trees.sampling import NODE_STREAM, Sampling, stream_seed
 from rankwell.kernels.trees.slabs import WORD, slab_shape
 
 # Fills gradient and Hessian from scores and the number of the round; all but the number float32 (n_docs,).
@@ -76,30 +77,46 @@ class CpuTreeBooster:
             raise ValueError("the problem has no loss: give the gradients, with boost_along.")
         with kernel_threads(self._n_jobs):
             self._fill_gradients(self._scores, number, self._gradient, self._hessian)
-        return self.boost_along(self._gradient, self._hessian)
+        return self.boost_along(number, self._gradient, self._hessian)
 
-    def boost_along(self, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
+    def boost_along(self, number: int, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
         """See `TreeBooster`."""
+        counts, min_docs_leaf = self._sample(number)
         with kernel_threads(self._n_jobs):
-            packed = pack_gradients(gradient, hessian, self._space.packed)
+            packed = pack_gradients(gradient, hessian, self._space.packed, counts)
             if packed is None:
                 return None
             self._space.rows[:] = self._all_rows
-            n_leaves = self._run(self._limits(packed), packed)
+            n_leaves = self._run(number, self._limits(packed, min_docs_leaf), packed)
         return None if n_leaves < 2 else self._tree(n_leaves, packed)
 
-    def _limits(self, packed: PackedGradients) -> Limits:
+    def _sample(self, number: int) -> tuple[np.ndarray, int]:
+        """Draw the tree's features; returns which documents count, and min_docs_leaf for their number."""
+        problem, sampling = self._problem, self._problem.sampling
+        least, everything = problem.settings.min_docs_leaf, np.zeros(0, np.uint8)
+        if sampling is None:
+            return everything, least
+        if sampling.features < 1.0:
+            varying = np.sort(problem.columns.features)
+            self._space.allowed[:] = sampling.allowed_features(number, varying, len(self._space.allowed))
+        if not sampling.draws_documents or problem.query_ptr is None:
+            return everything, least
+        counts = sampling.counting_documents(number, problem.query_ptr)
+        n_counting = max(1, int(counts.sum()))
+        return counts, max(1, (2 * least * problem.n_docs + n_counting) // (2 * n_counting))
+
+    def _limits(self, packed: PackedGradients, min_docs_leaf: int) -> Limits:
         settings, a, b = self._problem.settings, packed.gradient_exponent, packed.hessian_exponent
         return Limits(
             math.ldexp(settings.l1, a),
             math.ldexp(settings.l2, b),
             math.ldexp(settings.min_gain, 2 * a - b),
-            settings.min_docs_leaf,
+            min_docs_leaf,
             math.ceil(min(math.ldexp(settings.min_hessian_leaf, b), LOWER_HALF)),
         )
 
-    def _run(self, limits: Limits, packed: PackedGradients) -> int:
-        settings = self._problem.settings
+    def _run(self, number: int, limits: Limits, packed: PackedGradients) -> int:
+        settings, sampling = self._problem.settings, self._problem.sampling or Sampling()
         plan = Plan(
             n_leaves=settings.n_leaves,
             max_depth=settings.max_depth,
@@ -108,6 +125,9 @@ class CpuTreeBooster:
             words_per_slab=self._words_per_slab,
             scale=math.ldexp(1.0, packed.hessian_exponent - packed.gradient_exponent),
             learning_rate=settings.learning_rate,
+            node_features=sampling.node_features,
+            seed=stream_seed(sampling.seed, NODE_STREAM),
+            number=number,
         )
         control = new_team().control
         n_leaves = [0] * self._n_workers

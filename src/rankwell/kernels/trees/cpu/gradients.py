@@ -48,20 +48,27 @@ def sum_units(gradient, hessian, scale_g, scale_h, start, end):
 
 
 @kernel
-def pack_units(gradient, hessian, scale_g, scale_h, start, end, packed):
-    """packed[d] = gradient in the upper half, Hessian in the lower; returns their sum."""
+def pack_units(gradient, hessian, scale_g, scale_h, start, end, packed, counts):
+    """packed[d] = gradient in the upper half, Hessian in the lower; returns their sum.
+
+    counts : uint8 (n_docs,), 0 for documents whose gradients count as 0; empty if all count
+    """
     total = np.int64(0)
     for document in range(np.uint64(start), np.uint64(end)):
         g = np.int64(np.rint(np.float64(gradient[document]) * scale_g))
         h = np.int64(np.rint(np.float64(hessian[document]) * scale_h))
         value = (g << 32) + h
+        if len(counts) and counts[document] == 0:
+            value = np.int64(0)
         packed[document] = value
         total += value
     return total
 
 
-def pack_gradients(gradient: np.ndarray, hessian: np.ndarray, packed: np.ndarray) -> PackedGradients | None:
-    """Both as whole numbers, written to `packed`; None if either is 0 everywhere."""
+def pack_gradients(
+    gradient: np.ndarray, hessian: np.ndarray, packed: np.ndarray, counts: np.ndarray
+) -> PackedGradients | None:
+    """Both as whole numbers, written to `packed`; None if either is 0 everywhere. counts : see `pack_units`"""
     n_docs = len(gradient)
     n_parts = max(1, n_docs // _DOCS_PER_PART)
     results: list = [None] * n_parts
@@ -83,5 +90,5 @@ def pack_gradients(gradient: np.ndarray, hessian: np.ndarray, packed: np.ndarray
         rules.final_exponent(exponent, total, n_docs, bits)
         for exponent, total, bits in zip(first, totals, (rules.GRADIENT_BITS, rules.HESSIAN_BITS), strict=True)
     )
-    total = sum(map(int, in_parts(pack_units, math.ldexp(1.0, a), math.ldexp(1.0, b), packed)))
+    total = sum(map(int, in_parts(pack_units, math.ldexp(1.0, a), math.ldexp(1.0, b), packed, counts)))
     return PackedGradients(packed, total, a, b)

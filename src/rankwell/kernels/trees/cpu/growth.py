@@ -25,6 +25,7 @@ from rankwell.kernels.trees.cpu.tasks import (
     IS_ROOT,
     LARGE,
     LARGE_DOCS,
+    LARGE_ID,
     LARGE_TOTAL,
     LAST,
     N_LEAVES,
@@ -35,6 +36,7 @@ from rankwell.kernels.trees.cpu.tasks import (
     SLAB,
     SMALL,
     SMALL_DOCS,
+    SMALL_ID,
     SMALL_TOTAL,
     WORD_IN_SLAB,
     WORDS_PER_SLAB,
@@ -77,7 +79,11 @@ _leaf_value = inlined_kernel(rules.leaf_value)
 
 
 class Plan(NamedTuple):
-    """n_leaves, max_depth; n_docs, total : documents in `rows` and their packed sum; scale : 2^(b − a)."""
+    """What a tree is grown by.
+
+    n_leaves, max_depth; n_docs, total : documents in `rows` and their packed sum; scale : 2^(b − a)
+    node_features, seed, number : the share of features allowed in a leaf, and what its random numbers are drawn by
+    """
 
     n_leaves: int
     max_depth: int
@@ -86,6 +92,9 @@ class Plan(NamedTuple):
     words_per_slab: int
     scale: float
     learning_rate: float
+    node_features: float
+    seed: int
+    number: int
 
 
 @inlined_kernel
@@ -119,7 +128,7 @@ def _begin(control, whole, plan):
     whole[START, 0], whole[END, 0], whole[TOTAL, 0] = 0, plan.n_docs, plan.total
     whole[DEPTH, 0], whole[NODE, 0], whole[SLOT, 0] = 0, -1, 0
     control[FIRST], control[LAST], control[SMALL], control[LARGE], control[IS_ROOT] = 0, plan.n_docs, 0, 0, 1
-    control[SMALL_TOTAL], control[SMALL_DOCS] = plan.total, plan.n_docs
+    control[SMALL_TOTAL], control[SMALL_DOCS], control[SMALL_ID] = plan.total, plan.n_docs, 0
     control[WORDS_PER_SLAB] = plan.words_per_slab
 
 
@@ -173,6 +182,7 @@ def _split(leaf, new, n_left, control, whole, real):
     control[FIRST], control[LAST] = whole[START, small], whole[END, small]
     control[SMALL_TOTAL], control[SMALL_DOCS] = whole[TOTAL, small], whole[END, small] - whole[START, small]
     control[LARGE_TOTAL], control[LARGE_DOCS] = whole[TOTAL, large], whole[END, large] - whole[START, large]
+    control[SMALL_ID], control[LARGE_ID] = (2 * new, 2 * new + 1) if is_left_smaller else (2 * new + 1, 2 * new)
     return small, large
 
 
@@ -207,7 +217,7 @@ def grow_tree(worker, control, space, columns, limits, plan):
         control[N_PARTS] = _parts_of(plan.n_docs, most_parts)
         publish(control, COUNT, n_slabs * control[N_PARTS])
     while read_place(control, STOP) == 0:
-        worked = work_off(worker, control, space, columns, limits)
+        worked = work_off(worker, control, space, columns, limits, plan)
         if worker > 0:
             times = 0 if worked else times + 1
             wait_a_little(times)

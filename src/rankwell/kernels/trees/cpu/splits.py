@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel
+from rankwell.kernels.cpu.random_numbers import random_unit
 from rankwell.kernels.trees import rules
 from rankwell.kernels.trees.columns import COLUMN_VALUES, DIVISOR, HAS_MISSING, N_CODES
 from rankwell.kernels.trees.cpu.histograms import U
@@ -65,9 +66,10 @@ def _running_sums(histogram, base, divisor, n_codes, size, sums):
 
 
 @inner_kernel
-def search_word(histogram, word, total, n_docs, limits, columns, allowed, sums, gains, found, child, found_gain):
+def search_word(histogram, word, total, n_docs, limits, draw, columns, allowed, sums, gains, found, child, found_gain):
     """The best cut by a feature of one word's columns, of a leaf with the packed sums `total` and `n_docs` documents.
 
+    draw : share of the features allowed in the leaf, seed, number of the leaf over all trees (`sampling`)
     histogram : int64 (2048,), of the word; found : int64 (2, 4), found_gain : float64 (2,), written at `child`
     """
     gradient, hessian = np.float64(total >> 32), np.float64(total & LOWER_HALF)
@@ -80,6 +82,8 @@ def search_word(histogram, word, total, n_docs, limits, columns, allowed, sums, 
         for place in range(columns.column_ptr[column], columns.column_ptr[column + 1]):
             feature = columns.features[place]
             if allowed[feature] == 0:
+                continue
+            if draw[0] < 1.0 and random_unit(np.uint64(draw[1]), draw[2], feature) >= draw[0]:
                 continue
             n_codes, divisor = columns.by_feature[feature, N_CODES], columns.by_feature[feature, DIVISOR]
             base = (column - word * WORD) * COLUMN_VALUES

@@ -6,21 +6,23 @@ import numpy as np
 
 from rankwell.kernels.cpu.lean_compilation import inlined_kernel
 from rankwell.kernels.cpu.team import DONE, N_TASKS, add_to_place, take_task
+from rankwell.kernels.trees.contract import MOST_LEAVES
 from rankwell.kernels.trees.cpu.histograms import U, count_documents
 from rankwell.kernels.trees.cpu.partition import part_rows
 from rankwell.kernels.trees.cpu.splits import search_word
 from rankwell.kernels.trees.cpu.workspace import END, N_LEFT, START, VALUE, WORD_VALUES
 
 COUNT, SEARCH, PART, ADD = range(1, 5)
+MOST_NODES = 2 * MOST_LEAVES
 # Integers in `control` that tasks read. The leaf's documents and, if they are counted, the number of their parts; the
-# column that parts them; the places in the pool of the leaves searched, their packed sums and documents.
+# column that parts them; the places in the pool of the leaves searched, their packed sums, documents and numbers.
 FIRST, LAST, N_PARTS, SLAB, WORD_IN_SLAB, SHIFT = range(33, 39)
 IS_ROOT, SMALL, LARGE, SMALL_TOTAL, LARGE_TOTAL, SMALL_DOCS, LARGE_DOCS = range(39, 46)
-N_LEAVES, WORDS_PER_SLAB = 46, 47
+N_LEAVES, WORDS_PER_SLAB, SMALL_ID, LARGE_ID = range(46, 50)
 
 
 @inlined_kernel
-def work_off(worker, control, space, columns, limits):
+def work_off(worker, control, space, columns, limits, plan):
     """Take tasks while there are any; returns whether there were any."""
     # A tuple of many arrays takes long to compile wherever it is passed on.
     words, packed, rows, right, scores = space.words, space.packed, space.rows, space.right, space.scores
@@ -40,6 +42,7 @@ def work_off(worker, control, space, columns, limits):
                 len(whole[0]),
                 columns,
                 limits,
+                plan,
                 space.allowed,
                 sums[worker],
                 space.gains[worker],
@@ -67,7 +70,7 @@ def _count(task, control, words, rows, packed, pool, n_leaves, scratch, values):
 
 
 @inlined_kernel
-def _search(word, control, pool, n_leaves, columns, limits, allowed, sums, gains, found, found_gain):
+def _search(word, control, pool, n_leaves, columns, limits, plan, allowed, sums, gains, found, found_gain):
     small = pool[control[SMALL], word]
     n_parts = control[N_PARTS]
     if n_parts > 1:
@@ -84,7 +87,11 @@ def _search(word, control, pool, n_leaves, columns, limits, allowed, sums, gains
     for child in range(n_children):
         histogram = small if child == 0 else large
         total, n_docs = control[SMALL_TOTAL + child], control[SMALL_DOCS + child]
-        search_word(histogram, word, total, n_docs, limits, columns, allowed, sums, gains, found, child, found_gain)
+        leaf = plan.number * MOST_NODES + control[SMALL_ID + child]
+        draw = (plan.node_features, plan.seed, leaf)
+        search_word(
+            histogram, word, total, n_docs, limits, draw, columns, allowed, sums, gains, found, child, found_gain
+        )
 
 
 @inlined_kernel

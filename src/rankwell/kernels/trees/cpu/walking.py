@@ -25,8 +25,8 @@ def add_values(bins, nodes, values, scores, start, end):
         scores[document] += values[-1 - node]
 
 
-def add_tree(bins: np.ndarray, tree: BinTree, scores: np.ndarray) -> None:
-    """scores[d] += the tree's value for document d, with the bins uint8 (n_docs, n_features)."""
+def add_tree(bins: np.ndarray, tree: BinTree, share: float, scores: np.ndarray) -> None:
+    """scores[d] += share · the tree's value for document d, with the bins uint8 (n_docs, n_features)."""
     nodes = np.stack([tree.feature, tree.cut, tree.left, tree.right, tree.missing_left.astype(np.int32)], axis=1)
-    values = tree.leaf_value.astype(np.float64)
+    values = tree.leaf_value.astype(np.float64) * share
     run_ranges(lambda start, end: add_values(bins, nodes, values, scores, start, end), len(bins), least_items=4096)

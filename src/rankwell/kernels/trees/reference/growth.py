@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,18 +48,38 @@ def whole_numbers(gradient: np.ndarray, hessian: np.ndarray) -> WholeNumbers | N
 
 
 def grow_tree(
-    bins: np.ndarray, has_missing: np.ndarray, gradient: np.ndarray, hessian: np.ndarray, settings: TreeSettings
+    bins: np.ndarray,
+    has_missing: np.ndarray,
+    gradient: np.ndarray,
+    hessian: np.ndarray,
+    settings: TreeSettings,
+    *,
+    counts: np.ndarray | None = None,
+    allowed: Callable[[int], np.ndarray] | None = None,
 ) -> tuple[BinTree, np.ndarray] | None:
     """The tree, and the leaf of each document; None if there is no cut.
 
     bins : uint8 (n_docs, n_features), 0 for a missing value
     has_missing : bool (n_features,), whether the feature may have missing values
+    counts : uint8 (n_docs,), 0 for documents that do not count
+    allowed : the features, bool (n_features,), that may cut a leaf, by its number within the tree (`sampling`)
     """
     numbers = whole_numbers(gradient, hessian)
     if numbers is None:
         return None
+    if counts is not None:
+        numbers = replace(numbers, gradient=numbers.gradient * counts, hessian=numbers.hessian * counts)
+        n_counting = int(counts.sum())
+        scaled = max(1, (2 * settings.min_docs_leaf * len(bins) + n_counting) // (2 * n_counting))
+        settings = replace(settings, min_docs_leaf=scaled)
+    everything = np.ones(bins.shape[1], bool)
+
+    def cut_of(rows: np.ndarray, number: int) -> Cut | None:
+        features = everything if allowed is None else allowed(number)
+        return best_cut(bins, has_missing, features, numbers, rows, settings)
+
     leaves, depths = [np.arange(len(bins))], [0]
-    cuts = [best_cut(bins, has_missing, numbers, leaves[0], settings)]
+    cuts = [cut_of(leaves[0], 0)]
     nodes: list[dict[str, float]] = []
     above: dict[int, tuple[int, str]] = {}
     while len(leaves) < settings.n_leaves:
@@ -79,13 +100,18 @@ def grow_tree(
         depths.append(depths[leaf])
         cuts.append(None)
         is_deepest = settings.max_depth and depths[leaf] >= settings.max_depth
-        for which in (leaf, new):
-            cuts[which] = None if is_deepest else best_cut(bins, has_missing, numbers, leaves[which], settings)
+        for which, number in ((leaf, 2 * new), (new, 2 * new + 1)):
+            cuts[which] = None if is_deepest else cut_of(leaves[which], number)
     return None if not nodes else _tree(nodes, leaves, numbers, settings, len(bins))
 
 
 def best_cut(
-    bins: np.ndarray, has_missing: np.ndarray, numbers: WholeNumbers, rows: np.ndarray, settings: TreeSettings
+    bins: np.ndarray,
+    has_missing: np.ndarray,
+    allowed: np.ndarray,
+    numbers: WholeNumbers,
+    rows: np.ndarray,
+    settings: TreeSettings,
 ) -> Cut | None:
     """The best cut of the leaf with these documents; None if none is allowed and gains more than min_gain."""
     l1, l2 = math.ldexp(settings.l1, numbers.gradient_exponent), math.ldexp(settings.l2, numbers.hessian_exponent)
@@ -103,7 +129,7 @@ def best_cut(
         0,
         missing_left=True,
     )
-    for feature in range(bins.shape[1]):
+    for feature in np.flatnonzero(allowed).tolist():
         own = bins[rows, feature]
         missing_g, missing_h = int(g[own == 0].sum()), int(h[own == 0].sum())
         directions = (True, False) if missing_g != 0 or missing_h != 0 else (True,)
