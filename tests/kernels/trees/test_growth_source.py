@@ -26,6 +26,7 @@ from rankwell.kernels.trees.cuda.workspace import (
     pack_data,
     pack_settings,
     read_tree,
+    slab_pieces,
 )
 from rankwell.kernels.trees.declarations import GROWTH
 from rankwell.kernels.trees.reference.growth import grow_tree
@@ -49,8 +50,8 @@ extern "C" bool grow_by_slab(int n_blocks, Data* data, Settings* settings, Space
     for (int slab = 0; slab < data->n_slabs; ++slab) {
       if (!run([=] { divide_parts(*data, *space, slab, slab + 1); })) return false;
     }
-    for (int slab = 0; slab < data->n_slabs; ++slab) {
-      if (!run([=] { count_parts(*data, *space, slab, slab + 1); })) return false;
+    for (int piece = 0; piece < data->n_pieces; ++piece) {
+      if (!run([=] { count_parts(*data, *space, piece, piece + 1); })) return false;
     }
     if (!run([=] { search_parts(*data, *settings, *space); })) return false;
   }
@@ -106,7 +107,7 @@ def compiled(tmp_path_factory):
     return library
 
 
-def run_growth(library, made, n_blocks, *, by_slab=False, by_column=False, trees=1):
+def run_growth(library, made, n_blocks, *, groups=2, by_slab=False, by_column=False, trees=1):
     """Trees one after another for the same gradients, the scores after them, and the last `Growth`."""
     problem = made.problem()
     sizes = GrowthSizes(problem.n_docs, len(problem.columns.sizes), made.bins.shape[1], made.settings.n_leaves)
@@ -116,7 +117,9 @@ def run_growth(library, made, n_blocks, *, by_slab=False, by_column=False, trees
     placed["allowed"] = shared_copy(np.ones(made.bins.shape[1], np.uint8))
     placed["slabs"] = shared_copy(np.array([slab.ctypes.data for slab in slabs], np.uint64))
     placed["columns"] = shared_bytes(len(problem.columns.sizes) * problem.n_docs)
-    data = pack_data(problem.columns, problem.n_docs, placed, has_columns=by_column)
+    pieces = slab_pieces(len(problem.columns.sizes), groups)
+    placed["pieces"] = shared_copy(pieces)
+    data = pack_data(problem.columns, problem.n_docs, placed, n_pieces=len(pieces), has_columns=by_column)
     settings = pack_settings(made.settings)
     structs = [ctypes.c_void_p(struct.ctypes.data) for struct in (data, settings, space)]
     if by_column:
@@ -170,7 +173,8 @@ def test_a_tree_is_that_of_the_reference(compiled, name):
 )
 def test_it_does_not_matter_how_the_work_is_divided(compiled, name, groups, n_blocks, by_slab, by_column):
     made = INPUTS[name]
-    check(*run_growth(compiled(groups), made, n_blocks, by_slab=by_slab, by_column=by_column)[:2], made)
+    ways = {"groups": groups, "by_slab": by_slab, "by_column": by_column}
+    check(*run_growth(compiled(groups), made, n_blocks, **ways)[:2], made)
 
 
 def test_parts_are_opened_together(compiled):

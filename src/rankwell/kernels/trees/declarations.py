@@ -25,9 +25,19 @@ BLOCK_DOCUMENTS = 528
 LONG_FIELDS = 9
 LN_2 = 0.6931471805599453
 
+PIECE = Struct(
+    "Piece",  # columns of a slab that are counted together
+    (
+        ("int", "slab", ""),
+        ("int", "offset", "of its first column in the slab, a multiple of 16"),
+        ("int", "readers", "16 columns each: 1, 2 or 4"),
+        ("int", "n_columns", "at most 16 for each reader"),
+    ),
+)
 DATA = Struct(
     "Data",
     (
+        ("const Piece*", "pieces", "(n_pieces,), of all slabs"),
         ("const unsigned long long*", "slabs", "(n_slabs,), the address of each, [n_docs][SLAB_BYTES]; 0 if elsewhere"),
         ("const unsigned char*", "columns", "[n_columns][n_docs], the same bytes by column, if has_columns"),
         ("const int*", "column_ptr", "(n_columns + 1,), the features of each column"),
@@ -35,6 +45,7 @@ DATA = Struct(
         ("const int*", "sizes", "(n_columns,), values that a column can have"),
         ("const int*", "by_feature", "[n_features][FEATURE_INTEGERS]"),
         ("const unsigned char*", "allowed", "(n_features,), 1 for those that may be cut"),
+        ("int", "n_pieces", ""),
         ("int", "has_columns", ""),
         ("int", "n_docs", ""),
         ("int", "n_slabs", ""),
@@ -227,5 +238,5 @@ CUDA = constants(
     LN_2=LN_2,
 ) + "".join(
     struct.declaration()
-    for struct in (DATA, SETTINGS, GROWTH, PART, OPENING, FOUND, NODE, LEAF, PLACES, SPACE, QUERIES)
+    for struct in (PIECE, DATA, SETTINGS, GROWTH, PART, OPENING, FOUND, NODE, LEAF, PLACES, SPACE, QUERIES)
 )

@@ -17,19 +17,23 @@ __device__ __forceinline__ void keep_sides(const Data& data, const Space& space)
     const Opening opening = space.openings[task / 2];
     const bool is_root = opening.part < 0;
     if (is_root && side == 1) continue;
-    Found best = {};
-    for (int column = lane_of(); column < data.n_columns; column += 32) {
-      const Found found = space.found[static_cast<size_t>(task) * data.n_columns + column];
-      if (is_better(found.gain, found.feature, best)) best = found;
-    }
+    const Found* found = space.found + static_cast<size_t>(task) * data.n_columns;
+    double gain = 0.0;
+    int feature = 0, column = 0;
+    const auto take_better_column = [&](double other_gain, int other_feature, int other) {
+      if (other_gain > gain || (other_gain == gain && gain > 0.0 && other_feature < feature)) {
+        gain = other_gain;
+        feature = other_feature;
+        column = other;
+      }
+    };
+#pragma unroll 4
+    for (int i = lane_of(); i < data.n_columns; i += 32) take_better_column(found[i].gain, found[i].feature, i);
     for (int apart = 16; apart > 0; apart /= 2) {
-      Found other;
-      other.gain = __shfl_xor_sync(WHOLE_WARP, best.gain, apart);
-      other.left_total = __shfl_xor_sync(WHOLE_WARP, best.left_total, apart);
-      other.feature = __shfl_xor_sync(WHOLE_WARP, best.feature, apart);
-      other.code = __shfl_xor_sync(WHOLE_WARP, best.code, apart);
-      other.missing_left = __shfl_xor_sync(WHOLE_WARP, best.missing_left, apart);
-      if (is_better(other.gain, other.feature, best)) best = other;
+      const double other_gain = __shfl_xor_sync(WHOLE_WARP, gain, apart);
+      const int other_feature = __shfl_xor_sync(WHOLE_WARP, feature, apart);
+      const int other = __shfl_xor_sync(WHOLE_WARP, column, apart);
+      take_better_column(other_gain, other_feature, other);
     }
     if (lane_of() != 0) continue;
     Part& own = space.parts[opening.left + side];
@@ -46,6 +50,8 @@ __device__ __forceinline__ void keep_sides(const Data& data, const Space& space)
       own.above = opening.part;
       own.left = own.leaf = own.node = -1;
     }
+    Found best = {};
+    if (gain > 0.0) best = found[column];
     own.gain = best.gain;
     own.left_total = best.left_total;
     own.feature = best.feature;

@@ -25,13 +25,15 @@ from rankwell.kernels.trees.cuda.workspace import (
     pack_data,
     pack_settings,
     read_tree,
+    slab_pieces,
 )
 from rankwell.kernels.trees.declarations import GROWTH, OPENING, PART
 from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
 
 _THREADS = 1024
-# Bytes of shared memory: the histograms of 32 columns, and what kernels declare themselves.
+# Bytes of shared memory: the histograms of 32 columns, the sums of a column for each warp, and what kernels declare.
 _GROUP_BYTES = 2**16
+_SEARCH_BYTES = _THREADS // 32 * 288 * 8
 _STATIC_BYTES = 8192
 _WITH_SHARED_MEMORY = ("grow_tree", "count_parts", "search_parts", "add_leaf_values")
 _MEMORY_SHARE = 0.9
@@ -83,11 +85,11 @@ class CudaTreeBooster:
 
     def _choose_kernels(self) -> None:
         attributes = self._cupy.cuda.Device().attributes
-        groups = column_groups(attributes["MaxSharedMemoryPerBlockOptin"])
+        self._groups = groups = column_groups(attributes["MaxSharedMemoryPerBlockOptin"])
         module = cuda_module("trees/growth", *definitions(groups), fuse=False, cooperative=True)
         names = ("grow_tree", "find_units", "clear_histograms", "divide_parts", "count_parts", "search_parts")
         self._kernels = {name: module.get_function(name) for name in (*names, "add_leaf_values", "gather_columns")}
-        self._shared = groups * _GROUP_BYTES
+        self._shared = max(groups * _GROUP_BYTES, _SEARCH_BYTES)
         for name in _WITH_SHARED_MEMORY:
             self._kernels[name].max_dynamic_shared_size_bytes = self._shared
         self._n_blocks = attributes["MultiProcessorCount"]
@@ -112,7 +114,11 @@ class CudaTreeBooster:
         self._placed = {name: cupy.asarray(array) for name, array in column_arrays(problem.columns).items()}
         self._placed["allowed"] = cupy.ones(sizes.n_features, dtype=np.uint8)
         self._placed["slabs"], self._placed["columns"] = self._slabs.addresses, columns
-        self._data = pack_data(problem.columns, sizes.n_docs, self._placed, has_columns=has_columns)
+        pieces = slab_pieces(sizes.n_columns, self._groups)
+        self._placed["pieces"] = cupy.asarray(pieces.view(np.uint8))
+        self._piece_ptr = np.searchsorted(pieces["slab"], np.arange(sizes.n_slabs + 1)).astype(np.int32)
+        numbers = {"n_pieces": len(pieces), "has_columns": has_columns}
+        self._data = pack_data(problem.columns, sizes.n_docs, self._placed, **numbers)
         self._settings = pack_settings(problem.settings)
 
     def _launch(self, name: str, *arguments: Any) -> None:
@@ -179,14 +185,17 @@ class CudaTreeBooster:
         every = range(self._sizes.n_slabs)
         while not self._read_growth()["finished"]:
             self._launch("clear_histograms", data, space)
-            for name, wanted in (("divide_parts", self._cut_slabs()), ("count_parts", every)):
-
-                def launch(first: int, end: int, name: str = name) -> None:
-                    self._launch(name, data, space, np.int32(first), np.int32(end))
-
-                self._slabs.visit(wanted, stream, launch)
+            self._slabs.visit(self._cut_slabs(), stream, self._divide)
+            self._slabs.visit(every, stream, self._count)
             self._launch("search_parts", data, settings, space)
         self._launch("add_leaf_values", data, space)
+
+    def _divide(self, first_slab: int, end_slab: int) -> None:
+        self._launch("divide_parts", self._data, self._space, np.int32(first_slab), np.int32(end_slab))
+
+    def _count(self, first_slab: int, end_slab: int) -> None:
+        pieces = self._piece_ptr[first_slab], self._piece_ptr[end_slab]
+        self._launch("count_parts", self._data, self._space, *pieces)
 
     def _read_growth(self) -> Any:
         return self._arrays["record"][: GROWTH.dtype.itemsize].get(stream=self._stream).view(GROWTH.dtype)[0]

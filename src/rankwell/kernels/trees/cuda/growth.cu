@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(THREADS, 1) grow_tree(const __grid_constant__ 
   while (!space.growth->finished) {
     clear_slots(data, space);
     divide<true>(data, space, 0, data.n_slabs);
-    count<true>(data, space, 0, data.n_slabs);
+    count<true>(data, space, 0, data.n_pieces);
     search<true>(data, settings, space);
   }
   add_values(data, space);
@@ -87,8 +87,8 @@ __global__ void __launch_bounds__(THREADS, 1) divide_parts(const __grid_constant
   divide<false>(data, space, first_slab, end_slab);
 }
 
-__global__ void __launch_bounds__(THREADS, 1) count_parts(const __grid_constant__ Data data, const __grid_constant__ Space space, int first_slab, int end_slab) {
-  count<false>(data, space, first_slab, end_slab);
+__global__ void __launch_bounds__(THREADS, 1) count_parts(const __grid_constant__ Data data, const __grid_constant__ Space space, int first_piece, int end_piece) {
+  count<false>(data, space, first_piece, end_piece);
 }
 
 __global__ void __launch_bounds__(THREADS, 1) search_parts(const __grid_constant__ Data data, const __grid_constant__ Settings settings, const __grid_constant__ Space space) {

@@ -1,9 +1,10 @@
 // Histograms: of every column, the packed sums of gradient and Hessian by the column's value.
 //
-// A block counts *pieces* of documents, GROUPS · 32 columns each, into two histograms of 32-bit sums in shared memory,
-// one of gradients and one of Hessians; neither sum can overflow (`rules.py`). They lie by value and then column, and
-// the lanes of a warp add to 32 different columns at a time, hence to 32 different banks: a lane has 16 columns of a
-// document and begins with another one than the other lanes have.
+// A block counts one *piece* of documents at a time, 16, 32 or 64 columns, into two histograms of 32-bit sums in shared
+// memory, one of gradients and one of Hessians; neither sum can overflow (`rules.py`). They lie by value and then column,
+// 32 columns in a group, and the lanes of a warp add to 32 different columns at a time, hence to 32 different banks: a
+// lane has 16 columns of a document and begins with another one than the other lanes have. Of 16 columns there are two
+// histograms, side by side.
 
 #include "stages.cuh"
 
@@ -11,16 +12,15 @@ namespace {
 
 constexpr int GROUP_COLUMNS = 32;
 constexpr int GROUP_CELLS = GROUP_COLUMNS * COLUMN_VALUES;
-constexpr int CELLS = GROUPS * GROUP_CELLS;
-constexpr int PIECE_BYTES = GROUPS * GROUP_COLUMNS;
-constexpr int PIECES = SLAB_BYTES / PIECE_BYTES;
+// Where the histograms of Hessians begin.
+constexpr int HESSIANS = GROUPS * GROUP_CELLS;
 constexpr int SLAB_CELLS = SLAB_BYTES * COLUMN_VALUES;
-// Lanes that read a document's piece, 16 bytes each; documents that a warp reads at a time.
-constexpr int READERS = PIECE_BYTES / 16;
-constexpr int READ_DOCUMENTS = 32 / READERS;
-// A warp takes so many documents, a strip. Fewer strips than LEAST_STRIPS are not shared between blocks.
+// Columns that a lane reads at a time.
+constexpr int READ_COLUMNS = 16;
+// A warp takes so many documents, a strip. Less work than LEAST_UNITS, strips times lanes that read a document, is not
+// shared between blocks.
 constexpr int STRIP = 32;
-constexpr int LEAST_STRIPS = 2 * WARPS;
+constexpr int LEAST_UNITS = 8 * WARPS;
 
 __device__ __forceinline__ long long* histogram_of(const Data& data, const Space& space, int slot) {
   return space.pool + static_cast<size_t>(slot) * data.n_slabs * SLAB_CELLS;
@@ -55,17 +55,20 @@ __device__ __forceinline__ void add_bytes(int* histogram, uint4 bytes, int first
     const int value = (words[i / 4] >> (8 * (i % 4))) & 255u;
     int* cell = histogram + value * GROUP_COLUMNS + ((first + i) & 15);
     atomicAdd(cell, gradient);
-    atomicAdd(cell + CELLS, hessian);
+    atomicAdd(cell + HESSIANS, hessian);
   }
 }
 
 // Add the documents at the places first + 32·from, ..., below `last` and first + 32·to, to the histograms of a piece.
+// READERS : lanes that read a document
+template <int READERS>
 __device__ __noinline__ void count_strips(const unsigned char* piece, const unsigned* rows, const long long* packed,
                                           int first, int last, int from, int to) {
-  int* histogram = shared_memory<int>();
+  constexpr int DOCUMENTS = 32 / READERS;
   const int reader = lane_of() % READERS, document = lane_of() / READERS;
-  const int rotation = document * (READERS / 2) + reader / 2;
-  int* mine = histogram + (reader / 2) * GROUP_CELLS + (reader & 1) * 16;
+  const int rotation = READERS == 4 ? 2 * document + reader / 2 : document & 15;
+  const int half = READERS == 1 ? document / 16 : reader & 1;
+  int* mine = shared_memory<int>() + reader / 2 * GROUP_CELLS + half * READ_COLUMNS;
   for (int strip = from + warp_of(); strip < to; strip += WARPS) {
     const int place = first + strip * STRIP + lane_of();
     const bool is_there = place < last;
@@ -74,74 +77,105 @@ __device__ __noinline__ void count_strips(const unsigned char* piece, const unsi
     uint4 bytes[READERS];
 #pragma unroll
     for (int i = 0; i < READERS; ++i) {
-      const size_t own = __shfl_sync(WHOLE_WARP, row, i * READ_DOCUMENTS + document);
-      bytes[i] = __ldg(reinterpret_cast<const uint4*>(piece + own * SLAB_BYTES + 16 * reader));
+      const size_t own = __shfl_sync(WHOLE_WARP, row, i * DOCUMENTS + document);
+      bytes[i] = __ldg(reinterpret_cast<const uint4*>(piece + own * SLAB_BYTES + READ_COLUMNS * reader));
     }
 #pragma unroll
     for (int i = 0; i < READERS; ++i) {
-      const int gradient = __shfl_sync(WHOLE_WARP, gradient_of(value), i * READ_DOCUMENTS + document);
-      const int hessian = __shfl_sync(WHOLE_WARP, static_cast<int>(value), i * READ_DOCUMENTS + document);
+      const int gradient = __shfl_sync(WHOLE_WARP, gradient_of(value), i * DOCUMENTS + document);
+      const int hessian = __shfl_sync(WHOLE_WARP, static_cast<int>(value), i * DOCUMENTS + document);
       add_bytes(mine, rotated(bytes[i], rotation), rotation, gradient, hessian);
     }
   }
 }
 
-// Add a block's histograms of a piece to those in device memory, and set them to 0.
-__device__ __forceinline__ void flush(int n_columns, long long* out) {
-  int* histogram = shared_memory<int>();
-  for (int i = threadIdx.x; i < CELLS; i += THREADS) {
-    const int column = i / GROUP_CELLS * GROUP_COLUMNS + i % GROUP_COLUMNS;
-    const long long sum = histogram[i] * 4294967296ll + static_cast<unsigned>(histogram[i + CELLS]);
-    histogram[i] = histogram[i + CELLS] = 0;
-    if (sum != 0 && column < n_columns) add_to(&out[i], sum);
+__device__ __forceinline__ void count_piece(int readers, const unsigned char* piece, const unsigned* rows,
+                                            const long long* packed, int first, int last, int from, int to) {
+  if (GROUPS == 2 && readers == 4) {
+    count_strips<4>(piece, rows, packed, first, last, from, to);
+  } else if (readers == 2) {
+    count_strips<2>(piece, rows, packed, first, last, from, to);
+  } else {
+    count_strips<1>(piece, rows, packed, first, last, from, to);
   }
 }
 
-// Count the documents of the smaller side of every opening, the columns of the slabs first_slab, ..., end_slab − 1. The
-// strips of all sides and pieces are divided evenly among blocks.
-template <bool WAITS>
-__device__ __noinline__ void count(const Data& data, const Space& space, int first_slab, int end_slab) {
-  __shared__ int strips[MOST_OPENINGS], starts[MOST_OPENINGS], ends[MOST_OPENINGS], buffers[MOST_OPENINGS];
-  const int n_openings = space.growth->n_openings;
-  for (int i = threadIdx.x; i < n_openings; i += THREADS) {
-    const Opening opening = space.openings[i];
-    const Part part = space.parts[max(opening.part, 0)];
-    const int n_left = left_documents(data, opening);
-    const bool is_left = is_left_smaller(opening, part, n_left);
-    starts[i] = is_left ? part.start : part.start + n_left;
-    ends[i] = is_left ? part.start + n_left : part.end;
-    buffers[i] = opening.part < 0 ? 0 : 1 - part.buffer;
-    strips[i] = (ends[i] - starts[i] + STRIP - 1) / STRIP;
+// A cell's packed sum, which becomes 0.
+__device__ __forceinline__ long long take_cell(int cell) {
+  int* histogram = shared_memory<int>();
+  const long long sum = histogram[cell] * 4294967296ll + static_cast<unsigned>(histogram[cell + HESSIANS]);
+  histogram[cell] = histogram[cell + HESSIANS] = 0;
+  return sum;
+}
+
+// Add a block's histograms of a piece to those in device memory, and set them to 0.
+__device__ __forceinline__ void flush(const Piece& piece, long long* out) {
+  const int width = min(piece.readers * READ_COLUMNS, GROUP_COLUMNS);
+  const int n_cells = piece.readers * READ_COLUMNS * COLUMN_VALUES;
+  for (int i = threadIdx.x; i < n_cells; i += THREADS) {
+    const int group = i / (width * COLUMN_VALUES), value = i / width % COLUMN_VALUES, column = i % width;
+    const int cell = group * GROUP_CELLS + value * GROUP_COLUMNS + column;
+    long long sum = take_cell(cell);
+    if (piece.readers == 1) sum += take_cell(cell + READ_COLUMNS);
+    if (sum != 0 && group * GROUP_COLUMNS + column < piece.n_columns) add_to(&out[cell], sum);
   }
-  for (int i = threadIdx.x; i < 2 * CELLS; i += THREADS) shared_memory<int>()[i] = 0;
+}
+
+struct Counted {
+  int strips, start, end, buffer;
+};
+
+// The documents of the smaller side of an opening.
+__device__ __forceinline__ Counted smaller_side(const Data& data, const Space& space, const Opening& opening) {
+  const Part part = space.parts[max(opening.part, 0)];
+  const int n_left = left_documents(data, opening);
+  const bool is_left = is_left_smaller(opening, part, n_left);
+  Counted side;
+  side.start = is_left ? part.start : part.start + n_left;
+  side.end = is_left ? part.start + n_left : part.end;
+  side.buffer = opening.part < 0 ? 0 : 1 - part.buffer;
+  side.strips = (side.end - side.start + STRIP - 1) / STRIP;
+  return side;
+}
+
+// Count the documents of the smaller side of every opening, the columns of the pieces first_piece, ..., end_piece − 1.
+// The work is divided evenly among blocks.
+template <bool WAITS>
+__device__ __noinline__ void count(const Data& data, const Space& space, int first_piece, int end_piece) {
+  __shared__ Counted sides[MOST_OPENINGS];
+  const int n_openings = space.growth->n_openings;
+  for (int i = threadIdx.x; i < n_openings; i += THREADS) sides[i] = smaller_side(data, space, space.openings[i]);
+  for (int i = threadIdx.x; i < 2 * HESSIANS; i += THREADS) shared_memory<int>()[i] = 0;
   __syncthreads();
-  const int used = (min(data.slab_columns, data.n_columns) + PIECE_BYTES - 1) / PIECE_BYTES;
-  const int n_pieces = (end_slab - first_slab) * used;
+  long long units = 0;
+  for (int i = first_piece; i < end_piece; ++i) units += data.pieces[i].readers;
   long long all = 0;
-  for (int i = 0; i < n_openings; ++i) all += static_cast<long long>(strips[i]) * n_pieces;
-  const int n_blocks = static_cast<int>(min(static_cast<long long>(gridDim.x), (all + LEAST_STRIPS - 1) / LEAST_STRIPS));
+  for (int i = 0; i < n_openings; ++i) all += sides[i].strips * units;
+  const int n_blocks = static_cast<int>(min(static_cast<long long>(gridDim.x), (all + LEAST_UNITS - 1) / LEAST_UNITS));
   if (static_cast<int>(blockIdx.x) < n_blocks) {
-    long long at = all * blockIdx.x / n_blocks;
-    const long long end = all * (blockIdx.x + 1) / n_blocks;
+    const long long at = all * blockIdx.x / n_blocks, end = all * (blockIdx.x + 1) / n_blocks;
     long long before = 0;
-    for (int i = 0; i < n_openings && at < end; ++i) {
-      const long long own = static_cast<long long>(strips[i]) * n_pieces;
-      while (at < before + own && at < end) {
-        const int piece = static_cast<int>((at - before) / strips[i]);
-        const int from = static_cast<int>(at - before - static_cast<long long>(piece) * strips[i]);
-        const int to = static_cast<int>(min(static_cast<long long>(strips[i]), from + end - at));
-        const int slab = first_slab + piece / used, part_of_slab = piece % used;
-        const unsigned char* bytes = reinterpret_cast<const unsigned char*>(data.slabs[slab]);
-        count_strips(bytes + part_of_slab * PIECE_BYTES, rows_of(space, buffers[i]), packed_of(space, buffers[i]),
-                     starts[i], ends[i], from, to);
+    for (int i = 0; i < n_openings && before < end; before += sides[i++].strips * units) {
+      const Counted side = sides[i];
+      if (before + side.strips * units <= at) continue;
+      long long piece_before = before;
+      for (int number = first_piece; number < end_piece && piece_before < end; ++number) {
+        const Piece piece = data.pieces[number];
+        // The strips whose first unit is this block's.
+        const long long own = static_cast<long long>(side.strips) * piece.readers;
+        const long long first = max(at - piece_before, 0ll), last = min(end - piece_before, own);
+        piece_before += own;
+        const int from = static_cast<int>((first + piece.readers - 1) / piece.readers);
+        const int to = static_cast<int>((last + piece.readers - 1) / piece.readers);
+        if (from >= to) continue;
+        const unsigned char* bytes = reinterpret_cast<const unsigned char*>(data.slabs[piece.slab]) + piece.offset;
+        count_piece(piece.readers, bytes, rows_of(space, side.buffer), packed_of(space, side.buffer), side.start,
+                    side.end, from, to);
         __syncthreads();
-        flush(min(data.slab_columns, data.n_columns - slab * data.slab_columns) - part_of_slab * PIECE_BYTES,
-              histogram_of(data, space, space.openings[i].slot) + static_cast<size_t>(slab) * SLAB_CELLS +
-                  part_of_slab * CELLS);
+        flush(piece, histogram_of(data, space, space.openings[i].slot) + static_cast<size_t>(piece.slab) * SLAB_CELLS +
+                         piece.offset / GROUP_COLUMNS * GROUP_CELLS + piece.offset % GROUP_COLUMNS);
         __syncthreads();
-        at += to - from;
       }
-      before += own;
     }
   }
   end_stage<WAITS>(space.growth, [] {});

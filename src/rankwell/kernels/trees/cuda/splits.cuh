@@ -7,6 +7,12 @@ namespace {
 
 // Warps that search the columns of a word, which are neighbours in memory, at the same time.
 constexpr int WORD_WARPS = WARPS < WORD ? WARPS : WORD;
+// Codes of a lane, one after another, if there are more than lanes. A column's sums have a gap after so many of them: the
+// lanes then read different banks.
+constexpr int LANE_CODES = COLUMN_VALUES / 32;
+constexpr int COLUMN_ROOM = COLUMN_VALUES + COLUMN_VALUES / LANE_CODES;
+
+__device__ __forceinline__ int room_of(int value) { return value + value / LANE_CODES; }
 
 struct Bound {
   double gradient, hessian, l1, l2, least, objective, min_gain;
@@ -69,7 +75,7 @@ __device__ __forceinline__ long long shared_sum(const long long* column, int div
   if (code < n_codes) {
     for (int i = lane_of() / width; i < n_values; i += 32 / width) {
       const int value = (i / divisor * n_codes + code) * divisor + i % divisor;
-      sum += column[value];
+      sum += column[room_of(value)];
     }
   }
   for (int apart = width; apart < 32; apart *= 2) sum += __shfl_xor_sync(WHOLE_WARP, sum, apart);
@@ -78,31 +84,33 @@ __device__ __forceinline__ long long shared_sum(const long long* column, int div
 
 __device__ __forceinline__ long long sum_of_code(const long long* column, int divisor, int n_codes, int size, int code) {
   if (code >= n_codes) return 0;
+  if (size == n_codes) return column[room_of(code)];
   long long sum = 0;
-  const int n_values = size / n_codes;
-  for (int i = 0; i < n_values; ++i) {
-    sum += column[(i / divisor * n_codes + code) * divisor + i % divisor];
+  for (int first = code * divisor; first < size; first += n_codes * divisor) {
+    for (int value = first; value < first + divisor; ++value) sum += column[room_of(value)];
   }
   return sum;
 }
 
-// The best cut by one feature, found by a warp. column : (COLUMN_VALUES,), the packed sums of its column
-__device__ __forceinline__ Candidate best_cut(const Bound& bound, const int* feature, int size, const long long* column,
+// The best cut by one feature, found by a warp; OWN codes a lane. own : their packed sums
+template <int OWN>
+__device__ __forceinline__ Candidate best_cut(const Bound& bound, int n_codes, bool may_miss, const long long (&own)[OWN],
                                               bool& has_missing) {
-  const int n_codes = feature[N_CODES], divisor = feature[DIVISOR];
+  long long running = 0;
+#pragma unroll
+  for (int i = 0; i < OWN; ++i) running += own[i];
+  const long long all_own = running;
+  for (int apart = 1; apart < 32; apart *= 2) {
+    const long long other = __shfl_up_sync(WHOLE_WARP, running, apart);
+    if (lane_of() >= apart) running += other;
+  }
+  running -= all_own;
+  const long long missing = may_miss ? __shfl_sync(WHOLE_WARP, own[0], 0) : 0;
   Candidate best = {0.0, 0, 2 * COLUMN_VALUES};
-  long long before = 0, missing = 0;
-  for (int first = 0; first < n_codes; first += 32) {
-    const int code = first + lane_of();
-    long long running = size != n_codes && n_codes < 32 ? shared_sum(column, divisor, n_codes, size)
-                                                        : sum_of_code(column, divisor, n_codes, size, code);
-    for (int apart = 1; apart < 32; apart *= 2) {
-      const long long other = __shfl_up_sync(WHOLE_WARP, running, apart);
-      if (lane_of() >= apart) running += other;
-    }
-    running += before;
-    before = __shfl_sync(WHOLE_WARP, running, 31);
-    if (first == 0 && feature[HAS_MISSING] != 0) missing = __shfl_sync(WHOLE_WARP, running, 0);
+#pragma unroll
+  for (int i = 0; i < OWN; ++i) {
+    const int code = lane_of() * OWN + i;
+    running += own[i];
     if (code < n_codes - 1) {
       take_better(best, cut_gain(bound, running), running, code);
       if (missing != 0) {
@@ -120,6 +128,23 @@ __device__ __forceinline__ Candidate best_cut(const Bound& bound, const int* fea
   return best;
 }
 
+// The same; sums : of its column, in shared memory
+__device__ __forceinline__ Candidate best_cut_of(const Bound& bound, const int* feature, int size,
+                                                 const long long* sums, bool& has_missing) {
+  const int n_codes = feature[N_CODES], divisor = feature[DIVISOR];
+  const bool may_miss = feature[HAS_MISSING] != 0;
+  if (n_codes <= 32) {
+    const bool is_shared = size != n_codes && n_codes < 32;
+    const long long own[1] = {is_shared ? shared_sum(sums, divisor, n_codes, size)
+                                        : sum_of_code(sums, divisor, n_codes, size, lane_of())};
+    return best_cut(bound, n_codes, may_miss, own, has_missing);
+  }
+  long long own[LANE_CODES];
+#pragma unroll
+  for (int i = 0; i < LANE_CODES; ++i) own[i] = sum_of_code(sums, divisor, n_codes, size, lane_of() * LANE_CODES + i);
+  return best_cut(bound, n_codes, may_miss, own, has_missing);
+}
+
 __device__ __forceinline__ bool is_better(double gain, int feature, const Found& than) {
   return gain > than.gain || (gain == than.gain && gain > 0.0 && feature < than.feature);
 }
@@ -133,7 +158,7 @@ __device__ __forceinline__ Found best_of_column(const Data& data, const Bound& b
     if (data.allowed[feature] == 0) continue;
     bool has_missing;
     const Candidate found =
-        best_cut(bound, data.by_feature + feature * FEATURE_INTEGERS, data.sizes[column], sums, has_missing);
+        best_cut_of(bound, data.by_feature + feature * FEATURE_INTEGERS, data.sizes[column], sums, has_missing);
     if (!(found.gain > bound.min_gain) || !is_better(found.gain, feature, best)) continue;
     best.gain = found.gain;
     best.left_total = found.left;
@@ -147,7 +172,7 @@ __device__ __forceinline__ Found best_of_column(const Data& data, const Bound& b
 
 // The best cut of each side by the features of a column, found by a warp. The histogram of the smaller side was
 // counted; the larger side's is the part's without it, and takes the place of the part's.
-// sums : shared memory of the warp, (COLUMN_VALUES,)
+// sums : shared memory of the warp, (COLUMN_ROOM,)
 __device__ __forceinline__ void search_column(const Data& data, const Settings& settings, const Space& space,
                                               int number, int column, long long* sums) {
   constexpr int OWN = COLUMN_VALUES / 32;
@@ -170,7 +195,7 @@ __device__ __forceinline__ void search_column(const Data& data, const Settings& 
     for (int i = 0; i < OWN; ++i) {
       long long sum = counted[i * 32 * GROUP_COLUMNS];
       if (turn == 1) sum = whole[i * 32 * GROUP_COLUMNS] -= sum;
-      sums[i * 32 + lane_of()] = sum;
+      sums[room_of(i * 32 + lane_of())] = sum;
     }
     __syncwarp();
     Found best = {};
@@ -186,7 +211,7 @@ __device__ __forceinline__ void search_column(const Data& data, const Settings& 
 
 // The best cuts of the sides of all openings.
 __device__ __noinline__ void search_columns(const Data& data, const Settings& settings, const Space& space) {
-  long long* sums = shared_memory<long long>() + warp_of() * COLUMN_VALUES;
+  long long* sums = shared_memory<long long>() + warp_of() * COLUMN_ROOM;
   constexpr int TEAMS = WARPS / WORD_WARPS;
   const int n_words = (data.n_columns + WORD - 1) / WORD, n_items = space.growth->n_openings * n_words;
   const int team = warp_of() / WORD_WARPS;

@@ -19,6 +19,7 @@ from rankwell.kernels.trees.declarations import (
     NODE,
     OPENING,
     PART,
+    PIECE,
     PLACES,
     SETTINGS,
     SPACE,
@@ -26,6 +27,8 @@ from rankwell.kernels.trees.declarations import (
 from rankwell.kernels.trees.rules import LOWER_HALF
 from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
 
+# Columns that a lane reads at a time.
+READ_COLUMNS = 16
 # Parts that may be opened in a tree, for each cut that it can have.
 _OPENED_PER_CUT = 2
 
@@ -99,11 +102,26 @@ def make_space(sizes: GrowthSizes, allocate: Callable[[int], Any]) -> tuple[dict
     return arrays, SPACE.pack(**arrays, **pieces)
 
 
-def pack_data(columns: Columns, n_docs: int, placed: dict[str, Any], *, has_columns: bool) -> np.ndarray:
-    """The struct `Data`; placed : the arrays that `column_arrays` names, `slabs`, `columns` and `allowed`."""
+def slab_pieces(n_columns: int, groups: int) -> np.ndarray:
+    """The pieces of all slabs, an array of `Piece`: 64 columns (if a block holds two groups of 32), 32 or 16 each."""
+    n_slabs, words_per_slab, _ = slab_shape(n_columns)
+    pieces: list[tuple[int, ...]] = []
+    for slab in range(n_slabs):
+        in_slab, offset = min(words_per_slab * WORD, n_columns - slab * words_per_slab * WORD), 0
+        while offset < in_slab:
+            left = in_slab - offset
+            readers = 4 if left > 3 * READ_COLUMNS and groups == 2 else (2 if left > READ_COLUMNS else 1)
+            pieces.append((slab, offset, readers, min(left, readers * READ_COLUMNS)))
+            offset += readers * READ_COLUMNS
+    return np.array(pieces, PIECE.dtype)
+
+
+def pack_data(columns: Columns, n_docs: int, placed: dict[str, Any], *, n_pieces: int, has_columns: bool) -> np.ndarray:
+    """The struct `Data`; placed : the arrays that `column_arrays` names, and the others that it points to."""
     n_slabs, words_per_slab, _ = slab_shape(len(columns.sizes))
     return DATA.pack(
         **placed,
+        n_pieces=n_pieces,
         has_columns=int(has_columns),
         n_docs=n_docs,
         n_slabs=n_slabs,
