@@ -15,7 +15,7 @@ from benchmarks.device_reading import reader
 from benchmarks.harness import Benchmark
 from rankwell.data.synthetic import make_ranking
 from rankwell.kernels.trees.contract import BinTree, TreeProblem, TreeSettings
-from rankwell.kernels.trees.losses import PAIR_LOSSES, PairLoss, judged_queries
+from rankwell.kernels.trees.losses import PAIR_LOSSES, RankingLoss, judged_queries
 
 ROUNDS = 32
 READS = 20
@@ -48,7 +48,7 @@ def slabs_of(dataset: Any) -> tuple[Any, ...]:
 def tree_problem(data: tuple[Any, ...], n_leaves: int) -> TreeProblem:
     """LightGBM's defaults but for the number of leaves."""
     slabs, columns, query_ptr, gains = data
-    loss = PairLoss(PAIR_LOSSES["lambdarank"], 30, 1.0, 1)
+    loss = RankingLoss(PAIR_LOSSES["lambdarank"], 30, 1.0, 1)
     settings = TreeSettings(n_leaves=n_leaves, min_docs_leaf=20, min_hessian_leaf=1e-3)
     return TreeProblem(slabs, columns, settings, loss, judged_queries(loss, query_ptr, gains))
 
@@ -66,10 +66,10 @@ def check_trees(bench: Benchmark) -> None:
     problem = tree_problem(slabs_of(make_ranking("mslr10k", scale=0.05, missing=0.02)), 63)
     cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
     booster = make_booster(problem)
-    trees = booster.boost_rounds(20)
+    trees = booster.boost_rounds(0, 20)
     same = all(
         np.array_equal(getattr(own, name), getattr(theirs, name))
-        for own, theirs in zip(trees, (cpu.boost() for _ in trees), strict=True)
+        for own, theirs in zip(trees, (cpu.boost(number) for number in range(len(trees))), strict=True)
         for name in BinTree.__dataclass_fields__
     )
     same = same and np.array_equal(booster.scores(), cpu.scores())
@@ -95,11 +95,11 @@ def record_rounds(bench: Benchmark, name: str, problem: TreeProblem, target: flo
 
     n_leaves = problem.settings.n_leaves
     booster = make_booster(problem)
-    booster.boost_rounds(2 if bench.quick else EARLIER_ROUNDS)
+    booster.boost_rounds(0, 2 if bench.quick else EARLIER_ROUNDS)
     trees: list[BinTree] = []
     timing = bench.time(
         f"{name}, {n_leaves} leaves: {ROUNDS} rounds",
-        lambda: trees.extend(booster.boost_rounds(ROUNDS)),
+        lambda: trees.extend(booster.boost_rounds(0, ROUNDS)),
         repeat=2 if bench.quick else 5,
     )
     seconds = timing.median / ROUNDS
@@ -121,6 +121,6 @@ def record_rounds(bench: Benchmark, name: str, problem: TreeProblem, target: flo
 def record_streaming(bench: Benchmark, problem: TreeProblem) -> None:
     """About half of the slabs on the device, the others sent to it in every step of a tree's growth."""
     booster = make_booster(problem, memory=problem.slabs.nbytes * 7 // 10)
-    seconds = bench.time("far, slabs sent: 2 rounds", lambda: booster.boost_rounds(2), repeat=3).median / 2
+    seconds = bench.time("far, slabs sent: 2 rounds", lambda: booster.boost_rounds(0, 2), repeat=3).median / 2
     share = booster._slabs.n_resident / len(problem.slabs)
     bench.record("far, slabs do not fit", value=seconds * 1e3, unit="ms", note=f"{share:.2f} of them stay")

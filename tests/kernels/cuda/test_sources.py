@@ -23,7 +23,7 @@ from rankwell.kernels.scoring.cuda import launches
 from rankwell.kernels.source_text import source_text
 from rankwell.kernels.trees.cuda import booster as tree_booster
 from rankwell.kernels.trees.cuda import gradients
-from rankwell.kernels.trees.losses import PAIR_LOSSES, PairLoss
+from rankwell.kernels.trees.losses import PAIR_LOSSES, RankingLoss
 from rankwell.solvers.first_order import FirstOrder
 
 KERNELS = Path(rankwell.__file__).parent / "kernels"
@@ -84,7 +84,7 @@ BUILDS = {
         ("", lambda capability: tree_booster.definitions(tree_booster.column_groups(SHARED_MEMORY[capability])))
     ],
     "trees/lambdas": [
-        (name, lambda _, kind=kind: gradients.definitions(PairLoss(kind, 30, 1.0, 1)))
+        (name, lambda _, kind=kind: gradients.definitions(RankingLoss(kind, 30, 1.0, 1)))
         for name, kind in PAIR_LOSSES.items()
     ],
 }

@@ -16,7 +16,7 @@ from tests.kernels.trees.test_growth_source import shared_bytes, shared_copy
 from rankwell.kernels.source_text import source_text
 from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
 from rankwell.kernels.trees.cuda import gradients
-from rankwell.kernels.trees.losses import PAIR_LOSSES, PairLoss, judged_queries
+from rankwell.kernels.trees.losses import PAIR_LOSSES, RankingLoss, judged_queries
 
 COMPILER = shutil.which("g++")
 pytestmark = pytest.mark.skipif(COMPILER is None or platform.machine() != "x86_64", reason="this needs g++ on x86-64")
@@ -81,7 +81,7 @@ def test_gradients_have_the_bits_of_the_cpu(compiled, monkeypatch, name, normali
     # Fewer documents in a block: several blocks, and queries that are long.
     monkeypatch.setattr(gradients, "BLOCK_DOCUMENTS", block_documents)
     query_ptr, gains, scores = make_queries(seed=truncation)
-    loss = PairLoss(PAIR_LOSSES[name], truncation, sigma, normalize)
+    loss = RankingLoss(PAIR_LOSSES[name], truncation, sigma, normalize)
     weights = None if normalize else np.linspace(0.1, 3.0, len(scores))
     queries = judged_queries(loss, query_ptr, gains, weights)
     expected = np.full((2, len(scores)), np.nan, np.float32)

@@ -62,7 +62,7 @@ class CpuTreeBooster:
             self._n_workers = 1 if is_small else current_threads()
             self._fill_gradients = None
             if problem.loss is not None and problem.queries is not None:
-                self._fill_gradients = _gradient_source(problem.loss, problem.queries)
+                self._fill_gradients = gradient_source(problem.loss, problem.queries)
         self._space = new_workspace(problem, scores, self._n_workers)
         self._all_rows = np.arange(problem.n_docs, dtype=np.uint32)
         self._gradient, self._hessian = (np.zeros(problem.n_docs, np.float32) for _ in range(2))
@@ -162,7 +162,8 @@ class CpuTreeBooster:
         )
 
 
-def _gradient_source(loss: RankingLoss, queries: JudgedQueries) -> GradientSource:
+def gradient_source(loss: RankingLoss, queries: JudgedQueries) -> GradientSource:
+    """What fills the gradients of a loss."""
     if loss.kind == XENDCG:
         return XendcgGradients(loss, queries).fill
     fill_pairs = pair_gradient_source(loss, queries)

@@ -16,6 +16,7 @@ from rankwell.kernels.cuda.module import cuda_module
 from rankwell.kernels.device_report import DeviceReport
 from rankwell.kernels.trees.columns import COLUMN
 from rankwell.kernels.trees.contract import BinTree, TreeProblem
+from rankwell.kernels.trees.cpu.booster import GradientSource, gradient_source
 from rankwell.kernels.trees.cuda.gradients import PairGradients, query_bytes
 from rankwell.kernels.trees.cuda.slab_places import SlabPlaces
 from rankwell.kernels.trees.cuda.workspace import (
@@ -28,6 +29,7 @@ from rankwell.kernels.trees.cuda.workspace import (
     slab_pieces,
 )
 from rankwell.kernels.trees.declarations import GROWTH, OPENING, PART
+from rankwell.kernels.trees.losses import XENDCG
 from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
 
 _THREADS = 1024
@@ -78,9 +80,7 @@ class CudaTreeBooster:
             self._place_columns(room)
             self._array("scores")[:] = cupy.asarray(scores)
             self._records = _pinned(_ROUNDS_TOGETHER, self._sizes.record_bytes)
-            if problem.loss is not None and problem.queries is not None:
-                placed = {name: self._array(name) for name in ("scores", "gradient", "hessian")}
-                self._gradients = PairGradients(problem.loss, problem.queries, placed)
+            self._choose_gradients()
             self._stream.synchronize()
 
     def _choose_kernels(self) -> None:
@@ -93,6 +93,19 @@ class CudaTreeBooster:
         for name in _WITH_SHARED_MEMORY:
             self._kernels[name].max_dynamic_shared_size_bytes = self._shared
         self._n_blocks = attributes["MultiProcessorCount"]
+
+    def _choose_gradients(self) -> None:
+        """Sums over pairs are computed on the device; what draws random numbers, on the host."""
+        loss, queries = self._problem.loss, self._problem.queries
+        self._gradients: PairGradients | None = None
+        self._fill_gradients: GradientSource | None = None
+        if loss is None or queries is None:
+            return
+        if loss.kind == XENDCG or loss.noise > 0:
+            self._fill_gradients = gradient_source(loss, queries)
+        else:
+            placed = {name: self._array(name) for name in ("scores", "gradient", "hessian")}
+            self._gradients = PairGradients(loss, queries, placed)
 
     def _array(self, name: str) -> Any:
         _, kind = self._sizes.arrays()[name]
@@ -131,37 +144,53 @@ class CudaTreeBooster:
             result: np.ndarray = self._array("scores").get(stream=self._stream)
             return result
 
-    def boost(self, number: int = 0) -> BinTree | None:
+    def boost(self, number: int) -> BinTree | None:
         """See `TreeBooster`."""
-        trees = self.boost_rounds(1)
+        trees = self.boost_rounds(number, 1)
         return trees[0] if trees else None
 
-    def boost_rounds(self, n_rounds: int) -> list[BinTree]:
-        """Grow so many trees, one after another; fewer if no cut is allowed or gains anything.
+    def boost_rounds(self, first: int, n_rounds: int) -> list[BinTree]:
+        """Grow the trees numbered `first` and so on; fewer than `n_rounds` if no cut is allowed or gains anything.
 
-        The host waits once for many rounds, unless slabs are sent to the device.
+        The host waits once for many rounds, unless slabs are sent to the device or gradients come from the host.
         """
         trees: list[BinTree] = []
-        with self._stream:
-            while n_rounds > 0:
-                together = min(n_rounds, _ROUNDS_TOGETHER)
-                for number in range(together):
-                    self._gradients.launch()
-                    self._grow()
-                    copy_to_host(self._arrays["record"], self._records[number])
-                self._stream.synchronize()
-                grown = [self._tree(record) for record in self._records[:together]]
-                trees += [tree for tree in grown if tree is not None]
-                if grown[-1] is None:
-                    break
-                n_rounds -= together
+        while n_rounds > 0:
+            together = min(n_rounds, _ROUNDS_TOGETHER)
+            grown = self._boost_together(first, together)
+            trees += [tree for tree in grown if tree is not None]
+            if grown[-1] is None:
+                break
+            first, n_rounds = first + together, n_rounds - together
         return trees
+
+    def _boost_together(self, first: int, n_rounds: int) -> list[BinTree | None]:
+        with self._stream:
+            for number in range(n_rounds):
+                self._launch_gradients(first + number)
+                self._grow()
+                copy_to_host(self._arrays["record"], self._records[number])
+            self._stream.synchronize()
+            return [self._tree(record) for record in self._records[:n_rounds]]
+
+    def _launch_gradients(self, number: int) -> None:
+        if self._gradients is not None:
+            self._gradients.launch()
+            return
+        if self._fill_gradients is None:
+            raise ValueError("the problem has no loss: give the gradients, with boost_along.")
+        gradient, hessian = np.zeros((2, self._sizes.n_docs), np.float32)
+        self._fill_gradients(self.scores(), number, gradient, hessian)
+        self._set_gradients(gradient, hessian)
+
+    def _set_gradients(self, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        self._array("gradient").set(np.ascontiguousarray(gradient, np.float32), stream=self._stream)
+        self._array("hessian").set(np.ascontiguousarray(hessian, np.float32), stream=self._stream)
 
     def boost_along(self, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
         """See `TreeBooster`."""
         with self._stream:
-            self._array("gradient").set(np.ascontiguousarray(gradient, np.float32), stream=self._stream)
-            self._array("hessian").set(np.ascontiguousarray(hessian, np.float32), stream=self._stream)
+            self._set_gradients(gradient, hessian)
             self._grow()
             copy_to_host(self._arrays["record"], self._records[0])
             self._stream.synchronize()

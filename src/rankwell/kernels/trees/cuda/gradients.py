@@ -14,7 +14,7 @@ from rankwell.kernels.trees.declarations import (
     QUERIES,
     QUERY_THREADS,
 )
-from rankwell.kernels.trees.losses import PAIRWISE, JudgedQueries, PairLoss, distance_weights
+from rankwell.kernels.trees.losses import PAIRWISE, JudgedQueries, RankingLoss, distance_weights
 
 # Arrays of a query begin at multiples of 16 bytes.
 _PADDING = 4
@@ -51,13 +51,18 @@ def place_queries(query_ptr: np.ndarray) -> tuple[QueryPlaces, QueryPlaces]:
         offsets.append(used)
         used += size
     block_ptr += [len(offsets)] if offsets else []
-    kinds = [array.astype(np.int32) for array in (order[n_long:], np.array(offsets), np.array(block_ptr))]
-    long_kinds = [array.astype(np.int32) for array in (order[:n_long], long_offset, np.arange(n_long + 1))]
-    return QueryPlaces(*kinds, length=BLOCK_DOCUMENTS), QueryPlaces(*long_kinds, length=int(padded[:n_long].sum()))
+    short = (order[n_long:], np.array(offsets), np.array(block_ptr))
+    long = (order[:n_long], long_offset, np.arange(n_long + 1))
+    return _placed(short, BLOCK_DOCUMENTS), _placed(long, int(padded[:n_long].sum()))
+
+
+def _placed(arrays: tuple[np.ndarray, ...], length: int) -> QueryPlaces:
+    order, offset, block_ptr = (array.astype(np.int32) for array in arrays)
+    return QueryPlaces(order, offset, block_ptr, length)
 
 
 def pack_queries(
-    loss: PairLoss, queries: JudgedQueries, places: QueryPlaces, placed: dict[str, Any], put: Any
+    loss: RankingLoss, queries: JudgedQueries, places: QueryPlaces, placed: dict[str, Any], put: Any
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The struct `Queries`, and the arrays that it points to.
 
@@ -92,12 +97,12 @@ def query_bytes(queries: JudgedQueries) -> int:
     return int(16 * len(queries.gain) + 24 * len(queries.inverse) + 4 * LONG_FIELDS * long.length)
 
 
-def definitions(loss: PairLoss) -> tuple[str, ...]:
+def definitions(loss: RankingLoss) -> tuple[str, ...]:
     """The macros of `lambdas.cu`: the loss."""
     return (f"KIND={loss.kind}",)
 
 
-def short_fields(loss: PairLoss) -> int:
+def short_fields(loss: RankingLoss) -> int:
     """Numbers of 4 bytes in a block's memory for each document: a loss by places has one more."""
     return 7 if loss.kind <= PAIRWISE else 8
 
@@ -105,7 +110,7 @@ def short_fields(loss: PairLoss) -> int:
 class PairGradients:
     """Fills `gradient` and `hessian` from `scores`, all CuPy float32 (n_docs,)."""
 
-    def __init__(self, loss: PairLoss, queries: JudgedQueries, placed: dict[str, Any]) -> None:
+    def __init__(self, loss: RankingLoss, queries: JudgedQueries, placed: dict[str, Any]) -> None:
         import cupy
 
         module = cuda_module("trees/lambdas", *definitions(loss), fuse=False)
