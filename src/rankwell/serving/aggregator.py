@@ -47,11 +47,10 @@ _ASIDE_SECONDS = 10.0
 class ShardedSnapshot(NamedRankers):
     """What answers are made from.
 
-    contents : the bytes of ranker files by name; digests : of them, as nodes know the rankers
+    digests : of the ranker files, by which nodes know them
     """
 
     collection: ShardedCollection
-    contents: Mapping[str, bytes]
     digests: Mapping[str, str]
 
     def passes(self, name: str) -> RankerPasses:
@@ -85,6 +84,7 @@ class Aggregator:
         self.shards, self._n_candidates = list(shards), n_candidates
         self.spares = spares or Spares(())
         self._contents = {checked_name(name): Path(path).read_bytes() for name, path in (rankers or {}).items()}
+        self._digests = {name: ranker_digest(content) for name, content in self._contents.items()}
         self._files = {name: read_ranker_file(path) for name, path in (rankers or {}).items()}
         self._changed = asyncio.Event()
         self._changing = asyncio.Lock()
@@ -138,12 +138,13 @@ class Aggregator:
 
     async def put_ranker(self, name: str, path: str | os.PathLike[str]) -> None:
         """Add a ranker, or replace the one of that name, on all nodes; queries that are under way keep the old one."""
-        content, file = Path(path).read_bytes(), read_ranker_file(path)
+        content, file = await _in_thread(Path(path).read_bytes), await _in_thread(read_ranker_file, path)
         async with self._changing:
             RankerPasses(self.snapshot.collection.index, file.description)
-            order = shard_messages.PutRanker(content)
-            await asyncio.gather(*(self._give_ranker(link, order) for link in self.links if link.is_up))
+            digest = ranker_digest(content)
+            await asyncio.gather(*(self._give_ranker(link, digest, content) for link in self.links if link.is_up))
             self._contents = {**self._contents, checked_name(name): content}
+            self._digests = {**self._digests, name: digest}
             self._use({**self._files, name: file}, self.snapshot.collection)
 
     async def remove_ranker(self, name: str) -> None:
@@ -163,8 +164,8 @@ class Aggregator:
             ranked = Ranked(np.arange(len(candidates)), candidates.score, np.empty(0, np.int64), 0)
             n_candidates = min(len(candidates), end)
         else:
-            candidates = await search.select(self._n_candidates)
             passes, digest = snapshot.passes(ranker), snapshot.digests[ranker]
+            candidates = await search.select(self._n_candidates, digest, passes)
             ranked = await search.rank(query, candidates, digest, passes, end + request.k)
             n_candidates = len(candidates)
         results = await self._results(search, candidates, ranked, request)
@@ -322,10 +323,10 @@ class Aggregator:
     def _use(self, files: Mapping[str, RankerFile], collection: ShardedCollection) -> None:
         self._files = dict(files)
         self._contents = {name: content for name, content in self._contents.items() if name in files}
-        digests = {name: ranker_digest(content) for name, content in self._contents.items()}
+        self._digests = {name: digest for name, digest in self._digests.items() if name in files}
         version = 1 if self._current is None else self._current.version + 1
         default = next(iter(files), BM25_ALONE)
-        self._current = ShardedSnapshot(version, self._files, default, collection, self._contents, digests)
+        self._current = ShardedSnapshot(version, self._files, default, collection, self._digests)
 
     async def _try_out(self, snapshot: ShardedSnapshot) -> None:
         """Search once by every ranker: what this process needs is loaded before the first user asks."""
@@ -348,8 +349,8 @@ class Aggregator:
     async def _prepare_link(self, link: NodeLink, collection: ShardedCollection, number: int) -> None:
         version = collection.version(number)
         try:
-            for content in self._contents.values():
-                await self._give_ranker(link, shard_messages.PutRanker(content))
+            for name, content in self._contents.items():
+                await self._give_ranker(link, self._digests[name], content)
             if version not in link.prepared:
                 await link.order(shard_messages.Prepare(version.commit, collection.census))
                 link.prepared.add(version)
@@ -358,12 +359,11 @@ class Aggregator:
             if error.kind != "commit":
                 _log.warning("node %s cannot be prepared: %s", link.name, error)
 
-    async def _give_ranker(self, link: NodeLink, order: shard_messages.PutRanker) -> None:
-        digest = ranker_digest(order.content)
+    async def _give_ranker(self, link: NodeLink, digest: str, content: bytes) -> None:
         if digest in link.prepared:
             return
         try:
-            await link.order(order)
+            await link.order(shard_messages.PutRanker(content))
             link.prepared.add(digest)
         except NodeError as error:
             _log.warning("node %s did not take a ranker: %s", link.name, error)

@@ -103,11 +103,15 @@ class Count(Struct, frozen=True, array_like=True, tag="count"):
 
 
 class Select(Struct, frozen=True, array_like=True, tag="select"):
-    """The best k documents of the shard for a query."""
+    """The best k documents of the shard for a query.
+
+    ranker : of a cascade, whose first pass is run at once if it reads nothing but what selection knows
+    """
 
     version: Version
     question: Question
     k: int
+    ranker: str | None = None
 
 
 class Score(Struct, frozen=True, array_like=True, tag="score"):
@@ -185,19 +189,23 @@ class Counted(Struct, frozen=True, array_like=True, tag="counted"):
     near: list[dict[Term, tuple[int, int]]]
 
 
-class Selected(Struct, frozen=True, array_like=True, tag="selected"):
-    """docs : int64, best first; scores : float64; n_matches : of the whole shard"""
-
-    docs: bytes
-    scores: bytes
-    n_matches: int
-
-
 class Scored(Struct, frozen=True, array_like=True, tag="scored"):
     """Scores, float64; or features, float32, if the ranker needs all documents of the query to score one."""
 
     scores: bytes | None = None
     rows: bytes | None = None
+
+
+class Selected(Struct, frozen=True, array_like=True, tag="selected"):
+    """docs : int64, best first; scores : float64; n_matches : of the whole shard
+
+    first : what the first pass gives, if it was run
+    """
+
+    docs: bytes
+    scores: bytes
+    n_matches: int
+    first: Scored | None = None
 
 
 class ShownDocument(Struct, frozen=True, array_like=True):

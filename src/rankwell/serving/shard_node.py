@@ -200,8 +200,14 @@ class ShardNode:
 
     def _select(self, asked: messages.Select) -> messages.Selected:
         view = self._view(asked.version)
-        found = view.index.search(view.parse(asked.question), k=asked.k)
-        return messages.Selected(found.docs.tobytes(), found.scores.tobytes(), found.n_matches)
+        query = view.parse(asked.question)
+        found = view.index.search(query, k=asked.k)
+        docs, scores = found.docs.tobytes(), found.scores.tobytes()
+        first = None
+        if asked.ranker is not None and self._passes(view, asked.ranker, CPU).of(FIRST).knows([query], None):
+            request = messages.Score(asked.version, asked.question, asked.ranker, FIRST, docs, scores)
+            (first,) = self._score([request])
+        return messages.Selected(docs, scores, found.n_matches, first)
 
     def _show(self, asked: messages.Show) -> messages.Shown:
         view = self._view(asked.version)

@@ -13,15 +13,24 @@ from rankwell.serving.node_link import RubbishError
 
 
 class SelectedDocuments(NamedTuple):
-    """docs : int64 (n,), numbers in the shard; scores : float64 (n,); n_matches : int"""
+    """docs : int64 (n,), numbers in the shard; scores : float64 (n,); n_matches : int
+
+    first : scores or features of the first pass, if it was run
+    """
 
     docs: np.ndarray
     scores: np.ndarray
     n_matches: int
+    first: np.ndarray | None = None
 
 
-def selected(k: int, facts: messages.Facts) -> Callable[[Any], SelectedDocuments]:
-    """At most k different documents of the shard by falling score, equal ones in their order."""
+def selected(
+    k: int, facts: messages.Facts, n_features: int = 0, *, alone: bool = True
+) -> Callable[[Any], SelectedDocuments]:
+    """At most k different documents of the shard by falling score, equal ones in their order.
+
+    n_features, alone : as of `scored`, for the first pass
+    """
 
     def check(reply: Any) -> SelectedDocuments:
         own = _of(reply, messages.Selected)
@@ -31,7 +40,8 @@ def selected(k: int, facts: messages.Facts) -> Callable[[Any], SelectedDocuments
         if len(docs):
             _check_docs(docs, facts)
             _check_order(docs, scores)
-        return SelectedDocuments(docs, scores, own.n_matches)
+        first = None if own.first is None else scored(len(docs), n_features, alone=alone)(own.first)
+        return SelectedDocuments(docs, scores, own.n_matches, first)
 
     return check
 

@@ -55,12 +55,14 @@ class Candidates:
     """What selection found, best first.
 
     shard, doc : int64 (n,), where each document is; score : float64 (n,)
+    first : scores or features of a first pass, if all shards have run it
     """
 
     shard: np.ndarray
     doc: np.ndarray
     score: np.ndarray
     n_matches: int
+    first: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.doc)
@@ -127,13 +129,20 @@ class ShardedSearch:
         if lacking is not None:
             await self._count(lacking)
 
-    async def select(self, k: int) -> Candidates:
-        """The best k documents of all shards; equal scores in the order of shards and documents."""
-        facts = self.collection.facts
+    async def select(self, k: int, ranker: str | None = None, passes: RankerPasses | None = None) -> Candidates:
+        """The best k documents of all shards; equal scores in the order of shards and documents.
+
+        ranker, passes : of a cascade, whose first pass may be run in the same round
+        """
+        facts, version = self.collection.facts, self.collection.version
+        sent, n_features, alone = None, 0, True
+        if passes is not None and passes.first is not None:
+            sent, n_features, alone = ranker, len(passes.first.feature_set), passes.scores_alone(FIRST)
         found = await self.ask(
             "select",
-            {shard: messages.Select(self.collection.version(shard), self.question, k) for shard in self.present},
-            {shard: replies.selected(k, facts[shard]) for shard in self.present},
+            {shard: messages.Select(version(shard), self.question, k, sent) for shard in self.present},
+            {shard: replies.selected(k, facts[shard], n_features, alone=alone) for shard in self.present},
+            sent,
         )
         parts = [(shard, found[shard]) for shard in sorted(found)]
         shard = np.repeat([one for one, _ in parts], [len(own.docs) for _, own in parts]).astype(np.int64)
@@ -142,14 +151,17 @@ class ShardedSearch:
         score = np.concatenate([none.astype(np.float64), *(own.scores for _, own in parts)])
         # Shards ascend, and so do documents of equal score within them.
         order = np.argsort(-score, kind="stable")[:k]
-        return Candidates(shard[order], doc[order], score[order], sum(own.n_matches for _, own in parts))
+        n_matches = sum(own.n_matches for _, own in parts)
+        firsts = [own.first for _, own in parts if own.first is not None]
+        ran = np.concatenate(firsts)[order] if firsts and len(firsts) == len(parts) else None
+        return Candidates(shard[order], doc[order], score[order], n_matches, ran)
 
     async def rank(self, query: Query, candidates: Candidates, ranker: str, passes: RankerPasses, k: int) -> Ranked:
         """The best k candidates by a ranker: of a cascade, as many as it keeps of all shards get the second pass."""
         models = await self.relevance_models(query, candidates, passes)
         before, kept = candidates.score, np.arange(len(candidates))
         if passes.first is not None and passes.description.first_pass is not None:
-            by_row = await self._score(FIRST, kept, candidates, ranker, passes, models)
+            by_row = await self._first_scores(candidates, ranker, passes, models)
             scored = ~np.isnan(by_row)
             if scored.any():
                 # Candidates of a shard that is missing now come last; none of them is kept if there are enough others.
@@ -288,6 +300,17 @@ class ShardedSearch:
             is_little = n_present <= _SCORED_AT_ONCE
             scores[present] = score() if is_little else await asyncio.get_running_loop().run_in_executor(None, score)
         return scores
+
+    async def _first_scores(
+        self, candidates: Candidates, ranker: str, passes: RankerPasses, models: list[messages.Model]
+    ) -> np.ndarray:
+        """The scores of all candidates in the first pass, which may have been run with selection."""
+        if candidates.first is None:
+            return await self._score(FIRST, np.arange(len(candidates)), candidates, ranker, passes, models)
+        if passes.scores_alone(FIRST):
+            return candidates.first
+        score = partial(passes.of(FIRST).score_rows, candidates.first, [len(candidates)])
+        return await asyncio.get_running_loop().run_in_executor(None, score)
 
     async def _rows(
         self,
