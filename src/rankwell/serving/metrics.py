@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -16,28 +17,43 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._gauges: dict[str, Gauge] = {}
-        self._requests = Counter(
-            "rankwell_requests", "Requests by path and status.", ("path", "status"), registry=self._registry
+        # Labels are few and remembered: the library takes longer to find a label than to count.
+        self._requests = cache(
+            Counter(
+                "rankwell_requests", "Requests by path and status.", ("path", "status"), registry=self._registry
+            ).labels
         )
-        self._seconds = Histogram(
-            "rankwell_request_seconds", "Duration of requests.", ("path",), buckets=_SECONDS, registry=self._registry
+        self._seconds = cache(
+            Histogram(
+                "rankwell_request_seconds",
+                "Duration of requests.",
+                ("path",),
+                buckets=_SECONDS,
+                registry=self._registry,
+            ).labels
         )
-        self._stages = Histogram(
-            "rankwell_stage_seconds", "Duration of stages.", ("stage",), buckets=_SECONDS, registry=self._registry
+        self._stages = cache(
+            Histogram(
+                "rankwell_stage_seconds", "Duration of stages.", ("stage",), buckets=_SECONDS, registry=self._registry
+            ).labels
         )
         self._batches = Histogram(
             "rankwell_batch_size", "Queries that are ranked together.", buckets=_SIZES, registry=self._registry
         )
-        self._cache = Counter(
-            "rankwell_cache_lookups", "Lookups in the result cache.", ("result",), registry=self._registry
+        self._cache = cache(
+            Counter(
+                "rankwell_cache_lookups", "Lookups in the result cache.", ("result",), registry=self._registry
+            ).labels
         )
         self._partials = Counter(
             "rankwell_partial_answers",
             "Answers that lack ranking or shards.",
             registry=self._registry,
         )
-        self._ranked = Counter(
-            "rankwell_ranked", "Answers by the device that ranked them.", ("device",), registry=self._registry
+        self._ranked = cache(
+            Counter(
+                "rankwell_ranked", "Answers by the device that ranked them.", ("device",), registry=self._registry
+            ).labels
         )
         self._fallbacks = Counter(
             "rankwell_fallbacks", "Answers that the CPU ranked in place of a device.", registry=self._registry
@@ -52,8 +68,8 @@ class Metrics:
         (gauge.labels(**labels) if labels else gauge).set_function(value)
 
     def add_request(self, path: str, status: int, seconds: float) -> None:
-        self._requests.labels(path, status).inc()
-        self._seconds.labels(path).observe(seconds)
+        self._requests(path, status).inc()
+        self._seconds(path).observe(seconds)
         if status == 503:
             self._refused.inc()
 
@@ -61,12 +77,12 @@ class Metrics:
         self._batches.observe(size)
 
     def add_lookup(self, *, is_hit: bool) -> None:
-        self._cache.labels("hit" if is_hit else "miss").inc()
+        self._cache("hit" if is_hit else "miss").inc()
 
     def add_answer(self, seconds: Mapping[str, float], device: str, *, is_partial: bool, is_fallback: bool) -> None:
         for stage, duration in seconds.items():
-            self._stages.labels(stage).observe(duration)
-        self._ranked.labels(device).inc()
+            self._stages(stage).observe(duration)
+        self._ranked(device).inc()
         if is_partial:
             self._partials.inc()
         if is_fallback:
