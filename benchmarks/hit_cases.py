@@ -69,13 +69,38 @@ def _ascending(
     return (steps - np.repeat(before, widths) - 1).astype(np.int32)
 
 
-def join_hits(parts: Sequence[Hits]) -> Hits:
-    """The hits of several batches as one batch, as a node gathers those of the queries that it ranks together."""
-    if len(parts) == 1:
-        return parts[0]
-    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _BY_PART}
-    for name in _OFFSETS:
-        widths = np.concatenate([np.diff(getattr(part, name)) for part in parts])
-        joined[name] = np.concatenate(([0], np.cumsum(widths)))
-    joined["cell_base"] = cell_bases(joined["query_ptr"], joined["term_ptr"], parts[0].n_streams)
-    return replace(parts[0], **joined)
+class HitsJoiner:
+    """Joins the hits of several queries to one batch, as a node gathers those of the queries that it ranks together.
+
+    A batch is written into memory that is used again for the next one: fresh memory of some megabytes takes longer to
+    get than to fill.
+    """
+
+    def __init__(self) -> None:
+        self._room: dict[str, np.ndarray] = {}
+
+    def join(self, parts: Sequence[Hits]) -> Hits:
+        """The hits of all parts, valid until the next call."""
+        if len(parts) == 1:
+            return parts[0]
+        joined = {name: self._concatenated(name, [getattr(part, name) for part in parts]) for name in _BY_PART}
+        joined |= {name: self._offsets(name, [getattr(part, name) for part in parts]) for name in _OFFSETS}
+        joined["cell_base"] = cell_bases(joined["query_ptr"], joined["term_ptr"], parts[0].n_streams)
+        return replace(parts[0], **joined)
+
+    def _concatenated(self, name: str, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        return np.concatenate(arrays, out=self._memory(name, sum(map(len, arrays)), arrays[0].dtype))
+
+    def _offsets(self, name: str, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        """Offsets of all parts, each from where the one before ends."""
+        joined = self._memory(name, sum(map(len, arrays)) - len(arrays) + 1, np.dtype(np.int64))
+        joined[0], end, base = 0, 1, 0
+        for array in arrays:
+            np.add(array[1:], base, out=joined[end : end + len(array) - 1])
+            end, base = end + len(array) - 1, base + int(array[-1])
+        return joined
+
+    def _memory(self, name: str, size: int, dtype: np.dtype) -> np.ndarray:
+        if name not in self._room or len(self._room[name]) < size:
+            self._room[name] = np.empty(size + size // 4, dtype)
+        return self._room[name][:size]
