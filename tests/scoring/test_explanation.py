@@ -19,16 +19,17 @@ def test_a_linear_model_adds_weight_times_value():
     assert explanation.features == {"f1": 6, "f2": -4}
 
 
-def test_a_tree_shares_its_value_among_the_features_on_the_path():
+def test_a_tree_shares_its_value_among_its_features():
     # f1 <= 1: leaf 0 (10); else f2 <= 5: leaf 1 (20), leaf 2 (60)
     builder = TreeBuilder()
     columns = [builder.column(0), builder.column(1)]
     builder.add(Tree(columns, [1.0, 5.0], [True, False], [-1, -2], [1, -3], [10.0, 20.0, 60.0]))
     explanation = explain_score(forest(builder.build(), 2, bias=1.0), np.array([2.0, np.nan]))
     assert explanation.score == 60 + 1
-    # all leaves (10 + 20 + 60) / 3 = 30; right of f1 (20 + 60) / 2 = 40; the missing f2 goes right to 60
-    assert explanation.features == {"f1": 40 - 30, "f2": 60 - 40}
-    assert explanation.feature_base == 30 + 1
+    # Nothing known: (10 + 20 + 60) / 3 = 30; f1 known: (20 + 60) / 2 = 40; f2 known (missing, it goes right): 10 with
+    # 1/3, 60 with 2/3; both known: 60. f1 gets the mean of 40 − 30 and 60 − 130/3, f2 that of 130/3 − 30 and 60 − 40.
+    assert explanation.features == pytest.approx({"f1": (10 + 50 / 3) / 2, "f2": (40 / 3 + 20) / 2})
+    assert explanation.feature_base == pytest.approx(30 + 1)
     (part,) = explanation.inputs
     assert part.contribution == 60
     assert [(step.feature, step.test) for step in part.path] == [("f1", "> 1"), ("f2", "> 5")]

@@ -14,13 +14,13 @@ from rankwell.scoring.description import TreeInputs
 from rankwell.scoring.tree_builder import Tree, TreeBuilder
 
 IMPORTANCES = ("gain", "split")
-# What a ranker file keeps about the trees in its description, by node and by leaf.
-_OF_NODES, _OF_LEAVES = ("gain", "node_docs"), ("leaf_docs",)
+# What the gains of the nodes are called in a ranker file.
+_GAIN = "gain"
 
 
 @dataclass(frozen=True)
 class GrownTree:
-    """One tree: see `TreeInputs` for its arrays. gain and node_docs are by node, leaf_docs by leaf."""
+    """One tree: see `TreeInputs` for its arrays. gain is by node; leaf_docs, training documents, by leaf."""
 
     feature: np.ndarray
     threshold: np.ndarray
@@ -28,7 +28,6 @@ class GrownTree:
     left: np.ndarray
     right: np.ndarray
     gain: np.ndarray
-    node_docs: np.ndarray
     leaf_value: np.ndarray
     leaf_docs: np.ndarray
 
@@ -45,7 +44,6 @@ class GrownTree:
             left=tree.left,
             right=tree.right,
             gain=tree.gain,
-            node_docs=tree.node_docs,
             leaf_value=tree.leaf_value.astype(np.float64) * share,
             leaf_docs=tree.leaf_docs,
         )
@@ -76,28 +74,28 @@ class GrownTrees:
         builder = TreeBuilder()
         for tree in self.trees:
             columns = [builder.column(feature) for feature in tree.feature.tolist()]
-            builder.add(
-                Tree(
-                    columns, tree.threshold, tree.missing_left, tree.left.tolist(), tree.right.tolist(), tree.leaf_value
-                )
-            )
+            children = tree.left.tolist(), tree.right.tolist()
+            values = tree.leaf_value, tree.leaf_docs
+            builder.add(Tree(columns, tree.threshold, tree.missing_left, *children, *values))
         return builder.build(round_size=round_size if self.trees else 1)
 
     def statistics(self) -> dict[str, np.ndarray]:
         """What a ranker file keeps besides the description."""
-        return {name: self._joined(name) for name in (*_OF_NODES, *_OF_LEAVES)}
+        return {_GAIN: self._joined("gain")}
 
     @classmethod
     def from_model(cls, inputs: TreeInputs, statistics: Mapping[str, np.ndarray]) -> Self:
         """The inverse of `inputs` and `statistics`; an error if they do not fit together."""
-        sizes = {name: len(inputs.column) for name in _OF_NODES} | {name: len(inputs.leaf_value) for name in _OF_LEAVES}
-        for name, size in sizes.items():
-            if name not in statistics or statistics[name].shape != (size,):
-                raise FileFormatError(f"the trees' {name} is absent or not of {size} numbers.")
+        gains = statistics.get(_GAIN)
+        if gains is None or gains.shape != inputs.column.shape:
+            raise FileFormatError(f"the trees' gains are absent, or not {len(inputs.column)} numbers.")
+        if len(inputs.leaf_weight) != len(inputs.leaf_value):
+            raise FileFormatError("the trees' leaves have no numbers of documents.")
         arrays = {
             "feature": inputs.column_feature[inputs.column],
             **{name: getattr(inputs, name) for name in ("threshold", "missing_left", "left", "right", "leaf_value")},
-            **{name: statistics[name] for name in sizes},
+            "gain": gains,
+            "leaf_docs": inputs.leaf_weight,
         }
         return cls(_divided(arrays, inputs.node_ptr, inputs.leaf_ptr))
 
@@ -132,9 +130,8 @@ _KINDS: dict[str, type] = {
     "left": np.int32,
     "right": np.int32,
     "gain": np.float64,
-    "node_docs": np.int64,
     "leaf_value": np.float64,
-    "leaf_docs": np.int64,
+    "leaf_docs": np.float64,
 }
 
 

@@ -380,7 +380,7 @@ class LambdaMART(StepwiseRanker):
         return inputs[0]
 
     def grown_trees(self) -> GrownTrees:
-        """The trees with what is known of their nodes: gains, and numbers of training documents."""
+        """The trees with what is known of them: gains of nodes, training documents of leaves."""
         return GrownTrees.from_model(self.trees_, self.state_)
 
     @property

@@ -11,7 +11,7 @@ evaluated, stored and served, so that the served model is the evaluated one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -222,7 +222,9 @@ def _part_to_tree(part: Any, place: str, arrays: dict[str, np.ndarray]) -> dict[
     for item in fields(part):
         value = getattr(part, item.name)
         if isinstance(value, np.ndarray):
-            arrays[f"{place}.{item.name}"] = value
+            # An array that may be left out, and is empty, is not written: files stay as earlier releases wrote them.
+            if len(value) or item.default_factory is MISSING:
+                arrays[f"{place}.{item.name}"] = value
         else:
             tree[item.name] = value
     return tree
@@ -245,6 +247,8 @@ def _part_from_tree(
     for item in fields(kind):
         # Arrays are in the file's binary part only: a list of JSON in their place would reach the scorer unchecked.
         if item.type == "np.ndarray":
+            if item.default_factory is not MISSING and f"{place}.{item.name}" not in arrays:
+                continue
             values[item.name] = arrays[f"{place}.{item.name}"]
         elif item.name in tree:
             value = tree[item.name]

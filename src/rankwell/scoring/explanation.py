@@ -4,15 +4,15 @@ A score is the output of the layers for inputs of zero (`base`), plus what each 
 weight · value. Through a layer's activation a, a unit's change z - z0 (relative to inputs of zero) is multiplied by
 (a(z) - a(z0)) / (z - z0), so that the parts still sum exactly: the rescale rule of DeepLIFT (Shrikumar et al. 2017).
 
-An input made from one feature is attributed to it. A tree's value is divided among the features on the document's
-path: a node's value is the mean of its leaves, the root's is the tree's own, and each step down adds the difference to
-the feature tested (Saabas 2014; all leaves have equal weight, since a ranker file keeps no document counts).
+An input made from one feature is attributed to it. A tree's value is divided among features by their Shapley values
+(`shapley`); what belongs to no feature is the tree's mean over its leaves, which weigh as many documents as they had in
+training, if the ranker file says so, and otherwise the same.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from rankwell.scoring.inputs import ExpressionInputs, InputGroup
 from rankwell.scoring.layers import Dense, Layer, Mean
 from rankwell.scoring.reference_scores import group_values, run_layers
 from rankwell.scoring.scorer import model_columns
+from rankwell.scoring.shapley import TreeShapley
 from rankwell.scoring.trees import TreeInputs
 
 
@@ -71,8 +72,17 @@ class Explanation:
     columns: dict[str, float]
 
 
-def explain_score(description: RankerDescription, row: np.ndarray, *, n_rounds: int | None = None) -> Explanation:
-    """Explain the score of one document, whose features (n_features,) are already normalised."""
+def explain_score(
+    description: RankerDescription,
+    row: np.ndarray,
+    *,
+    n_rounds: int | None = None,
+    known: Mapping[int, TreeShapley] | None = None,
+) -> Explanation:
+    """Explain the score of one document, whose features (n_features,) are already normalised.
+
+    known : by number of a group of inputs, its trees prepared, if several documents are explained
+    """
     if n_rounds is not None:
         description = description.first_rounds(n_rounds)
     row = np.asarray(row, dtype=np.float32)
@@ -83,16 +93,19 @@ def explain_score(description: RankerDescription, row: np.ndarray, *, n_rounds: 
     parts: list[InputPart] = []
     features = dict.fromkeys(description.column_names, 0.0)
     feature_base, first = base, 0
-    for group, group_of_values in zip(description.inputs, values, strict=True):
+    for number, (group, group_of_values) in enumerate(zip(description.inputs, values, strict=True)):
+        if isinstance(group, TreeInputs):
+            of_trees = slopes[first : first + len(group)]
+            shapley = (known or {}).get(number) or TreeShapley(group)
+            feature_base += float(of_trees @ shapley.expected)
+            shares_of_trees = shapley.values(row, of_trees, len(description.column_names))
+            for name, share in zip(description.column_names, shares_of_trees.tolist(), strict=True):
+                features[name] += share
         for i, value in enumerate(group_of_values):
-            part, root, shares = _explain_input(group, i, value, row, description.column_names)
-            slope = slopes[first + i]
-            parts.append(
-                InputPart(first + i, group.kind, part.name, value, float(slope * value), part.path),
-            )
-            feature_base += slope * root
-            for name, share in shares.items():
-                features[name] = features.get(name, 0.0) + slope * share
+            part, slope = _explain_input(group, i, row, description.column_names), slopes[first + i]
+            parts.append(InputPart(first + i, group.kind, part.name, value, float(slope * value), part.path))
+            if not isinstance(group, TreeInputs):
+                features[part.name] = features.get(part.name, 0.0) + slope * value
         first += len(group)
     changed = {name: float(share) for name, share in features.items() if share != 0.0}
     columns = dict(zip(description.column_names, row.tolist(), strict=True))
@@ -107,10 +120,12 @@ def explain_rows(
     Of a ranker with a first pass, the second one is explained, also for rows that the first would not keep.
     """
     features = model_columns(description, dataset)
+    if n_rounds is not None:
+        description = description.first_rounds(n_rounds)
+    groups = enumerate(description.inputs)
+    known = {number: TreeShapley(group) for number, group in groups if isinstance(group, TreeInputs)}
     return [
-        explain_score(
-            description, features[row].toarray()[0] if is_sparse(features) else features[row], n_rounds=n_rounds
-        )
+        explain_score(description, features[row].toarray()[0] if is_sparse(features) else features[row], known=known)
         for row in rows
     ]
 
@@ -121,27 +136,19 @@ class _Made:
     path: tuple[Step, ...] = ()
 
 
-def _explain_input(
-    group: InputGroup, i: int, value: float, row: np.ndarray, names: tuple[str, ...]
-) -> tuple[_Made, float, dict[str, float]]:
-    """The source of input i, the part of its value that belongs to no feature, and the features' shares of the rest."""
+def _explain_input(group: InputGroup, i: int, row: np.ndarray, names: tuple[str, ...]) -> _Made:
+    """What input i is made of: the feature or formula that gets its whole value, or a tree."""
     if isinstance(group, TreeInputs):
-        return _explain_tree(group, i, row, names)
+        return _Made(f"tree {i + 1}", _path(group, i, row, names))
     if isinstance(group, ExpressionInputs):
-        return _Made(group.expressions[i]), 0.0, {group.expressions[i]: value}
-    name = names[int(group.feature[i])]
-    return _Made(name), 0.0, {name: value}
+        return _Made(group.expressions[i])
+    return _Made(names[int(group.feature[i])])
 
 
-def _explain_tree(
-    trees: TreeInputs, t: int, row: np.ndarray, names: tuple[str, ...]
-) -> tuple[_Made, float, dict[str, float]]:
+def _path(trees: TreeInputs, t: int, row: np.ndarray, names: tuple[str, ...]) -> tuple[Step, ...]:
+    """The nodes that the document passes in tree t."""
     start = int(trees.node_ptr[t])
-    leaves = trees.leaf_value[trees.leaf_ptr[t] : trees.leaf_ptr[t + 1]]
-    means = _means(trees, t, leaves)
-    node, here, path = (0 if len(means) else -1), float(leaves.mean()), []
-    shares: dict[str, float] = {}
-    root = here
+    node, path = (0 if trees.node_ptr[t + 1] > start else -1), []
     while node >= 0:
         column = int(trees.column[start + node])
         feature = int(trees.column_feature[column])
@@ -152,21 +159,7 @@ def _explain_tree(
             Step(names[feature], float(row[feature]), _test_text(trees, column, threshold, went_left), went_left)
         )
         node = int((trees.left if went_left else trees.right)[start + node])
-        there = means[node] if node >= 0 else float(leaves[-1 - node])
-        shares[names[feature]] = shares.get(names[feature], 0.0) + there - here
-        here = there
-    return _Made(f"tree {t + 1}", tuple(path)), root, shares
-
-
-def _means(trees: TreeInputs, t: int, leaves: np.ndarray) -> list[float]:
-    """The mean leaf value below each node, from the last node to the root: children come after their parents."""
-    start, end = int(trees.node_ptr[t]), int(trees.node_ptr[t + 1])
-    totals, counts = [0.0] * (end - start), [0] * (end - start)
-    for node in range(end - start - 1, -1, -1):
-        for child in (int(trees.left[start + node]), int(trees.right[start + node])):
-            totals[node] += totals[child] if child >= 0 else float(leaves[-1 - child])
-            counts[node] += counts[child] if child >= 0 else 1
-    return [total / count for total, count in zip(totals, counts, strict=True)]
+    return tuple(path)
 
 
 def _test_text(trees: TreeInputs, column: int, threshold: float, went_left: bool) -> str:

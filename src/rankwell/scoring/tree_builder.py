@@ -13,7 +13,10 @@ from rankwell.scoring.trees import TreeInputs
 
 @dataclass(frozen=True)
 class Tree:
-    """One tree as flat lists; a child c >= 0 is node c, c < 0 is leaf -1 - c (see `TreeInputs`)."""
+    """One tree as flat lists; a child c >= 0 is node c, c < 0 is leaf -1 - c (see `TreeInputs`).
+
+    leaf_weight : how many training documents each leaf had; () if unknown
+    """
 
     column: Sequence[int]
     threshold: Sequence[float] | np.ndarray
@@ -21,6 +24,7 @@ class Tree:
     left: Sequence[int]
     right: Sequence[int]
     leaf_value: Sequence[float] | np.ndarray
+    leaf_weight: Sequence[float] | np.ndarray = ()
 
 
 class TreeBuilder:
@@ -56,6 +60,7 @@ class TreeBuilder:
             category_ptr=_offsets([len(categories) for _, _, categories in columns]),
             categories=_joined([categories for _, _, categories in columns], np.int32),
             round_size=round_size,
+            leaf_weight=_leaf_weights(trees),
         )
 
 
@@ -97,7 +102,15 @@ def _parents_first(tree: Tree) -> Tree:
         left=np.where(left[order] >= 0, place[np.maximum(left[order], 0)], left[order]).tolist(),
         right=np.where(right[order] >= 0, place[np.maximum(right[order], 0)], right[order]).tolist(),
         leaf_value=tree.leaf_value,
+        leaf_weight=tree.leaf_weight,
     )
+
+
+def _leaf_weights(trees: Sequence[Tree]) -> np.ndarray:
+    """The weights of all leaves; empty if those of any tree are unknown."""
+    if any(len(tree.leaf_weight) != len(tree.leaf_value) for tree in trees):
+        return np.zeros(0)
+    return _joined([tree.leaf_weight for tree in trees], np.float64)
 
 
 def _offsets(sizes: Sequence[int]) -> np.ndarray:

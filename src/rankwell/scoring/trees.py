@@ -9,7 +9,7 @@ float32 that gives the same decision for every float32 feature.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -44,6 +44,8 @@ class TreeInputs:
         `IN_CATEGORIES` (1 if the value without its fraction is one of the column's categories, 0 if it is not)
     category_ptr : int64 (n_columns + 1,); categories : int32, ascending within a column
     round_size : int; trees per round of boosting
+    leaf_weight : float64 (n_leaves,); the training documents of a leaf, or their weight, for explanations; empty if
+        unknown
     """
 
     kind: ClassVar[str] = "tree"
@@ -60,6 +62,7 @@ class TreeInputs:
     category_ptr: np.ndarray
     categories: np.ndarray
     round_size: int = 1
+    leaf_weight: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
         return len(self.node_ptr) - 1
@@ -82,6 +85,7 @@ class TreeInputs:
             left=self.left[nodes],
             right=self.right[nodes],
             leaf_value=self.leaf_value[leaves],
+            leaf_weight=self.leaf_weight[leaves],
         )
 
     def categories_of(self, column: int) -> np.ndarray:
@@ -116,6 +120,9 @@ def _check_shapes(trees: TreeInputs, n_columns: int) -> None:
     check_ascending(trees.categories, trees.category_ptr, "a column's categories")
     check_array(trees.leaf_value, "the trees' leaf_value", ("f8",), (n_leaves,))
     check_numbers(trees.leaf_value, "the trees' leaf_value", (n_leaves,))
+    if trees.leaf_weight.shape != (0,):
+        check_numbers(trees.leaf_weight, "the trees' leaf_weight", (n_leaves,))
+        require(bool((trees.leaf_weight >= 0).all()), "a leaf's weight is below 0")
     require(
         bool((np.diff(trees.leaf_ptr) == np.diff(trees.node_ptr) + 1).all()),
         "a tree must have one leaf more than nodes",

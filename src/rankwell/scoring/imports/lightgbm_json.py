@@ -54,6 +54,7 @@ def _add_tree(builder: TreeBuilder, root: dict[str, Any]) -> None:
     """Number nodes and leaves from the root down, level by level; no recursion, trees may be deep."""
     nodes: list[dict[str, Any]] = []
     leaf_values: list[float] = []
+    leaf_counts: list[float] = []
     children: list[list[int]] = []
     waiting: list[tuple[dict[str, Any], list[int] | None]] = [(root, None)]
     for item, siblings in waiting:
@@ -67,10 +68,13 @@ def _add_tree(builder: TreeBuilder, root: dict[str, Any]) -> None:
                 raise FileFormatError("the LightGBM model has linear leaves. Train it with linear_tree=false.")
             number = -1 - len(leaf_values)
             leaf_values.append(float(item["leaf_value"]))
+            if "leaf_count" in item:
+                leaf_counts.append(float(item["leaf_count"]))
         if siblings is not None:
             siblings.append(number)
     splits = [_split(node, left, right) for node, (left, right) in zip(nodes, children, strict=True)]
-    add_tree(builder, splits, leaf_values)
+    # A single leaf has no count, or 0.
+    add_tree(builder, splits, leaf_values, [1.0] if len(leaf_values) == 1 else leaf_counts)
 
 
 def _split(node: dict[str, Any], left: int, right: int) -> Split:

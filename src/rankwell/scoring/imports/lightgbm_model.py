@@ -83,8 +83,10 @@ def check_header(header: Header) -> None:
         )
 
 
-def add_tree(builder: TreeBuilder, splits: Sequence[Split], leaf_values: Sequence[float]) -> None:
-    """Append one tree. A single leaf has no splits."""
+def add_tree(
+    builder: TreeBuilder, splits: Sequence[Split], leaf_values: Sequence[float], leaf_counts: Sequence[float]
+) -> None:
+    """Append one tree. A single leaf has no splits; leaf_counts may be empty."""
     thresholds = _decide_zeros(
         float32_not_above(np.array([0.0 if s.categories is not None else s.threshold for s in splits]))
     )
@@ -101,7 +103,7 @@ def add_tree(builder: TreeBuilder, splits: Sequence[Split], leaf_values: Sequenc
         missing_left.append(split.default_left if split.missing_type != MISSING_NONE else threshold >= 0.0)
         left.append(split.left)
         right.append(split.right)
-    builder.add(Tree(columns, thresholds, missing_left, left, right, leaf_values))
+    builder.add(Tree(columns, thresholds, missing_left, left, right, leaf_values, leaf_counts))
 
 
 def _decide_zeros(thresholds: np.ndarray) -> np.ndarray:

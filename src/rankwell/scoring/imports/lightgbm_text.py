@@ -68,7 +68,9 @@ def _add_tree(builder: TreeBuilder, block: dict[str, str]) -> None:
     if int(block["num_leaves"]) != len(leaf_values):
         raise ValueError("num_leaves does not match leaf_value")
     splits = [] if len(leaf_values) == 1 else list(_splits(block))
-    add_tree(builder, splits, leaf_values)
+    leaf_counts = [float(word) for word in block.get("leaf_count", "").split()]
+    # A single leaf has the count 0.
+    add_tree(builder, splits, leaf_values, [1.0] if len(leaf_values) == 1 else leaf_counts)
 
 
 def _splits(block: dict[str, str]) -> Iterator[Split]:

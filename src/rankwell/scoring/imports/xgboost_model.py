@@ -128,7 +128,10 @@ def _add_tree(builder: TreeBuilder, tree: Mapping[str, Any], weight: float, numb
     thresholds = float32_below(np.where(np.isin(nodes, list(sets)), np.float32(0.5), condition[nodes]))
     # XGBoost multiplies in float32 as well.
     values = (np.float32(weight) * condition[leaves]).astype(np.float64)
-    builder.add(Tree(columns, thresholds, default_left[nodes] != 0, code[left[nodes]], code[right[nodes]], values))
+    hessians = np.asarray(tree.get("sum_hessian", ()), np.float64)
+    weights = hessians[leaves] if len(hessians) == len(left) else ()
+    children = code[left[nodes]], code[right[nodes]]
+    builder.add(Tree(columns, thresholds, default_left[nodes] != 0, *children, values, weights))
 
 
 def _reachable(left: np.ndarray, right: np.ndarray, number: int) -> np.ndarray:
