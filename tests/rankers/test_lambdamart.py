@@ -312,7 +312,7 @@ def test_explanations_sum_to_the_score(collection):
         ({"query_fraction": 1.5}, "query_fraction must be at most 1, got 1.5"),
         ({"feature_fraction": 0.0}, "feature_fraction must be a finite number above 0"),
         ({"n_seeds": 4}, "n_seeds is 4, but all seeds would give the same trees"),
-        ({"device": "opencl"}, "device must be one of 'auto', 'cpu', got 'opencl'"),
+        ({"device": "opencl"}, "device must be one of 'auto', 'cpu', 'cuda', got 'opencl'"),
     ],
 )
 def test_parameters_are_checked(parameters, said, collection):

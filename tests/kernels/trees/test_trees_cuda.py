@@ -39,7 +39,7 @@ def test_a_tree_is_that_of_the_reference(name):
     expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings)
     booster = cuda_booster(made.problem())
     for _ in range(2):
-        assert_same_tree(booster.boost_along(made.gradient, made.hessian), None if expected is None else expected[0])
+        assert_same_tree(booster.boost_along(0, made.gradient, made.hessian), None if expected is None else expected[0])
     scores = np.zeros(len(made.bins), np.float32)
     if expected is not None:
         scores += expected[0].leaf_value[expected[1]]
@@ -61,7 +61,7 @@ def test_trees_are_those_of_the_cpu(name, memory):
     generator = np.random.default_rng(0)
     for _ in range(3):
         gradient = (made.gradient + 0.2 * generator.standard_normal(problem.n_docs)).astype(np.float32)
-        assert_same_tree(booster.boost_along(gradient, made.hessian), cpu.boost_along(gradient, made.hessian))
+        assert_same_tree(booster.boost_along(0, gradient, made.hessian), cpu.boost_along(0, gradient, made.hessian))
         np.testing.assert_array_equal(booster.scores(), cpu.scores())
 
 

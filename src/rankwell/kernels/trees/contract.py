@@ -119,6 +119,13 @@ class TreeBooster(Protocol):
         ...
 
 
+def _lacks_sampling(problem: TreeProblem, **_: Any) -> Refusal | None:
+    sampling = problem.sampling
+    if sampling is None or (sampling.draws_everything and sampling.node_features >= 1.0):
+        return None
+    return Refusal("a fraction of queries, documents or features", "fractions of 1")
+
+
 def _cuda_limits(problem: TreeProblem, report: DeviceReport, **_: Any) -> Refusal | None:
     return at_most(problem.settings.n_leaves, MOST_CUDA_LEAVES, "leaves")
 
@@ -129,6 +136,7 @@ BOOSTED_TREES = Subject(
         "cpu": Implementation("rankwell.kernels.trees.cpu.booster:CpuTreeBooster", options=("n_jobs",)),
         "cuda": Implementation(
             "rankwell.kernels.trees.cuda.booster:CudaTreeBooster",
+            lacks=_lacks_sampling,
             capability=80,
             limits=_cuda_limits,
             memory="rankwell.kernels.trees.cuda.booster:device_bytes",

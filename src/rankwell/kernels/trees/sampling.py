@@ -32,6 +32,11 @@ class Sampling:
     seed: int = 0
 
     @property
+    def draws_everything(self) -> bool:
+        """Whether a tree is grown on all documents, and may cut all features."""
+        return not self.draws_documents and self.features >= 1.0
+
+    @property
     def draws_documents(self) -> bool:
         return self.queries < 1.0 or self.documents < 1.0
 

@@ -187,7 +187,7 @@ class CudaTreeBooster:
         self._array("gradient").set(np.ascontiguousarray(gradient, np.float32), stream=self._stream)
         self._array("hessian").set(np.ascontiguousarray(hessian, np.float32), stream=self._stream)
 
-    def boost_along(self, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
+    def boost_along(self, number: int, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
         """See `TreeBooster`."""
         with self._stream:
             self._set_gradients(gradient, hessian)
