@@ -7,12 +7,14 @@ that of a batch of rounds, the host's wait at its end included, divided by their
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 
 from benchmarks.device_reading import reader
 from benchmarks.harness import Benchmark
+from benchmarks.power_draw import PowerDraw
 from benchmarks.rankboost_cases import count_pairs, paper_ranker, queries_of, scaled_shape
 from rankwell.data.shapes import Shape
 from rankwell.kernels.boosting.contract import LevelledQueries
@@ -44,6 +46,7 @@ def run(bench: Benchmark) -> None:
             note=f"{seconds / reading:.2f} times reading; {count_pairs(queries):,} pairs",
         )
         if name == "far":
+            record_energy(bench, bins, queries)
             record_growth(bench, small, seconds)
             record_streaming(bench, bins, queries)
 
@@ -72,6 +75,25 @@ def time_rounds(bench: Benchmark, name: str, bins: Any, queries: LevelledQueries
     """Seconds per round, the median of several batches."""
     booster = make_booster(bins, queries)
     return bench.time(name, lambda: booster.boost(ROUNDS), repeat=3 if bench.quick else 7).median / ROUNDS
+
+
+def record_energy(bench: Benchmark, bins: Any, queries: LevelledQueries) -> None:
+    """Joules of a round: the board's power while rounds follow each other for some seconds."""
+    booster = make_booster(bins, queries)
+    booster.boost(ROUNDS)
+    n_rounds, start = 0, time.perf_counter()
+    with PowerDraw() as power:
+        while time.perf_counter() - start < (1 if bench.quick else 10):
+            booster.boost(ROUNDS)
+            n_rounds += ROUNDS
+        seconds = (time.perf_counter() - start) / n_rounds
+    bench.record(
+        "far, energy of a round",
+        value=power.mean * seconds,
+        unit="J",
+        paper="FAR2 462 J (1.923 s at 240 W, the whole computer)",
+        note=f"{power.mean:.0f} W, the mean of {len(power.watts)} samples of power.draw in {n_rounds:,} rounds",
+    )
 
 
 def check_whole_training(bench: Benchmark) -> None:

@@ -23,6 +23,7 @@ from rankwell.hardware.rankboost.far_paper import (
     software_round,
 )
 from rankwell.hardware.rankboost.performance import BOARDS, predict_round
+from rankwell.hardware.rankboost.speedup_plot import plot_speedup, run_energies, speedups
 
 
 def test_cycles_of_a_round_of_the_papers_data():
@@ -77,6 +78,24 @@ def test_a_board_with_hbm_searches_in_less_than_ten_milliseconds():
     prediction = predict_round(BOARDS["hbm"], N_DOCS, N_FEATURES)
     assert prediction.search < 0.010
     assert prediction.limit == "clock"
+
+
+def test_speedups_rise_with_pes_until_memory_limits():
+    for board, limited in (("far1", True), ("hbm", False)):
+        by_pes = dict(speedups(board))
+        gain = by_pes[656] / by_pes[16]
+        assert gain < 1.3 if limited else gain > 30
+    # FAR1 measured 52.068 / (0.719 + 0.058) = 67.0
+    assert max(dict(speedups("far1")).values()) == pytest.approx(52.068 / 0.777, rel=0.06)
+
+
+def test_energies_are_the_papers_and_the_figure_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    energies = run_energies()
+    assert energies["FAR1 (paper)"] == pytest.approx(220 * 3.075 * 300 / 3600)
+    assert energies["ECP5, 128 PEs (predicted, without host)"] < energies["FAR2 (paper)"]
+    plot_speedup(tmp_path / "speedup.png")
+    assert (tmp_path / "speedup.png").stat().st_size > 10_000
 
 
 def test_more_pes_do_not_help_where_memory_limits():

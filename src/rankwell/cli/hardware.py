@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -180,6 +180,7 @@ def _print(report: Mapping[str, Any]) -> None:
             f"{row['run_watt_hours']:,.3g} Wh at {row['watts']:g} W",
         )
     show(compared)
+    show(_verdict(report["compared"]))
     for row in report["compared"]:
         show(f"{row['what']}: {row['kind']}; {row['note']}.")
 
@@ -206,6 +207,14 @@ def _rows(report: Mapping[str, Any]) -> dict[str, str]:
         f"{one['memory_bandwidth'] / 1e9:.2f}",
         "limit": one["limit"],
     }
+
+
+def _verdict(compared: Sequence[Mapping[str, Any]]) -> str:
+    """The board that was asked for beside this machine's CPU."""
+    board, cpu = compared[0], compared[-1]
+    times = board["round_seconds"] / cpu["round_seconds"]
+    word = f"{times:.2g} times slower" if times > 1 else f"{1 / times:.2g} times faster"
+    return f"A round would be {word} than on this machine's CPU.\n"
 
 
 def _seconds(value: float) -> str:

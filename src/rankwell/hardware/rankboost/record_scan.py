@@ -131,7 +131,7 @@ class RecordScan(wiring.Component):
             before_5.eq(self.best),
             before_6.eq(before_5),
             limit.eq(self.best - self.margin),
-            jump.eq(limit > before_6),
+            jump.eq(_is_less(before_6, limit)),
         ]
         ends, nonzero = Signal(), Signal(**free)
         m.d.sync += [
@@ -160,7 +160,7 @@ class RecordScan(wiring.Component):
             load.eq(~self.found & (level != 0)),
         ]
         m.d.sync += [
-            below.eq(self.head.size < self.limit),
+            below.eq(_is_less(self.head.size, self.limit)),
             fresh.eq(load),
             put.eq(put + kept),
             level.eq(level + kept - load),
@@ -174,3 +174,8 @@ class RecordScan(wiring.Component):
             m.d.sync += [get.eq(put), level.eq(1), self.found.eq(0), self.overflow.eq(0)]
         with m.If(self.start):
             m.d.sync += [put.eq(0), get.eq(0), level.eq(0), self.found.eq(0), self.overflow.eq(0)]
+
+
+def _is_less(value: Any, limit: Any) -> Any:
+    """value < limit, by the sign of their difference: a carry chain, where Yosys makes a deep tree of a comparison."""
+    return (value - limit)[-1]

@@ -10,6 +10,8 @@ from rankwell.hardware.rankboost.far_paper import N_DOCS, N_FEATURES, RUN_ROUNDS
 from rankwell.hardware.rankboost.performance import BOARDS, predict_round
 
 _MOST_ARRAYS = 41
+# An H200's round of the paper's data: measured, power.draw sampled (benchmark rankboost_cuda, "energy of a round").
+_H200_WATTS, _H200_ROUND_SECONDS = 687.0, 0.30e-3
 
 
 def speedups(board: str) -> list[tuple[int, float]]:
@@ -25,15 +27,17 @@ def speedups(board: str) -> list[tuple[int, float]]:
     return found
 
 
-def run_energies(host_per_document: float = 0.0) -> dict[str, float]:
+def run_energies() -> dict[str, float]:
     """Watt-hours of 300 rounds of the paper's data, by what runs it."""
     energies = {
         "software (paper)": energy(TABLE_V["naive"].watts, TABLE_IV["software"].total, RUN_ROUNDS) * 1000,
         "FAR1 (paper)": energy(TABLE_V["far1"].watts, TABLE_IV["far1"].total, RUN_ROUNDS) * 1000,
         "FAR2 (paper)": energy(TABLE_V["far2"].watts, TABLE_IV["far2"].total, RUN_ROUNDS) * 1000,
     }
-    for name, title in (("ecp5", "ECP5, 128 PEs (predicted)"), ("hbm", "HBM board (predicted)")):
-        total = predict_round(BOARDS[name], N_DOCS, N_FEATURES, host_per_document=host_per_document).total
+    energies["H200 (measured)"] = energy(_H200_WATTS, _H200_ROUND_SECONDS, RUN_ROUNDS) * 1000
+    boards = (("ecp5", "ECP5, 128 PEs (predicted, without host)"), ("hbm", "HBM board (predicted, without host)"))
+    for name, title in boards:
+        total = predict_round(BOARDS[name], N_DOCS, N_FEATURES).total
         energies[title] = energy(BOARDS[name].watts, total, RUN_ROUNDS) * 1000
     return energies
 
