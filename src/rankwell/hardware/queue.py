@@ -46,8 +46,7 @@ class StreamQueue(wiring.Component):
             m.d.sync += level.eq(level + 1)
         with m.If(load & ~push):
             m.d.sync += level.eq(level - 1)
-        with m.If(load):
-            m.d.sync += [self.outgoing.payload.eq(read.data), self.outgoing.valid.eq(1)]
-        with m.Elif(self.outgoing.ready):
-            m.d.sync += self.outgoing.valid.eq(0)
+        m.d.sync += self.outgoing.valid.eq(some | (self.outgoing.valid & ~self.outgoing.ready))
+        with m.If(~self.outgoing.valid | self.outgoing.ready):
+            m.d.sync += self.outgoing.payload.eq(read.data)  # of no meaning unless there is some
         return m
