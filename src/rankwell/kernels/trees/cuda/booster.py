@@ -130,8 +130,9 @@ class CudaTreeBooster:
         pieces = slab_pieces(sizes.n_columns, self._groups)
         self._placed["pieces"] = cupy.asarray(pieces.view(np.uint8))
         self._piece_ptr = np.searchsorted(pieces["slab"], np.arange(sizes.n_slabs + 1)).astype(np.int32)
-        numbers = {"n_pieces": len(pieces), "has_columns": has_columns}
-        self._data = pack_data(problem.columns, sizes.n_docs, self._placed, **numbers)
+        self._data = pack_data(
+            problem.columns, sizes.n_docs, self._placed, n_pieces=len(pieces), has_columns=has_columns
+        )
         self._settings = pack_settings(problem.settings)
 
     def _launch(self, name: str, *arguments: Any) -> None:

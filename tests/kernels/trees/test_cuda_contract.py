@@ -1,0 +1,52 @@
+"""What boosted trees on a CUDA device accept, and the memory they ask for."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from tests.kernels.trees.device_inputs import INPUTS
+
+from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_CUDA_LEAVES
+from rankwell.kernels.trees.cuda.booster import device_bytes
+from rankwell.kernels.trees.cuda.gradients import BLOCK_DOCUMENTS, place_queries
+from rankwell.kernels.trees.cuda.workspace import slab_pieces
+
+CUDA = BOOSTED_TREES.devices["cuda"]
+
+
+def with_leaves(n_leaves):
+    problem = INPUTS["plain"].problem()
+    return dataclasses.replace(problem, settings=dataclasses.replace(problem.settings, n_leaves=n_leaves))
+
+
+def test_too_many_leaves_are_refused():
+    assert CUDA.limits(with_leaves(MOST_CUDA_LEAVES), None) is None
+    refusal = CUDA.limits(with_leaves(MOST_CUDA_LEAVES + 1), None)
+    assert (refusal.got, refusal.allowed) == ("1025 leaves", "at most 1024")
+
+
+def test_memory_grows_with_leaves_and_documents():
+    few, many = (device_bytes(with_leaves(n_leaves), None) for n_leaves in (2, 200))
+    slab, histogram = 700 * 64, 64 * 256 * 8
+    assert few > 700 * (3 * 4 + 2 * 12) + slab + 3 * histogram
+    assert many - few > 2 * 198 * histogram
+
+
+def test_pieces_cover_every_column_once():
+    for n_columns in (1, 16, 17, 48, 64, 107, 136, 646):
+        for groups in (1, 2):
+            pieces = slab_pieces(n_columns, groups)
+            assert pieces["n_columns"].sum() == n_columns
+            assert pieces["readers"].max() <= 2 * groups
+            assert (pieces["n_columns"] <= 16 * pieces["readers"]).all()
+            assert (pieces["offset"] + pieces["n_columns"] <= 64).all()
+
+
+def test_queries_have_a_place_in_a_block():
+    sizes = np.array([3, 0, BLOCK_DOCUMENTS, 1, BLOCK_DOCUMENTS + 1, 200, 300, 40])
+    short, long = place_queries(np.concatenate(([0], np.cumsum(sizes))))
+    assert long.order.tolist() == [4]
+    assert short.order.tolist() == [2, 6, 5, 7, 0, 3]
+    assert short.block_ptr.tolist() == [0, 1, 3, 6]
+    assert short.offset.tolist() == [0, 0, 300, 0, 40, 44]
