@@ -40,7 +40,12 @@ FULL = make_feature_set("full", STREAMS, STATICS)
 EXACT = FeatureSet([name for name in FULL.names if not name.startswith("lm_")])
 # Of these rankers, so are the scores of equal features.
 EXACT_RANKERS = ("least-squares", "rankboost", "ranksvm")
-SETTINGS = {"least-squares": {"normalize": "query-minmax"}, "rankboost": {"n_rounds": 20}, "ranksvm": {}}
+SETTINGS = {
+    "least-squares": {"normalize": "query-minmax"},
+    "rankboost": {"n_rounds": 20},
+    "ranksvm": {},
+    "lambdamart": {"n_rounds": 20},
+}
 N_DOCS = 300
 TRAINED = [QueryText(str(number), text_of([number % 9, (number * 5) % 11, 3])) for number in range(12)]
 # Words, one of them twice; a phrase; signs; words that no document has, alone and among others; a stop word; nothing.
