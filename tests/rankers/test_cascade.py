@@ -175,14 +175,13 @@ def test_an_expensive_feature_that_is_worth_it_is_tried_with_few_others():
     assert {"x1" in point.second for point in cascade.points_ if point.second_size == 2} == {True, False}
 
 
-def test_a_budget_is_spent_where_nothing_is_lost():
-    """Within the budget the costliest point is taken, unless it is clearly worse than the best."""
+def test_within_a_budget_the_point_most_like_the_full_ranker_is_chosen():
+    """Not the one with the best mean, which is the luckiest."""
     rng = np.random.default_rng(0)
-    best = 0.5 + 0.1 * rng.normal(size=100)
-
-    luckiest, alike = point(10.0, best), point(20.0, best - 0.001 + 0.05 * rng.normal(size=100))
-    worse, beyond = point(25.0, best - 0.1), point(40.0, best + 0.2)
-    points = [luckiest, alike, worse, beyond]
-    assert choose_point(points, beyond, budget=30, tolerance=0.003) is alike
-    assert choose_point(points, beyond, budget=15, tolerance=0.003) is luckiest
-    assert choose_point(points, beyond, budget=50, tolerance=0.003) is beyond
+    full = point(100.0, 0.5 + 0.1 * rng.normal(size=100))
+    lucky = point(10.0, full.by_query + 0.01 + 0.1 * rng.normal(size=100))
+    alike = point(20.0, full.by_query - 0.001)
+    assert lucky.metric > full.metric > alike.metric
+    assert choose_point([lucky, alike, full], full, budget=30, tolerance=0.003) is alike
+    assert choose_point([lucky, alike, full], full, budget=15, tolerance=0.003) is lucky
+    assert choose_point([lucky, alike, full], full, budget=200, tolerance=0.003) is full

@@ -58,9 +58,8 @@ class Cascade(Ranker):
     first_parameters, second_parameters : dict, optional
         Their parameters.
     budget : float, optional
-        Microseconds a query: of the cascades within it, one that is as good as the best and reads the most is chosen.
-        Without a budget, the cheapest that is as good as the full ranker (`second` on all features and all documents),
-        up to `tolerance`.
+        Microseconds a query: the cascade within it that is most like the full ranker is chosen. Without a budget, the
+        cheapest that is as good as the full ranker (`second` on all features and all documents), up to `tolerance`.
     budget_share : float, optional
         The same as a share of what the full ranker costs; at most one of the two.
     tolerance : float

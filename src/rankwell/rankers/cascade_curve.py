@@ -58,12 +58,11 @@ def best_points(points: Sequence[CascadePoint]) -> list[CascadePoint]:
 def choose_point(
     points: Sequence[CascadePoint], full: CascadePoint, *, budget: float | None, tolerance: float
 ) -> CascadePoint:
-    """A point within a budget; without one, the cheapest that is as good as the full ranker.
+    """The point within a budget that is most like the full ranker; without one, the cheapest that is as good.
 
-    Within a budget, the costliest point of those that are not worse than the best one by more than one standard error
-    over the validation queries: the luckiest of many points is seldom the best, and the more features and documents a
-    cascade reads, the more it is like the full ranker. As good as the full ranker means that the mean difference, less
-    one standard error, is at least -tolerance.
+    Most like it is the point whose metric differs least from the full ranker's, query by query, in the mean over
+    validation queries. By the mean alone, the luckiest of many points would be chosen. As good means that the mean
+    difference, less one standard error, is at least -tolerance.
     """
     if budget is not None:
         within = [point for point in points if point.cost <= budget]
@@ -74,17 +73,20 @@ def choose_point(
                 f"{budget:g}.",
                 parameter="budget",
             )
-        best = max(within, key=lambda point: point.metric)
-        as_good = [point for point in within if point is best or sum(_difference(point, best)) >= 0.0]
-        return max(as_good, key=lambda point: (point.cost, point.metric))
-    good = [point for point in points if np.subtract(*_difference(point, full)) >= -tolerance]
+        return min(within, key=lambda point: (float(np.abs(_differences(point, full)).sum()), point.cost))
+    good = [point for point in points if _lower_bound(point, full) >= -tolerance]
     return min(good, key=lambda point: (point.cost, -point.metric)) if good else full
 
 
-def _difference(point: CascadePoint, other: CascadePoint) -> tuple[float, float]:
-    """The mean difference of two points over queries, and its standard error."""
-    difference = point.by_query - other.by_query
-    difference = difference[~np.isnan(difference)]
-    if len(difference) < 2:
-        return float(difference.sum()), 0.0
-    return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
+def _differences(point: CascadePoint, full: CascadePoint) -> np.ndarray:
+    """To the full ranker's metric, of each query that counts."""
+    differences = point.by_query - full.by_query
+    return np.asarray(differences[~np.isnan(differences)])
+
+
+def _lower_bound(point: CascadePoint, full: CascadePoint) -> float:
+    """The mean difference to the full ranker over queries, less its standard error."""
+    differences = _differences(point, full)
+    if len(differences) < 2:
+        return float(differences.sum())
+    return float(differences.mean() - differences.std(ddof=1) / np.sqrt(len(differences)))
