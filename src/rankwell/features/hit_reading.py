@@ -167,7 +167,8 @@ class _SegmentPart:
         self.segment: Segment = batch.index.segments[number]
         rows = np.flatnonzero(batch.segment_of_row == number)
         docs = batch.docs[rows] - int(batch.index.bases[number])
-        order = np.lexsort((docs, batch.query_of_row[rows]))
+        # By query, then by document, as one number: to sort by two takes more than twice as long.
+        order = np.argsort(batch.query_of_row[rows] * self.segment.n_docs + docs, kind="stable")
         self.rows, self.docs = rows[order], docs[order].astype(np.int32)
         queries = batch.query_of_row[self.rows]
         self.within = self.rows - batch.query_ptr[queries]
