@@ -249,8 +249,15 @@ def record_steady(
         value=1000 * answered.percentile(99),
         unit="ms",
         target=None if bench.quick else 1000 * DEADLINE,
-        note=f"{len(answered):,} queries at {rate:.0f}/s, {len(outcome.refused)} refused, {outcome.n_partial} partial; "
-        f"{percentiles} ms; the generator took {outcome.generator_cores:.2f} of a core",
+        note=f"{len(answered):,} queries at {rate:.0f}/s; {percentiles} ms; the generator took "
+        f"{outcome.generator_cores:.2f} of a core",
+    )
+    bench.record(
+        f"{case.name}: 80 % of capacity, refused or partial",
+        value=len(outcome.refused) + outcome.n_partial,
+        unit="requests",
+        target=None if bench.quick else 0,
+        note=f"{len(outcome.refused)} refused, {outcome.n_partial} partial",
     )
     bench.record(
         f"{case.name}: 80 % of capacity, growth of memory",

@@ -27,7 +27,7 @@ NAME = "tantivy and LightGBM"
 IS_INSTALLED = find_spec("tantivy") is not None and find_spec("lightgbm") is not None
 FEATURES = ("extracted", "given")
 # Workers that answer queries, and LightGBM's threads: on two cores, both ways to use them.
-WAYS = ((2, 1), (1, 2), (3, 1))
+WAYS = ((2, 1), (1, 2))
 _HEAP_BYTES = 1 << 30
 _N_TREES, _N_RESULTS, _SNIPPET_LENGTH = 100, 10, 160
 
