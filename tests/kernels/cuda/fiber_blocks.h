@@ -159,6 +159,7 @@ struct alignas(16) longlong2 {
   long long x, y;
 };
 static uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+static int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 static float2 make_float2(float x, float y) { return {x, y}; }
 static int2 make_int2(int x, int y) { return {x, y}; }

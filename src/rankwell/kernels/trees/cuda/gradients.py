@@ -120,14 +120,25 @@ class PairGradients:
         self._short_struct, self._held = pack_queries(loss, queries, self._short, placed, cupy.asarray)
         self._long_struct, self._also_held = pack_queries(loss, queries, self._long, placed, cupy.asarray)
         self._n_fields = short_fields(loss)
+        self._beside = cupy.cuda.Stream(non_blocking=True)
+        self._begun, self._done = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
         self._table = cupy.empty(max(1, LONG_FIELDS * self._long.length), dtype=np.float32)
 
     def launch(self) -> None:
-        """On the current stream."""
+        """On the current stream; long queries on another one at the same time."""
+        import cupy
+
+        stream = cupy.cuda.get_current_stream()
         n_long, n_blocks = len(self._long.order), len(self._short.block_ptr) - 1
         if n_long:
-            arguments = (self._long_struct, self._table, np.int32(self._long.length))
-            self._long_kernel((n_long,), (LONG_THREADS,), arguments)
+            self._begun.record(stream)
+            self._beside.wait_event(self._begun)
+            with self._beside:
+                arguments = (self._long_struct, self._table, np.int32(self._long.length))
+                self._long_kernel((n_long,), (LONG_THREADS,), arguments)
+            self._done.record(self._beside)
         if n_blocks:
             shared = 4 * self._n_fields * BLOCK_DOCUMENTS
             self._short_kernel((n_blocks,), (QUERY_THREADS,), (self._short_struct,), shared_mem=shared)
+        if n_long:
+            stream.wait_event(self._done)

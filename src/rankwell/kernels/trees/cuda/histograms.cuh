@@ -17,10 +17,10 @@ constexpr int HESSIANS = GROUPS * GROUP_CELLS;
 constexpr int SLAB_CELLS = SLAB_BYTES * COLUMN_VALUES;
 // Columns that a lane reads at a time.
 constexpr int READ_COLUMNS = 16;
-// A warp takes so many documents, a strip. Less work than LEAST_UNITS, strips times lanes that read a document, is not
-// shared between blocks.
+// A warp takes so many documents, a strip. Work is divided in units, strips times lanes that read a document. A block has
+// LEAST_UNITS or more; few, since it is one piece after another that takes time if there are few documents.
 constexpr int STRIP = 32;
-constexpr int LEAST_UNITS = 8 * WARPS;
+constexpr int LEAST_UNITS = 8;
 
 __device__ __forceinline__ long long* histogram_of(const Data& data, const Space& space, int slot) {
   return space.pool + static_cast<size_t>(slot) * data.n_slabs * SLAB_CELLS;
@@ -145,7 +145,6 @@ __device__ __noinline__ void count(const Data& data, const Space& space, int fir
   __shared__ Counted sides[MOST_OPENINGS];
   const int n_openings = space.growth->n_openings;
   for (int i = threadIdx.x; i < n_openings; i += THREADS) sides[i] = smaller_side(data, space, space.openings[i]);
-  for (int i = threadIdx.x; i < 2 * HESSIANS; i += THREADS) shared_memory<int>()[i] = 0;
   __syncthreads();
   long long units = 0;
   for (int i = first_piece; i < end_piece; ++i) units += data.pieces[i].readers;
@@ -153,6 +152,8 @@ __device__ __noinline__ void count(const Data& data, const Space& space, int fir
   for (int i = 0; i < n_openings; ++i) all += sides[i].strips * units;
   const int n_blocks = static_cast<int>(min(static_cast<long long>(gridDim.x), (all + LEAST_UNITS - 1) / LEAST_UNITS));
   if (static_cast<int>(blockIdx.x) < n_blocks) {
+    for (int i = threadIdx.x; i < HESSIANS / 2; i += THREADS) shared_memory<int4>()[i] = make_int4(0, 0, 0, 0);
+    __syncthreads();
     const long long at = all * blockIdx.x / n_blocks, end = all * (blockIdx.x + 1) / n_blocks;
     long long before = 0;
     for (int i = 0; i < n_openings && before < end; before += sides[i++].strips * units) {

@@ -65,10 +65,12 @@ __device__ __forceinline__ Sums pair_of(const Queries& queries, const Scale& sca
   const Real one = {1.0f}, difference = row.gain - Real{column.z};
   Real gap = positive_part(row.weight - Real{column.w});
   if (KIND == LAMBDALOSS) gap = gap + Real{queries.by_distance[max(j - row.place, 0)]};
-  if (j <= row.place) gap = {0.0f};
+  // What is no pair adds 0; its e could be too large.
+  const bool is_pair = j > row.place;
+  if (!is_pair) gap = {0.0f};
   Real size = size_of(difference);
   if (KIND == PAIRWISE) size = {is_positive(size) ? 1.0f : 0.0f};
-  const Real e = Real{column.y} * row.inverse;
+  const Real e = {is_pair ? (Real{column.y} * row.inverse).value : 0.0f};
   const Real t = scale.slope * positive_part(row.score - Real{column.x}) + scale.floor;
   const Real inverse = reciprocal(t * (one + e));
   const Real w = (size * gap) * inverse, we = w * e;

@@ -24,12 +24,13 @@ REAL_OPERATOR(+, "add.rn.f32")
 REAL_OPERATOR(-, "sub.rn.f32")
 REAL_OPERATOR(*, "mul.rn.f32")
 
-// 1/x, rounded once.
+// 1/x, rounded once, for x from 2^-125 to 2^125: the approximation and one step of Newton's, as the compiler's own
+// reciprocal does after it has asked for the range.
 __device__ __forceinline__ Real reciprocal(Real x) {
 #ifdef __CUDACC__
-  Real result;
-  asm("rcp.rn.f32 %0, %1;" : "=f"(result.value) : "f"(x.value));
-  return result;
+  float near;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(x.value));
+  return {__fmaf_rn(near, __fmaf_rn(-x.value, near, 1.0f), near)};
 #else
   return {1.0f / x.value};
 #endif
