@@ -83,6 +83,7 @@ INPUTS = {
 # Too slow for the reference and the kernels on the host.
 LARGE_INPUTS = {
     "255 leaves": make_input(30_000, [255] * 20 + [9] * 30, missing=(3, 25), n_leaves=255, min_docs_leaf=3, seed=11),
+    "1024 leaves": make_input(40_000, [255, 9, 100, 255, 3], missing=(2,), n_leaves=1024, seed=14),
     "four slabs": make_input(20_000, [255] * 200, missing=(3, 150), n_leaves=15, seed=13),
     "many tiles": make_input(200_003, [255, 16, 15, 254, 100], missing=(1, 3), n_leaves=31, seed=12),
 }
