@@ -5,11 +5,13 @@ Commands import what they need when they run, so that `rankwell --help` answers 
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 
@@ -161,7 +163,24 @@ def main() -> None:
     _replace_closed_streams()
     # Most objects of a command are made by imports and stay: looking for garbage among them takes a tenth of its time.
     gc.set_threshold(100_000, 20, 20)
-    app(prog_name="rankwell")
+    try:
+        app(prog_name="rankwell")
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        _leave(end.code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process without taking down what it has imported and compiled, which takes 0.2 to 0.3 s.
+
+    What is registered to be done at exit is done (temporary folders, logs).
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _replace_closed_streams() -> None:
