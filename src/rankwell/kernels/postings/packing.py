@@ -214,7 +214,7 @@ def load_at_bit(values, bit, width):
     return np.int64(_load64(values, bit >> 3) >> np.uint64(bit & 7) & mask)
 
 
-@inner_kernel(for_any_constant=True)
+@inlined_kernel
 def load_number(values, place, width, count, j):
     """Number `j` of the run of `count` numbers that begins at byte `place`."""
     if count != BLOCK:

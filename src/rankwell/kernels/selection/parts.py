@@ -19,7 +19,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from rankwell.kernels.cpu.compilation import inner_kernel, kernel
-from rankwell.kernels.postings.blocks import block_documents, block_frequencies, load_documents, load_frequencies
+from rankwell.kernels.postings.blocks import document_width, load_documents, load_frequencies, load_frequency
+from rankwell.kernels.postings.packing import load_number
 from rankwell.kernels.postings.rules import BLOCK
 
 MARGIN = 1.0 + 1e-14
@@ -129,11 +130,13 @@ def bound_list(arrays, list_number, fielded, k1, b, average, norms, block_bounds
     for block in range(first, stop):
         bound = 0.0
         if stop - first == 1:
-            documents, frequencies = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
-            count = block_documents(arrays, list_number, block, documents, 0)
-            block_frequencies(arrays, block, count, frequencies)
+            # Number after number: once for each list, so that little is compiled for it.
+            place, widths, doc = arrays.data[block], arrays.widths[block], np.int64(-1)
+            count = np.int64(arrays.doc_freq[list_number])
             for j in range(count):
-                bound = max(bound, posting_part(frequencies[j], norms[documents[j]], fielded))
+                doc += load_number(arrays.postings, place, document_width(widths), count, j) + 1
+                frequency = load_frequency(arrays.postings, place, widths, count, j)
+                bound = max(bound, posting_part(frequency, norms[doc], fielded))
         for impact in range(np.int64(arrays.first_impact[block]), np.int64(arrays.first_impact[block + 1])):
             norm = length_norm(arrays.impact_length[impact], fielded, k1, b, average)
             bound = max(bound, posting_part(arrays.impact_frequency[impact], norm, fielded))
