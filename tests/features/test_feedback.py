@@ -97,6 +97,12 @@ def test_terms_of_many_documents_do_not_join():
     assert model == {b"w1": 0.75, b"w3": 0.25}
 
 
+def test_if_all_terms_are_common_none_joins():
+    documents = [{"body": [1, 2]}] * 12
+    index = index_of(documents, streams=("body",), cuts=(6,), forward="all")
+    assert list(relevance_model(index, index.search("w1"), ModelSettings(10, 10, 0.5))) == [b"w1"]
+
+
 def test_of_equal_terms_the_first_ones_join():
     index = index_of([{"body": [5, 8, 7, 6]}, *({"body": [4]} for _ in range(19))], streams=("body",))
     assert list(relevance_model(index, index.search("w7"), ModelSettings(1, 2, 0.5))) == [b"w7", b"w5", b"w6"]

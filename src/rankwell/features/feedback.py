@@ -165,6 +165,8 @@ def _by_weight(weights: np.ndarray, numbers: np.ndarray, counted: DocumentCounts
         for place in order.tolist():
             yield counted.term(int(numbers[place])), float(weights[place])
         return
+    if len(order) == 0:
+        return
     ordered = weights[order]
     ends = np.append(np.flatnonzero(np.diff(ordered)) + 1, len(ordered))
     start = 0

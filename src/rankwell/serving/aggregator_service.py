@@ -147,6 +147,7 @@ class AggregatorService(QueryService):
         aggregator, gauge = self.aggregator, self.metrics.gauge
         gauge("rankwell_searches_running", "Searches that are being answered.", lambda: self._n_running)
         gauge("rankwell_shards", "Shards.", lambda: len(aggregator.shards))
+        gauge("rankwell_spares_used", "Spare nodes in the place of others.", lambda: aggregator.spares.n_used)
         gauge(
             "rankwell_shards_available",
             "Shards that can be asked now.",
