@@ -4,9 +4,11 @@ import threading
 import time
 from concurrent.futures import wait
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
+from rankwell.serving import batching
 from rankwell.serving.batching import Batcher, OverloadError
 from rankwell.serving.deadline import Deadline
 
@@ -94,6 +96,24 @@ def test_what_cannot_be_answered_in_time_is_refused_at_once(gate):
     batcher.submit(number(4, seconds=5.0))
     gate.is_open.set()
     batcher.close()
+
+
+def test_the_cost_of_a_request_is_that_of_requests_in_large_batches(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(batching, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+
+    def answer(numbers):
+        now[0] += 0.16  # whatever the batch's size
+        return [one.value for one in numbers]
+
+    batcher = Batcher(answer, most=16, window=5.0)
+    for _ in range(3):
+        wait([batcher.submit(number(value)) for value in range(16)], 10)
+    batcher._window = 0.0
+    batcher.submit(number(0)).result(10)
+    batcher.close()
+    # 0.01 s each, and hardly more after one that was alone.
+    assert batcher._cost == pytest.approx(0.01 + 0.03 * (0.16 - 0.01))
 
 
 def test_expired_work_is_dropped_when_it_is_taken(gate):

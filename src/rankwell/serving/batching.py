@@ -31,8 +31,9 @@ class Request(Protocol):
 Asked = TypeVar("Asked", bound=Request)
 Answered = TypeVar("Answered")
 
-# How much the newest batch counts in the mean cost of a request.
-_NEWEST = 0.1
+# How much the newest request counts in the mean cost of a request. Those of a batch all count, so that the mean is soon
+# that of the large batches of a high load: a request that is ranked alone costs more than one among others.
+_NEWEST = 0.03
 # How much of the time that is left a request may be expected to wait: its batch is answered as a whole, and costs vary.
 _WAITING_SHARE = 0.5
 
@@ -164,7 +165,8 @@ class Batcher(Generic[Asked, Answered]):
                 if not waiting.future.done():
                     _give(waiting, error)
         cost = (time.perf_counter() - started) / len(batch)
-        self._cost += (cost - self._cost) * (_NEWEST if self._cost else 1.0)
+        weight = 1 - (1 - _NEWEST) ** len(batch) if self._cost else 1.0
+        self._cost += (cost - self._cost) * weight
 
 
 def _give(waiting: _Waiting[Asked, Answered], answer: Answered | Exception) -> None:
