@@ -342,6 +342,17 @@ def test_only_missing_values_may_differ():
     assert ndcg(small(n_rounds=1).fit(data), data) == 1.0
 
 
+def test_leaves_by_default(collection):
+    """A hundredth of the documents, by their share of the Hessian: leaves of very few documents are rare."""
+    train, _ = collection
+    assert LambdaMART()._least_docs(train.n_docs) == train.n_docs // 100
+    assert LambdaMART()._least_docs(10**6) == 100
+    assert LambdaMART()._least_docs(5) == 1
+    assert LambdaMART(min_docs_leaf=7)._least_docs(10**6) == 7
+    assert [LambdaMART()._most_leaves(n_docs) for n_docs in (49_999, 50_000)] == [10, 31]
+    assert LambdaMART(n_leaves=5)._most_leaves(10**6) == 5
+
+
 def test_rounds_by_default(collection):
     train, test = collection
     assert len(LambdaMART(n_leaves=3).fit(train).trees_) == lambdamart._ROUNDS

@@ -75,6 +75,9 @@ def read(
 
     Notes
     -----
+    LightGBM's side file: if text has no ``qid`` and there is a file of the same name with ``.query`` after it, that
+    file's lines are the numbers of rows of the queries.
+
     Text. Every row is ``label qid:ID index:value ... # comment``; see `rankwell.kernels.letor_text.reference` for the
     exact format. A comment in the first line may name the features (`rankwell.data.letor_header`). Rows without ``qid``
     are one query. Query ids are integers if all of them are written as integers, otherwise text. Features that a row
@@ -86,8 +89,9 @@ def read(
         chosen = _check_format(format) or _format_of_name(stream.path) or _format_of_content(stream)
         if chosen == "letor":
             from rankwell.data.letor import read_letor
+            from rankwell.data.side_file import with_side_file
 
-            return read_letor(
+            dataset = read_letor(
                 stream,
                 n_features=n_features,
                 on_bad_line=on_bad_line,
@@ -95,6 +99,7 @@ def read(
                 n_jobs=n_jobs,
                 progress=progress,
             )
+            return with_side_file(dataset, os.fspath(path))
         if chosen == "csv":
             from rankwell.data.comma_separated import read_csv
 

@@ -37,7 +37,11 @@ from rankwell.scoring.scorer import score_description
 logger = logging.getLogger("rankwell")
 
 # What n_rounds="auto" means: without early stopping, and at most with it.
-_ROUNDS, _WATCHED_ROUNDS = 100, 1000
+_ROUNDS, _WATCHED_ROUNDS = 150, 1000
+# What n_leaves="auto" means: for fewer documents than this, and for as many or more.
+_FEW_DOCS, _FEW_LEAVES, _LEAVES = 50_000, 10, 31
+# What min_docs_leaf="auto" means: this share of the documents, but no more than so many.
+_AUTOMATIC_SHARE, _AUTOMATIC_DOCS = 100, 100
 # What loss="auto" chooses among, and what the choice is called in the state.
 _AUTOMATIC = "auto"
 _CANDIDATES = ("lambdarank", "xendcg")
@@ -57,16 +61,17 @@ class LambdaMART(StepwiseRanker):
     Parameters
     ----------
     n_rounds : int or "auto"
-        Trees at most; with `init_model`, that many more. "auto" is 100, or 1,000 where early stopping chooses among
+        Trees at most; with `init_model`, that many more. "auto" is 150, or 1,000 where early stopping chooses among
         them.
     learning_rate : float
         The share of its best value that a leaf gets.
-    n_leaves : int
-        Leaves of a tree at most.
+    n_leaves : int or "auto"
+        Leaves of a tree at most. "auto" is 31, or 10 for fewer than 50,000 documents.
     max_depth : int
         Cuts at most between the root and a leaf; 0 for any number.
-    min_docs_leaf : int
-        Documents of a leaf at least. They are estimated by the leaf's share of the Hessian, as in LightGBM.
+    min_docs_leaf : int or "auto"
+        Documents of a leaf at least. They are estimated by the leaf's share of the Hessian, as in LightGBM. "auto" is
+        100, or a hundredth of the documents if there are fewer than 10,000.
     min_hessian_leaf : float
         Σ of the Hessian of a leaf at least.
     l1, l2 : float
@@ -151,10 +156,10 @@ class LambdaMART(StepwiseRanker):
     def __init__(
         self,
         n_rounds: int | Literal["auto"] = "auto",
-        learning_rate: float = 0.1,
-        n_leaves: int = 31,
+        learning_rate: float = 0.05,
+        n_leaves: int | Literal["auto"] = "auto",
         max_depth: int = 0,
-        min_docs_leaf: int = 20,
+        min_docs_leaf: int | Literal["auto"] = "auto",
         min_hessian_leaf: float = 1e-3,
         l1: float = 0.0,
         l2: float = 0.0,
@@ -219,10 +224,13 @@ class LambdaMART(StepwiseRanker):
     def _check_parameters(self) -> None:
         if self.n_rounds != "auto":
             check_whole_number("n_rounds", self.n_rounds, least=1)
-        check_whole_number("n_leaves", self.n_leaves, least=2, most=MOST_LEAVES)
+        if self.n_leaves != "auto":
+            check_whole_number("n_leaves", self.n_leaves, least=2, most=MOST_LEAVES)
         for name in ("max_depth", "random_state"):
             check_whole_number(name, getattr(self, name), least=0)
-        for name in ("min_docs_leaf", "checkpoint_every", "n_seeds"):
+        if self.min_docs_leaf != "auto":
+            check_whole_number("min_docs_leaf", self.min_docs_leaf, least=1)
+        for name in ("checkpoint_every", "n_seeds"):
             check_whole_number(name, getattr(self, name), least=1)
         if self.truncation is not None:
             check_whole_number("truncation", self.truncation, least=1)
@@ -294,7 +302,7 @@ class LambdaMART(StepwiseRanker):
             logger.warning(
                 "no tree could be grown: leaves must have more documents than any cut gives (min_docs_leaf=%d), or no "
                 "cut gains enough (min_gain=%g). All scores are 0.",
-                self.min_docs_leaf,
+                self._least_docs(task.train.n_docs),
                 self.min_gain,
             )
         return TrainedModel(self._description(task, trees.inputs(self.n_seeds)), trees.statistics(), run.history)
@@ -305,7 +313,7 @@ class LambdaMART(StepwiseRanker):
         """One run for each seed, with its row of `scores`; they share the bins."""
         dataset = task.train
         slabs, columns = binned_slabs(dataset, binner, self.n_jobs)
-        whole = TreeProblem(slabs, columns, self._settings(), query_ptr=dataset.query_ptr)
+        whole = TreeProblem(slabs, columns, self._settings(dataset.n_docs), query_ptr=dataset.query_ptr)
         boosters: list[TreeBooster] = []
         for number in range(self.n_seeds):
             seed = self.random_state + number * _SEED_STEP
@@ -340,11 +348,21 @@ class LambdaMART(StepwiseRanker):
             seed=seed,
         )
 
-    def _settings(self) -> TreeSettings:
+    def _most_leaves(self, n_docs: int) -> int:
+        if self.n_leaves != "auto":
+            return self.n_leaves
+        return _FEW_LEAVES if n_docs < _FEW_DOCS else _LEAVES
+
+    def _least_docs(self, n_docs: int) -> int:
+        if self.min_docs_leaf != "auto":
+            return self.min_docs_leaf
+        return max(1, min(_AUTOMATIC_DOCS, n_docs // _AUTOMATIC_SHARE))
+
+    def _settings(self, n_docs: int) -> TreeSettings:
         return TreeSettings(
-            n_leaves=self.n_leaves,
+            n_leaves=self._most_leaves(n_docs),
             max_depth=self.max_depth,
-            min_docs_leaf=self.min_docs_leaf,
+            min_docs_leaf=self._least_docs(n_docs),
             min_hessian_leaf=self.min_hessian_leaf,
             l1=self.l1,
             l2=self.l2,
