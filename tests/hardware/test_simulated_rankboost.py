@@ -92,7 +92,8 @@ def test_training_ends_where_one_weak_ranker_is_perfect(assert_same_model):
 
 
 def test_training_ends_where_no_weak_ranker_helps():
-    data = {"X": np.ones((4, 2)), "y": np.array([0, 1, 0, 1]), "qid": np.zeros(4, dtype=int)}
+    # Above the threshold and below it, one document is better and one is worse: r = 0.
+    data = {"X": np.array([[0], [0], [1], [1]]), "y": np.array([0, 1, 0, 1]), "qid": np.zeros(4, dtype=int)}
     assert len(RankBoost(n_rounds=9, device="fpga-sim").fit(**data).weak_rankers_) == 0
 
 
