@@ -30,7 +30,7 @@ PIECE = Struct(
     (
         ("int", "slab", ""),
         ("int", "offset", "of its first column in the slab, a multiple of 16"),
-        ("int", "readers", "16 columns each: 1, 2 or 4"),
+        ("int", "readers", "16 columns each: 1 to 4"),
         ("int", "n_columns", "at most 16 for each reader"),
     ),
 )

@@ -35,7 +35,7 @@ from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
 _THREADS = 1024
 # Bytes of shared memory: the histograms of 32 columns, the sums of a column for each warp, and what kernels declare.
 _GROUP_BYTES = 2**16
-_SEARCH_BYTES = _THREADS // 32 * 288 * 8
+_SEARCH_BYTES = _THREADS // 32 * 290 * 8
 _STATIC_BYTES = 8192
 _WITH_SHARED_MEMORY = ("grow_tree", "count_parts", "search_parts", "add_leaf_values")
 _MEMORY_SHARE = 0.9

@@ -119,6 +119,8 @@ class PairGradients:
         self._short, self._long = place_queries(queries.query_ptr)
         self._short_struct, self._held = pack_queries(loss, queries, self._short, placed, cupy.asarray)
         self._long_struct, self._also_held = pack_queries(loss, queries, self._long, placed, cupy.asarray)
+        # Of the memory that a multiprocessor divides between cache and shared memory, as much as there is.
+        self._short_kernel.preferred_shared_memory_carveout = 100
         self._n_fields = short_fields(loss)
         self._beside = cupy.cuda.Stream(non_blocking=True)
         self._begun, self._done = (cupy.cuda.Event(disable_timing=True) for _ in range(2))

@@ -1,6 +1,6 @@
 // Histograms: of every column, the packed sums of gradient and Hessian by the column's value.
 //
-// A block counts one *piece* of documents at a time, 16, 32 or 64 columns, into two histograms of 32-bit sums in shared
+// A block counts one *piece* of documents at a time, 16, 32, 48 or 64 columns, into two histograms of 32-bit sums in shared
 // memory, one of gradients and one of Hessians; neither sum can overflow (`rules.py`). They lie by value and then column,
 // 32 columns in a group, and the lanes of a warp add to 32 different columns at a time, hence to 32 different banks: a
 // lane has 16 columns of a document and begins with another one than the other lanes have. Of 16 columns there are two
@@ -59,16 +59,26 @@ __device__ __forceinline__ void add_bytes(int* histogram, uint4 bytes, int first
   }
 }
 
+// Which document of a strip, and which 16 of its columns, a lane reads in turn `i` of READERS: of 32 columns two lanes
+// read a document, of 64 four; the third 16 of 48 columns are read like 16 columns that are all.
+struct Share {
+  int document, reader;
+};
+
+template <int READERS>
+__device__ __forceinline__ Share share_of(int i) {
+  const int lane = lane_of();
+  if (READERS == 1) return {lane, 0};
+  if (READERS == 3 && i == 2) return {lane, 2};
+  const int readers = READERS == 3 ? 2 : READERS;
+  return {i * (32 / readers) + lane / readers, lane % readers};
+}
+
 // Add the documents at the places first + 32·from, ..., below `last` and first + 32·to, to the histograms of a piece.
-// READERS : lanes that read a document
+// READERS : columns of the piece / 16
 template <int READERS>
 __device__ __noinline__ void count_strips(const unsigned char* piece, const unsigned* rows, const long long* packed,
                                           int first, int last, int from, int to) {
-  constexpr int DOCUMENTS = 32 / READERS;
-  const int reader = lane_of() % READERS, document = lane_of() / READERS;
-  const int rotation = READERS == 4 ? 2 * document + reader / 2 : document & 15;
-  const int half = READERS == 1 ? document / 16 : reader & 1;
-  int* mine = shared_memory<int>() + reader / 2 * GROUP_CELLS + half * READ_COLUMNS;
   for (int strip = from + warp_of(); strip < to; strip += WARPS) {
     const int place = first + strip * STRIP + lane_of();
     const bool is_there = place < last;
@@ -77,13 +87,19 @@ __device__ __noinline__ void count_strips(const unsigned char* piece, const unsi
     uint4 bytes[READERS];
 #pragma unroll
     for (int i = 0; i < READERS; ++i) {
-      const size_t own = __shfl_sync(WHOLE_WARP, row, i * DOCUMENTS + document);
-      bytes[i] = __ldg(reinterpret_cast<const uint4*>(piece + own * SLAB_BYTES + READ_COLUMNS * reader));
+      const Share share = share_of<READERS>(i);
+      const size_t own = __shfl_sync(WHOLE_WARP, row, share.document);
+      bytes[i] = __ldg(reinterpret_cast<const uint4*>(piece + own * SLAB_BYTES + READ_COLUMNS * share.reader));
     }
 #pragma unroll
     for (int i = 0; i < READERS; ++i) {
-      const int gradient = __shfl_sync(WHOLE_WARP, gradient_of(value), i * DOCUMENTS + document);
-      const int hessian = __shfl_sync(WHOLE_WARP, static_cast<int>(value), i * DOCUMENTS + document);
+      const Share share = share_of<READERS>(i);
+      const int gradient = __shfl_sync(WHOLE_WARP, gradient_of(value), share.document);
+      const int hessian = __shfl_sync(WHOLE_WARP, static_cast<int>(value), share.document);
+      const bool is_double = READERS == 1 || (READERS == 3 && i == 2);
+      const int rotation = READERS == 4 ? lane_of() / 4 * 2 + share.reader / 2 : (is_double ? lane_of() : lane_of() / 2) & 15;
+      const int half = is_double ? lane_of() / 16 : share.reader & 1;
+      int* mine = shared_memory<int>() + share.reader / 2 * GROUP_CELLS + half * READ_COLUMNS;
       add_bytes(mine, rotated(bytes[i], rotation), rotation, gradient, hessian);
     }
   }
@@ -93,6 +109,8 @@ __device__ __forceinline__ void count_piece(int readers, const unsigned char* pi
                                             const long long* packed, int first, int last, int from, int to) {
   if (GROUPS == 2 && readers == 4) {
     count_strips<4>(piece, rows, packed, first, last, from, to);
+  } else if (GROUPS == 2 && readers == 3) {
+    count_strips<3>(piece, rows, packed, first, last, from, to);
   } else if (readers == 2) {
     count_strips<2>(piece, rows, packed, first, last, from, to);
   } else {
@@ -110,13 +128,14 @@ __device__ __forceinline__ long long take_cell(int cell) {
 
 // Add a block's histograms of a piece to those in device memory, and set them to 0.
 __device__ __forceinline__ void flush(const Piece& piece, long long* out) {
-  const int width = min(piece.readers * READ_COLUMNS, GROUP_COLUMNS);
-  const int n_cells = piece.readers * READ_COLUMNS * COLUMN_VALUES;
-  for (int i = threadIdx.x; i < n_cells; i += THREADS) {
-    const int group = i / (width * COLUMN_VALUES), value = i / width % COLUMN_VALUES, column = i % width;
-    const int cell = group * GROUP_CELLS + value * GROUP_COLUMNS + column;
+  const int n_cells = (piece.readers + 1) / 2 * GROUP_CELLS;
+  for (int cell = threadIdx.x; cell < n_cells; cell += THREADS) {
+    const int group = cell / GROUP_CELLS, column = cell % GROUP_COLUMNS;
+    // The last 16 columns of an odd number of readers have two histograms, side by side.
+    const bool is_double = (piece.readers & 1) != 0 && group == piece.readers / 2;
+    if (is_double && column >= READ_COLUMNS) continue;
     long long sum = take_cell(cell);
-    if (piece.readers == 1) sum += take_cell(cell + READ_COLUMNS);
+    if (is_double) sum += take_cell(cell + READ_COLUMNS);
     if (sum != 0 && group * GROUP_COLUMNS + column < piece.n_columns) add_to(&out[cell], sum);
   }
 }

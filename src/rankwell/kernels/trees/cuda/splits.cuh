@@ -10,7 +10,7 @@ constexpr int WORD_WARPS = WARPS < WORD ? WARPS : WORD;
 // Codes of a lane, one after another, if there are more than lanes. A column's sums have a gap after so many of them: the
 // lanes then read different banks.
 constexpr int LANE_CODES = COLUMN_VALUES / 32;
-constexpr int COLUMN_ROOM = COLUMN_VALUES + COLUMN_VALUES / LANE_CODES;
+constexpr int COLUMN_ROOM = COLUMN_VALUES + COLUMN_VALUES / LANE_CODES + 2;
 
 __device__ __forceinline__ int room_of(int value) { return value + value / LANE_CODES; }
 
@@ -170,55 +170,71 @@ __device__ __forceinline__ Found best_of_column(const Data& data, const Bound& b
   return best;
 }
 
-// The best cut of each side by the features of a column, found by a warp. The histogram of the smaller side was
-// counted; the larger side's is the part's without it, and takes the place of the part's.
-// sums : shared memory of the warp, (COLUMN_ROOM,)
-__device__ __forceinline__ void search_column(const Data& data, const Settings& settings, const Space& space,
-                                              int number, int column, long long* sums) {
-  constexpr int OWN = COLUMN_VALUES / 32;
-  const Opening opening = space.openings[number];
-  const Part part = space.parts[max(opening.part, 0)];
+// A side of an opening, of which cuts are searched: the smaller one first.
+struct Side {
+  long long total;
+  int n_docs, number;
+  bool is_deepest;
+};
+
+__device__ __forceinline__ Side side_of(const Data& data, const Settings& settings, const Opening& opening,
+                                        const Part& part, bool is_smaller) {
   const bool is_root = opening.part < 0;
   const int n_left = left_documents(data, opening);
-  const int slab = column / data.slab_columns, in_slab = column % data.slab_columns;
+  const bool is_left = is_smaller == is_left_smaller(opening, part, n_left);
+  const long long left_total = is_root ? part.total : part.left_total;
+  Side side;
+  side.total = is_left ? left_total : part.total - left_total;
+  side.n_docs = is_left ? n_left : documents_of(part) - n_left;
+  side.number = is_left ? 0 : 1;
+  side.is_deepest = settings.max_depth > 0 && !is_root && part.depth + 1 >= settings.max_depth;
+  return side;
+}
+
+// Read the histograms of a word's columns to shared memory. Those of the smaller side were counted; the larger side's
+// are the part's without them, and take the place of the part's.
+__device__ __forceinline__ void load_word(const Data& data, const Space& space, const Opening& opening,
+                                          const Part& part, bool is_smaller, int word, long long* sums) {
+  constexpr int TEAM_THREADS = 32 * WORD_WARPS;
+  const int column = word * WORD, slab = column / data.slab_columns, in_slab = column % data.slab_columns;
   const size_t base = static_cast<size_t>(slab) * SLAB_CELLS + in_slab / GROUP_COLUMNS * GROUP_CELLS +
-                      in_slab % GROUP_COLUMNS + lane_of() * GROUP_COLUMNS;
+                      in_slab % GROUP_COLUMNS;
   const long long* counted = histogram_of(data, space, opening.slot) + base;
   long long* whole = histogram_of(data, space, part.slot) + base;
-  const bool is_deepest = settings.max_depth > 0 && !is_root && part.depth + 1 >= settings.max_depth;
-  const bool left_is_smaller = is_left_smaller(opening, part, n_left);
-  const long long left_total = is_root ? part.total : part.left_total;
-  for (int turn = 0; turn < (is_root ? 1 : 2); ++turn) {
-    const bool is_left = (turn == 0) == left_is_smaller;
-    __syncwarp();
 #pragma unroll
-    for (int i = 0; i < OWN; ++i) {
-      long long sum = counted[i * 32 * GROUP_COLUMNS];
-      if (turn == 1) sum = whole[i * 32 * GROUP_COLUMNS] -= sum;
-      sums[room_of(i * 32 + lane_of())] = sum;
-    }
-    __syncwarp();
-    Found best = {};
-    if (!is_deepest) {
-      const Bound bound = bound_of(settings, *space.growth, is_left ? left_total : part.total - left_total,
-                                   is_left ? n_left : documents_of(part) - n_left);
-      best = best_of_column(data, bound, column, sums);
-    }
-    const size_t side = static_cast<size_t>(number) * 2 + (is_left ? 0 : 1);
-    if (lane_of() == 0) space.found[side * data.n_columns + column] = best;
+  for (int i = threadIdx.x % TEAM_THREADS; i < COLUMN_VALUES * WORD; i += TEAM_THREADS) {
+    const int value = i / WORD, place = value * GROUP_COLUMNS + i % WORD;
+    long long sum = counted[place];
+    if (!is_smaller) sum = whole[place] -= sum;
+    sums[i % WORD * COLUMN_ROOM + room_of(value)] = sum;
   }
 }
 
-// The best cuts of the sides of all openings.
+// The best cuts of the sides of all openings. A team of warps takes the columns of a word at a time, a warp a column.
 __device__ __noinline__ void search_columns(const Data& data, const Settings& settings, const Space& space) {
-  long long* sums = shared_memory<long long>() + warp_of() * COLUMN_ROOM;
   constexpr int TEAMS = WARPS / WORD_WARPS;
   const int n_words = (data.n_columns + WORD - 1) / WORD, n_items = space.growth->n_openings * n_words;
-  const int team = warp_of() / WORD_WARPS;
-  for (int item = blockIdx.x + team * gridDim.x; item < n_items; item += TEAMS * gridDim.x) {
-    const int first = item % n_words * WORD, last = min(first + WORD, data.n_columns);
-    for (int column = first + warp_of() % WORD_WARPS; column < last; column += WORD_WARPS) {
-      search_column(data, settings, space, item / n_words, column, sums);
+  const int team = warp_of() / WORD_WARPS, n_turns = space.openings[0].part < 0 ? 1 : 2;
+  long long* sums = shared_memory<long long>() + team * WORD * COLUMN_ROOM;
+  for (int first = 0; first < n_items; first += TEAMS * gridDim.x) {
+    const int item = first + team * gridDim.x + blockIdx.x, number = min(item, n_items - 1) / n_words;
+    const int word = item % n_words;
+    const Opening opening = space.openings[number];
+    const Part part = space.parts[max(opening.part, 0)];
+    for (int turn = 0; turn < n_turns; ++turn) {
+      __syncthreads();
+      if (item < n_items) load_word(data, space, opening, part, turn == 0, word, sums);
+      __syncthreads();
+      if (item >= n_items) continue;
+      const Side side = side_of(data, settings, opening, part, turn == 0);
+      const Bound bound = bound_of(settings, *space.growth, side.total, side.n_docs);
+      for (int i = warp_of() % WORD_WARPS; i < min(WORD, data.n_columns - word * WORD); i += WORD_WARPS) {
+        const int column = word * WORD + i;
+        Found best = {};
+        if (!side.is_deepest) best = best_of_column(data, bound, column, sums + i * COLUMN_ROOM);
+        const size_t place = static_cast<size_t>(number) * 2 + side.number;
+        if (lane_of() == 0) space.found[place * data.n_columns + column] = best;
+      }
     }
   }
 }

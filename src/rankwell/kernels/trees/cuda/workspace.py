@@ -103,14 +103,14 @@ def make_space(sizes: GrowthSizes, allocate: Callable[[int], Any]) -> tuple[dict
 
 
 def slab_pieces(n_columns: int, groups: int) -> np.ndarray:
-    """The pieces of all slabs, an array of `Piece`: 64 columns (if a block holds two groups of 32), 32 or 16 each."""
+    """The pieces of all slabs, an array of `Piece`: whole slabs if a block holds two groups of 32 columns, else halves."""
     n_slabs, words_per_slab, _ = slab_shape(n_columns)
     pieces: list[tuple[int, ...]] = []
     for slab in range(n_slabs):
         in_slab, offset = min(words_per_slab * WORD, n_columns - slab * words_per_slab * WORD), 0
         while offset < in_slab:
             left = in_slab - offset
-            readers = 4 if left > 3 * READ_COLUMNS and groups == 2 else (2 if left > READ_COLUMNS else 1)
+            readers = min(-(-left // READ_COLUMNS), 2 * groups)
             pieces.append((slab, offset, readers, min(left, readers * READ_COLUMNS)))
             offset += readers * READ_COLUMNS
     return np.array(pieces, PIECE.dtype)
