@@ -123,11 +123,23 @@ __device__ __noinline__ void pack(const Data& data, const Space& space) {
   Growth* growth = space.growth;
   const double scale = power_of_two(growth->gradient_exponent), hessian_scale = power_of_two(growth->hessian_exponent);
   long long total = 0, unused = 0;
+  // A thread's four documents are written together.
+  long long four[4];
   for_documents(data, space, [&](float gradient, float hessian, int document) {
     const long long value = in_units(gradient, scale) * 4294967296ll + in_units(hessian, hessian_scale);
-    space.packed_even[document] = value;
-    space.rows_even[document] = document;
     total += value;
+    if (document / 4 == data.n_docs / 4) {
+      space.packed_even[document] = value;
+      space.rows_even[document] = document;
+      return;
+    }
+    four[document % 4] = value;
+    if (document % 4 != 3) return;
+    longlong2* packed = reinterpret_cast<longlong2*>(space.packed_even + document - 3);
+    packed[0] = make_longlong2(four[0], four[1]);
+    packed[1] = make_longlong2(four[2], four[3]);
+    const unsigned row = document;
+    *reinterpret_cast<uint4*>(space.rows_even + document - 3) = make_uint4(row - 3, row - 2, row - 1, row);
   });
   sum_of_block(total, unused);
   if (threadIdx.x == 0) add_to(&growth->total, total);

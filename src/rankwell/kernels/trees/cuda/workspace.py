@@ -103,7 +103,7 @@ def make_space(sizes: GrowthSizes, allocate: Callable[[int], Any]) -> tuple[dict
 
 
 def slab_pieces(n_columns: int, groups: int) -> np.ndarray:
-    """The pieces of all slabs, an array of `Piece`: whole slabs if a block holds two groups of 32 columns, else halves."""
+    """The pieces of all slabs, an array of `Piece`: whole ones if a block holds two groups of 32 columns."""
     n_slabs, words_per_slab, _ = slab_shape(n_columns)
     pieces: list[tuple[int, ...]] = []
     for slab in range(n_slabs):
