@@ -7,7 +7,8 @@ LOWEST := .venv-lowest
 LOWEST_EXTRAS := pandas,polars,plot
 comma  := ,
 # What is run with NUMBA_BOUNDSCHECK=1: these kernels are the same as ever, but a wrong index is an error.
-BOUNDS_CHECKED := tests/kernels tests/scoring tests/features tests/index/test_selection.py tests/index/test_forged_indexes.py
+BOUNDS_CHECKED := tests/kernels tests/scoring tests/features tests/index/test_selection.py tests/index/test_static_order.py \
+                  tests/index/test_forged_indexes.py
 # Not --quiet: the first installation takes minutes, and pip shows what it downloads and builds.
 PIP_INSTALL := -m pip install --disable-pip-version-check
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from rankwell.index.bm25 import ModelColumns
 from rankwell.index.posting_arrays import posting_arrays, segment_column
 from rankwell.index.segment import Segment
 from rankwell.index.statistics import Statistics
-
-if TYPE_CHECKING:
-    from rankwell.kernels.selection.parts import ScoringArrays
 
 
 class SegmentScoring:
@@ -33,12 +28,6 @@ class SegmentScoring:
                     average, norms[row],
                 )  # fmt: skip
         self.scoring = ScoringArrays(norms, np.zeros(len(self.arrays.last_doc)), np.zeros(len(self.arrays.doc_freq)))
-
-    def scoring_of(self, n_docs: int) -> ScoringArrays:
-        """The arrays of the segment's first documents: to a search, a segment of fewer documents."""
-        if n_docs == self.segment.n_docs:
-            return self.scoring
-        return self.scoring._replace(norms=np.ascontiguousarray(self.scoring.norms[:, :n_docs]))
 
     def lists_of(self, term: bytes, field: int | None) -> tuple[tuple[tuple[int, int], ...], int]:
         """A term's lists in one column (by number), or in those that words without a field are looked for in: pairs

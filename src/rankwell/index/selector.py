@@ -147,7 +147,7 @@ class Selector:
         again without it.
         """
         part, base, k = self._parts[number], self._bases[number], best.k
-        start = (part.arrays, part.scoring_of(n_docs), query, self.model.k1, driver)
+        start = (part.arrays, part.scoring, query, self.model.k1, driver, n_docs)
         if pruning is Pruning.ESTIMATE:
             sample = BestDocuments(sample_size(k), best.threshold)
             sample.search(start, SAMPLED, True, base)

@@ -370,12 +370,15 @@ def _look_up_terms(
 
 
 @kernel(error_model="numpy", allocates=False)
-def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best, room, size, threshold, doc_base):
+def search_windows(
+    arrays, scoring, query, k1, driver_number, n_docs, step, prune, best, room, size, threshold, doc_base
+):  # fmt: skip
     """Offer the documents of one of each `step` windows of a segment to `best`, in ascending order.
 
     arrays : PostingArrays; scoring : ScoringArrays; query : QueryArrays; best : BestArrays with `size` documents so far
     room : SearchRoom for as many lists as the query has
     k1 : float64; driver_number : a list that has every document that may be found, the shortest one, or -1
+    n_docs : int64, how many of the segment's documents, from the first on, are searched
     prune : bool, whether to skip documents that cannot be among the best; the result is the same
     threshold : float64, only higher scores are wanted; doc_base : int64, number of the segment's first document
 
@@ -389,7 +392,7 @@ def search_windows(arrays, scoring, query, k1, driver_number, step, prune, best,
     best_scores, best_docs, best_room, k = best
     totals, stream_totals, touched, stream_touched, candidates, reached, shares = room[:7]
     lists, documents, parts, driver, driven, frequencies, most, rest = room[7:]
-    n_terms, n_docs, place = len(weights), norms.shape[1], 0
+    n_terms, place = len(weights), 0
     for i in range(len(numbers)):
         open_list(numbers[i], rows[i], first_block, doc_freq, n_docs, lists, i)
     open_list(driver_number, 0, first_block, doc_freq, n_docs, driver, 0)
