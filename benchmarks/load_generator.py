@@ -71,11 +71,17 @@ class LatencyHistogram:
 
 @dataclass(eq=False)
 class _Connection:
-    """A connection; while it waits for an answer, `due` is when its request was, and `received` what has come."""
+    """A connection; while it waits for an answer, `due` is when its `request` was, and `received` what has come."""
 
     socket: socket.socket
+    request: bytes = b""
     due: float = 0.0
     received: bytes = b""
+    is_used: bool = False
+
+    def send(self, request: bytes, due: float) -> None:
+        self.request, self.due, self.received = request, due, b""
+        self.socket.sendall(request)
 
     def answer_status(self) -> int | None:
         """Read what has come; the status of the answer once it is complete, FAILED if it never will be."""
@@ -124,7 +130,10 @@ class Load:
                 self._ask(due)
                 due = self._next_due(due, end)
             self._receive(min(due, end + _PATIENCE_SECONDS) - now, end)
-        self.latencies[FAILED].counts.update(LatencyHistogram({0: len(self._waiting)}).counts)
+        self.latencies[FAILED].counts[0] += len(self._waiting)
+        for connection in (*self._idle, *self._waiting.values()):
+            connection.socket.close()
+        self._poll.close()
 
     def _next_due(self, before: float, end: float) -> float:
         """When the next request is due, of a Poisson process; a closed load has none."""
@@ -132,15 +141,26 @@ class Load:
         return due if due < end else math.inf
 
     def _ask(self, due: float) -> None:
-        request = self.random.choice(self.requests)
+        self._send(self.random.choice(self.requests), due)
+
+    def _send(self, request: bytes, due: float) -> None:
+        connection = self._idle.pop() if self._idle else None
         try:
-            connection = self._idle.pop() if self._idle else self._connect()
-            connection.due, connection.received = due, b""
-            connection.socket.sendall(request)
+            connection = connection or self._connect()
+            connection.send(request, due)
+            self._waiting[connection.socket.fileno()] = connection
         except OSError:
+            self._fail(connection, request, due)
+
+    def _fail(self, connection: _Connection | None, request: bytes, due: float) -> None:
+        """Count a failure; but a server may close a connection that was not used for a while, just when it is: then the
+        request is sent on another, as every client does."""
+        if connection is not None:
+            connection.socket.close()
+        if connection is not None and connection.is_used and not connection.received:
+            self._send(request, due)
+        else:
             self.latencies[FAILED].add(time.monotonic() - due)
-            return
-        self._waiting[connection.socket.fileno()] = connection
 
     def _connect(self) -> _Connection:
         connected = socket.create_connection(self.address, _PATIENCE_SECONDS)
@@ -153,25 +173,27 @@ class Load:
         for number, _ in self._poll.poll(max(0.0, seconds)):
             connection = self._waiting.get(number)
             if connection is None:
-                self._drop(number)
+                self._drop_idle(number)
                 continue
             status = connection.answer_status()
             if status is None:
                 continue
-            self.latencies[status].add(time.monotonic() - connection.due)
             del self._waiting[number]
             if status == FAILED:
-                self._drop(number)
-                connection.socket.close()
+                self._fail(connection, connection.request, connection.due)
             else:
+                self.latencies[status].add(time.monotonic() - connection.due)
+                connection.is_used = True
                 self._idle.append(connection)
-            if self.rate == 0 and time.monotonic() < end:
+            # A request that was sent again is the client's next one.
+            if self.rate == 0 and len(self._waiting) < self.clients and time.monotonic() < end:
                 self._ask(time.monotonic())
 
-    def _drop(self, number: int) -> None:
-        """Forget a connection that the server has closed."""
-        self._poll.unregister(number)
-        self._idle = [connection for connection in self._idle if connection.socket.fileno() != number]
+    def _drop_idle(self, number: int) -> None:
+        """Forget a connection that the server has closed; closed here too, it is polled no more."""
+        for connection in [one for one in self._idle if one.socket.fileno() == number]:
+            self._idle.remove(connection)
+            connection.socket.close()
 
 
 class OnlyAnswers(asyncio.Protocol):
