@@ -13,12 +13,13 @@ from tests.serving.in_process_shards import InProcessLink, in_time, run_with
 
 from rankwell import Index, LeastSquares, MadeRanker, RankBoost, RankedSearch
 from rankwell.corpus.document import Place, document_of
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, DeviceError, ParameterError
 from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.index.schema import Schema
 from rankwell.index.segment_builder import SegmentBuilder
 from rankwell.index.segment_sink import MemorySink
 from rankwell.scoring.composition import FirstPass, RankerPart
+from rankwell.serving import ranker_passes
 from rankwell.serving.aggregator import Aggregator
 from rankwell.serving.answer import SearchRequest
 from rankwell.serving.node import Node
@@ -255,3 +256,30 @@ def test_a_first_pass_over_what_selection_knows_takes_no_round_of_its_own(ranker
     assert answer.n_ranked == KEEP
     stages = [body.stage for link in links for body in link.asked if hasattr(body, "stage")]
     assert set(stages) == {"second"}
+
+
+def test_a_device_that_fails_is_replaced_by_the_cpu_with_the_same_answer(rankers, monkeypatch):
+    def no_device(description, device):
+        if device == "cuda":
+            raise DeviceError("it fell off the bus")
+        return device
+
+    monkeypatch.setattr(ranker_passes, "scoring_device", no_device)
+    part, request = (
+        index_of(documents_of(4, 60), 1, (), forward=()),
+        SearchRequest("w1 w2", in_time(), ranker="cascade"),
+    )
+
+    async def ask(aggregator):
+        # What nodes say about themselves is known when they are asked the next time.
+        answer = await aggregator.answer(request)
+        aggregator.links[0].facts = aggregator.links[0].node.describe()
+        return answer, await aggregator.answer(request)
+
+    answers = {}
+    for device in ("cpu", "cuda"):
+        link = InProcessLink(ShardNode(part, device=device))
+        answers[device] = run_with(Aggregator([Shard([link])], rankers, n_candidates=N_CANDIDATES), ask)
+    assert [one.results for one in answers["cuda"]] == [one.results for one in answers["cpu"]]
+    assert answers["cpu"][1].fallback is None
+    assert "it fell off the bus" in answers["cuda"][1].fallback
