@@ -32,7 +32,7 @@ NOT_PASSED_BY_NETWORKS = {
 }
 # LambdaMART's weights multiply gradients, as LightGBM's do.
 NOT_PASSED_BY_TREES = {
-    "check_sample_weight_equivalence_on_sparse_data": "a row of weight 0 still has its place in the ranking, and its bin",
+    "check_sample_weight_equivalence_on_sparse_data": "a row of weight 0 keeps its place in the ranking, and its bin",
 }
 
 
