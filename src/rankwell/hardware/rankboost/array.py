@@ -88,7 +88,7 @@ class ProcessingArray(wiring.Component):
             m.d.comb += getattr(scan, name).eq(getattr(self, name))
         for name in ("best", "head", "found", "overflow", "unbalanced"):
             m.d.comb += getattr(self, name).eq(getattr(scan, name))
-        m.d.comb += scan.start.eq(start)
+        m.d.sync += scan.start.eq(start)  # registered, because it clears much; no record is near
         words = self._elements(m, counter, sweeping, clearing)
         self._read_out(m, scan, words, counter, sweeping & ~clearing, group)
         self._control(m, counter, sweeping, clearing, start, group)
