@@ -26,7 +26,7 @@ from benchmarks.tree_cases import forest_ranker, grow_forest, rows_like_a_featur
 from rankwell import Index, IndexWriter, RankBoost, make_ranking
 from rankwell.features.feature_set import make_feature_set
 from rankwell.scoring.scorer import RankerScorer
-from rankwell.serving.ranked_search import RankedSearch
+from rankwell.serving.ranking.ranked_search import RankedSearch
 
 N_NEIGHBOURS = 2
 MOST_TIMES_SLOWER = 1.2

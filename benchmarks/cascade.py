@@ -46,7 +46,7 @@ from rankwell.features.feature_set import make_feature_set
 from rankwell.features.qrels import Qrels, read_qrels
 from rankwell.features.queries import QueryText, read_queries
 from rankwell.features.training_data import judged_features
-from rankwell.index.query import parse_query
+from rankwell.index.query.query import parse_query
 from rankwell.index.schema import Schema
 from rankwell.rankers.base import Ranker
 from rankwell.rankers.cascade_plot import plot_curve

@@ -25,7 +25,7 @@ from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import Hits
-from rankwell.index.query import Query, parse_query
+from rankwell.index.query.query import Query, parse_query
 from rankwell.kernels.extraction.reference.features import extract_features
 
 STREAMS = ("body", "anchor", "title", "url")

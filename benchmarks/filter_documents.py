@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Benchmark
-from rankwell.index.allowed_documents import forget_filters
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
+from rankwell.index.search.allowed_documents import forget_filters
 from rankwell.index.writer import IndexWriter
 
 VOCABULARY = 30_000

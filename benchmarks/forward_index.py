@@ -30,11 +30,11 @@ from rankwell.features.feature_set import FeatureSet
 from rankwell.features.feedback import with_feedback
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import Hits
-from rankwell.index.analysis import Analysis
-from rankwell.index.document_terms import DocumentTerms
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
-from rankwell.index.selection import SearchResult
+from rankwell.index.search.selection import SearchResult
+from rankwell.index.segments.document_terms import DocumentTerms
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 
 STREAMS = ("title", "body", "source")

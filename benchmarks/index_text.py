@@ -19,9 +19,9 @@ import numpy as np
 from benchmarks.harness import Benchmark, measure
 from benchmarks.rivals import tantivy_index
 from rankwell.corpus.reading import read_corpus
-from rankwell.index.analysis import Analysis
 from rankwell.index.reader import Index
-from rankwell.index.segment_builder import MEMORY_BYTES
+from rankwell.index.segments.builder import MEMORY_BYTES
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 
 STREAMS = ("title", "body", "source")

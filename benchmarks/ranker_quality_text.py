@@ -50,7 +50,7 @@ from rankwell.features.feature_set import FeatureSet
 from rankwell.features.qrels import Qrels, read_qrels
 from rankwell.features.queries import read_queries
 from rankwell.features.training_data import judged_features
-from rankwell.index.analysis import Analysis
+from rankwell.index.text.analysis import Analysis
 from rankwell.metrics.evaluation import Evaluation
 from rankwell.rankers.base import Ranker
 

@@ -27,10 +27,10 @@ from benchmarks.rivals import bm25s_search, tantivy_search
 from rankwell.corpus.reading import read_corpus
 from rankwell.features.qrels import read_qrels
 from rankwell.features.queries import read_queries
-from rankwell.index.analysis import Analysis
-from rankwell.index.bm25 import BM25, BM25F
-from rankwell.index.language_detection import detect_language, sample_of
 from rankwell.index.reader import Index
+from rankwell.index.search.bm25 import BM25, BM25F
+from rankwell.index.text.analysis import Analysis
+from rankwell.index.text.language_detection import detect_language, sample_of
 from rankwell.index.writer import IndexWriter
 from rankwell.metrics import Evaluation, evaluate
 from rankwell.metrics.conventions import get_convention

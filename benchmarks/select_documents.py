@@ -11,7 +11,7 @@ to its hits; bm25s gets the words' numbers, all queries in one call, which is fa
 
 Quantiles are over queries, each the fastest of several times, the engines taking turns at every query. *The choice*: a
 search chooses between adding all lists, pruning by the best so far, and pruning by an estimate of the threshold
-(`rankwell.index.pruning`); each query is answered in all three ways and by the choice, for several k.
+(`rankwell.index.search.pruning`); each query is answered in all three ways and by the choice, for several k.
 
 Before anything is timed, the answers are compared. bm25s has the same scores up to its float32. tantivy keeps lengths
 in one byte: its scores are recomputed here with lengths rounded as it rounds them, and its list may differ from ours by
@@ -36,10 +36,10 @@ import numpy as np
 
 from benchmarks.harness import Benchmark
 from benchmarks.rivals import bm25s_search, tantivy_search
-from rankwell.index.analysis import Analysis
-from rankwell.index.bm25 import BM25, idf
-from rankwell.index.pruning import Pruning, choose_pruning
 from rankwell.index.reader import Index
+from rankwell.index.search.bm25 import BM25, idf
+from rankwell.index.search.pruning import Pruning, choose_pruning
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 
 COPIES = 20
@@ -345,7 +345,7 @@ def _time_choice(bench: Benchmark, collection: str, one: Index, queries: list[li
         return answer
 
     engines = {one_way.value: searching(one_way) for one_way in Pruning} | {"chosen": searching(None)}
-    with patch("rankwell.index.selector.choose_pruning", choose):
+    with patch("rankwell.index.search.selector.choose_pruning", choose):
         seconds = {engine: times.mean() for engine, times in _seconds_by_query(engines, queries, 5).items()}
     chosen = seconds.pop("chosen")
     best = min(seconds, key=seconds.__getitem__)

@@ -26,7 +26,7 @@ from rankwell.demo.library import read_library
 from rankwell.features.feature_set import make_feature_set
 from rankwell.features.queries import QueryText
 from rankwell.features.training_data import judged_features
-from rankwell.index.analysis import Analysis
+from rankwell.index.text.analysis import Analysis
 from rankwell.scoring.composition import FirstPass, RankerPart
 from rankwell.scoring.feature_use import read_features
 

@@ -25,10 +25,10 @@ from benchmarks.harness import Benchmark
 from benchmarks.select_documents import draw_queries, varied_collection
 from rankwell.features.qrels import read_qrels
 from rankwell.features.queries import read_queries
-from rankwell.index.analysis import Analysis
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
-from rankwell.index.selection import SearchResult
+from rankwell.index.search.selection import SearchResult
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 from rankwell.metrics import evaluate
 from rankwell.metrics.conventions import get_convention

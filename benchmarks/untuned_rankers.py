@@ -35,7 +35,7 @@ from rankwell.features.feature_set import make_feature_set
 from rankwell.features.qrels import read_qrels
 from rankwell.features.queries import read_queries
 from rankwell.features.training_data import judged_features
-from rankwell.index.analysis import Analysis
+from rankwell.index.text.analysis import Analysis
 from rankwell.metrics.evaluation import Evaluation
 from rankwell.rankers.registry import RANKERS, ranker_class
 

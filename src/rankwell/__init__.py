@@ -48,15 +48,15 @@ if TYPE_CHECKING:
     from rankwell.rankers.registry import load
     from rankwell.scoring.description import RankerDescription
     from rankwell.serving.client import Client
-    from rankwell.serving.feature_log import FeatureLog
-    from rankwell.serving.ranked_search import RankedSearch
+    from rankwell.serving.ranking.feature_log import FeatureLog
+    from rankwell.serving.ranking.ranked_search import RankedSearch
 
 _HOME_OF = {
     "Binner": "rankwell.data.binning",
     "Cascade": "rankwell.rankers.cascade",
     "Client": "rankwell.serving.client",
     "ImportedRanker": "rankwell.rankers.imported",
-    "FeatureLog": "rankwell.serving.feature_log",
+    "FeatureLog": "rankwell.serving.ranking.feature_log",
     "FeatureSet": "rankwell.features.feature_set",
     "Index": "rankwell.index.reader",
     "IndexWriter": "rankwell.index.writer",
@@ -69,7 +69,7 @@ _HOME_OF = {
     "RankBoost": "rankwell.rankers.rankboost",
     "RankNet": "rankwell.rankers.ranknet",
     "RankSVM": "rankwell.rankers.ranksvm",
-    "RankedSearch": "rankwell.serving.ranked_search",
+    "RankedSearch": "rankwell.serving.ranking.ranked_search",
     "Ranker": "rankwell.rankers.base",
     "RankerDescription": "rankwell.scoring.description",
     "RankingDataset": "rankwell.data.dataset",

@@ -9,7 +9,7 @@ from rankwell.clicks import UseLog
 from rankwell.data.files import read
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.qrels import read_qrels
-from rankwell.serving.feature_log import FeatureLog
+from rankwell.serving.ranking.feature_log import FeatureLog
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import pytest
 
 from rankwell.data.candidates import N_CANDIDATES, Candidates
 from rankwell.data.files import read
-from rankwell.index.analysis import Analysis
 from rankwell.index.reader import Index
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 from rankwell.rankers.registry import load
-from rankwell.serving.feature_log import FeatureLog
-from rankwell.serving.ranked_search import RankedSearch
+from rankwell.serving.ranking.feature_log import FeatureLog
+from rankwell.serving.ranking.ranked_search import RankedSearch
 
 ANIMALS = [
     {"id": "a", "title": "the red fox", "body": "a fox is red and quick", "age": 3},

@@ -9,7 +9,7 @@ from tests.cli.conftest import Command
 
 from rankwell.cli.output_file import check_output
 from rankwell.errors import DataError
-from rankwell.index.manifest import MANIFEST_NAME
+from rankwell.index.commits.manifest import MANIFEST_NAME
 
 
 @pytest.mark.parametrize(

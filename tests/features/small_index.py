@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 
 from rankwell.corpus.document import Place, document_of
-from rankwell.index.analysis import Analysis
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
-from rankwell.index.segment_builder import SegmentBuilder
-from rankwell.index.segment_sink import MemorySink
+from rankwell.index.segments.builder import SegmentBuilder
+from rankwell.index.segments.sink import MemorySink
+from rankwell.index.text.analysis import Analysis
 
 ANALYSIS = Analysis(stop_words=("gap",))
 

@@ -19,16 +19,16 @@ from rankwell.features.hit_reading import collect_hits, count_hits
 from rankwell.features.names import parse_feature
 from rankwell.features.queries import QueryText
 from rankwell.features.training_data import judged_features, logged_features
-from rankwell.index import document_terms
-from rankwell.index.query import parse_query
+from rankwell.index.query.query import parse_query
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
-from rankwell.index.segment_builder import SegmentBuilder
-from rankwell.index.segment_sink import MemorySink
+from rankwell.index.segments import document_terms
+from rankwell.index.segments.builder import SegmentBuilder
+from rankwell.index.segments.sink import MemorySink
 from rankwell.kernels.device_report import report_device
 from rankwell.kernels.extraction.reference.relevance_model import relevance_model_feature, term_weights, whole
-from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
-from rankwell.serving.ranked_search import RankedSearch
+from rankwell.serving.ranking.feature_log import FeatureLog, FeatureLogReader
+from rankwell.serving.ranking.ranked_search import RankedSearch
 
 STREAMS = ("title", "body")
 NAMES = [

@@ -8,7 +8,7 @@ from tests.features.small_index import index_of, text_of
 from rankwell.errors import DataError
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import Hits
-from rankwell.index.query import parse_query
+from rankwell.index.query.query import parse_query
 
 QUERIES = [[1, 2, 3], [4], [], [5, 5, -1, 1], [99, 2], [1, 2, 1]]
 

@@ -10,7 +10,7 @@ from tests.features.small_index import index_of, text_of
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.features.hit_reading import collect_hits
-from rankwell.index.bm25 import BM25
+from rankwell.index.search.bm25 import BM25
 from rankwell.kernels.extraction.rules import Kind
 
 STREAMS = ("title", "body")

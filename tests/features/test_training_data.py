@@ -11,8 +11,8 @@ from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.queries import QueryText
 from rankwell.features.training_data import judged_features, logged_features
-from rankwell.index.query import parse_query
-from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
+from rankwell.index.query.query import parse_query
+from rankwell.serving.ranking.feature_log import FeatureLog, FeatureLogReader
 
 STREAMS = ("title", "body")
 FEATURES = make_feature_set("mslr", STREAMS)

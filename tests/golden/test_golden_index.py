@@ -13,10 +13,10 @@ from tests.index.model import content_of, expected_content
 from tests.index.segments import document_words
 
 from rankwell.errors import FileFormatError
-from rankwell.index.analysis import Analysis
 from rankwell.index.checking import check_index
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 
 GOLDEN = Path(__file__).resolve().parent

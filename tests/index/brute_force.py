@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from rankwell.index.analysis import Analysis
-from rankwell.index.bm25 import BM25, BM25F, ModelColumns
-from rankwell.index.query import Query
-from rankwell.index.query_plan import MOST_EXPANSIONS
-from rankwell.index.query_tree import (
+from rankwell.index.query.plan import MOST_EXPANSIONS
+from rankwell.index.query.query import Query
+from rankwell.index.query.tree import (
     And,
     Everything,
     Exists,
@@ -29,6 +27,8 @@ from rankwell.index.query_tree import (
     scoring_leaves,
 )
 from rankwell.index.schema import Schema
+from rankwell.index.search.bm25 import BM25, BM25F, ModelColumns
+from rankwell.index.text.analysis import Analysis
 from rankwell.kernels.selection.reference import (
     Alternative,
     Model,

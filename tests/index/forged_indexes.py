@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from rankwell.errors import RankwellError
-from rankwell.index.bm25 import BM25, BM25F
-from rankwell.index.checked_file import PAGE_BYTES
+from rankwell.index.commits.checked_file import PAGE_BYTES
+from rankwell.index.commits.storage import digest_of
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
-from rankwell.index.segment import ARRAYS
-from rankwell.index.storage import digest_of
+from rankwell.index.search.bm25 import BM25, BM25F
+from rankwell.index.segments.segment import ARRAYS
 from rankwell.index.writer import IndexWriter
 
 # Conditions on fields, prefixes, words near each other: they read columns and other lists.
@@ -202,7 +202,7 @@ def _features(folder: Path) -> None:
     from rankwell.features.feature_set import make_feature_set
     from rankwell.features.feedback import with_feedback
     from rankwell.features.hit_reading import collect_hits
-    from rankwell.index.query import parse_query
+    from rankwell.index.query.query import parse_query
 
     index = Index.open(folder)
     features = make_feature_set("full", index.schema.streams, index.schema.statics)

@@ -6,7 +6,7 @@ import errno
 import random
 from pathlib import Path
 
-from rankwell.index.storage import Storage, StorageFile
+from rankwell.index.commits.storage import Storage, StorageFile
 
 
 class Crash(BaseException):

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rankwell.index.analysis import Analysis
 from rankwell.index.reader import Index
-from rankwell.index.segment import ARRAYS
+from rankwell.index.segments.segment import ARRAYS
+from rankwell.index.text.analysis import Analysis
 from rankwell.kernels.postings.reference import decode_list
 
 # An id -> (the fields as they were given, the words of each stream by their places, the numbers).

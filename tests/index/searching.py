@@ -10,11 +10,11 @@ import numpy as np
 from tests.index.brute_force import BruteForce
 from tests.index.segments import build, documents_of
 
-from rankwell.index.analysis import Analysis
-from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
-from rankwell.index.selection import SearchResult
+from rankwell.index.search.bm25 import BM25, BM25F
+from rankwell.index.search.selection import SearchResult
+from rankwell.index.text.analysis import Analysis
 
 Texts = Sequence[Mapping[str, object]]
 

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.corpus.document import Document, Place, document_of
-from rankwell.index.analysis import Analysis
 from rankwell.index.schema import Schema
-from rankwell.index.segment import ARRAYS, Segment
-from rankwell.index.segment_builder import SegmentBuilder
-from rankwell.index.segment_sink import MemorySink
-from rankwell.index.stored_fields import decode_stored
+from rankwell.index.segments.builder import SegmentBuilder
+from rankwell.index.segments.segment import ARRAYS, Segment
+from rankwell.index.segments.sink import MemorySink
+from rankwell.index.segments.stored_fields import decode_stored
+from rankwell.index.text.analysis import Analysis
 from rankwell.kernels.postings.forward import read_document
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwell.errors import FileFormatError, ParameterError
-from rankwell.index.analysis import _SHORT_TEXT, Analysis, fold
-from rankwell.index.languages import LANGUAGES
+from rankwell.index.text.analysis import _SHORT_TEXT, Analysis, fold
+from rankwell.index.text.languages import LANGUAGES
 from rankwell.kernels.words.character_kinds import LONGEST_WORD
 from rankwell.kernels.words.reference import find_words
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from tests.index.searching import make_index
 
-from rankwell.index.analysis import Analysis
-from rankwell.index.caption import find_caption, make_caption
-from rankwell.index.query import parse_query
+from rankwell.index.query.query import parse_query
+from rankwell.index.search.caption import find_caption, make_caption
+from rankwell.index.text.analysis import Analysis
 
 PLAIN = Analysis()
 

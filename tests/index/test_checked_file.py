@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rankwell import FileFormatError
-from rankwell.index.checked_file import PAGE_BYTES, CheckedFile, CheckedFileWriter, PageChecksums
-from rankwell.index.storage import Storage
+from rankwell.index.commits.checked_file import PAGE_BYTES, CheckedFile, CheckedFileWriter, PageChecksums
+from rankwell.index.commits.storage import Storage
 
 
 def write(path: Path, *pieces: bytes) -> PageChecksums:

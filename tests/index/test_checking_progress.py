@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rankwell.index.checked_file import PAGE_BYTES
 from rankwell.index.checking import check_index
+from rankwell.index.commits.checked_file import PAGE_BYTES
 from rankwell.index.writer import IndexWriter
 
 

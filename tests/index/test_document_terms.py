@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rankwell.index import document_terms
-from rankwell.index.analysis import Analysis
-from rankwell.index.document_terms import DocumentTerms
 from rankwell.index.reader import Index
+from rankwell.index.segments import document_terms
+from rankwell.index.segments.document_terms import DocumentTerms
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 
 DOCUMENTS = [

@@ -19,8 +19,8 @@ from tests.index.model import Content, content_of, expected_content
 
 from rankwell import RankwellError
 from rankwell.index.checking import check_index
+from rankwell.index.commits.storage import Storage
 from rankwell.index.reader import Index
-from rankwell.index.storage import Storage
 from rankwell.index.writer import IndexWriter
 
 FIRST = [{"id": f"a{number}", "title": f"title {number}", "body": f"old text{number % 3}"} for number in range(6)]

@@ -9,22 +9,23 @@ import pytest
 from tests.index.segments import assert_same, build, document_words, documents_of, random_rows
 
 from rankwell.errors import FileFormatError, ParameterError
-from rankwell.index import forward_writing, segment_builder
-from rankwell.index.analysis import Analysis
 from rankwell.index.checking import check_index
-from rankwell.index.forward_index import (
+from rankwell.index.merging.segment_merging import merge_segments
+from rankwell.index.reader import Index
+from rankwell.index.schema import Schema
+from rankwell.index.segments import builder as segment_builder
+from rankwell.index.segments import forward_writing
+from rankwell.index.segments.forward_index import (
     count_terms,
     forward_problems,
     has_every_stream,
     record_bytes,
     term_counts,
 )
-from rankwell.index.merging import merge_segments
-from rankwell.index.reader import Index
-from rankwell.index.schema import Schema
-from rankwell.index.segment import Segment
-from rankwell.index.segment_sink import MemorySink
-from rankwell.index.text_batch import VALUE_GAP
+from rankwell.index.segments.segment import Segment
+from rankwell.index.segments.sink import MemorySink
+from rankwell.index.text.analysis import Analysis
+from rankwell.index.text.text_batch import VALUE_GAP
 from rankwell.index.writer import IndexWriter
 
 ANALYSIS = Analysis(stop_words=("the", "of"))

@@ -13,12 +13,12 @@ from tests.index.segments import assert_same, build, documents_of
 
 from rankwell import DataError, Index, IndexWriter, ParameterError
 from rankwell.index.checking import check_index
-from rankwell.index.columns import keyword_column
-from rankwell.index.dates import date_span, date_text
-from rankwell.index.merging import merge_segments
+from rankwell.index.merging.segment_merging import merge_segments
 from rankwell.index.schema import Schema
-from rankwell.index.segment_checking import segment_problems
-from rankwell.index.segment_sink import MemorySink
+from rankwell.index.segments.checking import segment_problems
+from rankwell.index.segments.columns import keyword_column
+from rankwell.index.segments.dates import date_span, date_text
+from rankwell.index.segments.sink import MemorySink
 
 VALUE = st.sampled_from(["", "a", "b", "a b", "ä", "日本"])
 ROW = st.fixed_dictionaries({}, optional={"kind": VALUE, "tags": st.lists(VALUE, max_size=3)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rankwell.corpus.document import Document
-from rankwell.index.language_detection import SAMPLE_CHARACTERS, detect_language, sample_of
+from rankwell.index.text.language_detection import SAMPLE_CHARACTERS, detect_language, sample_of
 
 TEXTS = {
     "en": "The results were intended in part as an evaluation basis for different theoretical treatments of "

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from rankwell import DataError, FileFormatError
-from rankwell.index.deletions import Deletions
-from rankwell.index.manifest import Manifest, SegmentEntry, read_manifest, write_manifest
-from rankwell.index.storage import Storage, digest_of
+from rankwell.index.commits.deletions import Deletions
+from rankwell.index.commits.manifest import Manifest, SegmentEntry, read_manifest, write_manifest
+from rankwell.index.commits.storage import Storage, digest_of
 
 MANIFEST = Manifest(
     generation=7,

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from rankwell.index.merge_policy import MOST_SEGMENTS, cheapest_run, choose_merge
+from rankwell.index.merging.merge_policy import MOST_SEGMENTS, cheapest_run, choose_merge
 
 
 def simulate(sizes: list[int]) -> tuple[int, int]:

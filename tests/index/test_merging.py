@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.index.segments import assert_same, build, documents_of, random_rows
 
-from rankwell.index import document_merging, list_merging
-from rankwell.index.merging import merge_segments
+from rankwell.index.merging import document_merging, list_merging
+from rankwell.index.merging.segment_merging import merge_segments
 from rankwell.index.schema import Schema
-from rankwell.index.segment_sink import MemorySink
+from rankwell.index.segments.sink import MemorySink
 
 
 def merge(segments, live=None):

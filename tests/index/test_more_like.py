@@ -9,11 +9,11 @@ import pytest
 from tests.index.segments import random_rows
 
 from rankwell.errors import DataError, ParameterError
-from rankwell.index.analysis import Analysis
-from rankwell.index.more_like import like_query
-from rankwell.index.query_tree import Group, Word
+from rankwell.index.query.tree import Group, Word
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
+from rankwell.index.search.more_like import like_query
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 
 ROWS = [

@@ -5,9 +5,9 @@ import pytest
 from tests.index.segments import build, documents_of
 
 from rankwell.errors import DataError
-from rankwell.index import phrase_lists as module
-from rankwell.index.phrase_lists import PhraseTerms, phrase_lists
 from rankwell.index.schema import Schema
+from rankwell.index.search import phrase_lists as module
+from rankwell.index.search.phrase_lists import PhraseTerms, phrase_lists
 
 ROWS = [
     {"id": "a", "title": "new york new york", "body": "york new york"},

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankwell.index.pruning import SAMPLED, Pruning, choose_pruning, sample_size
+from rankwell.index.search.pruning import SAMPLED, Pruning, choose_pruning, sample_size
 
 WINDOWS = {21_578: 6, 86_312: 22, 172_624: 43, 431_560: 106}
 

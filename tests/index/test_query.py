@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from rankwell import ParameterError
-from rankwell.index.analysis import Analysis
-from rankwell.index.query import MOST_TERMS, Query, parse_query, without_operators
-from rankwell.index.query_tree import And, Group, Not, Phrase, Word, condition_of
+from rankwell.index.query.query import MOST_TERMS, Query, parse_query, without_operators
+from rankwell.index.query.tree import And, Group, Not, Phrase, Word, condition_of
 from rankwell.index.reader import Index
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 
 PLAIN = Analysis()

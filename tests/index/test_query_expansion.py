@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.index.searching import make_index
 
 from rankwell import DataError, Index, IndexWriter, QueryError
-from rankwell.index.analysis import Analysis, without_accents
-from rankwell.index.near_words import tolerance
-from rankwell.index.query_tree import Group, Or, Phrase, Similar
+from rankwell.index.query.near_words import tolerance
+from rankwell.index.query.tree import Group, Or, Phrase, Similar
 from rankwell.index.statistics import Statistics
-from rankwell.index.synonyms import Synonyms
+from rankwell.index.text.analysis import Analysis, without_accents
+from rankwell.index.text.synonyms import Synonyms
 from rankwell.kernels.words.reference import edit_distance
 
 

@@ -7,10 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rankwell import QueryError
-from rankwell.index.analysis import Analysis
-from rankwell.index.query import Query, parse_query
-from rankwell.index.query_parser import MOST_DEPTH
-from rankwell.index.query_tree import (
+from rankwell.index.query.parser import MOST_DEPTH
+from rankwell.index.query.query import Query, parse_query
+from rankwell.index.query.tree import (
     And,
     Everything,
     Exists,
@@ -25,6 +24,7 @@ from rankwell.index.query_tree import (
     Word,
 )
 from rankwell.index.schema import Schema
+from rankwell.index.text.analysis import Analysis
 
 SCHEMA = Schema(["title", "body"], ["year", "price"])
 A, B, C = Word(b"a", 0), Word(b"b", 1), Word(b"c", 2)

@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.index.searching import expected, make_index, pairs
 
-from rankwell.index import allowed_documents
-from rankwell.index.bm25 import BM25, BM25F
-from rankwell.index.query_plan import MOST_EXPANSIONS
+from rankwell.index.query.plan import MOST_EXPANSIONS
 from rankwell.index.reader import Index
-from rankwell.index.synonyms import Synonyms
+from rankwell.index.search import allowed_documents
+from rankwell.index.search.bm25 import BM25, BM25F
+from rankwell.index.text.synonyms import Synonyms
 
 WORDS = st.sampled_from([*"abcd", "ab", "abc", "rare"])
 TEXT = st.lists(WORDS, max_size=9).map(" ".join)

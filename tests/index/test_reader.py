@@ -13,10 +13,10 @@ from tests.index.fragile_storage import CountingStorage
 
 from rankwell import DataError, FileFormatError
 from rankwell.index import reader
-from rankwell.index.manifest import SegmentEntry
+from rankwell.index.commits.manifest import SegmentEntry
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
-from rankwell.index.segment import Segment
+from rankwell.index.segments.segment import Segment
 from rankwell.index.writer import IndexWriter
 
 
@@ -122,7 +122,7 @@ def test_an_index_that_was_moved_is_read_where_it_is(path: Path, tmp_path: Path)
 def test_a_table_of_another_size_than_the_manifest_says(path: Path) -> None:
     from dataclasses import replace
 
-    from rankwell.index.manifest import read_manifest, write_manifest
+    from rankwell.index.commits.manifest import read_manifest, write_manifest
 
     manifest = read_manifest(path)
     first, second = manifest.segments

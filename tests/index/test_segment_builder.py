@@ -16,14 +16,16 @@ from tests.index.segments import assert_same, build, documents_of, random_rows, 
 
 from rankwell.corpus.document import Place, document_of
 from rankwell.errors import DataError, ParameterError
-from rankwell.index import segment_builder, segment_encoding, word_table
-from rankwell.index.analysis import Analysis
-from rankwell.index.document_ids import hash_id
 from rankwell.index.schema import Schema
-from rankwell.index.segment import ARRAYS
-from rankwell.index.segment_builder import SegmentBuilder
-from rankwell.index.segment_sink import MemorySink
-from rankwell.index.text_batch import text_pieces
+from rankwell.index.segments import builder as segment_builder
+from rankwell.index.segments import encoding as segment_encoding
+from rankwell.index.segments.builder import SegmentBuilder
+from rankwell.index.segments.document_ids import hash_id
+from rankwell.index.segments.segment import ARRAYS
+from rankwell.index.segments.sink import MemorySink
+from rankwell.index.text import word_table
+from rankwell.index.text.analysis import Analysis
+from rankwell.index.text.text_batch import text_pieces
 from rankwell.kernels.postings.reference import build_postings, decode_list
 from rankwell.kernels.postings.rules import BLOCK
 
@@ -194,10 +196,10 @@ def test_full_after_the_same_document_on_any_number_of_threads(monkeypatch):
 
 MEMORY = """
 import resource
-from rankwell.index.analysis import Analysis
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.schema import Schema
-from rankwell.index.segment_builder import SegmentBuilder
-from rankwell.index.segment_sink import MemorySink
+from rankwell.index.segments.builder import SegmentBuilder
+from rankwell.index.segments.sink import MemorySink
 from tests.index.segments import build, documents_of
 
 def peak():

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from rankwell.corpus.document import Place, document_of
-from rankwell.index.analysis import Analysis
 from rankwell.index.schema import Schema
-from rankwell.index.segment import ARRAYS, Segment
-from rankwell.index.segment_builder import SegmentBuilder
-from rankwell.index.segment_checking import segment_problems
-from rankwell.index.segment_sink import MemorySink
+from rankwell.index.segments.builder import SegmentBuilder
+from rankwell.index.segments.checking import segment_problems
+from rankwell.index.segments.segment import ARRAYS, Segment
+from rankwell.index.segments.sink import MemorySink
+from rankwell.index.text.analysis import Analysis
 
 Arrays = dict[str, np.ndarray]
 N_DOCS = 300
@@ -207,7 +207,7 @@ def test_a_broken_promise_is_named(sound: Segment, case: str) -> None:
 
 def test_an_id_twice(sound: Segment) -> None:
     """Both the ids and their hashes say so, and the hashes are right."""
-    from rankwell.index.document_ids import encode_ids
+    from rankwell.index.segments.document_ids import encode_ids
 
     ids = [sound.id_of(doc).encode() for doc in range(N_DOCS)]
     ids[7] = ids[100]

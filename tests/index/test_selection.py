@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from tests.index.searching import expected, make_index, pairs
 
 from rankwell import ParameterError
-from rankwell.index import selector as selector_module
-from rankwell.index.analysis import Analysis
-from rankwell.index.best_documents import BestDocuments
-from rankwell.index.bm25 import BM25, BM25F
-from rankwell.index.pruning import SAMPLED, Pruning
-from rankwell.index.query import MOST_TERMS
+from rankwell.index.query.query import MOST_TERMS
 from rankwell.index.reader import Index
-from rankwell.index.selector import Selector
+from rankwell.index.search import selector as selector_module
+from rankwell.index.search.best_documents import BestDocuments
+from rankwell.index.search.bm25 import BM25, BM25F
+from rankwell.index.search.pruning import SAMPLED, Pruning
+from rankwell.index.search.selector import Selector
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 from rankwell.kernels.selection.windows import DRIFT, WINDOW
 

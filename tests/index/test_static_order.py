@@ -10,14 +10,15 @@ import pytest
 from tests.index.segments import assert_same, build, documents_of, random_rows
 
 from rankwell.errors import DataError, ParameterError
-from rankwell.index import reordering, static_order
-from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.checking import check_index
+from rankwell.index.merging import reordering
+from rankwell.index.merging.reordering import reorder_segment
 from rankwell.index.reader import Index
-from rankwell.index.reordering import reorder_segment
 from rankwell.index.schema import Schema
-from rankwell.index.segment_sink import MemorySink
-from rankwell.index.static_order import falling_order
+from rankwell.index.search import static_order
+from rankwell.index.search.bm25 import BM25, BM25F
+from rankwell.index.search.static_order import falling_order
+from rankwell.index.segments.sink import MemorySink
 from rankwell.index.writer import IndexWriter
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankwell import Index, IndexWriter
-from rankwell.index import stored_fields
+from rankwell.index.segments import stored_fields
 
 
 @pytest.fixture

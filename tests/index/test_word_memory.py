@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from rankwell.index import word_memory
-from rankwell.index.analysis import Analysis
-from rankwell.index.caption import find_caption
-from rankwell.index.query import parse_query
-from rankwell.index.word_memory import WordMemory
+from rankwell.index.query.query import parse_query
+from rankwell.index.search.caption import find_caption
+from rankwell.index.text import word_memory
+from rankwell.index.text.analysis import Analysis
+from rankwell.index.text.word_memory import WordMemory
 
 LETTERS = "abcdefghij"
 

@@ -13,11 +13,11 @@ from tests.index.model import content_of, expected_content
 
 from rankwell import DataError, FileFormatError, IndexLockedError, ParameterError, RankwellError
 from rankwell.corpus.document import Document, Place
-from rankwell.index.analysis import Analysis
 from rankwell.index.checking import check_index
-from rankwell.index.lock import LOCK_NAME
+from rankwell.index.commits.lock import LOCK_NAME
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 from rankwell.printable import printable
 

@@ -5,13 +5,13 @@ import asyncio
 import msgspec
 
 from rankwell.errors import ParameterError, RankwellError
-from rankwell.serving import shard_messages as messages
-from rankwell.serving.aggregator import Aggregator
-from rankwell.serving.circuit_breaker import CircuitBreaker
 from rankwell.serving.deadline import Deadline
-from rankwell.serving.node_link import NodeError
-from rankwell.serving.shard import Shard
-from rankwell.serving.shard_node import NodeRequest, ShardNode
+from rankwell.serving.shards import messages
+from rankwell.serving.shards.aggregator import Aggregator
+from rankwell.serving.shards.circuit_breaker import CircuitBreaker
+from rankwell.serving.shards.node_link import NodeError
+from rankwell.serving.shards.shard import Shard
+from rankwell.serving.shards.shard_node import NodeRequest, ShardNode
 
 
 class InProcessLink:

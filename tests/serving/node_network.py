@@ -11,16 +11,16 @@ from tests.features.small_index import text_of
 from tests.serving.served_index import STREAMS
 
 from rankwell import IndexWriter
-from rankwell.serving import shard_messages as messages
-from rankwell.serving.aggregator import Aggregator
 from rankwell.serving.answer import SearchRequest
 from rankwell.serving.deadline import Deadline
-from rankwell.serving.frames import encoded, read_frame
-from rankwell.serving.node_link import NodeLink
-from rankwell.serving.node_server import NodeServer
-from rankwell.serving.shard import Shard
-from rankwell.serving.shard_node import ShardNode
-from rankwell.serving.spares import Spares
+from rankwell.serving.shards import messages
+from rankwell.serving.shards.aggregator import Aggregator
+from rankwell.serving.shards.frames import encoded, read_frame
+from rankwell.serving.shards.node_link import NodeLink
+from rankwell.serving.shards.node_server import NodeServer
+from rankwell.serving.shards.shard import Shard
+from rankwell.serving.shards.shard_node import ShardNode
+from rankwell.serving.shards.spares import Spares
 
 
 def make_shards(folder, n_shards):

@@ -14,11 +14,11 @@ from rankwell import Index, RankedSearch
 from rankwell.clicks.use_log import read_impressions
 from rankwell.features.qrels import read_qrels
 from rankwell.features.queries import read_queries
-from rankwell.serving.app import make_app
-from rankwell.serving.endpoint import MOST_BYTES
+from rankwell.serving.http.app import make_app
+from rankwell.serving.http.endpoint import MOST_BYTES
+from rankwell.serving.http.service import SearchService
 from rankwell.serving.node import Node
 from rankwell.serving.result_cache import ResultCache
-from rankwell.serving.service import SearchService
 from rankwell.serving.use import Use
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rankwell.serving.circuit_breaker import CLOSED, HALF_OPEN, OPEN, CircuitBreaker
-from rankwell.serving.latency_quantile import LatencyQuantile
+from rankwell.serving.shards.circuit_breaker import CLOSED, HALF_OPEN, OPEN, CircuitBreaker
+from rankwell.serving.shards.latency_quantile import LatencyQuantile
 
 
 class Clock:

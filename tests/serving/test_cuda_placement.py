@@ -15,7 +15,7 @@ from rankwell.serving.answer import SearchRequest
 from rankwell.serving.batching import Batcher
 from rankwell.serving.deadline import Deadline
 from rankwell.serving.node import Node
-from rankwell.serving.placement import BatchCosts
+from rankwell.serving.ranking.placement import BatchCosts
 
 pytestmark = [
     pytest.mark.gpu,

@@ -15,9 +15,9 @@ from rankwell.data.dataset import RankingDataset
 from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.features.queries import QueryText
 from rankwell.features.training_data import judged_features
-from rankwell.index.analysis import Analysis
-from rankwell.index.bm25 import BM25F
 from rankwell.index.reader import Index
+from rankwell.index.search.bm25 import BM25F
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 from rankwell.kernels.device_report import report_device
 from rankwell.rankers.base import Ranker
@@ -25,8 +25,8 @@ from rankwell.rankers.registry import RANKERS, ranker_class
 from rankwell.scoring.composition import FirstPass, RankerPart
 from rankwell.scoring.description import ExpressionInputs, RankerDescription, default_feature_names
 from rankwell.scoring.normaliser import Normaliser
-from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
-from rankwell.serving.ranked_search import RankedResult, RankedSearch
+from rankwell.serving.ranking.feature_log import FeatureLog, FeatureLogReader
+from rankwell.serving.ranking.ranked_search import RankedResult, RankedSearch
 
 pytestmark = [
     pytest.mark.gpu,

@@ -11,12 +11,12 @@ import uvicorn
 from starlette.testclient import TestClient
 from tests.serving.served_index import N_CANDIDATES
 
-from rankwell.serving.app import make_app
-from rankwell.serving.early_refusal import EarlyRefusals, _search_of, refusing_protocol
-from rankwell.serving.messages import SearchParameters
+from rankwell.serving.http.app import make_app
+from rankwell.serving.http.early_refusal import EarlyRefusals, _search_of, refusing_protocol
+from rankwell.serving.http.messages import SearchParameters
+from rankwell.serving.http.server import bind
+from rankwell.serving.http.service import SearchService
 from rankwell.serving.node import Node
-from rankwell.serving.server import bind
-from rankwell.serving.service import SearchService
 
 HEADERS = [(b"date", b"today")]
 

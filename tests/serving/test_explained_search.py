@@ -10,7 +10,7 @@ from rankwell.errors import DataError
 from rankwell.features.feature_set import make_feature_set
 from rankwell.features.queries import QueryText
 from rankwell.features.training_data import judged_features
-from rankwell.serving.ranked_search import RankedSearch
+from rankwell.serving.ranking.ranked_search import RankedSearch
 
 STREAMS = ("title", "body")
 FEATURES = make_feature_set("full", STREAMS)

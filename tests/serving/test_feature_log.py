@@ -7,7 +7,7 @@ import pytest
 
 from rankwell.errors import DataError, FileFormatError
 from rankwell.features.feature_set import FeatureSet
-from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
+from rankwell.serving.ranking.feature_log import FeatureLog, FeatureLogReader
 
 FEATURES = FeatureSet(["bm25.title", "static.age"])
 ROWS = np.array([[1.5, np.nan], [-0.0, 1e-45]], np.float32)

@@ -11,8 +11,8 @@ from rankwell import Index, RankedSearch
 from rankwell.errors import DataError, ParameterError, QueryError
 from rankwell.serving.answer import SearchRequest
 from rankwell.serving.deadline import Deadline
-from rankwell.serving.feature_log import FeatureLogReader
 from rankwell.serving.node import Node
+from rankwell.serving.ranking.feature_log import FeatureLogReader
 
 
 def request(query, seconds=10.0, **settings):

@@ -13,13 +13,13 @@ from rankwell import IndexWriter, MadeRanker, RankedSearch
 from rankwell.errors import DataError
 from rankwell.scoring.normaliser import Normaliser
 from rankwell.scoring.ranker_file import read_ranker_file
-from rankwell.serving import messages as api
-from rankwell.serving import shard_messages as messages
-from rankwell.serving.aggregator_service import AggregatorService
 from rankwell.serving.batching import OverloadError
-from rankwell.serving.circuit_breaker import OPEN
-from rankwell.serving.frames import MOST_BYTES, encoded
-from rankwell.serving.shard import HEDGED_SHARE
+from rankwell.serving.http import messages as api
+from rankwell.serving.http.aggregator_service import AggregatorService
+from rankwell.serving.shards import messages
+from rankwell.serving.shards.circuit_breaker import OPEN
+from rankwell.serving.shards.frames import MOST_BYTES, encoded
+from rankwell.serving.shards.shard import HEDGED_SHARE
 
 
 @pytest.fixture
@@ -433,8 +433,8 @@ def test_without_any_node_at_the_start_it_says_which(folders):
         node = Node(folders[0])
         await node.start()
         await node.die()
-        from rankwell.serving.aggregator import Aggregator
-        from rankwell.serving.shard import Shard
+        from rankwell.serving.shards.aggregator import Aggregator
+        from rankwell.serving.shards.shard import Shard
 
         await Aggregator([Shard([node.link()])]).start(0.3)
 

@@ -14,14 +14,14 @@ from rankwell.errors import DataError, ParameterError
 from rankwell.kernels.device_report import report_device
 from rankwell.serving import snapshot as snapshots
 from rankwell.serving.answer import SearchRequest
-from rankwell.serving.app import make_app
 from rankwell.serving.deadline import Deadline
-from rankwell.serving.device_health import DeviceHealth
-from rankwell.serving.feature_log import FeatureLogReader
+from rankwell.serving.http.app import make_app
+from rankwell.serving.http.service import SearchService
 from rankwell.serving.node import Node
-from rankwell.serving.placement import BatchCosts, PlacedSearch
-from rankwell.serving.ranked_search import RankedSearch
-from rankwell.serving.service import SearchService
+from rankwell.serving.ranking.device_health import DeviceHealth
+from rankwell.serving.ranking.feature_log import FeatureLogReader
+from rankwell.serving.ranking.placement import BatchCosts, PlacedSearch
+from rankwell.serving.ranking.ranked_search import RankedSearch
 
 
 def request(query, **settings):
@@ -184,6 +184,6 @@ def test_fall_backs_are_counted_and_told(served, device, caplog):
 def test_batches_devices_and_nodes_need_no_http_library():
     blocked = ("starlette", "msgspec", "uvicorn", "prometheus_client", "httptools", "uvloop")
     code = f"import sys; sys.modules.update(dict.fromkeys({blocked}))\n"
-    code += "import rankwell.serving.batching, rankwell.serving.node, rankwell.serving.placement"
+    code += "import rankwell.serving.batching, rankwell.serving.node, rankwell.serving.ranking.placement"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -14,8 +14,8 @@ from rankwell.features.training_data import judged_features, logged_features
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
 from rankwell.index.writer import IndexWriter
-from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
-from rankwell.serving.ranked_search import RankedSearch
+from rankwell.serving.ranking.feature_log import FeatureLog, FeatureLogReader
+from rankwell.serving.ranking.ranked_search import RankedSearch
 
 STREAMS = ("title", "body")
 FEATURES = make_feature_set("full", STREAMS)

@@ -14,7 +14,7 @@ from tests.serving.server_process import serving
 
 from rankwell import Client, Index, RankedSearch, ServerError
 from rankwell.errors import ParameterError
-from rankwell.serving.server import bind
+from rankwell.serving.http.server import bind
 
 
 @pytest.fixture

@@ -16,15 +16,15 @@ from rankwell.corpus.document import Place, document_of
 from rankwell.errors import DataError, DeviceError, ParameterError
 from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.index.schema import Schema
-from rankwell.index.segment_builder import SegmentBuilder
-from rankwell.index.segment_sink import MemorySink
+from rankwell.index.segments.builder import SegmentBuilder
+from rankwell.index.segments.sink import MemorySink
 from rankwell.scoring.composition import FirstPass, RankerPart
-from rankwell.serving import ranker_passes
-from rankwell.serving.aggregator import Aggregator
 from rankwell.serving.answer import SearchRequest
 from rankwell.serving.node import Node
-from rankwell.serving.shard import Shard
-from rankwell.serving.shard_node import ShardNode
+from rankwell.serving.ranking import ranker_passes
+from rankwell.serving.shards.aggregator import Aggregator
+from rankwell.serving.shards.shard import Shard
+from rankwell.serving.shards.shard_node import ShardNode
 
 STREAMS, STATICS = ("title", "body"), ("year", "visits")
 N_CANDIDATES, KEEP = 12, 5

@@ -17,14 +17,14 @@ from rankwell.features.hit_reading import collect_hits
 from rankwell.features.queries import QueryText
 from rankwell.features.selected import is_selected, selected_features
 from rankwell.features.training_data import judged_features
-from rankwell.index.bm25 import BM25, BM25F
-from rankwell.index.query import parse_query
+from rankwell.index.query.query import parse_query
+from rankwell.index.search.bm25 import BM25, BM25F
 from rankwell.scoring.composition import FirstPass, RankerPart
 from rankwell.scoring.description import ExpressionInputs, RankerDescription
 from rankwell.scoring.feature_use import over_features, read_features
 from rankwell.scoring.normaliser import Normaliser
-from rankwell.serving.feature_log import FeatureLog, FeatureLogReader
-from rankwell.serving.ranked_search import RankedSearch
+from rankwell.serving.ranking.feature_log import FeatureLog, FeatureLogReader
+from rankwell.serving.ranking.ranked_search import RankedSearch
 
 STREAMS = ("title", "body")
 FEATURES = make_feature_set("full", STREAMS)
@@ -143,7 +143,7 @@ def test_what_is_over_its_deadline_stays_in_the_order_of_the_stage_before(index,
     assert late.n_ranked == 0
     # The deadline comes while the first pass runs.
     now = iter([0.0, 2.0])
-    monkeypatch.setattr("rankwell.serving.ranked_search.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("rankwell.serving.ranking.ranked_search.time.monotonic", lambda: next(now))
     between = searcher.search(text, k=DEPTH, deadline=1.0)
     first = over_features(cascade.parts[0].description, FEATURES.names)
     assert dict(zip(between.ids, between.scores.tolist(), strict=True)) == expected(index, first, 3)

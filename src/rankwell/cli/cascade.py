@@ -197,7 +197,7 @@ def _costs(
     from rankwell.features.cost_measurement import index_costs
     from rankwell.features.feature_set import FeatureSet
     from rankwell.features.queries import read_queries
-    from rankwell.index.query import parse_query
+    from rankwell.index.query.query import parse_query
     from rankwell.index.reader import Index
 
     if train.feature_names is None:

@@ -84,7 +84,7 @@ def clicks(
     from rankwell.data.files import write
     from rankwell.features.qrels import qrels_text
     from rankwell.features.training_data import logged_features
-    from rankwell.serving.feature_log import FeatureLogReader
+    from rankwell.serving.ranking.feature_log import FeatureLogReader
 
     show_log(quiet=quiet)
     check_output(out, inputs=[log, features_log])

@@ -95,7 +95,7 @@ def _explain_search(
     model: Path, index: Path, query: str, document: str | None, k: int, candidates: int | None
 ) -> list[_Explained]:
     from rankwell.index.reader import Index
-    from rankwell.serving.ranked_search import RankedSearch
+    from rankwell.serving.ranking.ranked_search import RankedSearch
 
     options: dict[str, Any] = {} if candidates is None else {"n_candidates": candidates}
     searcher = RankedSearch(Index.open(index), load_ranker(model), **options)

@@ -156,7 +156,7 @@ def _feature_set(index: Index, name: str, more: Sequence[str], parameters: Seque
 def _logged(log: Path, qrels: Path) -> JudgedFeatures:
     from rankwell.features.qrels import read_qrels
     from rankwell.features.training_data import logged_features
-    from rankwell.serving.feature_log import FeatureLogReader
+    from rankwell.serving.ranking.feature_log import FeatureLogReader
 
     return logged_features(FeatureLogReader(log), read_qrels(qrels))
 

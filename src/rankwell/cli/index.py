@@ -159,7 +159,7 @@ def build(
     Example: rankwell index build docs.jsonl --out docs.idx --language en
     """
     from rankwell.corpus.reading_progress import CorpusProgress
-    from rankwell.index.manifest import MANIFEST_NAME
+    from rankwell.index.commits.manifest import MANIFEST_NAME
     from rankwell.index.schema import Schema
     from rankwell.index.writer import IndexWriter
 
@@ -232,7 +232,7 @@ def add(
     Example: rankwell index add docs.idx more.jsonl
     """
     from rankwell.corpus.reading_progress import CorpusProgress
-    from rankwell.index.manifest import read_manifest
+    from rankwell.index.commits.manifest import read_manifest
     from rankwell.index.schema import Schema
     from rankwell.index.writer import IndexWriter
 
@@ -280,7 +280,7 @@ def delete(
 
     Example: rankwell index delete docs.idx d17 d18
     """
-    from rankwell.index.manifest import read_manifest
+    from rankwell.index.commits.manifest import read_manifest
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
@@ -310,7 +310,7 @@ def merge(
     Example: rankwell index merge docs.idx
     """
     from rankwell.cli.progress import progress_bar
-    from rankwell.index.manifest import read_manifest
+    from rankwell.index.commits.manifest import read_manifest
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
@@ -337,7 +337,7 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
     """
     from rankwell.cli.progress import progress_bar
     from rankwell.index.checking import check_index
-    from rankwell.index.manifest import read_manifest
+    from rankwell.index.commits.manifest import read_manifest
 
     show_log(quiet=quiet)
     if not index.is_dir():
@@ -376,8 +376,8 @@ def _warn_of_missing_statics(path: Path, name: str, *, quiet: bool) -> None:
     """Say how many documents have no value of the static order: its name may be misspelt."""
     import numpy as np
 
-    from rankwell.index.columns import number_column
     from rankwell.index.reader import Index
+    from rankwell.index.segments.columns import number_column
 
     index = Index.open(path)
     columns = [number_column(segment, index.schema.statics.index(name)) for segment in index.segments]
@@ -392,7 +392,7 @@ def _warn_of_missing_statics(path: Path, name: str, *, quiet: bool) -> None:
 
 def _stop_words(text: str | None) -> str | tuple[str, ...] | None:
     """A list by its name, or words separated by commas."""
-    from rankwell.index.stop_words import STOP_WORDS
+    from rankwell.index.text.stop_words import STOP_WORDS
 
     if text is None or text in STOP_WORDS:
         return text

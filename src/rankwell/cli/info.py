@@ -40,7 +40,7 @@ def info(
     Example: rankwell info train.txt
     """
     from rankwell.cli.summaries import summarise_class, summarise_data, summarise_machine, summarise_ranker
-    from rankwell.index.manifest import MANIFEST_NAME
+    from rankwell.index.commits.manifest import MANIFEST_NAME
     from rankwell.rankers.registry import RANKERS, ranker_class
 
     show_log(quiet=quiet)

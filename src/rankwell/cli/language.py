@@ -11,14 +11,14 @@ from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
     from rankwell.corpus.document import Document
-    from rankwell.index.analysis import Analysis
+    from rankwell.index.text.analysis import Analysis
 
 
 def given_analysis(
     language: str | None, stemmer: str | None, stop_words: str | tuple[str, ...] | None
 ) -> Analysis | None:
     """What the options say about words; None if they say nothing."""
-    from rankwell.index.analysis import Analysis
+    from rankwell.index.text.analysis import Analysis
 
     if language is None:
         return None if stemmer is None and stop_words is None else Analysis(stemmer, stop_words)
@@ -32,8 +32,8 @@ def given_analysis(
 
 def detected_analysis(batches: Iterator[list[Document]], *, quiet: bool) -> tuple[Analysis, Iterator[list[Document]]]:
     """The analysis for the language that the first batch is in, and all batches."""
-    from rankwell.index.analysis import Analysis
-    from rankwell.index.language_detection import detect_language, sample_of
+    from rankwell.index.text.analysis import Analysis
+    from rankwell.index.text.language_detection import detect_language, sample_of
 
     first = next(batches, [])
     language = detect_language(sample_of(first))

@@ -23,7 +23,7 @@ from rankwell.cli.serve_options import (
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rankwell.serving.shard_node import ShardNode
+    from rankwell.serving.shards.shard_node import ShardNode
 
 
 def node(
@@ -71,11 +71,11 @@ def node(
     Example: rankwell node shard-1 --port 7071
     """
     check_extra("node")
-    from rankwell.serving.node_addresses import is_loopback
-    from rankwell.serving.node_server import NodeServer
-    from rankwell.serving.server import bind
-    from rankwell.serving.structured_log import log_to_stderr
-    from rankwell.serving.supervision import TOKEN_VARIABLE
+    from rankwell.serving.http.server import bind
+    from rankwell.serving.http.structured_log import log_to_stderr
+    from rankwell.serving.shards.node_addresses import is_loopback
+    from rankwell.serving.shards.node_server import NodeServer
+    from rankwell.serving.shards.supervision import TOKEN_VARIABLE
 
     check_log_level(log_level)
     token = read_token(token_file, TOKEN_VARIABLE) or ""
@@ -115,7 +115,7 @@ def node(
 
 def _watched_node(folder: Path, *, device: str, n_jobs: int | None) -> ShardNode:
 
-    from rankwell.serving.shard_node import ShardNode
+    from rankwell.serving.shards.shard_node import ShardNode
 
     opened = ShardNode(folder, device=device, n_jobs=n_jobs)
     opened.watch()

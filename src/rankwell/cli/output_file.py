@@ -35,7 +35,7 @@ def check_output(path: Path, *, option: str = "--out", inputs: Sequence[Path | N
 def _would_replace(path: Path, source: Path) -> bool:
     """Whether to write `path` is to write to the file `source`, or into the index `source`."""
     if source.is_dir():
-        from rankwell.index.manifest import MANIFEST_NAME
+        from rankwell.index.commits.manifest import MANIFEST_NAME
 
         return (source / MANIFEST_NAME).exists() and source.resolve() in path.resolve().parents
     return source.is_file() and path.exists() and path.samefile(source)

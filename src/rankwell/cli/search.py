@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from rankwell.index.bm25 import BM25, BM25F
-    from rankwell.index.facets import Facets
-    from rankwell.index.query import Query
-    from rankwell.index.query_tree import Match
+    from rankwell.index.query.query import Query
+    from rankwell.index.query.tree import Match
     from rankwell.index.reader import Index
-    from rankwell.index.selection import SearchResult
-    from rankwell.serving.ranked_search import RankedResult
+    from rankwell.index.search.bm25 import BM25, BM25F
+    from rankwell.index.search.facets import Facets
+    from rankwell.index.search.selection import SearchResult
+    from rankwell.serving.ranking.ranked_search import RankedResult
 
 # How many words a note lists.
 _MOST_NAMED = 8
@@ -282,7 +282,7 @@ def _value_text(value: Any) -> str:
 
 def _parser(index: Index, filter: str | None, synonyms: Path | None, *, typos: bool) -> Callable[..., Query]:
     """How the queries of this command are parsed."""
-    from rankwell.index.synonyms import Synonyms
+    from rankwell.index.text.synonyms import Synonyms
 
     rules = None if synonyms is None else Synonyms.read(synonyms)
     return partial(index.parse, filter=filter, synonyms=rules, typos=typos)
@@ -302,7 +302,7 @@ def _searcher(
     if ranker is None:
         keys = None if sort is None else sort.split(",")
         return lambda query, k: index.search(query, k=k, match=match, model=model, sort=keys, stop_after=stop_after)
-    from rankwell.serving.ranked_search import RankedSearch
+    from rankwell.serving.ranking.ranked_search import RankedSearch
 
     ranked = RankedSearch(
         index, ranker, n_candidates=candidates, model=model, match=match, stop_after=stop_after, device=device
@@ -312,7 +312,7 @@ def _searcher(
 
 def _reason(index: Index, query: Query) -> str:
     """Why nothing was found."""
-    from rankwell.index.query_tree import Nothing
+    from rankwell.index.query.tree import Nothing
     from rankwell.index.statistics import Statistics
 
     if query.as_tree() == Nothing():
@@ -328,7 +328,7 @@ def _reason(index: Index, query: Query) -> str:
 
 
 def _model(stream: str | None, weights: str | None, k1: float, b: float) -> BM25 | BM25F:
-    from rankwell.index.bm25 import BM25, BM25F
+    from rankwell.index.search.bm25 import BM25, BM25F
 
     if weights is None:
         return BM25(k1=k1, b=b, stream=stream)
@@ -345,7 +345,7 @@ def _model(stream: str | None, weights: str | None, k1: float, b: float) -> BM25
 
 
 def _rows(index: Index, query: Query, result: SearchResult | RankedResult) -> list[dict[str, Any]]:
-    from rankwell.index.caption import find_caption
+    from rankwell.index.search.caption import find_caption
 
     rows = []
     found = zip(result.docs.tolist(), result.ids, result.scores.tolist(), strict=True)

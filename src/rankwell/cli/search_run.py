@@ -13,9 +13,9 @@ from rankwell.cli.progress import progress_bar
 from rankwell.errors import DataError, Parameter, ParameterError, QueryError
 
 if TYPE_CHECKING:
-    from rankwell.index.query import Query
-    from rankwell.index.selection import SearchResult
-    from rankwell.serving.ranked_search import RankedResult
+    from rankwell.index.query.query import Query
+    from rankwell.index.search.selection import SearchResult
+    from rankwell.serving.ranking.ranked_search import RankedResult
 
 # Documents of each query, as in TREC's tracks.
 RUN_DEPTH = 1000

@@ -26,7 +26,7 @@ from rankwell.cli.serve_shards import NODE_TOKEN_VARIABLE, given_places, serve_s
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rankwell.serving.service import SearchService
+    from rankwell.serving.http.service import SearchService
 
 TOKEN_VARIABLE = "RANKWELL_TOKEN"
 
@@ -149,9 +149,9 @@ def serve(
     Example: rankwell serve --nodes 'a:7070|b:7070,c:7070' --ranker model.rank
     """
     check_extra("serve")
+    from rankwell.serving.http.server import bind
+    from rankwell.serving.http.structured_log import log_to_stderr
     from rankwell.serving.result_cache import ResultCache
-    from rankwell.serving.server import bind
-    from rankwell.serving.structured_log import log_to_stderr
     from rankwell.serving.use import Use
 
     check_log_level(log_level)
@@ -165,8 +165,8 @@ def serve(
     around: dict[str, Any] = {"use": Use(use_log, judgments), "cache": ResultCache(cache << 20, expiry)}
     around["timeout"] = timeout / 1000
     if nodes is None and len(folders) == 1 and replicas == 1 and spares == 0:
+        from rankwell.serving.http.service import SearchService
         from rankwell.serving.node import Node
-        from rankwell.serving.service import SearchService
 
         node = Node(folders[0], named, n_candidates=candidates, device=device, feature_log=feature_log)
         node.watch()
@@ -184,8 +184,8 @@ def serve(
 
 
 def _run(service: SearchService, token: str | None, listening: socket, say_ready: Callable[[], None]) -> None:
-    from rankwell.serving.app import make_app
-    from rankwell.serving.server import run
+    from rankwell.serving.http.app import make_app
+    from rankwell.serving.http.server import run
 
     # From here on, who connects is answered.
     listening.listen()

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rankwell.cli.console import say
 
 if TYPE_CHECKING:
-    from rankwell.serving.node_link import NodeLink
-    from rankwell.serving.supervision import NodeProcess
+    from rankwell.serving.shards.node_link import NodeLink
+    from rankwell.serving.shards.supervision import NodeProcess
 
 NODE_TOKEN_VARIABLE = "RANKWELL_NODE_TOKEN"
 
@@ -31,8 +31,8 @@ class Places:
 def start_places(folders: Sequence[Path], replicas: int, spares: int, options: Sequence[str]) -> Places:
     """Processes on this machine, which are not started yet."""
     from rankwell.index.reader import Index
-    from rankwell.serving.node_link import NodeLink
-    from rankwell.serving.supervision import NodeProcess
+    from rankwell.serving.shards.node_link import NodeLink
+    from rankwell.serving.shards.supervision import NodeProcess
 
     for folder in folders:
         # What is wrong with an index is told by this process, before others are started.
@@ -54,8 +54,8 @@ def start_places(folders: Sequence[Path], replicas: int, spares: int, options: S
 
 def given_places(nodes: str, spare_nodes: str, token: str) -> Places:
     """Nodes that were started elsewhere."""
-    from rankwell.serving.node_addresses import parse_shards, parse_spares
-    from rankwell.serving.node_link import NodeLink
+    from rankwell.serving.shards.node_addresses import parse_shards, parse_spares
+    from rankwell.serving.shards.node_link import NodeLink
 
     shards = [[NodeLink(*address, token) for address in replicas] for replicas in parse_shards(nodes)]
     return Places(shards, [NodeLink(*address, token) for address in parse_spares(spare_nodes)], [])
@@ -74,13 +74,13 @@ def serve_shards(
     quiet: bool,
 ) -> None:
     """Serve until SIGTERM; around : the service's use, cache and timeout"""
-    from rankwell.serving.aggregator import Aggregator
-    from rankwell.serving.aggregator_service import AggregatorService
-    from rankwell.serving.app import make_app
-    from rankwell.serving.server import run
-    from rankwell.serving.shard import Shard
-    from rankwell.serving.spares import Spares
-    from rankwell.serving.supervision import Supervisor
+    from rankwell.serving.http.aggregator_service import AggregatorService
+    from rankwell.serving.http.app import make_app
+    from rankwell.serving.http.server import run
+    from rankwell.serving.shards.aggregator import Aggregator
+    from rankwell.serving.shards.shard import Shard
+    from rankwell.serving.shards.spares import Spares
+    from rankwell.serving.shards.supervision import Supervisor
 
     shards = [Shard(links) for links in places.shards]
     aggregator = Aggregator(shards, rankers, n_candidates=n_candidates, spares=Spares(places.spares))

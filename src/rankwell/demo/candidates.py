@@ -11,9 +11,9 @@ from rankwell.features.feature_set import make_feature_set
 from rankwell.features.qrels import Qrels, read_qrels
 from rankwell.features.queries import read_queries
 from rankwell.features.training_data import judged_features
-from rankwell.index.analysis import Analysis
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 
 

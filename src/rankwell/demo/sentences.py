@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rankwell.index.stop_words import ENGLISH
+from rankwell.index.text.stop_words import ENGLISH
 
 # A full stop ends a sentence where a capital, an opening bracket or the end follows, unless it ends an abbreviation.
 _END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?][\"')\]]*(?=\s+[A-Z(\"'`*]|\s*\Z)")

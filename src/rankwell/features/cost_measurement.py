@@ -26,9 +26,9 @@ from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import WHOLE, Hits
 from rankwell.features.names import Feature
 from rankwell.features.selected import is_selected, selected_features
-from rankwell.index.query import Query, parse_query
+from rankwell.index.query.query import Query, parse_query
 from rankwell.index.reader import Index
-from rankwell.index.selection import SearchResult, search
+from rankwell.index.search.selection import SearchResult, search
 from rankwell.kernels.cpu.kernel_cache import cache_folder, source_digest
 from rankwell.kernels.extraction.rules import N_WHOLE_KINDS, Kind
 from rankwell.scoring.costs import LOOKUP, Cost, FeatureCost, FeatureCosts, cost_through, processor_seconds, read_costs

@@ -28,10 +28,10 @@ from rankwell.features.feature_set import FeatureSet
 from rankwell.features.hit_reading import count_hits
 from rankwell.features.hits import WHOLE, Hits
 from rankwell.features.names import Feature
-from rankwell.index.document_counts import DocumentCounts, document_counts
-from rankwell.index.query import Query
+from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
-from rankwell.index.selection import SearchResult
+from rankwell.index.search.selection import SearchResult
+from rankwell.index.segments.document_counts import DocumentCounts, document_counts
 from rankwell.index.statistics import Statistics
 
 # A term of the model is in at most this share of the documents.

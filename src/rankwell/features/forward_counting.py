@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwell.index.forward_index import count_terms, has_every_stream, record_bytes
-from rankwell.index.query import Query
+from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
+from rankwell.index.segments.forward_index import count_terms, has_every_stream, record_bytes
 
 # What takes as long as a byte of the forward index (5 ns), measured, of reading posting lists: preparing the candidates
 # at all, each of them, each list, and each candidate in each list.

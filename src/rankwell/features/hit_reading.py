@@ -11,10 +11,10 @@ from rankwell.errors import DataError
 from rankwell.features.forward_counting import count_forward
 from rankwell.features.hits import Hits, cell_bases, check_streams
 from rankwell.features.phrase_hits import with_phrases
-from rankwell.index.posting_arrays import posting_arrays
-from rankwell.index.query import Query
+from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
-from rankwell.index.segment import Segment
+from rankwell.index.segments.posting_arrays import posting_arrays
+from rankwell.index.segments.segment import Segment
 from rankwell.index.statistics import Statistics
 from rankwell.kernels.threads import kernel_threads
 

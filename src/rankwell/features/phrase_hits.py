@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from rankwell.features.hits import Hits, cell_bases
-from rankwell.index.phrase_lists import NO_OCCURRENCES, PhraseList, PhraseTerms, phrase_lists
-from rankwell.index.query import Query
+from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
+from rankwell.index.search.phrase_lists import NO_OCCURRENCES, PhraseList, PhraseTerms, phrase_lists
 from rankwell.index.statistics import Statistics
 
 

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from rankwell.errors import DataError
-from rankwell.index.query import without_operators
+from rankwell.index.query.query import without_operators
 from rankwell.streams.decompression import ByteStream
 
 

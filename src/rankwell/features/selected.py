@@ -16,9 +16,9 @@ from rankwell.features.extraction import fill_expressions
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.hits import WHOLE
 from rankwell.features.names import Feature
-from rankwell.index.bm25 import BM25, BM25F
 from rankwell.index.reader import Index
-from rankwell.index.selection import SearchResult
+from rankwell.index.search.bm25 import BM25, BM25F
+from rankwell.index.search.selection import SearchResult
 from rankwell.kernels.threads import kernel_threads
 
 _BM25, _LENGTH = "bm25", "length"

@@ -18,11 +18,11 @@ from rankwell.features.hits import WHOLE
 from rankwell.features.names import feature_name
 from rankwell.features.qrels import Qrels
 from rankwell.features.queries import QueryText
-from rankwell.index.bm25 import BM25, BM25F
-from rankwell.index.query import Query
+from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
-from rankwell.index.selection import search
-from rankwell.serving.feature_log import FeatureLogReader
+from rankwell.index.search.bm25 import BM25, BM25F
+from rankwell.index.search.selection import search
+from rankwell.serving.ranking.feature_log import FeatureLogReader
 
 SOURCES = ("top", "judged+top", "judged")
 # Queries whose hits are in memory at the same time.
@@ -73,7 +73,7 @@ def judged_features(
     model : the first pass's ranking; by default BM25 over the whole document
     stop_after : int, optional
         The first pass looks only at the first documents in the index's static order, of which about this many match,
-        as in serving: see `rankwell.index.selection.search`.
+        as in serving: see `rankwell.index.search.selection.search`.
     progress : called with the number of queries done and the total
     """
     if source not in SOURCES:

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from rankwell.errors import RankwellError
-from rankwell.index.deletions import read_deletions
-from rankwell.index.manifest import Manifest, SegmentEntry, index_folder, read_manifest
-from rankwell.index.remains import unnamed_files
-from rankwell.index.segment import Segment
-from rankwell.index.segment_checking import segment_problems
-from rankwell.index.segment_files import SegmentFiles
-from rankwell.index.static_order import falling_order
-from rankwell.index.storage import Storage
-from rankwell.index.working_segment import common_documents
+from rankwell.index.commits.deletions import read_deletions
+from rankwell.index.commits.manifest import Manifest, SegmentEntry, index_folder, read_manifest
+from rankwell.index.commits.remains import unnamed_files
+from rankwell.index.commits.storage import Storage
+from rankwell.index.commits.working_segment import common_documents
+from rankwell.index.search.static_order import falling_order
+from rankwell.index.segments.checking import segment_problems
+from rankwell.index.segments.files import SegmentFiles
+from rankwell.index.segments.segment import Segment
 
 
 @dataclass

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankwell.errors import DataError, FileFormatError
-from rankwell.index.deletions import read_deletions
-from rankwell.index.manifest import Manifest, SegmentEntry, index_folder, read_manifest
-from rankwell.index.segment import Segment
-from rankwell.index.segment_files import SegmentFiles
-from rankwell.index.segment_structure import forged
-from rankwell.index.stored_fields import StoredBlocks
+from rankwell.index.commits.deletions import read_deletions
+from rankwell.index.commits.manifest import Manifest, SegmentEntry, index_folder, read_manifest
+from rankwell.index.segments.files import SegmentFiles
+from rankwell.index.segments.segment import Segment
+from rankwell.index.segments.stored_fields import StoredBlocks
+from rankwell.index.segments.structure import forged
 from rankwell.streams.json_text import parse_json
 
 if TYPE_CHECKING:
-    from rankwell.index.analysis import Analysis
-    from rankwell.index.bm25 import BM25, BM25F
-    from rankwell.index.query import Query
-    from rankwell.index.query_tree import Match, Node
+    from rankwell.index.query.query import Query
+    from rankwell.index.query.tree import Match, Node
     from rankwell.index.schema import Schema
-    from rankwell.index.selection import Filter, SearchResult
-    from rankwell.index.synonyms import Synonyms
+    from rankwell.index.search.bm25 import BM25, BM25F
+    from rankwell.index.search.selection import Filter, SearchResult
+    from rankwell.index.text.analysis import Analysis
+    from rankwell.index.text.synonyms import Synonyms
 
 _FILTERS_REMEMBERED = 1024
 
@@ -135,8 +135,8 @@ class Index:
         prune: bool = True,
         stop_after: int | None = None,
     ) -> SearchResult:
-        """The best k documents for a query: see `rankwell.index.selection.search`."""
-        from rankwell.index.selection import search
+        """The best k documents for a query: see `rankwell.index.search.selection.search`."""
+        from rankwell.index.search.selection import search
 
         return search(
             self,
@@ -163,8 +163,8 @@ class Index:
         model: BM25 | BM25F | None = None,
         filter: Filter | None = None,
     ) -> SearchResult:
-        """The k documents that are most like the one with that id: see `rankwell.index.more_like.more_like`."""
-        from rankwell.index.more_like import more_like
+        """The k documents that are most like the one with that id: see `rankwell.index.search.more_like.more_like`."""
+        from rankwell.index.search.more_like import more_like
 
         return more_like(self, document_id, k=k, terms=terms, model=model, filter=filter)
 
@@ -177,8 +177,8 @@ class Index:
         plain: bool = False,
         filter: Filter | None = None,
     ) -> int:
-        """How many documents match a query: see `rankwell.index.selection.count`."""
-        from rankwell.index.selection import count
+        """How many documents match a query: see `rankwell.index.search.selection.count`."""
+        from rankwell.index.search.selection import count
 
         return count(self, query, model=model, match=match, plain=plain, filter=filter)
 
@@ -193,22 +193,22 @@ class Index:
     ) -> Query:
         """A query as this index understands it, with a filter; every search takes it in place of a text.
 
-        See `rankwell.index.query.parse_query`, and `rankwell.index.selection.search` for the parameters.
+        See `rankwell.index.query.query.parse_query`, and `rankwell.index.search.selection.search` for the parameters.
         """
         from dataclasses import replace
 
-        from rankwell.index.query import parse_query
+        from rankwell.index.query.query import parse_query
 
         parsed = parse_query(query, self.analysis, self.schema, plain=plain)
         if typos or synonyms is not None or "~" in query:
-            from rankwell.index.query_expansion import expanded
+            from rankwell.index.query.expansion import expanded
 
             parsed = expanded(parsed, self, synonyms, typos=typos)
         return parsed if filter is None else replace(parsed, filter=self._filter(filter))
 
     def _filter(self, filter: Filter) -> Node:
         """A filter's condition; those of texts are kept, since few filters are used by many queries."""
-        from rankwell.index.query import parse_filter
+        from rankwell.index.query.query import parse_filter
 
         known = self._filters.get(filter) if isinstance(filter, str) else None
         if known is None:
@@ -226,7 +226,7 @@ class Index:
 
     def find(self, document_id: str | int) -> int:
         """The number of the live document with that id, -1 if there is none."""
-        from rankwell.index.document_ids import hash_id, wanted_id
+        from rankwell.index.segments.document_ids import hash_id, wanted_id
 
         wanted = wanted_id(document_id)
         hashed = hash_id(wanted)
@@ -290,8 +290,8 @@ def _index_of(folder: Path, manifest: Manifest, known: dict[str, Segment]) -> In
 
 def recorded_settings(folder: Path, manifest: Manifest) -> tuple[Schema, Analysis]:
     """The schema and the analysis that the manifest records."""
-    from rankwell.index.analysis import Analysis
     from rankwell.index.schema import Schema
+    from rankwell.index.text.analysis import Analysis
 
     try:
         return Schema.from_json(manifest.schema), Analysis.from_json(manifest.analysis)

@@ -34,7 +34,7 @@ class Schema:
         Streams of which the forward index keeps the documents' words in order, or all streams that there will be.
     static_order : str, optional
         A static by whose falling values every segment has its documents, those without one last, so that a search can
-        stop after the first that match (`rankwell.index.static_order`).
+        stop after the first that match (`rankwell.index.search.static_order`).
     """
 
     def __init__(

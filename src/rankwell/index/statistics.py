@@ -12,9 +12,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from rankwell.index.phrase_lists import PhraseTerms, phrase_lists
-from rankwell.index.posting_arrays import posting_arrays
-from rankwell.index.segment import Segment
+from rankwell.index.search.phrase_lists import PhraseTerms, phrase_lists
+from rankwell.index.segments.posting_arrays import posting_arrays
+from rankwell.index.segments.segment import Segment
 from rankwell.kernels.postings.rules import MOST_OCCURRENCES
 
 if TYPE_CHECKING:
@@ -93,13 +93,13 @@ class Statistics:
 
     def frequent_words(self, prefix: bytes, column: int, most: int) -> tuple[list[bytes], bool]:
         """The `most` terms that begin so and are in the most documents, and whether those are all: see `expansion`."""
-        from rankwell.index.expansion import most_frequent, prefix_counts
+        from rankwell.index.query.prefixes import most_frequent, prefix_counts
 
         return most_frequent(prefix_counts(self._segments, self, prefix, column), most)
 
     def near_words(self, term: bytes, distance: int, column: int) -> tuple[tuple[bytes, float], ...]:
         """The terms that are nearly written as a term, and what their occurrences count: see `near_words`."""
-        from rankwell.index.near_words import best_near, near_counts
+        from rankwell.index.query.near_words import best_near, near_counts
 
         return best_near(term, near_counts(self._segments, self, term, distance, column))
 

@@ -18,17 +18,17 @@ from typing import Any
 from rankwell.corpus.bad_documents import BadDocuments
 from rankwell.corpus.document import Document, Place, document_of, shown
 from rankwell.errors import DataError, Parameter, ParameterError, RankwellError
-from rankwell.index.analysis import Analysis
-from rankwell.index.document_ids import hash_id, wanted_id
-from rankwell.index.lock import WriterLock
-from rankwell.index.manifest import MANIFEST_NAME, index_folder
-from rankwell.index.merge_policy import MOST_SEGMENTS, cheapest_run, choose_merge
-from rankwell.index.remains import foreign_names, places_name
+from rankwell.index.commits.lock import WriterLock
+from rankwell.index.commits.manifest import MANIFEST_NAME, index_folder
+from rankwell.index.commits.remains import foreign_names, places_name
+from rankwell.index.commits.storage import Storage, write_file
+from rankwell.index.commits.working_index import MergeChoice, WorkingIndex
+from rankwell.index.commits.working_segment import WorkingSegment, common_documents
+from rankwell.index.merging.merge_policy import MOST_SEGMENTS, cheapest_run, choose_merge
 from rankwell.index.schema import Schema
-from rankwell.index.segment_builder import MEMORY_BYTES, SegmentBuilder
-from rankwell.index.storage import Storage, write_file
-from rankwell.index.working_index import MergeChoice, WorkingIndex
-from rankwell.index.working_segment import WorkingSegment, common_documents
+from rankwell.index.segments.builder import MEMORY_BYTES, SegmentBuilder
+from rankwell.index.segments.document_ids import hash_id, wanted_id
+from rankwell.index.text.analysis import Analysis
 
 
 class IndexWriter:

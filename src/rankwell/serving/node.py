@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 
 from rankwell.data.candidates import N_CANDIDATES
 from rankwell.errors import ParameterError, RankwellError
-from rankwell.index.caption import Caption, find_caption
-from rankwell.index.query import Query
+from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
-from rankwell.index.selection import SearchResult
+from rankwell.index.search.caption import Caption, find_caption
+from rankwell.index.search.selection import SearchResult
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
 from rankwell.serving.answer import Answer, CaptionPart, Result, SearchRequest
-from rankwell.serving.feature_log import FeatureLog
 from rankwell.serving.named_rankers import BM25_ALONE, checked_name
-from rankwell.serving.ranked_search import RankedResult, features_of
+from rankwell.serving.ranking.feature_log import FeatureLog
+from rankwell.serving.ranking.ranked_search import RankedResult, features_of
 from rankwell.serving.snapshot import SearchSettings, Snapshot, make_snapshot
 
 _log = logging.getLogger("rankwell.serving")

@@ -13,11 +13,11 @@ from rankwell.index.reader import Index
 from rankwell.index.statistics import Statistics
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.ranker_file import RankerFile
-from rankwell.serving.device_health import DeviceHealth
-from rankwell.serving.feature_log import FeatureLog
 from rankwell.serving.named_rankers import NamedRankers
-from rankwell.serving.placement import CPU_BATCH, PlacedSearch, suits_device
-from rankwell.serving.ranked_search import RankedSearch
+from rankwell.serving.ranking.device_health import DeviceHealth
+from rankwell.serving.ranking.feature_log import FeatureLog
+from rankwell.serving.ranking.placement import CPU_BATCH, PlacedSearch, suits_device
+from rankwell.serving.ranking.ranked_search import RankedSearch
 
 # How much of a document is searched for to try a snapshot, and how many documents' texts to measure devices.
 _TRIED_CHARACTERS = 60

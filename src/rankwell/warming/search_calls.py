@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rankwell.index.analysis import Analysis
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
+from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 
 _WORDS = ("wing", "flow", "layer", "heat", "plate", "jet", "shock", "pressure", "boundary", "edge", "theory", "body")
@@ -63,7 +63,7 @@ def build_index(folder: Path) -> None:
 
 
 def search(folder: Path) -> None:
-    from rankwell.index.bm25 import BM25, BM25F
+    from rankwell.index.search.bm25 import BM25, BM25F
 
     index = make_index(folder)
     for query in _QUERIES:
@@ -82,7 +82,7 @@ def extract_features(folder: Path) -> None:
     from rankwell.features.queries import QueryText
     from rankwell.features.training_data import SOURCES, judged_features
     from rankwell.rankers.least_squares import LeastSquares
-    from rankwell.serving.ranked_search import RankedSearch
+    from rankwell.serving.ranking.ranked_search import RankedSearch
 
     index = make_index(folder)
     queries = [QueryText(str(number), text) for number, text in enumerate(_QUERIES)]

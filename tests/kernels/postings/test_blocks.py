@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwell.index.posting_arrays import posting_arrays
-from rankwell.index.segment import ARRAYS, Segment
+from rankwell.index.segments.posting_arrays import posting_arrays
+from rankwell.index.segments.segment import ARRAYS, Segment
 from rankwell.kernels.cpu.compilation import kernel
 from rankwell.kernels.postings.blocks import (
     block_documents,

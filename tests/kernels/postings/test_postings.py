@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwell.index.pipelining import InlineExecutor
-from rankwell.index.segment_encoding import Inverted, write_postings
-from rankwell.index.segment_sink import MemorySink
+from rankwell.index.commits.pipelining import InlineExecutor
+from rankwell.index.segments.encoding import Inverted, write_postings
+from rankwell.index.segments.sink import MemorySink
 from rankwell.kernels.postings.encoding import add_impact
 from rankwell.kernels.postings.reference import build_postings, decode_list, encode_lists, frontier
 from rankwell.kernels.postings.rules import BLOCK, PADDING, POSTING_ARRAYS

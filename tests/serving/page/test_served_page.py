@@ -18,7 +18,7 @@ from rankwell.features.qrels import read_qrels
 from rankwell.features.queries import QueryText
 from rankwell.features.training_data import judged_features
 
-pytest.importorskip("rankwell.serving.app", reason="the server needs the extra 'serve'")
+pytest.importorskip("rankwell.serving.http.app", reason="the server needs the extra 'serve'")
 pytestmark = pytest.mark.browser
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"> zebra"

@@ -32,7 +32,7 @@ def check_documents(
     """Check a list except its positions, so that kernels can read it; returns (what is wrong, block), (0, -1) if
     nothing is.
 
-    Arrays as in `rankwell.index.segment.ARRAYS`.
+    Arrays as in `rankwell.index.segments.segment.ARRAYS`.
     """
     first, stop = np.int64(first_block[list_number]), np.int64(first_block[list_number + 1])
     n_postings = np.int64(doc_freq[list_number])

@@ -1,0 +1,211 @@
+"""The leaves of a query: words, phrases, prefixes, near words and values of fields, read from its text.
+
+What is counted here limits what a query may cost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from rankwell.errors import Parameter, QueryError
+from rankwell.index.query.near_words import tolerance
+from rankwell.index.query.tree import Everything, Exists, Near, Node, Phrase, Prefix, Word
+from rankwell.index.query.values import comparison, range_of, value_of
+
+if TYPE_CHECKING:
+    from rankwell.index.schema import Schema
+    from rankwell.index.text.analysis import Analysis
+
+# Each of these reads a column, or the whole dictionary.
+MOST_OF = {"parentheses": 1024, "values of fields": 1024, "prefixes": 32, "words with a tilde": 32}
+# The texts of a list are 100 positions apart: a sloppy phrase must not extend from one into the next.
+MOST_SLOP = 99
+# The time to look for a phrase with slop grows with the square of its words.
+MOST_SLOPPY_WORDS = 16
+
+CHUNK = re.compile(r'(?:\\.|[^\s"()\\^~])+|\\$', re.DOTALL)
+_PHRASE = re.compile(r'"((?:\\.|[^"\\])*)"?', re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_RANGE = re.compile(r'[\[{]\s*("[^"]*"|[^\s"]+)\s+TO\s+("[^"]*"|[^\s"\]}]+)\s*[\]}]')
+_COMPARISON = re.compile(r'([<>]=?)\s*("[^"]*"|[^\s"()^~]+)')
+_SLOP = re.compile(r"~([0-9]+(?:\.[0-9]*)?)?(?![^\W\d_])")
+_WILDCARD = re.compile(r"(?<!\\)(?:\*|(?<=\w)\?(?=\w))")
+_EXPRESSION = re.compile(r"/[^/\s]+/")
+_PLAIN = (", or pass ", Parameter("plain", True), " to search for the whole query as plain text")
+
+
+class Several(NamedTuple):
+    """Words without white space between them: a phrase or single words, as the context says."""
+
+    words: tuple[Word, ...]
+
+
+class LeafReader:
+    """Reads leaves from `text`, each from the place `at` on, which it moves.
+
+    what : "query" or "filter", for messages
+    is_full : whether there was no room for a clause: the terms of it and of all later ones are left out
+    """
+
+    def __init__(self, text: str, analysis: Analysis, schema: Schema | None, most_terms: int, what: str) -> None:
+        self.text, self.at, self.what = text, 0, what
+        self.analysis, self.schema = analysis, schema
+        self.terms: set[bytes] = set()
+        self.phrases: set[tuple[tuple[bytes, int], ...]] = set()
+        self.n_phrase_words = 0
+        self.most_terms, self.is_full = most_terms, False
+        self.place, self.depth, self.n_negations = 0, 0, 0
+        self.common_words: list[Word] = []
+        self.counts: Counter[str] = Counter()
+
+    def fail(self, at: int, problem: str) -> NoReturn:
+        raise QueryError(
+            f"the {self.what} cannot be read, column {at + 1}: {problem} Put what is not an operator in quotes",
+            *([] if self.what == "filter" else [_PLAIN]),
+            ".",
+            column=at + 1,
+        )
+
+    def count(self, kind: str, start: int) -> None:
+        """Count one more of a kind, of which a query has a limited number."""
+        self.counts[kind] += 1
+        if self.counts[kind] > MOST_OF[kind]:
+            self.fail(start, f"there are more than {MOST_OF[kind]:,} {kind}.")
+
+    def value(self, field: str, schema: Schema) -> Node:
+        """The value, range or comparison after the name of a field that is not a stream."""
+        start = self.at
+        self.count("values of fields", start)
+        for pattern, make in ((_RANGE, range_of), (_COMPARISON, comparison), (_PHRASE, value_of), (CHUNK, value_of)):
+            found = pattern.match(self.text, start)
+            if found is not None:
+                self.at = found.end()
+                try:
+                    return make(schema, field, found)
+                except ValueError as error:
+                    self.fail(start, str(error))
+        return self.fail(start, f"field {field!r} needs a value, as in {field}:[1 TO 5].")
+
+    def phrase(self, field: str | None) -> Node | None:
+        start = self.at
+        found = _PHRASE.match(self.text, start)
+        assert found is not None
+        self.at = found.end()
+        slop = self._slop(start)
+        words = self._words(unescaped(found[1]), field, as_one=True)
+        if slop and words is not None and len(words.words) > MOST_SLOPPY_WORDS:
+            self.fail(start, f"a phrase with slop has at most {MOST_SLOPPY_WORDS} words, got {len(words.words)}.")
+        return None if words is None else _phrase_of(words, slop)
+
+    def _slop(self, start: int) -> int:
+        found = _SLOP.match(self.text, self.at)
+        if found is None or found[1] is None:
+            return 0
+        if not found[1].isdigit() or int(found[1]) > MOST_SLOP:
+            self.fail(start, f"the slop of a phrase must be a whole number from 0 to {MOST_SLOP}, got {found[1]}.")
+        self.at = found.end()
+        return int(found[1])
+
+    def chunk(self, field: str | None) -> Node | Several | None:
+        start = self.at
+        found = CHUNK.match(self.text, start)
+        if found is None:
+            self.at += 1  # ^ or ~ without a word before it
+            return None
+        self.at = found.end()
+        written = found[0]
+        if written == "*":
+            return Everything() if field is None else Exists(field)
+        if "://" not in written:
+            if written.endswith("*") and not _WILDCARD.search(written[:-1]) and not written.endswith("\\*"):
+                return self._prefix(start, written, field)
+            self._refuse_lookalikes(start, written, field)
+        words = self._words(unescaped(written), field, as_one=field is not None)
+        near = _SLOP.match(self.text, self.at)
+        if near is not None:
+            return self._near(start, words, near)
+        return one_node(words) if words is not None and (field is not None or len(words.words) == 1) else words
+
+    def _near(self, start: int, words: Several | None, found: re.Match[str]) -> Node | None:
+        """``word~``, ``word~1``: a word or one that is written nearly so."""
+        self.count("words with a tilde", start)
+        self.at = found.end()
+        if words is None:
+            return None
+        if len(words.words) > 1:
+            self.fail(start, "a tilde needs one word, as in receive~, or a phrase in quotes.")
+        word = words.words[0]
+        distance = tolerance(word.term) if found[1] is None else found[1]
+        if str(distance) not in ("0", "1", "2"):
+            self.fail(found.start(), f"the edits after a tilde must be 0, 1 or 2, got {distance}.")
+        return Near(word.term, int(distance), word.place, word.field)
+
+    def _refuse_lookalikes(self, start: int, written: str, field: str | None) -> None:
+        """Refuse what Lucene has and this language has not."""
+        if _WILDCARD.search(written):
+            self.fail(start, f"{written!r}: wildcards are supported at the end of a word only, as in comp*.")
+        if _EXPRESSION.fullmatch(written):
+            self.fail(start, f"{written!r}: regular expressions are not supported.")
+        if written[0] in "[{" and _RANGE.match(self.text, start):
+            what = "it has none" if field is None else f"{field!r} holds text"
+            self.fail(start, f"a range needs a field with numbers or dates, as in year:[2000 TO 2010], but {what}.")
+        if field is not None and written[0] in "<>":
+            self.fail(start, f"{written[0]!r} needs a field with numbers or dates, {field!r} holds text.")
+
+    def _prefix(self, start: int, written: str, field: str | None) -> Node | None:
+        self.count("prefixes", start)
+        words = self.analysis.cut(unescaped(written[:-1]))
+        folded = self.analysis.fold(unescaped(written[:-1]))
+        if len(words) > 1 or not folded.isalnum():
+            self.fail(start, f"{written!r}: a prefix is one word without punctuation, as in comp*.")
+        prefix = folded.encode("utf-8", "replace")
+        if not self._takes_terms([prefix]):
+            return None
+        self.place += self.n_negations == 0
+        return Prefix(prefix, field)
+
+    def _words(self, text: str, field: str | None, *, as_one: bool) -> Several | None:
+        """The words of a text, as many as there is room for; or none of them if they are needed `as_one`."""
+        cut = self.analysis.cut(text)
+        if as_one and not (self._takes_phrase(cut) and self._takes_terms([term for term, _ in cut])):
+            return None
+        words = [Word(term, self.place + place, field) for term, place in cut if as_one or self._takes_terms([term])]
+        if words and self.n_negations == 0:
+            self.place = words[-1].place + 1
+        return Several(tuple(words)) if words else None
+
+    def _takes_phrase(self, words: list[tuple[bytes, int]]) -> bool:
+        """Whether there is room for a phrase: all different ones together have at most as many words as terms."""
+        if len(words) > 1 and tuple(words) not in self.phrases:
+            self.phrases.add(tuple(words))
+            self.n_phrase_words += len(words)
+            self.is_full = self.is_full or self.n_phrase_words > self.most_terms
+        return not self.is_full
+
+    def _takes_terms(self, terms: list[bytes]) -> bool:
+        """Whether there is room for a clause's terms; after the first for which there is none, there is none."""
+        new = {term for term in terms if term not in self.terms}
+        self.is_full = self.is_full or len(self.terms) + len(new) > self.most_terms
+        if not self.is_full:
+            self.terms |= new
+        return not self.is_full
+
+
+def unescaped(text: str) -> str:
+    return _ESCAPED.sub(r"\1", text)
+
+
+def one_node(node: Node | Several | None) -> Node | None:
+    """Several words as a phrase."""
+    if not isinstance(node, Several):
+        return node
+    return node.words[0] if len(node.words) == 1 else _phrase_of(node)
+
+
+def _phrase_of(several: Several, slop: int = 0) -> Phrase:
+    first = several.words[0]
+    terms = tuple(word.term for word in several.words)
+    places = tuple(word.place - first.place for word in several.words)
+    return Phrase(terms, places, slop, first.place, first.field, first.boost)

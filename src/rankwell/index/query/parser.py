@@ -1,0 +1,249 @@
+"""The query language: a text to a tree.
+
+    clauses     clause one after another, separated by white space; each is optional unless it has a sign
+    clause      operand, or operands joined by AND, OR and NOT: NOT binds first, then AND, then OR
+    operand     [+ - ! NOT] [field:] one of the next line, then [^boost]
+                word | word* | word~edits | "phrase" | "phrase"~slop | range | ( clauses )
+    range       [low TO high], {low TO high}, >low, >=low, <high, <=high; * is an open end
+
+Phrases, and clauses that only filter (ranges, values of keyword fields), are required with and without ``+``; other
+clauses only with it. One of the others must match, unless a clause with words is required. A sign is an operator at the
+beginning of a clause only; elsewhere it separates words as other punctuation does. Several words without white space
+between them (``e-mail``) are a phrase after an operator, several words without one. A quote that is not closed extends
+to the end. A backslash takes its meaning from the next character. Stop words are not indexed, so they are ignored, but
+keep their place in a phrase. Common words are indexed, but as plain words they count only if the query has no other
+words. What looks like Lucene's syntax and is not supported is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rankwell.index.query.leaves import CHUNK, LeafReader, Several, one_node, unescaped
+from rankwell.index.query.tree import (
+    And,
+    Everything,
+    Group,
+    Near,
+    Node,
+    Not,
+    Nothing,
+    Or,
+    Phrase,
+    Prefix,
+    Word,
+    has_words,
+)
+
+if TYPE_CHECKING:
+    from rankwell.index.schema import Schema
+    from rankwell.index.text.analysis import Analysis
+
+MOST_DEPTH = 50
+
+_BLANKS = re.compile(r"\s*")
+_SIGNS = re.compile(r"[+\-!]+")
+_FIELD = re.compile(r'((?:\\.|[^\s"()\\^~:])+):(?=\S)')
+_BOOST = re.compile(r"\^([0-9]+(?:\.[0-9]*)?|\.[0-9]+)?")
+_OPERATORS = {"AND": "AND", "&&": "AND", "OR": "OR", "||": "OR", "NOT": "NOT"}
+
+
+def parse_tree(
+    text: str, analysis: Analysis, schema: Schema | None, most_terms: int, *, is_filter: bool = False
+) -> tuple[Node, bool]:
+    """The tree of a text, and whether terms above `most_terms` were left out of it.
+
+    is_filter : whether it is a filter, which may consist of exclusions only, and not a query
+
+    Raises QueryError, which names what is wrong and its column.
+    """
+    parser = _Parser(text, analysis, schema, most_terms, "filter" if is_filter else "query")
+    tree = parser.clauses(None)
+    if parser.at < len(text):
+        parser.fail(parser.at, "')' closes nothing: there is no '(' before it.")
+    if not has_words(tree) and parser.common_words:
+        # Common words count in a query that has no other ones.
+        tree = tree._replace(optional=(*tree.optional, *parser.common_words))
+    if not tree.required and not tree.optional and not is_filter:
+        # Only exclusions, or nothing at all.
+        return Nothing(), parser.is_full
+    return tree, parser.is_full
+
+
+class _Parser(LeafReader):
+    def clauses(self, field: str | None) -> Group:
+        """Clauses up to the end or a closing parenthesis."""
+        required: list[Node] = []
+        optional: list[Node] = []
+        excluded: list[Node] = []
+        while not self._is_at_end():
+            sign, node = self._clause(field)
+            if not sign and isinstance(node, Word | Several):
+                optional += self._telling(node)
+            elif node is not None and not isinstance(node, Several):
+                needed = isinstance(node, Phrase) or not (has_words(node) or isinstance(node, Everything))
+                (excluded if sign == "-" else required if sign == "+" or needed else optional).append(node)
+        return Group(tuple(required), tuple(optional), tuple(excluded))
+
+    def _telling(self, node: Word | Several) -> list[Word]:
+        """Plain words without common ones, which are put aside."""
+        words = (node,) if isinstance(node, Word) else node.words
+        telling: list[Word] = []
+        for word in words:
+            is_common = word.term in self.analysis.common_terms and not word.field and word.boost == 1.0
+            (self.common_words if is_common else telling).append(word)
+        return telling
+
+    def _is_at_end(self) -> bool:
+        self.at = _BLANKS.match(self.text, self.at).end()  # type: ignore[union-attr]
+        return self.at == len(self.text) or self.text[self.at] == ")"
+
+    def _clause(self, field: str | None) -> tuple[str, Node | Several | None]:
+        """The next clause and its sign, which is empty if operators join it."""
+        first = self._conjunction(field)
+        alternatives = [first]
+        while self._takes("OR"):
+            alternatives.append(self._conjunction(field, "OR"))
+        if len(alternatives) == 1:
+            return first
+        parts = [part for sign, node in alternatives if (part := _operand(sign, node)) is not None]
+        return "", Or(tuple(parts)) if len(parts) > 1 else (parts[0] if parts else None)
+
+    def _conjunction(self, field: str | None, after: str = "") -> tuple[str, Node | Several | None]:
+        first = self._signed(field, after)
+        operands = [first]
+        while self._takes("AND"):
+            operands.append(self._signed(field, "AND"))
+        if len(operands) == 1:
+            return first
+        parts = [part for sign, node in operands if (part := _operand(sign, node)) is not None]
+        return "", And(tuple(parts)) if len(parts) > 1 else (parts[0] if parts else None)
+
+    def _signed(self, field: str | None, after: str) -> tuple[str, Node | Several | None]:
+        """An operand with its sign: "-" also for NOT."""
+        start = self.at
+        if self._is_at_end():
+            self.fail(start, f"{after} has nothing after it.")
+        operator = self._operator()
+        if operator in ("AND", "OR"):
+            self.fail(self.at, f"{operator} has nothing before it.")
+        sign = ""
+        while operator == "NOT":
+            self.at = self._word_end()
+            sign = "" if sign == "-" else "-"
+            if self._is_at_end():
+                self.fail(start, "NOT has nothing after it.")
+            operator = self._operator()
+        signs = _SIGNS.match(self.text, self.at) if self._is_clause_start() else None
+        if signs is not None:
+            self.at = signs.end()
+            if "-" in signs[0] or "!" in signs[0]:
+                sign = "" if sign == "-" else "-"
+            elif not sign:
+                sign = "+"
+            if self.at == len(self.text) or self.text[self.at].isspace():
+                return "", None
+        self.n_negations += sign == "-"
+        node = self._boosted(field)
+        self.n_negations -= sign == "-"
+        return sign, one_node(node) if sign and isinstance(node, Several) else node
+
+    def _is_clause_start(self) -> bool:
+        return self.at == 0 or self.text[self.at - 1].isspace() or self.text[self.at - 1] == "("
+
+    def _operator(self) -> str | None:
+        """The operator at the current place, which is not passed."""
+        return _OPERATORS.get(self.text[self.at : self._word_end()]) if self._is_clause_start() else None
+
+    def _word_end(self) -> int:
+        found = CHUNK.match(self.text, self.at)
+        return self.at if found is None else found.end()
+
+    def _takes(self, operator: str) -> bool:
+        """Whether this operator is next; if so it is passed."""
+        if self._is_at_end() or self._operator() != operator:
+            return False
+        self.at = self._word_end()
+        return True
+
+    def _boosted(self, field: str | None) -> Node | Several | None:
+        start = self.at
+        node = self._operand(field)
+        found = _BOOST.match(self.text, self.at) if self.at > start else None
+        if found is None:
+            return node
+        if found[1] is None:
+            follows = self.text[found.end() : found.end() + 1]
+            if follows and not follows.isspace() and follows != ")":
+                return node  # as in a^b: it separates words
+            self.fail(self.at, "a boost is written ^ and a number, as in oil^2.")
+        self.at = found.end()
+        boost = float(found[1])
+        if not 1e-6 <= boost <= 1e6:
+            self.fail(found.start(), f"a boost must be between 0.000001 and 1000000, got {found[1]}.")
+        boosted = None if node is None else _times(node, boost)
+        if boosted is None and node is not None:
+            self.fail(found.start(), "a boost needs words: ranges, keywords and * do not count in the score.")
+        return boosted
+
+    def _operand(self, field: str | None) -> Node | Several | None:
+        here = self.text[self.at]
+        if here == "(":
+            return self._parenthesis(field)
+        found = _FIELD.match(self.text, self.at) if here != '"' else None
+        if found is not None:
+            name = unescaped(found[1])
+            if self._is_field(name, found.end()):
+                self.at = found.end()
+                return self._operand(name)
+        if field is not None and self.schema is not None and self.schema.kind_of(field) != "stream":
+            return self.value(field, self.schema)
+        if here == '"':
+            return self.phrase(field)
+        return self.chunk(field)
+
+    def _parenthesis(self, field: str | None) -> Node | None:
+        start = self.at
+        self.count("parentheses", start)
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            self.fail(start, f"parentheses are nested more than {MOST_DEPTH} deep.")
+        self.at += 1
+        group = self.clauses(field)
+        if self.at == len(self.text):
+            self.fail(start, "'(' is not closed.")
+        self.at += 1
+        self.depth -= 1
+        return None if group == Group() else group
+
+    def _is_field(self, name: str, after: int) -> bool:
+        """Whether a name before a colon is a field. One that is not is an error, unless it is a time or an address."""
+        if self.schema is not None and self.schema.kind_of(name) is not None:
+            return True
+        if name.isdigit() or self.text.startswith("//", after) or not re.search(r"\w", name):
+            return False
+        known = ", ".join(self.schema.fields()) if self.schema is not None else ""
+        return self.fail(self.at, f"there is no field {name!r}{f'; the fields are {known}' if known else ''}.")
+
+
+def _operand(sign: str, node: Node | Several | None) -> Node | None:
+    """An operand of AND or OR; a plus has no meaning there."""
+    one = one_node(node)
+    return Not(one) if sign == "-" and one is not None else one
+
+
+def _times(node: Node | Several, boost: float) -> Node | Several | None:
+    """A node whose words count `boost` times as much; None if it has none."""
+    if isinstance(node, Several):
+        return Several(tuple(word._replace(boost=word.boost * boost) for word in node.words))
+    if isinstance(node, Word | Phrase | Prefix | Near):
+        return node._replace(boost=node.boost * boost)
+    if isinstance(node, And | Or):
+        return type(node)(tuple(_times(part, boost) or part for part in node.parts))  # type: ignore[misc]
+    if isinstance(node, Group):
+        required, optional = (
+            tuple(_times(part, boost) or part for part in parts) for parts in (node.required, node.optional)
+        )
+        return Group(required, optional, node.excluded)  # type: ignore[arg-type]
+    return None

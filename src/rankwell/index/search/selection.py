@@ -1,0 +1,190 @@
+"""Search: the best documents of an index for a query."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankwell.errors import ParameterError
+from rankwell.index.query.query import Query
+from rankwell.index.query.tree import Match, both
+from rankwell.index.search.bm25 import BM25, BM25F
+from rankwell.index.search.facets import Facets, count_facets, facet_keys
+from rankwell.index.search.query_search import QuerySearch
+from rankwell.index.search.sorting import first_documents, sort_keys
+from rankwell.index.search.static_order import ordering_static
+from rankwell.parameters import check_whole_number
+
+if TYPE_CHECKING:
+    from rankwell.index.reader import Index
+    from rankwell.index.text.synonyms import Synonyms
+
+Filter = str | Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """The documents found, best first; equal scores by document number.
+
+    docs : int64 (n,), document numbers; scores : float64 (n,); query : as it was parsed
+    facets : the counts of each field that was asked for, of all documents that match
+    n_examined : if the search might stop early, how many documents it looked at, from the first in the static order on,
+        whether they match or not: these are the best of them. None: of all documents
+    stopped_early : whether there are other documents
+    """
+
+    docs: np.ndarray
+    scores: np.ndarray
+    query: Query
+    _search: QuerySearch = field(repr=False)
+    facets: Facets = field(default_factory=dict)
+    n_examined: int | None = None
+    stopped_early: bool = False
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The user's ids of the documents."""
+        return [self._search.index.id_of(doc) for doc in self.docs.tolist()]
+
+    @cached_property
+    def n_matches(self) -> int:
+        """How many documents match; a search skips most of them, so they are counted when this is first used."""
+        return self._search.count()
+
+
+_DEFAULT_MODEL = BM25()
+
+
+def search(
+    index: Index,
+    query: str | Query,
+    *,
+    k: int = 10,
+    model: BM25 | BM25F | None = None,
+    match: Match = "any",
+    plain: bool = False,
+    filter: Filter | None = None,
+    synonyms: Synonyms | None = None,
+    typos: bool = False,
+    sort: str | Sequence[str] | None = None,
+    facets: Iterable[str] | Mapping[str, Sequence[Any] | None] = (),
+    prune: bool = True,
+    stop_after: int | None = None,
+) -> SearchResult:
+    """The best k documents of an index for a query.
+
+    Parameters
+    ----------
+    query : str or Query
+        A text is of the query language (`rankwell.index.query.parser`), unless it is `plain`.
+    k : int
+        How many documents at most.
+    model : BM25 or BM25F
+        By default BM25 over the whole document with k1 = 1.2 and b = 0.75.
+    match : "any" or "all"
+        Whether a document must have one of the words or all of them.
+    plain : bool
+        Whether the text is words and nothing else: nothing in it has a special meaning, and nothing is an error.
+    filter : str or mapping, optional
+        What documents must meet besides; it does not count in the score. A text of the query language
+        (``"year:>2000 kind:(book OR film)"``), or values by field: one, several of which one is enough, or a pair
+        (low, high) of a number or date, None for an open end (``{"year": (2001, None), "kind": ["book", "film"]}``).
+    synonyms : Synonyms, optional
+        Words that count as the same, for a query that is a text.
+    typos : bool
+        Whether words of a text that are written nearly as the query's count too: one edit for words of 3 to 5
+        characters, two for longer ones.
+    sort : str or sequence of str, optional
+        Order by fields instead of scores: ``"year"``, ``"year:desc"``, or several. Documents without a value come last.
+    facets : fields, or a mapping of fields to edges of ranges, optional
+        What is counted over all documents that match: each value, or each range from one edge to below the next.
+    prune : bool
+        Skip documents that cannot be among the best k, where that is quicker (`rankwell.index.search.pruning`). Without
+        it the result is the same, to the last bit, but slower.
+    stop_after : int, optional
+        Look only at the first documents in the static order of the index (`Schema.static_order`): at so many that about
+        this many match, by how many documents have the words, and at more if fewer than k are found. Quicker, and
+        others are lost; the result says how many documents were examined.
+    """
+    wanted = _checked_k(k, index)
+    keys, counted = sort_keys(sort or (), index.schema), facet_keys(facets, index.schema) if facets else {}
+    parsed = _parsed(index, query, plain, filter, synonyms, typos)
+    asked = _search_of(index, parsed, model, match)
+    if stop_after is not None:
+        _check_stop(index, stop_after, bool(keys or counted))
+        return _search_first(asked, parsed, wanted, stop_after)
+    if keys:
+        docs = first_documents(index, asked.matches, keys, wanted)
+        scores = asked.scores_of(docs)
+    else:
+        docs, scores = asked.best(wanted, prune)
+    found = count_facets(index, asked.matches, counted) if counted else {}
+    return SearchResult(docs, scores, parsed, asked, found)
+
+
+def _search_first(asked: QuerySearch, query: Query, k: int, stop_after: int) -> SearchResult:
+    found = asked.best_of_first(k, stop_after)
+    return SearchResult(
+        found.docs, found.scores, query, asked, n_examined=found.n_examined, stopped_early=found.stopped
+    )
+
+
+def _check_stop(index: Index, stop_after: int, reads_all: bool) -> None:
+    check_whole_number("stop_after", stop_after, least=1)
+    ordering_static(index)
+    if reads_all:
+        raise ParameterError(
+            "stops before all documents that match are known, which sort and facets need: leave one of them out.",
+            parameter="stop_after",
+        )
+
+
+def count(
+    index: Index,
+    query: str | Query,
+    *,
+    model: BM25 | BM25F | None = None,
+    match: Match = "any",
+    plain: bool = False,
+    filter: Filter | None = None,
+) -> int:
+    """How many live documents match a query; parameters as those of `search`."""
+    return _search_of(index, _parsed(index, query, plain, filter, None, False), model, match).count()
+
+
+def _search_of(index: Index, query: Query, model: BM25 | BM25F | None, match: Match) -> QuerySearch:
+    if match not in ("any", "all"):
+        raise ParameterError(f"must be 'any' or 'all', got {match!r}.", parameter="match")
+    if model is not None and not isinstance(model, BM25 | BM25F):
+        raise ParameterError(f"must be a BM25 or a BM25F, got {model!r}.", parameter="model")
+    return QuerySearch(index, query, (model or _DEFAULT_MODEL).columns(index.schema), match)
+
+
+def _parsed(
+    index: Index, query: str | Query, plain: bool, filter: Filter | None, synonyms: Synonyms | None, typos: bool
+) -> Query:
+    if not isinstance(query, Query):
+        return index.parse(query, plain=plain, filter=filter, synonyms=synonyms, typos=typos)
+    if filter is None:
+        return query
+    more = index.parse("", filter=filter).filter
+    return replace(query, filter=more if query.filter is None or more is None else both(query.filter, more))
+
+
+def _checked_k(k: int, index: Index) -> int:
+    """`k`, checked, and not more than there are documents."""
+    try:
+        number = operator.index(k)
+    except TypeError as cause:
+        raise ParameterError(f"must be a whole number, got {k!r}.", parameter="k") from cause
+    if number < 1:
+        raise ParameterError(f"must be 1 or more, got {k}.", parameter="k")
+    return min(number, max(index.n_docs, 1))

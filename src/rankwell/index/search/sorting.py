@@ -1,0 +1,108 @@
+"""The first k of the documents that match, by the values of fields instead of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rankwell.errors import ParameterError
+from rankwell.index.segments.columns import keyword_column, number_column
+from rankwell.index.segments.keyword_columns import MISSING
+from rankwell.index.segments.segment import Segment
+
+if TYPE_CHECKING:
+    from rankwell.index.reader import Index
+    from rankwell.index.schema import Schema
+
+
+class SortKey(NamedTuple):
+    """A static, date or keyword field, and whether its largest values come first."""
+
+    field: str
+    is_descending: bool
+
+
+def sort_keys(sort: str | Sequence[str], schema: Schema) -> tuple[SortKey, ...]:
+    """The keys of ``"year"``, ``"year:desc"`` or several of them; ParameterError if a field cannot be sorted by."""
+    keys = []
+    for written in [sort] if isinstance(sort, str) else sort:
+        field, colon, direction = written.rpartition(":") if isinstance(written, str) else ("", "", "")
+        if not colon or direction not in ("asc", "desc"):
+            field, direction = str(written), "asc"
+        kind = schema.kind_of(field)
+        if kind is None or kind == "stream":
+            what = "holds text" if kind else "does not exist"
+            allowed = ", ".join([*schema.statics, *schema.keywords]) or "none"
+            raise ParameterError(
+                f"must be fields as year or year:desc; {field!r} {what}, it can be sorted by: {allowed}.",
+                parameter="sort",
+            )
+        keys.append(SortKey(field, direction == "desc"))
+    return tuple(keys)
+
+
+def first_documents(index: Index, matches: Sequence[np.ndarray], keys: Sequence[SortKey], k: int) -> np.ndarray:
+    """The numbers of the first k documents, int64. Documents without a value come last, equal ones in their order.
+
+    matches : for each segment the numbers of its documents that match, ascending
+    """
+    first = []
+    for number, (segment, docs) in enumerate(zip(index.segments, matches, strict=True)):
+        ranks = [_ranks(segment, key, index.schema) for key in keys]
+        for place in _smallest([own[docs] for own in ranks], k).tolist():
+            doc = int(docs[place])
+            values = tuple(
+                _comparable(segment, key, float(own[doc]), index.schema) for key, own in zip(keys, ranks, strict=True)
+            )
+            first.append((values, int(index.bases[number]) + doc))
+    first.sort()
+    return np.array([doc for _, doc in first[:k]], np.int64)
+
+
+def _smallest(columns: Sequence[np.ndarray], k: int) -> np.ndarray:
+    """The places of the k smallest rows, in order; of equal ones the earlier."""
+    places = np.arange(len(columns[0]))
+    if k < len(places):
+        # Rows whose first value is above the k-th smallest cannot be among them.
+        places = np.flatnonzero(columns[0] <= np.partition(columns[0], k - 1)[k - 1])
+    order = np.lexsort((places, *(column[places] for column in reversed(columns))))
+    return places[order[:k]]
+
+
+def _ranks(segment: Segment, key: SortKey, schema: Schema) -> np.ndarray:
+    """A number for each document of a segment, float64 (n_docs,), that ascends as the key orders; missing: infinite."""
+    if key.field in schema.statics:
+        values = number_column(segment, schema.statics.index(key.field))
+        if values is None:
+            return np.full(segment.n_docs, np.inf)
+        return np.where(np.isnan(values), np.inf, -values if key.is_descending else values)
+    column = keyword_column(segment, schema.keyword_number(key.field))
+    if column is None:
+        return np.full(segment.n_docs, np.inf)
+    entries = column.entries
+    if column.entry_ptr is not None:
+        # Entries ascend: the first is the smallest value, the last the largest.
+        entries = entries[column.entry_ptr[1:] - 1] if key.is_descending else entries[column.entry_ptr[:-1]]
+    ordinals = entries.astype(np.float64)
+    return np.where(entries == MISSING, np.inf, -ordinals if key.is_descending else ordinals)
+
+
+class _Descending(bytes):
+    """A keyword that sorts before smaller ones."""
+
+    def __lt__(self, other: bytes) -> bool:
+        return bytes(self) > bytes(other)
+
+
+def _comparable(segment: Segment, key: SortKey, rank: float, schema: Schema) -> tuple[bool, float | bytes]:
+    """The value of a rank as it compares across segments: (whether it is missing, value)."""
+    if np.isinf(rank):
+        return True, b"" if key.field in schema.keywords else 0.0
+    if key.field in schema.statics:
+        return False, rank
+    column = keyword_column(segment, schema.keyword_number(key.field))
+    assert column is not None
+    value = column.values[int(abs(rank))]
+    return False, _Descending(value) if key.is_descending else value

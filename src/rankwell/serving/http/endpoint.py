@@ -1,0 +1,137 @@
+"""From a request of HTTP to an answer: what came is checked, errors get their status, all is counted and logged."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import math
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rankwell.errors import DataError, ParameterError, RankwellError
+from rankwell.serving.batching import OverloadError
+from rankwell.serving.http.messages import ErrorAnswer
+from rankwell.serving.http.openapi import Call
+from rankwell.serving.http.query_service import QueryService
+
+MOST_BYTES = 1 << 20
+"""The largest body."""
+
+_log = logging.getLogger("rankwell.serving")
+
+# What a call does with its parameters, its body and the request.
+Work = Callable[[Any, Any, Request], Awaitable[Any]]
+
+
+class RequestError(Exception):
+    """An answer that is an error."""
+
+    def __init__(
+        self, status: int, error: str, parameter: str | None = None, *, retry_after: float | None = None
+    ) -> None:
+        self.status, self.error, self.parameter, self.retry_after = status, error, parameter, retry_after
+        super().__init__(error)
+
+
+def make_endpoint(
+    call: Call, work: Work, service: QueryService, token: str | None
+) -> Callable[[Request], Awaitable[Response]]:
+    """A call as Starlette wants it: reads what came, answers or says what is wrong, counts and logs."""
+    encoder = msgspec.json.Encoder()
+
+    async def endpoint(request: Request) -> Response:
+        started = time.perf_counter()
+        try:
+            if call.needs_token:
+                _check_token(request, token)
+            asked = None if call.parameters is None else _converted(dict(request.query_params), call.parameters)
+            body = None if call.body is None else await _body(request, call.body)
+            answer = await work(asked, body, request)
+            if isinstance(answer, Response):
+                response = answer
+            elif answer is None:
+                response = Response(status_code=204)
+            else:
+                response = Response(encoder.encode(answer), media_type="application/json")
+        except Exception as error:
+            response = _error_response(_request_error(error, call))
+        _report(service, call, request, response, time.perf_counter() - started)
+        return response
+
+    return endpoint
+
+
+def _report(service: QueryService, call: Call, request: Request, response: Response, seconds: float) -> None:
+    service.metrics.add_request(call.path, response.status_code, seconds)
+    if _log.isEnabledFor(logging.INFO):
+        facts = {"method": call.method, "path": call.path, "status": response.status_code}
+        facts |= {"ms": round(1000 * seconds, 3), "bytes": len(response.body)}
+        if _log.isEnabledFor(logging.DEBUG):
+            facts["query_string"] = request.url.query
+        _log.info("request", extra=facts)
+
+
+def _check_token(request: Request, token: str | None) -> None:
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if token is None or scheme.lower() != "bearer" or not hmac.compare_digest(given.encode(), token.encode()):
+        raise RequestError(401, "this call needs the header Authorization: Bearer TOKEN with the server's token.")
+
+
+async def _body(request: Request, kind: type) -> Any:
+    # A page of another site cannot send this type without being asked for permission first.
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise RequestError(415, "the body must be JSON, with the header Content-Type: application/json.")
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > MOST_BYTES:
+            raise RequestError(413, f"a body may have at most {MOST_BYTES:,} bytes. Send less at once.")
+    try:
+        decoded = msgspec.json.decode(bytes(content))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
+        raise RequestError(400, f"the body is not JSON: {cause}.") from cause
+    return _converted(decoded, kind, strict=True)
+
+
+def _converted(given: Any, kind: type, *, strict: bool = False) -> Any:
+    try:
+        return msgspec.convert(given, kind, strict=strict)
+    except msgspec.ValidationError as cause:
+        text, _, place = str(cause).partition(" - at `$")
+        name = place.strip(".`").partition("[")[0] or None
+        if name is None and "`" in text:
+            # A field that is missing or unknown is named in the text.
+            name = text.rsplit("`", 2)[-2]
+        got = f", got {given[name]!r:.60}" if isinstance(given, dict) and name in given else ""
+        where = f"{name}: " if place and name is not None else ""
+        raise RequestError(422, f"{where}{text}{got}. /openapi.json says what is allowed.", name) from cause
+
+
+def _error_response(wrong: RequestError) -> Response:
+    content = msgspec.json.encode(ErrorAnswer(wrong.error, wrong.parameter))
+    headers = {} if wrong.retry_after is None else {"Retry-After": str(math.ceil(wrong.retry_after))}
+    if wrong.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(content, wrong.status, headers, media_type="application/json")
+
+
+def _request_error(error: Exception, call: Call) -> RequestError:
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, OverloadError):
+        return RequestError(503, str(error), retry_after=error.retry_after)
+    if isinstance(error, ParameterError):
+        # A mistake in the query's text has no name of its own.
+        asks = "q" in getattr(call.parameters, "__struct_fields__", ())
+        return RequestError(422, str(error), error.parameter or ("q" if asks else None))
+    if isinstance(error, DataError):
+        return RequestError(404, str(error))
+    if isinstance(error, RankwellError):
+        return RequestError(422, str(error))
+    _log.error("a request failed", exc_info=error)
+    return RequestError(500, "the server failed; its log says why.")

@@ -1,0 +1,254 @@
+"""A service that answers queries: what is the same whether one index answers or the shards of a collection."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+import msgspec
+import numpy as np
+
+from rankwell.errors import ParameterError
+from rankwell.serving.answer import Answer, Result, SearchRequest
+from rankwell.serving.batching import OverloadError
+from rankwell.serving.deadline import Deadline
+from rankwell.serving.http import messages
+from rankwell.serving.http.metrics import Metrics
+from rankwell.serving.named_rankers import NamedRankers
+from rankwell.serving.ranking.explained_search import ExplainedDocument
+from rankwell.serving.result_cache import ResultCache
+from rankwell.serving.use import Use
+from rankwell.serving.votes import query_id_of
+
+T = TypeVar("T")
+
+# How many calls besides searches may wait.
+_MOST_ASIDE = 16
+_MOST_COMPARED = 4
+_PARTIAL = "the deadline came before the ranker: results are in the order of the stage before."
+_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Cached:
+    """An answer as it is kept: its results are JSON already."""
+
+    answer: Answer
+    results: msgspec.Raw
+    ids: tuple[str, ...]
+
+
+class QueryService(ABC):
+    """Cache, metrics and logs around what answers queries.
+
+    Parameters
+    ----------
+    timeout : float
+        The seconds that a request may take if it does not say.
+    """
+
+    def __init__(self, use: Use | None, cache: ResultCache[Cached] | None, timeout: float) -> None:
+        self.use, self.timeout = use or Use(), timeout
+        self.cache: ResultCache[Cached] = ResultCache() if cache is None else cache
+        self.metrics = Metrics()
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="rankwell-aside")
+        self._n_aside = 0
+        self._encoder = msgspec.json.Encoder()
+        self.metrics.gauge("rankwell_cache_bytes", "Bytes in the result cache.", lambda: self.cache.n_bytes)
+
+    @property
+    @abstractmethod
+    def snapshot(self) -> NamedRankers:
+        """The rankers, and the version that cached answers are of."""
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Begin, in the event loop of the server."""
+
+    @abstractmethod
+    async def stop(self) -> None:
+        """Answer what waits, then end."""
+
+    @abstractmethod
+    async def answer(self, request: SearchRequest) -> Answer: ...
+
+    @abstractmethod
+    async def explain(self, asked: messages.DocumentParameters) -> messages.ExplainAnswer: ...
+
+    @abstractmethod
+    async def features(self, asked: messages.DocumentParameters) -> messages.FeaturesAnswer: ...
+
+    @abstractmethod
+    async def rank(self, asked: messages.RankBody) -> messages.ScoresAnswer: ...
+
+    @abstractmethod
+    def index(self) -> messages.IndexAnswer: ...
+
+    @abstractmethod
+    async def has_document(self, name: str) -> bool: ...
+
+    @abstractmethod
+    async def put_ranker(self, name: str, path: str) -> None: ...
+
+    @abstractmethod
+    async def remove_ranker(self, name: str) -> None: ...
+
+    def is_ready(self) -> bool:
+        """Whether queries are answered now."""
+        return True
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether a search that does not say its time would be refused now; known at once."""
+        return False
+
+    def refusal(self, asked: messages.SearchParameters) -> OverloadError | None:
+        """Why a search would be refused now; None if it would not, or that is not known."""
+        return None
+
+    async def search(self, asked: messages.SearchParameters) -> messages.SearchAnswer:
+        started = time.perf_counter()
+        timeout = self._seconds(asked)
+        depends_on, known = self._look_up(asked)
+        ranker = depends_on[0]
+        self.metrics.add_lookup(is_hit=known is not None)
+        found = known
+        if found is None:
+            request = SearchRequest(
+                asked.q,
+                Deadline.after(timeout),
+                k=asked.k,
+                offset=asked.offset,
+                ranker=ranker,
+                plain=asked.plain,
+                query_id=query_id_of(asked.q),
+            )
+            found = self._keep(await self._counted(request), depends_on)
+        # Positions count from the first place, so that only first pages are impressions.
+        impression = self.use.show(asked.q, found.ids) if asked.offset == 0 else None
+        return _search_answer(asked.q, found, impression, time.perf_counter() - started, is_hit=known is not None)
+
+    async def compare(self, asked: messages.CompareParameters) -> messages.CompareAnswer:
+        names = asked.rankers.split(",")
+        if not 2 <= len(names) <= _MOST_COMPARED or len(set(names)) < len(names):
+            raise ParameterError(
+                f"must be two to {_MOST_COMPARED} different names, separated by commas, got {asked.rankers!r}.",
+                parameter="rankers",
+            )
+        rankers = [self.snapshot.ranker(name) for name in names]
+        deadline = Deadline.after(self.timeout)
+        requests = [SearchRequest(asked.q, deadline, k=asked.k, ranker=ranker, plain=asked.plain) for ranker in rankers]
+        answers = await asyncio.gather(*map(self._counted, requests))
+        shown = [[replace(result, fields=None) for result in answer.results] for answer in answers]
+        rankings = [messages.Ranking(ranker, results) for ranker, results in zip(rankers, shown, strict=True)]
+        return messages.CompareAnswer(rankings, _moved(shown[0], shown[-1]))
+
+    def rankers(self) -> list[messages.RankerAnswer]:
+        return [messages.RankerAnswer(**ranker) for ranker in self.snapshot.described()]
+
+    def _seconds(self, asked: messages.SearchParameters) -> float:
+        """The time that a search has."""
+        return self.timeout if asked.timeout_ms is None else asked.timeout_ms / 1000
+
+    def _look_up(self, asked: messages.SearchParameters) -> tuple[tuple[str, str, bool, int, int], Cached | None]:
+        """What the answer of a search depends on, and the answer if it is cached."""
+        snapshot = self.snapshot
+        depends_on = (snapshot.ranker(asked.ranker), asked.q, asked.plain, asked.k, asked.offset)
+        return depends_on, self.cache.get((snapshot.version, depends_on))
+
+    async def _counted(self, request: SearchRequest) -> Answer:
+        answer = await self.answer(request)
+        self.metrics.add_answer(
+            answer.seconds, answer.device, is_partial=answer.is_degraded, is_fallback=answer.fallback is not None
+        )
+        return answer
+
+    def _keep(self, answer: Answer, depends_on: Hashable) -> Cached:
+        """An answer with its results encoded; it is cached, unless it is partial."""
+        encoded = self._encoder.encode(answer.results)
+        kept = Cached(replace(answer, results=()), msgspec.Raw(encoded), tuple(one.id for one in answer.results))
+        if not answer.is_degraded:
+            # Of the version that gave it, which may be newer than the one that was looked up.
+            self.cache.put((answer.version, depends_on), kept, len(encoded))
+        return kept
+
+    async def _run_aside(self, call: Callable[[], T]) -> T:
+        if self._n_aside >= _MOST_ASIDE:
+            raise OverloadError(f"too many requests: {self._n_aside} such calls are waiting.", retry_after=1.0)
+        self._n_aside += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._aside, call)
+        finally:
+            self._n_aside -= 1
+
+
+def _search_answer(
+    query: str, found: Cached, impression: str | None, seconds: float, *, is_hit: bool
+) -> messages.SearchAnswer:
+    answer = found.answer
+    stages = {"cache": seconds} if is_hit else dict(answer.seconds)
+    if not is_hit:
+        # In the queue, and until the captions of the batch's queries before it were made.
+        stages["wait"] = max(0.0, seconds - sum(stages.values()))
+    return messages.SearchAnswer(
+        query=query,
+        ranker=answer.ranker,
+        impression=impression,
+        n_matches=answer.n_matches,
+        n_candidates=answer.n_candidates,
+        n_ranked=answer.n_ranked,
+        took_ms=round(1000 * seconds, 3),
+        stages_ms={stage: round(1000 * duration, 3) for stage, duration in stages.items()},
+        cached=is_hit,
+        coverage=messages.Coverage(answer.n_shards, answer.n_shards - len(answer.missing), list(answer.missing)),
+        degraded=_degraded(answer),
+        device=answer.device,
+        fallback=answer.fallback,
+        results=cast("list[Result]", found.results),
+    )
+
+
+def _degraded(answer: Answer) -> messages.Degraded | None:
+    """Why an answer is not what it could be; None if it is."""
+    if answer.missing:
+        names = ", ".join(answer.missing[:_NAMED]) + (", ..." if len(answer.missing) > _NAMED else "")
+        text = f"{len(answer.missing)} of {answer.n_shards} shards did not answer: {names}."
+        return messages.Degraded("shards", text)
+    return messages.Degraded("deadline", _PARTIAL) if answer.is_partial else None
+
+
+def explain_answer(explained: ExplainedDocument) -> messages.ExplainAnswer:
+    """A document's score in parts, the largest first."""
+    parts = explained.explanation
+    by_size = sorted(parts.features.items(), key=lambda part: -abs(part[1]))
+    read = parts.columns
+    # The score of a part is read as it is.
+    features = [
+        messages.FeaturePart(name, explained.values.get(name, read[name]), read[name], share) for name, share in by_size
+    ]
+    return messages.ExplainAnswer(explained.id, explained.rank, parts.score, parts.feature_base, features)
+
+
+def _moved(before: list[Result], after: list[Result]) -> dict[str, messages.Move]:
+    """The documents whose place differs."""
+    old, new = ({result.id: result.rank for result in results} for results in (before, after))
+    places = {name: (old.get(name), new.get(name)) for name in (*old, *new)}
+    return {name: messages.Move(*pair) for name, pair in places.items() if pair[0] != pair[1]}
+
+
+def feature_rows(given: list[list[float | None]], n_features: int) -> np.ndarray:
+    """float32 (n, n_features); null is a missing value."""
+    for number, row in enumerate(given, start=1):
+        if len(row) != n_features:
+            raise ParameterError(
+                f"must be rows of {n_features} numbers, which the ranker reads; row {number} has {len(row)}.",
+                parameter="features",
+            )
+    values: Any = given
+    with np.errstate(over="ignore"):
+        return np.array(values, dtype=np.float64).astype(np.float32)

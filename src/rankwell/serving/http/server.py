@@ -1,0 +1,71 @@
+"""The server process: Uvicorn around the application."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+
+from rankwell.errors import ParameterError
+from rankwell.serving.http.query_service import QueryService
+
+# How long requests that are being answered may take after SIGTERM.
+_DRAINING_SECONDS = 30
+# The event loop takes the interpreter lock about three times per request, and each time waits so long for the thread
+# that ranks, if that runs Python: with Python's 5 ms, a refusal would take 15.
+_SWITCH_SECONDS = 0.0001
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket with an address, so that a port in use is known before anything is loaded; port 0 is any free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named, asyncio's own event loop sends at once what it has (TCP_NODELAY): without it, the second
+    # part of every answer would wait 40 ms for the client to acknowledge the first.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except (OSError, OverflowError) as cause:
+        listening.close()
+        raise ParameterError(
+            f"cannot listen on {host} port {port}: {getattr(cause, 'strerror', None) or cause}. Choose another with "
+            f"--port; 0 is any that is free."
+        ) from cause
+    return listening
+
+
+def run(app: Starlette, listening: socket.socket, service: QueryService | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; requests that have come by then are answered.
+
+    service : the application's, if searches are to be refused early
+    """
+    config = uvicorn.Config(
+        app,
+        http="auto" if service is None else _protocol(service),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_DRAINING_SECONDS,
+    )
+    # Uvicorn raises the signal again when it has drained: then SIGTERM is a success, and not a death.
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _protocol(service: QueryService) -> Any:
+    """The protocol with early refusals, where Uvicorn would use the one that it is made of."""
+    if find_spec("httptools") is None:
+        return "auto"
+    from rankwell.serving.http.early_refusal import EarlyRefusals, refusing_protocol
+
+    return refusing_protocol(EarlyRefusals(service))

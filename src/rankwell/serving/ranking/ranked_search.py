@@ -1,0 +1,376 @@
+"""Ranked search, the whole way: selection, then one or two passes of ranking, results.
+
+A ranker with a first pass (a cascade) ranks twice: its first pass orders all candidates by the few features that it
+reads, and the ranker itself orders the best of them. Candidates that were not ranked, or not in time, stay below, in
+the order of the stage before.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankwell.data.candidates import N_CANDIDATES
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import DataError, ParameterError
+from rankwell.features.feature_set import FeatureSet
+from rankwell.features.names import parse_feature
+from rankwell.index.query.query import Query
+from rankwell.index.query.tree import Match
+from rankwell.index.reader import Index
+from rankwell.index.search.bm25 import BM25, BM25F
+from rankwell.index.search.selection import SearchResult, search
+from rankwell.scoring.composition import best_rows, rank_below
+from rankwell.scoring.description import RankerDescription, default_feature_names
+from rankwell.scoring.ranker_file import read_ranker_file
+from rankwell.scoring.scorer import score_description, scoring_device
+from rankwell.serving.ranking.feature_log import FeatureLog
+from rankwell.serving.ranking.ranking_pass import RankingPass
+
+if TYPE_CHECKING:
+    from rankwell.serving.ranking.explained_search import ExplainedDocument
+
+_NAMED_IN_ERRORS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class RankedResult:
+    """The best documents of one query, best first.
+
+    docs : int64 (k,), numbers in the index; ids : their ids; scores : float64 (k,), the ranker's
+    first_scores : float64 (k,), their scores in selection; n_candidates : how many documents selection gave
+    n_ranked : how many of them the ranker scored; the others are below, in the order of its first pass (or of
+        selection, if the deadline came before any ranking)
+    selected : what selection found
+    seconds : the duration of each stage of the call that gave this result, for all its queries together
+    """
+
+    docs: np.ndarray
+    ids: tuple[str, ...]
+    scores: np.ndarray
+    first_scores: np.ndarray
+    n_candidates: int
+    n_ranked: int
+    selected: SearchResult = field(repr=False)
+    seconds: Mapping[str, float] = field(repr=False)
+
+
+class RankedSearch:
+    """An index searched with a ranker.
+
+    Parameters
+    ----------
+    index : Index
+    ranker : a fitted Ranker, a RankerDescription, or the path of a ranker file
+    n_candidates : int
+        How many documents selection gives to the ranker: as many as it was trained on, usually.
+    model : selection's ranking; by default BM25 over the whole document
+    match : {"any", "all"}
+        Whether a candidate needs any or all of a query's words.
+    stop_after : int, optional
+        Selection looks only at the first documents in the index's static order, of which about this many match: see
+        `rankwell.index.search.selection.search`.
+    feature_set : FeatureSet, optional
+        The ranker's columns, if it was trained without names.
+    log : FeatureLog, optional
+        Where the features of queries with an id are logged, as the ranker read them; of a ranker with a first pass,
+        those of the documents that it keeps.
+    device : {"cpu", "cuda", "auto"}
+        Where features are extracted and scored.
+    n_jobs : int, optional
+        Threads; None is every core. Results do not depend on it.
+
+    Raises
+    ------
+    DataError
+        Names the features that the ranker reads and the index cannot provide.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        ranker: object,
+        *,
+        n_candidates: int = N_CANDIDATES,
+        model: BM25 | BM25F | None = None,
+        match: Match = "any",
+        stop_after: int | None = None,
+        feature_set: FeatureSet | None = None,
+        log: FeatureLog | None = None,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+    ) -> None:
+        if n_candidates < 1:
+            raise ParameterError(f"must be at least 1, got {n_candidates}.", parameter="n_candidates")
+        self.index = index
+        self.description = _description_of(ranker)
+        self.feature_set = feature_set or features_of(self.description)
+        self.feature_set.check(index.schema.streams, index.schema.statics)
+        if len(self.feature_set) != self.description.n_features:
+            raise DataError(
+                f"the ranker reads {self.description.n_features} features, the feature set has {len(self.feature_set)}."
+            )
+        if log is not None and log.feature_set != self.feature_set:
+            raise DataError("the log has rows of another feature set than the ranker's. Start another log.")
+        self.n_candidates = n_candidates
+        self.model = model
+        self.match: Match = match
+        self.stop_after = stop_after
+        self.device = scoring_device(self.description, device)
+        self._log = log
+        self._ranker = RankingPass(
+            index,
+            self.description.second_pass,
+            self.feature_set,
+            all_features=log is not None,
+            device=self.device,
+            n_jobs=n_jobs,
+        )
+        self._first = first_pass_of(index, self.description, self.feature_set, self.device, n_jobs)
+
+    def search(
+        self, query: str | Query, k: int = 10, *, query_id: str | None = None, deadline: float | None = None
+    ) -> RankedResult:
+        """The best `k` documents for a query; with an id, its features are logged if there is a log."""
+        ids = None if query_id is None else [query_id]
+        return self.search_many([query], k, query_ids=ids, deadline=deadline)[0]
+
+    def search_many(
+        self,
+        queries: Sequence[str | Query],
+        k: int = 10,
+        *,
+        query_ids: Sequence[str | None] | None = None,
+        deadline: float | Sequence[float] | None = None,
+    ) -> list[RankedResult]:
+        """The same for several queries at once, which is faster than one after another.
+
+        Parameters
+        ----------
+        query_ids : sequence of str, optional
+            The ids under which features are logged; those of queries whose id is None are not.
+        deadline : float or sequence of float, optional
+            A time of `time.monotonic()`, one for all stages, for all queries or for each: a pass of ranking that has
+            not begun by then is left out, and documents stay in the order of the stage before.
+            `RankedResult.n_ranked` says so.
+        """
+        _check_queries(queries, k, query_ids, deadline)
+        if len(queries) == 0:
+            return []
+        started = time.perf_counter()
+        parsed = [query if isinstance(query, Query) else self.index.parse(query) for query in queries]
+        found = [self._candidates(query) for query in parsed]
+        selected = time.perf_counter()
+        ranked = self._rank(parsed, found, query_ids, deadline)
+        seconds = {"select": selected - started, "rank": time.perf_counter() - selected}
+        return [self._result(result, *own, k, seconds) for result, own in zip(found, ranked, strict=True)]
+
+    def features(self, query: str | Query, documents: Sequence[str]) -> np.ndarray:
+        """The ranker's features of documents, by id, whether selection finds them or not: float32 (n, n_features)."""
+        docs = np.array([self.index.find(document) for document in documents], np.int64)
+        for document, doc in zip(documents, docs.tolist(), strict=True):
+            if doc < 0:
+                raise DataError(f"there is no document {document!r} in the index.")
+        parsed = query if isinstance(query, Query) else self.index.parse(query)
+        found = self._candidates(parsed)
+        whole = RankingPass(self.index, self.description.second_pass, self.feature_set, all_features=True)
+        return whole.rows(whole.hits([parsed], [found], [docs]))
+
+    def score(self, features: np.ndarray) -> np.ndarray:
+        """The ranker's scores of rows of features, which are the documents of one query: float64 (n,)."""
+        dataset = RankingDataset(features, group=[len(features)])
+        return score_description(self.description.second_pass, dataset)
+
+    def explain(self, query: str | Query, *, document: str | int | None = None, k: int = 1) -> list[ExplainedDocument]:
+        """What the scores of a query's results consist of.
+
+        Parameters
+        ----------
+        document : str or int, optional
+            The id of the document to explain; by default the best `k` results are.
+        k : int
+        """
+        from rankwell.serving.ranking.explained_search import explain_search
+
+        return explain_search(self, query, document=document, k=k)
+
+    def _candidates(self, query: Query) -> SearchResult:
+        """What selection gives to the ranker."""
+        return search(
+            self.index,
+            query,
+            k=self.n_candidates,
+            model=self.model,
+            match=self.match,
+            stop_after=self.stop_after,
+        )
+
+    def _rank(
+        self,
+        queries: Sequence[Query],
+        found: Sequence[SearchResult],
+        query_ids: Sequence[str | None] | None,
+        deadline: float | Sequence[float] | None,
+    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Per query: which of its candidates the ranker scored, their scores, and the scores of all before that."""
+        sizes = [len(result) for result in found]
+        query_ptr = np.concatenate(([0], np.cumsum(sizes)))
+        docs = np.concatenate([result.docs for result in found])
+        before = np.concatenate([result.scores for result in found])
+        kept = np.arange(len(docs))
+        if self._first is not None and self.description.first_pass is not None:
+            in_time = np.flatnonzero(~_is_over(deadline, len(queries))).tolist()
+            if in_time:
+                asked, selected = [queries[number] for number in in_time], [found[number] for number in in_time]
+                own = [result.docs for result in selected]
+                before[_rows_of(in_time, query_ptr)] = self._first.score_selected(asked, selected, own, self.model)
+            kept = best_rows(before, query_ptr, self.description.first_pass.keep)
+        kept = kept[~np.repeat(_is_over(deadline, len(queries)), sizes)[kept]]
+        ends = np.searchsorted(kept, query_ptr[1:-1])
+        by_query = np.split(kept, ends)
+        scores = self._score(queries, found, by_query, docs, query_ids) if len(kept) else np.empty(0)
+        parts = zip(by_query, query_ptr[:-1], np.split(scores, ends), np.split(before, query_ptr[1:-1]), strict=True)
+        return [(rows - start, of_kept, of_all) for rows, start, of_kept, of_all in parts]
+
+    def _score(
+        self,
+        queries: Sequence[Query],
+        found: Sequence[SearchResult],
+        kept: Sequence[np.ndarray],
+        docs: np.ndarray,
+        query_ids: Sequence[str | None] | None,
+    ) -> np.ndarray:
+        """The ranker's scores of the kept candidates, which are logged if there is a log; kept : per query, rows of
+        `docs`"""
+        hits = self._ranker.hits(queries, found, [docs[rows] for rows in kept])
+        if self._log is None or query_ids is None:
+            return self._ranker.score(hits)
+        rows = self._ranker.rows(hits)
+        # What a device fails to score is not logged: it will be when it is scored again.
+        scores = self._ranker.score_rows(rows, np.diff(hits.query_ptr))
+        for query_id, own, part in zip(query_ids, kept, np.split(rows, hits.query_ptr[1:-1]), strict=True):
+            if query_id is not None and len(own):
+                self._log.append(query_id, [self.index.id_of(doc) for doc in docs[own].tolist()], part)
+        return scores
+
+    def _result(
+        self,
+        found: SearchResult,
+        kept: np.ndarray,
+        scores: np.ndarray,
+        before: np.ndarray,
+        k: int,
+        seconds: Mapping[str, float],
+    ) -> RankedResult:
+        """The best k; equal scores stay in the order of selection."""
+        best, scores = best_candidates(kept, scores, before, k)
+        ids = tuple(self.index.id_of(doc) for doc in found.docs[best].tolist())
+        return RankedResult(found.docs[best], ids, scores, found.scores[best], len(found), len(kept), found, seconds)
+
+
+def first_pass_of(
+    index: Index, description: RankerDescription, feature_set: FeatureSet, device: str, n_jobs: int | None
+) -> RankingPass | None:
+    """The pass that orders all candidates by the part that a cascade names."""
+    if description.first_pass is None:
+        return None
+    part = description.parts[description.first_pass.part]
+    return RankingPass(index, part.description, feature_set, places=part.features, device=device, n_jobs=n_jobs)
+
+
+def best_candidates(kept: np.ndarray, scores: np.ndarray, before: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The best k candidates and their scores; equal scores stay in the order of the candidates.
+
+    kept : which candidates were ranked; scores : theirs; before : the scores of all candidates in the stage before
+    """
+    order = np.argsort(-scores, kind="stable")[:k]
+    best, best_scores = kept[order], scores[order]
+    if len(best) < min(k, len(before)):
+        # Not enough: the others follow, in the order of the stage before.
+        return _with_the_rest(kept, best, best_scores, before, k)
+    return best, best_scores
+
+
+def _with_the_rest(
+    kept: np.ndarray, best: np.ndarray, scores: np.ndarray, before: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best k candidates and their scores; those that were not ranked come last, and are all of them if none was."""
+    if len(kept) == 0:
+        order = np.argsort(-before, kind="stable")[:k]
+        return order, before[order]
+    ranked = np.full(len(before), np.nan)
+    ranked[best] = scores
+    ranked = rank_below(ranked, before, np.array([0, len(before)]))
+    order = np.argsort(-ranked, kind="stable")[:k]
+    return order, ranked[order]
+
+
+def _is_over(deadline: float | Sequence[float] | None, n_queries: int) -> np.ndarray:
+    """Per query, whether its deadline has passed."""
+    if deadline is None:
+        return np.zeros(n_queries, bool)
+    return np.broadcast_to(time.monotonic() >= np.asarray(deadline), n_queries)
+
+
+def _rows_of(queries: Sequence[int], query_ptr: np.ndarray) -> np.ndarray:
+    """The rows of these queries, one query after the other."""
+    return np.concatenate([np.arange(query_ptr[query], query_ptr[query + 1]) for query in queries])
+
+
+def _check_queries(
+    queries: Sequence[str | Query],
+    k: int,
+    query_ids: Sequence[str | None] | None,
+    deadline: float | Sequence[float] | None,
+) -> None:
+    if isinstance(queries, str | Query):
+        raise ParameterError("search_many takes several queries: pass a list, or use search for one query.")
+    if k < 1:
+        raise ParameterError(f"must be at least 1, got {k}.", parameter="k")
+    if query_ids is not None and len(query_ids) != len(queries):
+        raise ParameterError(f"must be one per query, {len(queries)}, got {len(query_ids)}.", parameter="query_ids")
+    if isinstance(deadline, Sequence) and len(deadline) != len(queries):
+        raise ParameterError(
+            f"must be one, or one per query, {len(queries)}, got {len(deadline)}.", parameter="deadline"
+        )
+
+
+def features_of(description: RankerDescription) -> FeatureSet:
+    """The features that a ranker reads, by the names it was trained with."""
+    names = description.feature_names
+    if names == default_feature_names(len(names)):
+        raise DataError(
+            "this ranker's features have no names: it was trained on data without names, or imported without. Train it "
+            "on what `rankwell features` writes, import it with --features and that data, or pass feature_set=."
+        )
+    unknown = []
+    for name in names:
+        try:
+            parse_feature(name)
+        except ParameterError:
+            unknown.append(name)
+    if unknown:
+        more = f" and {len(unknown) - _NAMED_IN_ERRORS} more" if len(unknown) > _NAMED_IN_ERRORS else ""
+        raise DataError(
+            f"the ranker reads {len(unknown)} features that cannot be extracted: "
+            f"{', '.join(map(repr, unknown[:_NAMED_IN_ERRORS]))}{more}. docs/features.md lists those that can."
+        )
+    return FeatureSet(names)
+
+
+def _description_of(ranker: object) -> RankerDescription:
+    if isinstance(ranker, RankerDescription):
+        return ranker
+    if isinstance(ranker, str | os.PathLike):
+        return read_ranker_file(ranker).description
+    description = getattr(ranker, "description_", None)
+    if not isinstance(description, RankerDescription):
+        raise ParameterError(
+            f"a fitted ranker, its description or a ranker file is needed, got {type(ranker).__name__}."
+        )
+    return description

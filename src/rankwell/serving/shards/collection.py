@@ -1,0 +1,230 @@
+"""The shards of a collection at one moment: which commit each has, and what is counted over all of them.
+
+The collection is the index that has the documents of the first shard, then those of the second, and so on: equal scores
+are in this order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from rankwell.errors import DataError
+from rankwell.index.query.near_words import best_near
+from rankwell.index.query.plan import MOST_EXPANSIONS
+from rankwell.index.query.prefixes import most_frequent
+from rankwell.index.query.query import Query, parse_query
+from rankwell.index.query.tree import Near, Phrase, Prefix, Scoring, Similar, Word, scoring_leaves
+from rankwell.index.reader import Index
+from rankwell.index.search.bm25 import WHOLE
+from rankwell.index.statistics import Statistics
+from rankwell.index.text.analysis import Analysis
+from rankwell.serving.ranking.ranker_passes import RankerPasses
+from rankwell.serving.shards.messages import Census, Count, Counted, Counts, Facts, Question, Version
+from rankwell.serving.shards.statistics import GivenStatistics, digest, empty_index
+
+_TERMS_REMEMBERED = 262_144
+_NAMED = 6
+
+
+@dataclass(eq=False)
+class ShardedCollection:
+    """What queries are answered from until a shard has a new commit.
+
+    Parameters
+    ----------
+    facts : by the number of the shard; shards that were never reached are not in it
+    number : counts collections
+    epoch : as that of a census
+
+    Attributes
+    ----------
+    is_incomplete : whether a shard was missing when words were counted
+    """
+
+    facts: Mapping[int, Facts]
+    number: int = 1
+    epoch: int = 0
+    passes: dict[str, RankerPasses] = field(default_factory=dict)
+    is_incomplete: bool = False
+
+    def __post_init__(self) -> None:
+        first = next(iter(self.facts.values()))
+        for facts in self.facts.values():
+            if _without_release(facts.analysis) != _without_release(first.analysis):
+                raise DataError(
+                    f"{facts.folder} cuts text into words otherwise than {first.folder} ({_difference(facts, first)}). "
+                    f"Build all shards with the same options."
+                )
+        self.census = Census(
+            _joined_schema(list(self.facts.values())),
+            sum(facts.n_docs for facts in self.facts.values()),
+            [],
+            self.epoch,
+        )
+        n_streams = len(self.census.schema["streams"])
+        tokens = sum(_padded(facts.tokens, n_streams) for facts in self.facts.values())
+        self.census = Census(self.census.schema, self.census.n_docs, np.asarray(tokens).tolist(), self.epoch)
+        self.census_digest = digest(self.census)
+        self.analysis = Analysis.from_json(first.analysis)
+        self.index: Index = empty_index(self.census, self.analysis)
+        self.statistics = cast(GivenStatistics, Statistics.of(self.index))
+        self._terms: dict[bytes, Counts] = {}
+        self._prefixes: dict[tuple[bytes, str | None], tuple[list[bytes], bool]] = {}
+        self._near: dict[tuple[bytes, int, str | None], tuple[tuple[bytes, float], ...]] = {}
+
+    @cached_property
+    def bases(self) -> dict[int, int]:
+        """The number of each shard's first document."""
+        bases, base = {}, 0
+        for shard, facts in sorted(self.facts.items()):
+            bases[shard] = base
+            base += facts.n_numbers
+        return bases
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many words are known that they are better forgotten."""
+        return len(self._terms) + len(self._prefixes) + len(self._near) > _TERMS_REMEMBERED
+
+    def version(self, shard: int) -> Version:
+        return Version(self.facts[shard].commit, self.census_digest)
+
+    def expansions_lacking(self, text: str, plain: bool) -> Count | None:
+        """The prefixes and near words of a query that were not counted yet; None if there are none."""
+        leaves = self._raw_leaves(text, plain)
+        prefixes = {(leaf.start, leaf.field) for leaf in leaves if isinstance(leaf, Prefix)}
+        near = {(leaf.term, leaf.distance, leaf.field) for leaf in leaves if isinstance(leaf, Near)}
+        new = Count(
+            "", [], sorted(prefixes - self._prefixes.keys(), key=str), sorted(near - self._near.keys(), key=str)
+        )
+        return new if new.prefixes or new.near else None
+
+    def terms_lacking(self, terms: Sequence[bytes]) -> Count | None:
+        """Terms that were not counted yet; None if there are none."""
+        lacking = [term for term in dict.fromkeys(terms) if term not in self._terms]
+        return Count("", lacking) if lacking else None
+
+    def add_counts(self, asked: Count, counted: Mapping[int, Counted]) -> None:
+        """Learn what the shards counted; those that are missing count nothing, until the next epoch."""
+        if len(counted) < len(self.facts):
+            self.is_incomplete = True
+        n_streams = len(self.census.schema["streams"])
+        for place, term in enumerate(asked.terms):
+            sums = np.zeros((2, n_streams + 1), np.int64)
+            for one in counted.values():
+                for row, values in enumerate(one.terms[place]):
+                    sums[row] += _padded(np.frombuffer(values, np.int64), n_streams)
+            self._terms[term] = sums[0].tobytes(), sums[1].tobytes()
+        for place, prefix in enumerate(asked.prefixes):
+            n_docs: dict[bytes, int] = {}
+            for one in counted.values():
+                for term, count in one.prefixes[place].items():
+                    n_docs[term] = n_docs.get(term, 0) + count
+            self._prefixes[prefix] = most_frequent(n_docs, MOST_EXPANSIONS)
+        for place, (term, distance, stream) in enumerate(asked.near):
+            found: dict[bytes, tuple[int, int]] = {}
+            for one in counted.values():
+                for near, (edits, count) in one.near[place].items():
+                    found[near] = edits, found.get(near, (edits, 0))[1] + count
+            self._near[term, distance, stream] = best_near(term, found)
+
+    def parse(self, text: str, plain: bool) -> Query:
+        """A query whose expansions are known."""
+        self.statistics.take(self._question(text, plain, ()))
+        return self.index.parse(text, plain=plain)
+
+    def question(self, text: str, plain: bool, terms: Sequence[bytes]) -> Question:
+        """A query for nodes, with the counts of these terms."""
+        question = self._question(text, plain, terms)
+        self.statistics.take(question)
+        return question
+
+    def terms_of(self, query: Query) -> list[bytes]:
+        """All terms that selection and features count for a query, and its phrases by their names."""
+        terms = [*query.terms, *(phrase.name for phrase in query.phrases)]
+        for leaf in scoring_leaves(query.tree):
+            if isinstance(leaf, Word):
+                terms.append(leaf.term)
+            elif isinstance(leaf, Phrase):
+                terms.extend(leaf.terms)
+            elif isinstance(leaf, Similar):
+                terms.extend(term for term, _ in leaf.terms)
+            elif isinstance(leaf, Prefix):
+                terms.extend(self._prefixes[leaf.start, leaf.field][0])
+        return list(dict.fromkeys(terms))
+
+    def _question(self, text: str, plain: bool, terms: Sequence[bytes]) -> Question:
+        leaves = self._raw_leaves(text, plain)
+        prefixes = {(leaf.start, leaf.field) for leaf in leaves if isinstance(leaf, Prefix)}
+        near = {(leaf.term, leaf.distance, leaf.field) for leaf in leaves if isinstance(leaf, Near)}
+        return Question(
+            text,
+            plain,
+            {term: self._terms[term] for term in terms},
+            [(*one, *self._prefixes[one]) for one in prefixes],
+            [(*one, list(self._near[one])) for one in near],
+        )
+
+    def _raw_leaves(self, text: str, plain: bool) -> list[Scoring]:
+        """The words of a query as they are written."""
+        if plain or not any(sign in text for sign in "*~"):
+            return []
+        return list(scoring_leaves(parse_query(text, self.analysis, self.index.schema, plain=plain).tree))
+
+
+def _padded(counts: Any, n_streams: int) -> np.ndarray:
+    """Counts of a shard's streams and of the whole document, for all streams of the collection."""
+    own = np.asarray(counts, np.int64)
+    padded = np.zeros(n_streams + 1, np.int64)
+    padded[: len(own) - 1] = own[:-1]
+    padded[WHOLE] = own[-1]
+    return padded
+
+
+def _joined_schema(facts: Sequence[Facts]) -> dict[str, Any]:
+    """The fields of all shards: those of each shard must be the first ones of the shard with the most."""
+    joined: dict[str, Any] = {}
+    for kind in ("streams", "statics", "keywords"):
+        longest = max(facts, key=lambda one: len(one.schema.get(kind, ())))
+        names = longest.schema.get(kind, [])
+        for one in facts:
+            own = one.schema.get(kind, [])
+            if own != names[: len(own)]:
+                raise DataError(
+                    f"the {kind} of {one.folder} ({_listed(own)}) are in another order than those of {longest.folder} "
+                    f"({_listed(names)}). Build the shards so that their first documents have the same fields."
+                )
+        joined[kind] = names
+    dates = [one.schema.get("dates", []) for one in facts]
+    joined["dates"] = list(dict.fromkeys(name for own in dates for name in own if name in joined["statics"]))
+    for one in facts:
+        wrong = [
+            name
+            for name in one.schema["statics"]
+            if name in joined["dates"] and name not in one.schema.get("dates", [])
+        ]
+        if wrong:
+            raise DataError(
+                f"{_listed(wrong)} of {one.folder} are numbers, in other shards dates. Build all shards with the same "
+                f"options."
+            )
+    return joined
+
+
+def _without_release(analysis: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in analysis.items() if name != "unicode"}
+
+
+def _difference(one: Facts, other: Facts) -> str:
+    names = [name for name in one.analysis if one.analysis.get(name) != other.analysis.get(name)]
+    return _listed(names)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = ", ..." if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more or "none"

@@ -1,0 +1,149 @@
+"""What a node's reply must be like; a node that replies otherwise is broken, whatever it says about itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwell.serving.shards import messages
+from rankwell.serving.shards.node_link import RubbishError
+
+
+class SelectedDocuments(NamedTuple):
+    """docs : int64 (n,), numbers in the shard; scores : float64 (n,); n_matches : int
+
+    first : scores or features of the first pass, if it was run
+    """
+
+    docs: np.ndarray
+    scores: np.ndarray
+    n_matches: int
+    first: np.ndarray | None = None
+
+
+def selected(
+    k: int, facts: messages.Facts, n_features: int = 0, *, alone: bool = True
+) -> Callable[[Any], SelectedDocuments]:
+    """At most k different documents of the shard by falling score, equal ones in their order.
+
+    n_features, alone : as of `scored`, for the first pass
+    """
+
+    def check(reply: Any) -> SelectedDocuments:
+        own = _of(reply, messages.Selected)
+        docs, scores = _array(own.docs, np.int64), _array(own.scores, np.float64)
+        if len(docs) != len(scores) or len(docs) > k or not len(docs) <= own.n_matches <= facts.n_docs:
+            raise RubbishError(f"{len(docs)} documents, {len(scores)} scores and {own.n_matches} matches for k = {k}")
+        if len(docs):
+            _check_docs(docs, facts)
+            _check_order(docs, scores)
+        first = None if own.first is None else scored(len(docs), n_features, alone=alone)(own.first)
+        return SelectedDocuments(docs, scores, own.n_matches, first)
+
+    return check
+
+
+def scored(n_docs: int, n_features: int, *, alone: bool) -> Callable[[Any], np.ndarray]:
+    """A score of each document, or, if the node does not score, a row of features."""
+
+    def check(reply: Any) -> np.ndarray:
+        own = _of(reply, messages.Scored)
+        if (own.scores is None) == alone or (own.rows is None) != alone:
+            raise RubbishError("features where scores are wanted, or the other way round")
+        if own.rows is not None:
+            rows = _array(own.rows, np.float32)
+            if len(rows) != n_docs * n_features:
+                raise RubbishError(f"{len(rows)} numbers for {n_docs} documents of {n_features} features")
+            return rows.reshape(n_docs, n_features)
+        scores = _array(own.scores or b"", np.float64)
+        if len(scores) != n_docs or np.isnan(scores).any():
+            raise RubbishError(f"{len(scores)} scores for {n_docs} documents, or one that is not a number")
+        return scores
+
+    return check
+
+
+def shown(docs: list[int]) -> Callable[[Any], list[messages.ShownDocument]]:
+    """The documents that were asked for."""
+
+    def check(reply: Any) -> list[messages.ShownDocument]:
+        own = _of(reply, messages.Shown).documents
+        if [one.doc for one in own] != docs or not all(one.id for one in own):
+            raise RubbishError("other documents than were asked for")
+        return own
+
+    return check
+
+
+def found(n_ids: int, facts: messages.Facts) -> Callable[[Any], list[int]]:
+    """The number of each document, or -1."""
+
+    def check(reply: Any) -> list[int]:
+        own = _of(reply, messages.Found).docs
+        if len(own) != n_ids or not all(-1 <= doc < facts.n_numbers for doc in own):
+            raise RubbishError("numbers that are not documents of the shard")
+        return own
+
+    return check
+
+
+def counted(asked: messages.Count, facts: messages.Facts) -> Callable[[Any], messages.Counted]:
+    """Counts for each word that was asked for."""
+    n_bytes = 8 * (len(facts.schema["streams"]) + 1)
+
+    def check(reply: Any) -> messages.Counted:
+        own = _of(reply, messages.Counted)
+        sizes = (len(own.terms), len(own.prefixes), len(own.near))
+        if sizes != (len(asked.terms), len(asked.prefixes), len(asked.near)):
+            raise RubbishError("counts of other words than were asked for")
+        for pair in own.terms:
+            for counts in pair:
+                if len(counts) != n_bytes or (np.frombuffer(counts, np.int64) < 0).any():
+                    raise RubbishError("counts that are negative, or of other streams")
+            if (np.frombuffer(pair[0], np.int64) > facts.n_docs).any():
+                raise RubbishError("more documents have a term than there are")
+        return own
+
+    return check
+
+
+def words_of(n_docs: int) -> Callable[[Any], list[dict[bytes, int]]]:
+    """The terms of each document."""
+
+    def check(reply: Any) -> list[dict[bytes, int]]:
+        own = _of(reply, messages.WordsOf).documents
+        if len(own) != n_docs or any(count < 1 for document in own for count in document.values()):
+            raise RubbishError("terms of other documents than were asked for")
+        return own
+
+    return check
+
+
+def _of(reply: Any, kind: type) -> Any:
+    if not isinstance(reply, kind):
+        raise RubbishError(f"{type(reply).__name__} where {kind.__name__} is wanted")
+    return reply
+
+
+def _array(content: bytes, kind: Any) -> np.ndarray:
+    if len(content) % np.dtype(kind).itemsize:
+        raise RubbishError(f"{len(content)} bytes are not an array of {np.dtype(kind).name}")
+    return np.frombuffer(content, kind)
+
+
+def _check_docs(docs: np.ndarray, facts: messages.Facts) -> None:
+    ordered = np.sort(docs)
+    if ordered[0] < 0 or ordered[-1] >= facts.n_numbers or (ordered[1:] == ordered[:-1]).any():
+        raise RubbishError("documents that the shard does not have, or one twice")
+
+
+def _check_order(docs: np.ndarray, scores: np.ndarray) -> None:
+    """By falling score, equal ones by number. NaN is neither above nor below anything."""
+    falls = scores[:-1] > scores[1:]
+    if not falls.all():
+        falls |= (scores[:-1] == scores[1:]) & (docs[:-1] < docs[1:])
+    if not falls.all() or not math.isfinite(scores[0]) or not math.isfinite(scores[-1]):
+        raise RubbishError("documents are not in the order of their scores, or a score is not a number")
