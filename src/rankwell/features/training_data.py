@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.search.bm25 import BM25, BM25F
 from rankwell.index.search.selection import search
-from rankwell.serving.ranking.feature_log import FeatureLogReader
 
 SOURCES = ("top", "judged+top", "judged")
 # Queries whose hits are in memory at the same time.
@@ -42,6 +42,25 @@ class JudgedFeatures:
     absent_documents: int
     unjudged_queries: int
     unasked_queries: int
+
+
+class ServedQuery(Protocol):
+    """A query that was answered: the ids of its documents, and float32 (n_docs, n_features) as the ranker read them."""
+
+    @property
+    def query_id(self) -> str: ...
+    @property
+    def document_ids(self) -> tuple[str, ...]: ...
+    @property
+    def features(self) -> np.ndarray: ...
+
+
+class ServedQueries(Protocol):
+    """Queries that were answered, in the order of time: a feature log (`FeatureLogReader`)."""
+
+    @property
+    def feature_set(self) -> FeatureSet: ...
+    def __iter__(self) -> Iterator[ServedQuery]: ...
 
 
 def judged_features(
@@ -116,7 +135,7 @@ def _parsed(index: Index, query: QueryText) -> Query:
         raise DataError(f"query {query.id!r}: ", *cause.pieces, " ", remedy) from cause
 
 
-def logged_features(log: FeatureLogReader, qrels: Qrels) -> JudgedFeatures:
+def logged_features(log: ServedQueries, qrels: Qrels) -> JudgedFeatures:
     """The logged features of judged queries; if a query was logged several times, the last ones."""
     last = {logged.query_id: logged for logged in log}
     rows = _Rows(log.feature_set)
