@@ -1,6 +1,6 @@
 // As much of CUDA as the kernels of trees use, on the host: a block is a process, so that static variables are its
-// shared memory, and its threads are fibers of that process, which change at barriers and warp operations. Device memory
-// is memory that processes share. x86-64 only.
+// shared memory, and its threads are fibers of that process, which change at barriers and warp operations. Device
+// memory is memory that processes share. x86-64 only.
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -120,13 +120,15 @@ T atomicAdd(T* number, More more) {
 }
 static int atomicMax(int* number, int other) {
   int known = __atomic_load_n(number, __ATOMIC_SEQ_CST);
-  while (known < other && !__atomic_compare_exchange_n(number, &known, other, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+  while (known < other &&
+         !__atomic_compare_exchange_n(number, &known, other, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
   }
   return known;
 }
 static unsigned atomicMax(unsigned* number, unsigned other) {
   unsigned known = __atomic_load_n(number, __ATOMIC_SEQ_CST);
-  while (known < other && !__atomic_compare_exchange_n(number, &known, other, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+  while (known < other &&
+         !__atomic_compare_exchange_n(number, &known, other, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
   }
   return known;
 }

@@ -89,8 +89,8 @@ __device__ __forceinline__ Frontier load_frontier(const Settings& settings, cons
   return frontier;
 }
 
-// Cut the leaf with the largest gain for as long as its part is open; by one warp. The left side keeps the leaf's number.
-// Returns the part to be opened, -1 if the tree is complete.
+// Cut the leaf with the largest gain for as long as its part is open; by one warp. The left side keeps the leaf's
+// number. Returns the part to be opened, -1 if the tree is complete.
 __device__ __forceinline__ int cut_leaves(const Settings& settings, const Space& space, const Frontier& frontier,
                                           int& n_leaves) {
   for (; n_leaves < settings.n_leaves; ++n_leaves) {

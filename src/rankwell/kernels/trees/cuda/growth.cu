@@ -54,7 +54,9 @@ extern "C" {
 
 // Grow a tree for the gradients, and add its values to the scores. `Growth` is 0 before, except for `stage`. All blocks
 // must run at the same time.
-__global__ void __launch_bounds__(THREADS, 1) grow_tree(const __grid_constant__ Data data, const __grid_constant__ Settings settings, const __grid_constant__ Space space) {
+__global__ void __launch_bounds__(THREADS, 1)
+    grow_tree(const __grid_constant__ Data data, const __grid_constant__ Settings settings,
+              const __grid_constant__ Space space) {
   find_largest<true>(data, space);
   if (space.growth->finished) return;
   sum_sizes<true>(data, settings, space);
@@ -69,7 +71,9 @@ __global__ void __launch_bounds__(THREADS, 1) grow_tree(const __grid_constant__ 
 }
 
 // The same, stage by stage, where the slabs do not all fit into the device's memory.
-__global__ void __launch_bounds__(THREADS, 1) find_units(const __grid_constant__ Data data, const __grid_constant__ Settings settings, const __grid_constant__ Space space, int stage) {
+__global__ void __launch_bounds__(THREADS, 1)
+    find_units(const __grid_constant__ Data data, const __grid_constant__ Settings settings,
+               const __grid_constant__ Space space, int stage) {
   if (stage == 0) {
     find_largest<false>(data, space);
   } else if (space.growth->finished) {
@@ -81,21 +85,30 @@ __global__ void __launch_bounds__(THREADS, 1) find_units(const __grid_constant__
   }
 }
 
-__global__ void __launch_bounds__(THREADS, 1) clear_histograms(const __grid_constant__ Data data, const __grid_constant__ Space space) { clear_slots(data, space); }
+__global__ void __launch_bounds__(THREADS, 1)
+    clear_histograms(const __grid_constant__ Data data, const __grid_constant__ Space space) {
+  clear_slots(data, space);
+}
 
-__global__ void __launch_bounds__(THREADS, 1) divide_parts(const __grid_constant__ Data data, const __grid_constant__ Space space, int first_slab, int end_slab) {
+__global__ void __launch_bounds__(THREADS, 1)
+    divide_parts(const __grid_constant__ Data data, const __grid_constant__ Space space, int first_slab, int end_slab) {
   divide<false>(data, space, first_slab, end_slab);
 }
 
-__global__ void __launch_bounds__(THREADS, 1) count_parts(const __grid_constant__ Data data, const __grid_constant__ Space space, int first_piece, int end_piece) {
+__global__ void __launch_bounds__(THREADS, 1)
+    count_parts(const __grid_constant__ Data data, const __grid_constant__ Space space, int first_piece,
+                int end_piece) {
   count<false>(data, space, first_piece, end_piece);
 }
 
-__global__ void __launch_bounds__(THREADS, 1) search_parts(const __grid_constant__ Data data, const __grid_constant__ Settings settings, const __grid_constant__ Space space) {
+__global__ void __launch_bounds__(THREADS, 1)
+    search_parts(const __grid_constant__ Data data, const __grid_constant__ Settings settings,
+                 const __grid_constant__ Space space) {
   search<false>(data, settings, space);
 }
 
-__global__ void __launch_bounds__(THREADS, 1) add_leaf_values(const __grid_constant__ Data data, const __grid_constant__ Space space) {
+__global__ void __launch_bounds__(THREADS, 1)
+    add_leaf_values(const __grid_constant__ Data data, const __grid_constant__ Space space) {
   add_values(data, space);
 }
 
@@ -111,7 +124,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();
     for (int i = threadIdx.x; i < SLAB_BYTES * n_columns; i += THREADS) {
       const int document = i % SLAB_BYTES, column = i / SLAB_BYTES;
-      if (first + document < n_docs) columns[static_cast<size_t>(column) * n_docs + first + document] = tile[column][document];
+      if (first + document < n_docs)
+        columns[static_cast<size_t>(column) * n_docs + first + document] = tile[column][document];
     }
     __syncthreads();
   }

@@ -1,10 +1,10 @@
 // Histograms: of every column, the packed sums of gradient and Hessian by the column's value.
 //
-// A block counts one *piece* of documents at a time, 16, 32, 48 or 64 columns, into two histograms of 32-bit sums in shared
-// memory, one of gradients and one of Hessians; neither sum can overflow (`rules.py`). They lie by value and then column,
-// 32 columns in a group, and the lanes of a warp add to 32 different columns at a time, hence to 32 different banks: a
-// lane has 16 columns of a document and begins with another one than the other lanes have. Of 16 columns there are two
-// histograms, side by side.
+// A block counts one *piece* of documents at a time, 16, 32, 48 or 64 columns, into two histograms of 32-bit sums in
+// shared memory, one of gradients and one of Hessians; neither sum can overflow (`rules.py`). They lie by value and
+// then column, 32 columns in a group, and the lanes of a warp add to 32 different columns at a time, hence to 32
+// different banks: a lane has 16 columns of a document and begins with another one than the other lanes have. Of 16
+// columns there are two histograms, side by side.
 
 #include "stages.cuh"
 
@@ -17,8 +17,8 @@ constexpr int HESSIANS = GROUPS * GROUP_CELLS;
 constexpr int SLAB_CELLS = SLAB_BYTES * COLUMN_VALUES;
 // Columns that a lane reads at a time.
 constexpr int READ_COLUMNS = 16;
-// A warp takes so many documents, a strip. Work is divided in units, strips times lanes that read a document. A block has
-// LEAST_UNITS or more; few, since it is one piece after another that takes time if there are few documents.
+// A warp takes so many documents, a strip. Work is divided in units, strips times lanes that read a document. A block
+// has LEAST_UNITS or more; few, since it is one piece after another that takes time if there are few documents.
 constexpr int STRIP = 32;
 constexpr int LEAST_UNITS = 8;
 
@@ -97,7 +97,8 @@ __device__ __noinline__ void count_strips(const unsigned char* piece, const unsi
       const int gradient = __shfl_sync(WHOLE_WARP, gradient_of(value), share.document);
       const int hessian = __shfl_sync(WHOLE_WARP, static_cast<int>(value), share.document);
       const bool is_double = READERS == 1 || (READERS == 3 && i == 2);
-      const int rotation = READERS == 4 ? lane_of() / 4 * 2 + share.reader / 2 : (is_double ? lane_of() : lane_of() / 2) & 15;
+      const int rotation =
+          READERS == 4 ? lane_of() / 4 * 2 + share.reader / 2 : (is_double ? lane_of() : lane_of() / 2) & 15;
       const int half = is_double ? lane_of() / 16 : share.reader & 1;
       int* mine = shared_memory<int>() + share.reader / 2 * GROUP_CELLS + half * READ_COLUMNS;
       add_bytes(mine, rotated(bytes[i], rotation), rotation, gradient, hessian);

@@ -1,9 +1,10 @@
-// Gradients and Hessians of pair losses: see `losses.py`. Every sum has the order of the CPU's (cpu/lambdas.py): a column
-// adds rows in ascending order, and a row sums by 16 lanes, then lanes by halves. So gradients have the same bits.
+// Gradients and Hessians of pair losses: see `losses.py`. Every sum has the order of the CPU's (cpu/lambdas.py): a
+// column adds rows in ascending order, and a row sums by 16 lanes, then lanes by halves. So gradients have the same
+// bits.
 //
-// Queries of which several fit into a block's shared memory are worked on by one warp each, four rows at a time: half of
-// the warp has two of the rows and 16 columns, the other half the next two rows and the same columns. A longer query has
-// a block, which computes its pairs twice: once column by column, once row by row.
+// Queries of which several fit into a block's shared memory are worked on by one warp each, four rows at a time: half
+// of the warp has two of the rows and 16 columns, the other half the next two rows and the same columns. A longer query
+// has a block, which computes its pairs twice: once column by column, once row by row.
 //
 // Macro: KIND  the loss
 
@@ -61,7 +62,8 @@ __device__ __forceinline__ Row row_at(const Queries& queries, const Table& table
 }
 
 // What the pair of a row and the document at place j adds to the column's gradient, to the Hessian of both, and to Σλ.
-__device__ __forceinline__ Sums pair_of(const Queries& queries, const Scale& scale, const Row& row, float4 column, int j) {
+__device__ __forceinline__ Sums pair_of(const Queries& queries, const Scale& scale, const Row& row, float4 column,
+                                        int j) {
   const Real one = {1.0f}, difference = row.gain - Real{column.z};
   Real gap = positive_part(row.weight - Real{column.w});
   if (KIND == LAMBDALOSS) gap = gap + Real{queries.by_distance[max(j - row.place, 0)]};
@@ -311,9 +313,8 @@ __device__ __forceinline__ void query_gradients(const Queries& queries, int quer
   team.meet();
   fill_places(queries, start, n_docs, ends.x, team, table);
   const bool by_scores = queries.normalize != 0 && ends.x != -ends.y;
-  const Scale scale = {{by_scores ? 1.0f : 0.0f},
-                       {by_scores ? static_cast<float>(NEAREST) : 1.0f},
-                       min(queries.truncation, n_docs - 1)};
+  const Scale scale = {
+      {by_scores ? 1.0f : 0.0f}, {by_scores ? static_cast<float>(NEAREST) : 1.0f}, min(queries.truncation, n_docs - 1)};
   double total;
   if constexpr (BLOCK) {
     total = add_pairs_by_block(queries, table, scale, n_docs, team);

@@ -1,6 +1,6 @@
-// The documents of parts that are being opened, by side: the left ones from the start of the part's places on, the right
-// ones before their end. Tiles of documents are moved in any order; the order within one is kept, so that documents
-// that are read together stay near each other.
+// The documents of parts that are being opened, by side: the left ones from the start of the part's places on, the
+// right ones before their end. Tiles of documents are moved in any order; the order within one is kept, so that
+// documents that are read together stay near each other.
 
 #include "stages.cuh"
 #include "histograms.cuh"
@@ -11,7 +11,7 @@ constexpr int TILE_ROUNDS = 4;
 constexpr int TILE = TILE_ROUNDS * THREADS;
 
 struct Sides {
-  unsigned goes_left[COLUMN_VALUES / 32];  // a bit for each value of the column
+  unsigned goes_left[COLUMN_VALUES / 32];                     // a bit for each value of the column
   int left[TILE_ROUNDS * WARPS], right[TILE_ROUNDS * WARPS];  // documents before those of a round and warp
   int left_base, right_base;
 };

@@ -10,11 +10,11 @@ struct Real {
 };
 
 #ifdef __CUDACC__
-#define REAL_OPERATOR(symbol, instruction)                                                     \
-  __device__ __forceinline__ Real operator symbol(Real x, Real y) {                            \
-    Real result;                                                                               \
-    asm(instruction " %0, %1, %2;" : "=f"(result.value) : "f"(x.value), "f"(y.value));         \
-    return result;                                                                             \
+#define REAL_OPERATOR(symbol, instruction)                                             \
+  __device__ __forceinline__ Real operator symbol(Real x, Real y) {                    \
+    Real result;                                                                       \
+    asm(instruction " %0, %1, %2;" : "=f"(result.value) : "f"(x.value), "f"(y.value)); \
+    return result;                                                                     \
   }
 #else
 #define REAL_OPERATOR(symbol, instruction) \
@@ -36,9 +36,7 @@ __device__ __forceinline__ Real reciprocal(Real x) {
 #endif
 }
 
-__device__ __forceinline__ Real operator-(Real x) {
-  return {__uint_as_float(__float_as_uint(x.value) ^ 0x80000000u)};
-}
+__device__ __forceinline__ Real operator-(Real x) { return {__uint_as_float(__float_as_uint(x.value) ^ 0x80000000u)}; }
 
 // A number's order as a whole number: equal for 0 and −0.
 __device__ __forceinline__ int order_of(float x) {
@@ -84,8 +82,8 @@ __device__ __forceinline__ double logarithm(double x) {
   odd = __dadd_rn(2.857142874366239149e-01, __dmul_rn(w, odd));
   odd = __dmul_rn(z, __dadd_rn(6.666666666666735130e-01, __dmul_rn(w, odd)));
   const double half = __dmul_rn(__dmul_rn(0.5, f), f);
-  const double near = __dadd_rn(__dmul_rn(s, __dadd_rn(half, __dadd_rn(even, odd))),
-                                __dmul_rn(power, 1.90821492927058770002e-10));
+  const double near =
+      __dadd_rn(__dmul_rn(s, __dadd_rn(half, __dadd_rn(even, odd))), __dmul_rn(power, 1.90821492927058770002e-10));
   return __dsub_rn(__dmul_rn(power, 6.93147180369123816490e-01), __dsub_rn(__dsub_rn(half, near), f));
 }
 

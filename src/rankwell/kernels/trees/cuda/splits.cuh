@@ -7,8 +7,8 @@ namespace {
 
 // Warps that search the columns of a word, which are neighbours in memory, at the same time.
 constexpr int WORD_WARPS = WARPS < WORD ? WARPS : WORD;
-// Codes of a lane, one after another, if there are more than lanes. A column's sums have a gap after so many of them: the
-// lanes then read different banks.
+// Codes of a lane, one after another, if there are more than lanes. A column's sums have a gap after so many of them:
+// the lanes then read different banks.
 constexpr int LANE_CODES = COLUMN_VALUES / 32;
 constexpr int COLUMN_ROOM = COLUMN_VALUES + COLUMN_VALUES / LANE_CODES + 2;
 
@@ -82,7 +82,8 @@ __device__ __forceinline__ long long shared_sum(const long long* column, int div
   return lane_of() < n_codes ? sum : 0;
 }
 
-__device__ __forceinline__ long long sum_of_code(const long long* column, int divisor, int n_codes, int size, int code) {
+__device__ __forceinline__ long long sum_of_code(const long long* column, int divisor, int n_codes, int size,
+                                                 int code) {
   if (code >= n_codes) return 0;
   if (size == n_codes) return column[room_of(code)];
   long long sum = 0;
@@ -94,8 +95,8 @@ __device__ __forceinline__ long long sum_of_code(const long long* column, int di
 
 // The best cut by one feature, found by a warp; OWN codes a lane. own : their packed sums
 template <int OWN>
-__device__ __forceinline__ Candidate best_cut(const Bound& bound, int n_codes, bool may_miss, const long long (&own)[OWN],
-                                              bool& has_missing) {
+__device__ __forceinline__ Candidate best_cut(const Bound& bound, int n_codes, bool may_miss,
+                                              const long long (&own)[OWN], bool& has_missing) {
   long long running = 0;
 #pragma unroll
   for (int i = 0; i < OWN; ++i) running += own[i];
@@ -197,8 +198,8 @@ __device__ __forceinline__ void load_word(const Data& data, const Space& space, 
                                           const Part& part, bool is_smaller, int word, long long* sums) {
   constexpr int TEAM_THREADS = 32 * WORD_WARPS;
   const int column = word * WORD, slab = column / data.slab_columns, in_slab = column % data.slab_columns;
-  const size_t base = static_cast<size_t>(slab) * SLAB_CELLS + in_slab / GROUP_COLUMNS * GROUP_CELLS +
-                      in_slab % GROUP_COLUMNS;
+  const size_t base =
+      static_cast<size_t>(slab) * SLAB_CELLS + in_slab / GROUP_COLUMNS * GROUP_CELLS + in_slab % GROUP_COLUMNS;
   const long long* counted = histogram_of(data, space, opening.slot) + base;
   long long* whole = histogram_of(data, space, part.slot) + base;
 #pragma unroll
