@@ -60,5 +60,5 @@ def test_by_default_features_count_by_their_place_within_the_query():
 
 @pytest.mark.parametrize("group", [[1, 1, 1, 1], [2, 2]])
 def test_data_without_different_labels_in_a_query_is_refused(group):
-    with pytest.raises(DataError, match=r"in every query all documents .* have the same label"):
+    with pytest.raises(DataError, match="there are no pairs to learn from"):
         LeastSquares().fit(np.eye(4, dtype=np.float32), [0, 0, 1, 1], group=group)
