@@ -27,7 +27,9 @@ def request_of(target="/search?q=w1+w2", *headers, version="1.1", method="GET"):
 
 
 @pytest.fixture
-def service(served):
+def service(served, caplog):
+    """With the server's own level of the log: requests that are logged are not refused early."""
+    caplog.set_level(logging.WARNING, logger="rankwell.serving")
     folder, rankers = served
     service = SearchService(Node(folder / "index", rankers, n_candidates=N_CANDIDATES))
     yield service
