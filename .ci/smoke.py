@@ -21,15 +21,18 @@ from pathlib import Path
 
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "pyarrow", "safetensors", "typer", "rich", "PyYAML")
 EXTRAS = {"pandas": "pandas", "polars": "polars", "matplotlib": "plot", "torch": "torch"}
-FEW_STEPS = {"rankboost": "n_rounds=3", "ranksvm": "max_iter=5", "least-squares": "ridge=0.01"}
+FEW_STEPS = {
+    "rankboost": "n_rounds=3",
+    "lambdamart": "n_rounds=3",
+    "ranksvm": "max_iter=5",
+    "least-squares": "ridge=0.01",
+}
 WORDS = (
     *("ranking", "list", "pair", "query", "document", "feature", "loss", "tree"),
     *("margin", "round", "index", "stream", "term", "score", "label", "bin"),
 )
 # What the extra `serve` is needed for.
-SERVING = tuple(
-    f"rankwell.serving.{name}" for name in ("app", "endpoint", "messages", "metrics", "openapi", "server", "service")
-)
+SERVING = ("rankwell.serving.http.", "rankwell.serving.shards.")
 
 
 def main() -> None:
@@ -55,7 +58,7 @@ def import_every_module() -> None:
     for name in modules:
         if name == "rankwell.__main__" or (name == "rankwell.torch" and not is_installed("torch")):
             continue
-        if name in SERVING and not is_installed("starlette"):
+        if name.startswith(SERVING) and not is_installed("starlette"):
             continue
         if name.startswith("rankwell.hardware.") and not is_installed("amaranth"):
             continue

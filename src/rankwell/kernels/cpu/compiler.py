@@ -25,7 +25,9 @@ class PartLibrary(JITCodeLibrary):
     def finalize(self) -> None:
         """Link what the part calls; optimisation and machine code are left to the kernels that call the part."""
         for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
+            # What the code needs to be loaded: later versions of Numba have it.
+            if hasattr(self, "_reload_init"):
+                self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalized = True
 
