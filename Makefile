@@ -55,9 +55,9 @@ demo: $(VENV)/.installed  ## search the standard library's documentation, and le
 	@$(BIN)/rankwell demo
 
 serve: $(VENV)/.installed-serve  ## a page to search the demo's index by its rankers
-	@test -f demo-output/rankboost.rank || $(BIN)/rankwell demo
+	@test -f demo-output/lambdamart.rank || $(BIN)/rankwell demo
 	@$(BIN)/rankwell serve demo-output/index --candidates 50 --judgments demo-output/votes.qrels \
-		$(foreach name,rankboost ranksvm listnet least-squares,--ranker demo-output/$(name).rank)
+		$(foreach name,lambdamart rankboost ranksvm listnet least-squares,--ranker demo-output/$(name).rank)
 
 test: $(VENV)/.installed-test  ## run the tests (not the slow ones, not those that need a GPU)
 	@echo "==> running the tests"
