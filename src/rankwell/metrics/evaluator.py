@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankwell.errors import ParameterError
-from rankwell.kernels.ranking_metrics.rules import TIES_OF_WHOLE_LISTS
+from rankwell.kernels.ranking_metrics.rules import TIES_LOWEST_LABEL_FIRST
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT, Convention, get_convention
 from rankwell.metrics.judged_queries import JudgedQueries, as_query_weights, as_scores
@@ -73,8 +73,8 @@ class MetricEvaluator:
         self._is_named = np.array([isinstance(metric, Metric) for metric in self.metrics], dtype=bool)
         self._kinds = np.array([metric.family.kind for metric in named], dtype=np.int64)
         self._cutoffs = np.array([metric.cutoff or 0 for metric in named], dtype=np.int64)
-        # A whole-list metric needs every place; so do rules for ties whose runs may extend past the cut-off.
-        whole = bool((self._cutoffs == 0).any()) or self._rules.ties in TIES_OF_WHOLE_LISTS
+        # A whole-list metric needs every place; so does the rule that orders ties by label, past the cut-off too.
+        whole = bool((self._cutoffs == 0).any()) or self._rules.ties == TIES_LOWEST_LABEL_FIRST
         self._depth = 0 if whole else int(self._cutoffs.max(initial=0))
         self.max_grade = highest_grade(queries, max_grade)
         self._judgments = make_judgments(queries, named, self.convention, max_grade=self.max_grade, n_jobs=n_jobs)

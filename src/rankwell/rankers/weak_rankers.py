@@ -91,7 +91,7 @@ class WeakRankers:
         """H after each round, summed in the order of the rounds, from `scores` on; the same array each time."""
         scores = np.zeros(dataset.n_docs) if scores is None else scores
         for number, alpha in enumerate(self.alpha):
-            scores[self.above_threshold(dataset, number)] += alpha
+            np.add(scores, alpha, out=scores, where=self.above_threshold(dataset, number))
             yield scores
 
     def inputs(self) -> BucketInputs:

@@ -68,10 +68,9 @@ def _assert_like_the_reference(labels, scores, query_ptr, rules, metrics=METRICS
     slow = reference.evaluate_rankings(labels, scores, query_ptr, metrics, discounts_of(query_ptr), rules, highest)
     np.testing.assert_allclose(fast, slow, **TOLERANCES["cpu"]["ranking metrics"])
     # Metrics with a cut-off alone, ranked only as deep as they look.
-    if rules.ties != kinds.TIES_AVERAGE:
-        shallow = [metric for metric in metrics if 0 < metric[1] <= 3]
-        rows = [row for row, metric in enumerate(metrics) if 0 < metric[1] <= 3]
-        np.testing.assert_array_equal(evaluate(labels, scores, query_ptr, shallow, rules, highest, 3), fast[rows])
+    shallow = [metric for metric in metrics if 0 < metric[1] <= 3]
+    rows = [row for row, metric in enumerate(metrics) if 0 < metric[1] <= 3]
+    np.testing.assert_array_equal(evaluate(labels, scores, query_ptr, shallow, rules, highest, 3), fast[rows])
 
 
 def rules_strategy(ties):
@@ -168,9 +167,26 @@ def test_ranking_is_stable_at_any_depth(later_first):
         expected = rows[np.argsort(-scores[rows], kind="stable")]
         for depth in {0, 1, 5, 31, 32, 33, n_docs}:
             places = min(depth, n_docs) if depth else n_docs
-            order = np.full(n_docs, -1)
-            rank_queries(scores, np.array([0, n_docs]), depth, later_first, order)
+            order, ranked_end = np.full(n_docs, -1), np.array([-1])
+            rank_queries(scores, np.array([0, n_docs]), depth, later_first, False, order, ranked_end)
             np.testing.assert_array_equal(order[:places], expected[:places])
+            assert places <= ranked_end[0] <= n_docs
+
+
+@pytest.mark.parametrize("later_first", [False, True])
+def test_ranking_goes_on_through_ties(later_first):
+    rng = np.random.default_rng(11)
+    for n_docs, n_different in itertools.product([1, 2, 16, 40, 100], [1, 4, 1000]):
+        scores = rng.integers(0, n_different, n_docs).astype(float)
+        rows = np.arange(n_docs)[::-1] if later_first else np.arange(n_docs)
+        expected = rows[np.argsort(-scores[rows], kind="stable")]
+        for depth in {1, 5, 31, 32, min(n_docs, 32)}:
+            last = scores[expected[min(depth, n_docs) - 1]]
+            order, ranked_end = np.full(n_docs, -1), np.array([-1])
+            rank_queries(scores, np.array([0, n_docs]), depth, later_first, True, order, ranked_end)
+            n_ranked = np.count_nonzero(scores >= last)
+            np.testing.assert_array_equal(order[:n_ranked], expected[:n_ranked])
+            assert n_ranked <= ranked_end[0] <= n_docs
 
 
 @pytest.mark.parametrize("values", [[0, 1, 2], [0, 31], [0, 32], [0, 0.5, 1], [-1, 0, 3], [-0.0, 0.0, 5], [7]])

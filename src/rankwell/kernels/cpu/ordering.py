@@ -19,7 +19,7 @@ _GRADES = 32
 
 
 @kernel
-def rank_queries(scores, query_ptr, depth, later_first, order):
+def rank_queries(scores, query_ptr, depth, later_first, through_ties, order, ranked_end):
     """Fill the first places of each query with its documents, best score first.
 
     Parameters
@@ -30,17 +30,25 @@ def rank_queries(scores, query_ptr, depth, later_first, order):
         How many places are needed, 0 for all of them; the places after them are left undefined.
     later_first : bool
         Of equal scores the later document comes first, otherwise the earlier one.
+    through_ties : bool
+        Fill also the places of documents whose score is that of the last place needed.
     order : int64 array (n_docs,), filled
+    ranked_end : int64 array (n_queries,), filled
+        The place after the last one that was filled.
     """
     spare = np.empty(len(order), np.int64)
     for query in range(len(query_ptr) - 1):
         start, end = query_ptr[query], query_ptr[query + 1]
         if 0 < depth <= _SHALLOW and depth < end - start:
             _pick_best(scores, start, end, depth, later_first, order)
+            ranked_end[query] = start + depth
+            if through_ties:
+                ranked_end[query] = _append_ties(scores, start, end, depth, later_first, order)
             continue
         for place in range(start, end):
             order[place] = start + end - 1 - place if later_first else place
         _sort_descending(scores, order, start, end, spare)
+        ranked_end[query] = end
 
 
 @kernel
@@ -69,6 +77,27 @@ def _pick_best(scores, start, end, depth, later_first, order):
             order[place] = order[place - 1]
             place -= 1
         order[place] = doc
+
+
+@inner_kernel
+def _append_ties(scores, start, end, depth, later_first, order):
+    """After the best `depth` documents, those with the score of the last of them; returns the place after them.
+
+    In `_pick_best` the first of equal documents win, so these are the ones that come after the last one kept.
+    """
+    filled = start + depth
+    last = order[filled - 1]
+    if later_first:
+        for doc in range(last - 1, start - 1, -1):
+            if scores[doc] == scores[last]:
+                order[filled] = doc
+                filled += 1
+    else:
+        for doc in range(last + 1, end):
+            if scores[doc] == scores[last]:
+                order[filled] = doc
+                filled += 1
+    return filled
 
 
 @inner_kernel
@@ -119,7 +148,7 @@ def rank_labels(labels: np.ndarray, query_ptr: np.ndarray, order: np.ndarray) ->
     Grades are nearly always small whole numbers: counting them takes a sixth of the time that sorting does.
     """
     if not count_grades(labels, query_ptr, order, np.empty(_GRADES + 1, np.int64)):
-        rank_queries(labels, query_ptr, 0, False, order)
+        rank_queries(labels, query_ptr, 0, False, False, order, np.empty(len(query_ptr) - 1, np.int64))
 
 
 @kernel

@@ -51,7 +51,8 @@ def evaluate_rankings(
     kinds, cutoffs : int64 arrays (n_metrics,)
         Codes of `rankwell.kernels.ranking_metrics.rules`; cutoff 0 is the whole list.
     depth : int
-        The deepest place that any of the metrics reads, 0 for all of them: no more is ranked.
+        The deepest place that any of the metrics reads, 0 for all of them: no more is ranked, except for documents
+        that are tied with the one at that place, if ties are averaged.
     rules : MetricRules
     values : float64 array (n_metrics, n_queries), filled
         NaN where the query is left out.
@@ -78,18 +79,20 @@ class _RankedQueries:
         self._judgments = judgments
         self._rows = slice(start, end)
         self._rules = rules
-        self._depth = depth
         self._scores = scores[start:end]
         self.query_ptr = judgments.query_ptr[first : last + 1] - start
         self.ideal_dcg = judgments.ideal_dcg[start:end]
         self.n_relevant = judgments.n_relevant[first:last]
         self.n_pairs = judgments.n_pairs[first:last]
         self._order = np.empty(end - start, np.int64)
+        self._ranked_end = np.empty(last - first, np.int64)
+        places = (self._order, self._ranked_end)
         if rules.ties == TIES_LOWEST_LABEL_FIRST:
-            rank_queries(-judgments.labels[start:end], self.query_ptr, 0, False, self._order)
+            rank_queries(-judgments.labels[start:end], self.query_ptr, 0, False, False, *places)
             rank_again(self._scores, self.query_ptr, self._order)
         else:
-            rank_queries(self._scores, self.query_ptr, depth, rules.ties == TIES_REVERSE_FILE_ORDER, self._order)
+            later_first, through_ties = rules.ties == TIES_REVERSE_FILE_ORDER, rules.ties == TIES_AVERAGE
+            rank_queries(self._scores, self.query_ptr, depth, later_first, through_ties, *places)
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -104,7 +107,7 @@ class _RankedQueries:
         """Gains by place; documents with one score have their mean gain if ties are averaged."""
         gains = self._taken(self._judgments.gains)
         if self._rules.ties == TIES_AVERAGE:
-            average_over_ties(self.tie_end, gains)
+            average_over_ties(self.query_ptr, self._ranked_end, self.tie_end, gains)
         return gains
 
     @cached_property
@@ -113,7 +116,7 @@ class _RankedQueries:
         if self._rules.ties != TIES_AVERAGE:
             return np.empty(0, np.int64)
         tie_end = np.empty(len(self._order), np.int64)
-        find_ties(self._scores, self.query_ptr, self._order, tie_end)
+        find_ties(self._scores, self.query_ptr, self._ranked_end, self._order, tie_end)
         return tie_end
 
     @cached_property
@@ -128,7 +131,7 @@ class _RankedQueries:
 
     def _taken(self, numbers: np.ndarray) -> np.ndarray:
         taken = np.empty(len(self._order))
-        take_ranked(numbers[self._rows], self.query_ptr, self._order, self._depth, taken)
+        take_ranked(numbers[self._rows], self.query_ptr, self._ranked_end, self._order, taken)
         return taken
 
     def evaluate(self, kind: int, cutoff: int, values: np.ndarray) -> None:
@@ -174,36 +177,36 @@ class _RankedQueries:
 
 
 @kernel
-def take_ranked(numbers, query_ptr, order, depth, taken):
+def take_ranked(numbers, query_ptr, ranked_end, order, taken):
     """The numbers of the documents of each query in the order of their ranking."""
     for query in range(len(query_ptr) - 1):
-        start, end = query_ptr[query], query_ptr[query + 1]
-        for place in range(start, end if depth == 0 else min(start + depth, end)):
+        for place in range(query_ptr[query], ranked_end[query]):
             taken[place] = numbers[order[place]]
 
 
 @kernel
-def find_ties(scores, query_ptr, order, tie_end):
+def find_ties(scores, query_ptr, ranked_end, order, tie_end):
     """tie_end[place] = the place after the last document of the query with the same score."""
     for query in range(len(query_ptr) - 1):
-        start, end = query_ptr[query], query_ptr[query + 1]
+        end = ranked_end[query]
         run_end = end
-        for place in range(end - 1, start - 1, -1):
+        for place in range(end - 1, query_ptr[query] - 1, -1):
             if place + 1 < end and scores[order[place]] != scores[order[place + 1]]:
                 run_end = place + 1
             tie_end[place] = run_end
 
 
 @kernel
-def average_over_ties(tie_end, ranked_gains):
+def average_over_ties(query_ptr, ranked_end, tie_end, ranked_gains):
     """Give documents with one score their mean gain: the expectation over their orders."""
-    place = 0
-    while place < len(ranked_gains):
-        end = tie_end[place]
-        total = 0.0
-        for tied in range(place, end):
-            total += ranked_gains[tied]
-        mean = total / (end - place)
-        while place < end:
-            ranked_gains[place] = mean
-            place += 1
+    for query in range(len(query_ptr) - 1):
+        place = query_ptr[query]
+        while place < ranked_end[query]:
+            end = tie_end[place]
+            total = 0.0
+            for tied in range(place, end):
+                total += ranked_gains[tied]
+            mean = total / (end - place)
+            while place < end:
+                ranked_gains[place] = mean
+                place += 1

@@ -30,9 +30,6 @@ TIES_REVERSE_FILE_ORDER = 1
 TIES_AVERAGE = 2
 TIES_LOWEST_LABEL_FIRST = 3
 
-# Rules by which documents after the cut-off decide what is before it.
-TIES_OF_WHOLE_LISTS = (TIES_AVERAGE, TIES_LOWEST_LABEL_FIRST)
-
 
 class MetricRules(NamedTuple):
     """How queries are counted.
