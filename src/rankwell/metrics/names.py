@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -48,11 +49,20 @@ def parse_metric(name: AnyMetric, parameter: str = "metric") -> Metric | Functio
         return FunctionMetric(name)
     if not isinstance(name, str):
         raise ParameterError(f"must be the name of a metric or a function, got {name!r}.", parameter=parameter)
+    metric = _named_metric(name)
+    if metric is None:
+        spellings = ", ".join(family.spellings for family in FAMILIES.values())
+        raise ParameterError(f"must be one of {spellings} (K a rank from 1 on), got {name!r}.", parameter=parameter)
+    return metric
+
+
+@lru_cache(maxsize=256)
+def _named_metric(name: str) -> Metric | None:
+    """Kept, because a small evaluation takes hardly longer than reading the names of its metrics."""
     family_name, at, cutoff = name.strip().lower().partition("@")
     family = FAMILIES.get(family_name)
     if family is None or (at and not (cutoff.isascii() and cutoff.isdigit())):
-        spellings = ", ".join(family.spellings for family in FAMILIES.values())
-        raise ParameterError(f"must be one of {spellings} (K a rank from 1 on), got {name!r}.", parameter=parameter)
+        return None
     return Metric(family, int(cutoff) if at else None)
 
 

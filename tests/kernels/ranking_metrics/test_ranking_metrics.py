@@ -189,10 +189,13 @@ def test_ranking_goes_on_through_ties(later_first):
             assert n_ranked <= ranked_end[0] <= n_docs
 
 
-@pytest.mark.parametrize("values", [[0, 1, 2], [0, 31], [0, 32], [0, 0.5, 1], [-1, 0, 3], [-0.0, 0.0, 5], [7]])
+@pytest.mark.parametrize(
+    "values",
+    [[0, 1, 2], [0, 31], [0, 32], [0, 0.5, 1], [-1, 0, 3], [-0.0, 0.0, 5], [7], np.arange(49) / 2, np.arange(32) / 2],
+)
 def test_ranking_by_label_is_stable_whether_counted_or_sorted(values):
-    labels = np.random.default_rng(10).choice(np.array(values, dtype=float), 50)
-    order = np.full(50, -1)
-    rank_labels(labels, np.array([0, 20, 20, 50]), order)
-    expected = [start + np.argsort(-labels[start:end], kind="stable") for start, end in ((0, 20), (20, 50))]
+    labels = np.random.default_rng(10).choice(np.array(values, dtype=float), 400)
+    order = np.full(400, -1)
+    rank_labels(labels, np.array([0, 20, 20, 400]), order)
+    expected = [start + np.argsort(-labels[start:end], kind="stable") for start, end in ((0, 20), (20, 400))]
     np.testing.assert_array_equal(order, np.concatenate(expected))
