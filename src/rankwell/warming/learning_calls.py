@@ -56,6 +56,9 @@ def measure(folder: Path) -> None:
             metric = Metric(family, None if family.cutoff == "none" else 3)
             evaluate(data, scores, metrics=metric, convention=convention)
         first, second = (evaluate(data, sign * scores, convention=convention) for sign in (1.0, -1.0))
+    # Whole numbers are counted, few other labels too, and many different labels are sorted.
+    for labels in (data.labels / 4, np.linspace(0.0, 1.0, data.n_docs)):
+        evaluate(labels, scores, query_ptr=np.array([0, data.n_docs]))
     compare(first, second, metric="ndcg@10")
     compare(np.linspace(0, 1, 40), np.linspace(1, 0, 40) ** 2, n_resamples=100)
 
