@@ -22,7 +22,7 @@ def test_every_call_keeps_to_its_description(served, tmp_path):
     with serving(folder, *options, RANKWELL_TOKEN="secret") as (process, client):
         schema = schemathesis.openapi.from_url(f"{client.address}/openapi.json")
         operations = [result.ok() for result in schema.get_all_operations()]
-        assert len(operations) == 14
+        assert len(operations) == 15
         for operation in operations:
             for mode in schemathesis.GenerationMode:
                 with suppress(Unsatisfiable) if mode.is_negative else nullcontext():  # nothing in it can be wrong

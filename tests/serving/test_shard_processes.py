@@ -200,7 +200,6 @@ def test_nodes_elsewhere_with_a_token_and_a_replica(shards, served, tmp_path):
         (["serve"], "give the folders of one or several indexes, or --nodes"),
         (["serve", "--nodes", "here"], "must be host:port"),
         (["serve", "a", "a"], "the same index is named twice"),
-        (["serve", "a", "b", "--feature-log", "log"], "--feature-log is for one index"),
         (["serve", "--nodes", "h:1", "--replicas", "2"], "--replicas and --spares are for indexes on this machine"),
         (["serve", "no", "such"], "there is no index"),
         (["node", "a", "b"], "a node has one index"),

@@ -22,11 +22,12 @@ from rankwell.scoring.composition import FirstPass, RankerPart
 from rankwell.serving.answer import SearchRequest
 from rankwell.serving.node import Node
 from rankwell.serving.ranking import ranker_passes
+from rankwell.serving.ranking.feature_log import FeatureLogReader
 from rankwell.serving.shards.aggregator import Aggregator
 from rankwell.serving.shards.shard import Shard
 from rankwell.serving.shards.shard_node import ShardNode
 
-STREAMS, STATICS = ("title", "body"), ("year", "visits")
+STREAMS, STATICS, KEYWORDS, DATES = ("title", "body"), ("year", "visits"), ("kind",), ("day",)
 N_CANDIDATES, KEEP = 12, 5
 FEATURES = FeatureSet([*make_feature_set("full", STREAMS, STATICS).names, "relevance_model.title(documents=4;terms=3)"])
 # An example takes a second: a failure is told as it is.
@@ -86,11 +87,18 @@ def _quick():
     return RankerPart("first", places, replace(fitted.description_, feature_names=names))
 
 
-def index_of(documents, n_segments, deleted, *, forward):
+SORTS = [(), ("year",), ("kind:desc", "visits"), ("day:desc",), ("kind", "year:desc")]
+FACETS = [{}, {"kind": None}, {"year": ["0", "3", "6.5"], "kind": None}, {"day": ["2020-01-01", "2020-06-01", "2021"]}]
+FILTERS = [None, "year:>2", "kind:(k0 OR k1)", "-kind:k2 day:>2020-03"]
+
+
+def index_of(documents, n_segments, deleted, *, forward, static_order=None):
     """An index in memory; documents : pairs of id and fields"""
-    schema = Schema(STREAMS, STATICS, forward=forward)
+    schema = Schema(STREAMS, STATICS, KEYWORDS, DATES, forward=forward, static_order=static_order)
     segments, live = [], []
     for part in np.array_split(np.arange(len(documents)), n_segments):
+        if static_order is not None:
+            part = np.array(sorted(part.tolist(), key=lambda one: -documents[one][1][static_order]), np.int64)
         builder = SegmentBuilder(schema, ANALYSIS)
         for number in part.tolist():
             name, fields = documents[number]
@@ -112,6 +120,8 @@ def documents_of(seed, n_docs):
         if number % 5 == 4:
             fields = dict(documents[-1][1])
         fields |= {"year": float(rng.integers(0, 9))} if rng.random() < 0.8 else {}
+        fields |= {"kind": [f"k{one}" for one in set(rng.integers(0, 4, rng.integers(1, 3)).tolist())]}
+        fields |= {"day": f"2020-0{rng.integers(1, 8)}-11"} if rng.random() < 0.7 else {}
         documents.append((f"d{number}", fields | {"visits": float(rng.integers(0, 9))}))
     return documents
 
@@ -123,7 +133,9 @@ def hashed(name, salt):
 
 def shown_of(answer):
     facts = (answer.ranker, answer.n_matches, answer.n_candidates, answer.n_ranked, answer.is_partial, answer.missing)
-    return facts, answer.results
+    # The order of a field's values is part of the answer.
+    facets = {field: list(counts.items()) for field, counts in answer.facets.items()}
+    return facts, answer.results, facets, answer.n_examined, answer.words
 
 
 @settings(max_examples=12, deadline=None, phases=PHASES)
@@ -147,14 +159,51 @@ def test_shards_answer_as_one_index_to_the_last_bit(rankers, seed, n_shards, sal
     async def ask(aggregator):
         return [await aggregator.answer(request) for request in requests]
 
+    more = {"k": k, "offset": offset, "filter": data.draw(st.sampled_from(FILTERS))}
+    facets = data.draw(st.sampled_from(FACETS))
     requests = [
-        SearchRequest(query, in_time(), k=k, offset=offset, ranker=ranker)
+        SearchRequest(query, in_time(), ranker=ranker, facets=facets, **more)
         for query in queries
         for ranker in ("bm25", *rankers)
     ]
-    expected = node.answer(requests)
-    for request, one, other in zip(requests, run_with(aggregator, ask), expected, strict=True):
-        assert shown_of(one) == shown_of(other), (request.query, request.ranker)
+    sort = data.draw(st.sampled_from(SORTS))
+    requests += [SearchRequest(query, in_time(), sort=sort, facets=facets, **more) for query in queries]
+    living = [name for name, _ in documents if name not in deleted]
+    requests += [SearchRequest("", in_time(), like=name, **more) for name in living[:2]]
+    assert_same(requests, node.answer(requests), run_with(aggregator, ask))
+
+
+def assert_same(requests, expected, answers):
+    for request, one, other in zip(requests, answers, expected, strict=True):
+        assert not isinstance(other, Exception), other
+        assert shown_of(one) == shown_of(other), request
+
+
+@settings(max_examples=10, deadline=None, phases=PHASES)
+@given(seed=st.integers(0, 10_000), n_shards=st.integers(1, 4), data=st.data())
+def test_shards_stop_early_where_one_index_would(rankers, seed, n_shards, data):
+    documents = documents_of(seed, data.draw(st.integers(4, 60)))
+    deleted = {name for name, _ in documents if hashed(name, seed) % 7 == 0}
+    by_shard = [[one for one in documents if hashed(one[0], seed) % n_shards == shard] for shard in range(n_shards)]
+    cuts = [data.draw(st.integers(1, 2)) for _ in by_shard]
+    parts = [
+        index_of(own, n, deleted, forward=(), static_order="visits") for own, n in zip(by_shard, cuts, strict=True)
+    ]
+    segments, live = ([one for part in parts for one in getattr(part, name)] for name in ("segments", "live"))
+    node = Node(Index(segments, live, parts[0].schema, ANALYSIS), rankers, n_candidates=N_CANDIDATES)
+    aggregator = Aggregator(
+        [Shard([InProcessLink(ShardNode(part))]) for part in parts], rankers, n_candidates=N_CANDIDATES
+    )
+    queries = data.draw(st.lists(st.sampled_from(QUERIES), min_size=3, max_size=3, unique=True))
+    more = {"k": data.draw(st.integers(1, 5)), "stop_after": data.draw(st.integers(1, 20))}
+    requests = [
+        SearchRequest(query, in_time(), ranker=ranker, **more) for query in queries for ranker in ("bm25", *rankers)
+    ]
+
+    async def ask(aggregator):
+        return [await aggregator.answer(request) for request in requests]
+
+    assert_same(requests, node.answer(requests), run_with(aggregator, ask))
 
 
 @settings(max_examples=6, deadline=None, phases=PHASES)
@@ -199,6 +248,16 @@ def test_mistakes_are_told_as_by_one_index(rankers):
             await aggregator.answer(SearchRequest("nosuch:[1 TO 2]", in_time()))
         with pytest.raises(ParameterError, match="must be one of bm25"):
             await aggregator.answer(SearchRequest("w1", in_time(), ranker="other"))
+        with pytest.raises(ParameterError, match="sort cannot be used with the ranker 'boosted'"):
+            await aggregator.answer(SearchRequest("w1", in_time(), ranker="boosted", sort=("year",)))
+        with pytest.raises(ParameterError, match="sort must be fields as year or year:desc; 'body' holds text"):
+            await aggregator.answer(SearchRequest("w1", in_time(), sort=("body",)))
+        with pytest.raises(ParameterError, match="facets must be of year, visits, day, kind; 'no' does not exist"):
+            await aggregator.answer(SearchRequest("w1", in_time(), facets={"no": None}))
+        with pytest.raises(ParameterError, match="stop_after needs an index whose documents have a static order"):
+            await aggregator.answer(SearchRequest("w1", in_time(), stop_after=5))
+        with pytest.raises(DataError, match="there is no document with the id 'nothing'"):
+            await aggregator.answer(SearchRequest("", in_time(), like="nothing"))
 
     run_with(aggregator, ask)
 
@@ -283,3 +342,32 @@ def test_a_device_that_fails_is_replaced_by_the_cpu_with_the_same_answer(rankers
     assert [one.results for one in answers["cuda"]] == [one.results for one in answers["cpu"]]
     assert answers["cpu"][1].fallback is None
     assert "it fell off the bus" in answers["cuda"][1].fallback
+
+
+def test_the_features_that_shards_log_are_those_of_one_index(rankers, tmp_path):
+    documents = documents_of(6, 40)
+    parts = [index_of(documents[start::3], 1, (), forward=()) for start in range(3)]
+    whole = index_of([one for start in range(3) for one in documents[start::3]], 1, (), forward=())
+    for default in rankers:
+        files = {default: rankers[default], **rankers}
+        node = Node(whole, files, n_candidates=N_CANDIDATES, feature_log=tmp_path / f"{default}-whole")
+        aggregator = Aggregator(
+            [Shard([InProcessLink(ShardNode(part))]) for part in parts],
+            files,
+            n_candidates=N_CANDIDATES,
+            feature_log=tmp_path / f"{default}-shards",
+        )
+        requests = [SearchRequest(query, in_time(), query_id=f"q{n}") for n, query in enumerate(QUERIES)]
+        requests.append(SearchRequest("w1 w2", in_time(), ranker="bm25", query_id="not this"))
+
+        async def ask(aggregator, requests=requests):
+            return [await aggregator.answer(request) for request in requests]
+
+        assert_same(requests, node.answer(requests), run_with(aggregator, ask))
+        node.close()
+        one, other = ([*FeatureLogReader(tmp_path / f"{default}-{name}")] for name in ("whole", "shards"))
+        assert [logged.query_id for logged in one] == [logged.query_id for logged in other]
+        assert len(one) > 10
+        for first, second in zip(one, other, strict=True):
+            assert first.document_ids == second.document_ids
+            np.testing.assert_array_equal(first.features, second.features)

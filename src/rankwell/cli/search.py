@@ -15,7 +15,7 @@ from rankwell.cli.search_run import RUN_DEPTH, Searcher, check_query_or_queries,
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from rich.text import Text
 
@@ -161,6 +161,7 @@ def search(
     Example: rankwell search idx --queries queries.tsv --run run.txt
     """
     from rankwell.index.reader import Index
+    from rankwell.index.search.facets import written_facets
 
     show_log(quiet=quiet)
     if like is None:
@@ -202,7 +203,7 @@ def search(
         k=1,
         match=cast("Match", match),
         model=model,
-        facets=_facets(facets or ()),
+        facets=written_facets(facets or ()),
         stop_after=stop_after,
     )
     if parsed.is_shortened:
@@ -258,15 +259,6 @@ def _highlighted(row: dict[str, Any]) -> Text:
     for start, stop in row["highlights"]:
         text.stylize("bold", start, stop)
     return text
-
-
-def _facets(written: Sequence[str]) -> dict[str, list[str] | None]:
-    """Fields with the edges of their ranges, from FIELD or FIELD=EDGE,EDGE,..."""
-    keys: dict[str, list[str] | None] = {}
-    for one in written:
-        field, equals, edges = one.partition("=")
-        keys[field] = edges.split(",") if equals else None
-    return keys
 
 
 def _facet_rows(facets: Facets) -> dict[str, list[dict[str, Any]]]:

@@ -156,7 +156,7 @@ def serve(
 
     check_log_level(log_level)
     folders, named = list(indexes or ()), _named(ranker or ())
-    _check_places(folders, nodes, spare_nodes, replicas, spares, feature_log)
+    _check_places(folders, nodes, spare_nodes, replicas, spares)
     token = read_token(token_file, TOKEN_VARIABLE)
     listening = bind(host, port)
     log_to_stderr(log_level)
@@ -180,7 +180,7 @@ def serve(
         places = start_places(folders, replicas, spares, options)
     else:
         places = given_places(nodes, spare_nodes, read_token(node_token_file, NODE_TOKEN_VARIABLE) or "")
-    serve_shards(places, named, candidates, queue, around, token, listening, address, quiet=quiet)
+    serve_shards(places, named, candidates, queue, around, token, listening, address, feature_log, quiet=quiet)
 
 
 def _run(service: SearchService, token: str | None, listening: socket, say_ready: Callable[[], None]) -> None:
@@ -193,9 +193,7 @@ def _run(service: SearchService, token: str | None, listening: socket, say_ready
     run(make_app(service, token=token), listening, service)
 
 
-def _check_places(
-    folders: list[Path], nodes: str | None, spare_nodes: str, replicas: int, spares: int, feature_log: Path | None
-) -> None:
+def _check_places(folders: list[Path], nodes: str | None, spare_nodes: str, replicas: int, spares: int) -> None:
     """Indexes here or nodes elsewhere, and what belongs to them."""
     if bool(folders) == (nodes is not None):
         raise ParameterError(
@@ -208,9 +206,6 @@ def _check_places(
         )
     if folders and spare_nodes:
         raise ParameterError("needs --nodes; for indexes on this machine there is --spares.", parameter="spare_nodes")
-    is_sharded = nodes is not None or len(folders) > 1
-    if is_sharded and feature_log is not None:
-        raise ParameterError("is for one index: shards have the features, and log none.", parameter="feature_log")
     names = [folder.absolute() for folder in folders]
     if len(set(names)) < len(names):
         raise ParameterError("the same index is named twice; for several processes of one there is --replicas.")

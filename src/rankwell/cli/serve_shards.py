@@ -70,6 +70,7 @@ def serve_shards(
     token: str | None,
     listening: socket,
     address: str,
+    feature_log: Path | None,
     *,
     quiet: bool,
 ) -> None:
@@ -83,7 +84,9 @@ def serve_shards(
     from rankwell.serving.shards.supervision import Supervisor
 
     shards = [Shard(links) for links in places.shards]
-    aggregator = Aggregator(shards, rankers, n_candidates=n_candidates, spares=Spares(places.spares))
+    aggregator = Aggregator(
+        shards, rankers, n_candidates=n_candidates, spares=Spares(places.spares), feature_log=feature_log
+    )
 
     def say_ready() -> None:
         snapshot = aggregator.snapshot

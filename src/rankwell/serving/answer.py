@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from rankwell.errors import ParameterError
+from rankwell.index.search.facets import Facets
 from rankwell.serving.deadline import Deadline
+from rankwell.serving.named_rankers import BM25_ALONE, NamedRankers
 
 
 @dataclass(frozen=True)
@@ -16,6 +20,11 @@ class SearchRequest:
     plain : whether the query is words and nothing else
     query_id : the id under which the features are logged, if the node has a log
     captions : whether titles, captions and stored fields are wanted
+    filter : what documents must meet besides
+    sort : fields that order documents, in place of a ranker
+    facets : fields to count, with the edges of their ranges or None
+    stop_after : as of `rankwell.index.search.selection.search`
+    like : the id of a document, in place of a query: those that are like it are wanted
     """
 
     query: str
@@ -26,6 +35,23 @@ class SearchRequest:
     plain: bool = False
     query_id: str | None = None
     captions: bool = True
+    filter: str | None = None
+    sort: tuple[str, ...] = ()
+    facets: Mapping[str, Sequence[str] | None] = field(default_factory=dict)
+    stop_after: int | None = None
+    like: str | None = None
+
+    def ranker_of(self, rankers: NamedRankers) -> str:
+        """The name of the ranker; documents that are sorted by fields, or like another one, have none of their own."""
+        if not self.sort and self.like is None:
+            return rankers.ranker(self.ranker)
+        if rankers.ranker(self.ranker or BM25_ALONE) != BM25_ALONE:
+            parameter = "sort" if self.sort else "like"
+            raise ParameterError(
+                f"cannot be used with the ranker {self.ranker!r}, which gives another order: leave one of them out.",
+                parameter=parameter,
+            )
+        return BM25_ALONE
 
 
 @dataclass(frozen=True)
@@ -59,11 +85,13 @@ class Answer:
     seconds : by stage; stages that a batch shares are counted whole
     device : where it was ranked; fallback : why it was not the device that should have been used
     missing : the shards that did not answer, of n_shards
+    n_matches : None if the search stopped before all were known; n_examined : how many documents it looked at then
+    facets : the counts of fields; words : what was searched for, if that is not a query of the request
     """
 
     version: int
     ranker: str | None
-    n_matches: int
+    n_matches: int | None
     n_candidates: int
     n_ranked: int
     is_partial: bool
@@ -73,6 +101,9 @@ class Answer:
     fallback: str | None = None
     n_shards: int = 1
     missing: tuple[str, ...] = ()
+    n_examined: int | None = None
+    facets: Facets = field(default_factory=dict)
+    words: tuple[str, ...] = ()
 
     @property
     def is_degraded(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote, urlencode, urlsplit
@@ -59,10 +59,40 @@ class Client:
         ranker: str | None = None,
         plain: bool = False,
         timeout_ms: float | None = None,
+        filter: str | None = None,
+        sort: str | Sequence[str] | None = None,
+        facets: Iterable[str] | Mapping[str, Sequence[Any] | None] = (),
+        stop_after: int | None = None,
     ) -> dict[str, Any]:
-        """The best documents for a query."""
-        asked = {"q": query, "k": k, "offset": offset, "ranker": ranker, "timeout_ms": timeout_ms}
-        return self._get("/search", **asked, plain=_flag(plain))
+        """The best documents for a query, or the first ones by fields.
+
+        Parameters
+        ----------
+        k, offset : which documents of the ranking
+        ranker : its name; by default the server's default
+        plain : whether the query is words and nothing else
+        timeout_ms : the time the answer may take
+        filter : what documents must meet besides, as ``"year:>2000 kind:book"``
+        sort : ``"year"``, ``"year:desc"`` or several, in place of a ranker
+        facets : fields to count over all documents that match, or a mapping of fields to edges of ranges
+        stop_after : look only at the first documents in the index's static order, of which about so many match
+        """
+        asked = {"q": query, "k": k, "offset": offset, "ranker": ranker, "timeout_ms": timeout_ms, "filter": filter}
+        ordered = sort if sort is None or isinstance(sort, str) else ",".join(sort)
+        more = {"sort": ordered, "facet": _written_facets(facets), "stop_after": stop_after}
+        return self._get("/search", **asked, **more, plain=_flag(plain))
+
+    def similar(
+        self,
+        document: str,
+        k: int = 10,
+        *,
+        offset: int = 0,
+        filter: str | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[str, Any]:
+        """The documents that are most like the one with that id."""
+        return self._get("/similar", id=document, k=k, offset=offset, filter=filter, timeout_ms=timeout_ms)
 
     def explain(self, query: str, document: str, *, ranker: str | None = None, plain: bool = False) -> dict[str, Any]:
         """What the score of a document consists of."""
@@ -126,7 +156,7 @@ class Client:
 
     def _get(self, path: str, **parameters: Any) -> Any:
         given = {name: value for name, value in parameters.items() if value is not None}
-        return self._call("GET", f"{path}?{urlencode(given)}" if given else path)
+        return self._call("GET", f"{path}?{urlencode(given, doseq=True)}" if given else path)
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         headers = {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
@@ -179,3 +209,12 @@ class Client:
 def _flag(is_set: bool) -> str | None:
     """A parameter that is there or not."""
     return "true" if is_set else None
+
+
+def _written_facets(facets: Iterable[str] | Mapping[str, Sequence[Any] | None]) -> list[str]:
+    """Facets as the server reads them: FIELD, or FIELD=EDGE,EDGE,..."""
+    if isinstance(facets, str):
+        return [facets]
+    if not isinstance(facets, Mapping):
+        return list(facets)
+    return [field if edges is None else f"{field}={','.join(map(str, edges))}" for field, edges in facets.items()]

@@ -18,7 +18,9 @@ from rankwell.errors import ParameterError, RankwellError
 from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.search.caption import Caption, find_caption
-from rankwell.index.search.selection import SearchResult
+from rankwell.index.search.facets import Facets
+from rankwell.index.search.more_like import like_query, no_such_document, search_others
+from rankwell.index.search.selection import SearchResult, checked_settings
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
 from rankwell.serving.answer import Answer, CaptionPart, Result, SearchRequest
 from rankwell.serving.named_rankers import BM25_ALONE, checked_name
@@ -120,8 +122,7 @@ class Node:
         started = time.perf_counter()
         for number, request in enumerate(requests):
             try:
-                parsed = snapshot.index.parse(request.query, plain=request.plain)
-                groups.setdefault(snapshot.ranker(request.ranker), {})[number] = parsed
+                groups.setdefault(request.ranker_of(snapshot), {})[number] = _parsed(snapshot.index, request)
             except RankwellError as error:
                 found[number] = error
         parse = time.perf_counter() - started
@@ -183,15 +184,36 @@ def _search(
     snapshot: Snapshot, ranker: str, queries: Sequence[Query], requests: Sequence[SearchRequest]
 ) -> tuple[Sequence[Found], str, str | None]:
     """What is found, the device that ranked it, and why it is not the one that should have."""
-    depth = max(request.offset + request.k for request in requests)
     if ranker == BM25_ALONE:
-        return [snapshot.index.search(query, k=depth) for query in queries], "cpu", None
+        pairs = zip(queries, requests, strict=True)
+        return [_search_alone(snapshot.index, query, request) for query, request in pairs], "cpu", None
+    depth = max(request.offset + request.k for request in requests)
     return snapshot.placed[ranker].search_many(
         queries,
         depth,
         query_ids=[request.query_id for request in requests],
         deadline=[request.deadline.at for request in requests],
+        stop_after=[request.stop_after for request in requests],
     )
+
+
+def _parsed(index: Index, request: SearchRequest) -> Query:
+    """The query of a request, what it asks for besides checked."""
+    checked_settings(index, request.sort, request.facets, request.stop_after)
+    if request.like is None:
+        return index.parse(request.query, plain=request.plain, filter=request.filter)
+    doc = index.find(request.like)
+    if doc < 0:
+        raise no_such_document(request.like)
+    return replace(like_query(index, doc), filter=index.parse("", filter=request.filter).filter)
+
+
+def _search_alone(index: Index, query: Query, request: SearchRequest) -> SearchResult:
+    """What is found without a ranker."""
+    depth = request.offset + request.k
+    if request.like is not None:
+        return search_others(index, query, index.find(request.like), k=depth)
+    return index.search(query, k=depth, sort=request.sort, stop_after=request.stop_after)
 
 
 def _answer(snapshot: Snapshot, request: SearchRequest, ranked: Ranked | Exception) -> Answer | Exception:
@@ -211,20 +233,34 @@ def _answer(snapshot: Snapshot, request: SearchRequest, ranked: Ranked | Excepti
             results = [shown(snapshot.index, ranked.query, *pair) for pair in zip(docs, results, strict=True)]
         except RankwellError as error:
             return error
-    n_ranked = 0 if by_ranker is None else by_ranker.n_ranked
     stages = {**ranked.seconds, **({} if by_ranker is None else by_ranker.seconds)}
+    stages["captions"] = time.perf_counter() - started
+    facets: Facets = {}
+    if request.facets:
+        started = time.perf_counter()
+        facets = selected.count_facets(request.facets)
+        stages["facets"] = time.perf_counter() - started
+    n_ranked = 0 if by_ranker is None else by_ranker.n_ranked
     return Answer(
         version=snapshot.version,
         ranker=None if by_ranker is None else ranked.ranker,
-        n_matches=selected.n_matches,
+        n_matches=None if selected.stopped_early else selected.n_matches,
         n_candidates=len(selected),
         n_ranked=n_ranked,
         is_partial=by_ranker is not None and n_ranked == 0 and len(selected) > 0,
-        seconds={**stages, "captions": time.perf_counter() - started},
+        seconds=stages,
         results=tuple(results),
         device=ranked.device,
         fallback=ranked.fallback,
+        n_examined=selected.n_examined,
+        facets=facets,
+        words=() if request.like is None else words_of(ranked.query),
     )
+
+
+def words_of(query: Query) -> tuple[str, ...]:
+    """The terms that are searched for."""
+    return tuple(term.decode(errors="replace") for term in query.terms)
 
 
 def shown(index: Index, query: Query, doc: int, result: Result) -> Result:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote_plus, urlsplit
 
 import rankwell.serving
 
@@ -108,6 +108,12 @@ def search(given: dict[str, str]) -> tuple[int, Any]:
         "degraded": None,
         "results": [result(number, number + 1) for number in range(offset, min(offset + k, N_MATCHES))],
     }
+    if given.get("facet"):
+        kinds = [("function", 12), ("class", 7), ('a "quoted" \\ kind', 3), (HOSTILE, 1)]
+        values = [{"value": value, "n_docs": n_docs} for value, n_docs in kinds]
+        answer["facets"] = {"module": {"values": [], "n_values": 0}, "kind": {"values": values, "n_values": 9}}
+    if "filter" in given:
+        answer |= {"n_matches": 12, "query": given["filter"]}
     if query == "hostile":
         answer |= {"results": [hostile_result(), result(1, 2)], "n_matches": 2}
     elif query == "nothing":
@@ -160,13 +166,14 @@ ANSWERS = {
 
 
 class FakeServer(ThreadingHTTPServer):
-    """Remembers what was posted, as (path, body)."""
+    """Remembers what was posted, as (path, body), and what was asked for."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.posted: list[tuple[str, Any]] = []
+        self.asked: list[str] = []
         self.address = f"http://127.0.0.1:{self.server_address[1]}/"
 
 
@@ -177,6 +184,7 @@ class Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         given = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         if parts.path in ANSWERS:
+            self.server.asked.append(f"{parts.path}?{unquote_plus(parts.query)}")
             status, answer = ANSWERS[parts.path](given)
             self._send(status, json.dumps(answer).encode(), "application/json")
             return

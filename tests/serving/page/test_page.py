@@ -437,3 +437,29 @@ def test_pages_end_with_the_candidates_of_the_ranker(open_page):
     page.click("text=Next →")
     page.wait_for_selector("text=Page 2 of 2")
     assert page.locator("text=Next →").is_disabled()
+
+
+def test_facets_narrow_results_down_with_the_keyboard(open_page, server):
+    page = open_page("?q=path")
+    page.locator(".facets summary").focus()
+    page.keyboard.press("Enter")
+    assert texts(page, ".facets legend") == ["kind"]
+    assert texts(page, ".facets label")[:2] == ["function\n12", "class\n7"]
+    assert texts(page, ".facets .more") == ["5 more"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.locator(".facets summary", has_text="Narrowed down by 1").wait_for()
+    assert '&filter=+kind:("function")&facet=module&facet=kind' in server.asked[-1]
+    assert "only=kind%3Afunction" in page.url
+    # The focus is still on the box, which takes the choice back.
+    page.locator("[data-choice='kind:function']:focus").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.locator(".facets summary", has_text="Narrowed down by 2").wait_for()
+    assert 'kind:("function" OR "a \\"quoted\\" \\\\ kind")' in server.asked[-1]
+    page.go_back()
+    page.locator(".facets summary", has_text="Narrowed down by 1").wait_for()
+    search_for(page, "glob")
+    assert "filter" not in server.asked[-1]
+    assert page.title() == "glob · Rankwell"

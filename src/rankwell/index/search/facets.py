@@ -25,6 +25,15 @@ Facets = dict[str, Counter[Hashable]]
 FacetKeys = Mapping[str, Sequence[Any] | None]
 
 
+def written_facets(written: Iterable[str]) -> dict[str, list[str] | None]:
+    """Fields with the edges of their ranges, from FIELD or FIELD=EDGE,EDGE,..."""
+    keys: dict[str, list[str] | None] = {}
+    for one in written:
+        field, equals, edges = one.partition("=")
+        keys[field] = edges.split(",") if equals else None
+    return keys
+
+
 def facet_keys(facets: Iterable[str] | Mapping[str, Sequence[Any] | None], schema: Schema) -> FacetKeys:
     """Fields with the edges of their ranges, checked; ParameterError if a field cannot be counted."""
     names = [facets] if isinstance(facets, str) else facets
@@ -59,19 +68,28 @@ def _checked_edges(field: str, kind: str, edges: list[Any]) -> list[float]:
 def count_facets(index: Index, matches: Sequence[np.ndarray], keys: FacetKeys) -> Facets:
     """For each field the counts of all its values, the most frequent first, equal ones by value; or of its ranges.
 
-    A document with several values counts for each of them. Counters of several indexes (shards) add up exactly.
+    A document with several values counts for each of them.
 
     matches : for each segment the numbers of its documents that match
     """
-    counted: Facets = {}
+    parts = (
+        {field: _count(segment, docs, field, edges, index.schema) for field, edges in keys.items()}
+        for segment, docs in zip(index.segments, matches, strict=True)
+    )
+    return joined_facets(parts, keys)
+
+
+def joined_facets(parts: Iterable[Mapping[str, Mapping[Hashable, int]]], keys: FacetKeys) -> Facets:
+    """The counts of the parts of a collection (segments, shards) as those of the whole."""
+    joined: Facets = {field: Counter() for field in keys}
+    for part in parts:
+        for field, counts in part.items():
+            joined[field].update(counts)
     for field, edges in keys.items():
-        total: Counter[Hashable] = Counter()
-        for segment, docs in zip(index.segments, matches, strict=True):
-            total.update(_count(segment, docs, field, edges, index.schema))
         if edges is None:
-            total = Counter(dict(sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))))
-        counted[field] = total
-    return counted
+            frequent_first: Any = sorted(joined[field].items(), key=lambda pair: (-pair[1], pair[0]))
+            joined[field] = Counter(dict(frequent_first))
+    return joined
 
 
 def _count(

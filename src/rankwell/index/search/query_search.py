@@ -49,14 +49,30 @@ class QuerySearch:
     def best_of_first(self, k: int, stop_after: int) -> Examined:
         """The best k of the first documents in the index's static order: of so many that about `stop_after` match."""
         n_numbers = int(self.index.bases[-1])
-        share = min(most_matches(self._asked) / max(n_numbers, 1), 1.0)
-        n_first = n_numbers if share == 0.0 else min(math.ceil(stop_after / share), n_numbers)
+        n_first = self.n_first(stop_after, n_numbers)
         while True:
-            reach = first_of_segments(self.index, n_first)
-            docs, scores = self.best(k, True, reach)
-            if len(docs) == k or n_first == n_numbers:
-                return Examined(docs, scores, live_among(self.index, reach), n_first < n_numbers)
+            found = self.best_among(k, n_first)
+            if len(found.docs) == k or not found.stopped:
+                return found
             n_first = min(2 * n_first, n_numbers)
+
+    def best_among(self, k: int, n_first: int) -> Examined:
+        """The best k of the first `n_first` documents in the index's static order."""
+        reach = first_of_segments(self.index, n_first)
+        docs, scores = self.best(k, True, reach)
+        return Examined(docs, scores, live_among(self.index, reach), n_first < int(self.index.bases[-1]))
+
+    def n_first(self, stop_after: int, n_numbers: int) -> int:
+        """Of how many documents in the static order, of `n_numbers` of the collection, about `stop_after` match."""
+        share = min(most_matches(self._asked) / max(n_numbers, 1), 1.0)
+        return n_numbers if share == 0.0 else min(math.ceil(stop_after / share), n_numbers)
+
+    def is_match(self, doc: int) -> bool:
+        """Whether a document matches."""
+        number = int(np.searchsorted(self.index.bases, doc, side="right")) - 1
+        matches, local = self.matches[number], doc - int(self.index.bases[number])
+        place = int(np.searchsorted(matches, local))
+        return place < len(matches) and int(matches[place]) == local
 
     @cached_property
     def matches(self) -> list[np.ndarray]:

@@ -14,10 +14,10 @@ from rankwell.errors import ParameterError
 from rankwell.index.query.query import Query
 from rankwell.index.query.tree import Match, both
 from rankwell.index.search.bm25 import BM25, BM25F
-from rankwell.index.search.facets import Facets, count_facets, facet_keys
+from rankwell.index.search.facets import FacetKeys, Facets, count_facets, facet_keys
 from rankwell.index.search.query_search import QuerySearch
-from rankwell.index.search.sorting import first_documents, sort_keys
-from rankwell.index.search.static_order import ordering_static
+from rankwell.index.search.sorting import SortKey, SortValue, first_documents, sort_keys
+from rankwell.index.search.static_order import Examined, ordering_static
 from rankwell.parameters import check_whole_number
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rankwell.index.text.synonyms import Synonyms
 
 Filter = str | Mapping[str, Any]
+# Fields, or fields with the edges of their ranges.
+AskedFacets = Iterable[str] | Mapping[str, Sequence[Any] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,8 @@ class SearchResult:
     n_examined : if the search might stop early, how many documents it looked at, from the first in the static order on,
         whether they match or not: these are the best of them. None: of all documents
     stopped_early : whether there are other documents
+    sort_values : for each document the values that it is sorted by; empty if it is sorted by scores
+    left_out : the number of a document that is not to be found, though it may match
     """
 
     docs: np.ndarray
@@ -45,6 +49,8 @@ class SearchResult:
     facets: Facets = field(default_factory=dict)
     n_examined: int | None = None
     stopped_early: bool = False
+    sort_values: Sequence[tuple[SortValue, ...]] = ()
+    left_out: int | None = None
 
     def __len__(self) -> int:
         return len(self.docs)
@@ -57,7 +63,13 @@ class SearchResult:
     @cached_property
     def n_matches(self) -> int:
         """How many documents match; a search skips most of them, so they are counted when this is first used."""
-        return self._search.count()
+        n_left_out = int(self.left_out is not None and self._search.is_match(self.left_out))
+        return self._search.count() - n_left_out
+
+    def count_facets(self, facets: AskedFacets) -> Facets:
+        """Counts over all documents that match; facets : as of `search`."""
+        index = self._search.index
+        return count_facets(index, self._search.matches, facet_keys(facets, index.schema))
 
 
 _DEFAULT_MODEL = BM25()
@@ -75,7 +87,7 @@ def search(
     synonyms: Synonyms | None = None,
     typos: bool = False,
     sort: str | Sequence[str] | None = None,
-    facets: Iterable[str] | Mapping[str, Sequence[Any] | None] = (),
+    facets: AskedFacets = (),
     prune: bool = True,
     stop_after: int | None = None,
 ) -> SearchResult:
@@ -115,36 +127,52 @@ def search(
         others are lost; the result says how many documents were examined.
     """
     wanted = _checked_k(k, index)
-    keys, counted = sort_keys(sort or (), index.schema), facet_keys(facets, index.schema) if facets else {}
+    keys, counted = checked_settings(index, sort, facets, stop_after)
     parsed = _parsed(index, query, plain, filter, synonyms, typos)
     asked = _search_of(index, parsed, model, match)
     if stop_after is not None:
-        _check_stop(index, stop_after, bool(keys or counted))
-        return _search_first(asked, parsed, wanted, stop_after)
+        return _examined(asked, asked.best_of_first(wanted, stop_after))
+    values: list[tuple[SortValue, ...]] = []
     if keys:
-        docs = first_documents(index, asked.matches, keys, wanted)
+        docs, values = first_documents(index, asked.matches, keys, wanted)
         scores = asked.scores_of(docs)
     else:
         docs, scores = asked.best(wanted, prune)
     found = count_facets(index, asked.matches, counted) if counted else {}
-    return SearchResult(docs, scores, parsed, asked, found)
+    return SearchResult(docs, scores, parsed, asked, found, sort_values=values)
 
 
-def _search_first(asked: QuerySearch, query: Query, k: int, stop_after: int) -> SearchResult:
-    found = asked.best_of_first(k, stop_after)
+def search_first(index: Index, query: Query, n_first: int, *, k: int) -> SearchResult:
+    """The best k of the first `n_first` documents in the static order of the index, by BM25."""
+    asked = _search_of(index, query, None, "any")
+    return _examined(asked, asked.best_among(_checked_k(k, index), n_first))
+
+
+def n_first_of(index: Index, query: Query, stop_after: int, n_numbers: int) -> int:
+    """How many of `n_numbers` documents in the static order a search by BM25 looks at, to begin with."""
+    return _search_of(index, query, None, "any").n_first(stop_after, n_numbers)
+
+
+def _examined(asked: QuerySearch, found: Examined) -> SearchResult:
     return SearchResult(
-        found.docs, found.scores, query, asked, n_examined=found.n_examined, stopped_early=found.stopped
+        found.docs, found.scores, asked.query, asked, n_examined=found.n_examined, stopped_early=found.stopped
     )
 
 
-def _check_stop(index: Index, stop_after: int, reads_all: bool) -> None:
-    check_whole_number("stop_after", stop_after, least=1)
-    ordering_static(index)
-    if reads_all:
-        raise ParameterError(
-            "stops before all documents that match are known, which sort and facets need: leave one of them out.",
-            parameter="stop_after",
-        )
+def checked_settings(
+    index: Index, sort: str | Sequence[str] | None, facets: AskedFacets, stop_after: int | None
+) -> tuple[tuple[SortKey, ...], FacetKeys]:
+    """What a search sorts by and counts; ParameterError for what it cannot do."""
+    keys, counted = sort_keys(sort or (), index.schema), facet_keys(facets, index.schema) if facets else {}
+    if stop_after is not None:
+        check_whole_number("stop_after", stop_after, least=1)
+        ordering_static(index)
+        if keys or counted:
+            raise ParameterError(
+                "stops before all documents that match are known, which sort and facets need: leave one of them out.",
+                parameter="stop_after",
+            )
+    return keys, counted
 
 
 def count(

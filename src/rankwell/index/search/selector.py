@@ -172,8 +172,9 @@ class Selector:
         known = None
         if doc_freq > 0:
             weights = self.model.weights or (1.0,)
-            found, drivers = zip(*(part.lists_of(term, column) for part in self._parts), strict=True)
-            lists = tuple(tuple((one, row, weights[row]) for one, row in own) for own in found)
+            found = [part.lists_of(term, column) for part in self._parts]
+            lists = tuple(tuple((one, row, weights[row]) for one, row in own) for own, _ in found)
+            drivers = tuple(driver for _, driver in found)
             known = _Term(((term, field or ""),), doc_freq, self.weight(doc_freq), lists, drivers)
         if len(self._terms) >= _TERMS_REMEMBERED:
             self._terms.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,17 @@ from rankwell.index.segments.segment import Segment
 if TYPE_CHECKING:
     from rankwell.index.reader import Index
     from rankwell.index.schema import Schema
+
+
+# A number, a keyword, or None for a document without a value.
+SortValue = float | bytes | None
+
+
+class SortedDocuments(NamedTuple):
+    """docs : int64 (n,), document numbers; values : those of each document that it is sorted by, one for each key"""
+
+    docs: np.ndarray
+    values: list[tuple[SortValue, ...]]
 
 
 class SortKey(NamedTuple):
@@ -43,22 +54,26 @@ def sort_keys(sort: str | Sequence[str], schema: Schema) -> tuple[SortKey, ...]:
     return tuple(keys)
 
 
-def first_documents(index: Index, matches: Sequence[np.ndarray], keys: Sequence[SortKey], k: int) -> np.ndarray:
-    """The numbers of the first k documents, int64. Documents without a value come last, equal ones in their order.
+def first_documents(index: Index, matches: Sequence[np.ndarray], keys: Sequence[SortKey], k: int) -> SortedDocuments:
+    """The first k documents. Those without a value come last, equal ones in their order.
 
     matches : for each segment the numbers of its documents that match, ascending
     """
-    first = []
+    found: list[tuple[int, tuple[SortValue, ...]]] = []
     for number, (segment, docs) in enumerate(zip(index.segments, matches, strict=True)):
         ranks = [_ranks(segment, key, index.schema) for key in keys]
         for place in _smallest([own[docs] for own in ranks], k).tolist():
             doc = int(docs[place])
-            values = tuple(
-                _comparable(segment, key, float(own[doc]), index.schema) for key, own in zip(keys, ranks, strict=True)
-            )
-            first.append((values, int(index.bases[number]) + doc))
-    first.sort()
-    return np.array([doc for _, doc in first[:k]], np.int64)
+            values = (_value(segment, key, float(own[doc]), index.schema) for key, own in zip(keys, ranks, strict=True))
+            found.append((int(index.bases[number]) + doc, tuple(values)))
+    # The sort is stable, and documents of equal values have come in their order.
+    found.sort(key=lambda one: comparable(one[1], keys))
+    return SortedDocuments(np.array([doc for doc, _ in found[:k]], np.int64), [values for _, values in found[:k]])
+
+
+def comparable(values: Sequence[SortValue], keys: Sequence[SortKey]) -> tuple[Any, ...]:
+    """What ascends as documents with these values are to be sorted, whichever segment or shard they are of."""
+    return tuple(_comparable(value, key.is_descending) for value, key in zip(values, keys, strict=True))
 
 
 def _smallest(columns: Sequence[np.ndarray], k: int) -> np.ndarray:
@@ -96,13 +111,21 @@ class _Descending(bytes):
         return bytes(self) > bytes(other)
 
 
-def _comparable(segment: Segment, key: SortKey, rank: float, schema: Schema) -> tuple[bool, float | bytes]:
-    """The value of a rank as it compares across segments: (whether it is missing, value)."""
+def _comparable(value: SortValue, is_descending: bool) -> tuple[bool, float | bytes]:
+    """(Whether it is missing, the value)."""
+    if value is None:
+        return True, 0.0
+    if not is_descending:
+        return False, value
+    return False, _Descending(value) if isinstance(value, bytes) else -value
+
+
+def _value(segment: Segment, key: SortKey, rank: float, schema: Schema) -> SortValue:
+    """The value that has a rank."""
     if np.isinf(rank):
-        return True, b"" if key.field in schema.keywords else 0.0
+        return None
     if key.field in schema.statics:
-        return False, rank
+        return -rank if key.is_descending else rank
     column = keyword_column(segment, schema.keyword_number(key.field))
     assert column is not None
-    value = column.values[int(abs(rank))]
-    return False, _Descending(value) if key.is_descending else value
+    return column.values[int(abs(rank))]

@@ -8,6 +8,7 @@ docs/guide/search.md. The result does not depend on how documents are spread ove
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -78,14 +79,33 @@ def _ranks_of(index: Index) -> list[np.ndarray]:
     """For each segment its documents' ranks among all of the index, ascending."""
     known = _ranks.get(index)
     if known is None:
-        static = ordering_static(index)
-        values = [np.full(segment.n_docs, np.nan) for segment in index.segments]
-        for own, segment in zip(values, index.segments, strict=True):
-            column = number_column(segment, static)
-            if column is not None:
-                own[:] = column
-        together = np.concatenate([np.empty(0), *values])
-        ranks = np.empty(len(together), np.int64)
-        ranks[np.lexsort((-together, np.isnan(together)))] = np.arange(len(together))
-        known = _ranks[index] = np.split(ranks, index.bases[1:-1])
+        known = _ranks[index] = ranks_among_all(_values(index))
     return known
+
+
+def falling_values(index: Index) -> np.ndarray:
+    """The values that order an index's documents, in that order, NaN for those without one: float64 (n,)."""
+    values = np.concatenate([np.empty(0), *_values(index)])
+    return values[np.lexsort((-values, np.isnan(values)))]
+
+
+def ranks_among_all(parts: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """For each part of a collection (a segment, a shard) its documents' ranks among those of all parts.
+
+    parts : the ordering values of each part's documents; equal ones are in the order of the parts
+    """
+    together = np.concatenate([np.empty(0), *parts])
+    ranks = np.empty(len(together), np.int64)
+    ranks[np.lexsort((-together, np.isnan(together)))] = np.arange(len(together))
+    return np.split(ranks, np.cumsum([len(own) for own in parts])[:-1])
+
+
+def _values(index: Index) -> list[np.ndarray]:
+    """For each segment the ordering values of its documents."""
+    static = ordering_static(index)
+    values = [np.full(segment.n_docs, np.nan) for segment in index.segments]
+    for own, segment in zip(values, index.segments, strict=True):
+        column = number_column(segment, static)
+        if column is not None:
+            own[:] = column
+    return values

@@ -121,6 +121,8 @@ class AggregatorService(QueryService):
             bytes=sum(one.n_bytes for one in facts),
             clicks=self.use.has_log,
             votes=self.use.votes is not None,
+            dates=list(schema.dates),
+            static_order=schema.static_order,
             shards=[self._shard(number) for number in range(len(self.aggregator.shards))],
         )
 

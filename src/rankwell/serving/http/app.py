@@ -73,6 +73,7 @@ def make_app(service: QueryService, *, token: str | None = None, page: Path = PA
 def _searching(service: QueryService) -> dict[Call, Work]:
     errors = (422, 503)
     search = Call("GET", "/search", "The best documents for a query.", messages.SearchParameters)
+    similar = Call("GET", "/similar", "The documents that are most like one.", messages.SimilarParameters)
     compare = Call("GET", "/compare", "A query's results by several rankers.", messages.CompareParameters)
     explain = Call("GET", "/explain", "What a document's score consists of.", messages.DocumentParameters)
     features = Call("GET", "/features", "The features of a document for a query.", messages.DocumentParameters)
@@ -80,6 +81,9 @@ def _searching(service: QueryService) -> dict[Call, Work]:
     of_body = (400, 404, 413, 415)
     return {
         replace(search, answer=messages.SearchAnswer, errors=errors): lambda asked, body, _: service.search(asked),
+        replace(similar, answer=messages.SearchAnswer, errors=(404, *errors)): (
+            lambda asked, body, _: service.similar(asked)
+        ),
         replace(compare, answer=messages.CompareAnswer, errors=errors): lambda asked, body, _: service.compare(asked),
         replace(explain, answer=messages.ExplainAnswer, errors=(404, *errors)): (
             lambda asked, body, _: service.explain(asked)

@@ -17,6 +17,7 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rankwell.errors import RankwellError
+from rankwell.serving.http.endpoint import parameters_of
 from rankwell.serving.http.messages import ErrorAnswer, SearchParameters
 from rankwell.serving.http.query_service import QueryService
 
@@ -58,7 +59,8 @@ def _search_of(data: bytes) -> SearchParameters | None:
     if not rest.startswith(b"HTTP/1.1\r\n") or any(name in lower for name in _UNUSUAL):
         return None
     try:
-        given = dict(parse_qsl(target.decode("ascii"), keep_blank_values=True))
+        pairs = parse_qsl(target.decode("ascii"), keep_blank_values=True)
+        given = parameters_of(pairs, SearchParameters)
         return msgspec.convert(given, SearchParameters, strict=False)
     except (UnicodeDecodeError, ValueError, msgspec.ValidationError, RankwellError):
         return None

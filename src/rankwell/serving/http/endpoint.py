@@ -6,7 +6,8 @@ import hmac
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -49,7 +50,7 @@ def make_endpoint(
         try:
             if call.needs_token:
                 _check_token(request, token)
-            asked = None if call.parameters is None else _converted(dict(request.query_params), call.parameters)
+            asked = None if call.parameters is None else _converted(_given(request, call.parameters), call.parameters)
             body = None if call.body is None else await _body(request, call.body)
             answer = await work(asked, body, request)
             if isinstance(answer, Response):
@@ -96,6 +97,29 @@ async def _body(request: Request, kind: type) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
         raise RequestError(400, f"the body is not JSON: {cause}.") from cause
     return _converted(decoded, kind, strict=True)
+
+
+def _given(request: Request, kind: type) -> dict[str, Any]:
+    return parameters_of(request.query_params.multi_items(), kind)
+
+
+def parameters_of(pairs: Iterable[tuple[str, str]], kind: type) -> dict[str, Any]:
+    """The parameters of a query string: lists where the struct has a list, else the last that was given."""
+    given: dict[str, Any] = {}
+    lists = _lists_of(kind)
+    for name, value in pairs:
+        if name in lists:
+            given.setdefault(name, []).append(value)
+        else:
+            given[name] = value
+    return given
+
+
+@cache
+def _lists_of(kind: type) -> frozenset[str]:
+    """The fields of a struct that are lists."""
+    fields = msgspec.structs.fields(kind)
+    return frozenset(field.name for field in fields if field.default_factory is list)
 
 
 def _converted(given: Any, kind: type, *, strict: bool = False) -> Any:

@@ -11,6 +11,8 @@ from rankwell.serving.answer import Result
 LONGEST_QUERY = 2000
 MOST_RESULTS = 1000
 MOST_ROWS = 10_000
+MOST_FACETS = 16
+MOST_FACET_VALUES = 100
 LONGEST_TIMEOUT_MS = 60_000
 
 QueryText = Annotated[str, Meta(max_length=LONGEST_QUERY, description="The query.")]
@@ -20,6 +22,17 @@ Count = Annotated[int, Meta(ge=1, le=MOST_RESULTS, description="How many results
 Offset = Annotated[int, Meta(ge=0, le=MOST_RESULTS, description="How many results are left out before them.")]
 Milliseconds = Annotated[float, Meta(gt=0, le=LONGEST_TIMEOUT_MS, description="The time the answer may take.")]
 Plain = Annotated[bool, Meta(description="Whether the query is words and nothing else, without operators.")]
+Filter = Annotated[
+    str, Meta(max_length=LONGEST_QUERY, description="What documents must meet besides, as year:>2000 kind:book.")
+]
+Facet = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=500,
+        description="A field to count over all documents that match: its values, or FIELD=EDGE,EDGE,... for ranges.",
+    ),
+]
 Vote = Annotated[Literal[1, -1, 0], Meta(description="1 is good, -1 is bad, 0 takes the vote back.")]
 
 
@@ -29,6 +42,36 @@ class SearchParameters(Struct, forbid_unknown_fields=True):
     offset: Offset = 0
     ranker: RankerName | None = None
     plain: Plain = False
+    timeout_ms: Milliseconds | None = None
+    filter: Filter | None = None
+    sort: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1, max_length=500, description="Order by fields, as year:desc,brand, in place of a ranker."
+            ),
+        ]
+        | None
+    ) = None
+    facet: Annotated[list[Facet], Meta(max_length=MOST_FACETS)] = []
+    stop_after: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=1_000_000_000,
+                description="Look only at the first documents in the index's static order: about so many match.",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class SimilarParameters(Struct, forbid_unknown_fields=True):
+    id: DocumentId
+    k: Count = 10
+    offset: Offset = 0
+    filter: Filter | None = None
     timeout_ms: Milliseconds | None = None
 
 
@@ -87,11 +130,28 @@ class Degraded(Struct):
     text: str
 
 
+FacetValue = str | int | float
+
+
+class FacetCount(Struct):
+    value: Annotated[
+        FacetValue | tuple[FacetValue, FacetValue], Meta(description="A value, or the two edges of a range.")
+    ]
+    n_docs: int
+
+
+class FacetAnswer(Struct):
+    """The most frequent values of a field, or all its ranges in their order; n_values : how many there are"""
+
+    values: list[FacetCount]
+    n_values: int
+
+
 class SearchAnswer(Struct):
-    query: str
+    query: Annotated[str, Meta(description="The query; of similar documents, the words that they were found by.")]
     ranker: str | None
     impression: str | None
-    n_matches: int
+    n_matches: Annotated[int | None, Meta(description="null if the search stopped before all were known.")]
     n_candidates: int
     n_ranked: int
     took_ms: float
@@ -102,6 +162,10 @@ class SearchAnswer(Struct):
     device: Annotated[str, Meta(description="Where it was ranked: cpu or cuda.")]
     fallback: Annotated[str | None, Meta(description="Why the CPU ranked it instead of the device.")]
     results: list[Result]
+    n_examined: Annotated[
+        int | None, Meta(description="With stop_after: the results are the best of so many documents.")
+    ] = None
+    facets: dict[str, FacetAnswer] = {}
 
 
 class FeaturePart(Struct):
@@ -168,6 +232,8 @@ class IndexAnswer(Struct):
     bytes: int
     clicks: bool
     votes: bool
+    dates: Annotated[list[str], Meta(description="Those of the statics that are dates.")] = []
+    static_order: Annotated[str | None, Meta(description="The static by which documents are ordered.")] = None
     shards: list[ShardAnswer] = []
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
@@ -14,6 +15,7 @@ import msgspec
 import numpy as np
 
 from rankwell.errors import ParameterError
+from rankwell.index.search.facets import written_facets
 from rankwell.serving.answer import Answer, Result, SearchRequest
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.deadline import Deadline
@@ -36,10 +38,11 @@ _NAMED = 4
 
 @dataclass(frozen=True)
 class Cached:
-    """An answer as it is kept: its results are JSON already."""
+    """An answer as it is kept: its results and facets are JSON already."""
 
     answer: Answer
     results: msgspec.Raw
+    facets: msgspec.Raw
     ids: tuple[str, ...]
 
 
@@ -115,23 +118,27 @@ class QueryService(ABC):
         started = time.perf_counter()
         timeout = self._seconds(asked)
         depends_on, known = self._look_up(asked)
-        ranker = depends_on[0]
         self.metrics.add_lookup(is_hit=known is not None)
         found = known
         if found is None:
-            request = SearchRequest(
-                asked.q,
-                Deadline.after(timeout),
-                k=asked.k,
-                offset=asked.offset,
-                ranker=ranker,
-                plain=asked.plain,
-                query_id=query_id_of(asked.q),
-            )
+            request = self._request(asked, Deadline.after(timeout))
             found = self._keep(await self._counted(request), depends_on)
         # Positions count from the first place, so that only first pages are impressions.
         impression = self.use.show(asked.q, found.ids) if asked.offset == 0 else None
         return _search_answer(asked.q, found, impression, time.perf_counter() - started, is_hit=known is not None)
+
+    async def similar(self, asked: messages.SimilarParameters) -> messages.SearchAnswer:
+        started = time.perf_counter()
+        key = ("like", asked.id, asked.k, asked.offset, asked.filter)
+        known = self.cache.get((self.snapshot.version, key))
+        self.metrics.add_lookup(is_hit=known is not None)
+        found = known
+        if found is None:
+            deadline = Deadline.after(self._seconds(asked))
+            request = SearchRequest("", deadline, k=asked.k, offset=asked.offset, filter=asked.filter, like=asked.id)
+            found = self._keep(await self._counted(request), key)
+        words = " ".join(found.answer.words)
+        return _search_answer(words, found, None, time.perf_counter() - started, is_hit=known is not None)
 
     async def compare(self, asked: messages.CompareParameters) -> messages.CompareAnswer:
         names = asked.rankers.split(",")
@@ -151,14 +158,31 @@ class QueryService(ABC):
     def rankers(self) -> list[messages.RankerAnswer]:
         return [messages.RankerAnswer(**ranker) for ranker in self.snapshot.described()]
 
-    def _seconds(self, asked: messages.SearchParameters) -> float:
+    def _request(self, asked: messages.SearchParameters, deadline: Deadline) -> SearchRequest:
+        return SearchRequest(
+            asked.q,
+            deadline,
+            k=asked.k,
+            offset=asked.offset,
+            ranker=asked.ranker,
+            plain=asked.plain,
+            query_id=query_id_of(asked.q),
+            filter=asked.filter,
+            sort=() if asked.sort is None else tuple(asked.sort.split(",")),
+            facets=written_facets(asked.facet),
+            stop_after=asked.stop_after,
+        )
+
+    def _seconds(self, asked: messages.SearchParameters | messages.SimilarParameters) -> float:
         """The time that a search has."""
         return self.timeout if asked.timeout_ms is None else asked.timeout_ms / 1000
 
-    def _look_up(self, asked: messages.SearchParameters) -> tuple[tuple[str, str, bool, int, int], Cached | None]:
+    def _look_up(self, asked: messages.SearchParameters) -> tuple[Hashable, Cached | None]:
         """What the answer of a search depends on, and the answer if it is cached."""
         snapshot = self.snapshot
-        depends_on = (snapshot.ranker(asked.ranker), asked.q, asked.plain, asked.k, asked.offset)
+        ranker = None if asked.sort is not None and asked.ranker is None else snapshot.ranker(asked.ranker)
+        more = (asked.filter, asked.sort, *asked.facet, asked.stop_after)
+        depends_on = (ranker, asked.q, asked.plain, asked.k, asked.offset, more)
         return depends_on, self.cache.get((snapshot.version, depends_on))
 
     async def _counted(self, request: SearchRequest) -> Answer:
@@ -171,10 +195,12 @@ class QueryService(ABC):
     def _keep(self, answer: Answer, depends_on: Hashable) -> Cached:
         """An answer with its results encoded; it is cached, unless it is partial."""
         encoded = self._encoder.encode(answer.results)
-        kept = Cached(replace(answer, results=()), msgspec.Raw(encoded), tuple(one.id for one in answer.results))
+        facets = self._encoder.encode({field: _facet_answer(counts) for field, counts in answer.facets.items()})
+        bare = replace(answer, results=(), facets={})
+        kept = Cached(bare, msgspec.Raw(encoded), msgspec.Raw(facets), tuple(one.id for one in answer.results))
         if not answer.is_degraded:
             # Of the version that gave it, which may be newer than the one that was looked up.
-            self.cache.put((answer.version, depends_on), kept, len(encoded))
+            self.cache.put((answer.version, depends_on), kept, len(encoded) + len(facets))
         return kept
 
     async def _run_aside(self, call: Callable[[], T]) -> T:
@@ -210,7 +236,14 @@ def _search_answer(
         device=answer.device,
         fallback=answer.fallback,
         results=cast("list[Result]", found.results),
+        n_examined=answer.n_examined,
+        facets=cast("dict[str, messages.FacetAnswer]", found.facets),
     )
+
+
+def _facet_answer(counts: Mapping[Any, int]) -> messages.FacetAnswer:
+    first = itertools.islice(counts.items(), messages.MOST_FACET_VALUES)
+    return messages.FacetAnswer([messages.FacetCount(*pair) for pair in first], len(counts))
 
 
 def _degraded(answer: Answer) -> messages.Degraded | None:

@@ -122,6 +122,8 @@ class SearchService(QueryService):
             bytes=size,
             clicks=self.use.has_log,
             votes=self.use.votes is not None,
+            dates=list(index.schema.dates),
+            static_order=index.schema.static_order,
         )
 
     async def put_ranker(self, name: str, path: str) -> None:

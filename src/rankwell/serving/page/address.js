@@ -9,6 +9,7 @@ export const PAGE_SIZE = 10;
  * @property {string} against  the ranker on the right-hand side; empty: one list
  * @property {number} offset
  * @property {boolean} plain  the query is words, without operators
+ * @property {string[]} only  chosen values of keyword fields, as field:value
  * @property {string} why  the document whose score is explained; empty: none
  * @property {string} by  the ranker whose score that is
  */
@@ -24,6 +25,7 @@ export function readAddress() {
     against: text("against"),
     offset: offset > 0 ? offset : 0,
     plain: text("plain") === "true",
+    only: given.getAll("only"),
     why: text("why"),
     by: text("by"),
   };
@@ -32,12 +34,13 @@ export function readAddress() {
 /** The address of what is shown; what is left at its default is left out. */
 export function addressOf(shown) {
   const given = new URLSearchParams();
-  for (const [name, value] of Object.entries(shown)) if (value) given.set(name, String(value));
+  for (const [name, value] of Object.entries(shown))
+    for (const one of [value].flat()) if (one) given.append(name, String(one));
   const text = given.toString();
   return text ? `?${text}` : location.pathname;
 }
 
 /** What decides the answer, as opposed to what is open on top of it. */
 export function answerKey(shown) {
-  return JSON.stringify([shown.q, shown.ranker, shown.against, shown.offset, shown.plain]);
+  return JSON.stringify([shown.q, shown.ranker, shown.against, shown.offset, shown.plain, shown.only]);
 }

@@ -29,7 +29,8 @@ async function call(path, options = {}) {
 }
 
 async function get(path, given = {}, signal = undefined) {
-  const parameters = Object.entries(given).filter(([, value]) => value !== "" && value !== false);
+  const pairs = Object.entries(given).flatMap(([name, value]) => [value].flat().map((one) => [name, one]));
+  const parameters = pairs.filter(([, value]) => value !== "" && value !== false);
   const text = new URLSearchParams(parameters.map(([name, value]) => [name, String(value)])).toString();
   const response = await call(text ? `${path}?${text}` : path, { signal });
   return response.json();

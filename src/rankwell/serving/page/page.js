@@ -7,6 +7,7 @@ import { choose, defaultRanker, offer } from "./choices.js";
 import { comparisonOf, comparisonSummary } from "./comparison.js";
 import { byId, element } from "./elements.js";
 import { explanationOf } from "./explanation.js";
+import { facetFields, facetsOf, filterOf } from "./facets.js";
 import { factsOf } from "./facts.js";
 import { showFailure } from "./failure.js";
 import { allowVotes } from "./feedback.js";
@@ -16,6 +17,7 @@ import { resultItem } from "./result.js";
 
 let shown = readAddress();
 let rankers = [];
+let index = null; // facts of the index, as far as they are known
 let answered = null; // the answerKey of what is on the page
 let search = new AbortController();
 let explanation = new AbortController();
@@ -60,10 +62,11 @@ function clear() {
 }
 
 /** Replace what is below the search box. */
-function put({ summary = "", notices = [], timing = [], results = [], paging = [] }) {
+function put({ summary = "", notices = [], timing = [], facets = [], results = [], paging = [] }) {
   byId("summary").textContent = summary;
   byId("notices").replaceChildren(...notices);
   byId("timing").replaceChildren(...timing);
+  byId("facets").replaceChildren(...facets);
   byId("results").replaceChildren(...results);
   byId("paging").replaceChildren(...paging);
   byId("paging").hidden = paging.length === 0;
@@ -93,14 +96,17 @@ async function ask() {
 }
 
 async function askOne(signal) {
-  const { q, ranker, offset, plain } = shown;
-  const answer = await api.search({ q, k: PAGE_SIZE, offset, ranker, plain }, signal);
+  const { q, ranker, offset, plain, only } = shown;
+  const facet = facetFields(index);
+  const filter = filterOf(only, facet);
+  const answer = await api.search({ q, k: PAGE_SIZE, offset, ranker, plain, filter, facet }, signal);
   const context = { query: q, impression: answer.impression, openWhy: explainer(answer.ranker ?? "bm25") };
   const items = answer.results.map((result) => resultItem(result, context));
   return {
     summary: summaryOf(answer, offset),
     notices: noticesOf(answer),
     timing: [timingOf(answer)],
+    facets: facetsOf(answer.facets, only, narrow),
     results: items.length > 0 ? [element("ol", { start: String(offset + 1) }, ...items)] : [],
     paging: pagingOf(answer, offset, turnTo),
   };
@@ -111,6 +117,12 @@ async function askBoth(signal) {
   const both = `${ranker || defaultRanker(rankers)},${against}`;
   const answer = await api.compare({ q, k: PAGE_SIZE, rankers: both }, signal);
   return { summary: comparisonSummary(answer), results: [comparisonOf(answer, q, explainer)] };
+}
+
+/** Show only documents with these keywords; the focus stays on the box that was changed. */
+async function narrow(only, changed) {
+  await go({ only, offset: 0 });
+  [...document.querySelectorAll("[data-choice]")].find((each) => each.dataset.choice === changed)?.focus();
 }
 
 async function turnTo(offset) {
@@ -162,15 +174,16 @@ function leaveWhy() {
 }
 
 async function loadFacts() {
-  const [index, listed] = await Promise.allSettled([api.indexFacts(), api.rankers()]);
+  const [facts, listed] = await Promise.allSettled([api.indexFacts(), api.rankers()]);
+  index = facts.value ?? null;
   rankers = listed.status === "fulfilled" ? listed.value : [];
   // A server that does not say whether it keeps votes is asked by the first one.
-  if (index.status === "fulfilled") {
-    allowVotes(index.value.votes ?? true);
-    byId("query").placeholder = `Search ${plural(index.value.documents, "document")}`;
+  if (index !== null) {
+    allowVotes(index.votes ?? true);
+    byId("query").placeholder = `Search ${plural(index.documents, "document")}`;
   }
-  const refusals = [index, listed].filter((each) => each.status === "rejected").map((each) => each.reason.message);
-  byId("facts-body").replaceChildren(...factsOf(index.value ?? null, rankers), ...new Set(refusals));
+  const refusals = [facts, listed].filter((each) => each.status === "rejected").map((each) => each.reason.message);
+  byId("facts-body").replaceChildren(...factsOf(index, rankers), ...new Set(refusals));
   offer(rankers);
 }
 
@@ -178,13 +191,13 @@ function listen() {
   byId("search-form").addEventListener("submit", (event) => {
     event.preventDefault();
     answered = null; // Enter asks again, even for the same words
-    go({ q: byId("query").value.trim(), offset: 0, plain: false });
+    go({ q: byId("query").value.trim(), offset: 0, plain: false, only: [] });
   });
   byId("ranker").addEventListener("change", (event) => go({ ranker: event.target.value, offset: 0 }));
   byId("against").addEventListener("change", (event) => go({ against: event.target.value, offset: 0 }));
   byId("home").addEventListener("click", (event) => {
     event.preventDefault();
-    go({ q: "", offset: 0, against: "", plain: false });
+    go({ q: "", offset: 0, against: "", plain: false, only: [] });
     byId("query").focus();
   });
   byId("why-close").addEventListener("click", () => byId("why").close());

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rankwell.index.query.query import Query
 from rankwell.scoring.description import RankerDescription
@@ -115,21 +115,23 @@ class PlacedSearch:
         *,
         query_ids: Sequence[str | None] | None = None,
         deadline: Sequence[float] | None = None,
+        stop_after: Sequence[int | None] | None = None,
     ) -> Placed:
         """As `RankedSearch.search_many`, on the device that suits the number of queries."""
         health = self.health
+        more: dict[str, Any] = {"query_ids": query_ids, "deadline": deadline, "stop_after": stop_after}
         if health is None or len(queries) < self.break_even:
-            return Placed(self.on_cpu.search_many(queries, k, query_ids=query_ids, deadline=deadline), "cpu", None)
+            return Placed(self.on_cpu.search_many(queries, k, **more), "cpu", None)
         failure: Exception | None = None
         if health.may_be_used:
             try:
-                found = self._device_search().search_many(queries, k, query_ids=query_ids, deadline=deadline)
+                found = self._device_search().search_many(queries, k, **more)
                 health.report_success()
                 return Placed(found, health.device, None)
             except Exception as error:
                 # A device's state after a failure is unknown: all that is on it is made anew.
                 self._on_device, failure = None, error
-        found = self.on_cpu.search_many(queries, k, query_ids=query_ids, deadline=deadline)
+        found = self.on_cpu.search_many(queries, k, **more)
         # What fails on the CPU too is not the device's fault, and has been raised by now.
         if failure is not None:
             health.report_failure(failure)

@@ -147,6 +147,7 @@ class RankedSearch:
         *,
         query_ids: Sequence[str | None] | None = None,
         deadline: float | Sequence[float] | None = None,
+        stop_after: Sequence[int | None] | None = None,
     ) -> list[RankedResult]:
         """The same for several queries at once, which is faster than one after another.
 
@@ -158,13 +159,16 @@ class RankedSearch:
             A time of `time.monotonic()`, one for all stages, for all queries or for each: a pass of ranking that has
             not begun by then is left out, and documents stay in the order of the stage before.
             `RankedResult.n_ranked` says so.
+        stop_after : sequence of int or None, optional
+            For each query, in place of the `stop_after` of this search.
         """
-        _check_queries(queries, k, query_ids, deadline)
+        _check_queries(queries, k, query_ids, deadline, stop_after)
         if len(queries) == 0:
             return []
         started = time.perf_counter()
         parsed = [query if isinstance(query, Query) else self.index.parse(query) for query in queries]
-        found = [self._candidates(query) for query in parsed]
+        stops = [self.stop_after] * len(queries) if stop_after is None else stop_after
+        found = [self._candidates(query, stop) for query, stop in zip(parsed, stops, strict=True)]
         selected = time.perf_counter()
         ranked = self._rank(parsed, found, query_ids, deadline)
         seconds = {"select": selected - started, "rank": time.perf_counter() - selected}
@@ -177,7 +181,7 @@ class RankedSearch:
             if doc < 0:
                 raise DataError(f"there is no document {document!r} in the index.")
         parsed = query if isinstance(query, Query) else self.index.parse(query)
-        found = self._candidates(parsed)
+        found = self._candidates(parsed, self.stop_after)
         whole = RankingPass(self.index, self.description.second_pass, self.feature_set, all_features=True)
         return whole.rows(whole.hits([parsed], [found], [docs]))
 
@@ -199,7 +203,7 @@ class RankedSearch:
 
         return explain_search(self, query, document=document, k=k)
 
-    def _candidates(self, query: Query) -> SearchResult:
+    def _candidates(self, query: Query, stop_after: int | None) -> SearchResult:
         """What selection gives to the ranker."""
         return search(
             self.index,
@@ -207,7 +211,7 @@ class RankedSearch:
             k=self.n_candidates,
             model=self.model,
             match=self.match,
-            stop_after=self.stop_after,
+            stop_after=stop_after,
         )
 
     def _rank(
@@ -327,6 +331,7 @@ def _check_queries(
     k: int,
     query_ids: Sequence[str | None] | None,
     deadline: float | Sequence[float] | None,
+    stop_after: Sequence[int | None] | None,
 ) -> None:
     if isinstance(queries, str | Query):
         raise ParameterError("search_many takes several queries: pass a list, or use search for one query.")
@@ -334,6 +339,8 @@ def _check_queries(
         raise ParameterError(f"must be at least 1, got {k}.", parameter="k")
     if query_ids is not None and len(query_ids) != len(queries):
         raise ParameterError(f"must be one per query, {len(queries)}, got {len(query_ids)}.", parameter="query_ids")
+    if stop_after is not None and len(stop_after) != len(queries):
+        raise ParameterError(f"must be one per query, {len(queries)}, got {len(stop_after)}.", parameter="stop_after")
     if isinstance(deadline, Sequence) and len(deadline) != len(queries):
         raise ParameterError(
             f"must be one, or one per query, {len(queries)}, got {len(deadline)}.", parameter="deadline"

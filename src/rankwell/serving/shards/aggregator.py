@@ -1,76 +1,65 @@
-"""The aggregator: the shards of a collection and named rankers, answered as one index.
-
-What queries are answered from (a commit of each shard, what is counted over all, the rankers) is replaced as a whole,
-after the nodes have been prepared for it: queries that are under way keep the old one, and none waits.
-"""
+"""The aggregator: the shards of a collection and named rankers, answered as one index."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rankwell.data.candidates import N_CANDIDATES
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError, RankwellError
+from rankwell.errors import DataError, ParameterError
+from rankwell.index.query.query import Query
+from rankwell.index.search.more_like import no_such_document
+from rankwell.index.search.selection import checked_settings
 from rankwell.scoring.explanation import explain_rows
-from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
+from rankwell.scoring.ranker_file import RankerFile
 from rankwell.scoring.scorer import score_description
 from rankwell.serving.answer import Answer, Result, SearchRequest
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.deadline import Deadline
-from rankwell.serving.named_rankers import BM25_ALONE, NamedRankers, checked_name
+from rankwell.serving.named_rankers import BM25_ALONE
+from rankwell.serving.node import words_of
 from rankwell.serving.ranking.explained_search import ExplainedDocument
-from rankwell.serving.ranking.ranker_passes import RankerPasses
-from rankwell.serving.shards import messages as shard_messages
+from rankwell.serving.ranking.feature_log import FeatureLog
+from rankwell.serving.ranking.ranked_search import features_of
+from rankwell.serving.shards import messages
+from rankwell.serving.shards.candidates import Candidates, Ranked, Selection
 from rankwell.serving.shards.collection import ShardedCollection
-from rankwell.serving.shards.node_link import HEALTH_SECONDS, NodeError, NodeLink
+from rankwell.serving.shards.served_collection import ASIDE_SECONDS, ServedCollection, ShardedSnapshot, in_thread
 from rankwell.serving.shards.shard import Shard
-from rankwell.serving.shards.shard_node import ranker_digest
-from rankwell.serving.shards.sharded_search import Candidates, Ranked, ShardedSearch
+from rankwell.serving.shards.sharded_ranking import LoggedAs, ShardedRanking, ranking_of
+from rankwell.serving.shards.sharded_search import ShardedSearch
 from rankwell.serving.shards.spares import Spares
 
-_log = logging.getLogger("rankwell.serving")
-
-# Calls besides searches may take longer.
-_ASIDE_SECONDS = 10.0
+# Of so many documents a shard may tell the order: their values are sent in one message.
+_MOST_ORDERED = 1 << 24
 
 
-@dataclass(frozen=True, eq=False)
-class ShardedSnapshot(NamedRankers):
-    """What answers are made from.
+@dataclass(frozen=True)
+class _Found:
+    """What was found for a request. ranker : None for BM25 alone; n_candidates : how many could be ranked"""
 
-    digests : of the ranker files, by which nodes know them
-    """
-
-    collection: ShardedCollection
-    digests: Mapping[str, str]
-
-    def passes(self, name: str) -> RankerPasses:
-        """A ranker's passes over the collection."""
-        known = self.collection.passes
-        if self.digests[name] not in known:
-            known[self.digests[name]] = RankerPasses(self.collection.index, self.files[name].description)
-        return known[self.digests[name]]
+    ranker: str | None
+    query: Query
+    candidates: Candidates
+    ranked: Ranked
+    n_candidates: int
 
 
-class Aggregator:
+class Aggregator(ServedCollection):
     """Answers search requests over shards.
 
     Parameters
     ----------
-    shards : in the order of their documents
-    rankers : ranker files by name; the first is the default, without any it is BM25 alone
+    shards, rankers, spares : as of `ServedCollection`
     n_candidates : int
         How many documents of all shards together selection gives to a ranker.
-    spares : nodes that take the place of those that are gone
+    feature_log : path, optional
+        Where the features of the default ranker are logged, for requests with an id.
     """
 
     def __init__(
@@ -80,121 +69,62 @@ class Aggregator:
         *,
         n_candidates: int = N_CANDIDATES,
         spares: Spares | None = None,
+        feature_log: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.shards, self._n_candidates = list(shards), n_candidates
-        self.spares = spares or Spares(())
-        self._contents = {checked_name(name): Path(path).read_bytes() for name, path in (rankers or {}).items()}
-        self._digests = {name: ranker_digest(content) for name, content in self._contents.items()}
-        self._files = {name: read_ranker_file(path) for name, path in (rankers or {}).items()}
-        self._changed = asyncio.Event()
-        self._changing = asyncio.Lock()
-        self._tasks: list[asyncio.Task[None]] = []
-        self._current: ShardedSnapshot | None = None
-        self._failed = ""
-
-    @property
-    def snapshot(self) -> ShardedSnapshot:
-        if self._current is None:
-            raise OverloadError("no shard was reached yet.", retry_after=1.0)
-        return self._current
-
-    @property
-    def links(self) -> list[NodeLink]:
-        """To all nodes of shards; a spare in use is one of them."""
-        return [link for shard in self.shards for link in shard.links]
+        super().__init__(shards, rankers, spares=spares)
+        self._n_candidates = n_candidates
+        self._log: FeatureLog | None = None
+        if feature_log is not None:
+            if not self._files:
+                raise ParameterError("needs a ranker, whose features are logged.", parameter="feature_log")
+            self._log = FeatureLog(feature_log, features_of(next(iter(self._files.values())).description))
 
     async def start(self, patience: float = 10.0) -> None:
-        """Connect to the nodes, and wait for all shards; after some seconds, for at least one.
-
-        Raises DataError if no shard can be reached, or if they do not belong together.
-        """
-        self._tasks = [asyncio.create_task(link.watch()) for link in (*self.links, *self.spares.links)]
-        until = Deadline.after(patience)
-        while not all(shard.facts() for shard in self.shards) and not until.is_over:
-            await asyncio.sleep(0.02)
-        if not any(shard.facts() for shard in self.shards):
-            why = "; ".join(f"{link.name}: {link.last_error}" for link in self.links)
-            await self.stop()
-            raise DataError(f"no node answers ({why}). Start them with `rankwell node`, or wait until they are up.")
-        await self._replace_collection()
+        await super().start(patience)
         await self._try_out(self.snapshot)
-        self._tasks.append(asyncio.create_task(self._maintain()))
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await super().stop()
+        if self._log is not None:
+            self._log.close()
 
-    def is_available(self, shard: int) -> bool:
-        """Whether a shard can be asked now."""
-        snapshot = self._current
-        if snapshot is None or shard not in snapshot.collection.facts:
-            return False
-        return bool(self.shards[shard].ready({snapshot.collection.version(shard)}))
-
-    def changed(self) -> None:
-        """Look at the nodes again: one of them has another state."""
-        self._changed.set()
-
-    async def put_ranker(self, name: str, path: str | os.PathLike[str]) -> None:
-        """Add a ranker, or replace the one of that name, on all nodes; queries that are under way keep the old one."""
-        content, file = await _in_thread(Path(path).read_bytes), await _in_thread(read_ranker_file, path)
-        async with self._changing:
-            RankerPasses(self.snapshot.collection.index, file.description)
-            digest = ranker_digest(content)
-            await asyncio.gather(*(self._give_ranker(link, digest, content) for link in self.links if link.is_up))
-            self._contents = {**self._contents, checked_name(name): content}
-            self._digests = {**self._digests, name: digest}
-            self._use({**self._files, name: file}, self.snapshot.collection)
-
-    async def remove_ranker(self, name: str) -> None:
-        """Remove a ranker that is not the default."""
-        async with self._changing:
-            self._use(self.snapshot.without(name), self.snapshot.collection)
+    def check_ranker(self, name: str, file: RankerFile) -> None:
+        log = self._log if name == self.snapshot.default else None
+        if log is not None and features_of(file.description) != log.feature_set:
+            raise DataError("the log has rows of another feature set than the ranker's. Start another log.")
 
     async def answer(self, request: SearchRequest) -> Answer:
         snapshot, started = self.snapshot, time.perf_counter()
-        ranker = snapshot.ranker(request.ranker)
-        search = self._search(snapshot, request.query, request.plain, request.deadline)
-        query = await search.parse()
-        end = request.offset + request.k
-        if ranker == BM25_ALONE:
-            # Some more, in place of results whose shard is lost before they are shown.
-            candidates = await search.select(end + request.k)
-            ranked = Ranked(np.arange(len(candidates)), candidates.score, np.empty(0, np.int64), 0)
-            n_candidates = min(len(candidates), end)
-        else:
-            passes, digest = snapshot.passes(ranker), snapshot.digests[ranker]
-            candidates = await search.select(self._n_candidates, digest, passes)
-            ranked = await search.rank(query, candidates, digest, passes, end + request.k)
-            n_candidates = len(candidates)
-        results = await self._results(search, candidates, ranked, request)
+        asked = messages.AskedQuery(request.query, request.plain, request.filter)
+        search = self._search(snapshot, asked, request.deadline)
+        found = await self._found(snapshot, search, request)
+        results = await self._results(search, found.candidates, found.ranked, request)
         self._check_some_answered(search)
-        seconds = {"parse": 0.0, **search.seconds}
+        seconds = {"parse": 0.0, **search.rounds.seconds}
         seconds["merge"] = max(0.0, time.perf_counter() - started - sum(seconds.values()))
         return Answer(
             version=snapshot.version,
-            ranker=None if ranker == BM25_ALONE else ranker,
-            n_matches=candidates.n_matches,
-            n_candidates=n_candidates,
-            n_ranked=ranked.n_ranked,
-            is_partial=ranker != BM25_ALONE and ranked.n_ranked == 0 and n_candidates > 0,
+            ranker=found.ranker,
+            n_matches=found.candidates.n_matches,
+            n_candidates=found.n_candidates,
+            n_ranked=found.ranked.n_ranked,
+            is_partial=found.ranker is not None and found.ranked.n_ranked == 0 and found.n_candidates > 0,
             seconds=seconds,
             results=tuple(results),
             n_shards=len(self.shards),
-            missing=tuple(self.shards[shard].name for shard in sorted(search.missing)),
-            fallback=self._fallback(),
+            missing=tuple(self.shards[shard].name for shard in sorted(search.rounds.missing)),
+            fallback=self.fallback(),
+            n_examined=found.candidates.n_examined,
+            facets=found.candidates.facets,
+            words=() if request.like is None else words_of(found.query),
         )
 
     async def explain(self, text: str, document: str, ranker: str, *, plain: bool = False) -> ExplainedDocument:
         """What the score of a document consists of; see `RankedSearch.explain`."""
-        snapshot = self.snapshot
-        search, passes, digest = self._aside(text, plain), snapshot.passes(ranker), snapshot.digests[ranker]
-        query = await search.parse()
-        candidates = await search.select(self._n_candidates)
-        ranked = await search.rank(query, candidates, digest, passes, self._n_candidates)
-        models = await search.relevance_models(query, candidates, passes)
-        rows = await search.features(ranked.kept, candidates, digest, passes, models)
+        search, ranking = await self._ranking_aside(text, ranker, plain=plain)
+        candidates = ranking.candidates
+        ranked = await ranking.rank(self._n_candidates)
+        rows = await ranking.features(ranked.kept)
         found = await search.find([document])
         self._check_all_answered(search)
         row = _row_of(candidates, ranked.kept, *_place(found, document))
@@ -204,50 +134,76 @@ class Aggregator:
                 f"it does not match, or {len(candidates)} candidates are too few."
             )
         dataset = RankingDataset(rows, group=[len(rows)])
-        (explanation,) = await _in_thread(explain_rows, passes.description, dataset, [row])
+        (explanation,) = await in_thread(explain_rows, ranking.passes.description, dataset, [row])
         kept = int(ranked.kept[row])
-        values = dict(zip(passes.feature_set.names, rows[row].tolist(), strict=True))
+        values = dict(zip(ranking.passes.feature_set.names, rows[row].tolist(), strict=True))
         rank = int(np.flatnonzero(ranked.rows == kept)[0]) + 1
         return ExplainedDocument(rank, document, float(candidates.score[kept]), explanation, values)
 
     async def features(self, text: str, documents: Sequence[str], ranker: str, *, plain: bool = False) -> np.ndarray:
         """The ranker's features of documents, float32 (n, n_features); see `RankedSearch.features`."""
-        snapshot = self.snapshot
-        search, passes = self._aside(text, plain), snapshot.passes(ranker)
-        query = await search.parse()
-        candidates = await search.select(self._n_candidates)
-        models = await search.relevance_models(query, candidates, passes)
+        search, ranking = await self._ranking_aside(text, ranker, plain=plain)
         found = await search.find(documents)
         self._check_all_answered(search)
         places = np.array([_place(found, document) for document in documents], np.int64).reshape(-1, 2)
         wanted = Candidates(places[:, 0], places[:, 1].copy(), np.zeros(len(places)), 0)
-        rows = await search.features(np.arange(len(places)), wanted, snapshot.digests[ranker], passes, models)
+        of_wanted = ShardedRanking(search, wanted, ranking.ranker, ranking.passes, ranking.models)
+        rows = await of_wanted.features(np.arange(len(places)))
         self._check_all_answered(search)
         return rows
 
     async def score(self, rows: np.ndarray, ranker: str) -> np.ndarray:
         """The ranker's scores of rows of features, which are the documents of one query: float64 (n,)."""
         description = self.snapshot.files[ranker].description.second_pass
-        scores: np.ndarray = await _in_thread(score_description, description, RankingDataset(rows, group=[len(rows)]))
+        scores: np.ndarray = await in_thread(score_description, description, RankingDataset(rows, group=[len(rows)]))
         return scores
 
     async def has_document(self, document: str) -> bool:
-        search = self._aside("")
+        search = self._search(self.snapshot, messages.AskedQuery(""), Deadline.after(ASIDE_SECONDS))
         found = await search.find([document])
         if not found:
             self._check_all_answered(search)
         return document in found
 
-    def _fallback(self) -> str | None:
-        """Why a node ranks on another device than it should, if one does."""
-        reasons = [f"{link.name}: {link.facts.fallback}" for link in self.links if link.facts and link.facts.fallback]
-        return reasons[0] if reasons else None
+    async def _found(self, snapshot: ShardedSnapshot, search: ShardedSearch, request: SearchRequest) -> _Found:
+        """The candidates of a request, in the order of its ranker."""
+        ranker = request.ranker_of(snapshot)
+        end = request.offset + request.k
+        # Some more, in place of results whose shard is lost before they are shown; a search that stops early is
+        # another one for another number.
+        depth = end if request.stop_after is not None else end + request.k
+        selection = _selection(snapshot.collection, request, depth if ranker == BM25_ALONE else self._n_candidates)
+        if request.like is not None:
+            place = (await search.find([request.like], "count")).get(request.like)
+            if place is None:
+                self._check_all_answered(search)
+                raise no_such_document(request.like)
+            query, selection = await search.parse_like(place), replace(selection, without=place)
+        else:
+            query = await search.parse()
+        if ranker == BM25_ALONE:
+            candidates = await search.select(query, selection)
+            ranked = Ranked(np.arange(len(candidates)), candidates.score, np.empty(0, np.int64), 0)
+            return _Found(None, query, candidates, ranked, min(len(candidates), end))
+        passes, digest = snapshot.passes(ranker), snapshot.digests[ranker]
+        candidates = await search.select(query, selection, digest, passes)
+        ranking = await ranking_of(search, query, candidates, digest, passes)
+        logged = None
+        if self._log is not None and request.query_id is not None and ranker == snapshot.default:
+            logged = LoggedAs(self._log, request.query_id)
+        return _Found(ranker, query, candidates, await ranking.rank(end + request.k, logged), len(candidates))
 
-    def _search(self, snapshot: ShardedSnapshot, text: str, plain: bool, deadline: Deadline) -> ShardedSearch:
-        return ShardedSearch(self.shards, snapshot.collection, text, plain=plain, deadline=deadline)
+    def _search(self, snapshot: ShardedSnapshot, asked: messages.AskedQuery, deadline: Deadline) -> ShardedSearch:
+        return ShardedSearch(self.shards, snapshot.collection, asked, deadline)
 
-    def _aside(self, text: str, plain: bool = False) -> ShardedSearch:
-        return self._search(self.snapshot, text, plain, Deadline.after(_ASIDE_SECONDS))
+    async def _ranking_aside(self, text: str, ranker: str, *, plain: bool) -> tuple[ShardedSearch, ShardedRanking]:
+        """A query's candidates and their ranking, with more time than a search has."""
+        snapshot = self.snapshot
+        search = self._search(snapshot, messages.AskedQuery(text, plain), Deadline.after(ASIDE_SECONDS))
+        query = await search.parse()
+        candidates = await search.select(query, Selection(self._n_candidates))
+        passes, digest = snapshot.passes(ranker), snapshot.digests[ranker]
+        return search, await ranking_of(search, query, candidates, digest, passes)
 
     async def _results(
         self, search: ShardedSearch, candidates: Candidates, ranked: Ranked, request: SearchRequest
@@ -257,7 +213,7 @@ class Aggregator:
         rows = ranked.rows.tolist()
         shown = await search.show(rows[request.offset : end], candidates)
         if len(shown) < len(rows[request.offset : end]):
-            rows = [row for row in rows if int(candidates.shard[row]) not in search.missing]
+            rows = [row for row in rows if int(candidates.shard[row]) not in search.rounds.missing]
             shown |= await search.show([row for row in rows[request.offset : end] if row not in shown], candidates)
         score_of = dict(zip(ranked.rows.tolist(), ranked.scores.tolist(), strict=True))
         kept = [row for row in rows[request.offset : end] if row in shown]
@@ -267,109 +223,37 @@ class Aggregator:
         ]
 
     def _check_some_answered(self, search: ShardedSearch) -> None:
-        if not search.present:
-            why = "; ".join(f"{self.shards[shard].name}: {error}" for shard, error in search.missing.items())
-            raise OverloadError(f"no shard answered ({why}). Try again.", retry_after=1.0)
+        if not search.rounds.present:
+            raise OverloadError(f"no shard answered ({self._why(search)}). Try again.", retry_after=1.0)
 
     def _check_all_answered(self, search: ShardedSearch) -> None:
-        if search.missing:
-            why = "; ".join(f"{self.shards[shard].name}: {error}" for shard, error in search.missing.items())
-            raise OverloadError(f"this call needs all shards, and some did not answer ({why}).", retry_after=1.0)
+        if search.rounds.missing:
+            text = f"this call needs all shards, and some did not answer ({self._why(search)})."
+            raise OverloadError(text, retry_after=1.0)
 
-    async def _maintain(self) -> None:
-        """Follow the nodes: take new commits, count again what a shard was missing from, prepare who came back."""
-        while True:
-            try:
-                async with asyncio.timeout(HEALTH_SECONDS):
-                    await self._changed.wait()
-            except TimeoutError:
-                pass
-            self._changed.clear()
-            try:
-                async with self._changing:
-                    await self.spares.look_after(self.shards, self.snapshot.collection.facts)
-                    if self._is_outdated():
-                        await self._replace_collection()
-                    else:
-                        await self._prepare(self.snapshot.collection)
-                self._failed = ""
-            except (RankwellError, OSError) as error:
-                # What is served stays; the same failure is not logged every time.
-                if str(error) != self._failed:
-                    _log.error("the shards cannot be served together: %s", error)
-                self._failed = str(error)
-
-    def _is_outdated(self) -> bool:
-        collection = self.snapshot.collection
-        for number, shard in enumerate(self.shards):
-            facts, served = shard.facts(), collection.facts.get(number)
-            if facts is not None and (served is None or facts.commit != served.commit):
-                return True
-        is_whole = all(self.is_available(shard) for shard in range(len(self.shards)))
-        return collection.is_full or (collection.is_incomplete and is_whole)
-
-    async def _replace_collection(self) -> None:
-        """Serve what the nodes have now."""
-        before = None if self._current is None else self._current.collection
-        facts = {} if before is None else dict(before.facts)
-        facts |= {number: own for number, shard in enumerate(self.shards) if (own := shard.facts()) is not None}
-        number, epoch = (1, 0) if before is None else (before.number + 1, before.epoch + 1)
-        collection = ShardedCollection(dict(sorted(facts.items())), number, epoch)
-        for file in self._files.values():
-            RankerPasses(collection.index, file.description)
-        await self._prepare(collection)
-        self._use(self._files, collection)
-
-    def _use(self, files: Mapping[str, RankerFile], collection: ShardedCollection) -> None:
-        self._files = dict(files)
-        self._contents = {name: content for name, content in self._contents.items() if name in files}
-        self._digests = {name: digest for name, digest in self._digests.items() if name in files}
-        version = 1 if self._current is None else self._current.version + 1
-        default = next(iter(files), BM25_ALONE)
-        self._current = ShardedSnapshot(version, self._files, default, collection, self._digests)
+    def _why(self, search: ShardedSearch) -> str:
+        return "; ".join(f"{self.shards[shard].name}: {error}" for shard, error in search.rounds.missing.items())
 
     async def _try_out(self, snapshot: ShardedSnapshot) -> None:
         """Search once by every ranker: what this process needs is loaded before the first user asks."""
         text = next((facts.sample for facts in snapshot.collection.facts.values() if facts.sample), "")
         for ranker in (BM25_ALONE, *snapshot.files):
-            deadline = Deadline.after(_ASIDE_SECONDS)
+            deadline = Deadline.after(ASIDE_SECONDS)
             await self.answer(SearchRequest(text, deadline, ranker=ranker, plain=True))
 
-    async def _prepare(self, collection: ShardedCollection) -> None:
-        """Give the nodes that live what they lack to answer from a collection."""
-        await asyncio.gather(
-            *(
-                self._prepare_link(link, collection, number)
-                for number, shard in enumerate(self.shards)
-                for link in shard.links
-                if link.is_up and number in collection.facts
-            )
+
+def _selection(collection: ShardedCollection, request: SearchRequest, k: int) -> Selection:
+    """What is to be selected for a request, checked."""
+    keys, facets = checked_settings(collection.index, request.sort, request.facets, request.stop_after)
+    if request.stop_after is not None and any(one.n_numbers > _MOST_ORDERED for one in collection.facts.values()):
+        raise ParameterError(
+            f"is for shards of up to {_MOST_ORDERED:,} documents, whose order this server knows.",
+            parameter="stop_after",
         )
-
-    async def _prepare_link(self, link: NodeLink, collection: ShardedCollection, number: int) -> None:
-        version = collection.version(number)
-        try:
-            for name, content in self._contents.items():
-                await self._give_ranker(link, self._digests[name], content)
-            if version not in link.prepared:
-                await link.order(shard_messages.Prepare(version.commit, collection.census))
-                link.prepared.add(version)
-        except NodeError as error:
-            # A replica that has not got the commit yet is asked again soon.
-            if error.kind != "commit":
-                _log.warning("node %s cannot be prepared: %s", link.name, error)
-
-    async def _give_ranker(self, link: NodeLink, digest: str, content: bytes) -> None:
-        if digest in link.prepared:
-            return
-        try:
-            await link.order(shard_messages.PutRanker(content))
-            link.prepared.add(digest)
-        except NodeError as error:
-            _log.warning("node %s did not take a ranker: %s", link.name, error)
+    return Selection(k, keys, facets, request.facets, request.stop_after)
 
 
-def _result(place: int, score: float, first_score: float, document: shard_messages.ShownDocument) -> Result:
+def _result(place: int, score: float, first_score: float, document: messages.ShownDocument) -> Result:
     caption = tuple(document.caption)
     return Result(place, document.id, score, first_score, document.title, document.url, caption, document.fields)
 
@@ -384,7 +268,3 @@ def _row_of(candidates: Candidates, kept: np.ndarray, shard: int, doc: int) -> i
     """Which of the kept candidates a document is."""
     places = np.flatnonzero((candidates.shard[kept] == shard) & (candidates.doc[kept] == doc))
     return int(places[0]) if len(places) else None
-
-
-async def _in_thread(work: Any, *arguments: Any) -> Any:
-    return await asyncio.get_running_loop().run_in_executor(None, work, *arguments)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -21,11 +20,12 @@ from rankwell.index.query.query import Query, parse_query
 from rankwell.index.query.tree import Near, Phrase, Prefix, Scoring, Similar, Word, scoring_leaves
 from rankwell.index.reader import Index
 from rankwell.index.search.bm25 import WHOLE
+from rankwell.index.search.static_order import ranks_among_all
 from rankwell.index.statistics import Statistics
 from rankwell.index.text.analysis import Analysis
 from rankwell.serving.ranking.ranker_passes import RankerPasses
-from rankwell.serving.shards.messages import Census, Count, Counted, Counts, Facts, Question, Version
-from rankwell.serving.shards.statistics import GivenStatistics, digest, empty_index
+from rankwell.serving.shards.messages import AskedQuery, Census, Count, Counted, Counts, Facts, Question, Version
+from rankwell.serving.shards.statistics import GivenStatistics, digest, empty_index, parse_asked
 
 _TERMS_REMEMBERED = 262_144
 _NAMED = 6
@@ -73,18 +73,15 @@ class ShardedCollection:
         self.analysis = Analysis.from_json(first.analysis)
         self.index: Index = empty_index(self.census, self.analysis)
         self.statistics = cast(GivenStatistics, Statistics.of(self.index))
+        self._static_ranks: dict[int, np.ndarray] = {}
         self._terms: dict[bytes, Counts] = {}
         self._prefixes: dict[tuple[bytes, str | None], tuple[list[bytes], bool]] = {}
         self._near: dict[tuple[bytes, int, str | None], tuple[tuple[bytes, float], ...]] = {}
 
-    @cached_property
-    def bases(self) -> dict[int, int]:
-        """The number of each shard's first document."""
-        bases, base = {}, 0
-        for shard, facts in sorted(self.facts.items()):
-            bases[shard] = base
-            base += facts.n_numbers
-        return bases
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers of documents all shards have, deleted ones included."""
+        return sum(facts.n_numbers for facts in self.facts.values())
 
     @property
     def is_full(self) -> bool:
@@ -94,9 +91,18 @@ class ShardedCollection:
     def version(self, shard: int) -> Version:
         return Version(self.facts[shard].commit, self.census_digest)
 
-    def expansions_lacking(self, text: str, plain: bool) -> Count | None:
+    def first_of_shards(self, n: int) -> dict[int, int]:
+        """How many documents of each shard are among the first n in the static order; of shards whose order is known"""
+        return {shard: int(np.searchsorted(ranks, n)) for shard, ranks in self._static_ranks.items()}
+
+    def order_documents(self, values: Mapping[int, np.ndarray]) -> None:
+        """Learn the static order; values : by shard, what orders its documents, falling"""
+        ranks = ranks_among_all([own for _, own in sorted(values.items())])
+        self._static_ranks = dict(zip(sorted(values), ranks, strict=True))
+
+    def expansions_lacking(self, asked: AskedQuery) -> Count | None:
         """The prefixes and near words of a query that were not counted yet; None if there are none."""
-        leaves = self._raw_leaves(text, plain)
+        leaves = self._raw_leaves(asked)
         prefixes = {(leaf.start, leaf.field) for leaf in leaves if isinstance(leaf, Prefix)}
         near = {(leaf.term, leaf.distance, leaf.field) for leaf in leaves if isinstance(leaf, Near)}
         new = Count(
@@ -133,14 +139,14 @@ class ShardedCollection:
                     found[near] = edits, found.get(near, (edits, 0))[1] + count
             self._near[term, distance, stream] = best_near(term, found)
 
-    def parse(self, text: str, plain: bool) -> Query:
+    def parse(self, asked: AskedQuery) -> Query:
         """A query whose expansions are known."""
-        self.statistics.take(self._question(text, plain, ()))
-        return self.index.parse(text, plain=plain)
+        self.statistics.take(self._question(asked, ()))
+        return parse_asked(self.index, asked)
 
-    def question(self, text: str, plain: bool, terms: Sequence[bytes]) -> Question:
+    def question(self, asked: AskedQuery, terms: Sequence[bytes]) -> Question:
         """A query for nodes, with the counts of these terms."""
-        question = self._question(text, plain, terms)
+        question = self._question(asked, terms)
         self.statistics.take(question)
         return question
 
@@ -158,23 +164,22 @@ class ShardedCollection:
                 terms.extend(self._prefixes[leaf.start, leaf.field][0])
         return list(dict.fromkeys(terms))
 
-    def _question(self, text: str, plain: bool, terms: Sequence[bytes]) -> Question:
-        leaves = self._raw_leaves(text, plain)
+    def _question(self, asked: AskedQuery, terms: Sequence[bytes]) -> Question:
+        leaves = self._raw_leaves(asked)
         prefixes = {(leaf.start, leaf.field) for leaf in leaves if isinstance(leaf, Prefix)}
         near = {(leaf.term, leaf.distance, leaf.field) for leaf in leaves if isinstance(leaf, Near)}
         return Question(
-            text,
-            plain,
+            asked,
             {term: self._terms[term] for term in terms},
             [(*one, *self._prefixes[one]) for one in prefixes],
             [(*one, list(self._near[one])) for one in near],
         )
 
-    def _raw_leaves(self, text: str, plain: bool) -> list[Scoring]:
+    def _raw_leaves(self, asked: AskedQuery) -> list[Scoring]:
         """The words of a query as they are written."""
-        if plain or not any(sign in text for sign in "*~"):
+        if asked.plain or not any(sign in asked.text for sign in "*~"):
             return []
-        return list(scoring_leaves(parse_query(text, self.analysis, self.index.schema, plain=plain).tree))
+        return list(scoring_leaves(parse_query(asked.text, self.analysis, self.index.schema).tree))
 
 
 def _padded(counts: Any, n_streams: int) -> np.ndarray:
@@ -213,6 +218,9 @@ def _joined_schema(facts: Sequence[Facts]) -> dict[str, Any]:
                 f"{_listed(wrong)} of {one.folder} are numbers, in other shards dates. Build all shards with the same "
                 f"options."
             )
+    orders = {one.schema.get("static_order") for one in facts}
+    if len(orders) == 1 and None not in orders:
+        joined["static_order"] = orders.pop()
     return joined
 
 

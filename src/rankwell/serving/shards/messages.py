@@ -11,12 +11,16 @@ from msgspec import Meta, Struct
 
 from rankwell.serving.answer import CaptionPart
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 Term = bytes
 Field = str | None
 # Documents and occurrences of a term: int64 (S + 1,) each, as bytes.
 Counts = tuple[bytes, bytes]
+SortValue = float | bytes | None
+_Value = str | int | float
+# A value of a field, or the edges of a range.
+FacetValue = _Value | tuple[_Value, _Value]
 
 
 class Census(Struct, frozen=True, array_like=True):
@@ -40,6 +44,15 @@ class Version(Struct, frozen=True, array_like=True):
     census: str
 
 
+class AskedQuery(Struct, frozen=True, array_like=True):
+    """What is searched for: a text, or terms with how much each counts; and what documents must meet besides."""
+
+    text: str
+    plain: bool = False
+    filter: str | None = None
+    words: list[tuple[Term, float]] = []
+
+
 class Question(Struct, frozen=True, array_like=True):
     """A query, with what the other shards know about its words.
 
@@ -47,8 +60,7 @@ class Question(Struct, frozen=True, array_like=True):
     near : term, edits and field, and the terms that count for it with their weights
     """
 
-    query: str
-    plain: bool
+    query: AskedQuery
     terms: dict[Term, Counts]
     prefixes: list[tuple[bytes, Field, list[Term], bool]] = []
     near: list[tuple[Term, int, Field, list[tuple[Term, float]]]] = []
@@ -103,15 +115,23 @@ class Count(Struct, frozen=True, array_like=True, tag="count"):
 
 
 class Select(Struct, frozen=True, array_like=True, tag="select"):
-    """The best k documents of the shard for a query.
+    """The best k documents of the shard for a query, or the first k by fields.
 
     ranker : of a cascade, whose first pass is run at once if it reads nothing but what selection knows
+    sort : fields as "year" or "year:desc"
+    facets : fields to count, with the edges of their ranges
+    first : only so many documents are looked at, in the shard's static order; then matches are not counted
+    without : the number of a document that is not to be found
     """
 
     version: Version
     question: Question
     k: int
     ranker: str | None = None
+    sort: list[str] = []
+    facets: dict[str, list[str] | None] = {}
+    first: int | None = None
+    without: int | None = None
 
 
 class Score(Struct, frozen=True, array_like=True, tag="score"):
@@ -119,6 +139,7 @@ class Score(Struct, frozen=True, array_like=True, tag="score"):
 
     ranker : the digest of its file; stage : "first", "second", or "whole" for all features
     docs, scores : what selection found of this shard; models : for features that read them
+    ids : whether the documents' ids are wanted too
     """
 
     version: Version
@@ -128,6 +149,7 @@ class Score(Struct, frozen=True, array_like=True, tag="score"):
     docs: bytes
     scores: bytes
     models: list[Model] = []
+    ids: bool = False
 
 
 class Show(Struct, frozen=True, array_like=True, tag="show"):
@@ -152,7 +174,13 @@ class Words(Struct, frozen=True, array_like=True, tag="words"):
     docs: list[int]
 
 
-Request = Hello | Describe | Open | Prepare | PutRanker | Count | Select | Score | Show | Find | Words
+class StaticOrder(Struct, frozen=True, array_like=True, tag="static_order"):
+    """The values that order the shard's documents."""
+
+    version: Version
+
+
+Request = Hello | Describe | Open | Prepare | PutRanker | Count | Select | Score | Show | Find | Words | StaticOrder
 
 
 class Done(Struct, frozen=True, array_like=True, tag="done"):
@@ -194,18 +222,24 @@ class Scored(Struct, frozen=True, array_like=True, tag="scored"):
 
     scores: bytes | None = None
     rows: bytes | None = None
+    ids: list[str] = []
 
 
 class Selected(Struct, frozen=True, array_like=True, tag="selected"):
     """docs : int64, best first; scores : float64; n_matches : of the whole shard
 
     first : what the first pass gives, if it was run
+    sort_values : the values of each document that it is sorted by
+    facets : the counts of all values or ranges; n_examined : live documents that were looked at, if not all were
     """
 
     docs: bytes
     scores: bytes
-    n_matches: int
+    n_matches: int | None
     first: Scored | None = None
+    sort_values: list[tuple[SortValue, ...]] = []
+    facets: dict[str, list[tuple[FacetValue, int]]] = {}
+    n_examined: int | None = None
 
 
 class ShownDocument(Struct, frozen=True, array_like=True):
@@ -244,7 +278,13 @@ class Failure(Struct, frozen=True, array_like=True, tag="failure"):
     retry_after: float = 1.0
 
 
-Reply = Done | Facts | Counted | Selected | Scored | Shown | Found | WordsOf | Failure
+class Ordered(Struct, frozen=True, array_like=True, tag="ordered"):
+    """values : float64, one for each number of a document, falling; NaN, for documents without one, comes last"""
+
+    values: bytes
+
+
+Reply = Done | Facts | Counted | Selected | Scored | Shown | Found | WordsOf | Ordered | Failure
 
 
 class Sent(Struct, frozen=True, array_like=True):

@@ -22,7 +22,8 @@ from rankwell.serving.batching import Batcher, OverloadError
 from rankwell.serving.deadline import Deadline
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.frames import MOST_BYTES_UNKNOWN, FrameError, decoded, encoded, read_frame
-from rankwell.serving.shards.shard_node import MissingError, NodeRequest, ShardNode
+from rankwell.serving.shards.missing import MissingError
+from rankwell.serving.shards.shard_node import NodeRequest, ShardNode
 
 _log = logging.getLogger("rankwell.serving")
 

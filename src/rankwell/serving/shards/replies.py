@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankwell.index.search.sorting import SortKey, SortValue, comparable
 from rankwell.serving.shards import messages
+from rankwell.serving.shards.candidates import Selection
 from rankwell.serving.shards.node_link import RubbishError
 
 
@@ -16,18 +19,22 @@ class SelectedDocuments(NamedTuple):
     """docs : int64 (n,), numbers in the shard; scores : float64 (n,); n_matches : int
 
     first : scores or features of the first pass, if it was run
+    sort_values, facets, n_examined : as of `messages.Selected`
     """
 
     docs: np.ndarray
     scores: np.ndarray
-    n_matches: int
+    n_matches: int | None
     first: np.ndarray | None = None
+    sort_values: Sequence[tuple[SortValue, ...]] = ()
+    facets: Mapping[str, Mapping[Hashable, int]] = {}
+    n_examined: int | None = None
 
 
 def selected(
-    k: int, facts: messages.Facts, n_features: int = 0, *, alone: bool = True
+    asked: Selection, facts: messages.Facts, n_features: int = 0, *, alone: bool = True
 ) -> Callable[[Any], SelectedDocuments]:
-    """At most k different documents of the shard by falling score, equal ones in their order.
+    """At most k different documents of the shard in the order that was asked for, equal ones in their order.
 
     n_features, alone : as of `scored`, for the first pass
     """
@@ -35,33 +42,49 @@ def selected(
     def check(reply: Any) -> SelectedDocuments:
         own = _of(reply, messages.Selected)
         docs, scores = _array(own.docs, np.int64), _array(own.scores, np.float64)
-        if len(docs) != len(scores) or len(docs) > k or not len(docs) <= own.n_matches <= facts.n_docs:
-            raise RubbishError(f"{len(docs)} documents, {len(scores)} scores and {own.n_matches} matches for k = {k}")
+        n_matches = facts.n_docs if own.n_matches is None and own.n_examined is not None else own.n_matches
+        if len(docs) != len(scores) or len(docs) > asked.k or not len(docs) <= (n_matches or 0) <= facts.n_docs:
+            raise RubbishError(f"{len(docs)} documents, {len(scores)} scores and {n_matches} matches for k = {asked.k}")
         if len(docs):
             _check_docs(docs, facts)
-            _check_order(docs, scores)
-        first = None if own.first is None else scored(len(docs), n_features, alone=alone)(own.first)
-        return SelectedDocuments(docs, scores, own.n_matches, first)
+            if asked.sort:
+                _check_sorted(docs, own.sort_values, asked.sort)
+            else:
+                _check_order(docs, scores)
+        if own.facets.keys() != asked.facets.keys():
+            raise RubbishError("the counts of other fields than were asked for")
+        first = None if own.first is None else scored(len(docs), n_features, alone=alone)(own.first).values
+        facets = {field: dict(counts) for field, counts in own.facets.items()}
+        return SelectedDocuments(docs, scores, own.n_matches, first, own.sort_values, facets, own.n_examined)
 
     return check
 
 
-def scored(n_docs: int, n_features: int, *, alone: bool) -> Callable[[Any], np.ndarray]:
+class ScoredDocuments(NamedTuple):
+    """values : float64 (n,), scores, or float32 (n, n_features), rows of features; ids : if they were asked for"""
+
+    values: np.ndarray
+    ids: list[str]
+
+
+def scored(n_docs: int, n_features: int, *, alone: bool, ids: bool = False) -> Callable[[Any], ScoredDocuments]:
     """A score of each document, or, if the node does not score, a row of features."""
 
-    def check(reply: Any) -> np.ndarray:
+    def check(reply: Any) -> ScoredDocuments:
         own = _of(reply, messages.Scored)
+        if len(own.ids) != (n_docs if ids else 0):
+            raise RubbishError(f"{len(own.ids)} ids for {n_docs} documents")
         if (own.scores is None) == alone or (own.rows is None) != alone:
             raise RubbishError("features where scores are wanted, or the other way round")
         if own.rows is not None:
             rows = _array(own.rows, np.float32)
             if len(rows) != n_docs * n_features:
                 raise RubbishError(f"{len(rows)} numbers for {n_docs} documents of {n_features} features")
-            return rows.reshape(n_docs, n_features)
+            return ScoredDocuments(rows.reshape(n_docs, n_features), own.ids)
         scores = _array(own.scores or b"", np.float64)
         if len(scores) != n_docs or np.isnan(scores).any():
             raise RubbishError(f"{len(scores)} scores for {n_docs} documents, or one that is not a number")
-        return scores
+        return ScoredDocuments(scores, own.ids)
 
     return check
 
@@ -122,6 +145,19 @@ def words_of(n_docs: int) -> Callable[[Any], list[dict[bytes, int]]]:
     return check
 
 
+def ordered(facts: messages.Facts) -> Callable[[Any], np.ndarray]:
+    """The values that order the shard's documents, falling."""
+
+    def check(reply: Any) -> np.ndarray:
+        values = _array(_of(reply, messages.Ordered).values, np.float64)
+        falls = ~(values[:-1] < values[1:]) & ~(np.isnan(values[:-1]) & ~np.isnan(values[1:]))
+        if len(values) != facts.n_numbers or not falls.all():
+            raise RubbishError("values that do not fall, or not one for each document")
+        return values
+
+    return check
+
+
 def _of(reply: Any, kind: type) -> Any:
     if not isinstance(reply, kind):
         raise RubbishError(f"{type(reply).__name__} where {kind.__name__} is wanted")
@@ -138,6 +174,19 @@ def _check_docs(docs: np.ndarray, facts: messages.Facts) -> None:
     ordered = np.sort(docs)
     if ordered[0] < 0 or ordered[-1] >= facts.n_numbers or (ordered[1:] == ordered[:-1]).any():
         raise RubbishError("documents that the shard does not have, or one twice")
+
+
+def _check_sorted(docs: np.ndarray, values: Sequence[tuple[SortValue, ...]], keys: Sequence[SortKey]) -> None:
+    """By ascending values, equal ones by number."""
+    if len(values) != len(docs) or any(len(own) != len(keys) for own in values):
+        raise RubbishError("not a value for each document and each field that it is sorted by")
+    try:
+        places = [(*comparable(own, keys), doc) for own, doc in zip(values, docs.tolist(), strict=True)]
+        is_sorted = all(one < other for one, other in pairwise(places))
+    except TypeError as cause:
+        raise RubbishError("values of different kinds") from cause
+    if not is_sorted:
+        raise RubbishError("documents are not in the order of their values")
 
 
 def _check_order(docs: np.ndarray, scores: np.ndarray) -> None:

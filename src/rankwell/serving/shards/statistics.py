@@ -7,17 +7,20 @@ documents would.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from rankwell.errors import RankwellError
+from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
+from rankwell.index.search.more_like import weighted_query
 from rankwell.index.search.phrase_lists import PhraseTerms
 from rankwell.index.statistics import Statistics, TermStatistics
-from rankwell.serving.shards.messages import Census, Question
+from rankwell.serving.shards.messages import AskedQuery, Census, Question
 
 if TYPE_CHECKING:
     from rankwell.index.text.analysis import Analysis
@@ -89,6 +92,13 @@ def counted_index(index: Index, census: Census) -> Index:
     )
     GivenStatistics(census).give(view)
     return view
+
+
+def parse_asked(index: Index, asked: AskedQuery) -> Query:
+    """A query as an index of the collection understands it."""
+    if not asked.words:
+        return index.parse(asked.text, plain=asked.plain, filter=asked.filter)
+    return replace(weighted_query(asked.words), filter=index.parse("", filter=asked.filter).filter)
 
 
 def empty_index(census: Census, analysis: Analysis) -> Index:
