@@ -111,6 +111,10 @@ class DeviceError(RankwellError, RuntimeError):
     """A device was asked for and cannot be used."""
 
 
+class ClusterError(RankwellError, RuntimeError):
+    """A cluster cannot be used, or a worker of it failed."""
+
+
 class NotFittedError(RankwellError, ValueError, AttributeError):
     """A ranker was asked to predict before it was fitted (the same bases as scikit-learn's)."""
 

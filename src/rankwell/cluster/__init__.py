@@ -1,0 +1,1 @@
+"""More than one machine: training and indexing on Ray."""
