@@ -39,10 +39,10 @@ class ProgressBar:
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, description=text)
 
-    def training_step(self, step: TrainingStep) -> None:
+    def training_step(self, step: TrainingStep, more: str = "") -> None:
         """A ranker's callback: the step's number and its figures, without the seconds: the bar has its own clock."""
-        figures = "  ".join(f"{name} {value:.5g}" for name, value in step.values.items() if name != "seconds")
-        self.show(done=step.number, total=step.total, note=figures)
+        figures = [f"{name} {value:.5g}" for name, value in step.values.items() if name != "seconds"]
+        self.show(done=step.number, total=step.total, note="  ".join([*figures, *([more] if more else [])]))
 
 
 @contextmanager

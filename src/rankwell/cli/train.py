@@ -9,6 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankwell.cli.cluster_training import (
+    ClusterChoice,
+    ClusterOption,
+    DashboardOption,
+    DivisionOption,
+    GpusOption,
+    WorkersOption,
+    fit_on_cluster,
+    print_workers,
+    worker_rows,
+)
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import jsonable, make_table, metric_text
 from rankwell.cli.first_pass import first_pass_feature, measure_first_pass, note_if_worse
@@ -29,6 +40,7 @@ from rankwell.cli.options import (
 from rankwell.cli.output_file import check_output
 from rankwell.cli.progress import progress_bar
 from rankwell.cli.ranker import make_ranker
+from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
@@ -40,7 +52,10 @@ if TYPE_CHECKING:
 
 def train(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The ranker; `rankwell info` lists them.")],
-    data: Annotated[Path, typer.Argument(metavar="TRAIN", help="Judged queries to learn from; - is stdin.")],
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="TRAIN", help="Judged queries to learn from; - is stdin. Several only with --cluster."),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where the ranker file is written.")],
     vali: Annotated[
         Path | None, typer.Option("--vali", metavar="FILE", help="Judged queries to validate on.", show_default=False)
@@ -67,6 +82,11 @@ def train(
     label: LabelOption = "label",
     qid: QidOption = "qid",
     skip_bad_lines: SkipOption = False,
+    cluster: ClusterOption = None,
+    workers: WorkersOption = None,
+    gpus_per_worker: GpusOption = 0,
+    division: DivisionOption = "auto",
+    dashboard: DashboardOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -82,12 +102,19 @@ def train(
     watched = () if metric is None else (parse_metric(metric),)
     chosen_metrics = tuple(dict.fromkeys((*watched, *parse_metrics(metrics))))
     chosen_convention = get_convention(convention)
-    check_output(out, inputs=[data, vali, init])
+    check_output(out, inputs=[*data, vali, init])
     checkpoint = getattr(ranker, "checkpoint", None)
     if checkpoint is not None:
-        check_output(Path(checkpoint), option="--set checkpoint", inputs=[data, vali, init, out])
-    parts = _read_parts(data, vali, Reading(skip_bad_lines, label, qid), quiet)
-    seconds = _fit(ranker, parts, init, quiet)
+        check_output(Path(checkpoint), option="--set checkpoint", inputs=[*data, vali, init, out])
+    reading = Reading(skip_bad_lines, label, qid)
+    if cluster is None:
+        parts = _read_parts(_one_file(data, workers), vali, reading, quiet)
+        seconds = _fit(ranker, parts, init, quiet)
+    else:
+        choice = ClusterChoice(cluster, workers, gpus_per_worker, division, dashboard)
+        parts = {} if vali is None else {"validation": read_data(vali, reading, quiet=quiet)}
+        seconds = fit_on_cluster(ranker, data, parts.get("validation"), choice, reading, init, quiet)
+        parts = {name: part.widened(ranker.n_features_in_) for name, part in parts.items()}
     evaluations = _measure(ranker, parts, chosen_metrics, chosen_convention)
     first_pass = measure_first_pass(parts, chosen_metrics, chosen_convention)
     ranker.metrics_ = {
@@ -98,11 +125,25 @@ def train(
     if as_json:
         print_json(_report(ranker, out, seconds) | _report_first_pass(parts, first_pass))
     else:
-        _print_metrics(evaluations, parts, first_pass)
+        if parts:
+            _print_metrics(evaluations, parts, first_pass)
+            last = list(parts)[-1]
+            note_if_worse(last, first_pass_feature(parts[last]), evaluations[last], first_pass.get(last), quiet=quiet)
         _print_path(ranker)
-        last = list(parts)[-1]
-        note_if_worse(last, first_pass_feature(parts[last]), evaluations[last], first_pass.get(last), quiet=quiet)
+        if cluster is not None:
+            print_workers(ranker.cluster_)  # type: ignore[attr-defined]
         say(f"{ranker.name} trained in {seconds:.2f} s, written to {out}", quiet=quiet)
+
+
+def _one_file(data: Sequence[Path], workers: int | None) -> Path:
+    """The file to train on without a cluster."""
+    if len(data) > 1:
+        raise ParameterError(
+            f"{len(data)} files to train on: without --cluster it must be one. Join them, or pass --cluster local."
+        )
+    if workers is not None:
+        raise ParameterError("--workers is the number of processes of a cluster: pass --cluster local too.")
+    return data[0]
 
 
 def _read_parts(data: Path, vali: Path | None, reading: Reading, quiet: bool) -> dict[str, RankingDataset]:
@@ -155,6 +196,7 @@ def _report(ranker: Ranker, out: Path, seconds: float) -> dict[str, Any]:
         "seconds": seconds,
         "convention": ranker.metrics_["convention"],
         "metrics": measured,
+        **({"workers": jsonable(worker_rows(ranker.cluster_))} if hasattr(ranker, "cluster_") else {}),
     }
 
 

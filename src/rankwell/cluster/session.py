@@ -59,8 +59,8 @@ class Session:
         ):
             if need > have:
                 raise ClusterError(
-                    f"{n_workers} workers need {need:g} {kind}, and the cluster has {have}. Use fewer workers, or start "
-                    "Ray on more hosts (`ray start --address=...`)."
+                    f"{n_workers} workers need {need:g} {kind}, and the cluster has {have}. Use fewer workers, or "
+                    "start Ray on more hosts (`ray start --address=...`)."
                 )
 
 
@@ -175,18 +175,21 @@ def _session(ray: ModuleType) -> Session:
     resources = ray.cluster_resources()
     address = ray.get_runtime_context().gcs_address
     host = address.rpartition(":")[0]
-    return Session(
-        ray, host in ("127.0.0.1", "localhost"), int(resources.get("CPU", 0)), int(resources.get("GPU", 0))
-    )
+    return Session(ray, host in ("127.0.0.1", "localhost"), int(resources.get("CPU", 0)), int(resources.get("GPU", 0)))
 
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in _ENVIRONMENT}
+    before = {name: os.environ.get(name) for name in (*_ENVIRONMENT, "RAY_AUTH_MODE")}
     os.environ.update({name: value for name, value in _ENVIRONMENT.items() if before[name] is None})
+    log = logging.getLogger("ray")
+    level = log.level
+    # Ray says that a token protects what it starts here, which is as it should be.
+    log.setLevel(logging.ERROR)
     try:
         yield
     finally:
+        log.setLevel(level)
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

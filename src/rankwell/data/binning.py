@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, NotFittedError, ParameterError
 from rankwell.kernels.threads import kernel_threads
@@ -77,8 +78,12 @@ class Binner:
     def __repr__(self) -> str:
         return f"Binner(n_bins={self.n_bins}, strategy={self.strategy!r})"
 
-    def fit(self, data: Any, *, n_jobs: int | None = None) -> Binner:
-        """Find the thresholds of each feature of a dataset, or of anything a dataset takes as X."""
+    def fit(self, data: Any, *, n_jobs: int | None = None, agreement: Agreement = ALONE) -> Binner:
+        """Find the thresholds of each feature of a dataset, or of anything a dataset takes as X.
+
+        Parts of a dataset agree on them (`rankwell.data.agreement`): on those of the whole for "width", on close ones
+        for "quantile" (`rankwell.data.quantile_sketch`).
+        """
         features = _features_of(data)
         n_features = features.shape[1]
         table = np.full((n_features, MOST_BINS), np.inf, dtype=np.float32)
@@ -86,9 +91,11 @@ class Binner:
         self._origin, self._scale, self._top = np.zeros((3, n_features))
         with kernel_threads(n_jobs):
             if self.strategy == "width":
-                self._fit_width(features, table)
-            else:
+                self._fit_width(features, table, agreement)
+            elif agreement.is_alone:
                 self._fit_quantile(features, table)
+            else:
+                self._fit_merged(features, table, agreement)
         self._table = table
         return self
 
@@ -151,7 +158,7 @@ class Binner:
             raise NotFittedError("this Binner has no thresholds yet. Call fit first.")
         return self._table
 
-    def _fit_width(self, features: Any, table: np.ndarray) -> None:
+    def _fit_width(self, features: Any, table: np.ndarray, agreement: Agreement) -> None:
         from rankwell.kernels.binning.binning import find_ranges, find_width_thresholds
         from rankwell.kernels.binning.bins import WidthRule
 
@@ -159,6 +166,7 @@ class Binner:
         highest = np.full(features.shape[1], -np.inf, dtype=np.float32)
         for _, dense, _ in _dense_rows(features, np.arange(features.shape[0])):
             find_ranges(dense, lowest, highest)
+        lowest, highest = agreement.smallest(lowest), agreement.largest(highest)
         low, high = lowest.astype(np.float64), highest.astype(np.float64)
         varies = high > low
         self._origin[varies] = low[varies]
@@ -174,10 +182,22 @@ class Binner:
         for columns, dense, places in _dense_columns(features, rows):
             find_quantiles(dense, places, self.n_bins - 1, table[columns], self._n_thresholds[columns])
 
-    def _rows_to_look_at(self, n_docs: int) -> np.ndarray:
-        if self.subsample is None or n_docs <= self.subsample:
+    def _fit_merged(self, features: Any, table: np.ndarray, agreement: Agreement) -> None:
+        from rankwell.data.quantile_sketch import merged_thresholds
+
+        n_docs = features.shape[0]
+        n_of_all = int(agreement.added(np.array([n_docs]))[0])
+        # Each part looks at its share of the rows that one process would look at.
+        share = 1.0 if self.subsample is None else min(1.0, self.subsample / max(n_of_all, 1))
+        rows = self._rows_to_look_at(n_docs, int(np.ceil(share * n_docs)))
+        table[:] = agreement.settled(lambda: merged_thresholds(features, rows, self.n_bins - 1, agreement))
+        self._n_thresholds[:] = (table < np.inf).sum(axis=1)
+
+    def _rows_to_look_at(self, n_docs: int, most: int | None = None) -> np.ndarray:
+        most = self.subsample if most is None else most
+        if most is None or n_docs <= most:
             return np.arange(n_docs)
-        chosen = np.random.default_rng(self.random_state).choice(n_docs, self.subsample, replace=False, shuffle=False)
+        chosen = np.random.default_rng(self.random_state).choice(n_docs, most, replace=False, shuffle=False)
         return np.sort(chosen)
 
 

@@ -64,8 +64,11 @@ class RankingDataset:
         The number of bad lines that the reader of a file left out.
     candidates : Candidates or None
         How the rows were chosen, if they were extracted from an index. A subset does not keep it.
+    first_index : int
+        The index of the first feature in the text that was read: 0 or 1.
     """
 
+    first_index: int = 1
     skipped_lines: int = 0
     candidates: Candidates | None = None
 

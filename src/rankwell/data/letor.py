@@ -92,7 +92,7 @@ def read_letor(
     with kernel_threads(n_jobs) as n_workers, ThreadPoolExecutor(n_workers) as pool:
         reader.run(pool, n_workers, progress)
     dataset = reader.dataset()
-    dataset.feature_names, dataset.candidates = names, candidates
+    dataset.feature_names, dataset.candidates, dataset.first_index = names, candidates, reader.base
     return dataset
 
 

@@ -116,6 +116,8 @@ class Ranker(Estimator):
         Of a linear ranker: see `rankwell.scoring.linear_form`. Other rankers do not have them.
     chosen_ : dict
         The values that training chose for parameters that were left to it ("auto"), by name.
+    cluster_ : ClusterReport
+        After `fit_cluster`: of each worker its documents, speed, time lost waiting, and bytes sent.
     best_iteration_, best_score_ : int or None, float or None
         The step of `history_` with the best figure on the validation set, counted from 1, the first of equals, and that
         figure; None without a validation set, or without steps.
@@ -179,6 +181,71 @@ class Ranker(Estimator):
         self._keep(self._train(task))
         self._trained_without_queries = without_queries
         self.metrics_: dict[str, Any] = {}
+        return self
+
+    def fit_cluster(
+        self,
+        parts: Any,
+        *,
+        cluster: str = "local",
+        workers: int | None = None,
+        gpus_per_worker: float = 0,
+        division: str = "auto",
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        callback: Callback | None = None,
+        init_model: Ranker | str | os.PathLike[str] | None = None,
+        label: str = "label",
+        qid: str = "qid",
+        on_bad_line: str = "error",
+        dashboard: bool = False,
+    ) -> Self:
+        """Train on files that the workers of a cluster read themselves (needs the extra `cluster`).
+
+        See the guide, `docs/guide/cluster.md`. What training took is in `cluster_` afterwards, worker by worker.
+
+        Parameters
+        ----------
+        parts : str or path, or a list of them
+            Data files as `rankwell.read` takes them, patterns such as "part-*.parquet", or folders of such files;
+            every worker must be able to open them. A query must be whole, and in one file.
+        cluster : "local", "auto" or an address
+            "local" starts Ray on this machine, on its loopback interface, and stops it afterwards; "auto" takes the Ray
+            that runs here already, if there is one; an address such as "10.0.0.1:6379" is that of a running Ray.
+        workers : int, optional
+            Processes; by default one for each CPU of the cluster. Each runs `n_jobs` threads if the ranker has that
+            parameter, else its share of the CPUs.
+        gpus_per_worker : float
+            GPUs that each worker takes, for rankers whose workers can use one.
+        division : "auto", "documents" or "features"
+            RankBoost: whether a worker has all features of some queries, or some features of all documents. The model
+            does not depend on it.
+        eval_set, eval_qid, eval_group, callback, init_model
+            As in `fit`; validation data are this process's.
+        label, qid, on_bad_line
+            As in `rankwell.read`.
+        dashboard : bool
+            Whether a Ray that is started here has its dashboard.
+        """
+        from importlib import import_module
+
+        # Named, not imported: the cluster is built on rankers, not rankers on the cluster.
+        training = import_module("rankwell.cluster.training")
+        reading = import_module("rankwell.cluster.part_reading").Reading(label, qid, on_bad_line)
+        training.fit_on_cluster(
+            self,
+            parts,
+            cluster=cluster,
+            workers=workers,
+            gpus_per_worker=gpus_per_worker,
+            division=division,
+            evaluation=(eval_set, eval_qid, eval_group),
+            callback=callback,
+            init_model=init_model,
+            reading=reading,
+            dashboard=dashboard,
+        )
         return self
 
     def _check_training_data(self, train: RankingDataset) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, Parameter
 
@@ -13,12 +14,27 @@ from rankwell.errors import DataError, Parameter
 _PAIRS = 65_536
 
 
-def check_learnable(dataset: RankingDataset, *, missing_is_zero: bool) -> None:
+# What a query that can be learnt from has: nothing, labels that differ, features that differ too.
+_NOTHING, _LABELS, _FEATURES = range(3)
+
+
+def check_learnable(dataset: RankingDataset, *, missing_is_zero: bool, agreement: Agreement = ALONE) -> None:
     """Refuse data without a query in which documents, of weight above 0, differ by label and by any feature.
 
     missing_is_zero : whether the ranker takes missing values for 0
     """
-    labels_differ = False
+    found = int(agreement.largest(np.array([_learnable(dataset, missing_is_zero)]))[0])
+    if found == _NOTHING:
+        raise DataError(
+            "there are no pairs to learn from: within every query all labels are equal, or the weights are 0. "
+            "Check that y matches qid (or group)."
+        )
+    if found == _LABELS:
+        raise _alike("a query whose labels differ")
+
+
+def _learnable(dataset: RankingDataset, missing_is_zero: bool) -> int:
+    found = _NOTHING
     for query, rows in enumerate(dataset.queries()):
         if dataset.query_weights is not None and dataset.query_weights[query] == 0:
             continue
@@ -28,16 +44,11 @@ def check_learnable(dataset: RankingDataset, *, missing_is_zero: bool) -> None:
         labels = dataset.labels[counted]
         if len(labels) < 2 or (labels == labels[0]).all():
             continue
-        labels_differ = True
+        found = _LABELS
         values = _values(dataset.features[counted], missing_is_zero)
         if _differ(values, values[:1]):
-            return
-    if not labels_differ:
-        raise DataError(
-            "there are no pairs to learn from: within every query all labels are equal, or the weights are 0. "
-            "Check that y matches qid (or group)."
-        )
-    raise _alike("a query whose labels differ")
+            return _FEATURES
+    return found
 
 
 def check_learnable_pairs(features: Any, higher: np.ndarray, lower: np.ndarray, *, missing_is_zero: bool) -> None:

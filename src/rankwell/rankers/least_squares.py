@@ -37,7 +37,10 @@ class LeastSquares(Ranker):
         check_number("ridge", self.ridge, least=0)
 
     def _train(self, task: TrainingTask) -> TrainedModel:
-        gram, moment, count = _normal_equations(task.train)
+        return self.solve(task, *normal_equations(task.train))
+
+    def solve(self, task: TrainingTask, gram: np.ndarray, moment: np.ndarray, count: float) -> TrainedModel:
+        """The ranker of normal equations (`normal_equations`); `gram` is changed."""
         gram[np.diag_indices_from(gram)] += self.ridge * count
         # lstsq, not solve: without a ridge, constant or repeated features leave the system singular.
         weights = np.linalg.lstsq(gram, moment, rcond=None)[0]
@@ -51,7 +54,7 @@ class LeastSquares(Ranker):
         return TrainedModel(description, state={}, history={})
 
 
-def _normal_equations(dataset: RankingDataset) -> tuple[np.ndarray, np.ndarray, float]:
+def normal_equations(dataset: RankingDataset) -> tuple[np.ndarray, np.ndarray, float]:
     """Σ v x xᵀ, Σ v x y and Σ v over documents centred by query, in float64."""
     n_features = dataset.n_features
     gram, moment, count = np.zeros((n_features, n_features)), np.zeros(n_features), 0.0

@@ -11,6 +11,7 @@ is their mean.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -254,19 +255,50 @@ class NeuralRanker(StepwiseRanker):
         return "sigmoid" if self.sigmoid_scores and self.hidden and self.activation == "sigmoid" else "identity"
 
     def _train(self, task: TrainingTask) -> TrainedModel:
+        problem = self._problem(task.train, self._shape(task.train.n_features))
+        device = device_for(NETWORK_TRAINING, self.device, problem, fixed_point=self._is_fixed_point())
+        # The least exponent e with |x| < 2^e for every x.
+        feature_bits = math.frexp(float(np.abs(problem.features).max(initial=0.0)))[1]
+        most_docs = int(task.train.query_sizes.max(initial=1))
+        with kernel_threads(self.n_jobs):
+            return self.train_with(
+                task,
+                load(NETWORK_TRAINING, device, problem),
+                task.train.n_queries,
+                lambda precision: self._format(precision, feature_bits, most_docs),
+                self._checkpoints(task),
+            )
+
+    def train_with(
+        self,
+        task: TrainingTask,
+        trainer: NetworkTrainer,
+        n_queries: int,
+        fixed_point: Callable[[str], FixedPointFormat | None],
+        checkpoints: Checkpoints | None,
+    ) -> TrainedModel:
+        """Train with a trainer, wherever it runs; see `NetworkEpochs` for the parameters."""
         validation = self._validation(task)
         check_swap(self.swap, task.validation is not None)
-        train = task.train
-        shape = network_shape(train.n_features, tuple(self.hidden), ACTIVATIONS[self.activation], self._output())
-        problem = self._problem(train, shape)
-        device = device_for(NETWORK_TRAINING, self.device, problem, fixed_point=self._is_fixed_point())
-        states = self._first_states(task, shape)
-        with kernel_threads(self.n_jobs):
-            epochs = self._epochs(task, problem, load(NETWORK_TRAINING, device, problem), states)
-            run = self._run(epochs, self.n_epochs, task, validation, self._checkpoints(task, epochs.parameters))
+        shape = self._shape(task.train.n_features)
+        epochs = NetworkEpochs(
+            trainer,
+            self._first_states(task, shape),
+            n_queries=n_queries,
+            optimizer=self._first_order(),
+            swap=KernelSwap(self.precision, self.swap),
+            fixed_point=fixed_point,
+            seed=self.random_state,
+            shuffle=self.shuffle,
+            validation=task.validation,
+        )
+        run = self._run(epochs, self.n_epochs, task, validation, checkpoints)
         parameters = epochs.parameters if validation is None else epochs.best
         state = {} if self.n_seeds == 1 else {_NETWORKS: parameters}
         return TrainedModel(self._description(task, shape, parameters), state=state, history=run.history)
+
+    def _shape(self, n_features: int) -> NetworkShape:
+        return network_shape(n_features, tuple(self.hidden), ACTIVATIONS[self.activation], self._output())
 
     def _problem(self, train: RankingDataset, shape: NetworkShape) -> NetworkProblem:
         weights = list_weights(train)
@@ -324,25 +356,6 @@ class NeuralRanker(StepwiseRanker):
             )
         return [network.astype(np.float32) for network in networks]
 
-    def _epochs(
-        self, task: TrainingTask, problem: NetworkProblem, trainer: NetworkTrainer, states: list[NetworkState]
-    ) -> NetworkEpochs:
-        largest = float(np.abs(problem.features).max(initial=0.0))
-        # The least exponent e with |x| < 2^e for every x.
-        feature_bits = math.frexp(largest)[1]
-        most_docs = int(task.train.query_sizes.max(initial=1))
-        return NetworkEpochs(
-            trainer,
-            states,
-            n_queries=task.train.n_queries,
-            optimizer=self._first_order(),
-            swap=KernelSwap(self.precision, self.swap),
-            fixed_point=lambda precision: self._format(precision, feature_bits, most_docs),
-            seed=self.random_state,
-            shuffle=self.shuffle,
-            validation=task.validation,
-        )
-
     def _format(self, precision: str, feature_bits: int, most_docs: int) -> FixedPointFormat | None:
         bits = bits_of_precision(precision)
         if bits is None:
@@ -352,9 +365,12 @@ class NeuralRanker(StepwiseRanker):
         batches = self.fixed_point_batches if self.fixed_point == "batch" else 1
         return FixedPointFormat(bits, wide, method, batches, feature_bits)
 
-    def _checkpoints(self, task: TrainingTask, parameters: np.ndarray) -> Checkpoints | None:
+    def _checkpoints(self, task: TrainingTask) -> Checkpoints | None:
         if self.checkpoint is None:
             return None
+        parameters = np.stack(
+            [state.parameters for state in self._first_states(task, self._shape(task.train.n_features))]
+        )
         decisive = {name: value for name, value in self.get_params(deep=False).items() if name not in _WITHOUT_EFFECT}
         fingerprint = run_fingerprint(decisive, task.train, task.validation, parameters)
         return Checkpoints(self.checkpoint, self.checkpoint_every, fingerprint)

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, Parameter
 from rankwell.kernels.boosting.contract import LevelledQueries, PairList
@@ -39,7 +40,7 @@ _ADDED_UP: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueries:
+def levelled_queries(dataset: RankingDataset, pair_weight: str, agreement: Agreement = ALONE) -> LevelledQueries:
     """The queries of `dataset` that have pairs, sorted by label within each, initial pair weights summing to 1."""
     from rankwell.kernels.boosting.cpu.documents import query_pair_weights
 
@@ -55,7 +56,7 @@ def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueri
     opens[1:] = (label[1:] != label[:-1]) | (query[1:] != query[:-1])
     segments_of_query = np.bincount(query[opens], minlength=dataset.n_queries)
     has_pairs = segments_of_query >= 2
-    if not has_pairs.any():
+    if not agreement.largest(np.array([int(has_pairs.any())]))[0]:
         raise DataError(
             "there are no pairs to learn from: within every query all labels are equal, or the weights are 0. "
             "Check that y matches qid (or group)."
@@ -64,9 +65,10 @@ def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueri
     rows, label, opens = rows[kept], label[kept], opens[kept]
     starts = np.flatnonzero(opens)
     query_segments = np.concatenate(([0], np.cumsum(segments_of_query[has_pairs])))
-    if pair_weight in _GAINS and dataset.labels.max() > _LARGEST_LABEL:
+    largest = float(agreement.largest(np.array([dataset.labels.max(initial=0.0)]))[0])
+    if pair_weight in _GAINS and largest > _LARGEST_LABEL:
         raise DataError(
-            f"the gain 2^label needs labels of at most {_LARGEST_LABEL}, got {dataset.labels.max():g}. Use ",
+            f"the gain 2^label needs labels of at most {_LARGEST_LABEL}, got {largest:g}. Use ",
             Parameter("pair_weight", "difference"),
             " for labels that are not grades.",
         )
@@ -75,7 +77,7 @@ def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueri
         rows=rows,
         segment_ptr=np.concatenate((starts, [len(rows)])),
         query_segments=query_segments,
-        step=np.ones(len(starts)) if worth is None else _label_steps(worth(label[starts]), query_segments),
+        step=np.ones(len(starts)) if worth is None else _label_steps(worth(label[starts]), query_segments, agreement),
         carry=worth is not None,
         query_weight=query_weights[has_pairs],
         document_weight=weights[rows],
@@ -86,7 +88,7 @@ def levelled_queries(dataset: RankingDataset, pair_weight: str) -> LevelledQueri
     elif pair_weight == "gain":
         ideal = _ideal_gains(dataset)[has_pairs]
         levels = replace(levels, query_weight=levels.query_weight / ideal)
-    return replace(levels, query_weight=levels.query_weight / query_pair_weights(levels).sum())
+    return replace(levels, query_weight=levels.query_weight / agreement.total(query_pair_weights(levels)))
 
 
 def _ideal_gains(dataset: RankingDataset) -> np.ndarray:
@@ -101,14 +103,13 @@ def _ideal_gains(dataset: RankingDataset) -> np.ndarray:
     return ideal
 
 
-def _label_steps(label: np.ndarray, query_segments: np.ndarray) -> np.ndarray:
+def _label_steps(label: np.ndarray, query_segments: np.ndarray, agreement: Agreement) -> np.ndarray:
     """By how much each segment's label is above the one below, in units of the largest; 0 for a query's lowest."""
-    scaled = (
-        label / np.abs(label).max()
-    )  # the difference of two labels may overflow float64, that of scaled labels cannot
+    # The difference of two labels may overflow float64, that of scaled labels cannot.
+    scaled = label / agreement.largest(np.array([np.abs(label).max(initial=0.0)]))
     step = np.diff(scaled, prepend=0.0)
     step[query_segments[:-1]] = 0.0
-    return step / step.max()
+    return step / agreement.largest(np.array([step.max(initial=0.0)]))
 
 
 def listed_pairs(dataset: RankingDataset, pairs: Any, weights: Any = None) -> PairList:

@@ -16,14 +16,14 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.errors import ParameterError
-from rankwell.kernels.boosting.contract import DEVICE_FIGURES, PairList
+from rankwell.kernels.boosting.contract import DEVICE_FIGURES, Booster, PairList
 from rankwell.kernels.boosting.precision import MOST_HALVINGS
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT
@@ -37,6 +37,7 @@ from rankwell.rankers.pair_weights import BY_RANK, PAIR_WEIGHTS, levelled_querie
 from rankwell.rankers.rankboost_devices import WEAK_LEARNERS, boosting_device, make_booster
 from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.training_data import as_dataset, lacks_queries
+from rankwell.rankers.validation import Validation
 from rankwell.rankers.weak_rankers import WeakRankers
 from rankwell.scoring.description import RankerDescription, Sum
 from rankwell.scoring.normaliser import Normaliser
@@ -207,19 +208,31 @@ class RankBoost(StepwiseRanker):
         device = boosting_device(self.device, self.weak_learner, source, dataset.n_features, by_rank=by_rank)
         binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(dataset, n_jobs=self.n_jobs)
         n_halvings = n_halvings_of(self.learning_rate)
-        earlier = task.init_model.weak_rankers_ if isinstance(task.init_model, RankBoost) else WeakRankers.none()
-        rounds = BoostingRounds(
+        earlier = earlier_rounds(task)
+        return self.train_rounds(
+            task,
             lambda done: make_booster(
                 device, self.weak_learner, source, dataset, binner, done, n_halvings, self.n_jobs, by_rank=by_rank
             ),
             binner.threshold_table,
-            n_halvings,
-            earlier,
-            task.validation,
+            validation,
+            self._checkpoints(task, listed, earlier),
             DEVICE_FIGURES.get(device, ()),
         )
-        n_rounds = self._most_rounds(task)
-        run = self._run(rounds, n_rounds, task, validation, self._checkpoints(task, listed, earlier))
+
+    def train_rounds(
+        self,
+        task: TrainingTask,
+        make_booster: Callable[[WeakRankers], Booster],
+        thresholds: np.ndarray,
+        validation: Validation | None,
+        checkpoints: Checkpoints | None,
+        device_figures: tuple[str, ...] = (),
+    ) -> TrainedModel:
+        """Run the rounds of a booster, wherever it runs; see `BoostingRounds` for the parameters."""
+        n_halvings, earlier = n_halvings_of(self.learning_rate), earlier_rounds(task)
+        rounds = BoostingRounds(make_booster, thresholds, n_halvings, earlier, task.validation, device_figures)
+        run = self._run(rounds, self._most_rounds(task), task, validation, checkpoints)
         rankers = rounds.first(run.n_kept)
         description = _description(rankers, task.feature_names, task.normaliser)
         return TrainedModel(description, rankers.to_arrays(), run.history)
@@ -287,6 +300,11 @@ class RankBoost(StepwiseRanker):
         prepared = dataset.replace(features=description.normaliser.apply(dataset))
         for scores in self.weak_rankers_.staged_scores(prepared):
             yield dataset.to_user_order(scores).copy()
+
+
+def earlier_rounds(task: TrainingTask) -> WeakRankers:
+    """The rounds of the model that training continues from."""
+    return task.init_model.weak_rankers_ if isinstance(task.init_model, RankBoost) else WeakRankers.none()
 
 
 def n_halvings_of(learning_rate: float) -> int:

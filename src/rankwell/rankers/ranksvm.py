@@ -177,7 +177,7 @@ class RankSVM(StepwiseRanker):
         self._check_parameters()
         task = self._training_task(train, (validation, None, None), callback, None)
         check_learnable(task.train, missing_is_zero=self.missing_is_zero)
-        self._keep(self._train_path(task, Cs))
+        self._keep(self._follow_path(task, *self._loss_of(task), Cs))
         self.metrics_: dict[str, Any] = {}
         return self.path_
 
@@ -235,25 +235,25 @@ class RankSVM(StepwiseRanker):
         return dataset if normaliser.name == "standard" else super()._prepared(dataset, normaliser)
 
     def _train(self, task: TrainingTask) -> TrainedModel:
+        return self.train_with(task, *self._loss_of(task))
+
+    def train_with(self, task: TrainingTask, loss: PairLoss, n_pairs: int) -> TrainedModel:
+        """Minimise the objective over a pair loss, wherever it is computed."""
         if self.C == "auto" and task.validation is not None:
-            return self._train_path(task, None)
+            return self._follow_path(task, loss, n_pairs, None)
         validation = self._validation(task)
-        data = pair_data(task.train, task.normaliser, self.n_jobs)
-        count_pairs(data, self.n_jobs)
-        loss = self._pair_loss(data)
         C = relative_C(loss) if self.C == "auto" else float(self.C)
         scores = None if task.validation is None else LinearScores(task.validation, task.normaliser, self.n_jobs)
         iterations = NewtonIterations(loss, C, self.tol, start=_weights_of(task.init_model), validation=scores)
         return self._model(task, C, self._minimise(task, iterations, validation))
 
-    def _train_path(self, task: TrainingTask, Cs: Sequence[float] | None) -> TrainedModel:
-        data = pair_data(task.train, task.normaliser, self.n_jobs)
-        n_pairs = count_pairs(data, self.n_jobs)
+    def _follow_path(
+        self, task: TrainingTask, loss: PairLoss, n_pairs: int, Cs: Sequence[float] | None
+    ) -> TrainedModel:
         validation = self._validation(task)
         if task.validation is None or validation is None:
             raise DataError("the path chooses C on a validation set: pass one.")
         values = default_Cs(n_pairs) if Cs is None else check_Cs(Cs)
-        loss = self._pair_loss(data)
         unit_norm = loss_gradient_norm_at_zero(loss)
         self._path = follow_path(
             # Early stopping by the same metric would give weights that belong to no particular C: the path trains
@@ -275,6 +275,12 @@ class RankSVM(StepwiseRanker):
         )
         model = self._model(task, best.C, best.outcome)
         return replace(model, state={**model.state, "path": self._path.to_array()})
+
+    def _loss_of(self, task: TrainingTask) -> tuple[PairLoss, int]:
+        """The loss over the training data, and the number of its pairs."""
+        data = pair_data(task.train, task.normaliser, self.n_jobs)
+        n_pairs = count_pairs(data, self.n_jobs)
+        return self._pair_loss(data), n_pairs
 
     def _pair_loss(self, data: PairData) -> PairLoss:
         self.device_ = device_for(PAIR_LOSS, self.device, data, method=self.method)

@@ -76,6 +76,10 @@ class WeakRankers:
         """The first `n_rounds` rounds."""
         return WeakRankers(*(values[:n_rounds] for values in self.to_arrays().values()))
 
+    def after(self, n_rounds: int) -> WeakRankers:
+        """The rounds after the first `n_rounds`."""
+        return WeakRankers(*(values[n_rounds:] for values in self.to_arrays().values()))
+
     def then(self, later: WeakRankers) -> WeakRankers:
         """These rounds and the `later` ones after them."""
         both = zip(self.to_arrays().values(), later.to_arrays().values(), strict=True)

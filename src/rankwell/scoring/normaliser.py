@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, Parameter, ParameterError
 
@@ -71,12 +72,12 @@ class Normaliser:
         return normalised
 
 
-def fit_normaliser(name: str, dataset: RankingDataset) -> Normaliser:
+def fit_normaliser(name: str, dataset: RankingDataset, agreement: Agreement = ALONE) -> Normaliser:
     """The normaliser called `name`, or the one that `auto` means for this data, fitted to `dataset`."""
     if name not in CHOICES:
         raise ParameterError(f"must be one of {', '.join(map(repr, CHOICES))}, got {name!r}.", parameter="normalize")
     if name == AUTO:
-        name = _suitable(dataset)
+        name = _suitable(dataset, int(agreement.added(np.array([dataset.n_queries]))[0]))
     if name != "none" and dataset.is_sparse:
         raise DataError(
             Parameter("normalize", name),
@@ -86,16 +87,16 @@ def fit_normaliser(name: str, dataset: RankingDataset) -> Normaliser:
         )
     if name != "standard":
         return Normaliser(name)
-    return Normaliser(name, _mean_and_scale(dataset.features))
+    return Normaliser(name, _mean_and_scale(dataset.features, agreement))
 
 
-def _suitable(dataset: RankingDataset) -> str:
+def _suitable(dataset: RankingDataset, n_queries: int) -> str:
     if dataset.is_sparse:
         return "none"
-    return "standard" if dataset.n_queries == 1 else "query-minmax"
+    return "standard" if n_queries == 1 else "query-minmax"
 
 
-def _mean_and_scale(features: np.ndarray) -> dict[str, np.ndarray]:
+def _mean_and_scale(features: np.ndarray, agreement: Agreement) -> dict[str, np.ndarray]:
     """Mean and standard deviation of each feature, in two float64 passes, without the missing values."""
     n_features = features.shape[1]
     present = np.zeros(n_features)
@@ -104,11 +105,12 @@ def _mean_and_scale(features: np.ndarray) -> dict[str, np.ndarray]:
         there = ~np.isnan(features[rows])
         present += there.sum(axis=0)
         total += np.where(there, features[rows], 0).sum(axis=0, dtype=np.float64)
+    present, total = agreement.added(present), agreement.added(total)
     mean = total / np.maximum(present, 1)
     squares = np.zeros(n_features)
     for rows in _blocks(len(features)):
         squares += np.nansum(np.square(features[rows] - mean), axis=0)
-    deviation = np.sqrt(squares / np.maximum(present, 1))
+    deviation = np.sqrt(agreement.added(squares) / np.maximum(present, 1))
     # Rounding leaves a constant feature with a deviation near 1e-8 of its size; dividing by that would amplify noise.
     constant = deviation <= 1e-7 * np.maximum(np.abs(mean), np.finfo(np.float32).tiny)
     return {"mean": mean, "scale": np.where(constant, np.inf, deviation)}

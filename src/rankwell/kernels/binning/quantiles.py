@@ -45,7 +45,7 @@ def quantile_thresholds(features, rows, n_value_bins, table, n_thresholds, group
         n_values = np.int64(n_present[lane])
         _sort_keys(keys[lane], n_values, scratch, digit_counts)
         n_distinct = _count_distinct(columns[lane], n_values, counts)
-        n_thresholds[first + lane] = _cut_column(
+        n_thresholds[first + lane] = cut_column(
             columns[lane], counts, n_distinct, n_value_bins, heavy, table[first + lane]
         )
 
@@ -137,7 +137,7 @@ def _count_distinct(ordered, n_values, counts):
 
 
 @kernel
-def _cut_column(distinct, counts, n_distinct, n_value_bins, heavy, thresholds):
+def cut_column(distinct, counts, n_distinct, n_value_bins, heavy, thresholds):
     """Fill the thresholds of one feature and return their number. heavy : bool (n_distinct or more,), scratch"""
     if n_distinct == 0:
         return 0

@@ -139,6 +139,50 @@ class Booster(Protocol):
         ...
 
 
+class Companions(Protocol):
+    """The processes that train on the same data together: each calls the same methods in the same order.
+
+    Attributes
+    ----------
+    number, n_processes : int
+        This process, from 0, and how many there are.
+    n_docs, n_queries : int
+        Of all processes.
+    first_query : int
+        The number of this process's first query among all; processes have theirs in a row.
+    """
+
+    number: int
+    n_processes: int
+    n_docs: int
+    n_queries: int
+    first_query: int
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        """The sum of every process's integers, an array of the same shape."""
+        ...
+
+    def largest(self, value: int) -> int:
+        """The largest of every process's integer."""
+        ...
+
+    def gather(self, values: np.ndarray) -> list[np.ndarray]:
+        """Every process's array, in the order of the processes; lengths may differ."""
+        ...
+
+    def hand_on(self, values: np.ndarray) -> np.ndarray | None:
+        """What the previous process passed to `pass_on`, None for the first; shaped like `values`."""
+        ...
+
+    def pass_on(self, values: np.ndarray) -> None:
+        """Send an array to the next process, if there is one."""
+        ...
+
+    def announce(self, values: np.ndarray, sender: int) -> np.ndarray:
+        """The array of one process, for all."""
+        ...
+
+
 @dataclass(frozen=True)
 class BoostingSizes:
     """The sizes that determine whether a device can train over label levels."""

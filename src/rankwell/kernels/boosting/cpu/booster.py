@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rankwell.kernels.boosting.contract import BoostedRounds, LevelledQueries, ScoreWeights
@@ -11,6 +13,7 @@ from rankwell.kernels.boosting.cpu.histograms import GROUP, choose_weak_ranker, 
 from rankwell.kernels.boosting.cpu.rank_weights import REFRESH_ROUNDS
 from rankwell.kernels.boosting.cpu.rounds import Plan, Record, run_rounds
 from rankwell.kernels.boosting.cpu.tasks import (
+    ALL_DOCS,
     CARRY,
     COMMON,
     FINISHED,
@@ -22,6 +25,7 @@ from rankwell.kernels.boosting.precision import LARGEST_R, tolerance
 from rankwell.kernels.cpu.team import (
     FAILED,
     STOP,
+    Team,
     new_team,
 )
 from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
@@ -30,8 +34,8 @@ from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
 _PARTS = 4
 _DOCS_PER_PART = 4096
 # With fewer, bounds cost as much as they save.
-_DOCS_FOR_BOUNDS = 8192
-_FEATURES_FOR_BOUNDS = 40
+DOCS_FOR_BOUNDS = 8192
+FEATURES_FOR_BOUNDS = 40
 # With fewer values, a round ends before another thread could help.
 _VALUES_FOR_A_TEAM = 2**18
 # Tasks that queries are divided into: the documents of one stay in the caches from one step to the next.
@@ -84,16 +88,19 @@ class LevelBooster:
         n_docs = queries.n_docs
         self._query_tasks = max(1, min(_MOST_QUERY_TASKS, n_docs // _DOCS_PER_QUERY_TASK))
         if bounded is None:
-            bounded = n_docs >= _DOCS_FOR_BOUNDS and n_features >= _FEATURES_FOR_BOUNDS
+            bounded = n_docs >= DOCS_FOR_BOUNDS and n_features >= FEATURES_FOR_BOUNDS
         with kernel_threads(n_jobs):
             self._n_workers = 1 if n_docs * n_features < _VALUES_FOR_A_TEAM else current_threads()
             n_parts = 1 if self._n_workers == 1 else max(1, min(_PARTS, n_docs // _DOCS_PER_PART))
             self.search = new_search(bins, n_features, n_parts)
-            self.documents = DocumentWeights(queries, weights)
+            self.documents = self._document_weights(queries, weights)
             self.bounds, self.intervals = None, None
             if bounded and not naive:
                 self.bounds = new_bounds(n_features, n_docs, self._query_tasks, self._n_workers)
                 self.intervals = new_intervals(bins, n_features, queries)
+
+    def _document_weights(self, queries: LevelledQueries, weights: ScoreWeights) -> DocumentWeights:
+        return DocumentWeights(queries, weights)
 
     @property
     def n_references(self) -> int:
@@ -123,29 +130,41 @@ class LevelBooster:
     def _run(self, record: Record) -> tuple[int, bool]:
         documents, team = self.documents, new_team()
         team.control[COMMON], team.control[N_BINS] = documents.common, self._n_bins
+        team.control[ALL_DOCS] = self._n_docs_of_all()
         team.numbers[TOTAL], team.numbers[CARRY] = documents.total, float(documents.queries.carry)
         plan = Plan(
             first_round=documents.weights.n_rounds,
             n_rounds=len(record.feature),
             n_bins=self._n_bins,
-            margin=tolerance(documents.queries.n_docs),
+            margin=tolerance(self._n_docs_of_all()),
             query_tasks=self._query_tasks,
             n_halvings=self._n_halvings,
         )
-        arguments = (team, documents.arrays, self.search, self.bounds, self.intervals, record, plan)
+        self._run_team(team, record, plan)
+        done = int(team.control[ROUNDS_DONE])
+        documents.common, documents.total = int(team.control[COMMON]), float(team.numbers[TOTAL])
+        documents.weights.n_rounds += done
+        return done, bool(team.control[FINISHED])
+
+    def _n_docs_of_all(self) -> int:
+        """The documents of all processes that train together."""
+        return self.documents.queries.n_docs
+
+    def _run_team(self, team: Team, record: Record, plan: Plan) -> None:
+        arguments = (team, self.documents.arrays, self.search, self.bounds, self.intervals, record, plan)
+        self._on_threads(team, lambda worker: run_rounds(worker, *arguments))
+
+    def _on_threads(self, team: Team, task: Callable[[int], object]) -> None:
+        """Run a task of a team on all threads; if one fails, the others stop."""
 
         def take_part(worker: int) -> None:
             try:
-                run_rounds(worker, *arguments)
+                task(worker)
             except BaseException:
                 team.control[FAILED] = team.control[STOP] = 1
                 raise
 
         run_parts(take_part, self._n_workers)
-        done = int(team.control[ROUNDS_DONE])
-        documents.common, documents.total = int(team.control[COMMON]), float(team.numbers[TOTAL])
-        documents.weights.n_rounds += done
-        return done, bool(team.control[FINISHED])
 
     def _run_naively(self, record: Record) -> tuple[int, bool]:
         bins, table, largest = self.search.bins, self.search.table, self.search.largest

@@ -32,6 +32,7 @@ from rankwell.kernels.boosting.cpu.intervals import (
     join_features,
 )
 from rankwell.kernels.boosting.cpu.tasks import (
+    ALL_DOCS,
     BEGIN,
     BEST,
     CANDIDATES,
@@ -268,7 +269,7 @@ def _continue_reference(stage, control, pi, search, bounds, intervals):
         _sum_counts(search.partial, intervals.counts)
         return CUTS
     if stage == CUTS:
-        _join(len(pi), control, search.largest, intervals)
+        _join(control[ALL_DOCS], control, search.largest, intervals)
         state[GROUPS] = control[N_GROUPS]
         state[CUT_ROUND] = state[ROUND]
         return CODES

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rankwell.kernels.boosting.contract import LevelledQueries, ScoreWeights
+from rankwell.kernels.boosting.cpu.query_total import QueryTotal
 from rankwell.kernels.boosting.cpu.rank_weights import is_due, weigh_by_rank
 from rankwell.kernels.boosting.cpu.weights import (
     Documents,
@@ -33,6 +34,8 @@ class DocumentWeights:
     queries : LevelledQueries
     weights : ScoreWeights
         Changed in place as rounds are applied.
+    total : QueryTotal, optional
+        Sums Z over the queries of several processes; by default over these queries only.
 
     Attributes
     ----------
@@ -43,8 +46,8 @@ class DocumentWeights:
         Z, after that division.
     """
 
-    def __init__(self, queries: LevelledQueries, weights: ScoreWeights) -> None:
-        self.queries, self.weights = queries, weights
+    def __init__(self, queries: LevelledQueries, weights: ScoreWeights, total: QueryTotal | None = None) -> None:
+        self.queries, self.weights, self._total = queries, weights, total
         up_ratio, down_ratio, bridge = np.ones((3, queries.n_segments))
         up_sum, down_sum, below, above = np.zeros((4, queries.n_segments))
         self.arrays = Documents(
@@ -105,11 +108,13 @@ class DocumentWeights:
             arrays.down_ratio,
             arrays.bridge,
         )
-        return common
+        return common if self._total is None else self._total.recentre(common)
 
     def _sum(self) -> float:
         arrays, carry = self.arrays, float(self.queries.carry)
         self._over_queries(lambda first, last: sum_levels(arrays, carry, first, last))
+        if self._total is not None:
+            return self._total.of(arrays.share)
         total: float = query_sum(arrays.share, arrays.lanes)
         return total
 

@@ -1,7 +1,8 @@
 """RankBoost on the CPU: rounds in compiled code.
 
 A round: π, best weak ranker, α, new weights. It is a sequence of stages; `run_rounds` does the tasks of one, then asks
-for the next. So a batch of rounds is one call from Python.
+for the next. So a batch of rounds is one call from Python. Processes that train together call `run_stage` and
+`lead_on` for each stage instead, and exchange results in between.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from rankwell.kernels.boosting.cpu.bounded_search import continue_search
 from rankwell.kernels.boosting.cpu.histograms import choose_weak_ranker
 from rankwell.kernels.boosting.cpu.tasks import (
     BEGIN,
+    BY_DOCUMENTS,
+    BY_FEATURES,
     CHANGES,
+    CHOICE,
     CHOSEN_R,
     COMMON,
+    DIVISION,
     DOWN_FACTOR,
     EXPONENTS,
     FEATURE,
@@ -92,19 +97,52 @@ def run_rounds(worker, team, documents, search, bounds, intervals, record, plan)
             wait_a_little(times)
             continue
         wait_for_tasks(control)
-        stage = control[STAGE]
-        if stage >= POTENTIALS:
-            stage = _continue_search(stage, control, documents.pi, search, bounds, intervals, plan.margin)
-            stage = _choose(team, search, plan) if stage == BEGIN else stage
-        else:
-            stage = _continue_round(stage, team, documents, record, plan)
-            if bounds is not None:
-                stage = CHANGES if stage == POTENTIALS else stage
-        if stage == BEGIN:
+        if _lead(team, documents, search, bounds, intervals, record, plan) == BEGIN:
             write_place(control, STOP, 1)
-        else:
-            control[STAGE] = stage
+
+
+@kernel
+def run_stage(worker, team, documents, search, bounds, intervals):
+    """The tasks of the published stage; worker 0 returns when all of them are done, the others when none is left."""
+    work_off(worker, team, documents, search, bounds, intervals)
+    if worker == 0:
+        wait_for_tasks(team.control)
+
+
+@kernel
+def lead_on(team, documents, search, bounds, intervals, record, plan):
+    """The leader's work after a stage: publish the next one and return it; BEGIN if there is none.
+
+    CHOICE has no tasks: FEATURE, THRESHOLD, CHOSEN_R, both factors and the marked documents are then to be set, and
+    `publish_weights` goes on.
+    """
+    return _lead(team, documents, search, bounds, intervals, record, plan)
+
+
+@kernel
+def publish_weights(team, query_tasks):
+    """Publish the stage after a choice that was made outside."""
+    team.control[STAGE] = WEIGHTS
+    publish(team.control, WEIGHTS, query_tasks)
+
+
+@inlined_kernel
+def _lead(team, documents, search, bounds, intervals, record, plan):
+    control = team.control
+    stage = control[STAGE]
+    if stage >= POTENTIALS:
+        stage = _continue_search(stage, control, documents.pi, search, bounds, intervals, plan.margin)
+        if stage == BEGIN:
+            stage = CHOICE if control[DIVISION] == BY_FEATURES else _choose(team, search, plan)
+    else:
+        stage = _continue_round(stage, team, documents, record, plan)
+        if bounds is not None:
+            stage = CHANGES if stage == POTENTIALS else stage
+    if stage != BEGIN:
+        control[STAGE] = stage
+        if stage != CHOICE:
             publish(control, stage, count_tasks(stage, plan.query_tasks, control, search, bounds))
+    return stage
 
 
 @inlined_kernel
@@ -144,7 +182,8 @@ def _continue_round(stage, team, documents, record, plan):
         control[COMMON] = _ratios(documents)
         return SUMS
     if stage != BEGIN:
-        numbers[TOTAL] = query_sum(documents.share, documents.lanes)
+        if control[DIVISION] != BY_DOCUMENTS:  # there the sum is that of all processes
+            numbers[TOTAL] = query_sum(documents.share, documents.lanes)
         r = control[CHOSEN_R]
         record.feature[t], record.bin[t], record.r[t] = control[FEATURE], control[THRESHOLD], r
         record.loss[t] = math.ldexp(numbers[TOTAL], control[COMMON])

@@ -28,10 +28,15 @@ POTENTIALS, HISTOGRAMS, INTEGRALS = range(4, 7)
 # A search by bounds. π with its changes; histograms of candidates; joint histograms; summaries of intervals;
 # documents by bin; intervals; codes.
 CHANGES, CANDIDATES, JOINT, SUMMARIES, COUNTS, CUTS, CODES = range(7, 14)
+# No tasks: the choice is made together with the processes that search other features.
+CHOICE = 14
 
 # Integers in `control`, and other numbers in `numbers`, that tasks read.
 STAGE, ROUNDS_DONE, FINISHED, COMMON, N_BINS, FEATURE, THRESHOLD, CHOSEN_R = range(33, 41)
 N_CANDIDATES, N_CHOSEN, N_GROUPS, BEST = range(41, 45)
+# The documents of all processes that train together, and what each of these has.
+ALL_DOCS, DIVISION = range(45, 47)
+ALONE, BY_DOCUMENTS, BY_FEATURES = range(3)
 TOTAL, UP_FACTOR, DOWN_FACTOR, CARRY = range(4)
 
 FEW_FEATURES = 128  # up to this many, one thread is done before others could start
@@ -75,7 +80,8 @@ def _run_document_task(kind, task, control, numbers, documents, bins):
         if kind == WEIGHTS:
             start, end = segment_ptr[query_segments[first]], segment_ptr[query_segments[last]]
             feature, marked = control[FEATURE], documents.marked
-            mark_documents(bins[feature // GROUP], feature % GROUP, control[THRESHOLD], marked, start, end)
+            if control[DIVISION] != BY_FEATURES:  # there the process that has the feature marked them
+                mark_documents(bins[feature // GROUP], feature % GROUP, control[THRESHOLD], marked, start, end)
             multiply_weights(marked, numbers[UP_FACTOR], numbers[DOWN_FACTOR], up, down, start, end)
         sum_levels(documents, numbers[CARRY], first, last)
 
@@ -113,11 +119,11 @@ def _run_bounded_task(kind, task, worker, control, numbers, documents, search, b
         ptr, members = intervals.group_ptr, intervals.members
         write_codes(search.bins, ptr, members, control[N_GROUPS], intervals.digits, intervals.codes, start, end)
     else:
-        _run_interval_task(kind, task, control, n_docs, search.table, intervals)
+        _run_interval_task(kind, task, control, search.table, intervals)
 
 
 @inlined_kernel
-def _run_interval_task(kind, task, control, n_docs, table, intervals):
+def _run_interval_task(kind, task, control, table, intervals):
     n_tasks, n_features, number = control[N_TASKS], len(table), intervals.number
     first, last = n_features * task // n_tasks, n_features * (task + 1) // n_tasks
     first_bin, last_bin = intervals.first_bin, intervals.last_bin
@@ -129,7 +135,7 @@ def _run_interval_task(kind, task, control, n_docs, table, intervals):
         if intervals.varies[f]:
             of_bin = intervals.of_bin[f]
             number[f] = cut_feature(
-                table[f], intervals.counts[f], n_docs, control[BEST], of_bin, first_bin[f], last_bin[f]
+                table[f], intervals.counts[f], control[ALL_DOCS], control[BEST], of_bin, first_bin[f], last_bin[f]
             )
 
 

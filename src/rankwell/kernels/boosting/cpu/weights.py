@@ -25,6 +25,8 @@ from rankwell.kernels.cpu.lean_compilation import inner_kernel, kernel
 # A sum of an unsigned and a signed number would be a float64.
 _0, _1, _2, _3, _4, _5, _6, _7, _8 = (np.uint64(number) for number in range(9))
 
+NO_PAIRS = -(2**31)  # the power of two that pair weights are divided by, if there are none
+
 
 class Documents(NamedTuple):
     """Documents, their weights, and the sums over label levels that belong to these.
@@ -98,12 +100,24 @@ def query_sum(values, lanes):
     """Σ values, 0 or more each, in 1,024 lanes, which are then added by halves. lanes : float64 (1024,), scratch"""
     for lane in range(QUERY_LANES):
         lanes[lane] = 0.0
-    for first in range(0, len(values), QUERY_LANES):
-        end = first + QUERY_LANES if first + QUERY_LANES < len(values) else len(values)
-        for i in range(first, end):
-            lanes[i - first] += values[i]
+    add_to_lanes(values, 0, lanes)
+    return sum_of_lanes(lanes, len(values))
+
+
+@kernel
+def add_to_lanes(values, number, lanes):
+    """Add the queries number, number + 1, ... to their lanes, in this order."""
+    lane = number % QUERY_LANES
+    for i in range(len(values)):
+        lanes[lane] += values[i]
+        lane = lane + 1 if lane + 1 < QUERY_LANES else 0
+
+
+@kernel
+def sum_of_lanes(lanes, n_values):
+    """Σ over lanes that `n_values` queries were added to; `lanes` is overwritten."""
     half = QUERY_LANES // 2
-    while half >= len(values) and half > 0:  # these lanes are 0
+    while half >= n_values and half > 0:  # these lanes are 0
         half //= 2
     while half > 0:
         for lane in range(half):
@@ -188,7 +202,7 @@ def level_ratios(query_segments, query_weight, up_exponent, down_exponent, up_ra
 
     up_ratio, down_ratio, bridge : float64 (n_segments,), written
     """
-    common = -(2**31)
+    common = NO_PAIRS
     for q in range(len(query_weight)):
         largest = np.int64(up_exponent[query_segments[q]])
         for s in range(query_segments[q] + 1, query_segments[q + 1]):

@@ -125,22 +125,26 @@ class CpuNetworkTrainer:
     def _batch_steps(self, setting: Any, state: NetworkState, order: np.ndarray) -> float:
         """One step per batch of queries, by the mean of their gradients."""
         loss = 0.0
-        gradients = self._work.gradients
-        gradient = gradients[0]
+        gradient = self._work.gradients[0]
         rate = setting[-1].learning_rate
         for start in range(0, len(order), self._problem.batch_queries):
             batch = order[start : start + self._problem.batch_queries]
-            losses = np.zeros(min(SLOTS, len(batch)))
-            self._batch_gradient(setting, state, batch, losses)
-            loss += float(losses.sum())
-            for slot in range(1, len(losses)):
-                gradient += gradients[slot]
+            loss += self._sum_gradient(setting, state, batch)
             gradient *= np.float32(1.0 / len(batch))
             state.steps += 1
             first_order_step(
                 self._optimizer, rate, state.steps, state.parameters, gradient, state.first, state.second
             )  # fmt: skip
         return loss
+
+    def _sum_gradient(self, setting: Any, state: NetworkState, batch: np.ndarray) -> float:
+        """The sum of a batch's gradients, in the first slot; returns the sum of its losses."""
+        gradients = self._work.gradients
+        losses = np.zeros(min(SLOTS, len(batch)))
+        self._batch_gradient(setting, state, batch, losses)
+        for slot in range(1, len(losses)):
+            gradients[0] += gradients[slot]
+        return float(losses.sum())
 
     def _batch_gradient(self, setting: Any, state: NetworkState, batch: np.ndarray, losses: np.ndarray) -> None:
         """The gradients of a batch, slot by slot; on all threads if the work is worth starting them."""
