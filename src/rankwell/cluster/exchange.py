@@ -11,6 +11,7 @@ sends the result to all (reduce-scatter and all-gather): a worker sends at most 
 from __future__ import annotations
 
 import hmac
+import secrets
 import select
 import socket
 import struct
@@ -101,7 +102,7 @@ class Exchange:
         connection, _ = self._listener.accept()
         connection.settimeout(self._listener.gettimeout())
         try:
-            nonce = np.random.default_rng().bytes(_NONCE)
+            nonce = secrets.token_bytes(_NONCE)
             connection.sendall(nonce)
             introduction = _receive(connection, _INTRODUCTION.size)
             proof = _receive(connection, len(self._proof(b"", b"")))
