@@ -39,9 +39,10 @@ def run(bench: Benchmark) -> None:
 def slabs_of(dataset: Any) -> tuple[Any, ...]:
     """Slabs, columns, query_ptr and gains of a dataset."""
     from rankwell.data.binning import Binner
+    from rankwell.rankers.tree_bins import TreeBins
     from rankwell.rankers.tree_data import binned_slabs, gains_of
 
-    slabs, columns = binned_slabs(dataset, Binner().fit(dataset), None)
+    slabs, columns = binned_slabs(dataset, TreeBins(Binner().fit(dataset), dataset, (), n_jobs=None), None)
     return slabs, columns, dataset.query_ptr, gains_of(dataset.labels, "exponential")
 
 

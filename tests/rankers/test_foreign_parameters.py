@@ -72,5 +72,5 @@ def test_no_name_has_two_explanations():
 
 def test_signatures_are_the_constructors_own():
     assert list(inspect.signature(RankBoost).parameters)[:2] == ["n_rounds", "learning_rate"]
-    assert next(iter(inspect.signature(LambdaRank).parameters)) == "hidden"
+    assert next(iter(inspect.signature(LambdaRank).parameters)) == "loss"
     assert hint("nothing_like_it", ["ridge"]) == ""

@@ -185,11 +185,16 @@ def _convert_choice(text: str, choices: tuple[Any, ...]) -> Any:
 
 
 def _convert_list(text: str, members: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Values separated by commas, all of the first member's type (tuple[int, ...], list[float]); empty is ()."""
+    """Values separated by commas, all of the first member's type (tuple[int, ...], list[float]); empty is ().
+
+    Where that type is a list itself, its values are separated by plus signs.
+    """
     if not text:
         return ()
     member = members[0] if members else _GUESS
     try:
+        if _kind(member) is tuple:
+            return tuple(_convert(part.strip().replace("+", ","), member) for part in text.split(","))
         return tuple(_convert(part.strip(), member) for part in text.split(","))
     except _NoMatchError as cause:
         raise _NoMatchError(f"a list of values separated by commas, each {cause}") from None

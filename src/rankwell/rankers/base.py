@@ -520,11 +520,14 @@ def _jsonable(parameters: dict[str, Any], owner: str) -> dict[str, Any]:
     functions = [name for name, value in parameters.items() if callable(value)]
     for name in functions:
         logger.warning("%s: %s is a function, which a ranker file cannot hold: it is left out.", owner, name)
-    return {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in parameters.items()
-        if name not in functions
-    }
+    return {name: _plain(value) for name, value in parameters.items() if name not in functions}
+
+
+def _plain(value: Any) -> Any:
+    """A value, or a list of values, without NumPy's types."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _from_json(value: Any) -> Any:

@@ -41,6 +41,13 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("subsample", "bagging_fraction"): ("document_fraction",),
     ("colsample_bytree", "feature_fraction", "rsm"): ("feature_fraction",),
     ("colsample_bynode", "colsample_bylevel", "feature_fraction_bynode"): ("node_feature_fraction",),
+    ("monotone_constraints", "monotone_constraint", "monotonic_cst", "mc"): ("increasing",),
+    ("interaction_constraints", "interaction_cst"): ("interaction_groups",),
+    ("categorical_feature", "cat_feature", "cat_features", "categorical_column"): ("categorical_features",),
+    ("cat_smooth",): ("category_smoothing",),
+    ("cat_l2",): ("category_l2",),
+    ("max_cat_threshold",): ("max_category_set",),
+    ("grow_policy",): ("growth",),
     ("importance_type",): ("importance",),
     ("seed", "random_seed", "data_random_seed"): ("random_state",),
     ("nthread", "num_threads", "num_thread", "thread_count", "n_threads"): ("n_jobs",),
@@ -54,13 +61,20 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
 # Why rankers without such a parameter have none.
 _REASONS = {
     **dict.fromkeys(("n_leaves", "max_depth", "min_docs_leaf", "min_hessian_leaf", "min_gain"), _NO_TREES),
+    **dict.fromkeys(("increasing", "interaction_groups", "categorical_features", "growth"), _NO_TREES),
+    **dict.fromkeys(("category_smoothing", "category_l2", "max_category_set"), _NO_TREES),
     "loss": _CLASS_IS_OBJECTIVE,
     **dict.fromkeys(("query_fraction", "document_fraction", "feature_fraction", "node_feature_fraction"), _NO_SAMPLING),
     **dict.fromkeys(("truncation", "gain"), "eval_convention says how labels become gains"),
 }
+# What else is to be said of a parameter that has another name here.
+_REMARKS = {
+    "C": " (the larger, the weaker the penalty)",
+    "increasing": ", and decreasing: each is a list of features",
+}
 # Names of what is not here, and why.
 _ABSENT: dict[tuple[str, ...], str] = {
-    ("grow_policy", "tree_method", "boosting_type", "boosting", "booster"): "a ranker has one way to be boosted",
+    ("tree_method", "boosting_type", "boosting", "booster"): "a ranker has one way to be boosted",
     ("subsample_for_bin", "bagging_freq", "subsample_freq"): _NO_SAMPLING,
     ("verbose", "verbosity", "silent", "verbose_eval"): _WATCHING,
     ("callbacks",): "pass callback to fit",
@@ -72,8 +86,7 @@ def hint(name: str, known: Collection[str]) -> str:
     lower = name.lower()
     here = [own for names, owns in _SAME.items() if lower in names for own in owns if own in known]
     if here:
-        inverse = " (the larger, the weaker the penalty)" if here[0] == "C" else ""
-        return f"It is called {here[0]} here{inverse}."
+        return f"It is called {here[0]} here{_REMARKS.get(here[0], '')}."
     elsewhere = [own for names, owns in _SAME.items() if lower in names for own in owns]
     reason = next((reason for names, reason in _ABSENT.items() if lower in names), None)
     reason = reason or next((_REASONS[own] for own in elsewhere if own in _REASONS), None)

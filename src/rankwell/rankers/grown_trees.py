@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from rankwell.errors import FileFormatError
+from rankwell.kernels.scoring.rules import IN_CATEGORIES, VALUE
 from rankwell.kernels.trees.contract import BinTree
 from rankwell.scoring.description import TreeInputs
 from rankwell.scoring.tree_builder import Tree, TreeBuilder
@@ -19,8 +20,24 @@ _GAIN = "gain"
 
 
 @dataclass(frozen=True)
+class BinValues:
+    """What the bins of a training mean.
+
+    thresholds : float32 (n_features, 256), of each bin (`Binner.threshold_table`)
+    categories : by categorical feature, the categories of its bins 1, 2, ...; int32, ascending
+    """
+
+    thresholds: np.ndarray
+    categories: Mapping[int, np.ndarray]
+
+
+@dataclass(frozen=True)
 class GrownTree:
-    """One tree: see `TreeInputs` for its arrays. gain is by node; leaf_docs, training documents, by leaf."""
+    """One tree: see `TreeInputs` for its arrays.
+
+    gain is by node; leaf_docs, training documents, by leaf. n_categories is by node: how many categories go right (all
+    others go left), −1 where a threshold decides; `categories` has them, node after node.
+    """
 
     feature: np.ndarray
     threshold: np.ndarray
@@ -28,25 +45,38 @@ class GrownTree:
     left: np.ndarray
     right: np.ndarray
     gain: np.ndarray
+    n_categories: np.ndarray
+    categories: np.ndarray
     leaf_value: np.ndarray
     leaf_docs: np.ndarray
 
     @classmethod
-    def from_bins(cls, tree: BinTree, thresholds: np.ndarray, share: float = 1.0) -> Self:
-        """The tree over values, its leaf values times `share`.
-
-        thresholds : float32 (n_features, 256), of each bin (`Binner.threshold_table`).
-        """
+    def from_bins(cls, tree: BinTree, values: BinValues, share: float = 1.0) -> Self:
+        """The tree over values, its leaf values times `share`."""
+        # In a tree over bins the set is on the left, here it is on the right: "it is in the set" is 1, and above 0.
+        has_set = tree.cut < 0
+        sets = [_categories(tree, node, values) for node in np.flatnonzero(has_set).tolist()]
+        n_categories = np.full(len(tree.feature), -1)
+        n_categories[has_set] = [len(own) for own in sets]
         return cls(
             feature=tree.feature,
-            threshold=thresholds[tree.feature, tree.cut],
-            missing_left=tree.missing_left,
-            left=tree.left,
-            right=tree.right,
+            threshold=np.where(has_set, np.float32(0.0), values.thresholds[tree.feature, tree.cut]),
+            missing_left=np.where(has_set, 1 - tree.missing_left, tree.missing_left),
+            left=np.where(has_set, tree.right, tree.left),
+            right=np.where(has_set, tree.left, tree.right),
             gain=tree.gain,
+            n_categories=n_categories,
+            categories=np.concatenate([np.empty(0, np.int32), *sets]),
             leaf_value=tree.leaf_value.astype(np.float64) * share,
             leaf_docs=tree.leaf_docs,
         )
+
+
+def _categories(tree: BinTree, node: int, values: BinValues) -> np.ndarray:
+    """The categories in a node's set, int32, ascending."""
+    bits = np.unpackbits(tree.left_bins[node].view(np.uint8), bitorder="little")
+    bins = np.flatnonzero(bits)
+    return values.categories[int(tree.feature[node])][bins[bins > 0] - 1]
 
 
 _BY_LEAF = ("leaf_value", "leaf_docs")
@@ -73,7 +103,7 @@ class GrownTrees:
         """The trees as inputs of a description, `round_size` of them in a round."""
         builder = TreeBuilder()
         for tree in self.trees:
-            columns = [builder.column(feature) for feature in tree.feature.tolist()]
+            columns = _columns(tree, builder)
             children = tree.left.tolist(), tree.right.tolist()
             values = tree.leaf_value, tree.leaf_docs
             builder.add(Tree(columns, tree.threshold, tree.missing_left, *children, *values))
@@ -91,7 +121,12 @@ class GrownTrees:
             raise FileFormatError(f"the trees' gains are absent, or not {len(inputs.column)} numbers.")
         if len(inputs.leaf_weight) != len(inputs.leaf_value):
             raise FileFormatError("the trees' leaves have no numbers of documents.")
+        is_set = (inputs.column_kind == IN_CATEGORIES)[inputs.column]
+        sizes = np.diff(inputs.category_ptr)[inputs.column]
+        sets = [inputs.categories_of(column) for column in inputs.column[is_set].tolist()]
         arrays = {
+            "n_categories": np.where(is_set, sizes, -1),
+            "categories": np.concatenate([np.empty(0, np.int32), *sets]),
             "feature": inputs.column_feature[inputs.column],
             **{name: getattr(inputs, name) for name in ("threshold", "missing_left", "left", "right", "leaf_value")},
             "gain": gains,
@@ -123,6 +158,18 @@ class GrownTrees:
         return np.concatenate([np.empty(0, kind), *(getattr(tree, name).astype(kind) for tree in self.trees)])
 
 
+def _columns(tree: GrownTree, builder: TreeBuilder) -> list[int]:
+    """The column that each node tests."""
+    columns, first = [], 0
+    for feature, n_categories in zip(tree.feature.tolist(), tree.n_categories.tolist(), strict=True):
+        if n_categories < 0:
+            columns.append(builder.column(feature, VALUE))
+            continue
+        columns.append(builder.column(feature, IN_CATEGORIES, tree.categories[first : first + n_categories].tolist()))
+        first += n_categories
+    return columns
+
+
 _KINDS: dict[str, type] = {
     "feature": np.int32,
     "threshold": np.float32,
@@ -130,6 +177,8 @@ _KINDS: dict[str, type] = {
     "left": np.int32,
     "right": np.int32,
     "gain": np.float64,
+    "n_categories": np.int32,
+    "categories": np.int32,
     "leaf_value": np.float64,
     "leaf_docs": np.float64,
 }
@@ -137,6 +186,8 @@ _KINDS: dict[str, type] = {
 
 def _divided(arrays: Mapping[str, np.ndarray], node_ptr: np.ndarray, leaf_ptr: np.ndarray) -> list[GrownTree]:
     ends = {name: leaf_ptr if name in _BY_LEAF else node_ptr for name in _KINDS}
+    by_node = np.concatenate([[0], np.cumsum(np.maximum(arrays["n_categories"], 0))]).astype(np.int64)
+    ends["categories"] = by_node[node_ptr]
     return [
         GrownTree(**{name: arrays[name][ptr[number] : ptr[number + 1]] for name, ptr in ends.items()})
         for number in range(len(node_ptr) - 1)

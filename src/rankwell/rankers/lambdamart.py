@@ -19,6 +19,7 @@ from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.kernels.device import load
 from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_LEAVES, TreeBooster, TreeProblem, TreeSettings
+from rankwell.kernels.trees.feature_rules import FeatureRules
 from rankwell.kernels.trees.losses import LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.sampling import Sampling
 from rankwell.metrics.conventions import DEFAULT
@@ -26,9 +27,11 @@ from rankwell.metrics.names import AnyMetric
 from rankwell.parameters import check_choice, check_number, check_whole_number
 from rankwell.rankers.base import WATCHED, TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
+from rankwell.rankers.feature_choices import FeatureChoices
 from rankwell.rankers.grown_trees import IMPORTANCES, GrownTrees
 from rankwell.rankers.own_loss import OwnLoss, checked_loss
 from rankwell.rankers.stepwise import StepwiseRanker
+from rankwell.rankers.tree_bins import TreeBins
 from rankwell.rankers.tree_data import GAINS, binned_slabs, document_weights, gains_of
 from rankwell.rankers.tree_rounds import TreeRounds
 from rankwell.scoring.description import RankerDescription, Sum, TreeInputs
@@ -40,6 +43,9 @@ logger = logging.getLogger("rankwell")
 _ROUNDS, _WATCHED_ROUNDS = 150, 1000
 # What n_leaves="auto" means: for fewer documents than this, and for as many or more.
 _FEW_DOCS, _FEW_LEAVES, _LEAVES = 50_000, 10, 31
+# The levels of symmetric trees by default, likewise.
+_FEW_LEVELS, _LEVELS = 4, 6
+GROWTHS = ("leaf", "symmetric")
 # What min_docs_leaf="auto" means: this share of the documents, but no more than so many.
 _AUTOMATIC_SHARE, _AUTOMATIC_DOCS = 100, 100
 # What loss="auto" chooses among, and what the choice is called in the state.
@@ -78,6 +84,28 @@ class LambdaMART(StepwiseRanker):
         Penalties on the size of leaf values.
     min_gain : float
         What a cut must gain at least.
+    growth : "leaf" or "symmetric"
+        "leaf" cuts the leaf that gains most next. "symmetric" cuts all leaves of a level in the same way: such trees
+        have at most 2^depth leaves and score faster. Their depth is `max_depth`, or what `n_leaves` allows; "auto" is
+        then 64 leaves, or 16 for fewer than 50,000 documents.
+    increasing, decreasing : sequence of str or int
+        Features that the score must not fall, or not rise, with: by name, or by number from 0. Missing values are
+        outside of this order.
+    interaction_groups : sequence of sequences of str or int
+        Groups of features that may interact. The features on a path from the root to a leaf are all in one of them, so
+        that a feature in no group is not used. On the command line, groups are separated by commas, and their features
+        by plus signs: a+b,b+c.
+    categorical_features : sequence of str or int
+        Features whose values are numbers of categories, 0, 1, 2, ..., without an order. A cut has a set of categories
+        on one side. The most frequent ones have a bin each, `n_bins` − 2 of them. Missing values are a category of
+        their own; categories that training did not have, or that are too rare for a bin, go with those that are not
+        in the set.
+    category_smoothing, category_l2 : float
+        Categories are ordered by Σg / (Σh + smoothing), those of fewer documents are never in the set, and the sides of
+        the cut have that much more `l2`: both in documents, that is, times the mean Hessian of the leaf. For
+        categorical features of more than 4 categories.
+    max_category_set : int
+        Categories at most in the set of a cut.
     query_fraction, document_fraction : float
         The share of queries, and of documents, whose gradients a tree is grown on, drawn anew for each tree.
     feature_fraction, node_feature_fraction : float
@@ -164,6 +192,14 @@ class LambdaMART(StepwiseRanker):
         l1: float = 0.0,
         l2: float = 0.0,
         min_gain: float = 0.0,
+        growth: Literal["leaf", "symmetric"] = "leaf",
+        increasing: Sequence[int | str] | None = None,
+        decreasing: Sequence[int | str] | None = None,
+        interaction_groups: Sequence[Sequence[int | str]] | None = None,
+        categorical_features: Sequence[int | str] | None = None,
+        category_smoothing: float = 10.0,
+        category_l2: float = 10.0,
+        max_category_set: int = 32,
         query_fraction: float = 1.0,
         document_fraction: float = 1.0,
         feature_fraction: float = 1.0,
@@ -197,6 +233,14 @@ class LambdaMART(StepwiseRanker):
         self.l1 = l1
         self.l2 = l2
         self.min_gain = min_gain
+        self.growth = growth
+        self.increasing = increasing
+        self.decreasing = decreasing
+        self.interaction_groups = interaction_groups
+        self.categorical_features = categorical_features
+        self.category_smoothing = category_smoothing
+        self.category_l2 = category_l2
+        self.max_category_set = max_category_set
         self.query_fraction = query_fraction
         self.document_fraction = document_fraction
         self.feature_fraction = feature_fraction
@@ -230,12 +274,12 @@ class LambdaMART(StepwiseRanker):
             check_whole_number(name, getattr(self, name), least=0)
         if self.min_docs_leaf != "auto":
             check_whole_number("min_docs_leaf", self.min_docs_leaf, least=1)
-        for name in ("checkpoint_every", "n_seeds"):
+        for name in ("checkpoint_every", "n_seeds", "max_category_set"):
             check_whole_number(name, getattr(self, name), least=1)
         if self.truncation is not None:
             check_whole_number("truncation", self.truncation, least=1)
         check_whole_number("n_bins", self.n_bins, least=2, most=MOST_BINS)
-        for name in ("min_hessian_leaf", "l1", "l2", "min_gain", "noise"):
+        for name in ("min_hessian_leaf", "l1", "l2", "min_gain", "noise", "category_smoothing", "category_l2"):
             check_number(name, getattr(self, name), least=0.0)
         for name in ("learning_rate", "sigma"):
             check_number(name, getattr(self, name), above=0.0)
@@ -251,10 +295,24 @@ class LambdaMART(StepwiseRanker):
             )
         if not callable(self.loss):
             check_choice("loss", self.loss, (*LOSSES, _AUTOMATIC))
+        self._check_growth()
         check_choice("gain", self.gain, GAINS)
         check_choice("binning", self.binning, STRATEGIES)
         check_choice("importance", self.importance, IMPORTANCES)
         super()._check_parameters()
+
+    def _check_growth(self) -> None:
+        check_choice("growth", self.growth, GROWTHS)
+        if self.categorical_features and self.growth == "symmetric":
+            raise ParameterError(
+                "are cut by sets of categories, which symmetric trees do not have. Use growth='leaf'.",
+                parameter="categorical_features",
+            )
+        if self.categorical_features and self.normalize != "none":
+            raise ParameterError(
+                f"are numbers of categories, which normalize={self.normalize!r} would change. Use normalize='none'.",
+                parameter="categorical_features",
+            )
 
     def _is_random(self) -> bool:
         has_fraction = any(getattr(self, name) < 1.0 for name in _FRACTIONS)
@@ -275,7 +333,9 @@ class LambdaMART(StepwiseRanker):
 
     def _train_with(self, loss: str | OwnLoss, task: TrainingTask) -> TrainedModel:
         validation = self._validation(task)
+        rules = self._feature_choices(task.feature_names)
         binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(task.train, n_jobs=self.n_jobs)
+        bins = TreeBins(binner, task.train, rules.categorical, n_jobs=self.n_jobs)
         earlier = GrownTrees()
         scores = np.zeros((self.n_seeds, task.train.n_docs), np.float32)
         n_validation = 0 if task.validation is None else task.validation.n_docs
@@ -287,12 +347,12 @@ class LambdaMART(StepwiseRanker):
             if task.validation is not None:
                 validation_scores = score_description(model, task.validation, n_jobs=self.n_jobs)
         rounds = TreeRounds(
-            lambda begun: self._boosters(loss, task, binner, begun),
-            binner.threshold_table,
+            lambda begun: self._boosters(loss, task, bins, rules.for_bins(bins), begun),
+            bins.values,
             earlier,
             scores,
             validation_scores,
-            None if task.validation is None else binner.transform(task.validation, "rows", n_jobs=self.n_jobs),
+            None if task.validation is None else bins.transform(task.validation),
             checked_loss(loss, task.train) if callable(loss) else None,
             self.n_jobs,
         )
@@ -307,13 +367,19 @@ class LambdaMART(StepwiseRanker):
             )
         return TrainedModel(self._description(task, trees.inputs(self.n_seeds)), trees.statistics(), run.history)
 
+    def _feature_choices(self, names: tuple[str, ...]) -> FeatureChoices:
+        return FeatureChoices.from_parameters(
+            names, self.increasing, self.decreasing, self.interaction_groups, self.categorical_features
+        )
+
     def _boosters(
-        self, loss: str | OwnLoss, task: TrainingTask, binner: Binner, scores: np.ndarray
+        self, loss: str | OwnLoss, task: TrainingTask, bins: TreeBins, rules: FeatureRules | None, scores: np.ndarray
     ) -> list[TreeBooster]:
         """One run for each seed, with its row of `scores`; they share the bins."""
         dataset = task.train
-        slabs, columns = binned_slabs(dataset, binner, self.n_jobs)
-        whole = TreeProblem(slabs, columns, self._settings(dataset.n_docs), query_ptr=dataset.query_ptr)
+        slabs, columns = binned_slabs(dataset, bins, self.n_jobs)
+        settings = self._settings(dataset.n_docs)
+        whole = TreeProblem(slabs, columns, settings, query_ptr=dataset.query_ptr, feature_rules=rules)
         boosters: list[TreeBooster] = []
         for number in range(self.n_seeds):
             seed = self.random_state + number * _SEED_STEP
@@ -358,10 +424,23 @@ class LambdaMART(StepwiseRanker):
             return self.min_docs_leaf
         return max(1, min(_AUTOMATIC_DOCS, n_docs // _AUTOMATIC_SHARE))
 
+    def _levels(self, n_docs: int) -> int:
+        """The depth of symmetric trees."""
+        if self.n_leaves != "auto":
+            most = self.n_leaves.bit_length() - 1
+            return min(most, self.max_depth) if self.max_depth else most
+        return self.max_depth or (_FEW_LEVELS if n_docs < _FEW_DOCS else _LEVELS)
+
     def _settings(self, n_docs: int) -> TreeSettings:
+        is_symmetric = self.growth == "symmetric"
+        levels = self._levels(n_docs)
         return TreeSettings(
-            n_leaves=self._most_leaves(n_docs),
-            max_depth=self.max_depth,
+            n_leaves=2**levels if is_symmetric else self._most_leaves(n_docs),
+            max_depth=levels if is_symmetric else self.max_depth,
+            is_symmetric=is_symmetric,
+            category_smoothing=self.category_smoothing,
+            category_l2=self.category_l2,
+            max_category_set=self.max_category_set,
             min_docs_leaf=self._least_docs(n_docs),
             min_hessian_leaf=self.min_hessian_leaf,
             l1=self.l1,

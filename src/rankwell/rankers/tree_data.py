@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rankwell.data.binning import Binner
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError
 from rankwell.kernels.threads import kernel_threads
 from rankwell.kernels.trees.columns import Columns, arrange_columns
 from rankwell.kernels.trees.contract import MOST_DOCS
 from rankwell.kernels.trees.slabs import fill_slabs
+from rankwell.rankers.tree_bins import TreeBins
 
 logger = logging.getLogger("rankwell")
 
@@ -23,17 +23,16 @@ LARGEST_EXPONENTIAL_LABEL = 30.0
 _ROWS_AT_A_TIME = 1 << 16
 
 
-def binned_slabs(dataset: RankingDataset, binner: Binner, n_jobs: int | None) -> tuple[np.ndarray, Columns]:
+def binned_slabs(dataset: RankingDataset, bins: TreeBins, n_jobs: int | None) -> tuple[np.ndarray, Columns]:
     """The slabs of the dataset's documents, and their columns; no second copy of all bins is ever made."""
     if dataset.n_docs > MOST_DOCS:
         raise DataError(f"boosted trees take at most {MOST_DOCS} rows, got {dataset.n_docs}.")
-    n_value_bins = np.array([len(thresholds) for thresholds in binner.thresholds])
-    columns = arrange_columns(n_value_bins, _has_missing(dataset))
+    columns = arrange_columns(bins.n_value_bins, _has_missing(dataset))
 
     def parts() -> Iterator[tuple[int, np.ndarray]]:
         for first in range(0, dataset.n_docs, _ROWS_AT_A_TIME):
             rows = np.arange(first, min(first + _ROWS_AT_A_TIME, dataset.n_docs))
-            yield first, binner.transform(dataset, "rows", rows=rows, n_jobs=n_jobs)
+            yield first, bins.transform(dataset, rows)
 
     with kernel_threads(n_jobs):
         return fill_slabs(columns, dataset.n_docs, parts()), columns

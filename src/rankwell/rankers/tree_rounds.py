@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwell.kernels.threads import kernel_threads
 from rankwell.kernels.trees.contract import BinTree, TreeBooster
-from rankwell.rankers.grown_trees import GrownTree, GrownTrees
+from rankwell.rankers.grown_trees import BinValues, GrownTree, GrownTrees
 from rankwell.rankers.training_run import Steps, StepSource
 
 _TRAINING_SCORES, _VALIDATION_SCORES = "training scores", "validation scores"
@@ -21,8 +21,8 @@ class TreeRounds(StepSource):
     ----------
     make_boosters : callable
         Creates the device's runs, one for each seed, from the training documents' scores, float32 (n_seeds, n_docs).
-    thresholds : float32 (n_features, 256)
-        The threshold of each bin.
+    bin_values : BinValues
+        What bins mean.
     earlier : GrownTrees
         The model that training continues from.
     scores, validation_scores : float32 (n_seeds, n_docs) and float64 (n_docs,)
@@ -42,7 +42,7 @@ class TreeRounds(StepSource):
     def __init__(
         self,
         make_boosters: Callable[[np.ndarray], list[TreeBooster]],
-        thresholds: np.ndarray,
+        bin_values: BinValues,
         earlier: GrownTrees,
         scores: np.ndarray,
         validation_scores: np.ndarray,
@@ -50,7 +50,7 @@ class TreeRounds(StepSource):
         own_loss: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self._make_boosters, self._thresholds, self._n_jobs = make_boosters, thresholds, n_jobs
+        self._make_boosters, self._bin_values, self._n_jobs = make_boosters, bin_values, n_jobs
         self._boosters: list[TreeBooster] = []
         self._scores, self._validation_scores, self._validation_bins = scores, validation_scores, validation_bins
         self._own_loss = own_loss
@@ -69,7 +69,7 @@ class TreeRounds(StepSource):
                 break
             self._unmeasured.append(grown)
             share = 1.0 / len(grown)
-            self.trees.trees += [GrownTree.from_bins(tree, self._thresholds, share) for tree in grown]
+            self.trees.trees += [GrownTree.from_bins(tree, self._bin_values, share) for tree in grown]
         figures = [
             {
                 "gain": float(np.mean([tree.gain.sum() for tree in grown])),

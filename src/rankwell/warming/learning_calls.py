@@ -101,6 +101,7 @@ def train_lambdamart(folder: Path) -> None:
     LambdaMART(n_rounds=2, device="cpu").fit(made_up_data(is_sparse=True))
     LambdaMART(n_rounds=2, device="cpu", binning="width", noise=0.3).fit(made_up_data())
     LambdaMART(n_rounds=2, device="cpu", loss="xendcg").fit(made_up_data())
+    LambdaMART(n_rounds=2, device="cpu", growth="symmetric").fit(made_up_data())
 
 
 def train_ranksvm(folder: Path) -> None:
@@ -128,6 +129,7 @@ def train_networks(folder: Path) -> None:
     for loss in (LambdaRank, ListMLE, RankNet, ListNet):
         _train_and_score(loss(n_epochs=2, device="cpu"))
     few: dict[str, Any] = {"n_epochs": 2, "n_seeds": 1, "device": "cpu"}
+    _train_and_score(LambdaRank(loss="xendcg", **few))
     for k in (2, 3):
         _train_and_score(ListNet(k, **few))
     # One long list: its sums over pairs are divided among threads.

@@ -6,13 +6,14 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from tests.kernels.trees.tree_inputs import TreeCase, random_case
+from tests.kernels.trees.tree_inputs import TreeCase, random_case, random_rules
 
 from rankwell.kernels.trees.contract import MOST_LEAVES, BinTree, TreeSettings
 from rankwell.kernels.trees.cpu import booster as cpu_booster
 from rankwell.kernels.trees.cpu import growth
 from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
 from rankwell.kernels.trees.cpu.walking import add_tree
+from rankwell.kernels.trees.feature_rules import FeatureRules, group_bits
 from rankwell.kernels.trees.reference.growth import grow_tree, whole_numbers
 from rankwell.kernels.trees.reference.random_gradients import random_units as reference_units
 from rankwell.kernels.trees.sampling import NODE_STREAM, Sampling, random_units, stream_seed
@@ -28,7 +29,9 @@ def assert_same(found: BinTree, expected: BinTree) -> None:
 def check(case: TreeCase, n_jobs: int = 1) -> BinTree | None:
     booster = case.booster(n_jobs)
     found = booster.boost_along(0, case.gradient, case.hessian)
-    expected = grow_tree(case.bins, case.has_missing, case.gradient, case.hessian, case.settings)
+    expected = grow_tree(
+        case.bins, case.has_missing, case.gradient, case.hessian, case.settings, feature_rules=case.feature_rules
+    )
     if expected is None:
         assert found is None
         assert not booster.scores().any()
@@ -52,6 +55,67 @@ def test_some_random_trees_have_cuts_by_missing_values_on_both_sides():
     trees = [grown for seed in range(4) if (grown := check(random_case(seed, 150, 10))) is not None]
     sides = np.concatenate([tree.missing_left for tree in trees])
     assert 0 < sides.mean() < 1
+
+
+@pytest.mark.parametrize("what", ["directions", "categories", "groups", "all"])
+@pytest.mark.parametrize("seed", range(16))
+def test_random_trees_with_rules(seed, what):
+    case = random_case(seed, 180)
+    case = replace(case, feature_rules=random_rules(case, seed, what))
+    settings = replace(case.settings, category_smoothing=0.3 * (seed % 4), category_l2=seed % 3, max_category_set=4)
+    check(replace(case, settings=settings))
+
+
+def test_random_trees_do_what_their_rules_are_for():
+    """Rules that no cut feels would be tested by nothing."""
+    free, bounded, grouped, sets = 0, 0, 0, 0
+    for seed in range(16):
+        case = random_case(seed, 180)
+        counts = [check(case)]
+        for what in ("directions", "groups", "categories"):
+            counts.append(check(replace(case, feature_rules=random_rules(case, seed, what))))
+        plain, *others = counts
+        if plain is None:
+            continue
+        free += 1
+        bounded += others[0] is None or others[0].feature.tolist() != plain.feature.tolist()
+        grouped += others[1] is None or others[1].feature.tolist() != plain.feature.tolist()
+        sets += others[2] is not None and len(others[2].left_bins) > 0
+    assert min(bounded, grouped, sets) > free // 4
+
+
+@pytest.mark.parametrize("what", ["none", "directions", "groups"])
+@pytest.mark.parametrize("seed", range(12))
+def test_random_symmetric_trees(seed, what):
+    case = random_case(seed, 160)
+    levels = 1 + seed % 4
+    settings = replace(
+        case.settings, is_symmetric=True, max_depth=levels, n_leaves=2**levels, min_docs_leaf=1 + seed % 3
+    )
+    rules = None if what == "none" else random_rules(case, seed, what)
+    tree = check(replace(case, settings=settings, feature_rules=rules))
+    if tree is not None:
+        assert len(set(zip(tree.feature, tree.cut, tree.missing_left, strict=True))) <= levels
+
+
+@pytest.mark.parametrize("n_categories", [2, 4, 5, 63, 64, 65, 128, 250])
+def test_categories_around_a_word_of_bits(n_categories):
+    generator = np.random.default_rng(n_categories)
+    bins = generator.integers(0, n_categories + 1, (3000, 2)).astype(np.uint8)
+    better = np.arange(n_categories + 1) % 3 == 1
+    gradient = (generator.normal(size=3000) - 2 * better[bins[:, 0]]).astype(np.float32)
+    case = TreeCase(
+        bins,
+        np.full(2, n_categories),
+        gradient,
+        np.ones(3000, np.float32),
+        TreeSettings(n_leaves=3, category_smoothing=2.0, max_category_set=128),
+        FeatureRules(np.zeros(2, np.int8), np.full(2, n_categories), group_bits((), 2)),
+    )
+    tree = check(case)
+    assert tree is not None
+    assert tree.feature[0] == 0
+    assert tree.cut[0] == -1
 
 
 @pytest.mark.parametrize("n_features", [7, 8, 9, 63, 64, 65, 130])
@@ -107,28 +171,37 @@ def test_leaf_values_are_the_newton_steps():
         assert tree.leaf_value[leaf] == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("is_symmetric", [False, True])
 @pytest.mark.parametrize("seed", [1, 3, 5])
-def test_threads_do_not_matter(seed, monkeypatch):
-    """Many small parts on three threads, as many documents and columns would give."""
+def test_threads_do_not_matter(seed, is_symmetric, monkeypatch):
+    """Many small parts on three threads, as many documents and columns would give; half of the documents count."""
     monkeypatch.setattr(cpu_booster, "_VALUES_FOR_A_TEAM", 0)
     monkeypatch.setattr(cpu_booster, "current_threads", lambda: 3)
-    case = replace(random_case(seed, 20_000, 6), settings=TreeSettings(n_leaves=8, min_docs_leaf=20))
-    assert len(case.bins) > 2 * growth.DOCS_PER_PART
-    alone = case.booster()
+    settings = TreeSettings(n_leaves=8, max_depth=3 if is_symmetric else 0, min_docs_leaf=20, is_symmetric=is_symmetric)
+    case = replace(random_case(seed, 20_000, 6), settings=settings)
+    assert len(case.bins) // 2 > 2 * growth.DOCS_PER_PART
+    problem = replace(case.problem(), query_ptr=np.array([0, 20_000]), sampling=Sampling(documents=0.5))
+    several = CpuTreeBooster(problem, np.zeros(20_000, np.float32))
     monkeypatch.undo()
-    assert alone._n_workers == 3
-    shared = alone.boost_along(0, case.gradient, case.hessian)
-    single = case.booster()
+    assert several._n_workers == 3
+    shared = several.boost_along(0, case.gradient, case.hessian)
+    single = CpuTreeBooster(problem, np.zeros(20_000, np.float32), n_jobs=1)
     tree = single.boost_along(0, case.gradient, case.hessian)
     assert_same(shared, tree)
-    np.testing.assert_array_equal(single.scores(), alone.scores())
+    np.testing.assert_array_equal(single.scores(), several.scores())
+    everything = np.zeros(20_000)
+    add_tree(case.bins, tree, 1.0, everything)
+    np.testing.assert_array_equal(single.scores(), everything.astype(np.float32))
 
 
 @pytest.mark.parametrize(
     "shares", [(0.5, 1, 1, 1), (1, 0.6, 1, 1), (1, 1, 0.3, 1), (1, 1, 1, 0.4), (0.7, 0.7, 0.7, 0.7)]
 )
-def test_random_parts_of_the_data(shares):
+@pytest.mark.parametrize("is_symmetric", [False, True])
+def test_random_parts_of_the_data(shares, is_symmetric):
     case = random_case(2, 200, 12)
+    if is_symmetric:
+        case = replace(case, settings=replace(case.settings, is_symmetric=True, max_depth=3, n_leaves=8))
     query_ptr = np.array([0, 3, 3, 50, 90, 120, 121, 170, 200])
     sampling = Sampling(*shares, seed=5)
     booster = CpuTreeBooster(

@@ -9,6 +9,7 @@ import numpy as np
 from rankwell.kernels.trees.columns import arrange_columns
 from rankwell.kernels.trees.contract import TreeProblem, TreeSettings
 from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
+from rankwell.kernels.trees.feature_rules import FeatureRules, group_bits
 from rankwell.kernels.trees.slabs import fill_slabs
 
 
@@ -21,6 +22,7 @@ class TreeCase:
     gradient: np.ndarray
     hessian: np.ndarray
     settings: TreeSettings
+    feature_rules: FeatureRules | None = None
 
     @property
     def has_missing(self) -> np.ndarray:
@@ -28,7 +30,8 @@ class TreeCase:
 
     def problem(self) -> TreeProblem:
         columns = arrange_columns(self.n_value_bins, self.has_missing)
-        return TreeProblem(fill_slabs(columns, len(self.bins), iter([(0, self.bins)])), columns, self.settings)
+        slabs = fill_slabs(columns, len(self.bins), iter([(0, self.bins)]))
+        return TreeProblem(slabs, columns, self.settings, feature_rules=self.feature_rules)
 
     def booster(self, n_jobs: int = 1) -> CpuTreeBooster:
         return CpuTreeBooster(self.problem(), np.zeros(len(self.bins), np.float32), n_jobs=n_jobs)
@@ -60,3 +63,23 @@ def random_case(seed: int, n_docs: int | None = None, n_features: int | None = N
         min_gain=0.01 * (seed % 2),
     )
     return TreeCase(bins.astype(np.uint8), n_bins, gradient.astype(np.float32), hessian.astype(np.float32), settings)
+
+
+def random_rules(case: TreeCase, seed: int, what: str) -> FeatureRules:
+    """Rules for the case's features: what is "directions", "categories", "groups" or "all"."""
+    generator = np.random.default_rng(seed)
+    n_features = len(case.n_value_bins)
+    direction, n_categories = np.zeros(n_features, np.int8), np.zeros(n_features, np.int64)
+    groups: list[list[int]] = []
+    if what in ("categories", "all"):
+        # The last bin of some holds all rare categories.
+        chosen = generator.random(n_features) < 0.6
+        n_categories[chosen] = np.maximum(case.n_value_bins - generator.integers(0, 2, n_features), 0)[chosen]
+    if what in ("directions", "all"):
+        direction[:] = generator.integers(-1, 2, n_features) * (n_categories == 0)
+    if what in ("groups", "all"):
+        # More groups than a word has bits.
+        sizes = generator.integers(1, 4, 70)
+        groups = [generator.choice(n_features, min(size, n_features), replace=False).tolist() for size in sizes]
+        groups = groups[: 70 if seed % 2 else 5]
+    return FeatureRules(direction, n_categories, group_bits(groups, n_features))

@@ -1,12 +1,13 @@
 """The input and output of boosted trees on a device.
 
 Vocabulary. A *cut* divides the documents of a leaf by one feature: left where its bin is at most the cut's bin, right
-where it is higher; the cut also says where missing values (bin 0) go. `rules` defines every number that decides.
+where it is higher; the cut also says where missing values (bin 0) go. A cut by a categorical feature has a set of bins
+on the left. `rules` defines every number that decides.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from rankwell.kernels.device import Implementation, Refusal, Subject, at_most
 from rankwell.kernels.device_report import DeviceReport
 from rankwell.kernels.trees.columns import Columns
+from rankwell.kernels.trees.feature_rules import FeatureRules
 from rankwell.kernels.trees.losses import JudgedQueries, RankingLoss
 from rankwell.kernels.trees.sampling import Sampling
 
@@ -33,6 +35,8 @@ class TreeSettings:
     l1, l2 : penalties on leaf values
     min_gain : a cut must gain more
     learning_rate : the share of a leaf's best value that it gets
+    is_symmetric : all leaves of a level have the same cut; `max_depth` is then 1 or more, and `n_leaves` 2^max_depth
+    category_smoothing, category_l2, max_category_set : of cuts by categories
     """
 
     n_leaves: int
@@ -43,18 +47,27 @@ class TreeSettings:
     l2: float = 0.0
     min_gain: float = 0.0
     learning_rate: float = 0.1
+    is_symmetric: bool = False
+    category_smoothing: float = 10.0
+    category_l2: float = 10.0
+    max_category_set: int = 32
+
+
+# Of the bins of a byte, a bit each.
+BIN_SET_WORDS = 4
 
 
 @dataclass(frozen=True)
 class BinTree:
     """A tree over bins; it has one leaf more than nodes. A child c >= 0 is node c, c < 0 is leaf −1 − c.
 
-    feature, cut, left, right : int32 (n_nodes,); left where bin <= cut
+    feature, cut, left, right : int32 (n_nodes,); left where bin <= cut; a cut of −1 has a set of bins instead
     missing_left : uint8 (n_nodes,)
     gain : float64 (n_nodes,), in the loss's own units
     node_docs, node_hessian : int64 and float64 (n_nodes,), the documents of a node and their Σh
     leaf_docs, leaf_hessian : int64 and float64 (n_leaves,)
     leaf_value : float32 (n_leaves,)
+    left_bins : uint64 (n_nodes, 4), the bins on the left of a cut by categories, a bit each; empty if no node has one
     """
 
     feature: np.ndarray
@@ -68,6 +81,7 @@ class BinTree:
     leaf_docs: np.ndarray
     leaf_hessian: np.ndarray
     leaf_value: np.ndarray
+    left_bins: np.ndarray = field(default_factory=lambda: np.zeros((0, BIN_SET_WORDS), np.uint64))
 
     @property
     def n_leaves(self) -> int:
@@ -83,6 +97,7 @@ class TreeProblem:
     settings : TreeSettings
     loss, queries : RankingLoss and JudgedQueries, or None if every tree is given its gradients
     query_ptr, sampling : int64 (n_queries + 1,) and what trees are grown on; None for everything
+    feature_rules : FeatureRules, or None if there are none
     """
 
     slabs: np.ndarray
@@ -92,6 +107,7 @@ class TreeProblem:
     queries: JudgedQueries | None = None
     query_ptr: np.ndarray | None = None
     sampling: Sampling | None = None
+    feature_rules: FeatureRules | None = None
 
     @property
     def n_docs(self) -> int:
@@ -126,6 +142,19 @@ def _lacks_sampling(problem: TreeProblem, **_: Any) -> Refusal | None:
     return Refusal("a fraction of queries, documents or features", "fractions of 1")
 
 
+def _lacks(problem: TreeProblem, **_: Any) -> Refusal | None:
+    return _lacks_feature_rules(problem) or _lacks_sampling(problem)
+
+
+def _lacks_feature_rules(problem: TreeProblem) -> Refusal | None:
+    if problem.settings.is_symmetric:
+        return Refusal("symmetric trees", "growth by leaf")
+    rules = problem.feature_rules
+    if rules is None or not (rules.is_bounded or rules.has_categories or rules.has_groups):
+        return None
+    return Refusal("rising, falling or categorical features, or groups of features", "no such rules")
+
+
 def _cuda_limits(problem: TreeProblem, report: DeviceReport, **_: Any) -> Refusal | None:
     return at_most(problem.settings.n_leaves, MOST_CUDA_LEAVES, "leaves")
 
@@ -136,7 +165,7 @@ BOOSTED_TREES = Subject(
         "cpu": Implementation("rankwell.kernels.trees.cpu.booster:CpuTreeBooster", options=("n_jobs",)),
         "cuda": Implementation(
             "rankwell.kernels.trees.cuda.booster:CudaTreeBooster",
-            lacks=_lacks_sampling,
+            lacks=_lacks,
             capability=80,
             limits=_cuda_limits,
             memory="rankwell.kernels.trees.cuda.booster:device_bytes",

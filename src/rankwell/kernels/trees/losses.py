@@ -108,8 +108,13 @@ def judged_queries(
 
 def distance_weights(loss: RankingLoss, longest: int, first: int) -> np.ndarray:
     """D by distance, float32, that of distance 0 at place `first`; enough for rankings of `longest` documents."""
+    return weights_by_distance(loss.kind, longest, first)
+
+
+def weights_by_distance(kind: int, longest: int, first: int = 0) -> np.ndarray:
+    """As `distance_weights`, of the loss with this number."""
     weights = np.zeros(first + longest + first, np.float32)
-    if loss.kind == LAMBDALOSS:
+    if kind == LAMBDALOSS:
         distance = np.arange(1, longest + first)
         change = 1.0 / np.log2(distance + 1.0) - 1.0 / np.log2(distance + 2.0)
         weights[first + 1 :] = DISTANCE_WEIGHT * change[: len(weights) - first - 1]

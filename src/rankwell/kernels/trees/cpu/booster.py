@@ -10,10 +10,11 @@ import numpy as np
 from rankwell.kernels.cpu.team import FAILED, STOP, new_team
 from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
 from rankwell.kernels.trees.columns import LOWEST
-from rankwell.kernels.trees.contract import BinTree, TreeProblem
+from rankwell.kernels.trees.contract import BIN_SET_WORDS, BinTree, TreeProblem
 from rankwell.kernels.trees.cpu.gradients import PackedGradients, pack_gradients
 from rankwell.kernels.trees.cpu.growth import Plan, grow_tree
 from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
+from rankwell.kernels.trees.cpu.levels import grow_levels
 from rankwell.kernels.trees.cpu.random_gradients import XendcgGradients, noisy_scores
 from rankwell.kernels.trees.cpu.splits import Limits
 from rankwell.kernels.trees.cpu.workspace import (
@@ -25,7 +26,10 @@ from rankwell.kernels.trees.cpu.workspace import (
     NODE_LEFT,
     NODE_MISSING_LEFT,
     NODE_RIGHT,
+    NODE_SET,
     NODE_TOTAL,
+    OTHER_END,
+    OTHER_START,
     START,
     TOTAL,
     VALUE,
@@ -86,9 +90,20 @@ class CpuTreeBooster:
             packed = pack_gradients(gradient, hessian, self._space.packed, counts)
             if packed is None:
                 return None
-            self._space.rows[:] = self._all_rows
-            n_leaves = self._run(number, self._limits(packed, min_docs_leaf), packed)
+            n_counting = self._order_rows(counts)
+            n_leaves = self._run(number, n_counting, self._limits(packed, min_docs_leaf), packed)
         return None if n_leaves < 2 else self._tree(n_leaves, packed)
+
+    def _order_rows(self, counts: np.ndarray) -> int:
+        """Put the documents that count first; returns their number."""
+        rows = self._space.rows
+        if not len(counts):
+            rows[:] = self._all_rows
+            return len(rows)
+        counting = np.flatnonzero(counts)
+        rows[: len(counting)] = counting
+        rows[len(counting) :] = np.flatnonzero(counts == 0)
+        return len(counting)
 
     def _sample(self, number: int) -> tuple[np.ndarray, int]:
         """Draw the tree's features; returns which documents count, and min_docs_leaf for their number."""
@@ -113,14 +128,19 @@ class CpuTreeBooster:
             math.ldexp(settings.min_gain, 2 * a - b),
             min_docs_leaf,
             math.ceil(min(math.ldexp(settings.min_hessian_leaf, b), LOWER_HALF)),
+            int(self._problem.feature_rules is not None and self._problem.feature_rules.is_bounded),
+            settings.category_smoothing,
+            settings.category_l2,
+            settings.max_category_set,
         )
 
-    def _run(self, number: int, limits: Limits, packed: PackedGradients) -> int:
+    def _run(self, number: int, n_counting: int, limits: Limits, packed: PackedGradients) -> int:
         settings, sampling = self._problem.settings, self._problem.sampling or Sampling()
         plan = Plan(
             n_leaves=settings.n_leaves,
             max_depth=settings.max_depth,
             n_docs=self._problem.n_docs,
+            n_counting=n_counting,
             total=packed.total,
             words_per_slab=self._words_per_slab,
             scale=math.ldexp(1.0, packed.hessian_exponent - packed.gradient_exponent),
@@ -129,12 +149,13 @@ class CpuTreeBooster:
             seed=stream_seed(sampling.seed, NODE_STREAM),
             number=number,
         )
+        grow = grow_levels if settings.is_symmetric else grow_tree
         control = new_team().control
         n_leaves = [0] * self._n_workers
 
         def take_part(worker: int) -> None:
             try:
-                n_leaves[worker] = grow_tree(worker, control, self._space, self._problem.columns, limits, plan)
+                n_leaves[worker] = grow(worker, control, self._space, self._problem.columns, limits, plan)
             except BaseException:
                 control[FAILED] = control[STOP] = 1
                 raise
@@ -147,19 +168,31 @@ class CpuTreeBooster:
         real = self._space.real
         a, b = packed.gradient_exponent, packed.hessian_exponent
         lowest = self._problem.columns.by_feature[nodes[NODE_FEATURE], LOWEST]
+        has_set = nodes[NODE_CODE] < 0
+        others = leaves[OTHER_END] - leaves[OTHER_START]
         return BinTree(
             feature=nodes[NODE_FEATURE].astype(np.int32),
-            cut=(nodes[NODE_CODE] + lowest).astype(np.int32),
+            cut=np.where(has_set, -1, nodes[NODE_CODE] + lowest).astype(np.int32),
             left=nodes[NODE_LEFT].astype(np.int32),
             right=nodes[NODE_RIGHT].astype(np.int32),
             missing_left=nodes[NODE_MISSING_LEFT].astype(np.uint8),
             gain=np.ldexp(real[NODE_GAIN, : n_leaves - 1], b - 2 * a),
             node_docs=nodes[NODE_DOCS].copy(),
             node_hessian=np.ldexp((nodes[NODE_TOTAL] & LOWER_HALF).astype(np.float64), -b),
-            leaf_docs=leaves[END] - leaves[START],
+            leaf_docs=leaves[END] - leaves[START] + others,
             leaf_hessian=np.ldexp((leaves[TOTAL] & LOWER_HALF).astype(np.float64), -b),
             leaf_value=real[VALUE, :n_leaves].astype(np.float32),
+            **({"left_bins": _left_bins(nodes, has_set, lowest)} if has_set.any() else {}),
         )
+
+
+def _left_bins(nodes: np.ndarray, has_set: np.ndarray, lowest: np.ndarray) -> np.ndarray:
+    """The sets of bins on the left, uint64 (n_nodes, 4), from sets of codes; empty for nodes without one."""
+    codes = np.ascontiguousarray(nodes[NODE_SET : NODE_SET + BIN_SET_WORDS].T).view(np.uint64)
+    # A code is its bin without the bins below `lowest`, of which there is one at most.
+    carried = np.concatenate([np.zeros((len(codes), 1), np.uint64), codes[:, :-1] >> np.uint64(63)], axis=1)
+    bins = np.where(lowest[:, None] > 0, (codes << np.uint64(1)) | carried, codes)
+    return np.where(has_set[:, None], bins, np.uint64(0))
 
 
 def gradient_source(loss: RankingLoss, queries: JudgedQueries) -> GradientSource:

@@ -15,9 +15,11 @@ import numpy as np
 from rankwell.kernels.cpu.lean_compilation import inlined_kernel, kernel
 from rankwell.kernels.cpu.team import STOP, publish, read_place, wait_a_little, wait_for_tasks, write_place
 from rankwell.kernels.trees import rules
-from rankwell.kernels.trees.columns import COLUMN, DIVISOR, HAS_MISSING, N_CODES
-from rankwell.kernels.trees.cpu.partition import join_parts, mark_sides
-from rankwell.kernels.trees.cpu.splits import LOWER_HALF, best_word
+from rankwell.kernels.trees.columns import COLUMN, DIVISOR, HAS_MISSING, LOWEST, N_CODES
+from rankwell.kernels.trees.contract import BIN_SET_WORDS
+from rankwell.kernels.trees.cpu.category_splits import category_l2
+from rankwell.kernels.trees.cpu.partition import join_parts, mark_set, mark_sides
+from rankwell.kernels.trees.cpu.splits import LOWER_HALF, best_word, bounded_step
 from rankwell.kernels.trees.cpu.tasks import (
     ADD,
     COUNT,
@@ -26,10 +28,14 @@ from rankwell.kernels.trees.cpu.tasks import (
     LARGE,
     LARGE_DOCS,
     LARGE_ID,
+    LARGE_LEAF,
     LARGE_TOTAL,
     LAST,
+    N_COUNTED_PARTS,
     N_LEAVES,
     N_PARTS,
+    OTHER_FIRST,
+    OTHER_LAST,
     PART,
     SEARCH,
     SHIFT,
@@ -37,6 +43,7 @@ from rankwell.kernels.trees.cpu.tasks import (
     SMALL,
     SMALL_DOCS,
     SMALL_ID,
+    SMALL_LEAF,
     SMALL_TOTAL,
     WORD_IN_SLAB,
     WORDS_PER_SLAB,
@@ -51,8 +58,12 @@ from rankwell.kernels.trees.cpu.workspace import (
     FOUND_FEATURE,
     FOUND_LEFT,
     FOUND_MISSING_LEFT,
+    FOUND_SET,
     GAIN,
+    HIGH,
+    L2,
     LEFT_TOTAL,
+    LOW,
     MISSING_LEFT,
     N_LEFT,
     NODE,
@@ -63,7 +74,11 @@ from rankwell.kernels.trees.cpu.workspace import (
     NODE_LEFT,
     NODE_MISSING_LEFT,
     NODE_RIGHT,
+    NODE_SET,
     NODE_TOTAL,
+    OTHER_END,
+    OTHER_START,
+    SET,
     SLOT,
     START,
     TOTAL,
@@ -81,13 +96,15 @@ _leaf_value = inlined_kernel(rules.leaf_value)
 class Plan(NamedTuple):
     """What a tree is grown by.
 
-    n_leaves, max_depth; n_docs, total : documents in `rows` and their packed sum; scale : 2^(b − a)
+    n_leaves, max_depth; n_docs, n_counting, total : documents in `rows`, those that count, which come first, and their
+    packed sum; scale : 2^(b − a)
     node_features, seed, number : the share of features allowed in a leaf, and what its random numbers are drawn by
     """
 
     n_leaves: int
     max_depth: int
     n_docs: int
+    n_counting: int
     total: int
     words_per_slab: int
     scale: float
@@ -110,6 +127,8 @@ def _keep_best(found, found_gain, child, leaf, whole, real):
         )
         whole[LEFT_TOTAL, leaf] = found[word, child, FOUND_LEFT]
         whole[MISSING_LEFT, leaf] = found[word, child, FOUND_MISSING_LEFT]
+        for k in range(BIN_SET_WORDS):
+            whole[SET + k, leaf] = found[word, child, FOUND_SET + k]
 
 
 @inlined_kernel
@@ -123,41 +142,81 @@ def _choose_leaf(real, n_leaves):
 
 
 @inlined_kernel
-def _begin(control, whole, plan):
+def begin(control, whole, real, live, limits, plan):
     """One leaf with all documents, to be counted."""
-    whole[START, 0], whole[END, 0], whole[TOTAL, 0] = 0, plan.n_docs, plan.total
+    whole[START, 0], whole[END, 0], whole[TOTAL, 0] = 0, plan.n_counting, plan.total
+    whole[OTHER_START, 0], whole[OTHER_END, 0] = plan.n_counting, plan.n_docs
     whole[DEPTH, 0], whole[NODE, 0], whole[SLOT, 0] = 0, -1, 0
-    control[FIRST], control[LAST], control[SMALL], control[LARGE], control[IS_ROOT] = 0, plan.n_docs, 0, 0, 1
-    control[SMALL_TOTAL], control[SMALL_DOCS], control[SMALL_ID] = plan.total, plan.n_docs, 0
+    real[LOW, 0], real[HIGH, 0], real[L2, 0] = -np.inf, np.inf, limits.l2
+    for word in range(live.shape[1]):
+        live[0, word] = ~np.uint64(0)
+    control[FIRST], control[LAST], control[SMALL], control[LARGE], control[IS_ROOT] = 0, plan.n_counting, 0, 0, 1
+    control[SMALL_TOTAL], control[SMALL_DOCS], control[SMALL_ID], control[SMALL_LEAF] = plan.total, plan.n_docs, 0, 0
     control[WORDS_PER_SLAB] = plan.words_per_slab
 
 
 @inlined_kernel
-def _prepare_parting(leaf, control, whole, sides, columns, words_per_slab):
+def prepare_parting(leaf, control, whole, sides, columns, words_per_slab):
     of_feature = columns.by_feature[whole[FEATURE, leaf]]
     column = of_feature[COLUMN]
-    mark_sides(
-        of_feature[DIVISOR],
-        of_feature[N_CODES],
-        columns.sizes[column],
-        of_feature[HAS_MISSING],
-        whole[CODE, leaf],
-        whole[MISSING_LEFT, leaf],
-        sides,
-    )
+    size = columns.sizes[column]
+    if whole[CODE, leaf] < 0:
+        mark_set(of_feature[DIVISOR], of_feature[N_CODES], size, whole, leaf, sides)
+    else:
+        mark_sides(
+            of_feature[DIVISOR],
+            of_feature[N_CODES],
+            size,
+            of_feature[HAS_MISSING],
+            whole[CODE, leaf],
+            whole[MISSING_LEFT, leaf],
+            sides,
+        )
     word = column // WORD
     control[SLAB], control[WORD_IN_SLAB] = word // words_per_slab, word % words_per_slab
     control[SHIFT] = 8 * (column % WORD)
     control[FIRST], control[LAST] = whole[START, leaf], whole[END, leaf]
+    control[OTHER_FIRST], control[OTHER_LAST] = whole[OTHER_START, leaf], whole[OTHER_END, leaf]
 
 
 @inlined_kernel
-def _split(leaf, new, n_left, control, whole, real):
-    """Make a leaf whose documents are parted a node with two leaves; returns the leaves with fewer and more of them."""
+def docs_of(leaf, whole):
+    """A leaf's documents, whether they count or not."""
+    return whole[END, leaf] - whole[START, leaf] + whole[OTHER_END, leaf] - whole[OTHER_START, leaf]
+
+
+@inlined_kernel
+def bound_sides(leaf, new, whole, real, live, space, columns, limits):
+    """Bounds, groups and l2 of the sides of a leaf's cut, the leaf still being undivided."""
+    feature = whole[FEATURE, leaf]
+    for word in range(live.shape[1]):
+        live[leaf, word] &= space.groups[feature, word]
+        live[new, word] = live[leaf, word]
+    low, high = real[LOW, leaf], real[HIGH, leaf]
+    real[LOW, new], real[HIGH, new], real[L2, leaf] = low, high, limits.l2
+    total, left = whole[TOTAL, leaf], whole[LEFT_TOTAL, leaf]
+    if whole[CODE, leaf] < 0:
+        n_codes = space.n_categories[feature] + 1 - columns.by_feature[feature, LOWEST]
+        real[L2, leaf] = category_l2(np.float64(total & LOWER_HALF), docs_of(leaf, whole), n_codes, limits)
+    real[L2, new] = real[L2, leaf]
+    if space.direction[feature] != 0:
+        right = total - left
+        step1 = bounded_step(np.float64(left >> 32), np.float64(left & LOWER_HALF), limits.l1, limits.l2, low, high)
+        step2 = bounded_step(np.float64(right >> 32), np.float64(right & LOWER_HALF), limits.l1, limits.l2, low, high)
+        middle = (step1 + step2) / 2.0
+        below, above = (leaf, new) if space.direction[feature] > 0 else (new, leaf)
+        real[HIGH, below], real[LOW, above] = middle, middle
+
+
+@inlined_kernel
+def _make_node(leaf, new, whole, real):
+    """Make a leaf a node, whose children are the leaves `leaf` and `new`."""
     node = new - 1
     whole[NODE_FEATURE, node], whole[NODE_CODE, node] = whole[FEATURE, leaf], whole[CODE, leaf]
     whole[NODE_MISSING_LEFT, node], real[NODE_GAIN, node] = whole[MISSING_LEFT, leaf], real[GAIN, leaf]
-    whole[NODE_TOTAL, node], whole[NODE_DOCS, node] = whole[TOTAL, leaf], whole[END, leaf] - whole[START, leaf]
+    for k in range(BIN_SET_WORDS):
+        whole[NODE_SET + k, node] = whole[SET + k, leaf]
+    whole[NODE_TOTAL, node], whole[NODE_DOCS, node] = whole[TOTAL, leaf], docs_of(leaf, whole)
     whole[NODE_LEFT, node], whole[NODE_RIGHT, node] = -1 - leaf, -1 - new
     above = whole[NODE, leaf]
     if above >= 0:
@@ -166,8 +225,16 @@ def _split(leaf, new, n_left, control, whole, real):
         else:
             whole[NODE_RIGHT, above] = node
     whole[NODE, leaf], whole[NODE, new] = node, node
+
+
+@inlined_kernel
+def split(leaf, new, n_left, n_other_left, control, whole, real):
+    """Make a leaf whose documents are parted a node with two leaves; returns the leaves with fewer and more of them."""
+    _make_node(leaf, new, whole, real)
     whole[START, new], whole[END, new] = whole[START, leaf] + n_left, whole[END, leaf]
     whole[END, leaf] = whole[START, new]
+    whole[OTHER_START, new], whole[OTHER_END, new] = whole[OTHER_START, leaf] + n_other_left, whole[OTHER_END, leaf]
+    whole[OTHER_END, leaf] = whole[OTHER_START, new]
     whole[TOTAL, new] = whole[TOTAL, leaf] - whole[LEFT_TOTAL, leaf]
     whole[TOTAL, leaf] = whole[LEFT_TOTAL, leaf]
     whole[DEPTH, leaf] += 1
@@ -180,25 +247,53 @@ def _split(leaf, new, n_left, control, whole, real):
     whole[SLOT, large], whole[SLOT, small] = parent_slot, new
     control[SMALL], control[LARGE], control[IS_ROOT] = new, parent_slot, 0
     control[FIRST], control[LAST] = whole[START, small], whole[END, small]
-    control[SMALL_TOTAL], control[SMALL_DOCS] = whole[TOTAL, small], whole[END, small] - whole[START, small]
-    control[LARGE_TOTAL], control[LARGE_DOCS] = whole[TOTAL, large], whole[END, large] - whole[START, large]
+    control[SMALL_TOTAL], control[SMALL_DOCS] = whole[TOTAL, small], docs_of(small, whole)
+    control[LARGE_TOTAL], control[LARGE_DOCS] = whole[TOTAL, large], docs_of(large, whole)
     control[SMALL_ID], control[LARGE_ID] = (2 * new, 2 * new + 1) if is_left_smaller else (2 * new + 1, 2 * new)
+    control[SMALL_LEAF], control[LARGE_LEAF] = small, large
     return small, large
 
 
 @inlined_kernel
-def _parts_of(n_docs, most):
+def parts_of(n_docs, most):
     wanted = n_docs // DOCS_PER_PART
     return 1 if wanted < 2 or most < 2 else (wanted if wanted < most else most)
 
 
 @inlined_kernel
-def _evaluate_leaves(whole, real, n_leaves, limits, plan):
+def share_parting(control, most_ranges):
+    """The number of tasks by which a leaf's documents are parted: those that count, then the others."""
+    control[N_COUNTED_PARTS] = parts_of(control[LAST] - control[FIRST], most_ranges)
+    n_others = control[OTHER_LAST] - control[OTHER_FIRST]
+    return control[N_COUNTED_PARTS] + (parts_of(n_others, most_ranges) if n_others > 0 else 0)
+
+
+@inlined_kernel
+def join_sides(leaf, control, whole, space, n_tasks):
+    """How many of the leaf's documents went left: of those that count, and of the others."""
+    n_counted_parts = control[N_COUNTED_PARTS]
+    n_left = join_parts(
+        space.rows, space.right, whole[START, leaf], whole[END, leaf], space.sides, N_LEFT, n_counted_parts
+    )
+    n_other_left = join_parts(
+        space.rows,
+        space.right,
+        whole[OTHER_START, leaf],
+        whole[OTHER_END, leaf],
+        space.sides,
+        N_LEFT + n_counted_parts,
+        n_tasks - n_counted_parts,
+    )
+    return n_left, n_other_left
+
+
+@inlined_kernel
+def evaluate_leaves(whole, real, n_leaves, limits, plan):
     for leaf in range(n_leaves):
         total = whole[TOTAL, leaf]
         gradient, hessian = np.float64(total >> 32), np.float64(total & LOWER_HALF)
-        value = _leaf_value(gradient, hessian, limits.l1, limits.l2, plan.scale, plan.learning_rate)
-        real[VALUE, leaf] = np.float32(value)
+        step = bounded_step(gradient, hessian, limits.l1, real[L2, leaf], real[LOW, leaf], real[HIGH, leaf])
+        real[VALUE, leaf] = np.float32(_leaf_value(step, plan.scale, plan.learning_rate))
 
 
 @kernel
@@ -207,14 +302,14 @@ def grow_tree(worker, control, space, columns, limits, plan):
 
     control : of a `Team`; space : Workspace, whose rows and packed values are set; columns : Columns
     """
-    whole, real, sides = space.whole, space.real, space.sides
+    whole, real, sides, live = space.whole, space.real, space.sides, space.live
     times, n_leaves, leaf, small, large = 0, 1, 0, 0, 0
     n_slabs, n_words = space.words.shape[0], space.pool.shape[1]
-    most_parts, most_ranges = space.pool.shape[0] - whole.shape[1], len(sides) - N_LEFT
+    most_parts, most_ranges = space.pool.shape[0] - whole.shape[1], (len(sides) - N_LEFT) // 2
     stage, n_tasks = COUNT, 1
     if worker == 0:
-        _begin(control, whole, plan)
-        control[N_PARTS] = _parts_of(plan.n_docs, most_parts)
+        begin(control, whole, real, live, limits, plan)
+        control[N_PARTS] = parts_of(plan.n_counting, most_parts)
         publish(control, COUNT, n_slabs * control[N_PARTS])
     while read_place(control, STOP) == 0:
         worked = work_off(worker, control, space, columns, limits, plan)
@@ -232,9 +327,9 @@ def grow_tree(worker, control, space, columns, limits, plan):
             if n_leaves > 1:
                 _keep_best(space.found, space.found_gain, 1, large, whole, real)
         if stage == PART:
-            start, end = whole[START, leaf], whole[END, leaf]
-            n_left = join_parts(space.rows, space.right, start, end, sides, n_tasks)
-            small, large = _split(leaf, n_leaves, n_left, control, whole, real)
+            n_left, n_other_left = join_sides(leaf, control, whole, space, n_tasks)
+            bound_sides(leaf, n_leaves, whole, real, live, space, columns, limits)
+            small, large = split(leaf, n_leaves, n_left, n_other_left, control, whole, real)
             n_leaves += 1
             is_deepest = plan.max_depth > 0 and whole[DEPTH, leaf] >= plan.max_depth
             if n_leaves < plan.n_leaves and not is_deepest:
@@ -243,17 +338,17 @@ def grow_tree(worker, control, space, columns, limits, plan):
             leaf = _choose_leaf(real, n_leaves) if n_leaves < plan.n_leaves else -1
             following = PART if leaf >= 0 else ADD
         if following == COUNT:
-            control[N_PARTS] = _parts_of(control[LAST] - control[FIRST], most_parts)
+            control[N_PARTS] = parts_of(control[LAST] - control[FIRST], most_parts)
             n_tasks = n_slabs * control[N_PARTS]
         elif following == SEARCH:
             n_tasks = n_words
         elif following == PART:
-            _prepare_parting(leaf, control, whole, sides, columns, plan.words_per_slab)
-            n_tasks = _parts_of(control[LAST] - control[FIRST], most_ranges)
+            prepare_parting(leaf, control, whole, sides, columns, plan.words_per_slab)
+            n_tasks = share_parting(control, most_ranges)
         else:
-            _evaluate_leaves(whole, real, n_leaves, limits, plan)
+            evaluate_leaves(whole, real, n_leaves, limits, plan)
             control[N_LEAVES] = n_leaves if n_leaves > 1 else 0
-            n_tasks = _parts_of(plan.n_docs, most_ranges)
+            n_tasks = parts_of(plan.n_docs, most_ranges)
         stage = following
         publish(control, stage, n_tasks)
     return n_leaves

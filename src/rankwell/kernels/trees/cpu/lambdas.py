@@ -13,11 +13,10 @@ import numpy as np
 from rankwell.kernels.cpu.elementary_functions import exp32, log64
 from rankwell.kernels.cpu.lean_compilation import inlined_kernel, kernel
 from rankwell.kernels.threads import current_threads, run_parts
+from rankwell.kernels.trees.cpu.place_weights import COLUMN_WEIGHT, EXPONENTIAL, GAIN, ROW_WEIGHT, SCORE, weigh_places
 from rankwell.kernels.trees.cpu.vector_code import FIRST_DISTANCE, LANES, N_ROW_SUMS, PAIR_ROWS, pair_rows, rank_places
 from rankwell.kernels.trees.losses import (
     FARTHEST,
-    LAMBDALOSS,
-    MAP,
     NEAREST,
     PAIRWISE,
     JudgedQueries,
@@ -28,45 +27,10 @@ from rankwell.kernels.trees.losses import (
 # Longer queries are sorted before; shorter ones are ranked by counting the higher scores of each document.
 LONGEST_COUNTED = 512
 _LN_2 = 0.6931471805599453
-# Rows of the table of places, and of what else is by place or document.
-SCORE, EXPONENTIAL, GAIN, ROW_WEIGHT, COLUMN_WEIGHT = range(5)
+# Rows of what else is by place or document.
 _OWN, _LAMBDA, _HESSIAN, _RAW = range(4)
 _PADDING = 2 * LANES
 _RANGES_PER_THREAD = 4
-
-
-@inlined_kernel
-def _weigh_places(kind, n_docs, discount, table):
-    """X and Y of each place (see `losses`)."""
-    if kind <= LAMBDALOSS:
-        for k in range(n_docs):
-            table[ROW_WEIGHT, k] = discount[k]
-            table[COLUMN_WEIGHT, k] = discount[k]
-    elif kind == PAIRWISE:
-        for k in range(n_docs):
-            table[ROW_WEIGHT, k] = 1.0
-            table[COLUMN_WEIGHT, k] = 0.0
-    elif kind == MAP:
-        # Precision at a relevant place, and Σ of 1/place over the relevant places so far.
-        n_relevant, harmonic = 0.0, 0.0
-        for k in range(n_docs):
-            relevant = np.float64(table[GAIN, k])
-            n_relevant += relevant
-            table[COLUMN_WEIGHT, k] = n_relevant / (k + 1.0) - harmonic
-            harmonic += relevant / (k + 1.0)
-            table[ROW_WEIGHT, k] = (n_relevant + (1.0 - relevant)) / (k + 1.0) - harmonic
-    else:
-        first = n_docs
-        second = n_docs
-        for k in range(n_docs - 1, -1, -1):
-            if table[GAIN, k] > 0:
-                second, first = first, k
-        for k in range(n_docs):
-            # A swap matters only if it moves the first relevant document, or puts another one before it.
-            table[ROW_WEIGHT, k] = 1.0 / (k + 1.0) if k <= first else -1.0
-            relevant_now = 1.0 / (first + 1.0)
-            alone = 1.0 / (min(k, second) + 1.0)
-            table[COLUMN_WEIGHT, k] = relevant_now if table[GAIN, k] > 0 else alone
 
 
 @inlined_kernel
@@ -97,7 +61,7 @@ def _query_gradients(n_docs, scores, gain, discount, by_distance, loss, table, r
         table[GAIN, k] = table[ROW_WEIGHT, k] = table[COLUMN_WEIGHT, k] = 0.0
     for k in range(n_padded + PAIR_ROWS):
         room[_LAMBDA, k] = room[_HESSIAN, k] = 0.0
-    _weigh_places(loss.kind, n_docs, discount, table)
+    weigh_places(loss.kind, n_docs, discount, table)
     by_scores = loss.normalize != 0 and best != worst
     slope, floor = np.float32(1.0 if by_scores else 0.0), np.float32(NEAREST if by_scores else 1.0)
     limit = min(loss.truncation, n_docs - 1)

@@ -7,7 +7,7 @@ import numpy as np
 from rankwell.kernels.cpu.lean_compilation import inner_kernel
 from rankwell.kernels.cpu.vectors import prefetch
 from rankwell.kernels.trees.cpu.histograms import U
-from rankwell.kernels.trees.cpu.workspace import N_LEFT
+from rankwell.kernels.trees.cpu.workspace import SET
 from rankwell.kernels.trees.slabs import MOST_WORDS
 
 _WORDS = U(MOST_WORDS)
@@ -25,6 +25,14 @@ def mark_sides(divisor, n_codes, size, has_missing, code, missing_left, goes_lef
             goes_left[value] = missing_left
         else:
             goes_left[value] = own <= code
+
+
+@inner_kernel
+def mark_set(divisor, n_codes, size, whole, leaf, goes_left):
+    """As `mark_sides`, for a cut with a set of codes on the left, whole[SET:, leaf]."""
+    for value in range(size):
+        own = (value // divisor) % n_codes
+        goes_left[value] = (whole[SET + (own >> 6), leaf] >> (own & 63)) & 1
 
 
 @inner_kernel
@@ -48,23 +56,23 @@ def part_rows(slab, word, shift, goes_left, rows, start, end, right):
 
 
 @inner_kernel
-def join_parts(rows, right, start, end, sides, n_parts):
+def join_parts(rows, right, start, end, sides, first_side, n_parts):
     """After `part_rows` of `n_parts` equal parts of rows[start:end]: all left documents first. Returns their number.
 
-    sides : int64, from N_LEFT on the number of left documents by part
+    sides : int64, from `first_side` on the number of left documents by part
     """
     at = start
     for part in range(n_parts):
         first = start + (end - start) * part // n_parts
         if at != first:
-            for k in range(sides[N_LEFT + part]):
+            for k in range(sides[first_side + part]):
                 rows[at + k] = rows[first + k]
-        at += sides[N_LEFT + part]
+        at += sides[first_side + part]
     total = at - start
     for part in range(n_parts):
         first = start + (end - start) * part // n_parts
         last = start + (end - start) * (part + 1) // n_parts
-        n_right = last - first - sides[N_LEFT + part]
+        n_right = last - first - sides[first_side + part]
         for k in range(n_right):
             rows[at + k] = right[first + k]
         at += n_right

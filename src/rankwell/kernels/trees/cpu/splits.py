@@ -9,7 +9,8 @@ import numpy as np
 from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel
 from rankwell.kernels.cpu.random_numbers import random_unit
 from rankwell.kernels.trees import rules
-from rankwell.kernels.trees.columns import COLUMN_VALUES, DIVISOR, HAS_MISSING, N_CODES
+from rankwell.kernels.trees.columns import COLUMN_VALUES, DIVISOR, HAS_MISSING, LOWEST, N_CODES
+from rankwell.kernels.trees.cpu.category_splits import search_categories
 from rankwell.kernels.trees.cpu.histograms import U
 from rankwell.kernels.trees.cpu.vector_code import GAIN_LANES, cut_gains
 from rankwell.kernels.trees.cpu.workspace import (
@@ -24,14 +25,18 @@ from rankwell.kernels.trees.cpu.workspace import (
 from rankwell.kernels.trees.slabs import WORD
 
 LOWER_HALF = np.int64(rules.LOWER_HALF)
-_objective = inlined_kernel(rules.objective)
-_least_hessian = inlined_kernel(rules.least_hessian)
+objective = inlined_kernel(rules.objective)
+bounded_step = inlined_kernel(rules.bounded_step)
+bounded_objective = inlined_kernel(rules.bounded_objective)
+least_hessian = inlined_kernel(rules.least_hessian)
 
 
 class Limits(NamedTuple):
     """What a cut must satisfy, in units (`rules`).
 
     l1, l2, min_gain : float64; min_docs_leaf, min_hessian_leaf : int64
+    is_bounded : 1 if steps have bounds, since features rise or fall
+    category_smoothing, category_l2 : float64, in documents; max_category_set : int64
     """
 
     l1: float
@@ -39,17 +44,62 @@ class Limits(NamedTuple):
     min_gain: float
     min_docs_leaf: int
     min_hessian_leaf: int
+    is_bounded: int
+    category_smoothing: float
+    category_l2: float
+    max_category_set: int
+
+
+class LeafNumbers(NamedTuple):
+    """A leaf that is searched.
+
+    gradient, hessian : float64, its sums; objective : float64, of its own step; smallest : float64, the least Hessian
+    of a side; low, high : float64, the bounds of its step
+    n_docs : its documents; share, seed, number : by what features are drawn for it (`sampling`)
+    """
+
+    gradient: float
+    hessian: float
+    objective: float
+    smallest: float
+    low: float
+    high: float
+    n_docs: int
+    share: float
+    seed: int
+    number: int
 
 
 @inlined_kernel
-def _running_sums(histogram, base, divisor, n_codes, size, sums):
-    """Write the packed sums of the codes up to each to sums[RUNNING:], from the histogram of the feature's column."""
-    total = np.int64(0)
-    if size == n_codes:
-        for code in range(U(n_codes)):
-            total += histogram[U(base) + code]
-            sums[U(RUNNING) + code] = total
-        return
+def leaf_numbers(total, n_docs, low, high, share, seed, number, limits):
+    """What a search needs to know of a leaf with the packed sums `total`."""
+    gradient, hessian = np.float64(total >> 32), np.float64(total & LOWER_HALF)
+    own = objective(gradient, hessian, limits.l1, limits.l2)
+    if limits.is_bounded != 0:
+        step = bounded_step(gradient, hessian, limits.l1, limits.l2, low, high)
+        own = bounded_objective(gradient, hessian, limits.l1, limits.l2, step)
+    smallest = least_hessian(total & LOWER_HALF, n_docs, limits.min_docs_leaf, limits.min_hessian_leaf)
+    return LeafNumbers(gradient, hessian, own, np.float64(smallest), low, high, n_docs, share, seed, number)
+
+
+@inlined_kernel
+def may_cut(feature, leaf, allowed, groups, live):
+    """Whether the feature may cut the leaf; live : uint64 (n_words,), of the leaf."""
+    if allowed[feature] == 0:
+        return False
+    if leaf.share < 1.0 and random_unit(np.uint64(leaf.seed), leaf.number, feature) >= leaf.share:
+        return False
+    if len(live) == 0:
+        return True
+    common = np.uint64(0)
+    for word in range(len(live)):
+        common |= live[word] & groups[feature, word]
+    return common != 0
+
+
+@inlined_kernel
+def sum_codes(histogram, base, divisor, n_codes, size, sums):
+    """Write the packed sum of each code to sums[MARGINAL:], from the histogram of the feature's column."""
     for code in range(U(n_codes)):
         sums[U(MARGINAL) + code] = 0
     code, first = U(0), U(0)
@@ -60,48 +110,117 @@ def _running_sums(histogram, base, divisor, n_codes, size, sums):
         sums[U(MARGINAL) + code] += part
         code = code + U(1) if code + U(1) < U(n_codes) else U(0)
         first += U(divisor)
+
+
+@inlined_kernel
+def running_sums(histogram, base, divisor, n_codes, size, sums):
+    """Write the packed sums of the codes up to each to sums[RUNNING:], from the histogram of the feature's column."""
+    total = np.int64(0)
+    if size == n_codes:
+        for code in range(U(n_codes)):
+            total += histogram[U(base) + code]
+            sums[U(RUNNING) + code] = total
+        return
+    sum_codes(histogram, base, divisor, n_codes, size, sums)
     for code in range(U(n_codes)):
         total += sums[U(MARGINAL) + code]
         sums[U(RUNNING) + code] = total
 
 
 @inner_kernel
-def search_word(histogram, word, total, n_docs, limits, draw, columns, allowed, sums, gains, found, child, found_gain):
-    """The best cut by a feature of one word's columns, of a leaf with the packed sums `total` and `n_docs` documents.
+def bounded_gains(sums, first, n_cuts, leaf, direction, limits, gains):
+    """As `cut_gains`, of cuts whose sides' steps are bounded; always written."""
+    best = 0.0
+    for code in range(U(n_cuts)):
+        left = sums[U(first) + code]
+        g1, h1 = np.float64(left >> 32), np.float64(left & LOWER_HALF)
+        g2, h2 = leaf.gradient - g1, leaf.hessian - h1
+        step1 = bounded_step(g1, h1, limits.l1, limits.l2, leaf.low, leaf.high)
+        step2 = bounded_step(g2, h2, limits.l1, limits.l2, leaf.low, leaf.high)
+        objective1 = bounded_objective(g1, h1, limits.l1, limits.l2, step1)
+        objective2 = bounded_objective(g2, h2, limits.l1, limits.l2, step2)
+        gain = (objective1 + objective2) - leaf.objective
+        is_allowed = h1 >= leaf.smallest and h2 >= leaf.smallest and (step2 - step1) * direction >= 0.0
+        gain = gain if is_allowed and gain > 0.0 else 0.0
+        gains[code] = gain
+        best = gain if gain > best else best
+    return best
 
-    draw : share of the features allowed in the leaf, seed, number of the leaf over all trees (`sampling`)
-    histogram : int64 (2048,), of the word; found : int64 (2, 4), found_gain : float64 (2,), written at `child`
+
+@inlined_kernel
+def ordered_gains(sums, first, n_codes, leaf, direction, limits, best, gains):
+    """The gain of the cut after each code; returns the largest, or 0 if certainly none reaches `best`."""
+    if limits.is_bounded != 0:
+        return bounded_gains(sums, first, n_codes - 1, leaf, direction, limits, gains)
+    n_padded = (n_codes + GAIN_LANES - 2) // GAIN_LANES * GAIN_LANES
+    return cut_gains(
+        sums,
+        first,
+        n_padded,
+        leaf.gradient,
+        leaf.hessian,
+        limits.l1,
+        limits.l2,
+        leaf.smallest,
+        leaf.objective,
+        best,
+        gains,
+    )
+
+
+@inlined_kernel
+def pad_sums(n_codes, total, sums):
+    """Fill the sums after the last cut, which is that after the last code but one: their right side is empty."""
+    for code in range(n_codes - 1, (n_codes + GAIN_LANES - 2) // GAIN_LANES * GAIN_LANES):
+        sums[RUNNING + code] = total
+
+
+@inlined_kernel
+def shift_sums(n_codes, missing, sums):
+    """Write the sums without those of missing values to sums[SHIFTED:]."""
+    for code in range(U((n_codes + GAIN_LANES - 2) // GAIN_LANES * GAIN_LANES)):
+        sums[U(SHIFTED) + code] = sums[U(RUNNING) + code] - missing
+
+
+@inner_kernel
+def search_word(
+    histogram, word, total, leaf, limits, columns, allowed, direction, n_categories, groups, live, sums, gains, found,
+    child, found_gain
+):  # fmt: skip
+    """The best cut by a feature of one word's columns, of a leaf with the packed sums `total`.
+
+    leaf : LeafNumbers; live : uint64 (n_words of groups,), of the leaf
+    histogram : int64 (2048,), of the word; found : int64 (2, 9), found_gain : float64 (2,), written at `child`
     """
-    gradient, hessian = np.float64(total >> 32), np.float64(total & LOWER_HALF)
-    parent = _objective(gradient, hessian, limits.l1, limits.l2)
-    smallest = np.float64(_least_hessian(total & LOWER_HALF, n_docs, limits.min_docs_leaf, limits.min_hessian_leaf))
     found_gain[child] = 0.0
     best, best_feature = limits.min_gain, -1
     last_column = min(word * WORD + WORD, len(columns.sizes))
     for column in range(word * WORD, last_column):
         for place in range(columns.column_ptr[column], columns.column_ptr[column + 1]):
             feature = columns.features[place]
-            if allowed[feature] == 0:
-                continue
-            if draw[0] < 1.0 and random_unit(np.uint64(draw[1]), draw[2], feature) >= draw[0]:
+            if not may_cut(feature, leaf, allowed, groups, live):
                 continue
             n_codes, divisor = columns.by_feature[feature, N_CODES], columns.by_feature[feature, DIVISOR]
-            base = (column - word * WORD) * COLUMN_VALUES
-            _running_sums(histogram, base, divisor, n_codes, columns.sizes[column], sums)
-            # The cut after the last code is none: its right side is empty.
-            n_padded = (n_codes + GAIN_LANES - 2) // GAIN_LANES * GAIN_LANES
-            for code in range(n_codes - 1, n_padded):
-                sums[RUNNING + code] = total
+            base, size = (column - word * WORD) * COLUMN_VALUES, columns.sizes[column]
+            if n_categories[feature] > 0:
+                sum_codes(histogram, base, divisor, n_codes, size, sums)
+                n_own = n_categories[feature] + 1 - columns.by_feature[feature, LOWEST]
+                has_missing = columns.by_feature[feature, HAS_MISSING]
+                gain = search_categories(
+                    sums, n_own, has_missing, leaf, limits, best, best_feature, feature, found[child]
+                )
+                if gain >= 0.0:
+                    best, best_feature, found_gain[child] = gain, feature, gain
+                continue
+            running_sums(histogram, base, divisor, n_codes, size, sums)
+            pad_sums(n_codes, total, sums)
             missing = sums[RUNNING] if columns.by_feature[feature, HAS_MISSING] != 0 else np.int64(0)
             for side in range(2 if missing != 0 else 1):
                 first = RUNNING
                 if side == 1:
                     first = SHIFTED
-                    for code in range(U(n_padded)):
-                        sums[U(SHIFTED) + code] = sums[U(RUNNING) + code] - missing
-                gain = cut_gains(
-                    sums, first, n_padded, gradient, hessian, limits.l1, limits.l2, smallest, parent, best, gains
-                )
+                    shift_sums(n_codes, missing, sums)
+                gain = ordered_gains(sums, first, n_codes, leaf, direction[feature], limits, best, gains)
                 if gain < best or (gain == best and (best_feature <= feature or best_feature < 0)):
                     continue
                 code = 0

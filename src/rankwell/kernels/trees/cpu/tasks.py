@@ -9,16 +9,28 @@ from rankwell.kernels.cpu.team import DONE, N_TASKS, add_to_place, take_task
 from rankwell.kernels.trees.contract import MOST_LEAVES
 from rankwell.kernels.trees.cpu.histograms import U, count_documents
 from rankwell.kernels.trees.cpu.partition import part_rows
-from rankwell.kernels.trees.cpu.splits import search_word
-from rankwell.kernels.trees.cpu.workspace import END, N_LEFT, START, VALUE, WORD_VALUES
+from rankwell.kernels.trees.cpu.splits import leaf_numbers, search_word
+from rankwell.kernels.trees.cpu.workspace import (
+    END,
+    HIGH,
+    LOW,
+    N_LEFT,
+    OTHER_END,
+    OTHER_START,
+    START,
+    VALUE,
+    WORD_VALUES,
+)
 
 COUNT, SEARCH, PART, ADD = range(1, 5)
 MOST_NODES = 2 * MOST_LEAVES
 # Integers in `control` that tasks read. The leaf's documents and, if they are counted, the number of their parts; the
-# column that parts them; the places in the pool of the leaves searched, their packed sums, documents and numbers.
+# column that parts them; the places in the pool of the leaves searched, their packed sums, documents, numbers by which
+# features are drawn, and their own numbers; the leaf's documents that do not count, and the parts of those that do.
 FIRST, LAST, N_PARTS, SLAB, WORD_IN_SLAB, SHIFT = range(33, 39)
 IS_ROOT, SMALL, LARGE, SMALL_TOTAL, LARGE_TOTAL, SMALL_DOCS, LARGE_DOCS = range(39, 46)
-N_LEAVES, WORDS_PER_SLAB, SMALL_ID, LARGE_ID = range(46, 50)
+N_LEAVES, WORDS_PER_SLAB, SMALL_ID, LARGE_ID, SMALL_LEAF, LARGE_LEAF = range(46, 52)
+OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS = range(52, 55)
 
 
 @inlined_kernel
@@ -33,7 +45,7 @@ def work_off(worker, control, space, columns, limits, plan):
         if kind < 0:
             return worked
         if kind == COUNT:
-            _count(task, control, words, rows, packed, pool, len(whole[0]), space.scratch[worker], sums[worker])
+            count_part(task, control, words, rows, packed, pool, len(whole[0]), space.scratch[worker], sums[worker])
         elif kind == SEARCH:
             _search(
                 task,
@@ -43,22 +55,22 @@ def work_off(worker, control, space, columns, limits, plan):
                 columns,
                 limits,
                 plan,
-                space.allowed,
+                space,
                 sums[worker],
                 space.gains[worker],
                 space.found[task],
                 space.found_gain[task],
             )
         elif kind == PART:
-            _part(task, control, words, sides, rows, right)
+            part_leaf(task, control, words, sides, rows, right)
         else:
-            _add_values(task, control, whole, real, rows, scores)
+            add_values(task, control, whole, real, rows, scores)
         add_to_place(control, DONE, 1)
         worked = True
 
 
 @inlined_kernel
-def _count(task, control, words, rows, packed, pool, n_leaves, scratch, values):
+def count_part(task, control, words, rows, packed, pool, n_leaves, scratch, values):
     n_parts = control[N_PARTS]
     slab, part = task // n_parts, task % n_parts
     start, n_docs = control[FIRST], control[LAST] - control[FIRST]
@@ -70,7 +82,8 @@ def _count(task, control, words, rows, packed, pool, n_leaves, scratch, values):
 
 
 @inlined_kernel
-def _search(word, control, pool, n_leaves, columns, limits, plan, allowed, sums, gains, found, found_gain):
+def merge_parts(word, control, pool, n_leaves):
+    """The histograms of the smaller child, from those of its parts, and of the larger one, from the parent's."""
     small = pool[control[SMALL], word]
     n_parts = control[N_PARTS]
     if n_parts > 1:
@@ -80,33 +93,70 @@ def _search(word, control, pool, n_leaves, columns, limits, plan, allowed, sums,
                 total += pool[n_leaves + part, word, value]
             small[value] = total
     large = pool[control[LARGE], word]
-    n_children = 1 if control[IS_ROOT] != 0 else 2
-    if n_children > 1:
+    if control[IS_ROOT] == 0:
         for value in range(U(WORD_VALUES)):
             large[value] -= small[value]
-    for child in range(n_children):
-        histogram = small if child == 0 else large
-        total, n_docs = control[SMALL_TOTAL + child], control[SMALL_DOCS + child]
-        leaf = plan.number * MOST_NODES + control[SMALL_ID + child]
-        draw = (plan.node_features, plan.seed, leaf)
+
+
+@inlined_kernel
+def _search(word, control, pool, n_leaves, columns, limits, plan, space, sums, gains, found, found_gain):
+    merge_parts(word, control, pool, n_leaves)
+    for child in range(1 if control[IS_ROOT] != 0 else 2):
+        number, total = control[SMALL_LEAF + child], control[SMALL_TOTAL + child]
+        leaf = leaf_numbers(
+            total,
+            control[SMALL_DOCS + child],
+            space.real[LOW, number],
+            space.real[HIGH, number],
+            plan.node_features,
+            plan.seed,
+            plan.number * MOST_NODES + control[SMALL_ID + child],
+            limits,
+        )
         search_word(
-            histogram, word, total, n_docs, limits, draw, columns, allowed, sums, gains, found, child, found_gain
+            pool[control[SMALL + child], word],
+            word,
+            total,
+            leaf,
+            limits,
+            columns,
+            space.allowed,
+            space.direction,
+            space.n_categories,
+            space.groups,
+            space.live[number],
+            sums,
+            gains,
+            found,
+            child,
+            found_gain,
         )
 
 
 @inlined_kernel
-def _part(task, control, words, sides, rows, right):
-    n_tasks, start, n_docs = control[N_TASKS], control[FIRST], control[LAST] - control[FIRST]
-    first, last = start + n_docs * task // n_tasks, start + n_docs * (task + 1) // n_tasks
+def part_leaf(task, control, words, sides, rows, right):
+    """The tasks of the documents that count come first."""
+    n_tasks, start, n_docs, own = control[N_COUNTED_PARTS], control[FIRST], control[LAST] - control[FIRST], task
+    if task >= n_tasks:
+        own = task - n_tasks
+        n_tasks = control[N_TASKS] - n_tasks
+        start, n_docs = control[OTHER_FIRST], control[OTHER_LAST] - control[OTHER_FIRST]
+    first, last = start + n_docs * own // n_tasks, start + n_docs * (own + 1) // n_tasks
     slab, word, shift = words[control[SLAB]], control[WORD_IN_SLAB], control[SHIFT]
     sides[N_LEFT + task] = part_rows(slab, word, shift, sides, rows, first, last, right)
 
 
 @inlined_kernel
-def _add_values(task, control, whole, real, rows, scores):
+def _add_to(start, end, task, n_tasks, value, rows, scores):
+    n_docs = end - start
+    for place in range(U(start + n_docs * task // n_tasks), U(start + n_docs * (task + 1) // n_tasks)):
+        scores[U(rows[place])] += value
+
+
+@inlined_kernel
+def add_values(task, control, whole, real, rows, scores):
     n_tasks = control[N_TASKS]
     for leaf in range(control[N_LEAVES]):
-        start, n_docs = whole[START, leaf], whole[END, leaf] - whole[START, leaf]
         value = np.float32(real[VALUE, leaf])
-        for place in range(U(start + n_docs * task // n_tasks), U(start + n_docs * (task + 1) // n_tasks)):
-            scores[U(rows[place])] += value
+        _add_to(whole[START, leaf], whole[END, leaf], task, n_tasks, value, rows, scores)
+        _add_to(whole[OTHER_START, leaf], whole[OTHER_END, leaf], task, n_tasks, value, rows, scores)

@@ -1,4 +1,4 @@
-"""A tree, slowly: every cut of every leaf from sums over its documents, one document after another."""
+"""A tree, slowly: leaf by leaf, each time the leaf whose best cut gains most."""
 
 from __future__ import annotations
 
@@ -9,27 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankwell.kernels.trees import rules
-from rankwell.kernels.trees.contract import BinTree, TreeSettings
-
-
-@dataclass(frozen=True)
-class WholeNumbers:
-    """Gradients and Hessians in units of 2^−gradient_exponent and 2^−hessian_exponent; int64 (n_docs,) each."""
-
-    gradient: np.ndarray
-    hessian: np.ndarray
-    gradient_exponent: int
-    hessian_exponent: int
-
-
-@dataclass(frozen=True)
-class Cut:
-    """The best cut of a leaf: gain in units, feature, bin, and where missing values go."""
-
-    gain: float
-    feature: int
-    bin: int
-    missing_left: bool
+from rankwell.kernels.trees.contract import BIN_SET_WORDS, BinTree, TreeSettings
+from rankwell.kernels.trees.feature_rules import GROUPS_A_WORD, FeatureRules
+from rankwell.kernels.trees.reference.cuts import Cut, Leaf, LeafCuts, WholeNumbers
 
 
 def whole_numbers(gradient: np.ndarray, hessian: np.ndarray) -> WholeNumbers | None:
@@ -56,6 +38,7 @@ def grow_tree(
     *,
     counts: np.ndarray | None = None,
     allowed: Callable[[int], np.ndarray] | None = None,
+    feature_rules: FeatureRules | None = None,
 ) -> tuple[BinTree, np.ndarray] | None:
     """The tree, and the leaf of each document; None if there is no cut.
 
@@ -72,82 +55,159 @@ def grow_tree(
         n_counting = int(counts.sum())
         scaled = max(1, (2 * settings.min_docs_leaf * len(bins) + n_counting) // (2 * n_counting))
         settings = replace(settings, min_docs_leaf=scaled)
-    everything = np.ones(bins.shape[1], bool)
-
-    def cut_of(rows: np.ndarray, number: int) -> Cut | None:
-        features = everything if allowed is None else allowed(number)
-        return best_cut(bins, has_missing, features, numbers, rows, settings)
-
-    leaves, depths = [np.arange(len(bins))], [0]
-    cuts = [cut_of(leaves[0], 0)]
-    nodes: list[dict[str, float]] = []
-    above: dict[int, tuple[int, str]] = {}
-    while len(leaves) < settings.n_leaves:
-        gains = [0.0 if cut is None else cut.gain for cut in cuts]
-        leaf = int(np.argmax(gains))
-        cut = cuts[leaf]
-        if cut is None:
-            break
-        rows, node, new = leaves[leaf], len(nodes), len(leaves)
-        is_left = _goes_left(bins[rows, cut.feature], cut)
-        nodes.append(_node(cut, numbers, rows, leaf, new))
-        if leaf in above:
-            parent, side = above[leaf]
-            nodes[parent][side] = node
-        above[leaf], above[new] = (node, "left"), (node, "right")
-        leaves[leaf], depths[leaf] = rows[is_left], depths[leaf] + 1
-        leaves.append(rows[~is_left])
-        depths.append(depths[leaf])
-        cuts.append(None)
-        is_deepest = settings.max_depth and depths[leaf] >= settings.max_depth
-        for which, number in ((leaf, 2 * new), (new, 2 * new + 1)):
-            cuts[which] = None if is_deepest else cut_of(leaves[which], number)
-    return None if not nodes else _tree(nodes, leaves, numbers, settings, len(bins))
+    own_rules = FeatureRules.none(bins.shape[1]) if feature_rules is None else feature_rules
+    grove = Growth(bins, has_missing, numbers, settings, own_rules, allowed)
+    grove.grow_levels() if settings.is_symmetric else grove.grow_leaves()
+    return grove.finished() if grove.nodes else None
 
 
-def best_cut(
-    bins: np.ndarray,
-    has_missing: np.ndarray,
-    allowed: np.ndarray,
-    numbers: WholeNumbers,
-    rows: np.ndarray,
-    settings: TreeSettings,
-) -> Cut | None:
-    """The best cut of the leaf with these documents; None if none is allowed and gains more than min_gain."""
-    l1, l2 = math.ldexp(settings.l1, numbers.gradient_exponent), math.ldexp(settings.l2, numbers.hessian_exponent)
-    g, h = numbers.gradient[rows], numbers.hessian[rows]
-    total_g, total_h = int(g.sum()), int(h.sum())
-    smallest = rules.least_hessian(
-        total_h,
-        len(rows),
-        settings.min_docs_leaf,
-        math.ceil(math.ldexp(settings.min_hessian_leaf, numbers.hessian_exponent)),
-    )
-    best = Cut(
-        math.ldexp(settings.min_gain, 2 * numbers.gradient_exponent - numbers.hessian_exponent),
-        -1,
-        0,
-        missing_left=True,
-    )
-    for feature in np.flatnonzero(allowed).tolist():
-        own = bins[rows, feature]
-        missing_g, missing_h = int(g[own == 0].sum()), int(h[own == 0].sum())
-        directions = (True, False) if missing_g != 0 or missing_h != 0 else (True,)
-        for missing_left in directions:
-            for b in range(0 if has_missing[feature] else 1, int(own.max())):
-                is_left = own <= b if missing_left else (own <= b) & (own > 0)
-                g1, h1 = int(g[is_left].sum()), int(h[is_left].sum())
-                if h1 < smallest or total_h - h1 < smallest:
-                    continue
-                gain = rules.split_gain(g1, h1, total_g - g1, total_h - h1, l1, l2)
-                if gain > best.gain:
-                    goes_left = missing_left if len(directions) == 2 else 2 * h1 >= total_h
-                    best = Cut(gain, feature, b, goes_left)
-    return None if best.feature < 0 else best
+@dataclass
+class Growth:
+    """A tree in growth: its leaves by number, and its nodes."""
 
+    bins: np.ndarray
+    has_missing: np.ndarray
+    numbers: WholeNumbers
+    settings: TreeSettings
+    feature_rules: FeatureRules
+    allowed: Callable[[int], np.ndarray] | None
 
-def _goes_left(own: np.ndarray, cut: Cut) -> np.ndarray:
-    return np.where(own == 0, cut.missing_left, own <= cut.bin)
+    def __post_init__(self) -> None:
+        groups = frozenset(range(GROUPS_A_WORD * self.feature_rules.groups.shape[1]))
+        l2 = math.ldexp(self.settings.l2, self.numbers.hessian_exponent)
+        self.leaves = [Leaf(np.arange(len(self.bins)), groups=groups, l2=l2)]
+        self.nodes: list[dict[str, float]] = []
+        self.left_bins: list[frozenset[int] | None] = []
+        self._above: dict[int, tuple[int, str]] = {}
+
+    def grow_leaves(self) -> None:
+        """Cut the leaf whose cut gains most, until there are enough leaves."""
+        cuts = [self.best_cut(0, 0)]
+        while len(self.leaves) < self.settings.n_leaves:
+            leaf = int(np.argmax([0.0 if cut is None else cut.gain for cut in cuts]))
+            cut = cuts[leaf]
+            if cut is None:
+                break
+            new = len(self.leaves)
+            self.divide(leaf, cut)
+            cuts.append(None)
+            is_deepest = self.settings.max_depth and self.leaves[leaf].depth >= self.settings.max_depth
+            for which, number in ((leaf, 2 * new), (new, 2 * new + 1)):
+                cuts[which] = None if is_deepest else self.best_cut(which, number)
+
+    def grow_levels(self) -> None:
+        """Cut all leaves of a level in the same way, level by level."""
+        for level in range(self.settings.max_depth):
+            cuts = self.best_level(level)
+            if cuts is None:
+                break
+            for leaf, cut in enumerate(cuts):
+                if cut is not None:
+                    self.divide(leaf, cut)
+
+    def cuts_of(self, leaf: int) -> LeafCuts:
+        is_bounded = self.feature_rules.is_bounded
+        return LeafCuts(self.bins, self.has_missing, self.numbers, self.leaves[leaf], self.settings, is_bounded)
+
+    def features_of(self, leaf: int, number: int) -> list[int]:
+        """The features that may cut a leaf."""
+        chosen = np.ones(self.bins.shape[1], bool) if self.allowed is None else self.allowed(number)
+        is_free = not self.feature_rules.has_groups
+        return [f for f in np.flatnonzero(chosen).tolist() if is_free or self.groups_of(f) & self.leaves[leaf].groups]
+
+    def groups_of(self, feature: int) -> frozenset[int]:
+        words = self.feature_rules.groups[feature].tolist()
+        bits = sum(word << GROUPS_A_WORD * k for k, word in enumerate(words))
+        return frozenset(group for group in range(bits.bit_length()) if bits >> group & 1)
+
+    def best_cut(self, leaf: int, number: int) -> Cut | None:
+        """The best cut of a leaf; None if none is allowed and gains more than min_gain."""
+        cuts, best = self.cuts_of(leaf), None
+        for feature in self.features_of(leaf, number):
+            n_categories = int(self.feature_rules.n_categories[feature])
+            direction = int(self.feature_rules.direction[feature])
+            tried = cuts.by_categories(feature, n_categories) if n_categories else cuts.ordered(feature, direction)
+            for cut in tried:
+                if cut.gain > (cuts.min_gain if best is None else best.gain) and cut.gain > 0:
+                    best = cut
+        return best
+
+    def best_level(self, level: int) -> list[Cut | None] | None:
+        """The best cut of all leaves together: by leaf the cut, None where it stays whole; None if there is none."""
+        leaves = [self.cuts_of(leaf) for leaf in range(len(self.leaves))]
+        features = [set(self.features_of(leaf, level)) for leaf in range(len(self.leaves))]
+        best_total, best = 0.0, None
+        for feature in sorted(set().union(*features)):
+            both = any(leaf.has_missing_values(feature) for leaf in leaves)
+            for missing_left in (True, False) if both else (True,):
+                for b in range(0 if self.has_missing[feature] else 1, int(self.bins[:, feature].max())):
+                    total, cuts, heavier = 0.0, [], 0
+                    for leaf, own_features in zip(leaves, features, strict=True):
+                        own = leaf.bins[:, feature]
+                        is_left = own <= b if missing_left else (own <= b) & (own > 0)
+                        heavier += 2 * int(leaf.h[is_left].sum()) - leaf.total_h
+                        direction = int(self.feature_rules.direction[feature])
+                        gain = leaf.gain(is_left, direction) if feature in own_features else None
+                        is_divided = gain is not None and gain > leaf.min_gain and gain > 0
+                        total += gain if is_divided and gain is not None else 0.0
+                        cuts.append(Cut(gain, feature, b, missing_left, leaf.l2) if is_divided and gain else None)
+                    if total > best_total:
+                        goes_left = missing_left if both else heavier >= 0
+                        best_total = total
+                        best = [None if cut is None else replace(cut, missing_left=goes_left) for cut in cuts]
+        return best
+
+    def divide(self, leaf: int, cut: Cut) -> None:
+        """Make a leaf a node with two leaves."""
+        before, node, new = self.leaves[leaf], len(self.nodes), len(self.leaves)
+        is_left = cut.goes_left(self.bins[before.rows, cut.feature])
+        self.nodes.append(_node(cut, self.numbers, before.rows, leaf, new))
+        self.left_bins.append(cut.left_bins)
+        if leaf in self._above:
+            parent, side = self._above[leaf]
+            self.nodes[parent][side] = node
+        self._above[leaf], self._above[new] = (node, "left"), (node, "right")
+        groups = before.groups & self.groups_of(cut.feature) if self.feature_rules.has_groups else before.groups
+        bounds = [before.bounds, before.bounds]
+        direction = int(self.feature_rules.direction[cut.feature])
+        if direction:
+            # Decided by the documents that count, as the cut was.
+            middle, (low, high) = self.cuts_of(leaf).middle(is_left), before.bounds
+            bounds = [(low, middle), (middle, high)] if direction > 0 else [(middle, high), (low, middle)]
+        sides = [
+            Leaf(before.rows[rows], before.depth + 1, bounds[side], groups, cut.l2)
+            for side, rows in enumerate((is_left, ~is_left))
+        ]
+        self.leaves[leaf] = sides[0]
+        self.leaves.append(sides[1])
+
+    def finished(self) -> tuple[BinTree, np.ndarray]:
+        """The tree, and the leaf of each document."""
+        kinds = {"missing_left": np.uint8, "gain": np.float64, "node_docs": np.int64, "node_hessian": np.float64}
+        arrays = {
+            name: np.array([node[name] for node in self.nodes], kinds.get(name, np.int32)) for name in self.nodes[0]
+        }
+        hessians = [int(self.numbers.hessian[leaf.rows].sum()) for leaf in self.leaves]
+        leaf_of = np.zeros(len(self.bins), np.int64)
+        for number, leaf in enumerate(self.leaves):
+            leaf_of[leaf.rows] = number
+        if any(left is not None for left in self.left_bins):
+            arrays["left_bins"] = np.array([_bits(left or frozenset()) for left in self.left_bins], np.uint64)
+        return (
+            BinTree(
+                **arrays,
+                leaf_docs=np.array([len(leaf.rows) for leaf in self.leaves], np.int64),
+                leaf_hessian=np.array([math.ldexp(h, -self.numbers.hessian_exponent) for h in hessians]),
+                leaf_value=np.array([self._value(leaf) for leaf in self.leaves], np.float32),
+            ),
+            leaf_of,
+        )
+
+    def _value(self, leaf: Leaf) -> float:
+        a, b = self.numbers.gradient_exponent, self.numbers.hessian_exponent
+        gradient, hessian = (float(part[leaf.rows].sum()) for part in (self.numbers.gradient, self.numbers.hessian))
+        step = rules.bounded_step(gradient, hessian, math.ldexp(self.settings.l1, a), leaf.l2, *leaf.bounds)
+        return rules.leaf_value(step, math.ldexp(1.0, b - a), self.settings.learning_rate)
 
 
 def _node(cut: Cut, numbers: WholeNumbers, rows: np.ndarray, leaf: int, new: int) -> dict[str, float]:
@@ -163,33 +223,7 @@ def _node(cut: Cut, numbers: WholeNumbers, rows: np.ndarray, leaf: int, new: int
     }
 
 
-def _tree(
-    nodes: list[dict[str, float]], leaves: list[np.ndarray], numbers: WholeNumbers, settings: TreeSettings, n_docs: int
-) -> tuple[BinTree, np.ndarray]:
-    kinds = {"missing_left": np.uint8, "gain": np.float64, "node_docs": np.int64, "node_hessian": np.float64}
-    arrays = {name: np.array([node[name] for node in nodes], kinds.get(name, np.int32)) for name in nodes[0]}
-    a, b = numbers.gradient_exponent, numbers.hessian_exponent
-    hessians = [int(numbers.hessian[rows].sum()) for rows in leaves]
-    values = [
-        rules.leaf_value(
-            float(numbers.gradient[rows].sum()),
-            float(h),
-            math.ldexp(settings.l1, a),
-            math.ldexp(settings.l2, b),
-            math.ldexp(1.0, b - a),
-            settings.learning_rate,
-        )
-        for rows, h in zip(leaves, hessians, strict=True)
-    ]
-    leaf_of = np.zeros(n_docs, np.int64)
-    for leaf, rows in enumerate(leaves):
-        leaf_of[rows] = leaf
-    return (
-        BinTree(
-            **arrays,
-            leaf_docs=np.array([len(rows) for rows in leaves], np.int64),
-            leaf_hessian=np.array([math.ldexp(h, -b) for h in hessians]),
-            leaf_value=np.array(values, np.float32),
-        ),
-        leaf_of,
-    )
+def _bits(bins: frozenset[int]) -> list[int]:
+    """A set of bins as words of 64 bits."""
+    bits = sum(1 << b for b in bins)
+    return [bits >> 64 * k & 0xFFFFFFFFFFFFFFFF for k in range(BIN_SET_WORDS)]

@@ -44,7 +44,7 @@ def query_lambdas(
             if gains[high] < gains[low]:
                 high, low = low, high
             distance = float(scores[high]) - float(scores[low])
-            weight = _WEIGHTS[name](gains[order], i, j, truncation)
+            weight = PAIR_WEIGHTS[name](gains[order], i, j, truncation)
             if by_distance:
                 weight /= 0.01 + abs(distance)
             p = 1.0 / (1.0 + math.exp(sigma * distance))
@@ -97,7 +97,8 @@ def _reciprocal_rank_change(relevant: np.ndarray, i: int, j: int, truncation: in
     return abs(1.0 / (1 + np.argmax(relevant)) - 1.0 / (1 + np.argmax(_swapped(relevant, i, j))))
 
 
-_WEIGHTS = {
+# By loss, what a pair of the places i < j weighs, from the gains by place.
+PAIR_WEIGHTS = {
     "lambdarank": _ndcg_change,
     "lambdaloss": _ndcg_loss_weight,
     "pairwise": lambda gains, i, j, truncation: 1.0,

@@ -1,0 +1,268 @@
+"""A symmetric tree in compiled code, level by level, by a team of threads (see `growth`).
+
+The histograms of all leaves of a level are ready before it is searched: of each leaf that is divided, the smaller side
+is counted, and `MERGE` makes the larger one's of the parent's. `SEARCH` one word: for each of its features, add up the
+gains of all leaves, cut by cut.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel, kernel
+from rankwell.kernels.cpu.team import (
+    DONE,
+    STOP,
+    add_to_place,
+    publish,
+    read_place,
+    take_task,
+    wait_a_little,
+    wait_for_tasks,
+)
+from rankwell.kernels.cpu.team import write_place as write
+from rankwell.kernels.trees.columns import COLUMN, COLUMN_VALUES, DIVISOR, HAS_MISSING, N_CODES
+from rankwell.kernels.trees.cpu.growth import (
+    begin,
+    bound_sides,
+    docs_of,
+    evaluate_leaves,
+    join_sides,
+    parts_of,
+    prepare_parting,
+    share_parting,
+    split,
+)
+from rankwell.kernels.trees.cpu.splits import (
+    LOWER_HALF,
+    best_word,
+    leaf_numbers,
+    may_cut,
+    ordered_gains,
+    pad_sums,
+    running_sums,
+    shift_sums,
+)
+from rankwell.kernels.trees.cpu.tasks import (
+    ADD,
+    COUNT,
+    FIRST,
+    LAST,
+    MOST_NODES,
+    N_LEAVES,
+    N_PARTS,
+    PART,
+    SEARCH,
+    SMALL_ID,
+    add_values,
+    count_part,
+    merge_parts,
+    part_leaf,
+)
+from rankwell.kernels.trees.cpu.workspace import (
+    CODE,
+    FEATURE,
+    FOUND_CODE,
+    FOUND_FEATURE,
+    FOUND_LEFT,
+    FOUND_MISSING_LEFT,
+    GAIN,
+    HIGH,
+    LEFT_TOTAL,
+    LEVEL_GAINS,
+    LOW,
+    MISSING_LEFT,
+    N_LEFT,
+    RUNNING,
+    SHIFTED,
+    SLOT,
+    TOTAL,
+)
+from rankwell.kernels.trees.slabs import WORD
+
+MERGE = ADD + 1
+
+
+@inlined_kernel
+def _leaf_of(leaf, level, space, limits, plan):
+    """`LeafNumbers` of a leaf; features are drawn for a level."""
+    return leaf_numbers(
+        space.whole[TOTAL, leaf],
+        docs_of(leaf, space.whole),
+        space.real[LOW, leaf],
+        space.real[HIGH, leaf],
+        plan.node_features,
+        plan.seed,
+        plan.number * MOST_NODES + level,
+        limits,
+    )
+
+
+@inner_kernel
+def _gains_of_leaf(leaf, feature, side, level, space, columns, limits, plan, sums, gains):
+    """Gains of the cuts of a leaf by a feature, missing values on side 0 or 1: see `ordered_gains`.
+
+    Returns the largest, 0 if the feature may not cut the leaf, and the packed sum of the leaf's missing values.
+    """
+    of_feature = columns.by_feature[feature]
+    column, n_codes = of_feature[COLUMN], of_feature[N_CODES]
+    histogram = space.pool[space.whole[SLOT, leaf], column // WORD]
+    base = column % WORD * COLUMN_VALUES
+    running_sums(histogram, base, of_feature[DIVISOR], n_codes, columns.sizes[column], sums)
+    pad_sums(n_codes, space.whole[TOTAL, leaf], sums)
+    missing = sums[RUNNING] if of_feature[HAS_MISSING] != 0 else np.int64(0)
+    first = RUNNING
+    if side == 1:
+        first = SHIFTED
+        shift_sums(n_codes, missing, sums)
+    numbers = _leaf_of(leaf, level, space, limits, plan)
+    if not may_cut(feature, numbers, space.allowed, space.groups, space.live[leaf]):
+        return 0.0, missing
+    direction = space.direction[feature]
+    return ordered_gains(sums, first, n_codes, numbers, direction, limits, 0.0, gains), missing
+
+
+@inlined_kernel
+def _search(word, n_leaves, level, space, columns, limits, plan, sums, gains, found, found_gain):
+    """The best cut of all leaves by a feature of one word's columns."""
+    found_gain[0] = 0.0
+    last_column = min(word * WORD + WORD, len(columns.sizes))
+    for place in range(columns.column_ptr[word * WORD], columns.column_ptr[last_column]):
+        feature = columns.features[place]
+        n_cuts = columns.by_feature[feature, N_CODES] - 1
+        has_missing = False
+        side = 0
+        while side < (2 if has_missing else 1):
+            for code in range(n_cuts):
+                gains[LEVEL_GAINS + code] = 0.0
+            for leaf in range(n_leaves):
+                largest, missing = _gains_of_leaf(leaf, feature, side, level, space, columns, limits, plan, sums, gains)
+                has_missing = has_missing or missing != 0
+                if largest > limits.min_gain:
+                    for code in range(n_cuts):
+                        if gains[code] > limits.min_gain:
+                            gains[LEVEL_GAINS + code] += gains[code]
+            for code in range(n_cuts):
+                gain = gains[LEVEL_GAINS + code]
+                is_first = gain == found_gain[0] and feature < found[0, FOUND_FEATURE]
+                if gain > found_gain[0] or (gain > 0.0 and is_first):
+                    found_gain[0], found[0, FOUND_FEATURE], found[0, FOUND_CODE] = gain, feature, code
+                    found[0, FOUND_LEFT] = side
+            side += 1
+        if found[0, FOUND_FEATURE] == feature:
+            found[0, FOUND_MISSING_LEFT] = -1 if not has_missing else 1 - found[0, FOUND_LEFT]
+
+
+@inlined_kernel
+def _cut_leaves(n_leaves, level, space, columns, limits, plan, sums, gains):
+    """Make the best cut of the level that of the leaves that it divides; returns whether there is one."""
+    word = best_word(space.found, space.found_gain, 0)
+    whole, real = space.whole, space.real
+    if word < 0:
+        return False
+    feature, code = space.found[word, 0, FOUND_FEATURE], space.found[word, 0, FOUND_CODE]
+    side, missing_left = space.found[word, 0, FOUND_LEFT], space.found[word, 0, FOUND_MISSING_LEFT]
+    heavier = np.int64(0)
+    for leaf in range(n_leaves):
+        largest, _ = _gains_of_leaf(leaf, feature, side, level, space, columns, limits, plan, sums, gains)
+        left = sums[(SHIFTED if side == 1 else RUNNING) + code]
+        heavier += 2 * (left & LOWER_HALF) - (whole[TOTAL, leaf] & LOWER_HALF)
+        gain = gains[code] if largest > 0.0 else 0.0
+        real[GAIN, leaf] = gain if gain > limits.min_gain else 0.0
+        whole[FEATURE, leaf], whole[CODE, leaf], whole[LEFT_TOTAL, leaf] = feature, code, left
+    for leaf in range(n_leaves):
+        whole[MISSING_LEFT, leaf] = (1 if heavier >= 0 else 0) if missing_left < 0 else missing_left
+    return True
+
+
+@inlined_kernel
+def _work_off(worker, control, space, columns, limits, plan):
+    """Take tasks while there are any; returns whether there were any."""
+    words, packed, rows, scores, whole = space.words, space.packed, space.rows, space.scores, space.whole
+    n_leaves, sums, worked = len(whole[0]), space.sums[worker], False
+    while True:
+        kind, task = take_task(control)
+        if kind < 0:
+            return worked
+        if kind == COUNT:
+            count_part(task, control, words, rows, packed, space.pool, n_leaves, space.scratch[worker], sums)
+        elif kind == MERGE:
+            merge_parts(task, control, space.pool, n_leaves)
+        elif kind == SEARCH:
+            _search(
+                task,
+                control[N_LEAVES],
+                control[SMALL_ID],
+                space,
+                columns,
+                limits,
+                plan,
+                sums,
+                space.gains[worker],
+                space.found[task],
+                space.found_gain[task],
+            )
+        elif kind == PART:
+            part_leaf(task, control, words, space.sides, rows, space.right)
+        else:
+            add_values(task, control, whole, space.real, rows, scores)
+        add_to_place(control, DONE, 1)
+        worked = True
+
+
+@kernel
+def grow_levels(worker, control, space, columns, limits, plan):
+    """As `grow_tree`, with one cut for all leaves of a level, of which there are `plan.max_depth`."""
+    whole, real, sides, live = space.whole, space.real, space.sides, space.live
+    times, n_leaves, leaf, level, n_level, n_tasks = 0, 1, 0, 0, 1, 1
+    n_slabs, n_words = space.words.shape[0], space.pool.shape[1]
+    most_parts, most_ranges = space.pool.shape[0] - whole.shape[1], (len(sides) - N_LEFT) // 2
+    stage = COUNT
+    if worker == 0:
+        begin(control, whole, real, live, limits, plan)
+        control[N_PARTS] = parts_of(plan.n_counting, most_parts)
+        publish(control, COUNT, n_slabs * control[N_PARTS])
+    while read_place(control, STOP) == 0:
+        worked = _work_off(worker, control, space, columns, limits, plan)
+        if worker > 0:
+            times = 0 if worked else times + 1
+            wait_a_little(times)
+            continue
+        wait_for_tasks(control)
+        if stage == ADD:
+            write(control, STOP, 1)
+            continue
+        is_over = False
+        if stage == SEARCH:
+            is_over = not _cut_leaves(n_leaves, level, space, columns, limits, plan, space.sums[0], space.gains[0])
+            leaf, n_level, level = -1, n_leaves, level + 1
+        if stage == PART:
+            n_left, n_other_left = join_sides(leaf, control, whole, space, n_tasks)
+            bound_sides(leaf, n_leaves, whole, real, live, space, columns, limits)
+            split(leaf, n_leaves, n_left, n_other_left, control, whole, real)
+            n_leaves += 1
+        following = COUNT if stage == PART and level < plan.max_depth else (MERGE if stage == COUNT else PART)
+        if following == PART:
+            leaf += 1
+            while leaf < n_level and (level == 0 or real[GAIN, leaf] <= 0.0):
+                leaf += 1
+            if is_over or (leaf >= n_level and level >= plan.max_depth):
+                following = ADD
+            elif leaf >= n_level:
+                following = SEARCH
+        if following == COUNT:
+            control[N_PARTS] = parts_of(control[LAST] - control[FIRST], most_parts)
+            n_tasks = n_slabs * control[N_PARTS]
+        elif following == PART:
+            prepare_parting(leaf, control, whole, sides, columns, plan.words_per_slab)
+            n_tasks = share_parting(control, most_ranges)
+        elif following == ADD:
+            evaluate_leaves(whole, real, n_leaves, limits, plan)
+            control[N_LEAVES] = n_leaves if n_leaves > 1 else 0
+            n_tasks = parts_of(plan.n_docs, most_ranges)
+        else:
+            control[N_LEAVES], control[SMALL_ID] = n_leaves, level
+            n_tasks = n_words
+        stage = following
+        publish(control, stage, n_tasks)
+    return n_leaves
