@@ -34,6 +34,23 @@ def random_trees(rng, n_trees, n_features, *, most_leaves=20, n_thresholds=40, k
     return builder.build()
 
 
+def symmetric_trees(rng, n_trees, n_features, n_levels):
+    """Trees with the same test for all nodes of a level, and other tests in each level."""
+    builder = TreeBuilder()
+    for _ in range(n_trees):
+        features = rng.integers(n_features, size=n_levels)
+        thresholds = rng.choice(np.arange(-20, 20), n_levels, replace=False) / 4
+        level = np.concatenate([np.full(2**k, k) for k in range(n_levels)])
+        n_nodes = len(level)
+        children = 2 * np.arange(n_nodes) + 1
+        left, right = (np.where(c < n_nodes, c, n_nodes - c - 1) for c in (children, children + 1))
+        missing_left = rng.integers(0, 2, n_levels)[level]
+        columns = [builder.column(int(features[k])) for k in level]
+        values = rng.normal(size=n_nodes + 1)
+        builder.add(Tree(columns, thresholds[level], missing_left, left.tolist(), right.tolist(), values))
+    return builder.build()
+
+
 def _random_tree(rng, builder, n_leaves, n_features, n_thresholds, kinds, missing):
     column, threshold, missing_left, left, right = [], [], [], [], []
     open_ends = [None]

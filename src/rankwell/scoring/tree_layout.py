@@ -27,6 +27,9 @@ from rankwell.kernels.scoring.rules import BIN_BITS, LEAF_BIN
 from rankwell.scoring.trees import TreeInputs
 
 THRESHOLDS_A_BIN_COLUMN = LEAF_BIN
+# A tree is a table if it has no more different tests than this, and twice as many nodes: symmetric trees are.
+_MOST_TESTS = 8
+_NODES_A_TEST = 2
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ def lay_out(trees: TreeInputs) -> TreeLayout:
     bins = bin_columns(trees)
     child_bits = int(2 * np.diff(trees.node_ptr).max(initial=0) + 1).bit_length()
     words, word_value = walking_words(trees, bins, child_bits)
+    test_ptr, tests, table_ptr, table = outcome_tables(trees, bins)
     return TreeLayout(
         ColumnArrays(
             feature=own_array(trees.column_feature),
@@ -75,6 +79,10 @@ def lay_out(trees: TreeInputs) -> TreeLayout:
             word_value=word_value,
             child_shift=words.dtype.type(BIN_BITS + child_bits),
             child_mask=words.dtype.type((1 << child_bits) - 1),
+            test_ptr=test_ptr,
+            tests=tests,
+            table_ptr=table_ptr,
+            table=table,
         ),
     )
 
@@ -172,6 +180,43 @@ def walking_words(trees: TreeInputs, bins: BinColumns, child_bits: int) -> tuple
         | bins.node_column.astype(np.uint64) << np.uint64(BIN_BITS + child_bits)
     )
     return words.astype(dtype), word_value
+
+
+def outcome_tables(trees: TreeInputs, bins: BinColumns) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """test_ptr, tests, table_ptr and table of `TreeArrays`."""
+    sizes = np.diff(trees.node_ptr)
+    test = bins.node_column.astype(np.int64) << BIN_BITS | bins.node_bin
+    tree = np.repeat(np.arange(len(trees)), sizes)
+    by_test = np.lexsort((test, tree))
+    is_new = np.ones(len(test), bool)
+    is_new[1:] = (np.diff(tree[by_test]) != 0) | (np.diff(test[by_test]) != 0)
+    n_tests = np.bincount(tree[by_test][is_new], minlength=len(trees))
+    n_tests[(n_tests > _MOST_TESTS) | (_NODES_A_TEST * n_tests > sizes)] = 0
+    tests, tables = [np.empty(0, np.int64)], [np.empty(0)]
+    for t in np.flatnonzero(n_tests).tolist():
+        nodes = slice(int(trees.node_ptr[t]), int(trees.node_ptr[t + 1]))
+        own, number = np.unique(test[nodes], return_inverse=True)
+        tests.append(own)
+        tables.append(_table(trees, t, number, len(own)))
+    table_sizes = np.where(n_tests > 0, 1 << n_tests, 0)
+    return _offsets(n_tests), np.concatenate(tests).astype(np.uint32), _offsets(table_sizes), np.concatenate(tables)
+
+
+def _table(trees: TreeInputs, t: int, number: np.ndarray, n_tests: int) -> np.ndarray:
+    """The value of tree t for each outcome of its tests, float64 (2^n_tests,); number : each node's test"""
+    outcome = np.arange(1 << n_tests)
+    start = int(trees.node_ptr[t])
+    place = np.zeros(len(outcome), np.int64)
+    while (place >= 0).any():
+        node = np.maximum(place, 0)
+        goes_right = outcome >> number[node] & 1
+        child = np.where(goes_right, trees.right[start + node], trees.left[start + node])
+        place = np.where(place >= 0, child, place)
+    return trees.leaf_value[int(trees.leaf_ptr[t]) - 1 - place]
+
+
+def _offsets(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
 def tree_depths(trees: TreeInputs) -> np.ndarray:

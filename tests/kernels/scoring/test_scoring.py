@@ -10,6 +10,7 @@ from tests.scoring.random_rankers import (
     random_ranker,
     random_rows,
     random_trees,
+    symmetric_trees,
 )
 from tests.tolerances import TOLERANCES
 
@@ -17,6 +18,7 @@ from rankwell.kernels.scoring.rules import IN_CATEGORIES, VALUE, ZERO_IS_MISSING
 from rankwell.scoring.description import Dense, ExpressionInputs, LinearInputs, LogLinearInputs, Mean, Sum
 from rankwell.scoring.reference_scores import reference_scores
 from rankwell.scoring.scorer import RankerScorer
+from rankwell.scoring.tree_layout import lay_out
 
 ALL_KINDS = (VALUE, ZERO_IS_MISSING, IN_CATEGORIES)
 SIZES = [0, 1, 12, 13, 63, 64, 65, 130]
@@ -30,6 +32,8 @@ TREES = {
     "more thresholds than a byte counts": {"n_features": 1, "n_thresholds": 3000, "most_leaves": 200},
     "256 leaves": {"most_leaves": 256, "n_trees": 4},
     "more leaves than a byte counts": {"most_leaves": 700, "n_trees": 6},
+    # Trees with few different tests are tables; here they are among others.
+    "few different tests": {"n_features": 2, "n_thresholds": 4, "missing": "left", "most_leaves": 40},
 }
 
 
@@ -41,6 +45,17 @@ def test_trees_are_the_same_bits(case, n_docs):
     rows = random_rows(rng, n_docs, options["n_features"])
     description = forest(random_trees(rng, options.pop("n_trees"), options.pop("n_features"), **options), rows.shape[1])
     np.testing.assert_array_equal(RankerScorer(description).score(rows), reference_scores(description, rows))
+
+
+@pytest.mark.parametrize("n_tests", [1, 2, 3, 7, 8, 9])
+@pytest.mark.parametrize("n_docs", SIZES)
+def test_symmetric_trees_are_tables_and_the_same_bits(n_tests, n_docs):
+    rng = np.random.default_rng([n_tests, n_docs])
+    trees, rows = symmetric_trees(rng, 70, 5, n_tests), random_rows(rng, n_docs, 5)
+    n_tables = np.count_nonzero(np.diff(lay_out(trees).trees.test_ptr))
+    assert n_tables == (70 if 3 <= n_tests <= 8 else 0)
+    for description in (forest(trees, 5), forest(trees.first(33), 5, bias=0.5)):
+        np.testing.assert_array_equal(RankerScorer(description).score(rows), reference_scores(description, rows))
 
 
 def test_many_columns_make_words_of_64_bits():

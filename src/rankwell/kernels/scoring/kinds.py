@@ -89,7 +89,8 @@ class ColumnArrays(NamedTuple):
 
 
 class TreeArrays(NamedTuple):
-    """Trees over bin columns, in two forms: as nodes to evaluate from the leaves up, and as words to walk down by.
+    """Trees over bin columns, in two forms: as nodes to evaluate from the leaves up, and as words to walk down by; and
+    those with few different tests, as symmetric trees have, as tables of the value for each outcome of the tests.
 
     node_ptr : int64 (n_trees + 1,); depth : int64 (n_trees,), the nodes on the longest path
     nodes : uint64 (n_nodes,), see `LEFT_BIT`; the last node of a tree first
@@ -99,6 +100,9 @@ class TreeArrays(NamedTuple):
     word_value : float64, the value of a word that is a leaf
     child_shift, child_mask : of the words' dtype; ``word >> child_shift`` is the bin column, ``word >> BIN_BITS &
         child_mask`` the left child
+    test_ptr : int64 (n_trees + 1,), of the tests of trees that are tables, others have none; tests : uint32, the bin in
+        the lowest 8 bits, then the bin column; test k sets bit k of the outcome if the document's bin is above it
+    table_ptr : int64 (n_trees + 1,); table : float64, the value for each outcome
     """
 
     node_ptr: Any
@@ -109,6 +113,10 @@ class TreeArrays(NamedTuple):
     word_value: Any
     child_shift: Any
     child_mask: Any
+    test_ptr: Any
+    tests: Any
+    table_ptr: Any
+    table: Any
 
 
 class DenseArrays(NamedTuple):

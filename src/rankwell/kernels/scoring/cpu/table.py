@@ -56,6 +56,7 @@ LAYERS: dict[str, Callable[[np.ndarray, Any], np.ndarray]] = {kinds.DENSE: run_d
 def _tree_cost(layout: TreeLayout | TreeSum) -> float:
     sizes = np.diff(layout.trees.node_ptr)
     of_trees = np.where(sizes < kinds.NODE_SLOT, 0.045 * sizes, 3.0 * layout.trees.depth)
+    of_trees = np.where(np.diff(layout.trees.test_ptr) > 0, 1.0, of_trees)
     return float(of_trees.sum()) + 4.0 * len(layout.columns.feature)
 
 
