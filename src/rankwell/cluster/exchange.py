@@ -120,8 +120,12 @@ class Exchange:
 
     def gather(self, values: np.ndarray) -> list[np.ndarray]:
         """Every worker's array, in the order of the workers: of this one's type, flat except for this one's own."""
+        return self._gather(values, 0)
+
+    def _gather(self, values: np.ndarray, expected: int) -> list[np.ndarray]:
+        """See `gather`; `expected` bytes or more of each other worker."""
         sent = _bytes_of(values)
-        received = self._swap(dict.fromkeys(self._sockets, sent), self._sockets)
+        received = self._swap(dict.fromkeys(self._sockets, sent), self._sockets, expected)
         return [
             values if other == self.number else received[other].view(values.dtype) for other in range(self.n_workers)
         ]
@@ -131,26 +135,29 @@ class Exchange:
         if self.n_workers == 1:
             return values
         if values.nbytes <= DIRECT_BYTES:
-            return _added(self.gather(values)).reshape(values.shape)
+            return _added(self._gather(values, values.nbytes)).reshape(values.shape)
         flat = values.reshape(-1)
         ends = [len(flat) * place // self.n_workers for place in range(self.n_workers + 1)]
         slices = {other: flat[ends[other] : ends[other + 1]] for other in range(self.n_workers)}
-        received = self._swap({other: _bytes_of(slices[other]) for other in self._sockets}, self._sockets)
+        own_bytes = slices[self.number].nbytes
+        received = self._swap({other: _bytes_of(slices[other]) for other in self._sockets}, self._sockets, own_bytes)
         pieces = [
             slices[other] if other == self.number else received[other].view(values.dtype)
             for other in range(self.n_workers)
         ]
-        return np.concatenate(self.gather(_added(pieces))).reshape(values.shape)
+        shortest = len(flat) // self.n_workers * values.itemsize
+        return np.concatenate(self._gather(_added(pieces), shortest)).reshape(values.shape)
 
     def largest(self, value: int) -> int:
         """The largest of the workers' integers."""
-        return int(max(int(found[0]) for found in self.gather(np.array([value], dtype=np.int64))))
+        own = np.array([value], dtype=np.int64)
+        return max(int(found[0]) for found in self._gather(own, own.nbytes))
 
     def hand_on(self, values: np.ndarray) -> np.ndarray | None:
         """What the worker before this one gives to `pass_on`, of the type of `values`; None for the first."""
         if self.number == 0:
             return None
-        return self._swap({}, [self.number - 1])[self.number - 1].view(values.dtype)
+        return self._swap({}, [self.number - 1], values.nbytes)[self.number - 1].view(values.dtype)
 
     def pass_on(self, values: np.ndarray) -> None:
         """Send an array to the next worker, if there is one."""
@@ -163,21 +170,22 @@ class Exchange:
             sent = _bytes_of(values)
             self._swap(dict.fromkeys(self._sockets, sent), ())
             return values
-        return self._swap({}, [sender])[sender].view(values.dtype)
+        return self._swap({}, [sender], values.nbytes)[sender].view(values.dtype)
 
     def trade(self, values: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
         """Give each other worker an array of its own; returns what they gave to this one, as bytes."""
         return self._swap({other: _bytes_of(array) for other, array in values.items()}, self._sockets)
 
     def _swap(
-        self, outgoing: Mapping[int, memoryview], senders: Sequence[int] | Mapping[int, object]
+        self, outgoing: Mapping[int, memoryview], senders: Sequence[int] | Mapping[int, object], expected: int = 0
     ) -> dict[int, np.ndarray]:
-        """Send one message to some workers and receive one from some, whichever is possible first."""
+        """Send one message to some workers and receive one, of `expected` bytes or more, from some, whichever is
+        possible first."""
         unsent = {}
         for other, content in outgoing.items():
             unsent[other] = [memoryview(HEADER.pack(self._n_sent[other], len(content))), content]
             self._n_sent[other] += 1
-        arriving = {other: _Arrival(self._n_received[other]) for other in senders}
+        arriving = {other: _Arrival(self._n_received[other], expected) for other in senders}
         for other in senders:
             self._n_received[other] += 1
         waiting = dict(arriving)
@@ -239,28 +247,40 @@ class Exchange:
 
 
 class _Arrival:
-    """A message on its way in."""
+    """A message on its way in, of `expected` bytes or more: so many are received in one piece with the header.
 
-    def __init__(self, number: int) -> None:
+    Not more, since the next message may already be there.
+    """
+
+    def __init__(self, number: int, expected: int) -> None:
         self._number = number
-        self._header = bytearray(HEADER.size)
-        self.content = np.zeros(0, dtype=np.uint8)
-        self._place, self._begun = memoryview(self._header), False
+        self._buffer = np.empty(HEADER.size + expected, dtype=np.uint8)
+        self._filled = 0
+
+    @property
+    def content(self) -> np.ndarray:
+        # The header's 16 bytes keep what follows aligned.
+        return self._buffer[HEADER.size :]
 
     def receive(self, connection: socket.socket) -> bool:
         """Take what has arrived; whether the message is complete."""
-        while len(self._place):
-            n_bytes = connection.recv_into(self._place)
+        while self._filled < len(self._buffer):
+            n_bytes = connection.recv_into(memoryview(self._buffer)[self._filled :])
             if n_bytes == 0:
                 raise ConnectionError("the connection was closed.")
-            self._place = self._place[n_bytes:]
-            if not len(self._place) and not self._begun:
-                number, size = HEADER.unpack(self._header)
-                if number != self._number or size < 0:
-                    raise ValueError(f"message {number} came where {self._number} was expected.")
-                self.content, self._begun = np.empty(size, dtype=np.uint8), True
-                self._place = memoryview(self.content.data)
+            is_begun = self._filled >= HEADER.size
+            self._filled += n_bytes
+            if not is_begun and self._filled >= HEADER.size:
+                self._resize(*HEADER.unpack_from(self._buffer))
         return True
+
+    def _resize(self, number: int, size: int) -> None:
+        if number != self._number or not self._filled - HEADER.size <= size:
+            raise ValueError(f"message {number} of {size} bytes came where {self._number} was expected.")
+        if size != len(self._buffer) - HEADER.size:
+            buffer = np.empty(HEADER.size + size, dtype=np.uint8)
+            buffer[: self._filled] = self._buffer[: self._filled]
+            self._buffer = buffer
 
 
 def _bytes_of(values: np.ndarray) -> memoryview:

@@ -20,9 +20,10 @@ from rankwell.data.binning import Binner
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import ParameterError
 from rankwell.kernels.boosting.contract import BIN_LAYOUTS, BoostedRounds, LevelledQueries, ScoreWeights
+from rankwell.kernels.boosting.cpu.booster import LevelBooster
 from rankwell.kernels.boosting.cpu.documents import initial_weights, replay_round
 from rankwell.kernels.boosting.cpu.histograms import GROUP
-from rankwell.kernels.boosting.cpu.shared_booster import DocumentsBooster, FeaturesBooster
+from rankwell.kernels.boosting.cpu.shared_booster import DocumentsBooster, FeaturesBooster, SharedBooster
 from rankwell.rankers.base import TrainedModel, TrainingTask
 from rankwell.rankers.pair_weights import BY_RANK, levelled_queries
 from rankwell.rankers.rankboost import RankBoost, earlier_rounds, n_halvings_of
@@ -48,7 +49,7 @@ class RankBoostLearner(Learner):
             replay_round(
                 self._queries, self._first_weights, above, int(earlier.r[number]), int(earlier.n_halvings[number])
             )
-        self._booster: DocumentsBooster | FeaturesBooster | None = None
+        self._booster: LevelBooster | None = None
 
     def summary(self) -> Mapping[str, Any]:
         return {
@@ -69,6 +70,9 @@ class RankBoostLearner(Learner):
         ranker = self.ranker
         assert isinstance(ranker, RankBoost)
         options = {"n_halvings": n_halvings_of(ranker.learning_rate), "n_jobs": self.n_threads}
+        if self.exchange.n_workers == 1:
+            self._booster = LevelBooster(self._bins, self.n_features, ranker.n_bins, self._queries, weights, **options)
+            return
         if division == BY_DOCUMENTS:
             self._booster = DocumentsBooster(
                 self._companions, self._bins, self.n_features, ranker.n_bins, self._queries, weights, **options
@@ -100,8 +104,7 @@ class RankBoostLearner(Learner):
 
     def exchanged(self) -> dict[str, int]:
         """How much of what was exchanged since `begin`."""
-        assert self._booster is not None
-        return dict(self._booster.exchanged)
+        return dict(self._booster.exchanged) if isinstance(self._booster, SharedBooster) else {}
 
     def _own_features(self) -> tuple[int, int]:
         first, last = self._groups_of(self.exchange.number)

@@ -177,6 +177,39 @@ def joint_histograms(words, changes, chosen, n_chosen, group_ptr, members, numbe
 
 
 @kernel
+def pack_sums(sums, chosen, n_chosen, group_ptr, members, number, packed):
+    """The sums of the chosen joint histograms over all parts, one after another; returns how many there are.
+
+    packed : int64 (n_features · 64,), written; for the others see `Bounds` and `Intervals`
+    """
+    place = 0
+    for i in range(n_chosen):
+        for member in range(group_ptr[chosen[i]], group_ptr[chosen[i] + 1]):
+            f = members[member]
+            for j in range(number[f]):
+                total = 0
+                for part in range(len(sums)):
+                    total += sums[part, f, j]
+                packed[place] = total
+                place += 1
+    return place
+
+
+@kernel
+def unpack_sums(packed, chosen, n_chosen, group_ptr, members, number, sums):
+    """The inverse of `pack_sums`: the sums become those of the first part, 0 those of the others."""
+    place = 0
+    for i in range(n_chosen):
+        for member in range(group_ptr[chosen[i]], group_ptr[chosen[i] + 1]):
+            f = members[member]
+            for j in range(number[f]):
+                sums[0, f, j] = packed[place]
+                for part in range(1, len(sums)):
+                    sums[part, f, j] = 0
+                place += 1
+
+
+@kernel
 def summarise_intervals(table, number, first_bin, last_bin, highest, lowest, first, last):
     """The largest and the smallest r of the thresholds inside each interval of the features first, ..., last − 1."""
     for f in range(first, last):

@@ -1,8 +1,8 @@
 """RankBoost on the CPU: rounds in compiled code.
 
 A round: π, best weak ranker, α, new weights. It is a sequence of stages; `run_rounds` does the tasks of one, then asks
-for the next. So a batch of rounds is one call from Python. Processes that train together call `run_stage` and
-`lead_on` for each stage instead, and exchange results in between.
+for the next. So a batch of rounds is one call from Python. Processes that train together call `lead_stage` for each
+stage instead, and exchange results in between.
 """
 
 from __future__ import annotations
@@ -102,35 +102,35 @@ def run_rounds(worker, team, documents, search, bounds, intervals, record, plan)
 
 
 @kernel
-def run_stage(worker, team, documents, search, bounds, intervals):
-    """The tasks of the published stage; worker 0 returns when all of them are done, the others when none is left."""
-    work_off(worker, team, documents, search, bounds, intervals)
-    if worker == 0:
-        wait_for_tasks(team.control)
+def lead_stage(team, documents, search, bounds, intervals, record, plan):
+    """What worker 0 does after a stage, and the tasks of the next one; returns that one, BEGIN if there is none.
 
-
-@kernel
-def lead_on(team, documents, search, bounds, intervals, record, plan):
-    """The leader's work after a stage: publish the next one and return it; BEGIN if there is none.
-
-    CHOICE has no tasks: FEATURE, THRESHOLD, CHOSEN_R, both factors and the marked documents are then to be set, and
-    `publish_weights` goes on.
+    CHOICE has no tasks: FEATURE, THRESHOLD, CHOSEN_R, both factors and the marked documents are then to be set, or
+    FINISHED, before the next call.
     """
-    return _lead(team, documents, search, bounds, intervals, record, plan)
+    stage = _lead(team, documents, search, bounds, intervals, record, plan)
+    if stage not in (BEGIN, CHOICE):
+        work_off(0, team, documents, search, bounds, intervals)
+        wait_for_tasks(team.control)
+    return stage
 
 
 @kernel
-def publish_weights(team, query_tasks):
-    """Publish the stage after a choice that was made outside."""
-    team.control[STAGE] = WEIGHTS
-    publish(team.control, WEIGHTS, query_tasks)
+def help_stages(worker, team, documents, search, bounds, intervals):
+    """What the other workers do: tasks of every stage, until the team stops."""
+    times = 0
+    while read_place(team.control, STOP) == 0:
+        times = 0 if work_off(worker, team, documents, search, bounds, intervals) else times + 1
+        wait_a_little(times)
 
 
 @inlined_kernel
 def _lead(team, documents, search, bounds, intervals, record, plan):
     control = team.control
     stage = control[STAGE]
-    if stage >= POTENTIALS:
+    if stage == CHOICE:
+        stage = BEGIN if control[FINISHED] else WEIGHTS
+    elif stage >= POTENTIALS:
         stage = _continue_search(stage, control, documents.pi, search, bounds, intervals, plan.margin)
         if stage == BEGIN:
             stage = CHOICE if control[DIVISION] == BY_FEATURES else _choose(team, search, plan)

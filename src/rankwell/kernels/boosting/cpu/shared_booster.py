@@ -19,10 +19,12 @@ import numpy as np
 
 from rankwell.kernels.boosting.contract import Companions, LevelledQueries, ScoreWeights
 from rankwell.kernels.boosting.cpu.booster import DOCS_FOR_BOUNDS, FEATURES_FOR_BOUNDS, LevelBooster
+from rankwell.kernels.boosting.cpu.bounds import pack_sums, unpack_sums
 from rankwell.kernels.boosting.cpu.documents import DocumentWeights
 from rankwell.kernels.boosting.cpu.histograms import GROUP
+from rankwell.kernels.boosting.cpu.intervals import MOST_INTERVALS
 from rankwell.kernels.boosting.cpu.query_total import QueryTotal
-from rankwell.kernels.boosting.cpu.rounds import Plan, Record, lead_on, publish_weights, run_stage
+from rankwell.kernels.boosting.cpu.rounds import Plan, Record, help_stages, lead_stage
 from rankwell.kernels.boosting.cpu.tasks import (
     BEGIN,
     BY_DOCUMENTS,
@@ -49,10 +51,10 @@ from rankwell.kernels.boosting.cpu.tasks import (
     WEIGHTS,
 )
 from rankwell.kernels.boosting.precision import LARGEST_R, RECENTRE_ROUNDS, weight_factors
-from rankwell.kernels.cpu.team import Team
+from rankwell.kernels.cpu.team import STOP, Team
 
 
-class _SharedBooster(LevelBooster):
+class SharedBooster(LevelBooster):
     """A `LevelBooster` whose stages are led one by one, with exchanges in between.
 
     exchanged : dict of str to int
@@ -78,18 +80,16 @@ class _SharedBooster(LevelBooster):
     def _run_team(self, team: Team, record: Record, plan: Plan) -> None:
         data = (team, self.documents.arrays, self.search, self.bounds, self.intervals)
         team.control[DIVISION] = self.division
-        while (stage := lead_on(*data, record, plan)) != BEGIN:
-            if stage == CHOICE:
-                if not self._choose(team, plan):
-                    return
-                publish_weights(team, plan.query_tasks)
-                stage = WEIGHTS
-            self._on_threads(team, lambda worker: run_stage(worker, *data))
-            self._exchange(stage, team, plan)
 
-    def _choose(self, team: Team, plan: Plan) -> bool:
-        """Choose the weak ranker together; False if none helps."""
-        raise NotImplementedError
+        def take_part(worker: int) -> None:
+            if worker > 0:
+                help_stages(worker, *data)
+                return
+            while (stage := lead_stage(*data, record, plan)) != BEGIN:
+                self._exchange(stage, team, plan)
+            team.control[STOP] = 1
+
+        self._on_threads(team, take_part)
 
     def _exchange(self, stage: int, team: Team, plan: Plan) -> None:
         """Exchange the results of a stage."""
@@ -99,7 +99,7 @@ class _SharedBooster(LevelBooster):
         self.exchanged[name] = self.exchanged.get(name, 0) + number
 
 
-class DocumentsBooster(_SharedBooster):
+class DocumentsBooster(SharedBooster):
     """One of several processes, each with all features of some queries.
 
     Parameters
@@ -122,6 +122,7 @@ class DocumentsBooster(_SharedBooster):
     ) -> None:
         options.setdefault("bounded", companions.n_docs >= DOCS_FOR_BOUNDS and n_features >= FEATURES_FOR_BOUNDS)
         super().__init__(companions, bins, n_features, n_bins, queries, weights, **options)
+        self._packed = np.zeros(n_features * MOST_INTERVALS, dtype=np.int64)
         if self.intervals is not None:
             self.intervals.varies[:] = companions.sum(self.intervals.varies.astype(np.int32)) > 0
 
@@ -163,27 +164,23 @@ class DocumentsBooster(_SharedBooster):
 
     def _sum_parts(self, values: np.ndarray, axis: int) -> None:
         """Sum over this process's parts, along `axis`, and over processes; the result is the first part's."""
-        parts = np.moveaxis(values, axis, 0)
-        own = parts[0] if len(parts) == 1 else parts.sum(axis=0, dtype=values.dtype)
-        parts[0] = self._companions.sum(np.ascontiguousarray(own))
-        parts[1:] = 0
+        first, others = (slice(None),) * axis + (0,), (slice(None),) * axis + (slice(1, None),)
+        own = values[first] if values.shape[axis] == 1 else values.sum(axis=axis, dtype=values.dtype)
+        values[first] = self._companions.sum(np.ascontiguousarray(own))
+        values[others] = 0
 
     def _sum_intervals(self, n_chosen: int) -> None:
         assert self.bounds is not None
         assert self.intervals is not None
-        ptr, sums = self.intervals.group_ptr, self.bounds.sums
-        members = np.concatenate(
-            [np.zeros(0, np.int32)]
-            + [self.intervals.members[ptr[g] : ptr[g + 1]] for g in self.bounds.chosen[:n_chosen].tolist()]
-        )
-        width = int(self.intervals.number[members].max(initial=0))
+        sums, of_features = self.bounds.sums, (self.intervals.group_ptr, self.intervals.members, self.intervals.number)
+        n_packed = pack_sums(sums, self.bounds.chosen, n_chosen, *of_features, self._packed)
+        total = self._companions.sum(self._packed[:n_packed])
+        unpack_sums(total, self.bounds.chosen, n_chosen, *of_features, sums)
         self._count("joint passes")
-        self._count("interval sums", len(members) * width)
-        sums[0, members, :width] = self._companions.sum(sums[:, members, :width].sum(axis=0))
-        sums[1:, members, :width] = 0
+        self._count("interval sums", n_packed)
 
 
-class FeaturesBooster(_SharedBooster):
+class FeaturesBooster(SharedBooster):
     """One of several processes, each with some features of all documents.
 
     Parameters
@@ -201,14 +198,14 @@ class FeaturesBooster(_SharedBooster):
         super().__init__(companions, *arguments, **options)
 
     def _exchange(self, stage: int, team: Team, plan: Plan) -> None:
-        """Only the choice is shared."""
-
-    def _choose(self, team: Team, plan: Plan) -> bool:
-        control, margin = team.control, plan.margin
-        feature, threshold, r, owner = self._best(plan.n_bins, margin)
+        """Choose the weak ranker together; nothing else is shared."""
+        if stage != CHOICE:
+            return
+        control = team.control
+        feature, threshold, r, owner = self._best(plan.n_bins, plan.margin)
         if owner < 0:
             control[FINISHED] = 1
-            return False
+            return
         r = min(max(r, -LARGEST_R), LARGEST_R)
         control[FEATURE], control[THRESHOLD], control[CHOSEN_R] = feature, threshold, r
         team.numbers[UP_FACTOR], team.numbers[DOWN_FACTOR] = weight_factors(r, self._n_halvings)
@@ -219,7 +216,6 @@ class FeaturesBooster(_SharedBooster):
             bits = np.packbits(self.search.bins[own // GROUP, :, own % GROUP] > threshold)
             self._count("winners")
         marked[:] = np.unpackbits(self._companions.announce(bits, owner), count=n_docs)
-        return True
 
     def _best(self, n_bins: int, margin: int) -> tuple[int, int, int, int]:
         """The choice of `choose_weak_ranker` over all processes: feature, bin, r and who has it, or −1.
