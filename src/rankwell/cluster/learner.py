@@ -64,6 +64,8 @@ class Learner:
     ) -> None:
         self.plan, self.exchange, self.n_threads = plan, exchange, n_threads
         self.ranker = plan.make_ranker()
+        if hasattr(self.ranker, "n_jobs"):
+            self.ranker.n_jobs = n_threads
         self.n_docs, self.n_queries, self.n_features = dataset.n_docs, dataset.n_queries, dataset.n_features
         self.feature_names = dataset.feature_names
         if plan.feature_names is not None:

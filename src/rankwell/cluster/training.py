@@ -33,6 +33,7 @@ TRAINERS = {
         "rankwell.cluster.least_squares:check_least_squares",
         "rankwell.cluster.least_squares:train_least_squares",
     ),
+    "lambdamart": ("rankwell.cluster.lambdamart:check_lambdamart", "rankwell.cluster.lambdamart:train_lambdamart"),
     "rankboost": ("rankwell.cluster.rankboost:check_rankboost", "rankwell.cluster.rankboost:train_rankboost"),
     "ranksvm": ("rankwell.cluster.ranksvm:check_ranksvm", "rankwell.cluster.ranksvm:train_ranksvm"),
     **dict.fromkeys(

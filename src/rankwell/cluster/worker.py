@@ -23,6 +23,7 @@ from rankwell.kernels.threads import kernel_threads
 # By the name of the ranker; nothing else is ever loaded.
 LEARNERS = {
     "least-squares": "rankwell.cluster.least_squares:LeastSquaresLearner",
+    "lambdamart": "rankwell.cluster.lambdamart:LambdaMARTLearner",
     "rankboost": "rankwell.cluster.rankboost:RankBoostLearner",
     "ranksvm": "rankwell.cluster.ranksvm:RankSVMLearner",
     **dict.fromkeys(("listnet", "ranknet", "lambdarank", "listmle"), "rankwell.cluster.networks:NetworkLearner"),

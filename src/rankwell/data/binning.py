@@ -99,6 +99,13 @@ class Binner:
         self._table = table
         return self
 
+    @classmethod
+    def of_thresholds(cls, table: np.ndarray, n_bins: int) -> Binner:
+        """A fitted binner with the thresholds of another one (`threshold_table`): it gives the same bins."""
+        binner = cls(n_bins, "quantile")
+        binner._table, binner._n_thresholds = table, (table < np.inf).sum(axis=1)
+        return binner
+
     def transform(
         self, data: Any, layout: str = "rows", *, rows: np.ndarray | None = None, n_jobs: int | None = None
     ) -> np.ndarray:

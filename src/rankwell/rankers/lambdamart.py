@@ -9,13 +9,15 @@ most; a leaf's value is −learning_rate·Σg / (Σh + l2). The loss is a sum ov
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 
+from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
+from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.kernels.device import load
 from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_LEAVES, TreeBooster, TreeProblem, TreeSettings
@@ -34,6 +36,7 @@ from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.tree_bins import TreeBins
 from rankwell.rankers.tree_data import GAINS, binned_slabs, document_weights, gains_of
 from rankwell.rankers.tree_rounds import TreeRounds
+from rankwell.rankers.validation import Validation
 from rankwell.scoring.description import RankerDescription, Sum, TreeInputs
 from rankwell.scoring.scorer import score_description
 
@@ -49,8 +52,8 @@ GROWTHS = ("leaf", "symmetric")
 # What min_docs_leaf="auto" means: this share of the documents, but no more than so many.
 _AUTOMATIC_SHARE, _AUTOMATIC_DOCS = 100, 100
 # What loss="auto" chooses among, and what the choice is called in the state.
-_AUTOMATIC = "auto"
-_CANDIDATES = ("lambdarank", "xendcg")
+AUTOMATIC_LOSS = "auto"
+CANDIDATE_LOSSES = ("lambdarank", "xendcg")
 _CHOSEN_LOSS = "chosen_loss"
 _FRACTIONS = ("query_fraction", "document_fraction", "feature_fraction", "node_feature_fraction")
 # Seeds of the models of one training are so far apart.
@@ -294,7 +297,7 @@ class LambdaMART(StepwiseRanker):
                 parameter="n_seeds",
             )
         if not callable(self.loss):
-            check_choice("loss", self.loss, (*LOSSES, _AUTOMATIC))
+            check_choice("loss", self.loss, (*LOSSES, AUTOMATIC_LOSS))
         self._check_growth()
         check_choice("gain", self.gain, GAINS)
         check_choice("binning", self.binning, STRATEGIES)
@@ -316,15 +319,19 @@ class LambdaMART(StepwiseRanker):
 
     def _is_random(self) -> bool:
         has_fraction = any(getattr(self, name) < 1.0 for name in _FRACTIONS)
-        return has_fraction or self.noise > 0.0 or self.loss in ("xendcg", _AUTOMATIC) or callable(self.loss)
+        return has_fraction or self.noise > 0.0 or self.loss in ("xendcg", AUTOMATIC_LOSS) or callable(self.loss)
 
     def _train(self, task: TrainingTask) -> TrainedModel:
-        if self.loss != _AUTOMATIC:
-            return self._train_with(self.loss, task)
-        candidates = _CANDIDATES if task.validation is not None else _CANDIDATES[:1]
+        return self.with_best_loss(task, lambda loss: self._train_with(loss, task))
+
+    def with_best_loss(self, task: TrainingTask, train: Callable[[str | OwnLoss], TrainedModel]) -> TrainedModel:
+        """The model of the ranker's loss; of loss="auto" the one that is best on the validation data."""
+        if self.loss != AUTOMATIC_LOSS:
+            return train(self.loss)
+        candidates = CANDIDATE_LOSSES if task.validation is not None else CANDIDATE_LOSSES[:1]
         best: TrainedModel | None = None
         for number, loss in enumerate(candidates):
-            model = self._train_with(loss, task)
+            model = train(loss)
             model.state[_CHOSEN_LOSS] = np.array([number], np.uint8)
             if best is None or _best_figure(model) > _best_figure(best):
                 best = model
@@ -356,13 +363,24 @@ class LambdaMART(StepwiseRanker):
             checked_loss(loss, task.train) if callable(loss) else None,
             self.n_jobs,
         )
-        run = self._run(rounds, self._most_rounds(task), task, validation, self._checkpoints(loss, task, earlier))
+        return self.train_rounds(task, rounds, task.train.n_docs, validation, self._checkpoints(loss, task, earlier))
+
+    def train_rounds(
+        self,
+        task: TrainingTask,
+        rounds: TreeRounds,
+        n_docs: int,
+        validation: Validation | None,
+        checkpoints: Checkpoints | None,
+    ) -> TrainedModel:
+        """Run the rounds of boosters, wherever they run, on `n_docs` documents."""
+        run = self._run(rounds, self._most_rounds(task), task, validation, checkpoints)
         trees = rounds.first(run.n_kept)
         if not len(trees):
             logger.warning(
                 "no tree could be grown: leaves must have more documents than any cut gives (min_docs_leaf=%d), or no "
                 "cut gains enough (min_gain=%g). All scores are 0.",
-                self._least_docs(task.train.n_docs),
+                self._least_docs(n_docs),
                 self.min_gain,
             )
         return TrainedModel(self._description(task, trees.inputs(self.n_seeds)), trees.statistics(), run.history)
@@ -375,22 +393,39 @@ class LambdaMART(StepwiseRanker):
     def _boosters(
         self, loss: str | OwnLoss, task: TrainingTask, bins: TreeBins, rules: FeatureRules | None, scores: np.ndarray
     ) -> list[TreeBooster]:
-        """One run for each seed, with its row of `scores`; they share the bins."""
-        dataset = task.train
-        slabs, columns = binned_slabs(dataset, bins, self.n_jobs)
-        settings = self._settings(dataset.n_docs)
-        whole = TreeProblem(slabs, columns, settings, query_ptr=dataset.query_ptr, feature_rules=rules)
-        boosters: list[TreeBooster] = []
-        for number in range(self.n_seeds):
-            seed = self.random_state + number * _SEED_STEP
-            problem = replace(whole, sampling=self._sampling(seed))
-            if not callable(loss):
-                settled = self._ranking_loss(loss, dataset.n_docs, seed)
-                gains = gains_of(dataset.labels, self.gain)
-                queries = judged_queries(settled, dataset.query_ptr, gains, document_weights(dataset))
-                problem = replace(problem, loss=settled, queries=queries)
-            boosters.append(load(BOOSTED_TREES, self.device, problem, problem, scores[number], n_jobs=self.n_jobs))
-        return boosters
+        """One run for each seed, with its row of `scores`."""
+        problems = self.problems(loss, task.train, task.train.n_docs, bins, rules)
+        return [
+            load(BOOSTED_TREES, self.device, problem, problem, own, n_jobs=self.n_jobs)
+            for problem, own in zip(problems, scores, strict=True)
+        ]
+
+    def problems(
+        self,
+        loss: str | OwnLoss,
+        dataset: RankingDataset,
+        n_docs: int,
+        bins: TreeBins,
+        rules: FeatureRules | None,
+        agreement: Agreement = ALONE,
+    ) -> list[TreeProblem]:
+        """What each seed's trees are grown on; they share the bins. `n_docs` are those of all parts of the data."""
+        slabs, columns = binned_slabs(dataset, bins, self.n_jobs, agreement)
+        whole = TreeProblem(slabs, columns, self._settings(n_docs), query_ptr=dataset.query_ptr, feature_rules=rules)
+        seeds = [self.random_state + number * _SEED_STEP for number in range(self.n_seeds)]
+        if callable(loss):
+            return [replace(whole, sampling=self._sampling(seed)) for seed in seeds]
+        gains, weights = gains_of(dataset.labels, self.gain, agreement), document_weights(dataset)
+        losses = [self._ranking_loss(loss, n_docs, seed) for seed in seeds]
+        return [
+            replace(
+                whole,
+                sampling=self._sampling(seed),
+                loss=settled,
+                queries=judged_queries(settled, dataset.query_ptr, gains, weights),
+            )
+            for seed, settled in zip(seeds, losses, strict=True)
+        ]
 
     def _sampling(self, seed: int) -> Sampling:
         return Sampling(
@@ -460,7 +495,7 @@ class LambdaMART(StepwiseRanker):
         decisive = {name: value for name, value in self.get_params(deep=False).items() if name not in _WITHOUT_EFFECT}
         decisive["loss"] = loss
         fingerprint = run_fingerprint(decisive, task.train, task.validation, *earlier.to_arrays().values())
-        path = f"{self.checkpoint}.{loss}" if self.loss == _AUTOMATIC else self.checkpoint
+        path = f"{self.checkpoint}.{loss}" if self.loss == AUTOMATIC_LOSS else self.checkpoint
         return Checkpoints(path, self.checkpoint_every, fingerprint)
 
     def _description(self, task: TrainingTask, trees: TreeInputs) -> RankerDescription:
@@ -484,14 +519,14 @@ class LambdaMART(StepwiseRanker):
     def chosen_(self) -> dict[str, Any]:
         best, chosen = self.best_iteration_, {}
         if _CHOSEN_LOSS in self.state_:
-            chosen["loss"] = _CANDIDATES[int(self.state_[_CHOSEN_LOSS][0])]
+            chosen["loss"] = CANDIDATE_LOSSES[int(self.state_[_CHOSEN_LOSS][0])]
         return chosen if best is None or not self._keeps_best() else {**chosen, "n_rounds": best}
 
     def settled(self, trained: Sequence[Self], share: float) -> Self:
         """As in `StepwiseRanker`; the loss is the one that most of them chose."""
         ranker = super().settled(trained, share)
         losses = [one.chosen_["loss"] for one in trained if "loss" in one.chosen_]
-        return ranker.set_params(loss=max(_CANDIDATES, key=losses.count)) if losses else ranker
+        return ranker.set_params(loss=max(CANDIDATE_LOSSES, key=losses.count)) if losses else ranker
 
     @property
     def feature_importances_(self) -> np.ndarray:

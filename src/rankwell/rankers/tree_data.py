@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError
 from rankwell.kernels.threads import kernel_threads
@@ -23,11 +24,14 @@ LARGEST_EXPONENTIAL_LABEL = 30.0
 _ROWS_AT_A_TIME = 1 << 16
 
 
-def binned_slabs(dataset: RankingDataset, bins: TreeBins, n_jobs: int | None) -> tuple[np.ndarray, Columns]:
+def binned_slabs(
+    dataset: RankingDataset, bins: TreeBins, n_jobs: int | None, agreement: Agreement = ALONE
+) -> tuple[np.ndarray, Columns]:
     """The slabs of the dataset's documents, and their columns; no second copy of all bins is ever made."""
     if dataset.n_docs > MOST_DOCS:
         raise DataError(f"boosted trees take at most {MOST_DOCS} rows, got {dataset.n_docs}.")
-    columns = arrange_columns(bins.n_value_bins, _has_missing(dataset))
+    has_missing = agreement.largest(_has_missing(dataset).astype(np.int64)) > 0
+    columns = arrange_columns(bins.n_value_bins, has_missing)
 
     def parts() -> Iterator[tuple[int, np.ndarray]]:
         for first in range(0, dataset.n_docs, _ROWS_AT_A_TIME):
@@ -48,10 +52,10 @@ def _has_missing(dataset: RankingDataset) -> np.ndarray:
     return has_missing
 
 
-def gains_of(labels: np.ndarray, gain: str) -> np.ndarray:
+def gains_of(labels: np.ndarray, gain: str, agreement: Agreement = ALONE) -> np.ndarray:
     """The gain of each label, float64: 2^label − 1 or the label itself, above the lowest label if that is below 0."""
-    labels = labels - min(0.0, float(labels.min(initial=0.0)))
-    largest = float(labels.max(initial=0.0))
+    labels = labels - float(agreement.smallest(np.array([labels.min(initial=0.0)]))[0])
+    largest = float(agreement.largest(np.array([labels.max(initial=0.0)]))[0])
     if gain == "exponential" and largest > LARGEST_EXPONENTIAL_LABEL:
         raise DataError(
             f"labels reach {largest:g}, and 2^label is too large for a gain above {LARGEST_EXPONENTIAL_LABEL:g}. "

@@ -148,8 +148,8 @@ class Companions(Protocol):
         This process, from 0, and how many there are.
     n_docs, n_queries : int
         Of all processes.
-    first_query : int
-        The number of this process's first query among all; processes have theirs in a row.
+    first_query, first_doc : int
+        The numbers of this process's first query and document among all; processes have theirs in a row.
     """
 
     number: int
@@ -157,6 +157,7 @@ class Companions(Protocol):
     n_docs: int
     n_queries: int
     first_query: int
+    first_doc: int
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         """The sum of every process's integers, an array of the same shape."""

@@ -40,15 +40,22 @@ class Sampling:
     def draws_documents(self) -> bool:
         return self.queries < 1.0 or self.documents < 1.0
 
-    def counting_documents(self, number: int, query_ptr: np.ndarray) -> np.ndarray:
-        """1 for the documents that count for tree `number`, else 0; uint8 (n_docs,)."""
+    def counting_documents(
+        self, number: int, query_ptr: np.ndarray, first_query: int = 0, first_doc: int = 0
+    ) -> np.ndarray:
+        """1 for the documents that count for tree `number`, else 0; uint8 (n_docs,).
+
+        first_query, first_doc : the numbers of the first query and document, if these are a part of all
+        """
         n_docs = int(query_ptr[-1])
         counts = np.ones(n_docs, bool)
         if self.queries < 1.0:
-            kept = random_units(stream_seed(self.seed, QUERY_STREAM), number, len(query_ptr) - 1) < self.queries
+            seed = stream_seed(self.seed, QUERY_STREAM)
+            kept = random_units(seed, number, len(query_ptr) - 1, first_query) < self.queries
             counts &= np.repeat(kept, np.diff(query_ptr))
         if self.documents < 1.0:
-            counts &= random_units(stream_seed(self.seed, DOCUMENT_STREAM), number, n_docs) < self.documents
+            seed = stream_seed(self.seed, DOCUMENT_STREAM)
+            counts &= random_units(seed, number, n_docs, first_doc) < self.documents
         return counts.astype(np.uint8)
 
     def allowed_features(self, number: int, varying: np.ndarray, n_features: int) -> np.ndarray:
@@ -65,11 +72,11 @@ def stream_seed(seed: int, stream: int) -> int:
     return (seed + (stream << 40)) % 2**63
 
 
-def random_units(seed: int, number: int, size: int) -> np.ndarray:
-    """The random numbers of (seed, number, 0), (seed, number, 1), ..., float64 in (0, 1)."""
+def random_units(seed: int, number: int, size: int, first: int = 0) -> np.ndarray:
+    """The random numbers of (seed, number, first), (seed, number, first + 1), ..., float64 in (0, 1)."""
     with np.errstate(over="ignore"):
         start = _mix(np.array([seed], np.uint64) + _GOLDEN * np.uint64(number + 1))
-        bits = _mix(start + _GOLDEN * (np.arange(size, dtype=np.uint64) + np.uint64(1)))
+        bits = _mix(start + _GOLDEN * (np.arange(size, dtype=np.uint64) + np.uint64(first + 1)))
     return ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 

@@ -11,7 +11,7 @@ from rankwell.kernels.cpu.team import FAILED, STOP, new_team
 from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
 from rankwell.kernels.trees.columns import LOWEST
 from rankwell.kernels.trees.contract import BIN_SET_WORDS, BinTree, TreeProblem
-from rankwell.kernels.trees.cpu.gradients import PackedGradients, pack_gradients
+from rankwell.kernels.trees.cpu.gradients import PackedGradients, Totals, pack_gradients
 from rankwell.kernels.trees.cpu.growth import Plan, grow_tree
 from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
 from rankwell.kernels.trees.cpu.levels import grow_levels
@@ -66,10 +66,14 @@ class CpuTreeBooster:
             self._n_workers = 1 if is_small else current_threads()
             self._fill_gradients = None
             if problem.loss is not None and problem.queries is not None:
-                self._fill_gradients = gradient_source(problem.loss, problem.queries)
+                self._fill_gradients = gradient_source(problem.loss, problem.queries, self._docs_before())
         self._space = new_workspace(problem, scores, self._n_workers)
         self._all_rows = np.arange(problem.n_docs, dtype=np.uint32)
         self._gradient, self._hessian = (np.zeros(problem.n_docs, np.float32) for _ in range(2))
+
+    def _docs_before(self) -> int:
+        """Documents of other processes that come before these."""
+        return 0
 
     def scores(self) -> np.ndarray:
         """See `TreeBooster`."""
@@ -87,12 +91,15 @@ class CpuTreeBooster:
         """See `TreeBooster`."""
         counts, min_docs_leaf = self._sample(number)
         with kernel_threads(self._n_jobs):
-            packed = pack_gradients(gradient, hessian, self._space.packed, counts)
+            packed = pack_gradients(gradient, hessian, self._space.packed, counts, self._totals())
             if packed is None:
                 return None
             n_counting = self._order_rows(counts)
             n_leaves = self._run(number, n_counting, self._limits(packed, min_docs_leaf), packed)
         return None if n_leaves < 2 else self._tree(n_leaves, packed)
+
+    def _totals(self) -> Totals:
+        return Totals(self._problem.n_docs)
 
     def _order_rows(self, counts: np.ndarray) -> int:
         """Put the documents that count first; returns their number."""
@@ -116,9 +123,13 @@ class CpuTreeBooster:
             self._space.allowed[:] = sampling.allowed_features(number, varying, len(self._space.allowed))
         if not sampling.draws_documents or problem.query_ptr is None:
             return everything, least
-        counts = sampling.counting_documents(number, problem.query_ptr)
-        n_counting = max(1, int(counts.sum()))
-        return counts, max(1, (2 * least * problem.n_docs + n_counting) // (2 * n_counting))
+        counts = self._counting_documents(sampling, number, problem.query_ptr)
+        of_all = self._totals()
+        n_counting = max(1, of_all.sums([int(counts.sum())])[0])
+        return counts, max(1, (2 * least * of_all.n_docs + n_counting) // (2 * n_counting))
+
+    def _counting_documents(self, sampling: Sampling, number: int, query_ptr: np.ndarray) -> np.ndarray:
+        return sampling.counting_documents(number, query_ptr)
 
     def _limits(self, packed: PackedGradients, min_docs_leaf: int) -> Limits:
         settings, a, b = self._problem.settings, packed.gradient_exponent, packed.hessian_exponent
@@ -149,7 +160,11 @@ class CpuTreeBooster:
             seed=stream_seed(sampling.seed, NODE_STREAM),
             number=number,
         )
-        grow = grow_levels if settings.is_symmetric else grow_tree
+        return self._grow(limits, plan)
+
+    def _grow(self, limits: Limits, plan: Plan) -> int:
+        """Grow a tree; returns its number of leaves."""
+        grow = grow_levels if self._problem.settings.is_symmetric else grow_tree
         control = new_team().control
         n_leaves = [0] * self._n_workers
 
@@ -195,13 +210,13 @@ def _left_bins(nodes: np.ndarray, has_set: np.ndarray, lowest: np.ndarray) -> np
     return np.where(has_set[:, None], bins, np.uint64(0))
 
 
-def gradient_source(loss: RankingLoss, queries: JudgedQueries) -> GradientSource:
-    """What fills the gradients of a loss."""
+def gradient_source(loss: RankingLoss, queries: JudgedQueries, before: int = 0) -> GradientSource:
+    """What fills the gradients of a loss; `before` are documents of other processes that come before these."""
     if loss.kind == XENDCG:
-        return XendcgGradients(loss, queries).fill
+        return XendcgGradients(loss, queries, before).fill
     fill_pairs = pair_gradient_source(loss, queries)
 
     def fill(scores: np.ndarray, number: int, gradient: np.ndarray, hessian: np.ndarray) -> None:
-        fill_pairs(noisy_scores(scores, loss, number) if loss.noise > 0 else scores, gradient, hessian)
+        fill_pairs(noisy_scores(scores, loss, number, before) if loss.noise > 0 else scores, gradient, hessian)
 
     return fill

@@ -65,11 +65,28 @@ def pack_units(gradient, hessian, scale_g, scale_h, start, end, packed, counts):
     return total
 
 
+class Totals:
+    """Sums over the documents of one process; of several, see `shared_booster`."""
+
+    def __init__(self, n_docs: int) -> None:
+        self.n_docs = n_docs
+
+    def largest(self, values: list[float]) -> list[float]:
+        return values
+
+    def sums(self, values: list[int]) -> list[int]:
+        return values
+
+
 def pack_gradients(
-    gradient: np.ndarray, hessian: np.ndarray, packed: np.ndarray, counts: np.ndarray
+    gradient: np.ndarray, hessian: np.ndarray, packed: np.ndarray, counts: np.ndarray, of_all: Totals | None = None
 ) -> PackedGradients | None:
-    """Both as whole numbers, written to `packed`; None if either is 0 everywhere. counts : see `pack_units`"""
+    """Both as whole numbers, written to `packed`; None if either is 0 everywhere.
+
+    counts : see `pack_units`; of_all : sums over all documents, if these are a part of them
+    """
     n_docs = len(gradient)
+    of_all = of_all or Totals(n_docs)
     n_parts = max(1, n_docs // _DOCS_PER_PART)
     results: list = [None] * n_parts
 
@@ -81,14 +98,15 @@ def pack_gradients(
         run_parts(run, n_parts)
         return list(zip(*results, strict=True)) if isinstance(results[0], tuple) else results
 
-    largest = [float(max(values)) for values in in_parts(largest_values)]
+    largest = of_all.largest([float(max(values)) for values in in_parts(largest_values)])
     if min(largest) <= 0.0:
         return None
     first = [rules.first_exponent(value) for value in largest]
-    totals = [sum(map(int, values)) for values in in_parts(sum_units, *(math.ldexp(1.0, e) for e in first))]
+    scales = [math.ldexp(1.0, exponent) for exponent in first]
+    totals = of_all.sums([sum(map(int, values)) for values in in_parts(sum_units, *scales)])
     a, b = (
-        rules.final_exponent(exponent, total, n_docs, bits)
+        rules.final_exponent(exponent, total, of_all.n_docs, bits)
         for exponent, total, bits in zip(first, totals, (rules.GRADIENT_BITS, rules.HESSIAN_BITS), strict=True)
     )
-    total = sum(map(int, in_parts(pack_units, math.ldexp(1.0, a), math.ldexp(1.0, b), packed, counts)))
-    return PackedGradients(packed, total, a, b)
+    total = of_all.sums([sum(map(int, in_parts(pack_units, math.ldexp(1.0, a), math.ldexp(1.0, b), packed, counts)))])
+    return PackedGradients(packed, total[0], a, b)

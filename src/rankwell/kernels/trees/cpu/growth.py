@@ -115,7 +115,7 @@ class Plan(NamedTuple):
 
 
 @inlined_kernel
-def _keep_best(found, found_gain, child, leaf, whole, real):
+def keep_best(found, found_gain, child, leaf, whole, real):
     """Make the best cut that a search found the leaf's."""
     word = best_word(found, found_gain, child)
     real[GAIN, leaf] = 0.0
@@ -132,7 +132,7 @@ def _keep_best(found, found_gain, child, leaf, whole, real):
 
 
 @inlined_kernel
-def _choose_leaf(real, n_leaves):
+def choose_leaf(real, n_leaves):
     """The leaf with the largest gain, the first of equals; −1 if none gains."""
     best = 0
     for leaf in range(1, n_leaves):
@@ -230,6 +230,13 @@ def _make_node(leaf, new, whole, real):
 @inlined_kernel
 def split(leaf, new, n_left, n_other_left, control, whole, real):
     """Make a leaf whose documents are parted a node with two leaves; returns the leaves with fewer and more of them."""
+    divide_leaf(leaf, new, n_left, n_other_left, whole, real)
+    return order_children(leaf, new, n_left <= whole[END, new] - whole[START, new], control, whole)
+
+
+@inlined_kernel
+def divide_leaf(leaf, new, n_left, n_other_left, whole, real):
+    """Make a leaf whose documents are parted a node with the leaves `leaf`, on the left, and `new`."""
     _make_node(leaf, new, whole, real)
     whole[START, new], whole[END, new] = whole[START, leaf] + n_left, whole[END, leaf]
     whole[END, leaf] = whole[START, new]
@@ -240,7 +247,11 @@ def split(leaf, new, n_left, n_other_left, control, whole, real):
     whole[DEPTH, leaf] += 1
     whole[DEPTH, new] = whole[DEPTH, leaf]
     real[GAIN, leaf], real[GAIN, new] = 0.0, 0.0
-    is_left_smaller = n_left <= whole[END, new] - whole[START, new]
+
+
+@inlined_kernel
+def order_children(leaf, new, is_left_smaller, control, whole):
+    """Say which of two leaves is to be counted, the smaller one; returns both, that one first."""
     small, large = (leaf, new) if is_left_smaller else (new, leaf)
     # The parent's histograms become the larger child's.
     parent_slot = whole[SLOT, leaf]
@@ -323,9 +334,9 @@ def grow_tree(worker, control, space, columns, limits, plan):
             continue
         following = SEARCH if stage == COUNT else _NOTHING
         if stage == SEARCH:
-            _keep_best(space.found, space.found_gain, 0, small, whole, real)
+            keep_best(space.found, space.found_gain, 0, small, whole, real)
             if n_leaves > 1:
-                _keep_best(space.found, space.found_gain, 1, large, whole, real)
+                keep_best(space.found, space.found_gain, 1, large, whole, real)
         if stage == PART:
             n_left, n_other_left = join_sides(leaf, control, whole, space, n_tasks)
             bound_sides(leaf, n_leaves, whole, real, live, space, columns, limits)
@@ -335,7 +346,7 @@ def grow_tree(worker, control, space, columns, limits, plan):
             if n_leaves < plan.n_leaves and not is_deepest:
                 following = COUNT
         if following == _NOTHING:
-            leaf = _choose_leaf(real, n_leaves) if n_leaves < plan.n_leaves else -1
+            leaf = choose_leaf(real, n_leaves) if n_leaves < plan.n_leaves else -1
             following = PART if leaf >= 0 else ADD
         if following == COUNT:
             control[N_PARTS] = parts_of(control[LAST] - control[FIRST], most_parts)

@@ -14,18 +14,21 @@ _LEAST = 1e-15
 
 
 @kernel
-def add_noise(scores, noise, seed, number, start, end, noisy):
-    """noisy = scores − noise·ln(−ln u) for documents start, ..., end − 1; float32 (n_docs,) both."""
+def add_noise(scores, noise, seed, number, before, start, end, noisy):
+    """noisy = scores − noise·ln(−ln u) for documents start, ..., end − 1; float32 (n_docs,) both.
+
+    before : documents of other processes that come before these
+    """
     for document in range(start, end):
-        unit = random_unit(np.uint64(seed), number, document)
+        unit = random_unit(np.uint64(seed), number, before + document)
         noisy[document] = np.float32(np.float64(scores[document]) - noise * log64(-log64(unit)))
 
 
-def noisy_scores(scores: np.ndarray, loss: RankingLoss, number: int) -> np.ndarray:
-    """The scores of round `number` with the loss's noise."""
+def noisy_scores(scores: np.ndarray, loss: RankingLoss, number: int, before: int = 0) -> np.ndarray:
+    """The scores of round `number` with the loss's noise; `before` are documents of other processes before these."""
     noisy = np.empty_like(scores)
     run_ranges(
-        lambda start, end: add_noise(scores, loss.noise, loss.seed, number, start, end, noisy),
+        lambda start, end: add_noise(scores, loss.noise, loss.seed, number, before, start, end, noisy),
         len(scores),
         least_items=4096,
     )
@@ -33,10 +36,10 @@ def noisy_scores(scores: np.ndarray, loss: RankingLoss, number: int) -> np.ndarr
 
 
 @kernel
-def xendcg_queries(first, last, queries, scores, seed, number, gradient, hessian, share, part):
+def xendcg_queries(first, last, queries, scores, seed, number, before, gradient, hessian, share, part):
     """Gradient and Hessian of the documents of queries first, ..., last − 1.
 
-    share, part : float64 (n_docs,), scratch
+    before : documents of other processes that come before these; share, part : float64 (n_docs,), scratch
     """
     for query in range(first, last):
         start, end = queries.query_ptr[query], queries.query_ptr[query + 1]
@@ -52,7 +55,7 @@ def xendcg_queries(first, last, queries, scores, seed, number, gradient, hessian
             share[document] = exp64(np.float64(scores[document]) - best)
             total += share[document]
             gain = np.float64(queries.gain[document])
-            part[document] = gain + 1.0 - random_unit(np.uint64(seed), number, document)
+            part[document] = gain + 1.0 - random_unit(np.uint64(seed), number, before + document)
             target += part[document]
         # Twice the same step: each term is spread over the other documents of the query.
         spread = 0.0
@@ -80,11 +83,12 @@ def xendcg_queries(first, last, queries, scores, seed, number, gradient, hessian
 class XendcgGradients:
     """Fills the gradients of xendcg."""
 
-    def __init__(self, loss: RankingLoss, queries: JudgedQueries) -> None:
-        self._loss, self._queries = loss, queries
+    def __init__(self, loss: RankingLoss, queries: JudgedQueries, before: int = 0) -> None:
+        self._loss, self._queries, self._before = loss, queries, before
         self._share, self._part = (np.zeros(len(queries.gain)) for _ in range(2))
 
     def fill(self, scores: np.ndarray, number: int, gradient: np.ndarray, hessian: np.ndarray) -> None:
         """Those of round `number` at these scores; float32 (n_docs,) all."""
-        arguments = (self._queries, scores, self._loss.seed, number, gradient, hessian, self._share, self._part)
+        drawn_by = (self._loss.seed, number, self._before)
+        arguments = (self._queries, scores, *drawn_by, gradient, hessian, self._share, self._part)
         run_ranges(lambda first, last: xendcg_queries(first, last, *arguments), len(self._queries.inverse))
