@@ -20,7 +20,7 @@ _STATUS = Path("/proc/self/status")
 _CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
-def peak_memory(function_path: str, *args: Any, prepare: Sequence[Any] = ()) -> int:
+def peak_memory(function_path: str, *args: Any, prepare: Sequence[Any] = (), whole: bool = False) -> int:
     """The most memory one call held, in bytes of resident memory above what the process held before the call.
 
     Parameters
@@ -32,8 +32,10 @@ def peak_memory(function_path: str, *args: Any, prepare: Sequence[Any] = ()) -> 
     prepare : sequence, optional
         A call to make before the counting starts: a function path and its arguments, as above. Use it to compile
         kernels on a small input, or the compiler's memory is counted too.
+    whole : bool
+        Count what the process held before the call as well.
     """
-    calls = {"call": [function_path, *args], "prepare": list(prepare)}
+    calls = {"call": [function_path, *args], "prepare": list(prepare), "whole": [whole]}
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry or "." for entry in sys.path)}
     child = subprocess.run(
         [sys.executable, "-m", "benchmarks.measure"],
@@ -60,7 +62,7 @@ def measure_here(calls: dict[str, list[Any]]) -> int:
     result = function(*calls["call"][1:])
     peak = _resident("VmHWM")
     del result  # held until here, so that nothing is freed before the peak is read
-    return max(0, peak - before)
+    return peak if calls["whole"][0] else max(0, peak - before)
 
 
 def _resolve(function_path: str) -> Callable[..., Any]:

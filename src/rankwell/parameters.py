@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -49,6 +50,26 @@ def check_choice(name: str, value: Any, allowed: Iterable[str]) -> None:
     names = tuple(allowed)
     if not isinstance(value, str) or value not in names:
         raise ParameterError(f"must be one of {', '.join(map(repr, names))}, got {value!r}.", parameter=name)
+
+
+def as_bytes(name: str, value: Any) -> int:
+    """A size in bytes: a whole number, or text such as "4GiB" or "500 MB"."""
+    if is_whole_number(value) and value > 0:
+        return int(value)
+    found = (
+        re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *(?:([KMGT])(i?)B?|B)?", value.strip(), re.I)
+        if isinstance(value, str)
+        else None
+    )
+    size = 0 if found is None else _size(*found.groups())
+    if size <= 0:
+        raise ParameterError(f"must be a size such as 4GiB, 500MB or 1073741824, got {value!r}.", parameter=name)
+    return size
+
+
+def _size(number: str, unit: str | None, binary: str | None) -> int:
+    power = 0 if unit is None else "KMGT".index(unit.upper()) + 1
+    return int(float(number) * (1024 if binary else 1000) ** power)
 
 
 def is_number(value: Any) -> bool:

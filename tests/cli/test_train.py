@@ -159,3 +159,21 @@ def test_the_c_that_was_chosen_and_its_path(rankwell: Command, files: Path) -> N
     assert f"chosen          C={report['chosen']['C']}" in shown
     assert f"{report['chosen']['C']:.6g}: {best:.4f}" in shown
     assert json.loads(rankwell("info", "svm.rank", "--json").stdout)["path"] == report["path"]
+
+
+def test_memory_trains_from_disk_and_gives_the_same_file(rankwell: Command, files: Path, tmp_path: Path) -> None:
+    train = ("train", "rankboost", "train.txt", "--vali", "vali.txt", "--set", "n_rounds=5", "--set", "device=cpu")
+    assert rankwell(*train, "--out", "a.rank").exit_code == 0
+    limited = rankwell(*train, "--out", "b.rank", "--memory", "8GiB", "--scratch", str(tmp_path))
+    assert limited.exit_code == 0, limited.stderr
+    assert (files / "a.rank").read_bytes() == (files / "b.rank").read_bytes()
+
+
+def test_mistakes_with_memory_name_the_options(rankwell: Command, files: Path) -> None:
+    train = ("train", "rankboost", "train.txt", "--out", "new.rank")
+    assert "--memory must be a size such as 4GiB" in rankwell(*train, "--memory", "much").stderr
+    assert "pass --memory too" in rankwell(*train, "--scratch", ".").stderr
+    assert "--memory is 1 MiB, and rankboost needs about" in rankwell(*train, "--memory", "1MiB").stderr
+    refused = rankwell("train", "least-squares", "train.txt", "--out", "new.rank", "--memory", "4GiB")
+    assert "least-squares cannot train on data that is larger than memory" in refused.stderr
+    assert "Read the data without --memory" in refused.stderr

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """How data files are read: the treatment of bad lines, and the columns of labels and query ids."""
+    """How data files are read: the treatment of bad lines, the columns of labels and query ids, and the limit of memory
+    with the folder of temporary files."""
 
     skip_bad_lines: bool = False
     label: str = "label"
     qid: str = "qid"
+    memory: str | None = None
+    scratch: Path | None = None
 
     @property
     def on_bad_line(self) -> str:
@@ -39,7 +42,13 @@ def read_data(path: Path, reading: Reading, *, quiet: bool = False) -> RankingDa
         raise DataError(f"{path} is a ranker file, but a data file is needed here. Check the order of the files.")
     with progress_bar(f"reading {path}", quiet=quiet) as bar:
         return read(
-            path, on_bad_line=reading.on_bad_line, label=reading.label, qid=reading.qid, progress=bar.bytes_read
+            path,
+            on_bad_line=reading.on_bad_line,
+            label=reading.label,
+            qid=reading.qid,
+            memory=reading.memory,
+            scratch=reading.scratch,
+            progress=bar.bytes_read,
         )
 
 

@@ -74,6 +74,26 @@ LabelOption = Annotated[
 QidOption = Annotated[
     str, typer.Option("--qid", metavar="COLUMN", help="The column of query ids in CSV, Parquet or Feather data.")
 ]
+MemoryLimitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="For data larger than memory (rankboost, ranksvm): keep it in temporary files, and use at "
+        "most this much memory, such as 4GiB. The model is the same.",
+        show_default=False,
+    ),
+]
+ScratchOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--scratch",
+        metavar="FOLDER",
+        parser=given_path,
+        help="The folder of the temporary files of --memory; by default the system's.",
+        show_default=False,
+    ),
+]
 StopAfterOption = Annotated[
     int | None,
     typer.Option(

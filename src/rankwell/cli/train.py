@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,10 +31,12 @@ from rankwell.cli.options import (
     ConventionOption,
     JsonOption,
     LabelOption,
+    MemoryLimitOption,
     MetricsOption,
     NormalizeOption,
     QidOption,
     QuietOption,
+    ScratchOption,
     SetOption,
     SkipOption,
 )
@@ -87,6 +90,8 @@ def train(
     gpus_per_worker: GpusOption = 0,
     division: DivisionOption = "auto",
     dashboard: DashboardOption = False,
+    memory: MemoryLimitOption = None,
+    scratch: ScratchOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -106,7 +111,11 @@ def train(
     checkpoint = getattr(ranker, "checkpoint", None)
     if checkpoint is not None:
         check_output(Path(checkpoint), option="--set checkpoint", inputs=[*data, vali, init, out])
-    reading = Reading(skip_bad_lines, label, qid)
+    if scratch is not None and memory is None:
+        raise ParameterError("--scratch is the folder of what --memory keeps on disk: pass --memory too.")
+    if memory is not None and cluster is not None:
+        raise ParameterError("--memory is for one process: leave it out, or train without --cluster.")
+    reading = Reading(skip_bad_lines, label, qid, memory, scratch)
     if cluster is None:
         parts = _read_parts(_one_file(data, workers), vali, reading, quiet)
         seconds = _fit(ranker, parts, init, quiet)
@@ -152,7 +161,8 @@ def _read_parts(data: Path, vali: Path | None, reading: Reading, quiet: bool) ->
     parts = {"train": read_data(data, reading, quiet=quiet)}
     note_one_query(data, parts["train"], quiet=quiet)
     if vali is not None:
-        parts["validation"] = read_data(vali, reading, quiet=quiet)
+        # Looked at after every round: in memory, whatever the limit.
+        parts["validation"] = read_data(vali, replace(reading, memory=None), quiet=quiet)
     widest = max(part.n_features for part in parts.values())
     wide = {name: part.widened(widest) for name, part in parts.items()}
     for name, part in parts.items():

@@ -18,6 +18,7 @@ import numpy as np
 from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, NotFittedError, ParameterError
+from rankwell.kernels.disk_arrays import give_back, is_on_disk, row_blocks, zeros_beside
 from rankwell.kernels.threads import kernel_threads
 from rankwell.parameters import check_choice, is_whole_number
 
@@ -27,6 +28,9 @@ MOST_BINS = 256
 
 _ROWS_DENSIFIED = 8192  # rows of a sparse matrix made dense at a time, a multiple of the kernels' block
 _COLUMNS_DENSIFIED = 64
+# Rows of a matrix on disk are taken a multiple of this many at a time; of their columns, this many bytes.
+_ROWS_IN_STEP = 8192
+_COLUMN_BYTES = 2**26
 
 
 class Binner:
@@ -49,7 +53,7 @@ class Binner:
     -----
     A feature whose values are all equal has one bin for them; a feature without values has no such bin. Values outside
     the range seen in `fit` fall into the first or the last bin. The same data gives the same bins on any number of
-    threads.
+    threads, in memory or on disk: ranges are exact, and quantiles are those of the same rows.
     """
 
     def __init__(
@@ -117,7 +121,7 @@ class Binner:
         layout : str
             "rows": shape (n_docs, n_features). "features": (n_features, n_docs rounded up to a multiple of 16).
             "interleaved16": (n_features / 16 rounded up, n_docs, 16), feature ``16 * group + lane`` at
-            ``[group, doc, lane]``. What is rounded up is bin 0.
+            ``[group, doc, lane]``. What is rounded up is bin 0. The bins of features on disk are on disk too.
         rows : int64 array, optional
             The rows of `data` that are the documents, in this order; by default all of them, in their own order.
         """
@@ -132,10 +136,11 @@ class Binner:
 
         by_width = self.strategy == "width"
         rule = WidthRule(self._origin, self._scale, self._top) if by_width else threshold_rule(table)
-        out = np.zeros(_shape_of_bins(len(rows), features.shape[1], layout), dtype=np.uint8)
+        out = zeros_beside(features, _shape_of_bins(len(rows), features.shape[1], layout), np.uint8)
         with kernel_threads(n_jobs):
             for first_doc, dense, places in _dense_rows(features, rows):
                 fill_bins(dense, places, rule, layout, first_doc, out)
+                give_back(out)
         return out
 
     def fit_transform(self, data: Any, layout: str = "rows", *, n_jobs: int | None = None) -> np.ndarray:
@@ -232,6 +237,15 @@ def _shape_of_bins(n_docs: int, n_features: int, layout: str) -> tuple[int, ...]
 
 def _dense_rows(features: Any, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Where documents begin, an array and their rows in it: all at once if it is dense, otherwise some at a time."""
+    if is_on_disk(features):
+        # Documents are in the order of their queries, so that those of a block are near each other.
+        step = next(row_blocks(features, _ROWS_IN_STEP), slice(0, 1)).stop
+        for first in range(0, len(rows), step):
+            places = rows[first : first + step]
+            near = slice(int(places.min()), int(places.max()) + 1)
+            yield first, features[near], places - near.start
+            give_back(features, near)
+        return
     if isinstance(features, np.ndarray):
         yield 0, features, rows
         return
@@ -242,6 +256,12 @@ def _dense_rows(features: Any, rows: np.ndarray) -> Iterator[tuple[int, np.ndarr
 
 def _dense_columns(features: Any, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
     """Columns with the rows to use: all at once if they are dense, otherwise some at a time."""
+    if is_on_disk(features):
+        n_columns = max(1, _COLUMN_BYTES // (64 * max(1, len(rows)))) * 16
+        for first in range(0, features.shape[1], n_columns):
+            columns = slice(first, first + n_columns)
+            yield columns, _gathered(features, rows, columns), np.arange(len(rows))
+        return
     if isinstance(features, np.ndarray):
         yield slice(None), features, rows
         return
@@ -249,3 +269,12 @@ def _dense_columns(features: Any, rows: np.ndarray) -> Iterator[tuple[slice, np.
     for first in range(0, features.shape[1], _COLUMNS_DENSIFIED):
         columns = slice(first, first + _COLUMNS_DENSIFIED)
         yield columns, np.ascontiguousarray(by_column[:, columns].toarray()), np.arange(len(rows))
+
+
+def _gathered(features: np.ndarray, rows: np.ndarray, columns: slice) -> np.ndarray:
+    """Some columns of ascending rows, in memory."""
+    gathered = np.empty((len(rows), features[:1, columns].shape[1]), dtype=np.float32)
+    for block in row_blocks(features):
+        first, last = np.searchsorted(rows, (block.start, block.stop))
+        gathered[first:last] = features[rows[first:last], columns]
+    return gathered

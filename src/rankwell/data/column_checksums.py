@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,16 @@ def marked_schema(columns: Mapping[str, pyarrow.Array], metadata: Mapping[bytes,
 
 
 def verify_columns(
-    file: str, schema: pyarrow.Schema, metadata: Mapping[str, Any], batches: Sequence[pyarrow.RecordBatch]
+    file: str,
+    schema: pyarrow.Schema,
+    metadata: Mapping[str, Any],
+    batches: Sequence[pyarrow.RecordBatch],
+    after_block: Callable[[], None] = lambda: None,
 ) -> None:
     """Refuse columns that are not as they were written.
 
     metadata : what Rankwell wrote, with the checksums under ``crc32``; empty for a file of another program
+    after_block : called whenever some megabytes were read
     """
     is_marked = any((field.metadata or {}).items() >= _MARK.items() for field in schema)
     if "crc32" not in metadata and not is_marked:
@@ -46,12 +51,13 @@ def verify_columns(
             f"{_REMEDY}"
         )
     for name in schema.names:
-        if _checksum(others, name, batches[0].column(name)) != noted[name]:
+        if _checksum(others, name, batches[0].column(name), after_block) != noted[name]:
             raise DataError(
                 f"{file} was altered after it was written: column {name!r} does not match its checksum. {_REMEDY}"
             )
 
 
+_BLOCK_BYTES = 2**24
 _MARK = {b"rankwell": b"checksum"}
 _REMEDY = (
     "Restore it from a copy, or convert the data again; a program that changes such a file on purpose must drop its "
@@ -59,11 +65,16 @@ _REMEDY = (
 )
 
 
-def _checksum(metadata: Mapping[str, Any], name: str, column: pyarrow.Array) -> int:
+def _checksum(
+    metadata: Mapping[str, Any], name: str, column: pyarrow.Array, after_block: Callable[[], None] = lambda: None
+) -> int:
     about = [dict(metadata), name, str(column.type), len(column)]
     value = zlib.crc32(json.dumps(about, sort_keys=True).encode())
     for piece in _pieces(column):
-        value = zlib.crc32(np.ascontiguousarray(piece).data, value)
+        content = np.ascontiguousarray(piece).view(np.uint8)
+        for first in range(0, len(content), _BLOCK_BYTES):
+            value = zlib.crc32(content[first : first + _BLOCK_BYTES].data, value)
+            after_block()
     return value
 
 

@@ -20,31 +20,53 @@ from rankwell.data.arrow_columns import FEATURES, ColumnRoles, as_numbers, assig
 from rankwell.data.candidates import Candidates
 from rankwell.data.column_checksums import marked_schema, verify_columns
 from rankwell.data.dataset import RankingDataset
-from rankwell.data.row_storage import check_memory
+from rankwell.data.row_storage import RowStorage
 from rankwell.errors import DataError
+from rankwell.kernels.disk_arrays import give_back, part_of
 
 BATCH_ROWS = 2**13
 ROW_GROUP_ROWS = 2**16
 
 
 def read_parquet(
-    source: Any, name: str, *, label: str = "label", qid: str | None = "qid", comments: bool = True
+    source: Any,
+    name: str,
+    *,
+    label: str = "label",
+    qid: str | None = "qid",
+    comments: bool = True,
+    storage: RowStorage | None = None,
 ) -> RankingDataset:
-    """Read a Parquet table, some rows at a time; `source` is an Arrow file, `name` what messages call it."""
-    file = pyarrow.parquet.ParquetFile(source)
+    """Read a Parquet table, some rows at a time; `source` is an Arrow file, `name` what messages call it.
+
+    storage : an empty one, where rows go; by default in memory
+    """
+    file = pyarrow.parquet.ParquetFile(source, pre_buffer=storage is None)
     metadata = arrow_columns.read_metadata(name, file.schema_arrow)
     roles = assign_roles(
         name, file.schema_arrow.names, label=label, qid=qid, comments=comments, weights=metadata.get("weights", ())
     )
     columns = [*roles.others, *roles.features]
     batches = file.iter_batches(batch_size=BATCH_ROWS, columns=columns)
-    return _read_table(name, batches, file.metadata.num_rows, file.schema_arrow, roles, metadata)
+    storage = RowStorage() if storage is None else storage
+    return _read_table(name, batches, file.metadata.num_rows, file.schema_arrow, roles, metadata, storage)
 
 
 def read_feather(
-    source: Any, name: str, *, label: str = "label", qid: str | None = "qid", comments: bool = True
+    source: Any,
+    name: str,
+    *,
+    label: str = "label",
+    qid: str | None = "qid",
+    comments: bool = True,
+    storage: RowStorage | None = None,
+    mapped: np.ndarray | None = None,
 ) -> RankingDataset:
-    """Read an Arrow IPC file; `source` is an Arrow file, mapped into memory or not."""
+    """Read an Arrow IPC file; `source` is an Arrow file, mapped into memory or not.
+
+    storage : an empty one, where rows go that are not in the file as one array; by default in memory
+    mapped : the bytes of the file, whose memory is given back while it is read
+    """
     file = pyarrow.ipc.open_file(source)
     schema = file.schema
     metadata = arrow_columns.read_metadata(name, schema)
@@ -55,13 +77,16 @@ def read_feather(
     for batch in batches:
         # Without the check, offsets and lengths that point outside of the file would be followed later.
         batch.validate(full=True)
-    verify_columns(name, schema, metadata, batches)
+    verify_columns(name, schema, metadata, batches, lambda: give_back(mapped))
     if roles.features == [FEATURES] and pyarrow.types.is_fixed_size_list(schema.field(FEATURES).type):
         features = _matrix(name, batches, schema.field(FEATURES).type.list_size)
+        if mapped is not None and len(batches) == 1:
+            features = part_of(mapped, features)
         names = metadata.get("feature_names")
         return _noted(build_dataset(name, features, names, roles, _columns(batches, schema, roles)), metadata)
     n_rows = sum(batch.num_rows for batch in batches)
-    return _read_table(name, batches, n_rows, schema, roles, metadata)
+    batches = [batch.slice(first, BATCH_ROWS) for batch in batches for first in range(0, batch.num_rows, BATCH_ROWS)]
+    return _read_table(name, batches, n_rows, schema, roles, metadata, RowStorage() if storage is None else storage)
 
 
 def write_parquet(dataset: RankingDataset, sink: Any) -> None:
@@ -115,16 +140,20 @@ def _read_table(
     schema: pyarrow.Schema,
     roles: ColumnRoles,
     metadata: dict[str, Any],
+    storage: RowStorage,
 ) -> RankingDataset:
     """The dataset of an ordinary table."""
-    check_memory(n_rows, len(roles.features))
-    features = np.empty((n_rows, len(roles.features)), dtype=np.float32)
+    width = len(roles.features)
+    storage.begin(width)
+    storage.reserve(n_rows, 0)
+    features = storage.features[: n_rows * width].reshape(n_rows, width)
     kept = []
     start = 0
     for batch in batches:
         end = start + batch.num_rows
         for place, column in enumerate(roles.features):
             features[start:end, place] = as_numbers(name, column, batch.column(column), pyarrow.float32())
+        storage.written(start, batch.num_rows)
         kept.append(batch.select(roles.others))
         start = end
     if start != n_rows:

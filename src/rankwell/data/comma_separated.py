@@ -43,9 +43,11 @@ def read_csv(
     qid: str | None = "qid",
     comments: bool = True,
     on_bad_line: str = "error",
+    storage: RowStorage | None = None,
 ) -> RankingDataset:
-    """Read CSV; see `rankwell.read` for the parameters."""
-    return _CsvReader(stream, label, qid, comments, on_bad_line == "skip").read()
+    """Read CSV; see `rankwell.read` for the parameters. storage : an empty one, where rows go; by default in memory"""
+    storage = RowStorage() if storage is None else storage
+    return _CsvReader(stream, label, qid, comments, on_bad_line == "skip", storage).read()
 
 
 def write_csv(dataset: RankingDataset, sink: Any) -> None:
@@ -66,7 +68,9 @@ def write_csv(dataset: RankingDataset, sink: Any) -> None:
 class _CsvReader:
     """The state of one reading: the rows so far, and how many were left out."""
 
-    def __init__(self, stream: ByteStream, label: str, qid: str | None, comments: bool, skip: bool) -> None:
+    def __init__(
+        self, stream: ByteStream, label: str, qid: str | None, comments: bool, skip: bool, storage: RowStorage
+    ) -> None:
         self.stream = stream
         self.names = _header(stream)
         self.roles = arrow_columns.assign_roles(stream.name, self.names, label=label, qid=qid, comments=comments)
@@ -74,7 +78,8 @@ class _CsvReader:
         self.n_rows_seen = 0
         self.n_rows = 0
         self.n_bad_lines = 0
-        self.storage = RowStorage(len(self.roles.features))
+        self.storage = storage
+        self.storage.begin(len(self.roles.features))
         self.beside: dict[str, list[pyarrow.Array]] = {name: [] for name in self.roles.others}
 
     def read(self) -> RankingDataset:
@@ -137,6 +142,7 @@ class _CsvReader:
             self.storage.reserve(max(end, int(1.25 * self.storage.capacity)), self.n_rows)
         width = self.storage.width
         self.storage.features[self.n_rows * width : end * width] = features.reshape(-1)
+        self.storage.written(self.n_rows, len(features))
         self.n_rows = end
         for name, column in columns.items():
             self.beside[name].append(column)

@@ -25,6 +25,7 @@ from rankwell.data.validation import (
     is_sparse,
 )
 from rankwell.errors import DataError
+from rankwell.kernels.disk_arrays import give_back, is_on_disk, row_blocks, zeros_beside
 
 
 class RankingDataset:
@@ -55,6 +56,7 @@ class RankingDataset:
     Attributes
     ----------
     features : float32 array (n_docs, n_features), C order; or CSR of float32
+        Of data read with a limit of memory, a view of a temporary file (`kernels/disk_arrays.py`).
     labels : float64 array (n_docs,)
     query_ptr : int64 array (n_queries + 1,)
     query_ids : array (n_queries,)
@@ -66,9 +68,12 @@ class RankingDataset:
         How the rows were chosen, if they were extracted from an index. A subset does not keep it.
     first_index : int
         The index of the first feature in the text that was read: 0 or 1.
+    memory_limit : int or None
+        The bytes of memory that training may use, if the features are on disk.
     """
 
     first_index: int = 1
+    memory_limit: int | None = None
     skipped_lines: int = 0
     candidates: Candidates | None = None
 
@@ -103,7 +108,7 @@ class RankingDataset:
         weights = None if document_weights is None else as_weights("document_weights", document_weights, n_docs)
         texts = None if comments is None else as_comments(comments, n_docs)
         if self.doc_idx is not None:
-            features, labels = features[self.doc_idx], labels[self.doc_idx]
+            features, labels = _rows_taken(features, self.doc_idx), labels[self.doc_idx]
             weights = None if weights is None else weights[self.doc_idx]
             texts = None if texts is None else texts.take(self.doc_idx)
 
@@ -195,6 +200,42 @@ class RankingDataset:
         for start, end in zip(self.query_ptr[:-1].tolist(), self.query_ptr[1:].tolist(), strict=True):
             yield slice(start, end)
 
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether the features are in a temporary file instead of memory."""
+        return is_on_disk(self.features)
+
+    def parts(self) -> Iterator[tuple[slice, RankingDataset]]:
+        """Rows and the dataset of them, in memory: all at once, or whole queries at a time if the features are on disk.
+
+        For work that needs memory in proportion to the rows.
+        """
+        if not self.is_on_disk:
+            yield slice(0, self.n_docs), self
+            return
+        first = 0
+        for block in row_blocks(self.features):
+            last = int(np.searchsorted(self.query_ptr, block.stop, side="right")) - 1
+            if last > first:
+                yield self._part(first, last)
+            first = max(first, last)
+        if first < self.n_queries:
+            yield self._part(first, self.n_queries)
+
+    def _part(self, first: int, last: int) -> tuple[slice, RankingDataset]:
+        rows = slice(int(self.query_ptr[first]), int(self.query_ptr[last]))
+        part = RankingDataset(
+            np.array(self.features[rows]),
+            self.labels[rows] if self.has_labels else None,
+            group=np.diff(self.query_ptr[first : last + 1]),
+            query_weights=None if self.query_weights is None else self.query_weights[first:last],
+            document_weights=None if self.document_weights is None else self.document_weights[rows],
+            feature_names=self.feature_names,
+        )
+        part.query_ids = self.query_ids[first:last]
+        give_back(self.features, rows)
+        return rows, part
+
     def replace(
         self, *, features: Any = None, query_weights: Any = None, document_weights: Any = None
     ) -> RankingDataset:
@@ -225,7 +266,10 @@ class RankingDataset:
 
             zeros = sparse.csr_matrix(shape, dtype=np.float32)
             return self.replace(features=sparse.hstack([self.features, zeros], format="csr"))
-        return self.replace(features=np.hstack([self.features, np.zeros(shape, dtype=np.float32)]))
+        wide = zeros_beside(self.features, (self.n_docs, n_features), np.float32)
+        for rows in row_blocks(wide):
+            wide[rows, : self.n_features] = self.features[rows]
+        return self.replace(features=wide)
 
     def joined(self, later: RankingDataset) -> RankingDataset:
         """These queries and those of `later`, with as many features, after them; each dataset in its own order.
@@ -269,6 +313,17 @@ class RankingDataset:
         )
         part.query_ids = self.query_ids[chosen]
         return part
+
+
+def _rows_taken(features: Any, rows: np.ndarray) -> Any:
+    """Some rows, in a new array; on disk if the features are, a block of it at a time."""
+    if not is_on_disk(features):
+        return features[rows]
+    taken = zeros_beside(features, (len(rows), features.shape[1]), np.float32)
+    for block in row_blocks(taken):
+        taken[block] = features[rows[block]]
+        give_back(features)
+    return taken
 
 
 def _stacked(parts: list[Any]) -> Any:

@@ -9,11 +9,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rankwell.errors import DataError, Parameter, ParameterError
+from rankwell.kernels.disk_arrays import mapped_file
 from rankwell.kernels.letor_text.reference import is_letor_line
+from rankwell.parameters import as_bytes
 from rankwell.streams.decompression import CODECS, STANDARD_STREAM, ByteStream, named_errors
 
 if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
+    from rankwell.data.row_storage import DiskRowStorage
 
 SUFFIXES = {
     ".txt": "letor",
@@ -42,6 +45,8 @@ def read(
     label: str = "label",
     qid: str | None = "qid",
     mmap: bool = True,
+    memory: int | str | None = None,
+    scratch: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> RankingDataset:
@@ -68,6 +73,12 @@ def read(
         A file without the column ``label`` has no labels; with qid=None all rows are one query.
     mmap : bool
         Map a Feather file into memory instead of reading it. The file must not be changed while the dataset is used.
+    memory : int (bytes) or str ("4GiB"), optional
+        For data larger than memory: the features go to a temporary file, and RankBoost and RankSVM train
+        on it by blocks, within this much memory for the whole process. The model is the same, byte for byte. Comments
+        are not kept.
+    scratch : str or path, optional
+        The folder of temporary files; by default the system's.
     n_jobs : int, optional
         The number of threads that read text; None is every core. The result does not depend on it.
     progress : function of two numbers, optional
@@ -85,8 +96,10 @@ def read(
     """
     if on_bad_line not in ("error", "skip"):
         raise ParameterError(f"must be 'error' or 'skip', got {on_bad_line!r}.", parameter="on_bad_line")
+    limit = None if memory is None else as_bytes("memory", memory)
+    storage, comments = _disk_storage(scratch) if limit else None, comments and not limit
     with ByteStream(os.fspath(path)) as stream:
-        chosen = _check_format(format) or _format_of_name(stream.path) or _format_of_content(stream)
+        chosen = _check_format(format) or format_of(stream)
         if chosen == "letor":
             from rankwell.data.letor import read_letor
             from rankwell.data.side_file import with_side_file
@@ -98,17 +111,29 @@ def read(
                 comments=comments,
                 n_jobs=n_jobs,
                 progress=progress,
+                storage=storage,
             )
-            return with_side_file(dataset, os.fspath(path))
+            dataset = with_side_file(dataset, os.fspath(path))
+            dataset.memory_limit = limit
+            return dataset
         if chosen == "csv":
             from rankwell.data.comma_separated import read_csv
 
-            dataset = read_csv(stream, label=label, qid=qid, comments=comments, on_bad_line=on_bad_line)
+            dataset = read_csv(
+                stream, label=label, qid=qid, comments=comments, on_bad_line=on_bad_line, storage=storage
+            )
         else:
-            dataset = _read_columnar(chosen, stream, mmap, label=label, qid=qid, comments=comments)
+            dataset = _read_columnar(chosen, stream, mmap, label=label, qid=qid, comments=comments, storage=storage)
     if n_features is not None and dataset.n_features != n_features:
         raise DataError(f"{stream.name} has {dataset.n_features} features, not n_features={n_features}.")
+    dataset.memory_limit = limit
     return dataset
+
+
+def _disk_storage(scratch: str | os.PathLike[str] | None) -> DiskRowStorage:
+    from rankwell.data.row_storage import DiskRowStorage
+
+    return DiskRowStorage(folder=None if scratch is None else os.fspath(scratch))
 
 
 def write(dataset: RankingDataset, path: str | os.PathLike[str], *, format: str | None = None) -> None:
@@ -166,7 +191,16 @@ def _read_columnar(kind: str, stream: ByteStream, mmap: bool, **columns: Any) ->
     from rankwell.data import columnar
 
     with named_errors(stream.name):
-        if not stream.is_plain_file:
+        if columns["storage"] is not None and kind == "feather" and stream.is_plain_file:
+            columns["mapped"] = mapped_file(stream.path, columns["storage"].folder)
+            source = pyarrow.BufferReader(pyarrow.py_buffer(columns["mapped"]))
+        elif not stream.is_plain_file and columns["storage"] is not None:
+            raise DataError(
+                f"{stream.name} would have to be read into memory whole: with ",
+                Parameter("memory"),
+                f", {kind} must be a file.",
+            )
+        elif not stream.is_plain_file:
             source = pyarrow.BufferReader(stream.read())
         elif kind == "feather" and mmap:
             source = pyarrow.memory_map(stream.path)
@@ -180,6 +214,11 @@ def _read_columnar(kind: str, stream: ByteStream, mmap: bool, **columns: Any) ->
             if isinstance(cause, DataError):
                 raise
             raise DataError(f"{stream.name} is not a {kind} file, or it is damaged: {cause}.") from cause
+
+
+def format_of(stream: ByteStream) -> str:
+    """The format of a file, by its name or by its first bytes."""
+    return _format_of_name(stream.path) or _format_of_content(stream)
 
 
 def _check_format(format: str | None) -> str | None:

@@ -23,7 +23,7 @@ from rankwell.data.candidates import peek_candidates
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.letor_blocks import BlockReading, LineRules
 from rankwell.data.letor_header import peek_feature_names
-from rankwell.data.row_storage import GrowingComments, RowStorage, fits_memory
+from rankwell.data.row_storage import GrowingComments, RowStorage
 from rankwell.errors import DataError, Parameter, ParameterError
 from rankwell.kernels.letor_text.reference import LineError
 from rankwell.kernels.threads import kernel_threads
@@ -78,17 +78,23 @@ def read_letor(
     comments: bool = True,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    storage: RowStorage | None = None,
     block_bytes: int = BLOCK_BYTES,
     longest_line: int = LONGEST_LINE,
 ) -> RankingDataset:
-    """Read LETOR / SVMlight text; see `rankwell.read` for the parameters and the reference parser for the format."""
+    """Read LETOR / SVMlight text; see `rankwell.read` for the parameters and the reference parser for the format.
+
+    storage : an empty one, where rows go; by default in memory
+    """
     if n_features is not None and n_features < 1:
         raise ParameterError(f"must be at least 1, got {n_features}.", parameter="n_features")
     names, candidates = peek_feature_names(stream), peek_candidates(stream)
     if names is not None and n_features not in (None, len(names)):
         raise DataError(f"{stream.name} names {len(names)} features, not n_features={n_features}.")
     blocks = TextBlocks(stream, block_bytes=block_bytes, longest_line=longest_line)
-    reader = _LetorReader(blocks, n_features if names is None else len(names), comments, on_bad_line == "skip")
+    n_features = n_features if names is None else len(names)
+    storage = RowStorage() if storage is None else storage
+    reader = _LetorReader(blocks, n_features, comments, on_bad_line == "skip", storage)
     with kernel_threads(n_jobs) as n_workers, ThreadPoolExecutor(n_workers) as pool:
         reader.run(pool, n_workers, progress)
     dataset = reader.dataset()
@@ -99,7 +105,9 @@ def read_letor(
 class _LetorReader:
     """The state of one reading: what is known about the file so far, and the blocks in progress."""
 
-    def __init__(self, blocks: TextBlocks, n_features: int | None, keep_comments: bool, skip: bool) -> None:
+    def __init__(
+        self, blocks: TextBlocks, n_features: int | None, keep_comments: bool, skip: bool, storage: RowStorage
+    ) -> None:
         self.blocks = blocks
         self.stream = blocks.stream
         self.n_features = n_features
@@ -108,7 +116,8 @@ class _LetorReader:
         self.has_qid: bool | None = None
         self.base = 1
         self.largest_index = -1
-        self.storage = RowStorage(0 if n_features is None else n_features)
+        self.storage = storage
+        self.storage.begin(0 if n_features is None else n_features)
         self.next_row = 0
         self.parts: list[tuple[int, int]] = []
         self.comments = GrowingComments()
@@ -180,7 +189,7 @@ class _LetorReader:
         n_rows = max(needed, int(GROWTH * capacity))
         expected = self._expected_rows(needed)
         # Pages of a fresh array take no memory before they are written, so it may be as long as the estimate.
-        if expected >= 2 * capacity and fits_memory(expected, self.storage.stride):
+        if expected >= 2 * capacity and self.storage.fits(expected):
             n_rows = max(needed, expected)
         with self._memory_errors("Read a part of it, or convert it on a machine with more memory."):
             self.storage.reserve(n_rows, self.next_row)
@@ -208,6 +217,7 @@ class _LetorReader:
             if not reading.is_complete:
                 reading = self._read_again(reading)
             self._take(reading)
+            self.storage.written(reading.first_row, reading.n_rows)
             self.blocks.release(reading.block)
 
     def _read_again(self, reading: BlockReading) -> BlockReading:

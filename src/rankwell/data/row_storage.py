@@ -8,6 +8,7 @@ import numpy as np
 
 from rankwell.data.comments import RowComments
 from rankwell.errors import DataError
+from rankwell.kernels.disk_arrays import BLOCK_BYTES, give_back, lengthened, new_disk_array
 from rankwell.kernels.letor_text.rows import gather_rows, gather_spans, spread_rows
 
 # Widening moves every row, so the width grows by at least this much at a time.
@@ -22,12 +23,15 @@ class RowStorage:
     """
 
     def __init__(self, width: int = 0) -> None:
-        self.width = width
-        self.stride = width
+        self.begin(width)
         self.capacity = 0
         self.features = np.empty(0, dtype=np.float32)
         self.labels = np.empty(0, dtype=np.float64)
         self.qids = np.empty(0, dtype=np.int64)
+
+    def begin(self, width: int) -> None:
+        """Make rows `width` numbers wide, while there are none."""
+        self.width = self.stride = width
 
     def reserve(self, n_rows: int, n_used: int) -> None:
         """Make room for `n_rows` rows, of which the first `n_used` are in use."""
@@ -59,6 +63,13 @@ class RowStorage:
             spread_rows(source, self.features, n_used, self.width, self.stride, width, stride, shift)
         self.width, self.stride = width, stride
 
+    def fits(self, n_rows: int) -> bool:
+        """Whether there is room for `n_rows` rows."""
+        return fits_memory(n_rows, self.stride)
+
+    def written(self, first_row: int, n_rows: int) -> None:
+        """Called when rows are complete, so that a storage on disk can give their memory back."""
+
     def close_gaps(self, parts: list[tuple[int, int]]) -> int:
         """Move the parts (first row, number of rows) that hold rows together; returns the number of rows."""
         n_rows = 0
@@ -77,6 +88,74 @@ class RowStorage:
         for array, n_numbers in ((self.features, n_rows * self.width), (self.labels, n_rows), (self.qids, n_rows)):
             array.resize(n_numbers, refcheck=False)
         return self.features.reshape(n_rows, self.width)
+
+
+class DiskRowStorage(RowStorage):
+    """Rows whose features are in a temporary file; labels and query ids are in memory.
+
+    Parameters
+    ----------
+    folder : str, optional
+        Where the file is; by default the system's folder for temporary files.
+    """
+
+    def __init__(self, width: int = 0, folder: str | None = None) -> None:
+        super().__init__(width)
+        self.folder = folder
+        self.features = new_disk_array((0,), np.float32, folder)
+
+    def reserve(self, n_rows: int, n_used: int) -> None:
+        """See `RowStorage`."""
+        # A file grows in place; it is never made shorter.
+        self.features = lengthened(self.features, max(len(self.features), n_rows * self.stride))
+        self.labels = _resized(self.labels, n_rows, n_used)
+        self.qids = _resized(self.qids, n_rows, n_used)
+        self.capacity = n_rows
+
+    def widen(self, width: int, n_used: int, *, shift: int = 0) -> None:
+        """See `RowStorage`. Rows are copied to a new file, a block at a time."""
+        stride = self.stride if width <= self.stride else max(width, int(GROWTH_IN_WIDTH * self.stride))
+        wide = new_disk_array((self.capacity * stride,), np.float32, self.folder)
+        n_kept = min(self.width, width - shift)
+        for first, n_rows in self._blocks(n_used if self.width > 0 else 0):
+            source = _rows_of(self.features, first, n_rows, self.stride)
+            _rows_of(wide, first, n_rows, stride)[:, shift : shift + n_kept] = source[:, :n_kept]
+            give_back(self.features)
+            give_back(wide)
+        self.features, self.width, self.stride = wide, width, stride
+
+    def fits(self, n_rows: int) -> bool:
+        """See `RowStorage`: the disk has the last word, when the file grows."""
+        return True
+
+    def written(self, first_row: int, n_rows: int) -> None:
+        """See `RowStorage`."""
+        give_back(self.features, slice(first_row * self.stride, (first_row + n_rows) * self.stride))
+
+    def close_gaps(self, parts: list[tuple[int, int]]) -> int:
+        """See `RowStorage`."""
+        moved = super().close_gaps(parts)
+        give_back(self.features)
+        return moved
+
+    def finish(self, n_rows: int) -> np.ndarray:
+        """See `RowStorage`."""
+        if self.stride > self.width:
+            for first, length in self._blocks(n_rows):
+                gather_rows(self.features, first, length, self.stride, first * self.width, self.width)
+                give_back(self.features)
+        for array in (self.labels, self.qids):
+            array.resize(n_rows, refcheck=False)
+        return self.features[: n_rows * self.width].reshape(n_rows, self.width)
+
+    def _blocks(self, n_rows: int) -> list[tuple[int, int]]:
+        """First row and number of rows of each block."""
+        step = max(1, BLOCK_BYTES // max(4, 4 * self.stride))
+        return [(first, min(step, n_rows - first)) for first in range(0, n_rows, step)]
+
+
+def _rows_of(features: np.ndarray, first: int, n_rows: int, stride: int) -> np.ndarray:
+    return features[first * stride : (first + n_rows) * stride].reshape(n_rows, stride)
 
 
 class GrowingComments:

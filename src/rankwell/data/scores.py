@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankwell.errors import DataError
+from rankwell.kernels.disk_arrays import row_blocks
 
 if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
@@ -64,8 +65,11 @@ def feature_scores(dataset: RankingDataset, name: str) -> np.ndarray:
     if name not in names:
         shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
         raise DataError(f"the data has no feature {name!r}. Its features are: {shown}.")
-    column = dataset.features[:, names.index(name)]
-    values = np.asarray(column.toarray() if dataset.is_sparse else column, np.float64).reshape(-1)
+    place = names.index(name)
+    values = np.empty(dataset.n_docs)
+    for rows in row_blocks(dataset.features):
+        column = dataset.features[rows, place]
+        values[rows] = (column.toarray() if dataset.is_sparse else column).reshape(-1)
     return dataset.to_user_order(np.where(np.isnan(values), -np.inf, values))
 
 

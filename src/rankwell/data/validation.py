@@ -10,6 +10,7 @@ import numpy as np
 
 from rankwell.data.comments import RowComments
 from rankwell.errors import DataError
+from rankwell.kernels.disk_arrays import giving_back
 
 _VALUES_CHECKED = 2**20  # values checked at a time
 
@@ -134,13 +135,14 @@ def _as_sparse_features(X: Any) -> Any:
 def _first_infinity(features: np.ndarray) -> tuple[int, int] | None:
     """Row and column of the first infinity, looking closely only at the blocks of rows whose sum is not finite."""
     rows = max(1, _VALUES_CHECKED // max(1, features.shape[1]))
-    for first in range(0, len(features), rows):
-        block = features[first : first + rows]
+    blocks = (slice(first, first + rows) for first in range(0, len(features), rows))
+    for place in giving_back(blocks, features):
+        block = features[place]
         with np.errstate(over="ignore", invalid="ignore"):
             settled = np.isfinite(block.sum())
         if not settled and np.isinf(block).any():
-            row, column = (int(place) for place in np.argwhere(np.isinf(block))[0])
-            return first + row, column
+            row, column = (int(number) for number in np.argwhere(np.isinf(block))[0])
+            return place.start + row, column
     return None
 
 

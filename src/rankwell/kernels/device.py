@@ -33,6 +33,10 @@ class Refusal:
     allowed: str
 
 
+# Only the CPU's kernels read data from disk.
+ON_DISK = Refusal("data larger than memory (memory=...)", "data that is read into memory whole")
+
+
 def at_most(number: int, limit: int, what: str) -> Refusal | None:
     """The refusal of more than `limit`, or None."""
     return Refusal(f"{number} {what}", f"at most {limit}") if number > limit else None

@@ -16,6 +16,7 @@ from rankwell.rankers.early_stopping import EarlyStopping
 from rankwell.rankers.estimator import Estimator, not_fitted_error
 from rankwell.rankers.feature_columns import in_order_of
 from rankwell.rankers.learnable import check_learnable
+from rankwell.rankers.streaming import StreamedSizes, check_streaming
 from rankwell.rankers.training_data import as_dataset, evaluation_sets, lacks_queries, stacked, weighted
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.importance import feature_importances
@@ -125,6 +126,8 @@ class Ranker(Estimator):
 
     name: ClassVar[str]
     can_continue: ClassVar[bool] = False
+    # Whether it trains on features on disk, block by block.
+    can_stream: ClassVar[bool] = False
     # Whether training takes missing values for 0, after normalisation.
     missing_is_zero: ClassVar[bool] = True
     normalize: str
@@ -258,6 +261,8 @@ class Ranker(Estimator):
             raise DataError("there are no documents to learn from: X has no rows.")
         if train.n_docs == 1:
             raise DataError("there is nothing to rank: X has 1 sample. A ranker learns from rows of different labels.")
+        if train.is_on_disk:
+            check_streaming(self, train)
         if train.n_features == 0:
             raise DataError(
                 f"there are no features to learn from: X has 0 feature(s) (shape=({train.n_docs}, 0)) while a minimum "
@@ -312,6 +317,10 @@ class Ranker(Estimator):
 
     def _check_parameters(self) -> None:
         """Raise ParameterError for a parameter outside what is allowed."""
+
+    def _streaming_bytes(self, sizes: StreamedSizes) -> int:
+        """About how much memory training on features on disk takes, besides what the process has now."""
+        raise TypeError(f"{type(self).__name__} cannot stream: it must define _streaming_bytes.")
 
     def _train(self, task: TrainingTask) -> TrainedModel:
         raise TypeError(f"{type(self).__name__} cannot be trained: it must define _train.")

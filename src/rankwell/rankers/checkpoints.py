@@ -19,6 +19,7 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError, ParameterError
+from rankwell.kernels.disk_arrays import row_blocks
 from rankwell.streams.json_text import parse_json
 from rankwell.streams.whole_files import replace_file
 
@@ -124,7 +125,8 @@ def run_fingerprint(parameters: Mapping[str, Any], *parts: RankingDataset | np.n
             continue
         for array in (part,) if isinstance(part, np.ndarray) else _arrays_of(part):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+            for rows in row_blocks(array):
+                digest.update(np.ascontiguousarray(array[rows]).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

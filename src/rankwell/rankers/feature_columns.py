@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError
+from rankwell.kernels.disk_arrays import give_back, is_on_disk, row_blocks, zeros_beside
 from rankwell.scoring.description import RankerDescription, default_feature_names
 
 _NAMED_IN_ERRORS = 5
@@ -39,9 +44,19 @@ def columns_in_order(wanted: tuple[str, ...], dataset: RankingDataset, reader: s
 
 
 def _with_columns(dataset: RankingDataset, places: list[int], names: tuple[str, ...]) -> RankingDataset:
-    chosen = dataset.replace(features=dataset.features[:, places])
+    chosen = dataset.replace(features=_columns_taken(dataset.features, places))
     chosen.feature_names = names
     return chosen
+
+
+def _columns_taken(features: Any, places: list[int]) -> Any:
+    if not is_on_disk(features):
+        return features[:, places]
+    taken = zeros_beside(features, (features.shape[0], len(places)), np.float32)
+    for rows in row_blocks(features):
+        taken[rows] = features[rows][:, places]
+        give_back(taken, rows)
+    return taken
 
 
 def _difference(wanted: tuple[str, ...], names: tuple[str, ...] | None) -> str:

@@ -25,6 +25,7 @@ from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.errors import ParameterError
 from rankwell.kernels.boosting.contract import DEVICE_FIGURES, Booster, PairList
 from rankwell.kernels.boosting.precision import MOST_HALVINGS
+from rankwell.kernels.disk_arrays import BLOCK_BYTES
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT
 from rankwell.metrics.names import AnyMetric
@@ -36,6 +37,7 @@ from rankwell.rankers.learnable import check_learnable_pairs
 from rankwell.rankers.pair_weights import BY_RANK, PAIR_WEIGHTS, levelled_queries, listed_pairs
 from rankwell.rankers.rankboost_devices import WEAK_LEARNERS, boosting_device, make_booster
 from rankwell.rankers.stepwise import StepwiseRanker
+from rankwell.rankers.streaming import StreamedSizes
 from rankwell.rankers.training_data import as_dataset, lacks_queries
 from rankwell.rankers.validation import Validation
 from rankwell.rankers.weak_rankers import WeakRankers
@@ -106,6 +108,7 @@ class RankBoost(StepwiseRanker):
     name = "rankboost"
     step_name = "round"
     can_continue = True
+    can_stream = True
     missing_is_zero = False
     automatic_patience = 200
     steps_parameter = "n_rounds"
@@ -205,7 +208,8 @@ class RankBoost(StepwiseRanker):
         with kernel_threads(self.n_jobs):
             source = levelled_queries(dataset, self.pair_weight) if listed is None else listed
         by_rank = self.pair_weight == BY_RANK
-        device = boosting_device(self.device, self.weak_learner, source, dataset.n_features, by_rank=by_rank)
+        options = {"by_rank": by_rank, "streamed": dataset.is_on_disk}
+        device = boosting_device(self.device, self.weak_learner, source, dataset.n_features, **options)
         binner = Binner(self.n_bins, self.binning, random_state=self.random_state).fit(dataset, n_jobs=self.n_jobs)
         n_halvings = n_halvings_of(self.learning_rate)
         earlier = earlier_rounds(task)
@@ -236,6 +240,13 @@ class RankBoost(StepwiseRanker):
         rankers = rounds.first(run.n_kept)
         description = _description(rankers, task.feature_names, task.normaliser)
         return TrainedModel(description, rankers.to_arrays(), run.history)
+
+    def _streaming_bytes(self, sizes: StreamedSizes) -> int:
+        # While pairs are prepared; later there is less for each document, and histograms of every part of them.
+        preparation = 96 * sizes.n_docs
+        n_parts = -(-16 * sizes.n_docs // BLOCK_BYTES)
+        by_part = sizes.n_features * n_parts * (1024 + 512 + 341)
+        return max(preparation, 64 * sizes.n_docs + by_part + 8192 * sizes.n_features)
 
     def _most_rounds(self, task: TrainingTask) -> int:
         if self.n_rounds != "auto":

@@ -14,6 +14,7 @@ from typing import Any
 
 from rankwell.data.binning import Binner
 from rankwell.data.dataset import RankingDataset
+from rankwell.errors import Parameter, ParameterError
 from rankwell.kernels.boosting.contract import (
     BIN_LAYOUTS,
     LEVEL_BOOSTING,
@@ -32,12 +33,28 @@ WEAK_LEARNERS = ("m2", "m2.2dint", "m3", "m3.int")
 
 
 def boosting_device(
-    wanted: str, weak_learner: str, source: LevelledQueries | PairList, n_features: int, *, by_rank: bool
+    wanted: str,
+    weak_learner: str,
+    source: LevelledQueries | PairList,
+    n_features: int,
+    *,
+    by_rank: bool,
+    streamed: bool = False,
 ) -> str:
-    """The device to train on; `by_rank` says whether documents are weighed by their ranks."""
+    """The device to train on.
+
+    by_rank : whether documents are weighed by their ranks; streamed : whether bins are on disk
+    """
+    if streamed and (isinstance(source, PairList) or weak_learner != "m3.int"):
+        raise ParameterError(
+            "data larger than memory is trained on by labels and with weak_learner='m3.int' only. Leave out ",
+            Parameter("memory"),
+            ".",
+        )
     if isinstance(source, PairList) or weak_learner in ("m2", "m2.2dint"):
         return device_for(PAIR_BOOSTING, wanted, source)
-    return device_for(LEVEL_BOOSTING, wanted, _sizes(source, n_features), naive=weak_learner == "m3", by_rank=by_rank)
+    options = {"naive": weak_learner == "m3", "by_rank": by_rank, "streamed": streamed}
+    return device_for(LEVEL_BOOSTING, wanted, _sizes(source, n_features), **options)
 
 
 def make_booster(
@@ -60,6 +77,7 @@ def make_booster(
         return _pair_booster(device, weak_learner, source, dataset, made_of, earlier, n_halvings, n_jobs)
     weights = _replayed_weights(source, dataset, earlier, n_jobs, by_rank=by_rank)
     options = {"n_halvings": n_halvings, "naive": weak_learner == "m3", "by_rank": by_rank, "n_jobs": n_jobs}
+    options["streamed"] = dataset.is_on_disk
     sizes = _sizes(source, dataset.n_features)
     booster: Booster = load(LEVEL_BOOSTING, device, sizes, *made_of, source, weights, **options)
     return booster

@@ -41,6 +41,7 @@ from rankwell.rankers.regularisation_path import (
     relative_C,
 )
 from rankwell.rankers.stepwise import StepwiseRanker
+from rankwell.rankers.streaming import StreamedSizes
 from rankwell.rankers.validation import Validation
 from rankwell.scoring.array_checks import check_array, check_numbers, require
 from rankwell.scoring.description import Dense, LinearInputs, RankerDescription
@@ -106,6 +107,7 @@ class RankSVM(StepwiseRanker):
     name = "ranksvm"
     step_name = "outer iteration"
     can_continue = True
+    can_stream = True
 
     def __init__(
         self,
@@ -281,6 +283,11 @@ class RankSVM(StepwiseRanker):
         data = pair_data(task.train, task.normaliser, self.n_jobs)
         n_pairs = count_pairs(data, self.n_jobs)
         return self._pair_loss(data), n_pairs
+
+    def _streaming_bytes(self, sizes: StreamedSizes) -> int:
+        # Two sets of support pairs, and a chunk of the rows in every thread; sums of chunks.
+        chunk = 4 * sizes.n_docs * sizes.n_features // min(256, max(1, sizes.n_docs // 512))
+        return 80 * sizes.n_docs + sizes.n_threads * chunk + min(2**26, 2048 * sizes.n_features)
 
     def _pair_loss(self, data: PairData) -> PairLoss:
         self.device_ = device_for(PAIR_LOSS, self.device, data, method=self.method)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from rankwell.data.dataset import RankingDataset
+from rankwell.kernels.disk_arrays import give_back, row_blocks, zeros_beside
 from rankwell.kernels.pair_loss.contract import PairData
 from rankwell.kernels.threads import kernel_threads
 from rankwell.scoring.normaliser import Normaliser
@@ -47,16 +48,20 @@ def trainable_features(features: Any, normaliser: Normaliser, n_jobs: int | None
     """
     from rankwell.kernels.pair_loss.cpu.preparation import has_missing
 
-    values = features.data if sparse.issparse(features) else features.reshape(-1)
+    values = features.data if sparse.issparse(features) else features
     with kernel_threads(n_jobs):
-        if not has_missing(values):
+        if not any(has_missing(values[rows].reshape(-1)) for rows in row_blocks(values)):
             return features
-    filled = features.copy()
-    if sparse.issparse(filled):
+    if sparse.issparse(features):
+        filled = features.copy()
         np.nan_to_num(filled.data, copy=False, nan=0.0)
-    else:
-        value = normaliser.arrays["mean"] if normaliser.name == "standard" else np.zeros(1)
-        np.copyto(filled, value.astype(np.float32), where=np.isnan(features))
+        return filled
+    value = normaliser.arrays["mean"] if normaliser.name == "standard" else np.zeros(1)
+    filled = zeros_beside(features, features.shape, np.float32)
+    for rows in row_blocks(features):
+        filled[rows] = features[rows]
+        np.copyto(filled[rows], value.astype(np.float32), where=np.isnan(features[rows]))
+        give_back(filled, rows)
     return filled
 
 

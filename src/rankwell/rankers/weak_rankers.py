@@ -15,6 +15,7 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError
 from rankwell.kernels.boosting.precision import LARGEST_R, MOST_HALVINGS, PI_UNIT
+from rankwell.kernels.disk_arrays import row_blocks
 from rankwell.scoring.array_checks import check_array, check_vector, check_within, require
 from rankwell.scoring.description import BucketInputs
 
@@ -87,9 +88,13 @@ class WeakRankers:
 
     def above_threshold(self, dataset: RankingDataset, number: int) -> np.ndarray:
         """Where h of round `number` (from 0) is 1: bool (n_docs,). The features must be normalised already."""
-        column = dataset.features[:, int(self.feature[number])]
-        values = column.toarray().ravel() if dataset.is_sparse else column
-        return values > self.threshold[number]
+        feature, threshold = int(self.feature[number]), self.threshold[number]
+        if dataset.is_sparse:
+            return dataset.features[:, feature].toarray().ravel() > threshold
+        above = np.empty(dataset.n_docs, dtype=bool)
+        for rows in row_blocks(dataset.features):
+            above[rows] = dataset.features[rows, feature] > threshold
+        return above
 
     def staged_scores(self, dataset: RankingDataset, scores: np.ndarray | None = None) -> Iterator[np.ndarray]:
         """H after each round, summed in the order of the rounds, from `scores` on; the same array each time."""

@@ -27,6 +27,7 @@ import numpy as np
 from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, Parameter, ParameterError
+from rankwell.kernels.disk_arrays import giving_back, zeros_beside
 
 NORMALISERS = ("none", "standard", "query-minmax", "letor")
 AUTO = "auto"
@@ -53,6 +54,8 @@ class Normaliser:
     def apply(self, dataset: RankingDataset) -> Any:
         """The dataset's features, normalised: the same array if there is nothing to do, else a new one.
 
+        The new array is on disk if the dataset's is.
+
         Returns
         -------
         float32 array (n_docs, n_features), or CSR if the dataset is sparse and the normaliser is `none`
@@ -60,13 +63,13 @@ class Normaliser:
         if self.name == "none":
             return dataset.features
         features = dataset.dense_features()
-        normalised = np.empty_like(features)
+        normalised = zeros_beside(features, features.shape, np.float32)
         if self.name == "standard":
-            for rows in _blocks(len(features)):
+            for rows in giving_back(_blocks(len(features)), features, normalised):
                 shifted = features[rows] - self.arrays["mean"]
                 normalised[rows] = shifted / self.arrays["scale"]
             return normalised
-        for rows in dataset.queries():
+        for rows in giving_back(dataset.queries(), features, normalised):
             if rows.stop > rows.start:
                 normalised[rows] = _minmax(features[rows], fill_missing=self.name == "letor")
         return normalised
@@ -101,14 +104,14 @@ def _mean_and_scale(features: np.ndarray, agreement: Agreement) -> dict[str, np.
     n_features = features.shape[1]
     present = np.zeros(n_features)
     total = np.zeros(n_features)
-    for rows in _blocks(len(features)):
+    for rows in giving_back(_blocks(len(features)), features):
         there = ~np.isnan(features[rows])
         present += there.sum(axis=0)
         total += np.where(there, features[rows], 0).sum(axis=0, dtype=np.float64)
     present, total = agreement.added(present), agreement.added(total)
     mean = total / np.maximum(present, 1)
     squares = np.zeros(n_features)
-    for rows in _blocks(len(features)):
+    for rows in giving_back(_blocks(len(features)), features):
         squares += np.nansum(np.square(features[rows] - mean), axis=0)
     deviation = np.sqrt(agreement.added(squares) / np.maximum(present, 1))
     # Rounding leaves a constant feature with a deviation near 1e-8 of its size; dividing by that would amplify noise.

@@ -58,6 +58,11 @@ def score_description(
     float64 array (n_docs,)
     """
     device = scoring_device(description, device)
+    if dataset.is_on_disk:
+        scores = np.empty(dataset.n_docs)
+        for rows, part in dataset.parts():
+            scores[rows] = score_description(description, part, n_jobs=n_jobs, n_rounds=n_rounds, device=device)
+        return scores
     if description.first_pass is not None:
         score_pass = partial(score_description, n_jobs=n_jobs, device=device)
         return score_in_two_passes(description, dataset, score_pass, n_rounds=n_rounds)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rankwell.kernels.device import Implementation, Refusal, Subject, at_most
+from rankwell.kernels.device import ON_DISK, Implementation, Refusal, Subject, at_most
 from rankwell.kernels.device_report import DeviceReport
 
 
@@ -214,7 +214,11 @@ DEVICE_FIGURES: dict[str, tuple[str, ...]] = {"fpga-sim": (CYCLES, BOARD_SECONDS
 _MOST_SIMULATED_FEATURES = 2**16
 
 
-def _lacks_cpu_options(sizes: BoostingSizes, *, naive: bool = False, by_rank: bool = False, **_: Any) -> Refusal | None:
+def _lacks_cpu_options(
+    sizes: BoostingSizes, *, naive: bool = False, by_rank: bool = False, **options: Any
+) -> Refusal | None:
+    if options.get("streamed"):
+        return ON_DISK
     if by_rank:
         return Refusal("pair_weight='ndcg'", "weights that depend on labels only, such as 'queries' or 'gain'")
     return Refusal("weak_learner='m3'", "weak_learner='m3.int'") if naive else None
@@ -230,7 +234,9 @@ def _opencl_limits(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> Refu
     return refusal or at_most(sizes.n_features * sizes.column_bytes, report.largest_buffer, "bytes of bins")
 
 
-def _lacks_naive_search(sizes: BoostingSizes, *, naive: bool = False, **_: Any) -> Refusal | None:
+def _lacks_naive_search(sizes: BoostingSizes, *, naive: bool = False, **options: Any) -> Refusal | None:
+    if options.get("streamed"):
+        return ON_DISK
     return Refusal("weak_learner='m3'", "weak_learner='m3.int'") if naive else None
 
 

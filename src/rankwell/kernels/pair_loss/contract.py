@@ -14,14 +14,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rankwell.kernels.device import Implementation, Subject
+from rankwell.kernels.device import ON_DISK, Implementation, Refusal, Subject
+from rankwell.kernels.disk_arrays import is_on_disk
 
 
 @dataclass(frozen=True)
 class PairData:
     """The data of a pair loss.
 
-    features : float32 (n_docs, n_features) in C order, or CSR of float32; without NaN
+    features : float32 (n_docs, n_features) in C order, in memory or on disk, or CSR of float32; without NaN
     levels : int32 (n_docs,)
         The dense rank of each label in its query, 0 the lowest: pairs depend on labels only through it.
     n_levels : int32 (n_queries,)
@@ -71,6 +72,10 @@ class PairLoss(Protocol):
         """An approximation of the diagonal of ∇²L, never negative: see `kernels.pair_loss.cpu.product.curvature`."""
 
 
+def _on_disk(data: PairData, **_: Any) -> Refusal | None:
+    return ON_DISK if is_on_disk(data.features) else None
+
+
 PAIR_LOSS = Subject(
     "train RankSVM",
     {
@@ -78,6 +83,7 @@ PAIR_LOSS = Subject(
         "cuda": Implementation(
             "rankwell.kernels.pair_loss.cuda.loss:CudaPairLoss",
             options=("method",),
+            lacks=_on_disk,
             capability=75,
             memory="rankwell.kernels.pair_loss.cuda.layout:device_bytes",
         ),

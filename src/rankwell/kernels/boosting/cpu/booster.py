@@ -19,6 +19,7 @@ from rankwell.kernels.boosting.cpu.tasks import (
     FINISHED,
     N_BINS,
     ROUNDS_DONE,
+    STREAMED,
     TOTAL,
 )
 from rankwell.kernels.boosting.precision import LARGEST_R, tolerance
@@ -28,6 +29,7 @@ from rankwell.kernels.cpu.team import (
     Team,
     new_team,
 )
+from rankwell.kernels.disk_arrays import BLOCK_BYTES, is_on_disk
 from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
 
 # Parts of the documents that histograms are built over at the same time: enough to balance few features.
@@ -49,7 +51,7 @@ class LevelBooster:
     Parameters
     ----------
     bins : uint8 (n_groups, n_docs, 16)
-        The layout "interleaved16" of `Binner`.
+        The layout "interleaved16" of `Binner`; in memory or on disk (`kernels/disk_arrays.py`).
     n_features, n_bins : int
     queries : LevelledQueries
     weights : ScoreWeights
@@ -86,17 +88,20 @@ class LevelBooster:
         self._naive, self._n_jobs, self._n_bins = naive, n_jobs, n_bins
         self._n_halvings = n_halvings
         n_docs = queries.n_docs
-        self._query_tasks = max(1, min(_MOST_QUERY_TASKS, n_docs // _DOCS_PER_QUERY_TASK))
+        self._is_streamed = is_on_disk(bins)
+        # Parts of the documents whose bins, of one group of features, are a block of the disk.
+        n_blocks = -(-n_docs * GROUP // BLOCK_BYTES) if self._is_streamed else 1
+        self._query_tasks = max(n_blocks, 1, min(_MOST_QUERY_TASKS, n_docs // _DOCS_PER_QUERY_TASK))
         if bounded is None:
             bounded = n_docs >= DOCS_FOR_BOUNDS and n_features >= FEATURES_FOR_BOUNDS
         with kernel_threads(n_jobs):
             self._n_workers = 1 if n_docs * n_features < _VALUES_FOR_A_TEAM else current_threads()
             n_parts = 1 if self._n_workers == 1 else max(1, min(_PARTS, n_docs // _DOCS_PER_PART))
-            self.search = new_search(bins, n_features, n_parts)
+            self.search = new_search(bins, n_features, max(n_blocks, n_parts))
             self.documents = self._document_weights(queries, weights)
             self.bounds, self.intervals = None, None
             if bounded and not naive:
-                self.bounds = new_bounds(n_features, n_docs, self._query_tasks, self._n_workers)
+                self.bounds = new_bounds(n_features, n_docs, self._query_tasks, self._n_workers, n_blocks)
                 self.intervals = new_intervals(bins, n_features, queries)
 
     def _document_weights(self, queries: LevelledQueries, weights: ScoreWeights) -> DocumentWeights:
@@ -131,6 +136,7 @@ class LevelBooster:
         documents, team = self.documents, new_team()
         team.control[COMMON], team.control[N_BINS] = documents.common, self._n_bins
         team.control[ALL_DOCS] = self._n_docs_of_all()
+        team.control[STREAMED] = self._n_workers if self._is_streamed else 0
         team.numbers[TOTAL], team.numbers[CARRY] = documents.total, float(documents.queries.carry)
         plan = Plan(
             first_round=documents.weights.n_rounds,

@@ -15,6 +15,8 @@ between two of them: it reads the results of the stage and returns the next one.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from rankwell.kernels.boosting.contract import LevelledQueries
@@ -50,6 +52,7 @@ from rankwell.kernels.boosting.cpu.tasks import (
     SUMMARIES,
 )
 from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel
+from rankwell.kernels.disk_arrays import BLOCK_BYTES, give_back, is_on_disk, zeros_beside
 from rankwell.kernels.threads import run_parts
 
 FIRST_LOOK = 4  # candidates computed before the others: their r excludes most of the others
@@ -78,7 +81,7 @@ N_STATE = 16
 def new_intervals(bins: np.ndarray, n_features: int, queries: LevelledQueries) -> Intervals:
     """Intervals before any feature is cut. Call it with the number of threads set (`kernel_threads`)."""
     most_groups = _most_groups(n_features)
-    words = np.zeros((most_groups, -(-queries.n_docs // CODES_A_WORD)), dtype=np.uint64)
+    words = zeros_beside(bins, (most_groups, -(-queries.n_docs // CODES_A_WORD)), np.uint64)
     return Intervals(
         number=np.zeros(n_features, dtype=np.int64),
         of_bin=np.zeros((n_features, 256), dtype=np.uint8),
@@ -97,9 +100,9 @@ def new_intervals(bins: np.ndarray, n_features: int, queries: LevelledQueries) -
     )
 
 
-def new_bounds(n_features: int, n_docs: int, query_tasks: int, n_workers: int) -> Bounds:
-    """Bounds before the first round."""
-    n_parts = max(1, min(n_workers, MOST_PARTS, n_docs // DOCS_PER_PART))
+def new_bounds(n_features: int, n_docs: int, query_tasks: int, n_workers: int, least_parts: int = 1) -> Bounds:
+    """Bounds before the first round. least_parts : parts at least that the documents are divided into"""
+    n_parts = max(least_parts, min(n_workers, MOST_PARTS, n_docs // DOCS_PER_PART))
     most_candidates = max(2 * FIRST_LOOK, n_features // 3)
     return Bounds(
         state=np.zeros(N_STATE, dtype=np.int64),
@@ -130,10 +133,23 @@ def find_varying(bins: np.ndarray, n_features: int, queries: LevelledQueries) ->
     """Which features vary within some query, bool (n_features,): only these can order a pair."""
     words = bins.view(np.uint64)  # eight features in each
     different = np.zeros((len(bins), 2), dtype=np.uint64)
-    run_parts(
-        lambda group: differing_bits(words, queries.segment_ptr, queries.query_segments, group, different), len(bins)
-    )
+    for segments in _blocks_of_queries(bins, queries):
+        in_block = np.zeros_like(different)
+        run_parts(lambda group: differing_bits(words, queries.segment_ptr, segments, group, in_block), len(bins))  # noqa: B023
+        different |= in_block
+        give_back(bins)
     return different.view(np.uint8).ravel()[:n_features] != 0
+
+
+def _blocks_of_queries(bins: np.ndarray, queries: LevelledQueries) -> list[np.ndarray]:
+    """The query_segments of all queries at once; or, if bins are on disk, of a few at a time."""
+    if not is_on_disk(bins):
+        return [queries.query_segments]
+    documents = queries.segment_ptr[queries.query_segments]
+    n_blocks = -(-bins.nbytes // (4 * BLOCK_BYTES))
+    goals = np.arange(1, n_blocks) * (queries.n_docs / n_blocks)
+    cuts = np.unique(np.concatenate(([0], np.searchsorted(documents, goals), [queries.n_queries])))
+    return [queries.query_segments[first : last + 1] for first, last in pairwise(cuts)]
 
 
 @inlined_kernel

@@ -17,7 +17,8 @@ from rankwell.kernels.boosting.cpu.weights import (
     query_potentials,
     sum_levels,
 )
-from rankwell.kernels.cpu.lean_compilation import inlined_kernel
+from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel
+from rankwell.kernels.cpu.paging import give_back_bytes, read_ahead_bytes
 from rankwell.kernels.cpu.team import DONE, N_TASKS, add_to_place, take_task
 
 # Stages, each of tasks of its own kind. Over queries: new weights with their sums, and sums alone; over segments:
@@ -37,6 +38,8 @@ N_CANDIDATES, N_CHOSEN, N_GROUPS, BEST = range(41, 45)
 # The documents of all processes that train together, and what each of these has.
 ALL_DOCS, DIVISION = range(45, 47)
 ALONE, BY_DOCUMENTS, BY_FEATURES = range(3)
+# The number of workers if bins and codes are on disk, otherwise 0.
+STREAMED = 47
 TOTAL, UP_FACTOR, DOWN_FACTOR, CARRY = range(4)
 
 FEW_FEATURES = 128  # up to this many, one thread is done before others could start
@@ -52,6 +55,7 @@ def work_off(worker, team, documents, search, bounds, intervals):
             return worked
         n_tasks = team.control[N_TASKS]
         if kind == HISTOGRAMS:
+            _read_ahead(task, team.control[STREAMED], search)
             build_histograms(search.words, documents.pi, search.partial, task)
         elif kind == INTEGRALS:
             n_features = len(search.table)
@@ -61,6 +65,10 @@ def work_off(worker, team, documents, search, bounds, intervals):
             _run_document_task(kind, task, team.control, team.numbers, documents, search.bins)
         if bounds is not None and kind >= CHANGES:
             _run_bounded_task(kind, task, worker, team.control, team.numbers, documents, search, bounds, intervals)
+        if team.control[STREAMED] != 0:
+            _give_back(kind, task, team.control, documents, search)
+            if bounds is not None and kind >= CHANGES:
+                _give_back_bounded(kind, task, team.control, search, bounds, intervals)
         add_to_place(team.control, DONE, 1)
         worked = True
 
@@ -149,6 +157,68 @@ def _change_potentials(task, control, numbers, documents, bounds):
     query_potentials(documents, numbers[TOTAL], first, last, bounds.changes)
     rise, step = pack_changes(documents.pi, bounds.reference_pi, bounds.changes, start, end)
     bounds.moved[task, 0], bounds.moved[task, 1] = rise, step
+
+
+@inner_kernel
+def _bins_of_part(search, task):
+    """The documents of a task of histograms, and its group of features."""
+    n_docs, n_parts = search.bins.shape[1], search.partial.shape[1]
+    group, part = task // n_parts, task % n_parts
+    return group, n_docs * part // n_parts, n_docs * (part + 1) // n_parts
+
+
+@inner_kernel
+def _read_ahead(task, n_workers, search):
+    """Read ahead what the next free worker will need: tasks are taken from the last to the first."""
+    if n_workers != 0 and task >= n_workers:
+        group, start, end = _bins_of_part(search, task - n_workers)
+        first = group * search.bins.shape[1]
+        read_ahead_bytes(search.bins.ctypes.data, (first + start) * GROUP, (first + end) * GROUP)
+
+
+@inner_kernel
+def _give_back_bins(bins, group, start, end):
+    first = group * bins.shape[1]
+    give_back_bytes(bins.ctypes.data, (first + start) * GROUP, (first + end) * GROUP)
+
+
+@inner_kernel
+def _give_back(kind, task, control, documents, search):
+    """Give back the memory of the bins that a task has read."""
+    if kind in (HISTOGRAMS, COUNTS):
+        group, start, end = _bins_of_part(search, task)
+        _give_back_bins(search.bins, group, start, end)
+    elif kind == WEIGHTS:
+        n_tasks, n_queries = control[N_TASKS], len(documents.share)
+        first, last = n_queries * task // n_tasks, n_queries * (task + 1) // n_tasks
+        segment_ptr, query_segments = documents.segment_ptr, documents.query_segments
+        start, end = segment_ptr[query_segments[first]], segment_ptr[query_segments[last]]
+        _give_back_bins(search.bins, control[FEATURE] // GROUP, start, end)
+
+
+@inner_kernel
+def _give_back_bounded(kind, task, control, search, bounds, intervals):
+    """The same for the tasks of a search by bounds, which read codes too."""
+    n_docs = search.bins.shape[1]
+    if kind == CANDIDATES:
+        n_parts = bounds.histograms.shape[1]
+        part, feature = task % n_parts, bounds.candidates[task // n_parts]
+        _give_back_bins(search.bins, feature // GROUP, n_docs * part // n_parts, n_docs * (part + 1) // n_parts)
+    elif kind == JOINT:
+        n_parts, n_words = len(bounds.sums), intervals.words.shape[1]
+        pair, part = task // n_parts * 2, task % n_parts
+        for place in range(pair, min(pair + 2, control[N_CHOSEN])):
+            first = bounds.chosen[place] * n_words
+            start, end = first + n_words * part // n_parts, first + n_words * (part + 1) // n_parts
+            give_back_bytes(intervals.words.ctypes.data, 8 * start, 8 * end)
+    elif kind == CODES:
+        start = task * DOCS_PER_BLOCK
+        end = start + DOCS_PER_BLOCK if start + DOCS_PER_BLOCK < n_docs else n_docs
+        for group in range(len(search.bins)):
+            _give_back_bins(search.bins, group, start, end)
+        for group in range(control[N_GROUPS]):
+            first = group * intervals.codes.shape[1]
+            give_back_bytes(intervals.codes.ctypes.data, 2 * (first + start), 2 * (first + end))
 
 
 @inlined_kernel

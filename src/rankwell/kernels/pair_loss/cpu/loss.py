@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from rankwell.kernels.cpu.vectors import TOTALS
+from rankwell.kernels.disk_arrays import give_back, is_on_disk
 from rankwell.kernels.pair_loss.contract import PairData
 from rankwell.kernels.pair_loss.cpu.product import curvature, hessian_vector, loss_and_gradient, row_scores
 from rankwell.kernels.pair_loss.cpu.queries import make_scratch, queries_of
 from rankwell.kernels.pair_loss.cpu.rows import kernel_features
 from rankwell.kernels.pair_loss.cpu.sums import empty_support
 from rankwell.kernels.pair_loss.method import SumCosts, choose_method
-from rankwell.kernels.threads import kernel_threads, run_ranges
+from rankwell.kernels.threads import kernel_threads, run_parts, run_ranges
 
 # Nanoseconds, measured on one core of an AMD EPYC with queries of 1,000 documents and 2 to 1,000 levels.
 SUM_COSTS = SumCosts(few_levels=TOTALS - 1, few=8.0, fixed=40.0, per_level=0.2, tree_fixed=36.0, tree_per_bit=2.0)
@@ -76,9 +77,19 @@ class CpuPairLoss:
 
     def _sum_over_chunks(self, run: Callable[[Any, int, int], None]) -> np.ndarray:
         """Call ``run(scratch, first, last)`` for ranges of chunks, on all threads; the sum of the chunks' parts."""
+        n_chunks = len(self._partial)
         with kernel_threads(self._n_jobs):
-            run_ranges(lambda first, last: run(self._own_scratch(), first, last), len(self._partial))
+            if is_on_disk(self._features):
+                run_parts(lambda chunk: self._read_chunk(run, chunk), n_chunks)
+            else:
+                run_ranges(lambda first, last: run(self._own_scratch(), first, last), n_chunks)
         return self._partial.sum(axis=0)
+
+    def _read_chunk(self, run: Callable[[Any, int, int], None], chunk: int) -> None:
+        """One chunk whose rows are on disk; their memory is given back."""
+        rows = slice(*self._queries.query_ptr[self._queries.chunk_ptr[[chunk, chunk + 1]]].tolist())
+        run(self._own_scratch(), chunk, chunk + 1)
+        give_back(self._features, rows)
 
     def _own_scratch(self) -> Any:
         """The scratch of the calling thread."""
