@@ -1,5 +1,6 @@
 """Shards as processes, as users run them: killed or stopped under load, back again, and ended with the server."""
 
+import json
 import os
 import signal
 import subprocess
@@ -213,3 +214,20 @@ def test_mistakes_are_told(tmp_path, arguments, words):
     assert done.returncode != 0
     assert words in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+def test_a_folder_of_shards_is_served_as_one_index(tmp_path):
+    corpus = tmp_path / "docs.jsonl"
+    corpus.write_text(
+        "".join(json.dumps({"id": f"d{n}", "body": f"wing {'flow ' * (n % 4)}"}) + "\n" for n in range(40))
+    )
+    build = ["index", "build", str(corpus), "--language", "none", "--quiet", "--out"]
+    for arguments in ([str(tmp_path / "one")], [str(tmp_path / "many"), "--shards", "2", "--workers", "1"]):
+        subprocess.run([sys.executable, "-m", "rankwell", *build, *arguments], check=True, capture_output=True)
+    with serving_from(tmp_path / "many") as (_, client):
+        answer = client.search("flow", k=40)
+    one = Index.open(tmp_path / "one")
+    result = one.search("flow", k=40)
+    expected = {one.id_of(int(doc)): score for doc, score in zip(result.docs, result.scores.tolist(), strict=True)}
+    assert answer["coverage"]["answered"] == 2
+    assert {hit["id"]: hit["score"] for hit in answer["results"]} == expected

@@ -15,6 +15,7 @@ from rankwell.cli.progress import progress_bar
 if TYPE_CHECKING:
     from rankwell.corpus.bad_documents import BadDocuments
     from rankwell.corpus.document import Document
+    from rankwell.corpus.options import CorpusOptions
     from rankwell.corpus.reading_progress import CorpusProgress
     from rankwell.index.writer import IndexWriter
 
@@ -82,8 +83,7 @@ SkipDocumentsOption = Annotated[
 ]
 
 
-def read_documents(
-    corpus: list[Path],
+def corpus_options(
     *,
     format: str | None,
     id_field: str,
@@ -94,13 +94,11 @@ def read_documents(
     follow_links: bool,
     links: bool,
     bad_documents: BadDocuments,
-    progress: CorpusProgress,
-) -> Iterator[list[Document]]:
-    """The corpus in batches. The first is read at once, so that a wrong path is an error before anything is written."""
+) -> CorpusOptions:
+    """How a corpus is read, from the options above."""
     from rankwell.corpus.options import CorpusOptions
-    from rankwell.corpus.reading import read_corpus
 
-    options = CorpusOptions(
+    return CorpusOptions(
         format=format,
         id_field=id_field,
         columns=None if columns is None else names_of(columns),
@@ -111,6 +109,12 @@ def read_documents(
         follow_links=follow_links,
         links=links,
     )
+
+
+def read_documents(corpus: list[Path], options: CorpusOptions, progress: CorpusProgress) -> Iterator[list[Document]]:
+    """The corpus in batches. The first is read at once, so that a wrong path is an error before anything is written."""
+    from rankwell.corpus.reading import read_corpus
+
     batches = iter(read_corpus(corpus, options, progress=progress))
     first = next(batches, [])
     return chain([first], batches)

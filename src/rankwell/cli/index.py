@@ -21,10 +21,19 @@ from rankwell.cli.corpus import (
     StaticsOption,
     add_all,
     bad_documents_of,
+    corpus_options,
     names_of,
     read_documents,
 )
 from rankwell.cli.group import CommandGroup
+from rankwell.cli.index_shards import (
+    ClusterOption,
+    ShardsOption,
+    ShardWorkersOption,
+    build_in_shards,
+    check_shard_options,
+    replace_check,
+)
 from rankwell.cli.index_summary import describe_index
 from rankwell.cli.language import detected_analysis, given_analysis
 from rankwell.cli.options import JsonOption, QuietOption, given_path
@@ -151,31 +160,32 @@ def build(
     links: LinksOption = True,
     skip_bad_documents: SkipDocumentsOption = False,
     memory: MemoryOption = 128,
+    shards: ShardsOption = None,
+    workers: ShardWorkersOption = None,
+    cluster: ClusterOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Index documents.
 
     Example: rankwell index build docs.jsonl --out docs.idx --language en
+
+    Example: rankwell index build docs.jsonl --out docs.idx --shards 8
     """
     from rankwell.corpus.reading_progress import CorpusProgress
-    from rankwell.index.commits.manifest import MANIFEST_NAME
     from rankwell.index.schema import Schema
     from rankwell.index.writer import IndexWriter
 
     show_log(quiet=quiet)
-    if (out / MANIFEST_NAME).exists() and not overwrite:
-        raise DataError(
-            f"{out} is an index already. Pass --overwrite to replace it, or add to it with rankwell index add."
-        )
+    replace_check(out, shards, overwrite=overwrite)
+    check_shard_options(shards, workers, cluster, corpus)
     analysis = given_analysis(language, stemmer, _stop_words(stop_words))
     forward_streams: Literal["all"] | tuple[str, ...] = "all" if forward == "all" else names_of(forward)
     schema = Schema(
         names_of(streams), names_of(statics), names_of(keywords), names_of(dates), forward_streams, static_order
     )
     bad_documents, progress = bad_documents_of(skip_bad_documents), CorpusProgress()
-    batches = read_documents(
-        corpus,
+    options = corpus_options(
         format=format,
         id_field=id_field,
         columns=columns,
@@ -185,21 +195,38 @@ def build(
         follow_links=follow_links,
         links=links,
         bad_documents=bad_documents,
-        progress=progress,
     )
+    batches = read_documents(corpus, options, progress)
     if analysis is None:
         analysis, batches = detected_analysis(batches, quiet=quiet)
     if fold_accents is not None:
         analysis = analysis.with_accents(fold=fold_accents)
-    with IndexWriter(
-        out,
-        schema=schema,
-        analysis=analysis,
-        on_bad_document=bad_documents,
-        overwrite=overwrite,
-        memory_bytes=memory * 2**20,
-    ) as writer:
-        add_all(writer, batches, bad_documents, progress=progress, quiet=quiet)
+    if shards is not None:
+        build_in_shards(
+            out,
+            corpus,
+            options,
+            batches,
+            bad_documents,
+            schema,
+            analysis,
+            shards,
+            workers=workers,
+            cluster=cluster,
+            memory=memory,
+            skip=skip_bad_documents,
+            quiet=quiet,
+        )
+    else:
+        with IndexWriter(
+            out,
+            schema=schema,
+            analysis=analysis,
+            on_bad_document=bad_documents,
+            overwrite=overwrite,
+            memory_bytes=memory * 2**20,
+        ) as writer:
+            add_all(writer, batches, bad_documents, progress=progress, quiet=quiet)
     if schema.forward:
         _warn_of_empty_streams(out, quiet=quiet)
     if static_order is not None:
@@ -239,8 +266,7 @@ def add(
     show_log(quiet=quiet)
     read_manifest(index)
     bad_documents, progress = bad_documents_of(skip_bad_documents), CorpusProgress()
-    batches = read_documents(
-        corpus,
+    options = corpus_options(
         format=format,
         id_field=id_field,
         columns=columns,
@@ -250,8 +276,8 @@ def add(
         follow_links=follow_links,
         links=links,
         bad_documents=bad_documents,
-        progress=progress,
     )
+    batches = read_documents(corpus, options, progress)
     with IndexWriter(
         index,
         schema=Schema(keywords=names_of(keywords), dates=names_of(dates)),

@@ -45,6 +45,7 @@ def _summary(path: Path) -> dict[str, Any]:
         "static_order": index.schema.static_order,
         "forward": list(index.schema.streams) if index.schema.forward == "all" else list(index.schema.forward),
         "analysis": index.analysis.to_json(),
+        "n_shards": len(getattr(index, "shards", ())),
         "n_bytes": _folder_bytes(path),
         # As stored on disk, deleted documents included.
         "segments": [
@@ -57,7 +58,7 @@ def _summary(path: Path) -> dict[str, Any]:
 def _folder_bytes(path: Path) -> int:
     """The size of a folder's files; a writer may remove some of them meanwhile."""
     n_bytes = 0
-    for file in path.iterdir():
+    for file in path.rglob("*"):
         with contextlib.suppress(FileNotFoundError):
             n_bytes += file.stat().st_size
     return n_bytes
@@ -81,6 +82,7 @@ def _rows(summary: Mapping[str, Any]) -> dict[str, str]:
         "accents": "folded" if analysis.get("fold_accents") else "kept",
         "stop words": f"{len(analysis['stop_words']):,}",
         "common words": f"{len(analysis['common_words']):,}",
+        **({"shards": f"{summary['n_shards']:,}"} if summary["n_shards"] else {}),
         "segments": f"{len(segments)}{_sizes([one['n_docs'] for one in segments])}",
         "bytes": f"{summary['n_bytes']:,}",
         "generation": f"{summary['generation']:,}",

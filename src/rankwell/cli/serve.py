@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from socket import socket
@@ -136,9 +136,9 @@ def serve(
 ) -> None:
     """Answer queries over HTTP, ranked by one or several rankers, with a page to search from.
 
-    New commits of the index are picked up without a pause. Several indexes are the shards of one collection: each has a
-    process of its own, and they answer as one index with all documents. Ctrl-C or SIGTERM ends it after the last
-    answer.
+    New commits of the index are picked up without a pause. Several indexes, or a folder of shards, are one collection:
+    each has a process of its own, and they answer as one index with all documents. Ctrl-C or SIGTERM ends it after the
+    last answer.
 
     Example: rankwell serve idx --ranker model.rank
 
@@ -155,7 +155,7 @@ def serve(
     from rankwell.serving.use import Use
 
     check_log_level(log_level)
-    folders, named = list(indexes or ()), _named(ranker or ())
+    folders, named = _folders(indexes or ()), _named(ranker or ())
     _check_places(folders, nodes, spare_nodes, replicas, spares)
     token = read_token(token_file, TOKEN_VARIABLE)
     listening = bind(host, port)
@@ -181,6 +181,13 @@ def serve(
     else:
         places = given_places(nodes, spare_nodes, read_token(node_token_file, NODE_TOKEN_VARIABLE) or "")
     serve_shards(places, named, candidates, queue, around, token, listening, address, feature_log, quiet=quiet)
+
+
+def _folders(indexes: Sequence[Path]) -> list[Path]:
+    """The folders of indexes; in place of a folder of shards, those of its shards."""
+    from rankwell.index.shards import shard_folders
+
+    return [folder for index in indexes for folder in shard_folders(index) or [index]]
 
 
 def _run(service: SearchService, token: str | None, listening: socket, say_ready: Callable[[], None]) -> None:

@@ -19,6 +19,7 @@ from rankwell.index.search.static_order import falling_order
 from rankwell.index.segments.checking import segment_problems
 from rankwell.index.segments.files import SegmentFiles
 from rankwell.index.segments.segment import Segment
+from rankwell.index.shards import shard_folders
 
 
 @dataclass
@@ -52,6 +53,9 @@ def check_index(path: str | os.PathLike[str], *, progress: Callable[[int, int], 
     progress : called with the bytes that were checked, and those of all segments
     """
     folder = index_folder(path)
+    shards = shard_folders(folder)
+    if shards is not None:
+        return _joined([check_index(shard, progress=progress) for shard in shards])
     while True:
         try:
             manifest = read_manifest(folder)
@@ -60,6 +64,17 @@ def check_index(path: str | os.PathLike[str], *, progress: Callable[[int, int], 
         report = _check_generation(folder, manifest, _Progress(_n_bytes(folder, manifest), progress))
         if report.is_sound or _is_current(folder, manifest):
             return report
+
+
+def _joined(reports: list[CheckReport]) -> CheckReport:
+    """The report of a folder of shards."""
+    return CheckReport(
+        [problem for report in reports for problem in report.problems],
+        [name for report in reports for name in report.remains],
+        sum(report.generation for report in reports),
+        sum(report.n_segments for report in reports),
+        sum(report.n_bytes for report in reports),
+    )
 
 
 def _is_current(folder: Path, manifest: Manifest) -> bool:

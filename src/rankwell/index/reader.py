@@ -79,11 +79,15 @@ class Index:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Index:
-        """The newest generation of the index in the folder `path`.
+        """The newest generation of the index in the folder `path`; a folder of shards opens as one index.
 
         Raises DataError if there is no index, FileFormatError if it was altered or is of another version.
         """
-        return _open(index_folder(path), {})
+        from rankwell.index.shards import open_shards, shard_folders
+
+        folder = index_folder(path)
+        shards = shard_folders(folder)
+        return _open(folder, {}) if shards is None else open_shards(folder, shards)
 
     def __len__(self) -> int:
         """The number of live documents."""

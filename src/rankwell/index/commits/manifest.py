@@ -116,6 +116,11 @@ _REMEDY = "Restore the folder from a copy, or build the index again."
 
 
 def _no_index(folder: Path) -> str:
+    if (folder / "shards.json").exists():
+        return (
+            f"{folder} is a folder of shards, which is built as a whole. Build it again with its other documents "
+            "(rankwell index build --shards N --overwrite), or change its shards one by one."
+        )
     if not folder.exists():
         return f"there is no index {folder}: no such folder. Check the path, or build it with rankwell index build."
     return (

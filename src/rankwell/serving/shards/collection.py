@@ -21,6 +21,7 @@ from rankwell.index.query.tree import Near, Phrase, Prefix, Scoring, Similar, Wo
 from rankwell.index.reader import Index
 from rankwell.index.search.bm25 import WHOLE
 from rankwell.index.search.static_order import ranks_among_all
+from rankwell.index.shards import joined_schema, listed
 from rankwell.index.statistics import Statistics
 from rankwell.index.text.analysis import Analysis
 from rankwell.serving.ranking.ranker_passes import RankerPasses
@@ -28,7 +29,6 @@ from rankwell.serving.shards.messages import AskedQuery, Census, Count, Counted,
 from rankwell.serving.shards.statistics import GivenStatistics, digest, empty_index, parse_asked
 
 _TERMS_REMEMBERED = 262_144
-_NAMED = 6
 
 
 @dataclass(eq=False)
@@ -61,7 +61,7 @@ class ShardedCollection:
                     f"Build all shards with the same options."
                 )
         self.census = Census(
-            _joined_schema(list(self.facts.values())),
+            joined_schema([(facts.folder, facts.schema) for facts in self.facts.values()]),
             sum(facts.n_docs for facts in self.facts.values()),
             [],
             self.epoch,
@@ -191,48 +191,10 @@ def _padded(counts: Any, n_streams: int) -> np.ndarray:
     return padded
 
 
-def _joined_schema(facts: Sequence[Facts]) -> dict[str, Any]:
-    """The fields of all shards: those of each shard must be the first ones of the shard with the most."""
-    joined: dict[str, Any] = {}
-    for kind in ("streams", "statics", "keywords"):
-        longest = max(facts, key=lambda one: len(one.schema.get(kind, ())))
-        names = longest.schema.get(kind, [])
-        for one in facts:
-            own = one.schema.get(kind, [])
-            if own != names[: len(own)]:
-                raise DataError(
-                    f"the {kind} of {one.folder} ({_listed(own)}) are in another order than those of {longest.folder} "
-                    f"({_listed(names)}). Build the shards so that their first documents have the same fields."
-                )
-        joined[kind] = names
-    dates = [one.schema.get("dates", []) for one in facts]
-    joined["dates"] = list(dict.fromkeys(name for own in dates for name in own if name in joined["statics"]))
-    for one in facts:
-        wrong = [
-            name
-            for name in one.schema["statics"]
-            if name in joined["dates"] and name not in one.schema.get("dates", [])
-        ]
-        if wrong:
-            raise DataError(
-                f"{_listed(wrong)} of {one.folder} are numbers, in other shards dates. Build all shards with the same "
-                f"options."
-            )
-    orders = {one.schema.get("static_order") for one in facts}
-    if len(orders) == 1 and None not in orders:
-        joined["static_order"] = orders.pop()
-    return joined
-
-
 def _without_release(analysis: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in analysis.items() if name != "unicode"}
 
 
 def _difference(one: Facts, other: Facts) -> str:
     names = [name for name in one.analysis if one.analysis.get(name) != other.analysis.get(name)]
-    return _listed(names)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = ", ..." if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more or "none"
+    return listed(names)
