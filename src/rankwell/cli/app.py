@@ -32,6 +32,7 @@ from rankwell.cli.import_model import import_model
 from rankwell.cli.index import index_app
 from rankwell.cli.info import info
 from rankwell.cli.node import node
+from rankwell.cli.plan import plan_app
 from rankwell.cli.predict import predict
 from rankwell.cli.ranker_description import ranker_app
 from rankwell.cli.search import search
@@ -156,6 +157,7 @@ app.command("import")(import_model)
 app.add_typer(index_app)
 app.add_typer(ranker_app)
 app.add_typer(hardware_app)
+app.add_typer(plan_app)
 
 
 def main() -> None:

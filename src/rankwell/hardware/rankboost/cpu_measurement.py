@@ -35,7 +35,7 @@ def measure_cpu(n_docs: int, n_features: int) -> CpuTimes:
     The search is over every feature: bounds that skip features depend on the data.
     """
     docs, features = min(n_docs, _SAMPLE_DOCS), min(n_features, _SAMPLE_FEATURES)
-    queries = _sample_queries(max(2, docs))
+    queries = sample_queries(max(2, docs))
     rng = np.random.default_rng(0)
     bins = rng.integers(0, 256, (-(-features // GROUP), queries.n_docs, GROUP), dtype=np.uint8)
     booster = LevelBooster(bins, features, 256, queries, initial_weights(queries), bounded=False)
@@ -65,7 +65,7 @@ def _shortest(work: object) -> float:
     return min(times[1:])
 
 
-def _sample_queries(n_docs: int) -> LevelledQueries:
+def sample_queries(n_docs: int) -> LevelledQueries:
     """Queries of 64 documents with two levels each."""
     n_queries = max(1, n_docs // _QUERY_DOCS)
     size = n_docs // n_queries

@@ -1,0 +1,73 @@
+"""The papers' figures with this machine's model: speedups over sizes (FAR 7 and 9), over workers (10), and how near
+predictions are to what was measured. Needs Matplotlib."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankwell.hardware.rankboost.far_paper import N_DOCS, N_FEATURES
+from rankwell.planning.references import H200, NETWORKS
+from rankwell.planning.round_model import EXCHANGES, Coefficients, RoundModel, TrainingSizes
+
+_WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+def model_from_json(noted: Mapping[str, Any]) -> RoundModel:
+    """The model that a plan's JSON has (`TrainingPlan.to_json`)."""
+    coefficients = {int(threads): Coefficients(**one) for threads, one in noted["coefficients"].items()}
+    return RoundModel("cpu", coefficients, share=noted["share_searched"])
+
+
+def draw_figures(noted: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Draw all four into one file. noted : a plan's JSON, with "measured" rows (documents, features, seconds) if any"""
+    from matplotlib.figure import Figure
+
+    model = model_from_json(noted)
+    figure = Figure(figsize=(11, 8.5), layout="constrained")
+    sizes, device, workers, accuracy = figure.subplots(2, 2).ravel()
+    threads = max(model.coefficients)
+    _draw_surface(sizes, lambda one: model.round_time(one, threads=1).total, lambda one: model.round_time(one).total)
+    sizes.set(title=f"{threads} threads over one, by size (as FAR's figure 7)")
+    _draw_surface(device, lambda one: model.round_time(one).total, lambda one: H200.round_time(one).total)
+    device.set(title=f"an H200 over {threads} threads (as FAR's figure 9)")
+    _draw_workers(workers, model)
+    _draw_accuracy(accuracy, model, noted.get("measured", ()))
+    figure.savefig(path, metadata={"Date": None})
+
+
+def _draw_surface(axes: Any, slower: Any, quicker: Any) -> None:
+    docs, features = np.logspace(3, 8, 26), np.logspace(1, 4, 19)
+    speedup = np.array(
+        [[slower(one) / quicker(one) for one in (TrainingSizes(int(n), int(f)) for n in docs)] for f in features]
+    )
+    levels = axes.contourf(docs, features, speedup, levels=12)
+    axes.figure.colorbar(levels, ax=axes, label="times as fast")
+    axes.set(xscale="log", yscale="log", xlabel="documents", ylabel="features")
+
+
+def _draw_workers(axes: Any, model: RoundModel) -> None:
+    far = TrainingSizes(N_DOCS, N_FEATURES)
+    alone = model.round_time(far, threads=1).total
+    for division in EXCHANGES:
+        for name, style in (("1gbit", ":"), ("10gbit", "-")):
+            times = [model.distributed(far, n, NETWORKS[name], division=division, threads=1).total for n in _WORKERS]
+            axes.plot(_WORKERS, [alone / one for one in times], style, label=f"by {division}, {name}")
+    axes.plot(_WORKERS, _WORKERS, color="0.8", label="linear")
+    title = "the FAR paper's data over workers of one thread (as figure 10)"
+    axes.set(xscale="log", yscale="log", xlabel="workers", ylabel="times as fast as one", title=title)
+    axes.legend()
+
+
+def _draw_accuracy(axes: Any, model: RoundModel, measured: Sequence[Mapping[str, float]]) -> None:
+    whole = RoundModel("cpu", model.coefficients)  # measured with every feature searched
+    for row in measured:
+        sizes = TrainingSizes(int(row["documents"]), int(row["features"]))
+        predicted = whole.round_time(sizes, threads=int(row["threads"])).total
+        axes.plot(row["seconds"] * 1e3, predicted * 1e3, "o", color="C0" if row["threads"] == 1 else "C1")
+    axes.axline((1, 1), slope=1, color="0.5")
+    title = "settings that were not used for fitting"
+    axes.set(xscale="log", yscale="log", xlabel="measured, ms a round", ylabel="predicted", title=title)
