@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rankwell.metrics.significance import compare
     from rankwell.rankers.base import Ranker
     from rankwell.rankers.cascade import Cascade
+    from rankwell.rankers.exporting import export
     from rankwell.rankers.imported import ImportedRanker
     from rankwell.rankers.lambdamart import LambdaMART
     from rankwell.rankers.lambdarank import LambdaRank
@@ -75,6 +76,7 @@ _HOME_OF = {
     "RankingDataset": "rankwell.data.dataset",
     "compare": "rankwell.metrics.significance",
     "evaluate": "rankwell.metrics.evaluation",
+    "export": "rankwell.rankers.exporting",
     "load": "rankwell.rankers.registry",
     "make_ranking": "rankwell.data.synthetic",
     "read": "rankwell.data.files",
@@ -116,6 +118,7 @@ __all__ = [
     "__version__",
     "compare",
     "evaluate",
+    "export",
     "load",
     "make_ranking",
     "read",

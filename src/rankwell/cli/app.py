@@ -24,6 +24,7 @@ from rankwell.cli.crossval import crossval
 from rankwell.cli.demo import demo
 from rankwell.cli.evaluate import evaluate
 from rankwell.cli.explain import explain_scores
+from rankwell.cli.export_model import export_model
 from rankwell.cli.failure import INTERRUPTED, explain
 from rankwell.cli.features import features
 from rankwell.cli.group import CommandGroup
@@ -154,6 +155,7 @@ app.command("search")(search)
 app.command("serve")(serve)
 app.command("node")(node)
 app.command("import")(import_model)
+app.command("export")(export_model)
 app.add_typer(index_app)
 app.add_typer(ranker_app)
 app.add_typer(hardware_app)

@@ -19,6 +19,7 @@ _OPTIONS = {
     "eval_metric": ("--metric",),
     "eval_set": ("--vali",),
     "facets": ("--facet",),
+    "features": ("--feature",),
     "ignored": ("--ignore",),
     "init_model": ("--init",),
     "k": ("-k",),
@@ -28,6 +29,7 @@ _OPTIONS = {
     "on_bad_line": ("--skip-bad-lines",),
     "operators": ("--prose",),
     "random_state": ("--seed",),
+    "ranking_pass": ("--pass",),
     "source": ("--candidates",),
 }
 

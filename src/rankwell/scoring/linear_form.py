@@ -25,7 +25,7 @@ def linear_form(description: RankerDescription) -> LinearForm:
 
     Raises AttributeError if it is not linear, as scikit-learn's estimators do where `coef_` does not exist.
     """
-    if not _is_linear(description):
+    if not is_linear(description):
         raise AttributeError("coef_ and intercept_ exist only if the score is a linear function of the features.")
     weights, intercept = _through(description.layers, description.n_inputs)
     coef = np.zeros(description.n_features)
@@ -42,7 +42,7 @@ def linear_form(description: RankerDescription) -> LinearForm:
     return LinearForm(coef, intercept)
 
 
-def _is_linear(description: RankerDescription) -> bool:
+def is_linear(description: RankerDescription) -> bool:
     if description.parts:
         return False
     return all(isinstance(group, LinearInputs) for group in description.inputs) and all(

@@ -82,6 +82,12 @@ def float32_below(thresholds: np.ndarray) -> np.ndarray:
         return np.nextafter(thresholds.astype(np.float32), np.float32(-np.inf))
 
 
+def float32_above(thresholds: np.ndarray) -> np.ndarray:
+    """The float32 just above each float32: x <= threshold if and only if x < this."""
+    with np.errstate(over="ignore"):
+        return np.nextafter(thresholds.astype(np.float32), np.float32(np.inf))
+
+
 def _parents_first(tree: Tree) -> Tree:
     left, right = np.asarray(tree.left, dtype=np.int64), np.asarray(tree.right, dtype=np.int64)
     internal = np.flatnonzero(left >= 0), np.flatnonzero(right >= 0)
