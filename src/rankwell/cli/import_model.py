@@ -1,4 +1,4 @@
-"""`rankwell import`: a model of LightGBM or XGBoost as a ranker file."""
+"""`rankwell import`: a model of another library as a ranker file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def import_model(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="A model file of LightGBM (text, JSON dump) or XGBoost (JSON, UBJSON).",
+            help="A model file of LightGBM (text, JSON), XGBoost (JSON, UBJSON), CatBoost (JSON), ONNX (trees), "
+            "RankLib, svm_rank or LIBLINEAR.",
             show_default=False,
         ),
     ],
@@ -28,13 +29,14 @@ def import_model(
         typer.Option(
             "--features",
             metavar="DATA",
-            help="Data as the model was trained on, for the names of its features: it can be served then.",
+            help="Data as the model was trained on, for the names of its features: it can be served then. Models of "
+            "RankLib and svm_rank do not say how many features there are, either.",
             show_default=False,
         ),
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Turn a model of LightGBM or XGBoost into a ranker file that scores the same.
+    """Turn a model of another library into a ranker file that scores the same.
 
     Example: rankwell import model.txt model.rank
 
@@ -45,19 +47,28 @@ def import_model(
     show_log(quiet=quiet)
     check_output(out, option="OUT", inputs=[source])
     check_readable(source)
-    ranker = ImportedRanker.from_model(source, feature_names=None if features is None else _names_of(features))
+    if features is None:
+        ranker = ImportedRanker.from_model(source)
+    else:
+        names, n_features = _features_of(features, source)
+        ranker = ImportedRanker.from_model(source, feature_names=names, n_features=n_features)
     ranker.save(out)
     description = ranker.description_
-    say(f"{description.n_inputs} trees over {description.n_features} features written to {out}", quiet=quiet)
+    kinds = " and ".join(dict.fromkeys(f"{group.kind} inputs" for group in description.inputs)).replace(
+        "tree inputs", "trees"
+    )
+    say(f"{description.n_inputs} {kinds} over {description.n_features} features written to {out}", quiet=quiet)
 
 
-def _names_of(path: Path) -> tuple[str, ...]:
-    """The names of the features of a data file."""
+def _features_of(path: Path, source: Path) -> tuple[tuple[str, ...] | None, int]:
+    """The names of a data file's features, and how many there are; names may lack where the number is what counts."""
     from rankwell.data.files import read
     from rankwell.errors import DataError
+    from rankwell.scoring.imports.reader import model_format
 
     check_readable(path)
-    names = read(path).feature_names
-    if names is None:
+    data = read(path)
+    found = model_format(source)
+    if data.feature_names is None and (found is None or found.counts_features):
         raise DataError(f"{path} has no names of features. `rankwell features` writes data that has them.")
-    return tuple(names)
+    return None if data.feature_names is None else tuple(data.feature_names), data.n_features

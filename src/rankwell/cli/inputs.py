@@ -90,14 +90,14 @@ def score(
 def load_ranker(path: Path) -> Ranker:
     """The ranker in a file."""
     from rankwell.rankers.registry import load
-    from rankwell.scoring.imports.reader import looks_like_model
+    from rankwell.scoring.imports.reader import model_format
 
     check_readable(path)
     if path.is_file() and not is_ranker(path):
-        if looks_like_model(path):
+        found = model_format(path)
+        if found is not None:
             raise FileFormatError(
-                f"{path} is a model of LightGBM or XGBoost, not a ranker file. Import it first: "
-                f"rankwell import {path} model.rank."
+                f"{path} is {found.title}, not a ranker file. Import it first: rankwell import {path} model.rank."
             )
         raise FileFormatError(
             f"{path} is not a ranker file, or it was cut short. The ranker file comes first, then the data."

@@ -15,7 +15,7 @@ from rankwell.scoring.imports.reader import import_model, parse_model
 
 
 class ImportedRanker(Ranker):
-    """A LightGBM or XGBoost model: see `ImportedRanker.from_model`.
+    """A model of another library: see `ImportedRanker.from_model`.
 
     Parameters
     ----------
@@ -30,20 +30,27 @@ class ImportedRanker(Ranker):
         self.source = source
 
     @classmethod
-    def from_model(cls, model: Any, *, feature_names: Sequence[str] | None = None) -> Self:
+    def from_model(
+        cls, model: Any, *, feature_names: Sequence[str] | None = None, n_features: int | None = None
+    ) -> Self:
         """The ranker that scores as `model` does in its own library.
 
         Parameters
         ----------
         model : path, or object
-            A model file of LightGBM (text, JSON dump) or XGBoost (JSON, UBJSON); or a trained `Booster`, `LGBMRanker`,
-            `XGBRanker` or other estimator of these libraries.
+            A model file of LightGBM (text, JSON dump), XGBoost (JSON, UBJSON), CatBoost (JSON), ONNX (trees), RankLib,
+            svm_rank or LIBLINEAR; or a trained `Booster`, `LGBMRanker`, `XGBRanker`, `CatBoostRanker` or other
+            estimator of these libraries.
         feature_names : sequence of str, optional
             The names of its features, in their order, if the model does not have them: a ranker whose features have
             names can be searched with and served.
+        n_features : int, optional
+            How many features rows have, for models of RankLib and svm_rank, which say only what they read.
         """
+        if n_features is None and feature_names is not None:
+            n_features = len(feature_names)
         if isinstance(model, str | os.PathLike):
-            source, description = os.path.basename(os.fspath(model)), import_model(model)
+            source, description = os.path.basename(os.fspath(model)), import_model(model, n_features=n_features)
         else:
             source, description = type(model).__name__, parse_model(model_bytes(model))
         if feature_names is not None:

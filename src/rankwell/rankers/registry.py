@@ -52,11 +52,12 @@ def _read(path: str | os.PathLike[str]) -> RankerFile:
     try:
         return read_ranker_file(path)
     except FileFormatError as cause:
-        from rankwell.scoring.imports.reader import looks_like_model
+        from rankwell.scoring.imports.reader import model_format
 
-        if os.path.isfile(path) and looks_like_model(path):
+        found = model_format(path) if os.path.isfile(path) else None
+        if found is not None:
             raise FileFormatError(
-                f"{path} is a model of LightGBM or XGBoost, not a ranker file. Import it: "
+                f"{path} is {found.title}, not a ranker file. Import it: "
                 "rankwell.ImportedRanker.from_model(path), or on the command line rankwell import MODEL OUT."
             ) from cause
         raise

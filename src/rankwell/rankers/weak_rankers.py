@@ -17,7 +17,8 @@ from rankwell.errors import FileFormatError
 from rankwell.kernels.boosting.precision import LARGEST_R, MOST_HALVINGS, PI_UNIT
 from rankwell.kernels.disk_arrays import row_blocks
 from rankwell.scoring.array_checks import check_array, check_vector, check_within, require
-from rankwell.scoring.description import BucketInputs
+from rankwell.scoring.inputs import BucketInputs
+from rankwell.scoring.step_functions import step_functions
 
 
 @dataclass(frozen=True)
@@ -104,31 +105,8 @@ class WeakRankers:
             yield scores
 
     def inputs(self) -> BucketInputs:
-        """H as one step function per feature, to be summed.
-
-        The α of one feature and threshold are added in the order of their rounds, those sums from the lowest threshold
-        up; evaluation then adds the features from the first to the last.
-        """
-        feature = np.unique(self.feature)
-        edges, values, edge_ptr = [], [], [0]
-        for number in feature:
-            mine = self.feature == number
-            threshold, place = np.unique(self.threshold[mine], return_inverse=True)
-            step = np.zeros(len(threshold))
-            np.add.at(step, place, self.alpha[mine])
-            height = np.cumsum(step)
-            # The value below every edge: 0, or the sum of the weak rankers that only need a value.
-            always = threshold == -np.inf
-            edges.append(threshold[~always])
-            values.append(np.concatenate((height[:1] if always.any() else [0.0], height[~always])))
-            edge_ptr.append(edge_ptr[-1] + len(edges[-1]))
-        return BucketInputs(
-            feature=feature.astype(np.int32),
-            edge_ptr=np.array(edge_ptr, dtype=np.int64),
-            edges=np.concatenate([*edges, np.zeros(0)]).astype(np.float32),
-            values=np.concatenate([*values, np.zeros(0)]),
-            missing=np.zeros(len(feature)),
-        )
+        """H as one step function per feature, to be summed (`step_functions`)."""
+        return step_functions(self.feature, self.threshold, self.alpha)
 
     def importance(self, n_features: int) -> np.ndarray:
         """Σ|α| by feature, float64 (n_features,)."""

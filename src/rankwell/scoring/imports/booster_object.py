@@ -1,4 +1,4 @@
-"""Models of other libraries that are in memory: LightGBM's and XGBoost's boosters and scikit-learn estimators.
+"""Models of other libraries that are in memory: LightGBM's, XGBoost's and CatBoost's, boosters and estimators.
 
 An object is recognised by the modules of its classes, so that no other library is imported here. It writes itself in
 its own format, and the reader of files reads that.
@@ -6,13 +6,15 @@ its own format, and the reader of files reads that.
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rankwell.errors import NotFittedError, ParameterError
 
 
 def model_bytes(model: Any) -> bytes:
-    """What `model` would write to a file: LightGBM's text, XGBoost's UBJSON.
+    """What `model` would write to a file: LightGBM's text, XGBoost's UBJSON, CatBoost's JSON.
 
     Trees are those that the object's own `predict` uses: after early stopping up to the best iteration, except for
     XGBoost's `Booster`, which uses all.
@@ -22,9 +24,11 @@ def model_bytes(model: Any) -> bytes:
         return str(_booster(model, "booster_").model_to_string()).encode()
     if "xgboost" in libraries:
         return _xgboost_bytes(model)
+    if "catboost" in libraries:
+        return _catboost_bytes(model)
     raise ParameterError(
-        "a model of LightGBM or XGBoost is needed (a Booster, an LGBMRanker, ..., or the path of a model file), "
-        f"got {type(model).__name__}."
+        "a model of LightGBM, XGBoost or CatBoost is needed (a Booster, an LGBMRanker, ..., or the path of a model "
+        f"file), got {type(model).__name__}."
     )
 
 
@@ -34,6 +38,16 @@ def _xgboost_bytes(model: Any) -> bytes:
     booster = _booster(model, "get_booster")()
     stopped_at = getattr(model, "best_iteration", None) if model.early_stopping_rounds is not None else None
     return bytes((booster if stopped_at is None else booster[: stopped_at + 1]).save_raw("ubj"))
+
+
+def _catboost_bytes(model: Any) -> bytes:
+    if not model.is_fitted():
+        raise NotFittedError(f"this {type(model).__name__} is not trained yet: call fit first.")
+    # It writes to files only.
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        return path.read_bytes()
 
 
 def _booster(model: Any, attribute: str) -> Any:

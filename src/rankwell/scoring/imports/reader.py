@@ -4,25 +4,56 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from rankwell.errors import FileFormatError
 from rankwell.scoring.description import RankerDescription, check_description
+from rankwell.scoring.imports.catboost_model import is_catboost, read_catboost
+from rankwell.scoring.imports.liblinear_model import is_liblinear, read_liblinear
 from rankwell.scoring.imports.lightgbm_json import read_lightgbm_json
 from rankwell.scoring.imports.lightgbm_text import read_lightgbm_text
+from rankwell.scoring.imports.onnx_trees import is_onnx, read_onnx
+from rankwell.scoring.imports.ranklib_model import is_ranklib, read_ranklib
+from rankwell.scoring.imports.svm_rank_model import is_svm_rank, read_svm_rank
 from rankwell.scoring.imports.ubjson import read_ubjson
 from rankwell.scoring.imports.xgboost_model import read_xgboost
 
+_LIGHTGBM_BEGINNINGS = (b"tree\n", b"tree\r\n")
+# UBJSON objects begin with { and the marker of a length; JSON objects with { and a quote or white space.
+_UBJSON_BEGINNINGS = (b"{L", b"{l", b"{I", b"{i", b"{U", b"{#", b"{$")
+# Entries of the three libraries' JSON.
+_JSON_ENTRIES = (b"tree_info", b"learner", b'"tree"', b"features_info", b"oblivious_trees")
 
-def import_model(path: str | os.PathLike[str]) -> RankerDescription:
-    """The LightGBM model (text, or the JSON of `dump_model`) or XGBoost model (JSON, UBJSON) stored at `path`.
 
-    Scores are those of the library's own `predict`: for LightGBM up to float64 rounding, for XGBoost up to rounding
-    in its float32 sums.
+@dataclass(frozen=True)
+class ModelFormat:
+    """A format of another library.
+
+    title : what a file of it is; begins : whether a file that begins so may be one; parse : its bytes, and the number
+    of features if the user says it, to a description; counts_features : whether a file says how many features there
+    are
+    """
+
+    title: str
+    begins: Callable[[bytes], bool]
+    parse: Callable[[bytes, int | None], RankerDescription]
+    counts_features: bool = True
+
+
+def import_model(path: str | os.PathLike[str], *, n_features: int | None = None) -> RankerDescription:
+    """The model of another library that is stored at `path`: of LightGBM (text, or the JSON of `dump_model`), XGBoost
+    (JSON, UBJSON), CatBoost (JSON), ONNX (trees), RankLib, svm_rank or LIBLINEAR.
+
+    Scores are those of the library's own `predict`: up to float64 rounding, and for XGBoost, ONNX and RankLib's trees
+    up to rounding in their float32 sums.
+
+    n_features : how many features there are, where the file does not say it: more than it reads
     """
     content = Path(path).read_bytes()
     try:
-        description = parse_model(content)
+        description = parse_model(content, n_features=n_features)
         check_description(description)
     except FileFormatError as cause:
         raise FileFormatError(f"{path}: {cause}") from cause
@@ -32,28 +63,31 @@ def import_model(path: str | os.PathLike[str]) -> RankerDescription:
     return description
 
 
-def looks_like_model(path: str | os.PathLike[str]) -> bool:
-    """Whether the file at `path` begins like a model of LightGBM or XGBoost."""
+def model_format(path: str | os.PathLike[str]) -> ModelFormat | None:
+    """The format that the file at `path` begins like; None if it is none that is read."""
     with open(path, "rb") as stream:
-        head = stream.read(4096)
-    return head.startswith((b"tree\n", b"tree\r\n")) or (
-        head.lstrip().startswith(b"{") and (b"tree_info" in head or b"learner" in head or b'"tree"' in head)
+        return _format_of(stream.read(4096))
+
+
+def parse_model(content: bytes, *, n_features: int | None = None) -> RankerDescription:
+    """The model in `content`, the bytes of a file."""
+    found = _format_of(content[:4096])
+    if found is not None:
+        return found.parse(content, n_features)
+    if content.lstrip().startswith(b"{"):
+        return _parse_json(content, n_features)
+    raise FileFormatError(
+        "this is neither a LightGBM model (text, JSON) nor one of XGBoost (JSON, UBJSON), CatBoost (JSON), ONNX "
+        "(trees), RankLib, svm_rank or LIBLINEAR. XGBoost's old binary format and pickles are not read: save the "
+        "model again with save_model('model.json')."
     )
 
 
-def parse_model(content: bytes) -> RankerDescription:
-    """The model in `content`, the bytes of a file."""
-    head = content[:64].lstrip()
-    if head.startswith((b"tree\n", b"tree\r\n")):
-        return read_lightgbm_text(content.decode("utf-8", errors="replace"))
-    # UBJSON objects begin with { and the marker of a length; JSON objects with { and a quote or white space.
-    if head.startswith(b"{") and content[:2] in (b"{L", b"{l", b"{I", b"{i", b"{U", b"{#", b"{$"):
-        return read_xgboost(read_ubjson(content))
-    if not head.startswith(b"{"):
-        raise FileFormatError(
-            "this is neither a LightGBM model (text, JSON) nor an XGBoost model (JSON, UBJSON). XGBoost's old binary "
-            "format and pickled models are not read: save the model again with save_model('model.json')."
-        )
+def _format_of(head: bytes) -> ModelFormat | None:
+    return next((known for known in _FORMATS if known.begins(head)), None)
+
+
+def _parse_json(content: bytes, n_features: int | None) -> RankerDescription:
     try:
         tree = json.loads(content)
     except (ValueError, RecursionError) as cause:
@@ -62,4 +96,46 @@ def parse_model(content: bytes) -> RankerDescription:
         return read_xgboost(tree)
     if "tree_info" in tree:
         return read_lightgbm_json(tree)
-    raise FileFormatError("the JSON is neither an XGBoost model (no 'learner') nor a LightGBM dump (no 'tree_info').")
+    if is_catboost(tree):
+        return read_catboost(tree)
+    raise FileFormatError(
+        "the JSON is neither an XGBoost model (no 'learner') nor a LightGBM dump (no 'tree_info') nor a CatBoost model "
+        "(no 'oblivious_trees')."
+    )
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", errors="replace")
+
+
+_FORMATS = (
+    ModelFormat(
+        "a model of LightGBM",
+        lambda head: head.lstrip().startswith(_LIGHTGBM_BEGINNINGS),
+        lambda content, n_features: read_lightgbm_text(_text(content)),
+    ),
+    ModelFormat(
+        "a model of XGBoost",
+        lambda head: head.startswith(_UBJSON_BEGINNINGS),
+        lambda content, n_features: read_xgboost(read_ubjson(content)),
+    ),
+    ModelFormat(
+        "a model of LightGBM, XGBoost or CatBoost",
+        lambda head: head.lstrip().startswith(b"{") and any(entry in head for entry in _JSON_ENTRIES),
+        _parse_json,
+    ),
+    ModelFormat(
+        "a model of RankLib",
+        is_ranklib,
+        lambda content, n_features: read_ranklib(_text(content), n_features),
+        counts_features=False,
+    ),
+    ModelFormat(
+        "a model of svm_rank",
+        is_svm_rank,
+        lambda content, n_features: read_svm_rank(_text(content), n_features),
+        counts_features=False,
+    ),
+    ModelFormat("a model of LIBLINEAR", is_liblinear, lambda content, n_features: read_liblinear(_text(content))),
+    ModelFormat("an ONNX model", is_onnx, lambda content, n_features: read_onnx(content)),
+)

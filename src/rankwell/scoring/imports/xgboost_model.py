@@ -16,6 +16,7 @@ import numpy as np
 from rankwell.errors import FileFormatError
 from rankwell.kernels.scoring.rules import IN_CATEGORIES
 from rankwell.scoring.description import RankerDescription, default_feature_names
+from rankwell.scoring.imports.numbered_features import MOST_FEATURES
 from rankwell.scoring.layers import Dense, Layer, Sum
 from rankwell.scoring.normaliser import Normaliser
 from rankwell.scoring.tree_builder import Tree, TreeBuilder, float32_below
@@ -36,9 +37,6 @@ _IDENTITY = frozenset(
 )
 _SIGMOID = frozenset({"binary:logistic", "reg:logistic"})
 _EXPONENTIAL = frozenset({"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"})
-
-# A model without names gets f1, f2, ...: a few bytes of a file must not fill the memory with them.
-MOST_FEATURES = 2**22
 
 
 def read_xgboost(content: Mapping[str, Any]) -> RankerDescription:

@@ -1,4 +1,4 @@
-"""Rankers that a written description refers to: ranker files, and models of LightGBM and XGBoost."""
+"""Rankers that a written description refers to: ranker files, and models of other libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankwell.scoring.written.nodes import Node
 
 
 def read_model(path: Path) -> RankerDescription:
-    """The description in a ranker file, or of a LightGBM or XGBoost model."""
+    """The description in a ranker file, or of a model that is imported."""
     return read_ranker_file(path).description if is_ranker_file(path) else import_model(path)
 
 
