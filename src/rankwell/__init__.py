@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
     from rankwell.data.files import read, write
     from rankwell.data.synthetic import make_ranking
+    from rankwell.data.trec_run import read_run, write_run
     from rankwell.features.feature_set import FeatureSet
+    from rankwell.features.qrels import read_qrels, write_qrels
     from rankwell.index.reader import Index
     from rankwell.index.writer import IndexWriter
     from rankwell.metrics.evaluation import evaluate
@@ -80,7 +82,11 @@ _HOME_OF = {
     "load": "rankwell.rankers.registry",
     "make_ranking": "rankwell.data.synthetic",
     "read": "rankwell.data.files",
+    "read_qrels": "rankwell.features.qrels",
+    "read_run": "rankwell.data.trec_run",
     "write": "rankwell.data.files",
+    "write_qrels": "rankwell.features.qrels",
+    "write_run": "rankwell.data.trec_run",
 }
 
 __all__ = [
@@ -122,7 +128,11 @@ __all__ = [
     "load",
     "make_ranking",
     "read",
+    "read_qrels",
+    "read_run",
     "write",
+    "write_qrels",
+    "write_run",
 ]
 
 

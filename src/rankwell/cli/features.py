@@ -27,8 +27,8 @@ def features(
         typer.Argument(
             metavar="IDX QUERIES QRELS",
             parser=given_path,
-            help="An index, a TSV file of queries (id, tab, text) and judgments in TREC's format; with --from-log, the "
-            "judgments alone.",
+            help="An index, queries (id, tab, text; JSON lines; TREC's topics) and judgments (TREC's or BEIR's); with "
+            "--from-log, the judgments alone.",
             show_default=False,
         ),
     ],
@@ -62,7 +62,7 @@ def features(
             metavar="WHICH",
             help="top: what the first pass finds, as in serving. judged+top adds judged documents that it does not "
             "find (judged: only judged ones); rankers learn to tell them by how little they match, and measuring on "
-            "them flatters.",
+            "them flatters. The path of a TREC run: its documents, as another system's first pass.",
         ),
     ] = "top",
     top: Annotated[
@@ -116,12 +116,14 @@ def _extracted(
     prose: bool,
     quiet: bool,
 ) -> JudgedFeatures:
+    from rankwell.data.trec_run import read_run
     from rankwell.features.qrels import read_qrels
     from rankwell.features.queries import read_queries
-    from rankwell.features.training_data import judged_features
+    from rankwell.features.training_data import SOURCES, judged_features
     from rankwell.index.reader import Index
 
     folder, queries, qrels = sources
+    is_run = candidates not in SOURCES and Path(candidates).is_file()
     index = Index.open(folder)
     feature_set = _feature_set(index, name, more, parameters)
     with progress_bar(f"extracting {len(feature_set)} features", quiet=quiet) as bar:
@@ -130,7 +132,8 @@ def _extracted(
             read_queries(queries, operators=not prose),
             read_qrels(qrels),
             feature_set,
-            source=candidates,
+            source="top" if is_run else candidates,
+            run=read_run(candidates) if is_run else None,
             n_candidates=top,
             stop_after=stop_after,
             progress=lambda done, total: bar.show(done=done, total=total),

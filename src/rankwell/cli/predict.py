@@ -31,6 +31,9 @@ def predict(
     trec: Annotated[
         bool, typer.Option("--trec", help="Write a run in TREC's format, documents named by the data's comments.")
     ] = False,
+    tag: Annotated[
+        str, typer.Option("--tag", metavar="NAME", help="With --trec: the name of the run in its lines.")
+    ] = "rankwell",
     device: Annotated[str, typer.Option("--device", metavar="NAME", help="Where to score: cpu, cuda or auto.")] = "cpu",
     label: LabelOption = "label",
     qid: QidOption = "qid",
@@ -46,13 +49,15 @@ def predict(
     Example: rankwell predict model.rank test.txt --out run.txt --trec
     """
     from rankwell.data.scores import format_scores
+    from rankwell.data.trec_lines import check_ids
     from rankwell.data.trec_run import run_of
 
     show_log(quiet=quiet)
+    check_ids([tag])
     check_output(out, inputs=[model, data])
     ranker = load_ranker(model)
     dataset = read_data(data, Reading(skip_bad_lines, label, qid), quiet=quiet)
     scores = score(model, ranker, data, dataset, n_rounds=rounds, device=device, quiet=quiet)
-    write_output(out, run_of(dataset, scores).encode() if trec else format_scores(scores))
+    write_output(out, run_of(dataset, scores, tag=tag).encode() if trec else format_scores(scores))
     if str(out) != "-":
         say(f"{dataset.n_docs} scores written to {out}", quiet=quiet)

@@ -110,11 +110,14 @@ def _note_flattery(data: Path, dataset: RankingDataset, quiet: bool) -> None:
 
 
 def is_qrels(path: Path) -> bool:
-    """Whether a file holds judgments in TREC's format, by its first line."""
+    """Whether a file holds judgments in TREC's format, or BEIR's, by its first line."""
+    from rankwell.features.qrels import is_beir_header
     from rankwell.kernels.letor_text.reference import is_letor_line
 
     line = _first_line(path)
     fields = line.split()
+    if is_beir_header(line):
+        return True
     return len(fields) == 4 and not is_letor_line(line) and _is_number(fields[3]) and b"," not in line
 
 

@@ -10,8 +10,10 @@ import typer
 
 from rankwell.cli.console import print_json, say, show, show_log
 from rankwell.cli.figures import make_table
+from rankwell.cli.inputs import check_readable
 from rankwell.cli.options import DEFAULT_CANDIDATES, JsonOption, QuietOption, StopAfterOption, given_path
-from rankwell.cli.search_run import RUN_DEPTH, Searcher, check_query_or_queries, write_run
+from rankwell.cli.output_file import check_output
+from rankwell.cli.search_run import RUN_DEPTH, Ranking, Searcher, check_query_or_queries, rerank, write_run
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from rankwell.features.queries import QueryText
     from rankwell.index.query.query import Query
     from rankwell.index.query.tree import Match
     from rankwell.index.reader import Index
@@ -64,7 +67,10 @@ def search(
     queries: Annotated[
         Path | None,
         typer.Option(
-            "--queries", metavar="FILE", help="Search many queries, lines of id, tab, text.", show_default=False
+            "--queries",
+            metavar="FILE",
+            help="Search many queries: lines of id, tab, text, or of JSON, or TREC's topics.",
+            show_default=False,
         ),
     ] = None,
     run: Annotated[
@@ -73,6 +79,16 @@ def search(
             "--run", metavar="FILE", help="With --queries: where to write a TREC run; - is stdout.", show_default=False
         ),
     ] = None,
+    rerank_run: Annotated[
+        Path | None,
+        typer.Option(
+            "--rerank",
+            metavar="RUN",
+            help="With --queries and --ranker: rank the documents of this TREC run, not what BM25 finds.",
+            show_default=False,
+        ),
+    ] = None,
+    tag: Annotated[str, typer.Option("--tag", metavar="NAME", help="The name of the run in its lines.")] = "rankwell",
     prose: Annotated[
         bool, typer.Option("--prose", help="With --queries: quotes, + and - in them have no special meaning.")
     ] = False,
@@ -159,6 +175,8 @@ def search(
     Example: rankwell search idx --like d17
 
     Example: rankwell search idx --queries queries.tsv --run run.txt
+
+    Example: rankwell search idx --queries queries.tsv --ranker model.rank --rerank run.txt --run reranked.txt
     """
     from rankwell.index.reader import Index
     from rankwell.index.search.facets import written_facets
@@ -180,6 +198,10 @@ def search(
             "--prose": prose,
         }
         _check_like(*(option for option, given in others.items() if given))
+    if rerank_run is not None and (queries is None or ranker is None):
+        raise ParameterError("--rerank needs --queries FILE and --ranker FILE: it ranks the documents of a run again.")
+    if rerank_run is not None and run is not None:
+        check_output(run, option="--run", inputs=[rerank_run])
     if sort is not None and ranker is not None:
         raise ParameterError("give --sort or --ranker, not both: documents are ordered by fields or by scores.")
     opened = Index.open(index)
@@ -188,9 +210,8 @@ def search(
     wanted = filters[0] if filters and len(filters) == 1 else " ".join(f"+({one})" for one in filters or ()) or None
     parse = _parser(opened, wanted, synonyms, typos=typos)
     if queries is not None and run is not None:
-        write_run(
-            lambda query, k: searcher(parse(query), k), queries, run, k or RUN_DEPTH, prose=prose or plain, quiet=quiet
-        )
+        answer = _answerer(opened, searcher, parse, ranker, rerank_run, device)
+        write_run(answer, queries, run, k or RUN_DEPTH, prose=prose or plain, tag=tag, quiet=quiet)
         return
     if like is not None:
         alike = opened.more_like(like, k=k or 10, model=model, filter=wanted)
@@ -300,6 +321,25 @@ def _searcher(
         index, ranker, n_candidates=candidates, model=model, match=match, stop_after=stop_after, device=device
     )
     return lambda query, k: ranked.search(query, k)
+
+
+def _answerer(
+    index: Index,
+    searcher: Searcher,
+    parse: Callable[..., Query],
+    ranker: Path | None,
+    rerank_run: Path | None,
+    device: str,
+) -> Callable[[QueryText, int], Ranking]:
+    """A function from a query of a file and k to its documents: what is found, or those of a run."""
+    if rerank_run is None:
+        return lambda query, k: searcher(parse(query.text), k)
+    from rankwell.data.trec_run import read_run
+    from rankwell.serving.ranking.ranked_search import RankedSearch
+
+    check_readable(rerank_run)
+    given, ranked = read_run(rerank_run), RankedSearch(index, ranker, device=device)
+    return lambda query, k: rerank(ranked, parse(query.text), given.get(query.id, {}), k)
 
 
 def _reason(index: Index, query: Query) -> str:

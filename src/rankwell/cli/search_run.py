@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from rankwell.cli.console import say
 from rankwell.cli.inputs import check_readable
@@ -13,12 +13,26 @@ from rankwell.cli.progress import progress_bar
 from rankwell.errors import DataError, Parameter, ParameterError, QueryError
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from rankwell.features.queries import QueryText
     from rankwell.index.query.query import Query
     from rankwell.index.search.selection import SearchResult
-    from rankwell.serving.ranking.ranked_search import RankedResult
+    from rankwell.serving.ranking.ranked_search import RankedResult, RankedSearch
 
 # Documents of each query, as in TREC's tracks.
 RUN_DEPTH = 1000
+
+
+class Ranking(Protocol):
+    """The documents of a query, best first, and their scores."""
+
+    @property
+    def ids(self) -> Sequence[str]: ...
+    @property
+    def scores(self) -> np.ndarray: ...
+
+
 Searcher: TypeAlias = "Callable[[Query, int], SearchResult | RankedResult]"
 
 
@@ -46,34 +60,58 @@ def check_query_or_queries(
 
 
 def write_run(
-    searcher: Callable[[str, int], SearchResult | RankedResult],
+    searcher: Callable[[QueryText, int], Ranking],
     queries: Path,
     run: Path,
     k: int,
     *,
     prose: bool,
+    tag: str,
     quiet: bool,
 ) -> None:
     """Search every query of a file and write the run, whole or not at all."""
+    from rankwell.data.trec_lines import check_ids
     from rankwell.data.trec_run import format_run
     from rankwell.features.queries import read_queries
 
+    check_ids([tag])
     asked = read_queries(queries, operators=not prose)
     lines = []
     n_found = n_empty = 0
     with progress_bar(f"searching {len(asked):,} queries", quiet=quiet) as bar:
         for done, query in enumerate(asked, start=1):
             try:
-                result = searcher(query.text, k)
+                result = searcher(query, k)
             except QueryError as cause:
                 remedy = ("Or read the queries as prose (", Parameter("operators", False), ").")
                 raise DataError(f"query {query.id!r}: ", *cause.pieces, " ", remedy) from cause
             n_found += len(result.ids)
             n_empty += not len(result.ids)
-            lines.append(format_run(query.id, result.ids, result.scores.tolist()))
+            lines.append(format_run(query.id, result.ids, result.scores.tolist(), tag=tag))
             bar.show(done=done, total=len(asked))
     write_output(run, "".join(lines).encode())
     if n_empty:
         say(f"note: nothing was found for {n_empty:,} of {len(asked):,} queries", quiet=quiet)
     if str(run) != "-":
         say(f"{n_found:,} documents of {len(asked):,} queries written to {run}", quiet=quiet)
+
+
+class RerankedDocuments(NamedTuple):
+    """Documents of a run in another order."""
+
+    ids: Sequence[str]
+    scores: np.ndarray
+
+
+def rerank(ranked: RankedSearch, query: Query, scores: Mapping[str, float], k: int) -> RerankedDocuments:
+    """The documents of one query's run, the best k by the ranker; those that the index lacks are left out."""
+    import numpy as np
+
+    best_first = sorted(scores, key=lambda document: -scores[document])
+    known = [document for document in best_first if ranked.index.find(document) >= 0]
+    if not known:
+        return RerankedDocuments((), np.empty(0))
+    found = ranked.score(ranked.features(query, known))
+    # Equal scores stay in the order of the run.
+    order = np.argsort(-found, kind="stable")[:k]
+    return RerankedDocuments([known[place] for place in order.tolist()], found[order])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from rankwell.data.trec_lines import check_ids, fields_of_line, number_in
 from rankwell.errors import DataError
 from rankwell.streams.decompression import ByteStream
+from rankwell.streams.whole_files import replace_file
 
 if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
@@ -40,6 +42,24 @@ def read_run(path: str | os.PathLike[str]) -> TrecRun:
         if not run:
             raise DataError(f"{stream.name} contains no result. A line is: {_LINE}.")
     return run
+
+
+def write_run(run: TrecRun, path: str | os.PathLike[str], *, tag: str = TAG) -> None:
+    """Write a run to a file, each query's documents from the highest score down, whole or not at all.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> rankwell.write_run({"q1": {"d8": 0.5, "d3": 1.5}}, "run.txt")
+    >>> rankwell.read_run("run.txt")
+    {'q1': {'d3': 1.5, 'd8': 0.5}}
+    """
+    check_ids([tag])
+    lines = []
+    for query_id, scores in run.items():
+        best_first = sorted(scores, key=lambda document: -scores[document])
+        lines.append(format_run(query_id, best_first, (scores[document] for document in best_first), tag=tag))
+    replace_file(Path(path), "".join(lines).encode())
 
 
 def format_run(query_id: str, document_ids: Sequence[str], scores: Iterable[float], *, tag: str = TAG) -> str:

@@ -1,4 +1,4 @@
-"""Files of queries: one per line, its id, a tab, its text."""
+"""Files of queries: each has an id and a text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from rankwell.errors import DataError
+from rankwell.features.query_formats import query_rows
 from rankwell.index.query.query import without_operators
 from rankwell.streams.decompression import ByteStream
 
@@ -19,7 +20,10 @@ class QueryText:
 
 
 def read_queries(path: str | os.PathLike[str], *, operators: bool = True) -> list[QueryText]:
-    """The queries of a TSV file (plain, .gz, .bz2, .zst, or ``-`` for standard input), in its order.
+    """The queries of a file (plain, .gz, .bz2, .zst, or ``-`` for standard input), in its order.
+
+    A line is an id, a tab and a text, or a JSON object (`query_id` or `_id`, and `text`), as ir_datasets and BEIR
+    write; or the file is one of TREC's topics, of which numbers and titles are read.
 
     Parameters
     ----------
@@ -30,20 +34,11 @@ def read_queries(path: str | os.PathLike[str], *, operators: bool = True) -> lis
     line_of_id: dict[str, int] = {}
     queries = []
     with ByteStream(os.fspath(path)) as stream:
-        for number, line in enumerate(stream.read().splitlines(), start=1):
-            if not line.strip():
-                continue
-            place = f"{stream.name}, line {number}"
-            try:
-                query_id, tab, text = line.decode("utf-8-sig" if number == 1 else "utf-8").partition("\t")
-            except UnicodeDecodeError as cause:
-                raise DataError(f"{place} is not UTF-8 ({cause.reason}). Convert the file to UTF-8.") from cause
-            query_id = query_id.strip()
-            if not tab or not query_id:
-                raise DataError(f"{place} must be a query's id, a tab and its text, got {line[:60]!r}.")
+        for number, query_id, text in query_rows(stream.read(), stream.name):
             if query_id in line_of_id:
                 raise DataError(
-                    f"{place} repeats the id {query_id!r} of line {line_of_id[query_id]}. Give each query its own id."
+                    f"{stream.name}, line {number} repeats the id {query_id!r} of line {line_of_id[query_id]}. Give "
+                    "each query its own id."
                 )
             line_of_id[query_id] = number
             queries.append(QueryText(query_id, (text if operators else without_operators(text)).strip()))

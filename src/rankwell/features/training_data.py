@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from rankwell.data.candidates import N_CANDIDATES, Candidates
 from rankwell.data.dataset import RankingDataset
+from rankwell.data.trec_run import TrecRun
 from rankwell.errors import DataError, Parameter, ParameterError, QueryError
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet
@@ -73,6 +74,7 @@ def judged_features(
     n_candidates: int = N_CANDIDATES,
     model: BM25 | BM25F | None = None,
     stop_after: int | None = None,
+    run: TrecRun | None = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> JudgedFeatures:
@@ -93,6 +95,9 @@ def judged_features(
     stop_after : int, optional
         The first pass looks only at the first documents in the index's static order, of which about this many match,
         as in serving: see `rankwell.index.search.selection.search`.
+    run : scores by query and document, optional
+        Another system's run as the first pass: its best `n_candidates` documents are candidates, in place of the
+        index's. Features from the first pass's documents still read the index's.
     progress : called with the number of queries done and the total
     """
     if source not in SOURCES:
@@ -112,8 +117,9 @@ def judged_features(
         for query, result in zip(batch, found, strict=True):
             judged = np.array([index.find(name) for name in qrels[query.id]], np.int64)
             absent += int((judged < 0).sum())
-            documents.append(_candidates(result.docs, judged[judged >= 0], source))
-            outside += int((~np.isin(documents[-1], result.docs)).sum())
+            best = result.docs if run is None else _best_of_run(index, run.get(query.id, {}), n_candidates)
+            documents.append(_candidates(best, judged[judged >= 0], source))
+            outside += int((~np.isin(documents[-1], best)).sum())
         hits = collect_hits(index, [result.query for result in found], documents, n_jobs=n_jobs)
         hits = with_feedback(hits, feature_set, index, found, documents, n_jobs=n_jobs)
         features = extract(hits, feature_set, n_jobs=n_jobs)
@@ -123,7 +129,8 @@ def judged_features(
             progress(start + len(batch), len(asked))
     known = {query.id for query in queries}
     dataset = rows.dataset()
-    dataset.candidates = Candidates(source, n_candidates, outside, _first_pass(model, feature_set))
+    first_pass = _first_pass(model, feature_set) if run is None else None
+    dataset.candidates = Candidates(source, n_candidates, outside, first_pass)
     return JudgedFeatures(dataset, absent, len(queries) - len(asked), sum(name not in known for name in qrels))
 
 
@@ -155,6 +162,13 @@ def _first_pass(model: BM25 | BM25F | None, feature_set: FeatureSet) -> str | No
         return None
     name = feature_name("bm25", model.stream or WHOLE, {"k1": model.k1, "b": model.b})
     return name if name in feature_set.names else None
+
+
+def _best_of_run(index: Index, scores: Mapping[str, float], n_candidates: int) -> np.ndarray:
+    """The best documents of one query's run; those that the index lacks are left out."""
+    best = sorted(scores, key=lambda name: -scores[name])[:n_candidates]
+    docs = np.array([index.find(name) for name in best], np.int64)
+    return docs[docs >= 0]
 
 
 def _candidates(best: np.ndarray, judged: np.ndarray, source: str) -> np.ndarray:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankwell.errors import DataError
-from rankwell.metrics.conventions import DEFAULT, Convention
+from rankwell.metrics.conventions import DEFAULT, Convention, get_convention
 from rankwell.metrics.evaluator import MetricEvaluator
 from rankwell.metrics.judged_queries import JudgedQueries, as_scores
 from rankwell.metrics.metric import FunctionMetric
@@ -121,12 +121,14 @@ def evaluate(
 
     Parameters
     ----------
-    labels_or_dataset : RankingDataset, JudgedQueries, or array (n_docs,)
+    labels_or_dataset : RankingDataset, JudgedQueries, array (n_docs,), or mapping
         With labels as an array, `qid`, `group` or `query_ptr` says which rows belong to a query. Without them all rows
-        are one query, and a warning says so; `group=[n_docs]` says that this is meant.
-    scores : array (n_docs,)
+        are one query, and a warning says so; `group=[n_docs]` says that this is meant. Judgments as a mapping, grades
+        by query and document as `rankwell.read_qrels` gives them, are for a run.
+    scores : array (n_docs,), or mapping
         The larger the better, in the order in which the rows were given (the user's order). Infinities rank first or
-        last; NaN is an error.
+        last; NaN is an error. A run as a mapping, scores by query and document as `rankwell.read_run` gives them, is
+        measured over all judged queries, as trec_eval -c does: one that it lacks counts as 0.
     metrics : str or sequence
         Names as `rankwell.metrics.parse_metrics` takes them, for instance ``"ndcg@10,map"``; or functions of one
         query's labels and scores that return a number, the larger the better (NaN leaves the query out).
@@ -144,7 +146,11 @@ def evaluate(
     --------
     >>> evaluate([2, 0, 1], [0.3, 0.2, 0.1], group=[3], metrics="mrr,p@2", convention="letor4").mean
     {'mrr': 1.0, 'p@2': 0.5}
+    >>> evaluate({"q1": {"d3": 1, "d8": 1}}, {"q1": {"d8": 0.5, "d4": 0.25}}, metrics="map", convention="trec").mean
+    {'map': 0.5}
     """
+    if isinstance(labels_or_dataset, Mapping):
+        labels_or_dataset, scores = _of_run(labels_or_dataset, scores, get_convention(convention))
     queries = _as_queries(labels_or_dataset, qid=qid, group=group, query_ptr=query_ptr)
     _refuse_dataset(scores)
     evaluator = MetricEvaluator(
@@ -161,6 +167,17 @@ def evaluate(
         max_grade=evaluator.max_grade,
         functions=frozenset(metric.name for metric in evaluator.metrics if isinstance(metric, FunctionMetric)),
     )
+
+
+def _of_run(qrels: Mapping[str, Any], run: Any, convention: Convention) -> tuple[JudgedQueries, np.ndarray]:
+    from rankwell.metrics.missed_documents import queries_of_run
+
+    if not isinstance(run, Mapping):
+        raise DataError(
+            "scores must be a run, scores by query and document, because the judgments are by query and document, "
+            f"got {type(run).__name__}."
+        )
+    return queries_of_run(qrels, run, convention)
 
 
 def _as_queries(labels_or_dataset: Any, *, qid: Any, group: Any, query_ptr: Any) -> JudgedQueries:

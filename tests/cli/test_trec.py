@@ -1,0 +1,116 @@
+"""Test collections from the command line: folders as BEIR's and ir_datasets', TREC's runs, judgments and topics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Command
+
+import rankwell as library
+
+TEXTS = {
+    "d1": "the red fox is quick",
+    "d2": "dogs sleep and the fox does not",
+    "d3": "red birds sing",
+    "d4": "a red fox and a red dog",
+    "d5": "birds and dogs",
+}
+QUERIES = {"q1": "red fox", "q2": "dogs"}
+QRELS = {"q1": {"d1": 2.0, "d4": 1.0, "d3": 0.0}, "q2": {"d5": 1.0, "d2": 0.0}}
+
+
+@pytest.fixture
+def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rankwell: Command) -> Path:
+    """A folder as BEIR's collections are, with an index of it."""
+    monkeypatch.chdir(tmp_path)
+    documents = [{"_id": name, "title": "", "text": text, "metadata": {}} for name, text in TEXTS.items()]
+    Path("corpus.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
+    queries = [{"_id": name, "text": text, "metadata": {}} for name, text in QUERIES.items()]
+    Path("queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
+    Path("qrels").mkdir()
+    lines = [f"{query}\t{name}\t{grade:g}\n" for query, grades in QRELS.items() for name, grade in grades.items()]
+    Path("qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(lines))
+    assert rankwell("index", "build", "corpus.jsonl", "--id-field", "_id", "--out", "idx").exit_code == 0
+    return tmp_path
+
+
+def test_search_and_evaluate(rankwell: Command, collection: Path) -> None:
+    outcome = rankwell("search", "idx", "--queries", "queries.jsonl", "--run", "run.txt", "--tag", "bm25")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert all(line.endswith(" bm25") for line in Path("run.txt").read_text().splitlines())
+    outcome = rankwell("evaluate", "qrels/test.tsv", "run.txt", "--metrics", "map", "--convention", "trec", "--json")
+    found = json.loads(outcome.stdout)["metrics"]["map"]["mean"]
+    expected = library.evaluate(QRELS, library.read_run("run.txt"), metrics="map", convention="trec").mean["map"]
+    assert found == expected
+    assert found > 0.5
+    assert rankwell("compare", "qrels/test.tsv", "run.txt", "run.txt", "--convention", "trec").exit_code == 0
+
+
+def test_topics_of_trec(rankwell: Command, collection: Path) -> None:
+    topics = (f"<top>\n<num> Number: {name}\n<title> {text}\n</top>\n" for name, text in QUERIES.items())
+    Path("topics.txt").write_text("".join(topics))
+    for queries in ("queries.jsonl", "topics.txt"):
+        assert rankwell("search", "idx", "--queries", queries, "--run", f"{queries}.run").exit_code == 0
+    assert Path("topics.txt.run").read_text() == Path("queries.jsonl.run").read_text()
+
+
+@pytest.fixture
+def ranker(rankwell: Command, collection: Path) -> str:
+    made = rankwell("features", "idx", "queries.jsonl", "qrels/test.tsv", "--out", "train.txt")
+    assert made.exit_code == 0, made.stderr
+    trained = rankwell("train", "ranksvm", "train.txt", "--out", "model.rank")
+    assert trained.exit_code == 0, trained.stderr
+    return "model.rank"
+
+
+def test_a_run_is_ranked_again(rankwell: Command, ranker: str) -> None:
+    """Every document of another system's run, by the ranker; one that the index lacks is left out."""
+    library.write_run({"q1": {"d5": 9.0, "unknown": 8.0, "d4": 7.0, "d1": 6.0}, "other": {"d1": 1.0}}, "foreign.txt")
+    arguments = ["--queries", "queries.jsonl", "--ranker", ranker, "--rerank", "foreign.txt", "--run", "reranked.txt"]
+    outcome = rankwell("search", "idx", *arguments)
+    assert outcome.exit_code == 0, outcome.stderr
+    reranked = library.read_run("reranked.txt")
+    assert set(reranked) == {"q1"}
+    assert list(reranked["q1"])[-1] == "d5"
+    assert set(reranked["q1"]) == {"d5", "d4", "d1"}
+    search = library.RankedSearch(library.Index.open("idx"), ranker)
+    scores = search.score(search.features("red fox", ["d5", "d4", "d1"]))
+    assert reranked["q1"] == pytest.approx(dict(zip(["d5", "d4", "d1"], scores.tolist(), strict=True)))
+    assert "nothing was found for 1 of 2 queries" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["red", "--rerank", "x"], "--rerank needs --queries FILE and --ranker FILE"),
+        (["--queries", "queries.jsonl", "--run", "out", "--rerank", "x"], "--rerank needs --queries FILE and --ranker"),
+        (["--queries", "queries.jsonl", "--run", "out", "--tag", "two words"], "the id 'two words' must not be empty"),
+    ],
+)
+def test_wrong_usage(rankwell: Command, collection: Path, arguments: list[str], complaint: str) -> None:
+    outcome = rankwell("search", "idx", *arguments)
+    assert outcome.exit_code != 0
+    assert complaint in outcome.stderr
+    assert not Path("out").exists()
+
+
+def test_candidates_of_a_run(rankwell: Command, collection: Path) -> None:
+    library.write_run({"q1": {"d5": 9.0, "d3": 8.0, "d1": 7.0}, "q2": {"d1": 1.0}}, "foreign.txt")
+    sources = ["idx", "queries.jsonl", "qrels/test.tsv"]
+    outcome = rankwell("features", *sources, "--candidates", "foreign.txt", "--top", "2", "--out", "rows.txt")
+    assert outcome.exit_code == 0, outcome.stderr
+    data = library.read("rows.txt")
+    assert data.query_ids.tolist() == ["q1", "q2"]
+    assert list(data.comments) == ["d3", "d5", "d1"]
+    assert data.candidates is not None
+    assert (data.candidates.outside, data.candidates.first_pass) == (0, None)
+
+
+def test_scores_of_data_as_a_run(rankwell: Command, ranker: str) -> None:
+    outcome = rankwell("predict", ranker, "train.txt", "--out", "run.txt", "--trec", "--tag", "svm")
+    assert outcome.exit_code == 0, outcome.stderr
+    run = library.read_run("run.txt")
+    assert set(run) == set(QUERIES)
+    assert Path("run.txt").read_text().splitlines()[0].endswith(" svm")
