@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
 from tests.index.searching import make_index
 
 from rankwell.index.query.query import parse_query
-from rankwell.index.search.caption import find_caption, make_caption
+from rankwell.index.search.caption import CaptionTexts, WantedTerms, _best_piece, find_caption, make_caption
 from rankwell.index.text.analysis import Analysis
 
 PLAIN = Analysis()
@@ -67,3 +68,30 @@ def test_where_the_words_are() -> None:
     caption = find_caption({"body": text}, index.parse("crude oil"), PLAIN, length=60)
     assert caption.text.startswith("… ")
     assert [caption.text[start:stop] for start, stop in caption.hits] == ["crude", "oil"]
+
+
+def test_what_was_prepared_serves_every_query() -> None:
+    """Also prefixes, which look at all terms of a text, and texts that are not ASCII."""
+    for text in ("Crude oils: prices of crude oil fell", "Crude oils: prices of crude oil fell — Öl"):
+        texts = CaptionTexts({"title": "On oil", "body": text}, PLAIN)
+        for query in ("crude prices", "oi*", "oi* crude", "nothing", "fell oil on"):
+            parsed = parse_query(query, PLAIN)
+            expected = find_caption({"title": "On oil", "body": text}, parsed, PLAIN)
+            assert texts.caption(WantedTerms(parsed)) == expected
+            wanted = {"crude prices": 3, "oi*": 2, "oi* crude": 4, "nothing": 0, "fell oil on": 2}[query]
+            assert len(expected.hits) == wanted
+
+
+def test_the_piece_has_as_many_terms_as_any() -> None:
+    """Against a search of all pieces; a caption may begin before the piece, and then lack its end."""
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        words = rng.choice(["a", "b", "c", "x", "yy", "zzz"], rng.integers(1, 60)).tolist()
+        text, length = " ".join(words), int(rng.integers(5, 40))
+        starts = np.cumsum([0, *(len(word) + 1 for word in words)]).tolist()
+        hits = [(start, start + 1, word.encode()) for start, word in zip(starts, words, strict=False) if word in "abc"]
+        _, most = _best_piece(text, hits, length)
+        pieces = [
+            {term for place, stop, term in hits if first <= place and stop - first <= length} for first, *_ in hits
+        ]
+        assert most == max(map(len, pieces), default=0)

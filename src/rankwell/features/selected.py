@@ -7,7 +7,7 @@ the first pass of a cascade.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from rankwell.features.names import Feature
 from rankwell.index.reader import Index
 from rankwell.index.search.bm25 import BM25, BM25F
 from rankwell.index.search.selection import SearchResult
+from rankwell.index.segments.columns import number_column
+from rankwell.index.segments.segment import Segment
 from rankwell.kernels.threads import kernel_threads
 
 _BM25, _LENGTH = "bm25", "length"
@@ -44,16 +46,17 @@ def selected_features(
     """
     docs = np.concatenate([np.empty(0, np.int64), *candidates])
     scores = np.concatenate([np.empty(0), *(result.scores for result in found)])
-    lengths, statics = _documents(index, docs)
     rows = np.empty((len(docs), len(feature_set)), np.float32)
     for column, feature in enumerate(feature_set.features):
         if feature.kind == _BM25:
             rows[:, column] = scores
-        elif feature.kind == STATIC:
-            rows[:, column] = statics[:, index.schema.statics.index(feature.stream)]
-        elif feature.kind == _LENGTH:
-            whole = feature.stream == WHOLE
-            rows[:, column] = lengths.sum(axis=1) if whole else lengths[:, index.schema.streams.index(feature.stream)]
+    for own, local, segment in _parts(index, docs):
+        for column, feature in enumerate(feature_set.features):
+            if feature.kind == STATIC:
+                rows[own, column] = _static(segment, index.schema.statics.index(feature.stream), local)
+            elif feature.kind == _LENGTH:
+                stream = -1 if feature.stream == WHOLE else index.schema.streams.index(feature.stream)
+                rows[own, column] = _length(segment, stream, local)
     with kernel_threads(1):
         for level in feature_set.expressions:
             fill_expressions(rows, level)
@@ -67,17 +70,26 @@ def _is_score(feature: Feature, model: BM25 | BM25F) -> bool:
     return (feature.stream, feature.settings["k1"], feature.settings["b"]) == (stream, model.k1, model.b)
 
 
-def _documents(index: Index, docs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lengths of streams, int64 (n, n_streams), and the statics, float32 (n, n_statics), of documents."""
-    lengths = np.zeros((len(docs), len(index.schema.streams)), np.int64)
-    statics = np.full((len(docs), len(index.schema.statics)), np.nan, np.float32)
+def _parts(index: Index, docs: np.ndarray) -> Iterator[tuple[np.ndarray | slice, np.ndarray, Segment]]:
+    """Documents by segment: their rows, their numbers there, and the segment."""
+    if len(index.segments) == 1:
+        yield slice(None), docs, index.segments[0]
+        return
     segment_of_row = np.searchsorted(index.bases, docs, side="right") - 1
     for number in np.unique(segment_of_row).tolist():
-        segment = index.segments[number]
         rows = np.flatnonzero(segment_of_row == number)
-        own = docs[rows] - int(index.bases[number])
-        by_list = segment["documents.lengths"].reshape(segment.n_docs, segment.lists_per_term)
-        lengths[rows, : segment.n_streams] = by_list[own, : segment.n_streams]
-        if segment.n_statics:
-            statics[rows, : segment.n_statics] = segment["documents.statics"].reshape(segment.n_docs, -1)[own]
-    return lengths, statics
+        yield rows, docs[rows] - int(index.bases[number]), index.segments[number]
+
+
+def _length(segment: Segment, stream: int, docs: np.ndarray) -> np.ndarray | int:
+    """The words of a stream, or of the whole document (-1)."""
+    if stream >= segment.n_streams:
+        return 0
+    column = stream if stream >= 0 else segment.lists_per_term - 1
+    lengths: np.ndarray = segment["documents.lengths"][docs * segment.lists_per_term + column]
+    return lengths
+
+
+def _static(segment: Segment, static: int, docs: np.ndarray) -> np.ndarray | float:
+    column = number_column(segment, static)
+    return np.nan if column is None else column[docs]

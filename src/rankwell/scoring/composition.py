@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,12 +91,23 @@ def score_in_two_passes(
 
 def best_rows(scores: np.ndarray, query_ptr: np.ndarray, keep: int) -> np.ndarray:
     """The rows of the best `keep` documents of each query, ascending; of equal scores the first rows are kept."""
-    if len(query_ptr) == 2:
-        return np.sort(np.argsort(-scores, kind="stable")[:keep])
-    query = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr))
-    order = np.lexsort((-scores, query))
-    place = np.arange(len(scores)) - query_ptr[:-1][query]
-    return np.sort(order[place < keep])
+    ends = query_ptr.tolist()
+    kept = [start + _best(scores[start:end], keep) for start, end in pairwise(ends)]
+    return np.concatenate([np.empty(0, np.int64), *kept])
+
+
+def _best(scores: np.ndarray, keep: int) -> np.ndarray:
+    """The places of the best `keep` scores, ascending; of equal ones the first."""
+    if keep >= len(scores):
+        return np.arange(len(scores))
+    # Negative, so that NaN comes last.
+    negative = -scores
+    last = np.partition(negative, keep - 1)[keep - 1]
+    if np.isnan(last):
+        return np.sort(np.argsort(negative, kind="stable")[:keep])
+    best = np.flatnonzero(negative < last)
+    equal = np.flatnonzero(negative == last)[: keep - len(best)]
+    return np.sort(np.concatenate((best, equal)))
 
 
 def rows_of(dataset: RankingDataset, rows: np.ndarray) -> RankingDataset:

@@ -19,6 +19,7 @@ scored; `none` for a sparse matrix.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -36,6 +37,7 @@ CHOICES = (AUTO, *NORMALISERS)
 
 # Rows per block: float64 temporaries stay at a few megabytes instead of a second copy of the features.
 _BLOCK_ROWS = 8192
+_BLOCK_CELLS = 2**18
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,10 @@ class Normaliser:
                 shifted = features[rows] - self.arrays["mean"]
                 normalised[rows] = shifted / self.arrays["scale"]
             return normalised
-        for rows in giving_back(dataset.queries(), features, normalised):
-            if rows.stop > rows.start:
-                normalised[rows] = _minmax(features[rows], fill_missing=self.name == "letor")
+        blocks = list(_query_blocks(dataset.query_sizes, features.shape[1]))
+        ranges = giving_back([rows for rows, _ in blocks], features, normalised)
+        for rows, (_, sizes) in zip(ranges, blocks, strict=True):
+            normalised[rows] = _minmax(features[rows], sizes, fill_missing=self.name == "letor")
         return normalised
 
 
@@ -119,15 +122,32 @@ def _mean_and_scale(features: np.ndarray, agreement: Agreement) -> dict[str, np.
     return {"mean": mean, "scale": np.where(constant, np.inf, deviation)}
 
 
-def _minmax(features: np.ndarray, *, fill_missing: bool) -> np.ndarray:
-    """One query's features scaled to [0, 1], float32 (n_docs, n_features)."""
+def _query_blocks(sizes: np.ndarray, n_features: int) -> Iterator[tuple[slice, np.ndarray]]:
+    """Rows of whole queries, about `_BLOCK_CELLS` numbers at a time, and the sizes of those that are not empty."""
+    ends = np.cumsum(sizes)
+    first = start = 0
+    while first < len(sizes):
+        last = int(np.searchsorted(ends, start + _BLOCK_CELLS // max(n_features, 1), side="right"))
+        last = max(last, first + 1)
+        own, stop = sizes[first:last], int(ends[last - 1])
+        if stop > start:
+            yield slice(start, stop), own[own > 0]
+        first, start = last, stop
+
+
+def _minmax(features: np.ndarray, sizes: np.ndarray, *, fill_missing: bool) -> np.ndarray:
+    """The features of queries of these sizes, each query's scaled to [0, 1]: float32 (n_docs, n_features)."""
     values = features.astype(np.float64)
-    lowest = np.fmin.reduce(values, axis=0)
-    spread = np.fmax.reduce(values, axis=0) - lowest
+    starts = np.cumsum(sizes) - sizes
+    lowest = np.fmin.reduceat(values, starts, axis=0)
+    spread = np.fmax.reduceat(values, starts, axis=0) - lowest
+    spread = np.repeat(np.where(spread > 0, spread, np.inf), sizes, axis=0)
     if fill_missing:
-        values = np.where(np.isnan(values), np.where(np.isnan(lowest), 0.0, lowest), values)
         lowest = np.where(np.isnan(lowest), 0.0, lowest)
-    return ((values - lowest) / np.where(spread > 0, spread, np.inf)).astype(np.float32)
+    lowest = np.repeat(lowest, sizes, axis=0)
+    if fill_missing:
+        values = np.where(np.isnan(values), lowest, values)
+    return ((values - lowest) / spread).astype(np.float32)
 
 
 def _blocks(n_rows: int) -> list[slice]:

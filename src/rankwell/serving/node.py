@@ -17,22 +17,18 @@ from rankwell.data.candidates import N_CANDIDATES
 from rankwell.errors import ParameterError, RankwellError
 from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
-from rankwell.index.search.caption import Caption, find_caption
 from rankwell.index.search.facets import Facets
 from rankwell.index.search.more_like import like_query, no_such_document, search_others
 from rankwell.index.search.selection import SearchResult, checked_settings
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
-from rankwell.serving.answer import Answer, CaptionPart, Result, SearchRequest
+from rankwell.serving.answer import Answer, Result, SearchRequest
 from rankwell.serving.named_rankers import BM25_ALONE, checked_name
 from rankwell.serving.ranking.feature_log import FeatureLog
 from rankwell.serving.ranking.ranked_search import RankedResult, features_of
+from rankwell.serving.shown_documents import shown_results
 from rankwell.serving.snapshot import SearchSettings, Snapshot, make_snapshot
 
 _log = logging.getLogger("rankwell.serving")
-
-# Fields whose text is a result's title or address, the first that a document has.
-_TITLES = ("title", "name", "headline")
-_ADDRESSES = ("url", "link")
 
 Found = SearchResult | RankedResult
 
@@ -225,14 +221,15 @@ def _answer(snapshot: Snapshot, request: SearchRequest, ranked: Ranked | Excepti
     by_ranker = found if isinstance(found, RankedResult) else None
     selected = found if isinstance(found, SearchResult) else found.selected
     first_scores = (selected.scores if by_ranker is None else by_ranker.first_scores)[wanted].tolist()
-    docs = found.docs[wanted].tolist()
-    rows = zip(found.ids[wanted], found.scores[wanted].tolist(), first_scores, strict=True)
-    results = [Result(request.offset + place, *row) for place, row in enumerate(rows, start=1)]
+    docs, scores, first = found.docs[wanted].tolist(), found.scores[wanted].tolist(), request.offset + 1
     if request.captions:
         try:
-            results = [shown(snapshot.index, ranked.query, *pair) for pair in zip(docs, results, strict=True)]
+            results = shown_results(snapshot.index, ranked.query, docs, scores, first_scores, first)
         except RankwellError as error:
             return error
+    else:
+        rows = zip(found.ids[wanted], scores, first_scores, strict=True)
+        results = [Result(place, *row) for place, row in enumerate(rows, start=first)]
     stages = {**ranked.seconds, **({} if by_ranker is None else by_ranker.seconds)}
     stages["captions"] = time.perf_counter() - started
     facets: Facets = {}
@@ -261,41 +258,3 @@ def _answer(snapshot: Snapshot, request: SearchRequest, ranked: Ranked | Excepti
 def words_of(query: Query) -> tuple[str, ...]:
     """The terms that are searched for."""
     return tuple(term.decode(errors="replace") for term in query.terms)
-
-
-def shown(index: Index, query: Query, doc: int, result: Result) -> Result:
-    """A result with what is shown of its document."""
-    fields = index.stored(doc)
-    body = {name: value for name, value in fields.items() if name not in (*_TITLES, *_ADDRESSES)}
-    caption = find_caption(body, query, index.analysis)
-    if not caption.text:
-        caption = find_caption(fields, query, index.analysis)
-    return replace(
-        result,
-        title=_first_text(fields, _TITLES),
-        url=_address(fields),
-        caption=tuple(_parts(caption)),
-        fields=fields,
-    )
-
-
-def _parts(caption: Caption) -> Iterator[CaptionPart]:
-    """A caption in pieces; joined, they are the caption."""
-    end = 0
-    for start, stop in (*caption.hits, (len(caption.text), len(caption.text))):
-        if start > end:
-            yield CaptionPart(caption.text[end:start], False)
-        if stop > start:
-            yield CaptionPart(caption.text[start:stop], True)
-        end = stop
-
-
-def _address(fields: Mapping[str, object]) -> str | None:
-    """An address of the web: others, such as `javascript:`, must not become links."""
-    address = _first_text(fields, _ADDRESSES)
-    return address if address is not None and address.startswith(("http://", "https://")) else None
-
-
-def _first_text(fields: Mapping[str, object], names: Sequence[str]) -> str | None:
-    texts = (fields.get(name) for name in names)
-    return next((text for text in texts if isinstance(text, str) and text), None)

@@ -38,28 +38,83 @@ def make_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *,
 
 def find_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *, length: int = 160) -> Caption:
     """The same with the places of the words that were found, to be highlighted."""
-    wanted = _Wanted(query)
-    texts = [_one_line(text) for name, value in flattened(fields).items() if name != "id" for text in _texts(value)]
-    best, best_found = Caption(next((text[:length] for text in texts if text), "")), 0
-    for text in texts:
-        if hits := _hits(text, wanted, analysis):
-            caption, found = _best_piece(text, hits, length)
-            if found > best_found:
-                best, best_found = caption, found
-    return best
+    return CaptionTexts(fields, analysis).caption(WantedTerms(query), length=length)
 
 
-class _Wanted:
+class CaptionTexts:
+    """The texts of a document, ready to make captions for several queries.
+
+    Attributes
+    ----------
+    n_terms : how many different terms each text has, added up
+    """
+
+    def __init__(self, fields: Mapping[str, Any], analysis: Analysis) -> None:
+        named = flattened(fields).items()
+        self._texts = [
+            _CaptionText(_one_line(text), analysis) for name, value in named if name != "id" for text in _texts(value)
+        ]
+        self.n_terms = sum(text.n_terms for text in self._texts)
+
+    def caption(self, wanted: WantedTerms, *, length: int = 160) -> Caption:
+        """See `find_caption`."""
+        best, most = None, 0
+        for one in self._texts:
+            if hits := one.hits(wanted):
+                caption, found = _best_piece(one.text, hits, length)
+                if found > most:
+                    best, most = caption, found
+        return best or Caption(next((one.text[:length] for one in self._texts if one.text), ""))
+
+
+class WantedTerms:
     """The terms that a query is found by: its own, similar ones, and those that begin as its prefixes do."""
 
     def __init__(self, query: Query) -> None:
         leaves = [] if query.tree is None else list(scoring_leaves(query.tree))
-        self.terms = set(query.terms)
-        self.terms.update(term for leaf in leaves if isinstance(leaf, Similar) for term, _ in leaf.terms)
-        self.prefixes = tuple(leaf.start for leaf in leaves if isinstance(leaf, Prefix))
+        self._terms = set(query.terms)
+        self._terms.update(term for leaf in leaves if isinstance(leaf, Similar) for term, _ in leaf.terms)
+        self._prefixes = tuple(leaf.start for leaf in leaves if isinstance(leaf, Prefix))
 
-    def __contains__(self, term: bytes | None) -> bool:
-        return term is not None and (term in self.terms or term.startswith(self.prefixes))
+    def among(self, terms: Mapping[bytes, Any]) -> list[bytes]:
+        """Those of the terms of a text that are wanted."""
+        found = [term for term in self._terms if term in terms]
+        if self._prefixes:
+            found += [term for term in terms if term.startswith(self._prefixes) and term not in self._terms]
+        return found
+
+
+class _CaptionText:
+    """A text, and its words by their terms.
+
+    Of a short text of ASCII characters the words are kept as they are written, and found when they are wanted: most are
+    not. Of others, every place is kept.
+    """
+
+    def __init__(self, text: str, analysis: Analysis) -> None:
+        self.text, self._data = text, text.encode("utf-8", "replace")
+        self._words: dict[bytes, list[bytes]] = {}
+        self._places: dict[bytes, list[Hit]] = {}
+        words = analysis.short_text_words(self._data)
+        if words is not None:
+            for word in set(words):
+                if (term := analysis.memory.term(word)) is not None:
+                    self._words.setdefault(term, []).append(word)
+        else:
+            for hit in _located(self._data, analysis.word_spans(self._data), analysis):
+                if hit[2] is not None:
+                    self._places.setdefault(hit[2], []).append(hit)
+
+    @property
+    def n_terms(self) -> int:
+        return len(self._words) + len(self._places)
+
+    def hits(self, wanted: WantedTerms) -> list[Hit]:
+        """The words that are wanted, in their order."""
+        if self._places:
+            return sorted(hit for term in wanted.among(self._places) for hit in self._places[term])
+        terms = wanted.among(self._words)
+        return _occurrences(self._data, {word: term for term in terms for word in self._words[term]}) if terms else []
 
 
 def _texts(value: Any) -> list[str]:
@@ -72,15 +127,6 @@ def _one_line(text: str) -> str:
     if line.isprintable():
         return line
     return " ".join("".join(character if character.isprintable() else " " for character in line).split())
-
-
-def _hits(text: str, terms: _Wanted, analysis: Analysis) -> list[Hit]:
-    """The words of a text that are wanted."""
-    data = text.encode("utf-8", "replace")
-    if not terms.prefixes and (words := analysis.short_text_words(data)) is not None:
-        return _occurrences(data, analysis.memory.with_terms(words, terms.terms))
-    located = _located(data, analysis.word_spans(data), analysis)
-    return [(start, stop, term) for start, stop, term in located if term in terms]
 
 
 def _occurrences(data: bytes, terms: Mapping[bytes, bytes]) -> list[Hit]:
@@ -101,12 +147,17 @@ def _best_piece(text: str, hits: Sequence[Hit], length: int) -> tuple[Caption, i
     """The piece of a text with most of the terms, and how many it has; it begins shortly before its first hit."""
     best_start, most = 0, 0
     first = 0
-    for last in range(len(hits)):
-        while hits[last][1] - hits[first][0] > length:
+    in_piece: dict[bytes | None, int] = {}
+    for _, stop, term in hits:
+        in_piece[term] = in_piece.get(term, 0) + 1
+        while stop - hits[first][0] > length:
+            gone = hits[first][2]
+            in_piece[gone] -= 1
+            if in_piece[gone] == 0:
+                del in_piece[gone]
             first += 1
-        found = len({term for _, _, term in hits[first : last + 1]})
-        if found > most:
-            best_start, most = hits[first][0], found
+        if len(in_piece) > most:
+            best_start, most = hits[first][0], len(in_piece)
     start = max(min(best_start - _LEAD, len(text) - length), 0)
     if start > 0:
         # From the beginning of a word on.

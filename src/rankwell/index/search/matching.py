@@ -65,7 +65,10 @@ class Matching:
         marks = np.zeros(segment.n_docs, np.uint8)
         if isinstance(node, Or):
             for part in node.parts:
-                marks |= self.marks(segment, part)
+                if isinstance(part, Word):
+                    self._mark_term(segment, part.term, part.field, marks)
+                else:
+                    marks |= self.marks(segment, part)
         elif isinstance(node, Word):
             self._mark_term(segment, node.term, node.field, marks)
         elif isinstance(node, Similar):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from rankwell.index.segments.segment import Segment
 
@@ -22,11 +23,17 @@ _NAMES = (
 )
 
 
+_arrays: WeakKeyDictionary[Segment, PostingArrays] = WeakKeyDictionary()
+
+
 def posting_arrays(segment: Segment) -> PostingArrays:
     """The arrays, not verified: call `segment.verify_list` before a list is read."""
-    from rankwell.kernels.postings.blocks import PostingArrays
+    known = _arrays.get(segment)
+    if known is None:
+        from rankwell.kernels.postings.blocks import PostingArrays
 
-    return PostingArrays(*(segment.unverified(name) for name in _NAMES))
+        known = _arrays[segment] = PostingArrays(*(segment.unverified(name) for name in _NAMES))
+    return known
 
 
 def segment_column(segment: Segment, column: int) -> int | None:

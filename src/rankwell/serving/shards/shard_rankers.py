@@ -21,8 +21,6 @@ from rankwell.index.reader import Index
 from rankwell.index.search.selection import SearchResult
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.ranker_file import read_ranker_file
-from rankwell.serving.answer import Result
-from rankwell.serving.node import shown
 from rankwell.serving.ranking.device_health import DeviceHealth
 from rankwell.serving.ranking.ranked_search import RankedSearch
 from rankwell.serving.ranking.ranker_passes import FIRST, RankerPasses
@@ -30,6 +28,7 @@ from rankwell.serving.ranking.ranking_pass import RankingPass
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.missing import MissingError
 from rankwell.serving.shards.shard_view import ShardView
+from rankwell.serving.shown_documents import shown_results
 
 # How many rankers are kept: those that are in use, and those before.
 _RANKERS_KEPT = 32
@@ -125,8 +124,8 @@ class ShardRankers:
         with contextlib.suppress(DataError):
             search = RankedSearch(index, description, n_jobs=self._n_jobs)
             found = search.search(index.parse(sample, plain=True), 1)
-            for doc in found.docs.tolist():
-                shown(index, found.selected.query, doc, Result(0, "", 0.0, 0.0))
+            docs, none = found.docs.tolist(), [0.0] * len(found.docs)
+            shown_results(index, found.selected.query, docs, none, none, 1)
 
 
 def ranker_digest(content: bytes) -> str:

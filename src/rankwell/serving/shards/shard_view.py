@@ -13,11 +13,10 @@ from rankwell.index.search.selection import SearchResult, search_first
 from rankwell.index.search.static_order import falling_values
 from rankwell.index.segments.document_counts import document_counts
 from rankwell.index.statistics import Statistics
-from rankwell.serving.answer import Result
-from rankwell.serving.node import shown
 from rankwell.serving.ranking.ranker_passes import RankerPasses
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.statistics import GivenStatistics, counted_index, parse_asked
+from rankwell.serving.shown_documents import shown_results
 
 
 class ShardView:
@@ -50,14 +49,14 @@ class ShardView:
         return self.index.search(query, k=asked.k, sort=asked.sort, facets=asked.facets)
 
     def show(self, asked: messages.Show) -> messages.Shown:
-        query = self.parse(asked.question)
-        documents = []
-        for doc in asked.docs:
-            one = shown(self.index, query, doc, Result(0, self.index.id_of(doc), 0.0, 0.0))
-            documents.append(
+        query, none = self.parse(asked.question), [0.0] * len(asked.docs)
+        results = shown_results(self.index, query, asked.docs, none, none, 1)
+        return messages.Shown(
+            [
                 messages.ShownDocument(doc, one.id, one.title, one.url, list(one.caption), one.fields or {})
-            )
-        return messages.Shown(documents)
+                for doc, one in zip(asked.docs, results, strict=True)
+            ]
+        )
 
     def find(self, asked: messages.Find) -> messages.Found:
         return messages.Found([self.index.find(one) for one in asked.ids])
