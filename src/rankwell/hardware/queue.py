@@ -1,4 +1,4 @@
-"""A queue between two streams: LUT RAM, and a register at its end, so that nothing waits for the RAM."""
+"""A queue between two streams: LUT RAM, and a register at its end, so that nothing waits for the RAM; and joints."""
 
 from __future__ import annotations
 
@@ -50,3 +50,8 @@ class StreamQueue(wiring.Component):
         with m.If(~self.outgoing.valid | self.outgoing.ready):
             m.d.sync += self.outgoing.payload.eq(read.data)  # of no meaning unless there is some
         return m
+
+
+def connect(m: Module, source: Any, sink: Any) -> None:
+    """Join the end of one stream to the beginning of another."""
+    m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid), source.ready.eq(sink.ready)]

@@ -81,6 +81,16 @@ def synthesise(
     return Synthesis(target.name, resources, frequency, by_seed, path, tools, harness)
 
 
+def fits(synthesis: Synthesis, target: Target) -> bool:
+    """Whether the part has what the design needs."""
+    needed = synthesis.resources
+    return (
+        needed.luts <= target.luts
+        and needed.block_rams <= target.block_rams
+        and needed.multipliers <= target.multipliers
+    )
+
+
 def n_pins(design: Any) -> int:
     """The bits of a design's ports, with clock and reset."""
     from amaranth.hdl import Value

@@ -10,6 +10,10 @@ from functools import cache
 
 DEVICES = ("cpu", "cuda", "opencl", "fpga-sim")
 
+# What a simulated accelerator tells of a step of training: cycles, and what they would take on a board.
+CYCLES, BOARD_SECONDS = "cycles", "board_seconds"
+DEVICE_FIGURES: dict[str, tuple[str, ...]] = {"fpga-sim": (CYCLES, BOARD_SECONDS)}
+
 
 @dataclass(frozen=True)
 class DeviceReport:

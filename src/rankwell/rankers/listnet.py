@@ -87,7 +87,7 @@ class ListNet(NeuralRanker):
         checkpoint: str | None = None,
         checkpoint_every: int = 50,
         normalize: str = "auto",
-        device: Literal["auto", "cpu", "cuda"] = "auto",
+        device: Literal["auto", "cpu", "cuda", "fpga-sim"] = "auto",
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:

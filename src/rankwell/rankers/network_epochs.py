@@ -8,6 +8,7 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError, ParameterError
+from rankwell.kernels.device_report import BOARD_SECONDS
 from rankwell.kernels.lists.contract import NetworkState, NetworkTrainer
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
 from rankwell.rankers.kernel_swap import KernelSwap
@@ -35,6 +36,9 @@ class NetworkEpochs(StepSource):
     shuffle : bool
     validation : RankingDataset, optional
         With normalised features.
+    device_figures : tuple of str
+        What the device tells of each epoch (`NetworkTrainer.figures`). If it tells the seconds on a board, swaps by
+        gain go by them.
 
     Attributes
     ----------
@@ -43,8 +47,6 @@ class NetworkEpochs(StepSource):
     best : float32 array (n_networks, n_parameters)
         The parameters after the epoch that was best on the validation data; the initial ones before the first epoch.
     """
-
-    figures = ("loss", "learning rate", "bits")
 
     def __init__(
         self,
@@ -58,7 +60,9 @@ class NetworkEpochs(StepSource):
         seed: int,
         shuffle: bool,
         validation: RankingDataset | None,
+        device_figures: tuple[str, ...] = (),
     ) -> None:
+        self.figures = ("loss", "learning rate", "bits", *device_figures)
         self.states = states
         self.best = self.parameters
         self._trainer = trainer
@@ -70,6 +74,7 @@ class NetworkEpochs(StepSource):
         self._shuffle = shuffle
         self._features = None if validation is None else network_features(validation)
         self._n_epochs = 0
+        self._device_figures = dict.fromkeys(device_figures, 0.0)
 
     @property
     def parameters(self) -> np.ndarray:
@@ -82,11 +87,14 @@ class NetworkEpochs(StepSource):
         fixed_point = self._fixed_point(self._swap.before(epoch))
         rate = self._optimizer.rate(epoch - 1)
         total = 0.0
+        self._device_figures = dict.fromkeys(self._device_figures, 0.0)
         for number, state in enumerate(self.states):
             random = np.random.default_rng((self._seed + number, epoch))
             order = random.permutation(self._n_queries) if self._shuffle else np.arange(self._n_queries)
             seed = int(random.integers(0, 2**62))
             total += self._trainer.run_epoch(state, order, rate, seed, fixed_point)
+            for name, value in self._trainer.figures().items():
+                self._device_figures[name] += value
         loss = total / (len(self.states) * max(self._n_queries, 1))
         if not np.isfinite(loss) or not all(np.isfinite(state.parameters).all() for state in self.states):
             raise ParameterError(
@@ -95,7 +103,7 @@ class NetworkEpochs(StepSource):
             )
         self._n_epochs = epoch
         bits = float(32 if fixed_point is None else fixed_point.bits)
-        return Steps([{"loss": loss, "learning rate": rate, "bits": bits}])
+        return Steps([{"loss": loss, "learning rate": rate, "bits": bits, **self._device_figures}])
 
     def validation_scores(self) -> np.ndarray:
         assert self._features is not None
@@ -105,7 +113,7 @@ class NetworkEpochs(StepSource):
         return scores / len(self.states)
 
     def step_done(self, seconds: float, validation: float | None, is_best: bool) -> None:
-        self._swap.after(validation, seconds)
+        self._swap.after(validation, self._device_figures.get(BOARD_SECONDS, seconds))
         if is_best:
             self.best = self.parameters
 

@@ -20,6 +20,7 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import ParameterError
 from rankwell.kernels.device import device_for, load
+from rankwell.kernels.device_report import DEVICE_FIGURES
 from rankwell.kernels.lists.contract import NETWORK_TRAINING, NetworkProblem, NetworkState, NetworkTrainer
 from rankwell.kernels.lists.fixed_point_format import (
     METHODS,
@@ -98,7 +99,7 @@ class NeuralRanker(StepwiseRanker):
     swap : tuple, optional
         When to change the number format: at epochs, as in ((50, "fixed8"), (250, "float32")); or, as in ("gain", 1e-4,
         "fixed8", "float32"), to the next format of the list whenever the validation figure gains less than that per
-        second.
+        second; on "fpga-sim", per second of the board, which a change of the format costs too.
     early_stopping_rounds : int, optional
         Stop after this many epochs without a better validation figure. With a validation set the best epoch's
         network is kept, whether training stopped early or not.
@@ -108,8 +109,11 @@ class NeuralRanker(StepwiseRanker):
         A file to which the run's state is written every `checkpoint_every` epochs: after a crash, the same call
         continues from there and gives the same model. It is deleted when the run is complete.
     normalize : "auto", "none", "standard", "query-minmax" or "letor"
-    device : "auto", "cpu" or "cuda"
-        CUDA trains float32 networks of at most one hidden layer of 64 units by the exact ListNet losses.
+    device : "auto", "cpu", "cuda" or "fpga-sim"
+        CUDA trains float32 networks of at most one hidden layer of 64 units by the exact ListNet losses. "fpga-sim"
+        trains networks of one hidden layer in fixed point, with back propagation on a simulated accelerator, the
+        thesis's as hardware: the CPU's model, and `history_` has the `cycles` of an epoch and `board_seconds`, what
+        they would take on a board.
     random_state : int
         The seed of the first weights, the order of the queries, and all that is drawn.
     n_jobs : int, optional
@@ -159,7 +163,7 @@ class NeuralRanker(StepwiseRanker):
         checkpoint: str | None = None,
         checkpoint_every: int = 50,
         normalize: str = "auto",
-        device: Literal["auto", "cpu", "cuda"] = "auto",
+        device: Literal["auto", "cpu", "cuda", "fpga-sim"] = "auto",
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -256,17 +260,20 @@ class NeuralRanker(StepwiseRanker):
 
     def _train(self, task: TrainingTask) -> TrainedModel:
         problem = self._problem(task.train, self._shape(task.train.n_features))
-        device = device_for(NETWORK_TRAINING, self.device, problem, fixed_point=self._is_fixed_point())
+        formats = formats_of(self.precision, self.swap)
+        options = {"fixed_point": self._is_fixed_point(), "floating": "float32" in formats}
+        device = device_for(NETWORK_TRAINING, self.device, problem, **options)
         # The least exponent e with |x| < 2^e for every x.
         feature_bits = math.frexp(float(np.abs(problem.features).max(initial=0.0)))[1]
         most_docs = int(task.train.query_sizes.max(initial=1))
         with kernel_threads(self.n_jobs):
             return self.train_with(
                 task,
-                load(NETWORK_TRAINING, device, problem),
+                load(NETWORK_TRAINING, device, problem, **options),
                 task.train.n_queries,
                 lambda precision: self._format(precision, feature_bits, most_docs),
                 self._checkpoints(task),
+                DEVICE_FIGURES.get(device, ()),
             )
 
     def train_with(
@@ -276,6 +283,7 @@ class NeuralRanker(StepwiseRanker):
         n_queries: int,
         fixed_point: Callable[[str], FixedPointFormat | None],
         checkpoints: Checkpoints | None,
+        device_figures: tuple[str, ...] = (),
     ) -> TrainedModel:
         """Train with a trainer, wherever it runs; see `NetworkEpochs` for the parameters."""
         validation = self._validation(task)
@@ -291,6 +299,7 @@ class NeuralRanker(StepwiseRanker):
             seed=self.random_state,
             shuffle=self.shuffle,
             validation=task.validation,
+            device_figures=device_figures,
         )
         run = self._run(epochs, self.n_epochs, task, validation, checkpoints)
         parameters = epochs.parameters if validation is None else epochs.best

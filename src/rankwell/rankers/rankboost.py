@@ -23,8 +23,9 @@ import numpy as np
 
 from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.errors import ParameterError
-from rankwell.kernels.boosting.contract import DEVICE_FIGURES, Booster, PairList
+from rankwell.kernels.boosting.contract import Booster, PairList
 from rankwell.kernels.boosting.precision import MOST_HALVINGS
+from rankwell.kernels.device_report import DEVICE_FIGURES
 from rankwell.kernels.disk_arrays import BLOCK_BYTES
 from rankwell.kernels.threads import kernel_threads
 from rankwell.metrics.conventions import DEFAULT

@@ -17,7 +17,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rankwell.hardware.queue import StreamQueue
+from rankwell.hardware.queue import StreamQueue, connect
 from rankwell.hardware.rankboost.array import ProcessingArray
 from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
 from rankwell.hardware.rankboost.record_scan import DROP_CYCLES, record_layout
@@ -109,11 +109,11 @@ class RankBoostAccelerator(wiring.Component):
             queues = []
             for number in range(n_channels * array.number, n_channels * (array.number + 1)):
                 m.submodules[f"words_queue_{number}"] = queue = StreamQueue(configuration.channel_bits, depth)
-                _connect(m, getattr(self, f"words_{number}"), queue.incoming)
+                connect(m, getattr(self, f"words_{number}"), queue.incoming)
                 queues.append(queue.outgoing)
             potentials = StreamQueue(configuration.pi_bits + 1, depth)
             m.submodules[f"potentials_queue_{array.number}"] = potentials
-            _connect(m, incoming, potentials.incoming)
+            connect(m, incoming, potentials.incoming)
             item = data.View(potential_layout(configuration), potentials.outgoing.payload)
             passed = stream.Signature(potential_layout(configuration)).create(path=(f"passed_{array.number}",))
             if array is arrays[-1]:
@@ -202,7 +202,3 @@ class RankBoostAccelerator(wiring.Component):
                 m.next = "RESTARTED"
             with m.State("RESTARTED"):
                 m.next = "RUN"
-
-
-def _connect(m: Module, source: Any, sink: Any) -> None:
-    m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid), source.ready.eq(sink.ready)]

@@ -12,6 +12,7 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rankwell.hardware.delay import delayed
 from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
 from rankwell.hardware.rankboost.processing_element import ProcessingElement
 from rankwell.hardware.rankboost.record_scan import SCAN_STAGES, RecordScan, record_layout
@@ -111,9 +112,9 @@ class ProcessingArray(wiring.Component):
         ]
         bin_bits = configuration.bin_bits
         to_add = configuration.stages - 2 + _TO_ADDRESS
-        pi = _delayed(m, added, to_add - 2, "pi")
-        sweeps, clears = _delayed(m, sweeping, to_add - 1, "sweep"), _delayed(m, clearing, to_add - 1, "clear")
-        lane_swept = _delayed(m, counter[bin_bits:], to_add - 1, "swept")
+        pi = delayed(m, added, to_add - 2, "pi")
+        sweeps, clears = delayed(m, sweeping, to_add - 1, "sweep"), delayed(m, clearing, to_add - 1, "clear")
+        lane_swept = delayed(m, counter[bin_bits:], to_add - 1, "swept")
         words = []
         for lane in range(configuration.lanes):
             m.submodules[f"element_{lane}"] = element = ProcessingElement(configuration)
@@ -131,9 +132,9 @@ class ProcessingArray(wiring.Component):
         configuration = self.configuration
         bin_bits = configuration.bin_bits
         to_word = configuration.stages - 2 + _TO_ADDRESS
-        at_word = _delayed(m, counter, to_word, "place")
-        at_quads = _delayed(m, at_word, 1, "place_of_quads")
-        at_scan = _delayed(m, at_quads, 1, "place_of_scan")
+        at_word = delayed(m, counter, to_word, "place")
+        at_quads = delayed(m, at_word, 1, "place_of_quads")
+        at_scan = delayed(m, at_quads, 1, "place_of_scan")
         quads = []
         for start in range(0, len(words), _QUAD):
             quad = Signal(configuration.sum_bits, name=f"quad_{start // _QUAD}", reset_less=True)
@@ -145,7 +146,7 @@ class ProcessingArray(wiring.Component):
             first.eq(~at_quads[:bin_bits].any()),
         ]
         m.d.comb += [
-            scan.valid.eq(_delayed(m, scanning, to_word + _TO_SCAN, "scanning", reset_less=False)),
+            scan.valid.eq(delayed(m, scanning, to_word + _TO_SCAN, "scanning", reset_less=False)),
             scan.word.eq(word),
             scan.first.eq(first),
             scan.bin.eq(at_scan[:bin_bits]),
@@ -197,12 +198,3 @@ class ProcessingArray(wiring.Component):
                 m.d.comb += self.done.eq(1)
                 with m.If(self.restart):
                     m.next = "REST"
-
-
-def _delayed(m: Module, value: Any, cycles: int, name: str, *, reset_less: bool = True) -> Any:
-    """`value` as it was some cycles ago."""
-    for cycle in range(1, cycles + 1):
-        register = Signal(value.shape(), name=f"{name}_after_{cycle}", reset_less=reset_less)
-        m.d.sync += register.eq(value)
-        value = register
-    return value

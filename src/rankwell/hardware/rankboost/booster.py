@@ -6,9 +6,10 @@ import numpy as np
 
 from rankwell.hardware.rankboost.configuration import GROUP, RankBoostConfiguration
 from rankwell.hardware.rankboost.search import SimulatedSearch
-from rankwell.kernels.boosting.contract import BOARD_SECONDS, CYCLES, BoostedRounds, LevelledQueries, ScoreWeights
+from rankwell.kernels.boosting.contract import BoostedRounds, LevelledQueries, ScoreWeights
 from rankwell.kernels.boosting.cpu.documents import DocumentWeights
 from rankwell.kernels.boosting.precision import LARGEST_R, tolerance
+from rankwell.kernels.device_report import BOARD_SECONDS, CYCLES
 from rankwell.kernels.threads import kernel_threads
 
 # What the predicted seconds assume: the array of 16 PEs routes above this on an ECP5-85k (docs/algorithms/hardware.md).

@@ -11,7 +11,7 @@ from rankwell.hardware.rankboost.cpu_measurement import CpuTimes
 from rankwell.hardware.rankboost.cycles import round_cycles
 from rankwell.hardware.rankboost.far_paper import N_DOCS, N_PAIRS, TABLE_IV, TABLE_V, accelerated_round, energy
 from rankwell.hardware.rankboost.performance import BOARDS, Board, RoundPrediction, predict_round
-from rankwell.hardware.synthesis import Synthesis, synthesise
+from rankwell.hardware.synthesis import fits, synthesise
 from rankwell.hardware.targets import Target
 
 # What a design that was not placed is assumed to reach: 16 PEs route above this, 128 PEs above the second.
@@ -71,16 +71,6 @@ def describe(
             _cpu_row(cpu, n_docs, n_features, n_rounds),
         ],
     }
-
-
-def fits(synthesis: Synthesis, target: Target) -> bool:
-    """Whether the part has what the design needs."""
-    needed = synthesis.resources
-    return (
-        needed.luts <= target.luts
-        and needed.block_rams <= target.block_rams
-        and needed.multipliers <= target.multipliers
-    )
 
 
 def _boards(

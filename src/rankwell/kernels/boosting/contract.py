@@ -207,9 +207,6 @@ class BoostingSizes:
 # The layout of `Binner` that each device reads.
 BIN_LAYOUTS = {"cpu": "interleaved16", "cuda": "features", "opencl": "features", "fpga-sim": "interleaved16"}
 
-# What a simulated accelerator tells of a round's search: cycles, and what they would take on a board.
-CYCLES, BOARD_SECONDS = "cycles", "board_seconds"
-DEVICE_FIGURES: dict[str, tuple[str, ...]] = {"fpga-sim": (CYCLES, BOARD_SECONDS)}
 # The accelerator numbers features with 16 bits.
 _MOST_SIMULATED_FEATURES = 2**16
 

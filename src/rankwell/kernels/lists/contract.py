@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -84,6 +85,10 @@ class NetworkTrainer(Protocol):
         """Train on the queries in `order` (int64), change `state`; returns the sum of the queries' losses."""
         ...
 
+    def figures(self) -> Mapping[str, float]:
+        """What the device tells of the last epoch: those of `DEVICE_FIGURES`."""
+        ...
+
     def scores(self, state: NetworkState, features: np.ndarray) -> np.ndarray:
         """The network's scores of documents, float32 (n_docs,)."""
         ...
@@ -91,6 +96,8 @@ class NetworkTrainer(Protocol):
 
 # The sums of a hidden layer stay in the registers of a thread.
 MOST_CUDA_UNITS = 64
+# Larger arrays of multipliers fit no part that they are made for.
+MOST_SIMULATED_UNITS = 64
 # Blocks that share a query if there is one step per query.
 CUDA_TEAM = 8
 _LOSS_NAMES = {
@@ -121,6 +128,19 @@ def _few_processors(problem: NetworkProblem, report: DeviceReport, **_: Any) -> 
     return Refusal(f"{report.processors} multiprocessors", f"{CUDA_TEAM} or more")
 
 
+def _lacks_hardware(problem: NetworkProblem, *, floating: bool = True, **_: Any) -> Refusal | None:
+    """The accelerator back propagates in fixed point through one hidden layer; losses are computed on the host."""
+    if floating:
+        return Refusal("precision='float32'", "fixed point, 'fixed4' to 'fixed31', in every epoch")
+    if len(problem.shape.units) != 1:
+        return Refusal(f"{len(problem.shape.units)} hidden layers", "one hidden layer")
+    return None
+
+
+def _simulated_limits(problem: NetworkProblem, report: DeviceReport, **_: Any) -> Refusal | None:
+    return at_most(problem.shape.n_hidden, MOST_SIMULATED_UNITS, "hidden units")
+
+
 NETWORK_TRAINING = Subject(
     "train a network over lists",
     {
@@ -131,6 +151,11 @@ NETWORK_TRAINING = Subject(
             capability=75,
             limits=_few_processors,
             memory="rankwell.kernels.lists.cuda.placement:device_bytes",
+        ),
+        "fpga-sim": Implementation(
+            "rankwell.hardware.listnet.trainer:SimulatedNetworkTrainer",
+            lacks=_lacks_hardware,
+            limits=_simulated_limits,
         ),
     },
 )

@@ -63,26 +63,36 @@ def _query_forward(shape, parameters, features, hidden, chunk, scores, dropout, 
 
 
 @kernel(error_model="numpy", inline="always")
-def _query_gradient(shape, loss, backward, step, parameters, lists, query, work, slot):
-    """Add one query's ∂L/∂parameters, times its weight, to its slot's gradient; returns the weighted loss.
-
-    loss : from `kernel_loss`; backward : FloatBackward or FixedBackward
-    """
+def _query_slopes(shape, loss, step, parameters, lists, query, work, slot):
+    """Fill a slot with one query's hidden outputs, scores and ∂L/∂scores, times its weight; returns the weighted loss."""
     start, end = lists.query_ptr[query], lists.query_ptr[query + 1]
     n, weight = end - start, lists.weights[query]
-    if n < 2 or weight == 0.0:
-        return 0.0
     hidden, scores, list_slopes = work.hidden[slot], work.scores[slot, :n], work.list_slopes[slot, :n]
     seed = random_bits(np.uint64(step.seed), query, 0)
     _query_forward(shape, parameters, lists.features[start:end], hidden, step.chunk, scores, step.dropout, seed)
     value = list_gradient(loss, slot, scores, lists.truth, start, seed, list_slopes)
     for i in range(n):
         list_slopes[i] *= weight
+    return weight * value
+
+
+@kernel(error_model="numpy", inline="always")
+def _query_gradient(shape, loss, backward, step, parameters, lists, query, work, slot):
+    """Add one query's ∂L/∂parameters, times its weight, to its slot's gradient; returns the weighted loss.
+
+    loss : from `kernel_loss`; backward : FloatBackward or FixedBackward
+    """
+    start, end = lists.query_ptr[query], lists.query_ptr[query + 1]
+    n = end - start
+    if n < 2 or lists.weights[query] == 0.0:
+        return 0.0
+    value = _query_slopes(shape, loss, step, parameters, lists, query, work, slot)
+    hidden, scores, list_slopes = work.hidden[slot], work.scores[slot, :n], work.list_slopes[slot, :n]
     query_backward(
         backward, slot, shape, parameters, lists.features, start, end, hidden, step.chunk, scores, list_slopes,
         work.gradients[slot], step.dropout,
     )  # fmt: skip
-    return weight * value
+    return value
 
 
 @kernel(error_model="numpy", inline="always")
@@ -113,6 +123,12 @@ def query_steps(
         total += _query_gradient(shape, loss, backward, step, parameters, lists, order[place], work, 0)
         descend(optimizer, step.learning_rate, steps_before + place + 1, parameters, gradient, first, second)
     return total
+
+
+@kernel(error_model="numpy")
+def query_slopes(shape, loss, step, parameters, lists, query, work, slot):
+    """`_query_slopes` of one query, for a back propagation that is not done here."""
+    return _query_slopes(shape, loss, step, parameters, lists, query, work, slot)
 
 
 @kernel(error_model="numpy")

@@ -64,7 +64,7 @@ def _layer(shape, place):
 
 
 @kernel(error_model="numpy")
-def _quantise_weights(shape, parameters, bits, weights):
+def quantise_weights(shape, parameters, bits, weights):
     """The weights as integers; returns each layer's exponent."""
     layers = len(shape.units) + 1
     exponents = np.zeros(layers, np.int64)
@@ -145,7 +145,7 @@ def _backward_document(shape, fmt, weights, inputs, score, value, sums, deltas):
 
 
 @kernel(error_model="numpy")
-def _unscale(shape, fmt, scale_exponent, exponents, sums, used, gradient):
+def unscale(shape, fmt, scale_exponent, exponents, sums, used, gradient):
     """gradient += Σ_B sums[B]·2^e; the sums have units first, the parameters inputs first."""
     exponent = INTEGER_BITS - (fmt.bits - 1) - scale_exponent
     if shape.output_activation == 1:
@@ -190,7 +190,7 @@ def fixed_point_backward(shape, fmt, parameters, features, hidden, chunk, scores
     deltas = np.empty((2, widest), np.int64)
     inputs = np.empty(shape.n_features + shape.n_hidden, np.int64)
     weights = np.empty(shape.n_parameters, np.int64)
-    exponents = _quantise_weights(shape, parameters, fmt.bits, weights)
+    exponents = quantise_weights(shape, parameters, fmt.bits, weights)
     query_exponent = _query_exponent(score_gradient)
     scale_exponent = 0 if fmt.method == DIRECT else INTEGER_BITS - query_exponent
     for d in range(n):
@@ -208,4 +208,4 @@ def fixed_point_backward(shape, fmt, parameters, features, hidden, chunk, scores
         used[batch] = True
         value = quantise(slope * 2.0 ** (scale_exponent + batch), INTEGER_BITS, fmt.bits)
         _backward_document(shape, fmt, weights, inputs, scores[d], value, sums[batch], deltas)
-    _unscale(shape, fmt, scale_exponent, exponents, sums, used, gradient)
+    unscale(shape, fmt, scale_exponent, exponents, sums, used, gradient)

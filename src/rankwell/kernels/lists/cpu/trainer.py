@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,9 @@ class CpuNetworkTrainer:
             slots_gradient(*common, 0, len(losses), losses)
         else:
             run_parts(lambda slot: slots_gradient(*common, slot, slot + 1, losses), len(losses))
+
+    def figures(self) -> Mapping[str, float]:
+        return {}
 
     def scores(self, state: NetworkState, features: np.ndarray) -> np.ndarray:
         shape, chunk = self._problem.shape, self._chunk

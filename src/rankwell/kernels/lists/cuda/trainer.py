@@ -3,6 +3,7 @@ if it is long; batches of queries use one block per query, over the whole device
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,9 @@ class CudaNetworkTrainer:
         self._launch("batch_gradients", len(batch), arguments, team=1, shared=self._placement.shared_bytes)
         n_parameters = self._problem.shape.n_parameters
         return self._buffers["partial"][: len(batch) * n_parameters].reshape(len(batch), n_parameters)
+
+    def figures(self) -> Mapping[str, float]:
+        return {}
 
     def scores(self, state: NetworkState, features: np.ndarray) -> np.ndarray:
         with memory_errors("cuda", NETWORK_TRAINING.task):

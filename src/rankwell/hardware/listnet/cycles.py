@@ -1,0 +1,52 @@
+"""How many cycles the ListNet accelerator takes, exactly, if its streams keep up.
+
+    query = documents · steps + (features + 3) · batches + latency       add; read every slot of every batch
+    steps = max(⌈(features + 2) / lanes⌉, 5)
+
+from the first beat that is offered to the last sum that is taken. The latency is of the first document through the δ
+unit, and of the last sum.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwell.hardware.listnet.configuration import LOOP_CYCLES, ListNetConfiguration
+
+# A document's queue, the δ unit's registers before and after its pipeline, the prepared documents' queue.
+_TO_HIDDEN_UNITS = 6
+# The sums' queue.
+_FROM_READ_OUT = 2
+
+
+def query_overhead(configuration: ListNetConfiguration) -> int:
+    """Cycles of a query that do not depend on its documents."""
+    from rankwell.hardware.listnet.back_propagation import TO_WORD
+    from rankwell.hardware.listnet.read_out import READ_STAGES
+
+    read = (configuration.slots + 1) * configuration.batches
+    last = configuration.product_cycles + TO_WORD + READ_STAGES + _FROM_READ_OUT
+    return _first_document(configuration) + LOOP_CYCLES + read + last
+
+
+def _first_document(configuration: ListNetConfiguration) -> int:
+    """Cycles until the hidden units have the first document."""
+    from rankwell.hardware.listnet.delta_unit import delta_cycles
+
+    return _TO_HIDDEN_UNITS + delta_cycles(configuration) + configuration.groups - 1
+
+
+def query_cycles(configuration: ListNetConfiguration, n_docs: int) -> int:
+    """Cycles of back propagation for a query of `n_docs` documents."""
+    return n_docs * configuration.steps + query_overhead(configuration)
+
+
+def epoch_cycles(configuration: ListNetConfiguration, query_sizes: np.ndarray) -> int:
+    """Cycles of back propagation for an epoch; lists of one document are not trained on."""
+    sizes = query_sizes[query_sizes > 1]
+    return int(sizes.sum()) * configuration.steps + len(sizes) * query_overhead(configuration)
+
+
+def reset_cycles(configuration: ListNetConfiguration) -> int:
+    """Further cycles of the first query after a reset: the sums are cleared, while its first document comes."""
+    return max(1, configuration.depth - _first_document(configuration))

@@ -1,0 +1,85 @@
+"""A hidden unit's part of the gradient: the thesis's computation unit (hCU, figure 3.8) for back propagation.
+
+A document takes `steps` cycles. In each, every lane multiplies δ by one feature and adds the product to the sum of that
+weight. After the features come two slots more: the bias, to which δ is added as it is, and the unit's weight in the
+output unit, whose product is ∂L/∂s · a.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rankwell.hardware.delay import delayed
+from rankwell.hardware.listnet.accumulators import Accumulators
+from rankwell.hardware.listnet.configuration import ListNetConfiguration
+from rankwell.hardware.listnet.product import product, rounded
+
+
+class HiddenUnit(wiring.Component):
+    """The multipliers and accumulators of one hidden unit.
+
+    Members
+    -------
+    delta, output, score_delta, features, is_bias, is_output : in 0
+        δ and a of this unit, δ of the output unit, the features of this step; whether the step has the slot of the
+        bias, and of the output unit's weight. They are multiplied one cycle later.
+    address, writes, clears : in `product_cycles`
+        See `Accumulators`.
+    word : in `product_cycles` + 2
+    """
+
+    def __init__(self, configuration: ListNetConfiguration) -> None:
+        self.configuration = configuration
+        bits = configuration.bits
+        super().__init__(
+            {
+                "delta": In(bits),
+                "output": In(bits),
+                "score_delta": In(bits),
+                "features": In(configuration.lanes * bits),
+                "is_bias": In(1),
+                "is_output": In(1),
+                "address": In(configuration.address_bits),
+                "writes": In(1),
+                "clears": In(1),
+                "word": Out(configuration.lanes * configuration.accumulator_bits),
+            }
+        )
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        configuration = self.configuration
+        m.submodules.accumulators = accumulators = Accumulators(configuration, configuration.lanes)
+        m.d.comb += [
+            accumulators.address.eq(self.address),
+            accumulators.writes.eq(self.writes),
+            accumulators.clears.eq(self.clears),
+            accumulators.addends.eq(Cat(self._addend(m, lane) for lane in range(configuration.lanes))),
+            self.word.eq(accumulators.word),
+        ]
+        return m
+
+    def _addend(self, m: Module, lane: int) -> Any:
+        """What the lane adds: a rounded product, or δ itself."""
+        configuration = self.configuration
+        bits, cycles = configuration.bits, configuration.product_cycles
+        left, right = Signal(bits, name=f"left_{lane}"), Signal(bits, name=f"right_{lane}")
+        feature = self.features.word_select(lane, bits)
+        if lane == (configuration.features + 1) % configuration.lanes:
+            m.d.sync += [
+                left.eq(Mux(self.is_output, self.score_delta, self.delta)),
+                right.eq(Mux(self.is_output, self.output, feature)),
+            ]
+        else:
+            m.d.sync += [left.eq(self.delta), right.eq(feature)]
+        value = rounded(product(m, left, right, cycles, f"lane_{lane}"), bits)
+        if lane == configuration.features % configuration.lanes:
+            is_bias = delayed(m, self.is_bias, cycles + 1, "is_bias")
+            value = Mux(is_bias, delayed(m, left, cycles, "delta"), value)
+        addend = Signal(bits, name=f"addend_{lane}", reset_less=True)
+        m.d.sync += addend.eq(value)
+        return addend
