@@ -26,3 +26,14 @@ def unpacked_numbers(rows: np.ndarray, bits: int, count: int) -> np.ndarray:
     place = np.int64(1) << np.arange(bits, dtype=np.int64)
     place[-1] = -place[-1]
     return flat.astype(np.int64) @ place
+
+
+def unpacked_fields(rows: np.ndarray, widths: Sequence[int]) -> np.ndarray:
+    """The unsigned numbers of each row, int64 (n, len(widths)), lowest first."""
+    flat = np.unpackbits(rows, axis=1, bitorder="little", count=sum(widths)).astype(np.int64)
+    ends = np.cumsum(widths)
+    columns = [
+        flat[:, end - width : end] @ (np.int64(1) << np.arange(width, dtype=np.int64))
+        for end, width in zip(ends, widths, strict=True)
+    ]
+    return np.stack(columns, axis=1)

@@ -4,19 +4,31 @@
     steps = max(⌈(features + 2) / lanes⌉, 5)
 
 from the first beat that is offered to the last sum that is taken. The latency is of the first document through the δ
-unit, and of the last sum.
+unit, and of the last sum. The other two kernels, in the same way:
+
+    forward pass  = documents · ⌈features / lanes⌉ + features + 3 + latency       load the weights; add
+    loss gradient = documents · 3 + latency                                       · 4 for Top-2
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankwell.hardware.listnet.configuration import LOOP_CYCLES, ListNetConfiguration
 
+if TYPE_CHECKING:
+    from rankwell.hardware.listnet.loss_gradient import LossConfiguration
+
 # A document's queue, the δ unit's registers before and after its pipeline, the prepared documents' queue.
 _TO_HIDDEN_UNITS = 6
 # The sums' queue.
 _FROM_READ_OUT = 2
+# The output unit's product and two sums, and the queue after it.
+_OUTPUT_UNIT = 6
+# The queues of scores and gradients.
+_LIST_QUEUES = 4
 
 
 def query_overhead(configuration: ListNetConfiguration) -> int:
@@ -50,3 +62,22 @@ def epoch_cycles(configuration: ListNetConfiguration, query_sizes: np.ndarray) -
 def reset_cycles(configuration: ListNetConfiguration) -> int:
     """Further cycles of the first query after a reset: the sums are cleared, while its first document comes."""
     return max(1, configuration.depth - _first_document(configuration))
+
+
+def forward_cycles(configuration: ListNetConfiguration, n_docs: int) -> int:
+    """Cycles of the forward pass of a query of `n_docs` documents, its weights included."""
+    from rankwell.hardware.listnet.forward_pass import SIGMOID_CYCLES, sigmoid_groups
+    from rankwell.hardware.listnet.hidden_sum import sum_cycles
+
+    latency = sum_cycles(configuration) + sigmoid_groups(configuration) + 2 * SIGMOID_CYCLES + _OUTPUT_UNIT
+    return configuration.slots + 1 + n_docs * configuration.feature_beats + latency
+
+
+def loss_cycles(configuration: LossConfiguration, n_docs: int) -> int:
+    """Cycles of the loss gradient of a list of `n_docs` documents."""
+    from rankwell.hardware.listnet.gradient_scale import SCALE_CYCLES
+    from rankwell.hardware.listnet.loss_gradient import DIVIDE_DRAIN, LOAD_DRAIN, READ
+
+    passes = 1 + configuration.k
+    latency = LOAD_DRAIN + configuration.k * DIVIDE_DRAIN + READ + SCALE_CYCLES + _LIST_QUEUES
+    return (passes + 1) * n_docs + latency

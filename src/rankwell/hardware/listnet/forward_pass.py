@@ -114,6 +114,7 @@ class ForwardPass(wiring.Component):
             m.d.comb += [
                 unit.step.eq(step),
                 unit.features.eq(item.features),
+                unit.adds.eq(issues),
                 unit.first.eq(step == 0),
                 unit.stored.eq(step),
                 unit.lane.eq(lane),

@@ -31,8 +31,8 @@ class HiddenSum(wiring.Component):
 
     Members
     -------
-    step, features, first : in 0
-        Which weights; the features of the step; whether it is a document's first.
+    step, features, adds, first : in 0
+        Which weights; the features of the step; whether there is a step; whether it is a document's first.
     stored, value, store_weight, lane, store_bias : in
         With `store_weight`, `value` becomes the weight of `lane` in step `stored`; with `store_bias`, the bias.
     total : in `sum_cycles`
@@ -45,6 +45,7 @@ class HiddenSum(wiring.Component):
             {
                 "step": In(beats),
                 "features": In(configuration.lanes * BITS),
+                "adds": In(1),
                 "first": In(1),
                 "stored": In(beats),
                 "lane": In(configuration.lane_bits),
@@ -81,8 +82,10 @@ class HiddenSum(wiring.Component):
         while len(terms) > 1:
             terms = [self._added(m, terms[start : start + 2], level, start) for start in range(0, len(terms), 2)]
             level += 1
-        first = delayed(m, self.first, sum_cycles(self.configuration) - 1, "first")
-        m.d.sync += self.total.eq(Mux(first, bias << OUTPUT_POINT, self.total) + terms[0])
+        later = sum_cycles(self.configuration) - 1
+        first = delayed(m, self.first, later, "first")
+        with m.If(delayed(m, self.adds, later, "adds", reset_less=False)):
+            m.d.sync += self.total.eq(Mux(first, bias << OUTPUT_POINT, self.total) + terms[0])
         return m
 
     def _added(self, m: Module, terms: list[Any], level: int, start: int) -> Any:

@@ -39,13 +39,13 @@ from rankwell.parameters import check_whole_number
 _QUEUE_DEPTH = 4
 _IN_FLIGHT = 16
 # A word of the list is read, and registered.
-_READ = 2
+READ = 2
 _QUOTIENT_BITS = GRADIENT_POINT + 1
 # From the words to the quotient: its operands are registered.
 _TO_QUOTIENT = _QUOTIENT_BITS + 1
 # Cycles between two passes: the last document's E and S; its quotient, gradient, length, and what is stored of them.
-LOAD_DRAIN, DIVIDE_DRAIN = TABLE_CYCLES + 1, _READ + _TO_QUOTIENT + 5
-SCALE_DRAIN = _READ + 2
+LOAD_DRAIN, DIVIDE_DRAIN = TABLE_CYCLES + 1, READ + _TO_QUOTIENT + 5
+SCALE_DRAIN = READ + 2
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class LossGradient(wiring.Component):
     def _divide(self, m: Module, passes: _Passes, words: dict[str, _ListWords], total: Any) -> tuple[Any, Any]:
         """P/(S − E) or E/S, and the document that it belongs to."""
         m.submodules.divider = divider = Divider(self.configuration.sum_bits, GRADIENT_POINT)
-        second = delayed(m, passes.seconds, _READ, "second")
+        second = delayed(m, passes.seconds, READ, "second")
         numerator, denominator = Signal(len(total), reset_less=True), Signal(len(total), reset_less=True)
         exponential = words["exponential"].word
         m.d.sync += [
@@ -162,7 +162,7 @@ class LossGradient(wiring.Component):
             denominator.eq(total - Mux(second, exponential, 0)),
         ]
         m.d.comb += [divider.numerator.eq(numerator), divider.denominator.eq(denominator)]
-        return divider.quotient, delayed(m, passes.place, _READ + _TO_QUOTIENT, "divided_place")
+        return divider.quotient, delayed(m, passes.place, READ + _TO_QUOTIENT, "divided_place")
 
     def _gradient(
         self, m: Module, passes: _Passes, words: dict[str, _ListWords], quotient: Any, place: Any
@@ -173,7 +173,7 @@ class LossGradient(wiring.Component):
         if self.configuration.k == 1:
             m.d.sync += gradient.eq(quotient - membership)
             return gradient, 1
-        comes = delayed(m, passes.seconds, _READ + _TO_QUOTIENT, "ratio_comes", reset_less=False)
+        comes = delayed(m, passes.seconds, READ + _TO_QUOTIENT, "ratio_comes", reset_less=False)
         words["ratio"].put(m, place, quotient, comes)
         ratios = Signal(_QUOTIENT_BITS + 1)
         with m.If(comes):
@@ -200,7 +200,7 @@ class LossGradient(wiring.Component):
         size = Signal(GRADIENT_BITS - 1, reset_less=True)
         length, longest = Signal(LENGTH_BITS, reset_less=True), Signal(LENGTH_BITS)
         m.d.sync += [size.eq(Mux(gradient < 0, -gradient, gradient)), length.eq(length_of(size))]
-        kept = delayed(m, passes.divides, _READ + _TO_QUOTIENT + later + 2, "kept", reset_less=False)
+        kept = delayed(m, passes.divides, READ + _TO_QUOTIENT + later + 2, "kept", reset_less=False)
         number = delayed(m, gradient, 2, "kept_gradient")
         words["gradient"].put(m, delayed(m, place, 2, "kept_place"), Cat(number, length), kept)
         with m.If(kept & (length > longest)):
@@ -223,13 +223,13 @@ class LossGradient(wiring.Component):
             scale.longest.eq(longest),
             item.gradient.eq(scale.value),
             item.batch.eq(scale.batch),
-            item.last.eq(delayed(m, passes.is_last, _READ + SCALE_CYCLES, "is_last")),
-            queue.incoming.valid.eq(delayed(m, passes.scales, _READ + SCALE_CYCLES, "scales", reset_less=False)),
+            item.last.eq(delayed(m, passes.is_last, READ + SCALE_CYCLES, "is_last")),
+            queue.incoming.valid.eq(delayed(m, passes.scales, READ + SCALE_CYCLES, "scales", reset_less=False)),
         ]
 
 
 class _ListWords:
-    """A word for every document of a list, in block RAM: the one at the place of `_READ` cycles ago."""
+    """A word for every document of a list, in block RAM: the one at the place of `READ` cycles ago."""
 
     def __init__(self, m: Module, name: str, bits: int, depth: int, place: Any) -> None:
         m.submodules[f"list_{name}"] = cells = memory.Memory(shape=bits, depth=depth, init=[])
