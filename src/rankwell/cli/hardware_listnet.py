@@ -33,6 +33,8 @@ from rankwell.errors import ParameterError
 if TYPE_CHECKING:
     import numpy as np
 
+_KERNELS = {"backward": "back propagation", "forward": "the forward pass", "loss": "the loss gradient"}
+
 
 def listnet(
     data: Annotated[
@@ -52,6 +54,10 @@ def listnet(
             help="A paper's collection, or a size such as 1000x50000x136.",
         ),
     ] = "mq2008-list",
+    task: Annotated[
+        str, typer.Option("--task", metavar="NAME", help="The kernel to synthesise: backward, forward or loss.")
+    ] = "backward",
+    k: Annotated[int, typer.Option("-k", metavar="N", help="Places that the loss counts: 1 or 2.")] = 1,
     hidden: Annotated[int, typer.Option("--hidden", metavar="N", help="Hidden units.")] = 15,
     unrolling: Annotated[
         int | None,
@@ -77,7 +83,7 @@ def listnet(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """ListNet's back propagation in fixed point, as the thesis has it: what it needs of a part, how fast it runs.
+    """The ListNet accelerator of the thesis: what its kernels need of a part, how fast they run, what limits them.
 
     Needs the extra fpga: pip install 'rankwell[fpga]'. The first use compiles the tools, for a minute or two.
 
@@ -88,15 +94,17 @@ def listnet(
 
     show_log(quiet=quiet)
     require_tools(place=place)
-    from rankwell.hardware.listnet.back_propagation import BackPropagation
     from rankwell.hardware.listnet.configuration import ListNetConfiguration
     from rankwell.hardware.listnet.cpu_measurement import measure_cpu
-    from rankwell.hardware.listnet.port_meanings import MODULE, back_propagation_readme
+    from rankwell.hardware.listnet.loss_gradient import LossConfiguration
+    from rankwell.hardware.listnet.port_meanings import MODULES, task_readme
     from rankwell.hardware.listnet.report import describe
+    from rankwell.hardware.listnet.tasks import TASKS, task_design
 
     for name, value in (("seeds", seeds), ("epochs", epochs), ("hidden", hidden), ("batches", batches)):
         check_whole_number(name, value, least=1)
     check_choice("method", method, METHODS)
+    check_choice("task", task, TASKS)
     check_memory(memory)
     part = part_of(target, place=place)
     if verilog is not None:
@@ -114,18 +122,27 @@ def listnet(
         accumulator_bits=sufficient_accumulator_bits(bits, int(sizes.max(initial=1))),
         batches=batches if method == "batch" else 1,
     )
+    loss = LossConfiguration(
+        k=k,
+        most_docs=max(2, 1 << (int(sizes.max(initial=1)) - 1).bit_length()),
+        bits=bits,
+        batches=configuration.batches,
+        method=METHODS.index(method),
+    )
     if verilog is not None:
-        design = BackPropagation(configuration)
-        write_verilog(verilog, design, MODULE, back_propagation_readme(design), quiet=quiet)
+        design = task_design(task, configuration, loss)
+        write_verilog(verilog, design, MODULES[task], task_readme(task, design), quiet=quiet)
     with progress_bar("synthesis", quiet=quiet) as bar:
         cpu = measure_cpu(configuration, int(sizes.mean()) if len(sizes) else 1)
         if place:
             bar.describe("synthesis, placement, routing")
         report = describe(
             configuration,
+            loss,
             part,
             sizes,
             cpu,
+            task=task,
             n_epochs=epochs,
             place=place,
             seeds=tuple(range(1, seeds + 1)),
@@ -187,12 +204,15 @@ def _rows(report: Mapping[str, Any]) -> dict[str, str]:
     network = f"{configuration['features']}-{configuration['hidden']}-1"
     batches = f"{configuration['batches']} batches, " if configuration["batches"] > 1 else ""
     return {
-        "accelerator": f"ListNet's back propagation, {network}, {configuration['bits']} bits ({configuration['method']}), "
-        f"{batches}sums of {configuration['accumulator_bits']} bits",
+        "accelerator": f"ListNet, {network}; back propagation of {configuration['bits']} bits "
+        f"({configuration['method']}), {batches}sums of {configuration['accumulator_bits']} bits",
         "products a cycle": f"{configuration['unrolling']} of weight gradients, {configuration['multipliers']} in all",
+        "synthesised": _KERNELS[report["task"]],
         **synthesis_rows(report),
         "data": f"{data['n_queries']:,} queries, {data['n_docs']:,} documents, {data['n_features']:,} features",
-        "cycles an epoch": f"{epoch['cycles']:,}: {epoch['steps']} a document, {epoch['query_overhead']} more a query",
+        "cycles an epoch": f"back propagation {epoch['cycles']['backward']:,} ({epoch['steps']} a document, "
+        f"{epoch['query_overhead']} more a query), forward pass {epoch['cycles']['forward']:,}, "
+        f"loss gradient {epoch['cycles']['loss']:,}",
         "memory": f"{epoch['needed_bandwidth'] / 1e9:.2f} GB/s would keep it busy; the board has "
         f"{epoch['memory_bandwidth'] / 1e9:.2f}",
         "limit": epoch["limit"],

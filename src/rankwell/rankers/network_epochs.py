@@ -22,6 +22,7 @@ class NetworkEpochs(StepSource):
     Parameters
     ----------
     trainer : NetworkTrainer
+        If it tells the seconds of an epoch on a board, swaps by gain go by them.
     states : list of NetworkState
         One for each network; changed in place as epochs are done.
     n_queries : int
@@ -36,9 +37,6 @@ class NetworkEpochs(StepSource):
     shuffle : bool
     validation : RankingDataset, optional
         With normalised features.
-    device_figures : tuple of str
-        What the device tells of each epoch (`NetworkTrainer.figures`). If it tells the seconds on a board, swaps by
-        gain go by them.
 
     Attributes
     ----------
@@ -60,9 +58,9 @@ class NetworkEpochs(StepSource):
         seed: int,
         shuffle: bool,
         validation: RankingDataset | None,
-        device_figures: tuple[str, ...] = (),
     ) -> None:
-        self.figures = ("loss", "learning rate", "bits", *device_figures)
+        self._device_figures = dict.fromkeys(trainer.figures(), 0.0)
+        self.figures = ("loss", "learning rate", "bits", *self._device_figures)
         self.states = states
         self.best = self.parameters
         self._trainer = trainer
@@ -74,7 +72,6 @@ class NetworkEpochs(StepSource):
         self._shuffle = shuffle
         self._features = None if validation is None else network_features(validation)
         self._n_epochs = 0
-        self._device_figures = dict.fromkeys(device_figures, 0.0)
 
     @property
     def parameters(self) -> np.ndarray:

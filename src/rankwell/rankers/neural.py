@@ -11,7 +11,7 @@ is their mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -20,7 +20,6 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import ParameterError
 from rankwell.kernels.device import device_for, load
-from rankwell.kernels.device_report import DEVICE_FIGURES
 from rankwell.kernels.lists.contract import NETWORK_TRAINING, NetworkProblem, NetworkState, NetworkTrainer
 from rankwell.kernels.lists.fixed_point_format import (
     METHODS,
@@ -269,11 +268,10 @@ class NeuralRanker(StepwiseRanker):
         with kernel_threads(self.n_jobs):
             return self.train_with(
                 task,
-                load(NETWORK_TRAINING, device, problem, **options),
+                self._trainer(device, problem, options),
                 task.train.n_queries,
                 lambda precision: self._format(precision, feature_bits, most_docs),
                 self._checkpoints(task),
-                DEVICE_FIGURES.get(device, ()),
             )
 
     def train_with(
@@ -283,7 +281,6 @@ class NeuralRanker(StepwiseRanker):
         n_queries: int,
         fixed_point: Callable[[str], FixedPointFormat | None],
         checkpoints: Checkpoints | None,
-        device_figures: tuple[str, ...] = (),
     ) -> TrainedModel:
         """Train with a trainer, wherever it runs; see `NetworkEpochs` for the parameters."""
         validation = self._validation(task)
@@ -299,7 +296,6 @@ class NeuralRanker(StepwiseRanker):
             seed=self.random_state,
             shuffle=self.shuffle,
             validation=task.validation,
-            device_figures=device_figures,
         )
         run = self._run(epochs, self.n_epochs, task, validation, checkpoints)
         parameters = epochs.parameters if validation is None else epochs.best
@@ -308,6 +304,10 @@ class NeuralRanker(StepwiseRanker):
 
     def _shape(self, n_features: int) -> NetworkShape:
         return network_shape(n_features, tuple(self.hidden), ACTIVATIONS[self.activation], self._output())
+
+    def _trainer(self, device: str, problem: NetworkProblem, options: Mapping[str, bool]) -> NetworkTrainer:
+        trainer: NetworkTrainer = load(NETWORK_TRAINING, device, problem, **options)
+        return trainer
 
     def _problem(self, train: RankingDataset, shape: NetworkShape) -> NetworkProblem:
         weights = list_weights(train)

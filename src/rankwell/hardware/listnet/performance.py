@@ -5,6 +5,7 @@
     host   = seconds per document · documents                    forward pass, loss and step, in float32
 
 Weights change after every query, so these follow each other: nothing of a query can begin before the last one's end.
+With all three tasks on the board, the documents stay there; only sums and weights go over the link, for the step.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import numpy as np
 
 from rankwell.hardware.listnet.configuration import ListNetConfiguration
 from rankwell.hardware.listnet.cycles import epoch_cycles
+from rankwell.hardware.listnet.forward_format import BITS
+from rankwell.hardware.listnet.loss_gradient import LossConfiguration
+from rankwell.hardware.listnet.tasks import task_cycles
 from rankwell.hardware.rankboost.performance import Board
 
 
@@ -47,6 +51,25 @@ class EpochPrediction:
 def feature_bytes(configuration: ListNetConfiguration) -> float:
     """Of a document in the board's memory."""
     return configuration.feature_beats * configuration.lanes * configuration.bits / 8
+
+
+def predict_all_tasks(
+    configuration: ListNetConfiguration, loss: LossConfiguration, board: Board, query_sizes: np.ndarray
+) -> EpochPrediction:
+    """An epoch with forward pass, loss and back propagation on a board, one after the other for each query."""
+    clock = board.megahertz * 1e6
+    sizes = query_sizes[query_sizes > 1]
+    n_docs = int(sizes.sum())
+    cycles = sum(task_cycles(configuration, loss, query_sizes).values())
+    forward_bytes = configuration.feature_beats * configuration.lanes * BITS / 8
+    memory = n_docs * (feature_bytes(configuration) + forward_bytes) / board.memory
+    numbers = (configuration.slots + 1) * configuration.hidden
+    exchanged = len(sizes) * numbers * (configuration.total_bits + BITS) / 8
+    link = exchanged / board.link + 2 * len(sizes) * board.link_latency
+    terms = {"clock": cycles / clock, "memory bandwidth": memory, "link": link}
+    needed = max(forward_bytes / configuration.feature_beats, feature_bytes(configuration) / configuration.steps)
+    limit = max(terms, key=lambda name: terms[name])
+    return EpochPrediction(cycles, cycles / clock, memory, link, 0.0, needed * clock, limit)
 
 
 def predict_epoch(

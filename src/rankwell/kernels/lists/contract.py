@@ -86,7 +86,7 @@ class NetworkTrainer(Protocol):
         ...
 
     def figures(self) -> Mapping[str, float]:
-        """What the device tells of the last epoch: those of `DEVICE_FIGURES`."""
+        """What the device tells of the last epoch by name, zeros before the first; most tell nothing."""
         ...
 
     def scores(self, state: NetworkState, features: np.ndarray) -> np.ndarray:
