@@ -14,6 +14,7 @@ import time
 import numpy as np
 
 from benchmarks.hardware_cases import KINDS, chosen_by_kernels, make_round
+from benchmarks.hardware_notes import describe_synthesis
 from benchmarks.harness import Benchmark
 from benchmarks.letor_folds import letor_fold, synthetic_fold
 from benchmarks.rankboost_cases import paper_ranker, queries_of, scaled_shape
@@ -26,7 +27,7 @@ from rankwell.hardware.rankboost.performance import BOARDS, predict_round
 from rankwell.hardware.rankboost.search import SimulatedSearch
 from rankwell.hardware.rankboost.speedup_plot import plot_speedup
 from rankwell.hardware.simulation.simulation import simulate
-from rankwell.hardware.synthesis import Synthesis, synthesise
+from rankwell.hardware.synthesis import synthesise
 from rankwell.hardware.targets import TARGETS
 from rankwell.kernels.boosting.cpu.booster import LevelBooster
 from rankwell.kernels.boosting.cpu.documents import DocumentWeights, initial_weights
@@ -132,7 +133,7 @@ def record_placement(bench: Benchmark) -> None:
         return
     target = TARGETS["ecp5-85k"]
     few = synthesise(RankBoostAccelerator(RankBoostConfiguration()), target, place=True, seeds=(1, 2, 3))
-    note = _note(few)
+    note = describe_synthesis(few)
     bench.record(
         "16 PEs, ECP5-85k, routed",
         value=few.megahertz or 0.0,
@@ -153,17 +154,8 @@ def record_placement(bench: Benchmark) -> None:
         unit="MHz",
         target=150,
         better="higher",
-        note=_note(many),
+        note=describe_synthesis(many),
     )
-
-
-def _note(synthesis: Synthesis) -> str:
-    seeds = ", ".join(f"seed {seed} {megahertz:.1f} MHz" for seed, megahertz in synthesis.by_seed.items())
-    tools = ", ".join(f"{name} {version}" for name, version in synthesis.tools.items())
-    needed = synthesis.resources
-    harness = "; shift registers instead of pins" if synthesis.harness else ""
-    counts = f"{needed.luts:,} LUTs, {needed.flip_flops:,} flip-flops, {needed.block_rams} block RAMs"
-    return f"{counts}; {seeds}{harness}; {tools}; slowest path {synthesis.critical_path}"
 
 
 def record_predictions(bench: Benchmark) -> None:

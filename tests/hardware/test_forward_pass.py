@@ -59,9 +59,7 @@ def test_the_forward_pass_is_its_twins_in_the_cycles_of_the_formula(configuratio
         features = rng.integers(-LIMIT, LIMIT, (n_docs, configuration.features))
         stalls = random_stalls(rng, 3) if number == 3 else None
         hidden, scores, cycles = simulated.outputs(weights, features, stalls=stalls, check=True)
-        expected = twin.forward(
-            features, weights.weights, weights.biases, weights.output_weights, weights.output_bias
-        )
+        expected = twin.forward(features, weights.weights, weights.biases, weights.output_weights, weights.output_bias)
         np.testing.assert_array_equal(hidden, expected[0])
         np.testing.assert_array_equal(scores, expected[1])
         if stalls is None and number:

@@ -173,10 +173,9 @@ class _Control:
                 m.d.sync += [wait.eq(wait - 1), slot.eq(0), self.lane.eq(0), step.eq(0), batch.eq(0)]
                 with m.If(wait == 0):
                     m.next = "READ"
-            with m.State("READ"):
-                with m.If((batch != 0) | (owed != _SLOTS_IN_FLIGHT)):
-                    m.d.comb += [self.reads.eq(1), begins.eq(batch == 0)]
-                    self._read(m, step, batch, slot, wait)
+            with m.State("READ"), m.If((batch != 0) | (owed != _SLOTS_IN_FLIGHT)):
+                m.d.comb += [self.reads.eq(1), begins.eq(batch == 0)]
+                self._read(m, step, batch, slot, wait)
             with m.State("SETTLE"):
                 m.d.sync += [wait.eq(wait - 1), step.eq(0)]
                 with m.If(wait == 0):

@@ -32,7 +32,7 @@ EXPONENTIAL_FRACTION = OUTPUT_POINT - _INDEX_BITS
 
 @dataclass(frozen=True)
 class Interpolation:
-    """A growing function as a table: at x = index·2^fraction_bits + fraction, value + difference·fraction/2^fraction_bits.
+    """A growing function as a table: with f = `fraction_bits`, value + difference·fraction/2^f at index·2^f + fraction.
 
     values, differences : tuples of 512; fraction_bits : int; bits : of the result
     """

@@ -140,9 +140,8 @@ class ForwardPass(wiring.Component):
                     m.d.sync += step.eq(Mux(ends, 0, step + 1))
                     with m.If(item.last):
                         m.next = "FINISH"
-            with m.State("FINISH"):
-                with m.If(flight == 0):
-                    m.next = "WEIGHTS"
+            with m.State("FINISH"), m.If(flight == 0):
+                m.next = "WEIGHTS"
         return delayed(m, ends, sum_cycles(configuration), "ends", reset_less=False)
 
     def _activate(self, m: Module, sums: list[HiddenSum], done: Any, output_weights: Any, output_bias: Any) -> None:

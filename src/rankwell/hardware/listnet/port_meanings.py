@@ -25,13 +25,13 @@ def _back_propagation(design: BackPropagation) -> str:
     meanings = {
         "weights": f"the output unit's {hidden} weights before the step, {bits} bits each, signed, unit 0 lowest; one "
         "beat before the documents of each query",
-        "documents": f"one beat a document: ∂L/∂s·F·2^B, the score, the {hidden} hidden outputs (unit 0 lowest; outputs "
-        f"of sigmoids, not negative), all of {bits} bits; the batch B, below {configuration.batches}; `last` marks the "
-        "last of a query",
+        "documents": f"one beat a document: ∂L/∂s·F·2^B, the score, the {hidden} hidden outputs (unit 0 lowest; "
+        f"outputs of sigmoids, not negative), all of {bits} bits; the batch B, below {configuration.batches}; "
+        "`last` marks the last of a query",
         "features": f"{configuration.feature_beats} beats a document of {configuration.lanes} features, {bits} bits "
         f"each, signed, feature 0 lowest in the first; what is beyond the {features} features is 0",
-        "sums": f"{features + 3} beats a query of {hidden} totals, {configuration.total_bits} bits each, signed, unit 0 "
-        f"lowest: Σ_B sum·2^({configuration.batches - 1} − B) of the weights of feature 0, 1, ...; of the hidden "
+        "sums": f"{features + 3} beats a query of {hidden} totals, {configuration.total_bits} bits each, signed, unit "
+        f"0 lowest: Σ_B sum·2^({configuration.batches - 1} − B) of the weights of feature 0, 1, ...; of the hidden "
         "biases; of the output unit's weights; and in place 0 of the last beat of its bias",
     }
     title = f"ListNet back propagation, {features}-{hidden}-1, {bits} bits, {configuration.unrolling} products a cycle"
@@ -46,7 +46,8 @@ def _forward_pass(design: ForwardPass) -> str:
         "point, unit 0 lowest: the weights of feature 0, 1, ...; the hidden biases; the output unit's weights; and in "
         "place 0 of the last beat its bias",
         "features": f"{configuration.feature_beats} beats a document of {configuration.lanes} features, 16 bits each, "
-        f"signed, 15 after the point; what is beyond the {features} features is 0; `last` marks the last beat of a query",
+        f"signed, 15 after the point; what is beyond the {features} features is 0; `last` marks the last beat of "
+        "a query",
         "outputs": "one beat a document: the hidden outputs (unit 0 lowest) and the score, 15 bits each, all after the "
         "point",
     }
@@ -58,8 +59,8 @@ def _forward_pass(design: ForwardPass) -> str:
 def _loss_gradient(design: LossGradient) -> str:
     configuration = design.configuration
     meanings = {
-        "scores": "one beat a document of a list of two documents or more: the score (15 bits after the point), P_y that "
-        "it is first (16) and that it is among the first k (24); `last` marks the last of the list",
+        "scores": "one beat a document of a list of two documents or more: the score (15 bits after the point), P_y "
+        "that it is first (16) and that it is among the first k (24); `last` marks the last of the list",
         "gradients": f"one beat a document: ∂L/∂s·F·2^B, {configuration.bits} bits, signed; the batch B; `last`",
     }
     layouts = {"scores": score_layout(), "gradients": gradient_layout(configuration)}

@@ -102,9 +102,7 @@ def _thesis_rows(n_epochs: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _cpu_rows(
-    cpu: CpuTimes, n_docs: int, configuration: ListNetConfiguration, n_epochs: int
-) -> list[dict[str, Any]]:
+def _cpu_rows(cpu: CpuTimes, n_docs: int, configuration: ListNetConfiguration, n_epochs: int) -> list[dict[str, Any]]:
     rows = []
     for title, per_document in (
         (f"this machine's CPU, {configuration.bits} bits emulated", cpu.fixed_epoch),

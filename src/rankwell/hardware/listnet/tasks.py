@@ -24,7 +24,9 @@ def task_design(task: str, configuration: ListNetConfiguration, loss: LossConfig
     return ForwardPass(configuration) if task == "forward" else BackPropagation(configuration)
 
 
-def task_cycles(configuration: ListNetConfiguration, loss: LossConfiguration, query_sizes: np.ndarray) -> dict[str, int]:
+def task_cycles(
+    configuration: ListNetConfiguration, loss: LossConfiguration, query_sizes: np.ndarray
+) -> dict[str, int]:
     """Cycles of an epoch by task."""
     sizes, counts = np.unique(query_sizes[query_sizes > 1], return_counts=True)
     pairs = list(zip(sizes.tolist(), counts.tolist(), strict=True))
