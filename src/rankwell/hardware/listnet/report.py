@@ -87,11 +87,11 @@ def describe(
 def _thesis_rows(n_epochs: int) -> list[dict[str, Any]]:
     """The thesis's own figures, of its own data: permutations do not grow with the documents, so nothing is scaled."""
     rows = []
-    for title, seconds, note in (
+    for title, tasks, note in (
         ("the thesis's FPGA, Top-2, float32", thesis.TABLE_3_4["fpga"], "table 3.4: every permutation of two"),
         ("the thesis's CPU, Top-2", thesis.TABLE_3_4["cpu"], "table 3.4"),
     ):
-        row = _row(title, "published", seconds.backward, seconds.forward + seconds.loss, n_epochs, None)
+        row = _row(title, "published", tasks.backward, tasks.forward + tasks.loss, n_epochs, None)
         rows.append({**row, "note": f"{note}; 471 queries, 540,679 documents, whatever the data here"})
     for title, seconds in (
         ("the thesis's FPGA, Top-3 sampled, 8 bits", thesis.TABLE_4_3["batch, 8 bits"]),

@@ -25,9 +25,9 @@ def plot_resources(found: Mapping[int, Synthesis], path: str | os.PathLike[str])
         "multipliers": {bits: usage.multipliers for bits, usage in TABLE_4_2.items()},
     }
     others = {
-        "LUTs": {f"{method}, {bits}": (bits, usage.luts) for (method, bits), usage in TABLE_4_1.items()},
-        "flip-flops": {f"{method}, {bits}": (bits, usage.registers) for (method, bits), usage in TABLE_4_1.items()},
-        "multipliers": {f"{method}, {bits}": (bits, usage.multipliers) for (method, bits), usage in TABLE_4_1.items()},
+        "LUTs": {method: (bits, usage.luts) for (method, bits), usage in TABLE_4_1.items()},
+        "flip-flops": {method: (bits, usage.registers) for (method, bits), usage in TABLE_4_1.items()},
+        "multipliers": {method: (bits, usage.multipliers) for (method, bits), usage in TABLE_4_1.items()},
     }
     for panel, name in zip(figure.subplots(1, 3), ours, strict=True):
         panel.plot(*zip(*sorted(ours[name].items()), strict=True), color="C0", label="here, back propagation")
@@ -35,12 +35,12 @@ def plot_resources(found: Mapping[int, Synthesis], path: str | os.PathLike[str])
             placed = found[bits].megahertz is not None
             panel.plot(bits, value, "o", color="C0", fillstyle="full" if placed else "none")
         panel.plot(*zip(*sorted(thesis[name].items()), strict=True), "s--", color="C1", label="table 4.2, all tasks")
-        for title, (bits, value) in others[name].items():
-            if bits is None:
+        for method, (width, value) in others[name].items():
+            if width is None:
                 panel.axhline(value, color="C2", linewidth=1.0, label="table 4.1, float32")
-            elif not title.startswith("batch"):
-                panel.plot(bits, value, "D", color="C3")
-                panel.annotate(f"table 4.1, {title.split(',')[0]}", (bits, value), fontsize=7)
+            elif method != "batch":
+                panel.plot(width, value, "D", color="C3")
+                panel.annotate(f"table 4.1, {method}", (width, value), fontsize=7)
         panel.set(xlabel="bits in multiplications", title=name, ylim=(0, None))
     figure.axes[0].legend(fontsize=7)
     figure.suptitle("a ring: counted, not placed", fontsize=9)

@@ -64,7 +64,7 @@ def _query_forward(shape, parameters, features, hidden, chunk, scores, dropout, 
 
 @kernel(error_model="numpy", inline="always")
 def _query_slopes(shape, loss, step, parameters, lists, query, work, slot):
-    """Fill a slot with one query's hidden outputs, scores and ∂L/∂scores, times its weight; returns the weighted loss."""
+    """Fill a slot with one query's hidden outputs, scores and weighted ∂L/∂scores; returns the weighted loss."""
     start, end = lists.query_ptr[query], lists.query_ptr[query + 1]
     n, weight = end - start, lists.weights[query]
     hidden, scores, list_slopes = work.hidden[slot], work.scores[slot, :n], work.list_slopes[slot, :n]
