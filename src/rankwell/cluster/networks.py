@@ -7,6 +7,7 @@ model, byte for byte. Training query by query (`batch_queries=1`) is in an order
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,9 @@ class ClusterNetworkTrainer:
         state.steps = new["steps"]
         self._group.report.n_steps += 1
         return float(loss)
+
+    def figures(self) -> Mapping[str, float]:
+        return {}
 
     def scores(self, state: NetworkState, features: np.ndarray) -> np.ndarray:
         return self._scorer.scores(state, features)
