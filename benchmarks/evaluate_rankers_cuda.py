@@ -73,6 +73,7 @@ def _measure(bench: Benchmark, name: str, rows: np.ndarray) -> tuple[float, floa
     )
     one = bench.time(f"{name}, one CPU thread", lambda: cpu.score(rows, n_jobs=1), repeat=5)
     every = bench.time(f"{name}, all cores", lambda: cpu.score(rows), repeat=5)
+    crossings = _sweep(bench, name, cpu, device, rows)
     bench.record(
         f"{name}, {len(rows):,} documents, transfers included",
         value=on_device.minimum * 1e3,
@@ -82,24 +83,33 @@ def _measure(bench: Benchmark, name: str, rows: np.ndarray) -> tuple[float, floa
         f"{in_a_row.minimum / IN_A_ROW * 1e3:.3f}; from ordinary memory {pageable.minimum * 1e3:.3f}; rows on the "
         f"device {without.minimum * 1e3:.3f}; one CPU thread {one.minimum * 1e3:.2f}, all cores "
         f"{every.minimum * 1e3:.2f}; "
-        f"the device wins from {_crossing(cpu, device, rows, n_jobs=1)} documents on against one thread, "
-        f"{_crossing(cpu, device, rows, n_jobs=None)} against all cores",
+        f"the device wins from {crossings['one thread']} documents on against one thread, "
+        f"{crossings['all cores']} against all cores",
     )
     return one.minimum / on_device.minimum, every.minimum / on_device.minimum
 
 
-def _crossing(cpu: RankerScorer, device: CudaRankerScorer, rows: np.ndarray, n_jobs: int | None) -> str:
-    """The smallest of `SIZES` from which on the device is faster."""
-    from benchmarks.timing import time_function
-
-    faster_from = None
-    for size in reversed([size for size in SIZES if size <= len(rows)]):
+def _sweep(
+    bench: Benchmark, name: str, cpu: RankerScorer, device: CudaRankerScorer, rows: np.ndarray
+) -> dict[str, str]:
+    """Record every one of `SIZES`; returns the smallest from which on the device is faster, by what it is beside."""
+    times: dict[str, dict[int, float]] = {"device": {}, "one thread": {}, "all cores": {}}
+    sizes = [size for size in SIZES if size <= len(rows)]
+    for size in sizes:
         pinned = device.pinned_rows(size)
         pinned[:] = rows[:size]
         part = np.ascontiguousarray(rows[:size])
-        on_device = time_function("device", lambda pinned=pinned: device.score(pinned), repeat=3, warmup=3).minimum
-        on_cpu = time_function("CPU", lambda part=part: cpu.score(part, n_jobs=n_jobs), repeat=3).minimum
-        if on_device >= on_cpu:
-            break
-        faster_from = size
-    return "no number of" if faster_from is None else f"{faster_from:,}"
+        calls = {
+            "device": lambda pinned=pinned: device.score(pinned),
+            "one thread": lambda part=part: cpu.score(part, n_jobs=1),
+            "all cores": lambda part=part: cpu.score(part),
+        }
+        for where, call in calls.items():
+            times[where][size] = bench.time(f"{name}, {size} documents, {where}", call, repeat=5, warmup=3).minimum
+            bench.record(f"{name}, {size:,} documents, {where}", value=times[where][size] * 1e3, unit="ms")
+    found = {}
+    for where in ("one thread", "all cores"):
+        slower = [size for size in sizes if times["device"][size] >= times[where][size]]
+        faster = [size for size in sizes if not slower or size > max(slower)]
+        found[where] = f"{faster[0]:,}" if faster else "no number of"
+    return found

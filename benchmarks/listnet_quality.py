@@ -37,7 +37,7 @@ PUBLISHED = {
     ("MQ2007", "map"): 0.4652,
     ("MQ2008", "map"): 0.4775,
 }
-METRICS = ("mean_ndcg", "map", "ndcg@10")
+METRICS = ("mean_ndcg", "map", *(f"ndcg@{cut}" for cut in range(1, 11)))
 RANKERS: dict[str, tuple[type[NeuralRanker], dict[str, Any]]] = {
     "ListNet Top-1": (ListNet, {"k": 1}),
     "ListNet Top-2": (ListNet, {"k": 2}),

@@ -1,0 +1,67 @@
+"""What are the routines of a RankBoost round on the CPU (Table IV of the FAR paper), and what do more threads bring?
+
+At the FPGA paper's size, with every feature searched in every round, as the paper's software does; the bounds that
+leave most features out, are in `rankboost_cpu`. π and the new weights are timed by themselves, the search is what
+remains of a round.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.harness import Benchmark
+from benchmarks.rankboost_cases import queries_of, scaled_shape
+from benchmarks.rankboost_cpu import check_rounds, random_bins
+from rankwell.hardware.rankboost.far_paper import TABLE_IV
+from rankwell.kernels.boosting.contract import LevelledQueries
+from rankwell.kernels.boosting.cpu.booster import LevelBooster
+from rankwell.kernels.boosting.cpu.documents import DocumentWeights, initial_weights
+from rankwell.kernels.threads import available_cores, kernel_threads
+
+ROUNDS = 5
+
+
+def run(bench: Benchmark) -> None:
+    check_rounds(bench)
+    shape = scaled_shape("far", docs=0.01 if bench.quick else 1.0)
+    queries = queries_of(shape)
+    bins = random_bins(shape, queries)
+    cores = available_cores()
+    record_routines(bench, bins, shape.n_features, queries, cores)
+    for n_jobs in sorted({1, *range(2, cores + 1, max(1, cores // 8)), cores}):
+        seconds = time_rounds(bench, bins, shape.n_features, queries, n_jobs)
+        bench.record(f"threads: {n_jobs}", value=seconds * 1e3, unit="ms")
+
+
+def record_routines(bench: Benchmark, bins: np.ndarray, n_features: int, queries: LevelledQueries, n_jobs: int) -> None:
+    documents = DocumentWeights(queries, initial_weights(queries))
+    above = bins[0, :, 0] > 128
+    with kernel_threads(n_jobs):
+        potentials = bench.time("π", documents.potentials, repeat=9).minimum
+        weights = bench.time("new weights", lambda: documents.apply(above, 2**20, 0), repeat=9).minimum
+    whole = time_rounds(bench, bins, n_features, queries, n_jobs)
+    software, fpga = TABLE_IV["software"], TABLE_IV["far2"]
+    routines = {
+        "π": (potentials, software.potentials, fpga.potentials),
+        "search": (whole - potentials - weights, software.search, fpga.search + fpga.transfer),
+        "new weights": (weights, software.weights, fpga.weights),
+        "whole round": (whole, software.total, fpga.total),
+    }
+    for name, (seconds, software_seconds, fpga_seconds) in routines.items():
+        bench.record(
+            f"routine: {name}",
+            value=seconds * 1e3,
+            unit="ms",
+            paper=f"software {software_seconds} s, FAR2 {fpga_seconds:.3f} s",
+            note=f"{seconds / whole:.1%} of the round, {n_jobs} threads",
+        )
+
+
+def time_rounds(bench: Benchmark, bins: np.ndarray, n_features: int, queries: LevelledQueries, n_jobs: int) -> float:
+    """Seconds of a round in which every feature is searched."""
+
+    def run_all() -> None:
+        booster = LevelBooster(bins, n_features, 256, queries, initial_weights(queries), bounded=False, n_jobs=n_jobs)
+        booster.boost(ROUNDS)
+
+    return bench.time(f"{ROUNDS} rounds, {n_jobs} threads", run_all, repeat=3).minimum / ROUNDS
