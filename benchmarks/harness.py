@@ -101,9 +101,10 @@ class Benchmark:
         rival_value: float | None = None,
         paper: float | str | None = None,
         note: str = "",
+        interval: tuple[float, float] | None = None,
     ) -> None:
         """One row of the table; see `Row` for what each part means."""
-        self.rows.append(Row(case, value, unit, target, better, rival, rival_value, paper, note))
+        self.rows.append(Row(case, value, unit, target, better, rival, rival_value, paper, note, interval))
 
     def figure(self, name: str) -> Path:
         """Where a plot may be saved as PNG; it is stored next to the JSON when results are written."""

@@ -27,6 +27,8 @@ class Row:
     rival_value : float or None
     paper : float, str or None
         The figure that the paper prints, with its hardware if it is a text.
+    interval : pair of float or None
+        The 95 % confidence interval of the difference, `value` − `rival_value`, where both are means over queries.
     note : str
     """
 
@@ -39,6 +41,7 @@ class Row:
     rival_value: float | None = None
     paper: float | str | None = None
     note: str = ""
+    interval: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.better not in ("lower", "higher"):
@@ -47,6 +50,13 @@ class Row:
             number = getattr(self, name)
             if number is not None:
                 object.__setattr__(self, name, _plain_number(f"{self.case}: {name}", number))
+        if self.interval is not None:
+            low, high = (_plain_number(f"{self.case}: interval", number) for number in self.interval)
+            if low > high:
+                raise ValueError(
+                    f"{self.case}: interval must be its lower end and its upper end, got {low} and {high}."
+                )
+            object.__setattr__(self, "interval", (low, high))
         if self.paper is not None and not isinstance(self.paper, str):
             object.__setattr__(self, "paper", _plain_number(f"{self.case}: paper", self.paper))
 
@@ -63,6 +73,11 @@ class Row:
         if self.rival_value is None or min(self.value, self.rival_value) <= 0:
             return None
         return self.rival_value / self.value if self.better == "lower" else self.value / self.rival_value
+
+    @classmethod
+    def from_json(cls, row: dict[str, Any]) -> Row:
+        """The row that `as_json` gave."""
+        return cls(**{name: part for name, part in row.items() if name != "met"})
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "met": self.met}

@@ -48,7 +48,8 @@ def write_rival(row: Row) -> str:
     if row.rival_value is None:
         return f"{row.rival}: not installed"
     ours = "" if row.advantage is None else f" (ours {write_figure(row.advantage)}x)"
-    return f"{row.rival}: {write_figure(row.rival_value)} {row.unit}{ours}"
+    difference = "" if row.interval is None else f", difference {row.interval[0]:+.4f} to {row.interval[1]:+.4f}"
+    return f"{row.rival}: {write_figure(row.rival_value)} {row.unit}{ours}{difference}"
 
 
 def write_paper(row: Row) -> str:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.special import stdtrit
 
 from benchmarks.harness import Benchmark
 from benchmarks.letor_folds import letor_folds, synthetic_fold
@@ -37,6 +38,7 @@ from rankwell.features.queries import read_queries
 from rankwell.features.training_data import judged_features
 from rankwell.index.text.analysis import Analysis
 from rankwell.metrics.evaluation import Evaluation
+from rankwell.metrics.significance import Comparison
 from rankwell.rankers.registry import RANKERS, ranker_class
 
 TEXT = ("cranfield", "cisi", "cacm")
@@ -124,9 +126,11 @@ def measure_collection(bench: Benchmark, collection: Collection, rivals: Mapping
         is_whole = sum(map(len, scores)) == tests.n_docs and all(np.isfinite(part).all() for part in scores)
         bench.check(f"{collection.name}, {name}: a finite score for every test row", is_whole)
         evaluation = judge(tests, scores)
-        notes = []
+        notes, interval = [], None
         for rival, other in known.items():
             outcome = compare(evaluation, other, metric=METRIC)
+            if rival == ("BM25" if collection.is_text else "LightGBM"):
+                interval = difference_interval(outcome)
             notes.append(f"{rival} {outcome.mean_b:.4f} ({outcome.difference:+.4f}, p = {outcome.fisher_p:.2g})")
             if rival == "LightGBM" and name in DEMANDED and outcome.difference < 0 and outcome.fisher_p <= 0.05:
                 below.append(name)
@@ -141,6 +145,7 @@ def measure_collection(bench: Benchmark, collection: Collection, rivals: Mapping
             rival=rival,
             rival_value=value,
             note="; ".join(notes),
+            interval=interval,
         )
     if "LightGBM" in known:
         bench.record(
@@ -150,6 +155,15 @@ def measure_collection(bench: Benchmark, collection: Collection, rivals: Mapping
             target=0,
             note=", ".join(below),
         )
+
+
+def difference_interval(outcome: Comparison) -> tuple[float, float] | None:
+    """The 95 % confidence interval of the difference by Student's t, paired by query; None where nothing differs."""
+    if outcome.n_queries < 2 or outcome.t_statistic == 0 or not np.isfinite(outcome.t_statistic):
+        return None
+    error = outcome.difference / outcome.t_statistic
+    half = float(stdtrit(outcome.n_queries - 1, 0.975)) * error
+    return outcome.difference - half, outcome.difference + half
 
 
 def scores_of(name: str, train: RankingDataset, test: RankingDataset) -> np.ndarray:
