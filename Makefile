@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PLAIN  := .venv-plain
 LOWEST := .venv-lowest
+WHEELS := build/wheels
 LOWEST_EXTRAS := pandas,polars,plot
 comma  := ,
 # What is run with NUMBA_BOUNDSCHECK=1: these kernels are the same as ever, but a wrong index is an error.
@@ -13,7 +14,7 @@ BOUNDS_CHECKED := tests/kernels tests/scoring tests/features tests/index/test_se
 PIP_INSTALL := -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-slow test-gpu smoke lint bench results clean
+.PHONY: help demo serve test test-slow test-gpu smoke lint bench results docs clean
 
 help:            ## say what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -36,12 +37,24 @@ $(VENV)/.installed-serve: pyproject.toml | $(BIN)/python
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	@echo "==> installing rankwell, its tests' tools and the libraries it is compared with into $(VENV)"
 	@$(BIN)/python $(PIP_INSTALL) -e '.[test,lint]'
-	@touch $@ $(VENV)/.installed $(VENV)/.installed-serve
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-serve $(VENV)/.installed-docs
 
-$(PLAIN)/.installed: pyproject.toml
-	@echo "==> installing rankwell without any extra into $(PLAIN)"
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	@echo "==> installing rankwell and what its documentation needs into $(VENV)"
+	@$(BIN)/python $(PIP_INSTALL) -e '.[docs]'
+	@touch $@ $(VENV)/.installed
+
+# Without compiled kernels, which take minutes: what a wheel contains besides them is what is tried here.
+$(WHEELS)/.built: pyproject.toml hatch_build.py build_backend.py $(shell find src -type f -not -name '*.pyc')
+	@echo "==> building a wheel in $(WHEELS)"
+	@rm -rf $(WHEELS)
+	@RANKWELL_PREBUILD=none $(PYTHON) -m pip --disable-pip-version-check wheel --quiet --no-deps --wheel-dir $(WHEELS) .
+	@touch $@
+
+$(PLAIN)/.installed: $(WHEELS)/.built
+	@echo "==> installing the wheel without any extra into $(PLAIN), an empty environment"
 	@$(PYTHON) -m venv --clear $(PLAIN)
-	@$(PLAIN)/bin/python $(PIP_INSTALL) -e .
+	@$(PLAIN)/bin/python $(PIP_INSTALL) $(WHEELS)/*.whl
 	@touch $@
 
 $(LOWEST)/.installed: pyproject.toml .ci/lowest_versions.py
@@ -71,23 +84,28 @@ test-slow: $(VENV)/.installed-test  ## run the tests that take minutes, and thos
 test-gpu:        ## run the CUDA tests with this machine's own Python (needs CuPy, Numba, pytest)
 	@PYTHONPATH=src $(PYTHON) -m pytest -m gpu -p no:cacheprovider
 
-smoke: $(PLAIN)/.installed $(LOWEST)/.installed  ## imports and commands without extras, and with the lowest versions
-	@echo "==> without any extra"
-	@$(PLAIN)/bin/python .ci/smoke.py
+smoke: $(PLAIN)/.installed $(LOWEST)/.installed  ## imports and commands of a wheel without extras, and with the lowest versions
+	@echo "==> a wheel, without any extra"
+	@$(PLAIN)/bin/python -I .ci/smoke.py --wheel
 	@echo "==> with the lowest versions"
 	@$(LOWEST)/bin/python .ci/smoke.py
 
-lint: $(VENV)/.installed-test  ## ruff, mypy and clang-format
+lint: $(VENV)/.installed-test  ## ruff, mypy, clang-format and hadolint
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@find src tests -name '*.cu' -o -name '*.cuh' -o -name '*.cl' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run --Werror
+	@! test -x $(BIN)/hadolint || $(BIN)/hadolint Dockerfile
 
 bench: $(VENV)/.installed-test  ## run every benchmark in its quick form
 	@$(BIN)/python -m benchmarks --quick
 
-results: $(VENV)/.installed-test  ## write docs/results.md from benchmarks/results/*.json
+results: $(VENV)/.installed-test  ## write the pages and plots of results from benchmarks/results/*.json
 	@$(BIN)/python -m benchmarks.report
 
+docs: $(VENV)/.installed-docs  ## build the documentation site in build/docs
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet --doctree-dir build/doctrees docs build/docs
+	@echo "open build/docs/index.html"
+
 clean:           ## remove the virtual environments and caches
-	rm -rf $(VENV) $(PLAIN) $(LOWEST) .pytest_cache .hypothesis .mypy_cache .ruff_cache demo-output
+	rm -rf $(VENV) $(PLAIN) $(LOWEST) .pytest_cache .hypothesis .mypy_cache .ruff_cache build demo-output

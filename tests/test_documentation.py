@@ -44,6 +44,26 @@ def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     np.testing.assert_array_equal(again.predict(test), ranker.predict(test))
 
 
+@pytest.mark.parametrize("library", ["lightgbm", "ranklib", "svm-rank"])
+def test_examples_for_newcomers_run(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With data under the names that the pages use for it."""
+    monkeypatch.chdir(tmp_path)
+    data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    X, y, qid = data.features, data.labels, data.qid_of_rows()
+    names = {"X": X, "y": y, "qid": qid, "labels": y, "scores": X[:, 0]}
+    names |= {"X_vali": X, "y_vali": y, "vali_qid": qid, "X_test": X, "test_qid": qid}
+    examples = re.findall(
+        r"```python\n(.*?)```", (ROOT / f"docs/guide/coming-from-{library}.md").read_text(), re.DOTALL
+    )
+    assert examples
+    for example in examples:
+        exec(compile(example, library, "exec"), names)
+    if library == "ranklib":
+        assert 0 < names["evaluation"].mean["ndcg@10"] < 1
+    else:
+        assert isinstance(names["ranker"], rankwell.Ranker)
+
+
 def test_the_table_of_untuned_rankers_is_what_was_measured() -> None:
     lines = [line for line in (ROOT / "docs/guide/untuned-rankers.md").read_text().splitlines() if line.startswith("|")]
     header, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
@@ -58,3 +78,14 @@ def test_the_table_of_untuned_rankers_is_what_was_measured() -> None:
     checked = {case: f"{value:.4f}" for case, value in values.items() if case in shown}
     assert len(checked) == 49
     assert checked == {case: shown[case] for case in checked}
+
+
+MARKDOWN = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"]
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    """Also for those who read the Markdown itself."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    targets = [target.split("#")[0] for target in re.findall(r"\]\((?!https?:|#)([^)\s]+)\)", text)]
+    assert not [target for target in targets if not (page.parent / target).exists()]

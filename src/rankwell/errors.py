@@ -52,6 +52,15 @@ class RankwellError(Exception):
         The parts of the message, joined without blanks.
     parameter : str, optional
         The parameter that is wrong; the message begins with its name.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> try:
+    ...     rankwell.read("absent.txt")
+    ... except rankwell.RankwellError as error:
+    ...     print(type(error).__name__)
+    DataError
     """
 
     def __init__(self, *pieces: Piece, parameter: str | None = None) -> None:
@@ -77,11 +86,29 @@ def _said(piece: Piece, naming: Naming) -> str:
 
 
 class DataError(RankwellError, ValueError):
-    """The data (arrays, frames, files of rows) is not valid."""
+    """The data (arrays, frames, files of rows) is not valid.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> rankwell.RankingDataset([[1.0], [2.0]], [0, 1, 2])
+    Traceback (most recent call last):
+        ...
+    rankwell.errors.DataError: y must have one number per row: 2 rows, got shape (3,).
+    """
 
 
 class ParameterError(RankwellError, ValueError):
-    """A parameter is outside what is allowed."""
+    """A parameter is outside what is allowed.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> rankwell.Binner(n_bins=1000).fit([[1.0]])
+    Traceback (most recent call last):
+        ...
+    rankwell.errors.ParameterError: n_bins must be from 2 to 256, the missing values' bin included, got 1000.
+    """
 
 
 class UnknownParameterError(ParameterError, TypeError):
@@ -92,6 +119,18 @@ class QueryError(ParameterError):
     """A query cannot be read.
 
     column : where in its text, from 1
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> with rankwell.IndexWriter("notes.idx") as writer:
+    ...     writer.add([{"id": "n1", "body": "buy milk"}])
+    ...     generation = writer.commit()
+    >>> try:
+    ...     rankwell.Index.open("notes.idx").search("(milk")
+    ... except rankwell.QueryError as error:
+    ...     print(error.column)
+    1
     """
 
     def __init__(self, *pieces: Piece, column: int) -> None:
@@ -100,15 +139,50 @@ class QueryError(ParameterError):
 
 
 class FileFormatError(RankwellError, ValueError):
-    """A file of Rankwell (a ranker, an index) is damaged, altered, or of a version this release cannot read."""
+    """A file of Rankwell (a ranker, an index) is damaged, altered, or of a version this release cannot read.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> with open("model.rank", "w") as file:
+    ...     _ = file.write("not a ranker")
+    >>> try:
+    ...     rankwell.load("model.rank")
+    ... except rankwell.FileFormatError as error:
+    ...     print("model.rank" in str(error))
+    True
+    """
 
 
 class IndexLockedError(RankwellError, RuntimeError):
-    """An index was opened for writing while another writer had it open."""
+    """An index was opened for writing while another writer had it open.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> with rankwell.IndexWriter("notes.idx"):
+    ...     try:
+    ...         rankwell.IndexWriter("notes.idx")
+    ...     except rankwell.IndexLockedError:
+    ...         print("one writer at a time")
+    one writer at a time
+    """
 
 
 class DeviceError(RankwellError, RuntimeError):
-    """A device was asked for and cannot be used."""
+    """A device was asked for and cannot be used.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> try:
+    ...     ranker = rankwell.RankBoost(n_rounds=2, device="cuda").fit(data)
+    ... except rankwell.DeviceError:  # no GPU here
+    ...     ranker = rankwell.RankBoost(n_rounds=2, device="cpu").fit(data)
+    >>> len(ranker.weak_rankers_)
+    2
+    """
 
 
 class ClusterError(RankwellError, RuntimeError):
@@ -116,13 +190,32 @@ class ClusterError(RankwellError, RuntimeError):
 
 
 class NotFittedError(RankwellError, ValueError, AttributeError):
-    """A ranker was asked to predict before it was fitted (the same bases as scikit-learn's)."""
+    """A ranker was asked to predict before it was fitted (the same bases as scikit-learn's).
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> try:
+    ...     rankwell.RankSVM().predict([[1.0]])
+    ... except rankwell.NotFittedError:
+    ...     print("fit first")
+    fit first
+    """
 
 
 class ServerError(RankwellError, RuntimeError):
     """A server did not answer a call, or answered that it is wrong.
 
     status : of HTTP, None if there was no answer; retry_after : seconds, if the server said when to try again
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> try:
+    ...     rankwell.Client("http://127.0.0.1:1").search("milk")  # nothing answers there
+    ... except rankwell.ServerError as error:
+    ...     print(error.status)
+    None
     """
 
     def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
@@ -131,4 +224,15 @@ class ServerError(RankwellError, RuntimeError):
 
 
 class ConvergenceWarning(UserWarning):
-    """An optimiser stopped before its stopping rule was met."""
+    """An optimiser stopped before its stopping rule was met.
+
+    Examples
+    --------
+    >>> import rankwell, warnings
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     ranker = rankwell.RankSVM(C=1.0, max_iter=1).fit(data)
+    >>> [warning.category.__name__ for warning in caught]
+    ['ConvergenceWarning']
+    """

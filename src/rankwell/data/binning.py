@@ -54,6 +54,13 @@ class Binner:
     A feature whose values are all equal has one bin for them; a feature without values has no such bin. Values outside
     the range seen in `fit` fall into the first or the last bin. The same data gives the same bins on any number of
     threads, in memory or on disk: ranges are exact, and quantiles are those of the same rows.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> binner = rankwell.Binner(n_bins=4).fit([[0.0], [1.0], [2.0], [3.0]])
+    >>> binner.transform([[0.5], [2.5], [float("nan")]]).ravel().tolist()
+    [1, 3, 0]
     """
 
     def __init__(

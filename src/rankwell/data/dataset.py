@@ -70,6 +70,16 @@ class RankingDataset:
         The index of the first feature in the text that was read: 0 or 1.
     memory_limit : int or None
         The bytes of memory that training may use, if the features are on disk.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> X = [[0.1, 2.0], [0.7, 1.0], [0.3, 5.0]]
+    >>> data = rankwell.RankingDataset(X, [0, 2, 1], qid=["milk", "milk", "dentist"])
+    >>> data.n_queries, data.n_docs, data.n_features
+    (2, 3, 2)
+    >>> data.subset([0]).labels.tolist()
+    [0.0, 2.0]
     """
 
     first_index: int = 1

@@ -93,6 +93,15 @@ def read(
     exact format. A comment in the first line may name the features (`rankwell.data.letor_header`). Rows without ``qid``
     are one query. Query ids are integers if all of them are written as integers, otherwise text. Features that a row
     does not name are 0. Indices count from 1, or from 0 if index 0 appears in any row.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> with open("train.txt", "w") as file:
+    ...     _ = file.write("2 qid:1 1:0.5 2:1 # n1\\n0 qid:1 1:0.1 2:3 # n2\\n")
+    >>> data = rankwell.read("train.txt")
+    >>> data.labels.tolist(), data.features.shape, list(data.comments)
+    ([2.0, 0.0], (2, 2), ['n1', 'n2'])
     """
     if on_bad_line not in ("error", "skip"):
         raise ParameterError(f"must be 'error' or 'skip', got {on_bad_line!r}.", parameter="on_bad_line")
@@ -143,6 +152,14 @@ def write(dataset: RankingDataset, path: str | os.PathLike[str], *, format: str 
     fastest to read: its features are mapped into memory. Feather and Parquet keep everything but queries without
     rows; CSV and text cannot hold weights, and text keeps the names of features in a comment in its first line.
     Rows are written in the user's order.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> rankwell.write(data, "train.feather")
+    >>> bool((rankwell.read("train.feather").features == data.features).all())
+    True
     """
     name = os.fspath(path)
     chosen = _check_format(format) or _format_of_name(name)

@@ -72,6 +72,13 @@ def make_ranking(
         (`RankingDataset.subset`).
     n_jobs : int, optional
         Threads; None or -1 is every core. The result does not depend on it.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> data.features.shape, data.n_queries
+    ((300, 5), 15)
     """
     wanted = _shape_wanted(shape, n_docs, n_queries, n_features, scale, n_levels)
     _check_settings(missing, noise, random_state)

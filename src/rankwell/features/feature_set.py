@@ -56,6 +56,13 @@ class FeatureSet:
     names : the canonical names; features : what they mean
     feedback : those of them that read the first pass's documents, and are passed with the hits (`with_feedback`)
     fingerprint : 16 hexadecimal digits that change with any name, their order, or the catalogue's formulas
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> features = rankwell.FeatureSet(["bm25.title", "static.clicks"])
+    >>> len(features), features.lacking(streams=["title", "body"], statics=[])
+    (2, ['static.clicks'])
     """
 
     def __init__(self, names: Iterable[str]) -> None:

@@ -50,6 +50,18 @@ class Index:
     bases : int64 [n_segments + 1], the number of each segment's first document
     n_docs : live documents
     path : the folder, None if the segments are in memory
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> with rankwell.IndexWriter("notes.idx", language="en") as writer:
+    ...     writer.add([{"id": "n1", "body": "buy milk"}, {"id": "n2", "body": "call the dentist on Monday"}])
+    ...     generation = writer.commit()
+    >>> index = rankwell.Index.open("notes.idx")
+    >>> index.search("calling dentists", k=3).ids
+    ['n2']
+    >>> index.stored(index.find("n1"))["body"]
+    'buy milk'
     """
 
     def __init__(

@@ -54,6 +54,19 @@ class IndexWriter:
     memory_bytes : about how much memory documents take before they are written out as a segment
     max_segments : commits merge neighbouring segments until at most this many are left
     storage : the file operations
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> with rankwell.IndexWriter("notes.idx", language="en") as writer:
+    ...     writer.add([{"id": "n1", "title": "Milk", "body": "buy milk", "clicks": 3}])
+    ...     writer.add([{"id": "n2", "title": "Dentist", "body": "call the dentist on Monday", "clicks": 8}])
+    ...     generation = writer.commit()
+    >>> with rankwell.IndexWriter("notes.idx") as writer:
+    ...     deleted = writer.delete(["n1"])
+    ...     generation = writer.commit()
+    >>> len(rankwell.Index.open("notes.idx"))
+    1
     """
 
     def __init__(

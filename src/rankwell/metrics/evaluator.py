@@ -165,6 +165,6 @@ def _mean(values: np.ndarray, weights: np.ndarray | None) -> float:
     counted = ~np.isnan(values)
     if weights is None:
         n_counted = np.count_nonzero(counted)
-        return float(np.add.reduce(values[counted])) / n_counted if n_counted else float("nan")
+        return float(np.add.reduce(values[counted]) / n_counted) if n_counted else float("nan")
     total = float(weights[counted].sum())
     return float((values[counted] * weights[counted]).sum() / total) if total > 0 else float("nan")

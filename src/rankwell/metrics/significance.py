@@ -100,6 +100,15 @@ def compare(
         The same seed gives the same p-value, on any number of threads.
     n_jobs : int, optional
         Threads; None or -1 is every core.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> comparison = rankwell.compare([0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.7, 0.4])  # one figure per query
+    >>> comparison.wins, comparison.ties, comparison.losses
+    (3, 1, 0)
+    >>> comparison.fisher_p, comparison.exact
+    (0.25, True)
     """
     if n_resamples < 1:
         raise ParameterError(f"must be 1 or more, got {n_resamples}.", parameter="n_resamples")

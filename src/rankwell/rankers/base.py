@@ -122,6 +122,16 @@ class Ranker(Estimator):
     best_iteration_, best_score_ : int or None, float or None
         The step of `history_` with the best figure on the validation set, counted from 1, the first of equals, and that
         figure; None without a validation set, or without steps.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> rankers = [rankwell.LeastSquares(), rankwell.RankSVM()]
+    >>> all(isinstance(ranker, rankwell.Ranker) for ranker in rankers)
+    True
+    >>> [len(ranker.fit(data).predict(data)) for ranker in rankers]
+    [300, 300]
     """
 
     name: ClassVar[str]

@@ -88,6 +88,14 @@ class Cascade(Ranker):
         The full ranker.
     point_ : CascadePoint
         What was chosen.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> cascade = rankwell.Cascade(second="ranksvm", keep=(5, 10), first_sizes=(1,), second_sizes=(3,), n_folds=2)
+    >>> cascade.fit(data).point_.cost <= cascade.full_.cost
+    True
     """
 
     name = "cascade"

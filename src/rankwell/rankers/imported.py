@@ -21,6 +21,16 @@ class ImportedRanker(Ranker):
     ----------
     source : str
         Where the model came from, for information.
+
+    Examples
+    --------
+    >>> import lightgbm, rankwell
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> model = lightgbm.LGBMRanker(n_estimators=5, verbose=-1)
+    >>> model = model.fit(data.features, data.labels, group=data.query_sizes)
+    >>> ranker = rankwell.ImportedRanker.from_model(model)
+    >>> bool(abs(ranker.predict(data) - model.predict(data.features)).max() < 1e-12)
+    True
     """
 
     name = "imported"

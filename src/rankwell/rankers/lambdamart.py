@@ -129,7 +129,7 @@ class LambdaMART(StepwiseRanker):
     sigma : float
         The steepness of the logistic function of a pair.
     normalize_lambdas : bool
-        Divide a pair's weight by the distance of its scores, and bring each query's sum of |λ| to log2(1 + that sum),
+        Divide a pair's weight by the distance of its scores, and bring each query's sum of `|λ|` to log2(1 + that sum),
         as LightGBM does.
     noise : float
         Pairs are those of a ranking by scores plus Gumbel noise of this scale, drawn anew in each round, as in
@@ -175,6 +175,15 @@ class LambdaMART(StepwiseRanker):
     -----
     A missing value (NaN) goes to the side of a cut where it lowers the loss more, which is learnt cut by cut. Weights
     of queries and documents multiply the gradients.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> data = rankwell.make_ranking(n_docs=600, n_queries=30, n_features=5)
+    >>> train, validation = data.subset(range(20)), data.subset(range(20, 30))
+    >>> ranker = rankwell.LambdaMART(n_rounds=30, n_leaves=4).fit(train, eval_set=validation)
+    >>> ranker.best_iteration_ <= 30, bool(ranker.best_score_ == ranker.score(validation))
+    (True, True)
     """
 
     name = "lambdamart"

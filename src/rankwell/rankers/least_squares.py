@@ -25,6 +25,14 @@ class LeastSquares(Ranker):
     ridge : float
         Weight of ‖w‖², per document: the same value suits any amount of data.
     normalize : "auto", "none", "standard", "query-minmax" or "letor"
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> X, y = [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [0.0, 2.0], [4.0, 2.0]], [0, 1, 2, 0, 2]
+    >>> ranker = rankwell.LeastSquares().fit(X, y, qid=[1, 1, 1, 2, 2])
+    >>> [rows.tolist() for rows in ranker.rank(X, qid=[1, 1, 1, 2, 2])]  # best first
+    [[2, 1, 0], [4, 3]]
     """
 
     name = "least-squares"

@@ -12,6 +12,14 @@ class ListMLE(NeuralRanker):
     Equal labels come in an order drawn anew in every epoch: a fixed order would be learnt as if it had a meaning.
 
     The parameters are `NeuralRanker`'s.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> ranker = rankwell.ListMLE(n_epochs=3).fit(data)
+    >>> len(ranker.history_["loss"])
+    3
     """
 
     name = "listmle"

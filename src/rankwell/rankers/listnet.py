@@ -48,8 +48,11 @@ class ListNet(NeuralRanker):
 
     Examples
     --------
-    >>> ranker = ListNet(k=3, n_epochs=100, early_stopping_rounds=20)
-    >>> ranker.fit(train, eval_set=validation).score(test)
+    >>> import rankwell
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> ranker = rankwell.ListNet(k=3, n_epochs=5, hidden=(4,)).fit(data)
+    >>> ranker.history_["loss"][-1] < ranker.history_["loss"][0]
+    True
     """
 
     name = "listnet"

@@ -20,6 +20,17 @@ class MadeRanker(Ranker):
     ----------
     source : str
         Where the description came from, for information.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> with open("clicks.yaml", "w") as file:
+    ...     _ = file.write("inputs: [{expression: log1p(static.clicks) + bm25.title}]")
+    >>> ranker = rankwell.MadeRanker.from_yaml("clicks.yaml")
+    >>> ranker.description_.feature_names
+    ('static.clicks', 'bm25.title')
+    >>> ranker.predict([[0.0, 2.5]]).tolist()
+    [2.5]
     """
 
     name = "made"

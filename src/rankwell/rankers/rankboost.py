@@ -104,6 +104,16 @@ class RankBoost(StepwiseRanker):
         metric, including rounds after the best one; `seconds` of training so far.
     best_iteration_, best_score_
         The round of `history_` that was best on `eval_set`, counted from 1, and its metric.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> ranker = rankwell.RankBoost(n_rounds=20).fit(data)
+    >>> ranker.history_["loss"][-1] < ranker.history_["loss"][0]
+    True
+    >>> ranker.feature_importances_.shape
+    (5,)
     """
 
     name = "rankboost"

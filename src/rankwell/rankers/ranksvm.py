@@ -102,6 +102,14 @@ class RankSVM(StepwiseRanker):
 
     Weights of queries multiply the loss of their pairs, weights of documents that of every pair they are in: weight 2
     is the same as the query, or the document, twice. A missing value counts as 0 after normalisation.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> ranker = rankwell.RankSVM(C=0.01, normalize="none").fit(data)
+    >>> bool(abs(data.features @ ranker.coef_ + ranker.intercept_ - ranker.predict(data)).max() < 1e-4)
+    True
     """
 
     name = "ranksvm"

@@ -36,7 +36,18 @@ def ranker_class(name: str) -> type[Ranker]:
 
 
 def load(path: str | os.PathLike[str]) -> Ranker:
-    """The ranker stored at `path`, ready to predict. No code from the file runs."""
+    """The ranker stored at `path`, ready to predict. No code from the file runs.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> ranker = rankwell.LeastSquares().fit(data)
+    >>> ranker.save("model.rank")
+    >>> again = rankwell.load("model.rank")
+    >>> bool((again.predict(data) == ranker.predict(data)).all())
+    True
+    """
     content = _read(path)
     known = RANKERS | LOADED_ONLY
     if content.ranker not in known:

@@ -79,6 +79,16 @@ class RankerDescription:
         Other rankers, whose scores are columns after the features.
     first_pass : FirstPass, optional
         Only the best documents by one of the parts are scored; the others rank below them.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+    >>> description = rankwell.LeastSquares().fit(data).description_
+    >>> description.feature_names
+    ('f1', 'f2', 'f3', 'f4', 'f5')
+    >>> description.normaliser.name
+    'query-minmax'
     """
 
     feature_names: tuple[str, ...]

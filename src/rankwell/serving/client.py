@@ -34,9 +34,10 @@ class Client:
 
     Examples
     --------
-    >>> from rankwell import Client
-    >>> with Client("http://127.0.0.1:8080") as client:  # doctest: +SKIP
-    ...     [result["id"] for result in client.search("open a zip file")["results"]]
+    >>> import rankwell
+    >>> with rankwell.Client("http://127.0.0.1:8080") as client:  # where `rankwell serve` says that it is
+    ...     [result["id"] for result in client.search("calling dentists")["results"]]
+    ['n2']
     """
 
     def __init__(

@@ -52,6 +52,15 @@ class FeatureLog:
     path : str or path
     feature_set : FeatureSet
         The features of the rows; a log has rows of one set.
+
+    Examples
+    --------
+    >>> import numpy, rankwell
+    >>> from rankwell.serving.ranking.feature_log import FeatureLogReader
+    >>> with rankwell.FeatureLog("served.log", rankwell.FeatureSet(["bm25.title", "bm25.body"])) as log:
+    ...     log.append("q1", ["n1", "n2"], numpy.array([[1.0, 0.5], [0.0, 2.0]], dtype=numpy.float32))
+    >>> [(query.query_id, query.document_ids) for query in FeatureLogReader("served.log")]
+    [('q1', ('n1', 'n2'))]
     """
 
     def __init__(self, path: str | os.PathLike[str], feature_set: FeatureSet) -> None:

@@ -89,6 +89,19 @@ class RankedSearch:
     ------
     DataError
         Names the features that the ranker reads and the index cannot provide.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> with rankwell.IndexWriter("notes.idx", language="en") as writer:
+    ...     writer.add([{"id": "n1", "body": "call the dentist, call the bank", "clicks": 1}])
+    ...     writer.add([{"id": "n2", "body": "call home", "clicks": 50}])
+    ...     generation = writer.commit()
+    >>> with open("clicks.yaml", "w") as file:
+    ...     _ = file.write("inputs: [{expression: log1p(static.clicks) + bm25.body}]")
+    >>> ranker = rankwell.MadeRanker.from_yaml("clicks.yaml")
+    >>> rankwell.RankedSearch(rankwell.Index.open("notes.idx"), ranker).search("call").ids
+    ('n2', 'n1')
     """
 
     def __init__(
