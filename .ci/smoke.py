@@ -1,7 +1,8 @@
 """`python .ci/smoke.py`: whether an installation of Rankwell works, whatever versions and extras it has.
 
 It imports every module and runs the commands that the demo shows on a small made-up collection: minutes where kernels
-must be compiled, seconds where they are. The tests proper are `make test`.
+must be compiled, seconds where they are. The tests proper are `make test`. With `--wheel` it also checks that a wheel
+is what is installed, with its files that are not Python and its command.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ WORDS = (
     *("ranking", "list", "pair", "query", "document", "feature", "loss", "tree"),
     *("margin", "round", "index", "stream", "term", "score", "label", "bin"),
 )
+# Files of the package that are not Python.
+FILES = ("py.typed", "serving/page/*.html", "serving/page/*.css", "kernels/*/cuda/*.cu", "kernels/*/opencl/*.cl")
 # What the extra `serve` is needed for.
 SERVING = ("rankwell.serving.http.", "rankwell.serving.shards.")
 
@@ -38,6 +41,8 @@ SERVING = ("rankwell.serving.http.", "rankwell.serving.shards.")
 def main() -> None:
     print("python", sys.version.split()[0], *(f"{name} {version(name)}" for name in LIBRARIES))
     print("extras:", *(name for name in EXTRAS if is_installed(name)))
+    if sys.argv[1:] == ["--wheel"]:
+        check_wheel()
     import_every_module()
     with tempfile.TemporaryDirectory(prefix="rankwell-smoke-") as folder:
         os.chdir(folder)
@@ -48,6 +53,22 @@ def main() -> None:
         convert_and_explain()
         use_extras()
     print("all of it works")
+
+
+def check_wheel() -> None:
+    """The package is not the checkout, is whole, and its command is there."""
+    from rankwell import __file__, __version__
+
+    folder = Path(__file__).parent
+    require("site-packages" in folder.parts, f"an installed package, not {folder}")
+    for pattern in FILES:
+        require(any(folder.glob(pattern)), f"{pattern} is in the wheel")
+    require(version("rankwell") == __version__, "the release of the package and of its metadata")
+    command = Path(sys.executable).parent / "rankwell"
+    for said in (subprocess.check_output([command, "--version"], text=True), rankwell("--version")):
+        require(said.strip() == f"rankwell {__version__}", "the command and `python -m rankwell` say the release")
+    subprocess.run([sys.executable, "-m", "pip", "check"], check=True, stdout=subprocess.DEVNULL)
+    print(f"rankwell {__version__} in {folder}")
 
 
 def import_every_module() -> None:

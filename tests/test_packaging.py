@@ -1,8 +1,9 @@
-"""What pyproject.toml declares: bounds, extras, and the lowest versions that CI installs."""
+"""The package: bounds, extras, the lowest versions that CI installs, the release, and the files around it."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -75,3 +77,61 @@ def test_the_two_commands_show_what_pip_does(target):
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
     (install,) = [line for line in printed.splitlines() if "pip install" in line]
     assert "quiet" not in install
+
+
+def test_the_release_is_the_same_everywhere():
+    release = re.search(r'"(.+)"', (ROOT / "src/rankwell/version.py").read_text())[1]
+    assert re.fullmatch(r"\d+\.\d+\.\d+", release)
+    headings = re.findall(r"^## (\S+)(?: .*)?$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == release
+    numbers = [tuple(map(int, heading.split("."))) for heading in headings]
+    assert numbers == sorted(numbers, reverse=True)
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (citation["cff-version"], citation["version"], citation["license"]) == ("1.2.0", release, PROJECT["license"])
+    assert all(each["title"] and each["authors"] for each in [citation, *citation["references"]])
+
+
+def test_issue_forms_have_what_the_form_needs():
+    forms = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+    assert len(forms) == 3
+    for form in forms:
+        content = yaml.safe_load(form.read_text())
+        assert content["name"]
+        assert content["description"]
+        ids = [field["id"] for field in content["body"]]
+        assert len(ids) == len(set(ids))
+        assert all(field["attributes"]["label"] for field in content["body"])
+
+
+def test_hooks_of_a_commit_are_the_tools_of_make_lint():
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert repository["repo"] == "local"
+    lint = re.search(r"^lint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    for hook in repository["hooks"]:
+        assert hook["language"] == "system"
+        program = Path(hook["entry"].split()[0]).name
+        assert f"$(BIN)/{program}" in lint
+        assert any(program in each for each in PROJECT["optional-dependencies"]["lint"])
+
+
+def test_the_image_serves_what_make_serve_serves():
+    """hadolint is in `make lint`; this is what it cannot know."""
+    instructions = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    command = json.loads(re.search(r"^CMD (\[.*\])$", instructions, re.MULTILINE)[1])
+    rankers = {Path(each).stem for each in command if each.endswith(".rank")}
+    served = re.search(r"foreach name,([\w -]+),--ranker", (ROOT / "Makefile").read_text())[1].split()
+    assert rankers == set(served)
+    assert command[:3] == ["rankwell", "serve", "demo-output/index"]
+    assert re.search(r"^USER (?!root)\w+$", instructions, re.MULTILINE)
+
+
+def test_a_wheel_without_kernels_needs_only_hatchling(monkeypatch):
+    spec = importlib.util.spec_from_file_location("build_backend", ROOT / "build_backend.py")
+    pytest.importorskip("hatchling")
+    backend = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(backend)
+    monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("RANKWELL_PREBUILD", raising=False)
+    assert any(each.startswith("numba") for each in backend.get_requires_for_build_wheel())
+    monkeypatch.setenv("RANKWELL_PREBUILD", "none")
+    assert not any(each.startswith("numba") for each in backend.get_requires_for_build_wheel())
