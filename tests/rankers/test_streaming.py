@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankwell import ListNet, RankBoost, RankingDataset, RankSVM, make_ranking, read, write
+from rankwell import LambdaMART, ListNet, RankBoost, RankingDataset, RankSVM, make_ranking, read, write
 from rankwell.errors import DataError, ParameterError
 from rankwell.kernels import disk_arrays
 
@@ -23,6 +23,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr("rankwell.kernels.boosting.cpu.booster.BLOCK_BYTES", 2**14)
     monkeypatch.setattr("rankwell.kernels.boosting.cpu.bounded_search.BLOCK_BYTES", 2**16)
     monkeypatch.setattr("rankwell.data.row_storage.BLOCK_BYTES", 2**16)
+    monkeypatch.setattr("rankwell.kernels.trees.cpu.workspace.BLOCK_BYTES", 2**15)
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +98,20 @@ def test_rankboost_on_disk_is_rankboost_in_memory(folder, tmp_path, settings, sm
 @pytest.mark.parametrize("settings", [{}, {"normalize": "standard"}, {"normalize": "none", "C": 0.01, "n_jobs": 1}])
 def test_ranksvm_on_disk_is_ranksvm_in_memory(folder, tmp_path, settings, small_blocks):
     path, ranker = folder / "data.parquet", RankSVM(tol=1e-3, device="cpu", **settings)
+    expected = model_bytes(ranker, read(path), tmp_path / "a.rank")
+    assert model_bytes(ranker, read(path, memory=MEMORY), tmp_path / "b.rank") == expected
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"binning": "width", "n_leaves": 15, "query_fraction": 0.6, "feature_fraction": 0.7, "n_jobs": 1},
+        {"loss": "xendcg", "n_seeds": 2, "normalize": "standard"},
+    ],
+)
+def test_lambdamart_on_disk_is_lambdamart_in_memory(folder, tmp_path, settings, small_blocks):
+    path, ranker = folder / "data.parquet", LambdaMART(n_rounds=8, device="cpu", **settings)
     expected = model_bytes(ranker, read(path), tmp_path / "a.rank")
     assert model_bytes(ranker, read(path, memory=MEMORY), tmp_path / "b.rank") == expected
 
@@ -183,9 +198,10 @@ def test_give_back_keeps_what_was_written():
 
 _MEASURED = """
 import re, sys
-from rankwell import RankBoost, RankSVM, read
+from rankwell import LambdaMART, RankBoost, RankSVM, read
 name, small, path = sys.argv[1:]
-ranker = {"rankboost": RankBoost(n_rounds=25, device="cpu"), "ranksvm": RankSVM(tol=0.05, device="cpu")}[name]
+rankers = {"rankboost": RankBoost(n_rounds=25), "ranksvm": RankSVM(tol=0.05), "lambdamart": LambdaMART(n_rounds=2)}
+ranker = rankers[name].set_params(device="cpu")
 ranker.fit(read(small, memory="8GiB"))  # packages and kernels are loaded
 def kib(field):
     return int(re.search(field + r":\\s+(\\d+) kB", open("/proc/self/status").read())[1])
@@ -196,7 +212,7 @@ print(kib("VmHWM") - before)
 """
 
 
-@pytest.mark.parametrize("name", ["rankboost", "ranksvm"])
+@pytest.mark.parametrize("name", ["rankboost", "ranksvm", "lambdamart"])
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's peak of memory")
 def test_training_on_disk_holds_a_fraction_of_the_data(tmp_path, folder, name):
     generator = np.random.default_rng(0)

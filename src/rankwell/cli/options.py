@@ -79,7 +79,7 @@ MemoryLimitOption = Annotated[
     typer.Option(
         "--memory",
         metavar="SIZE",
-        help="For data larger than memory (rankboost, ranksvm): keep it in temporary files, and use at "
+        help="For data larger than memory (rankboost, ranksvm, lambdamart): keep it in temporary files, and use at "
         "most this much memory, such as 4GiB. The model is the same.",
         show_default=False,
     ),

@@ -30,7 +30,7 @@ _ROWS_DENSIFIED = 8192  # rows of a sparse matrix made dense at a time, a multip
 _COLUMNS_DENSIFIED = 64
 # Rows of a matrix on disk are taken a multiple of this many at a time; of their columns, this many bytes.
 _ROWS_IN_STEP = 8192
-_COLUMN_BYTES = 2**26
+_COLUMN_BYTES = 2**25
 
 
 class Binner:

@@ -74,7 +74,7 @@ def read(
     mmap : bool
         Map a Feather file into memory instead of reading it. The file must not be changed while the dataset is used.
     memory : int (bytes) or str ("4GiB"), optional
-        For data larger than memory: the features go to a temporary file, and RankBoost and RankSVM train
+        For data larger than memory: the features go to a temporary file, and RankBoost, RankSVM and LambdaMART train
         on it by blocks, within this much memory for the whole process. The model is the same, byte for byte. Comments
         are not kept.
     scratch : str or path, optional

@@ -20,10 +20,12 @@ from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.kernels.device import load
+from rankwell.kernels.disk_arrays import BLOCK_BYTES
 from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_LEAVES, TreeBooster, TreeProblem, TreeSettings
 from rankwell.kernels.trees.feature_rules import FeatureRules
 from rankwell.kernels.trees.losses import LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.sampling import Sampling
+from rankwell.kernels.trees.slabs import SLAB_BYTES
 from rankwell.metrics.conventions import DEFAULT
 from rankwell.metrics.names import AnyMetric
 from rankwell.parameters import check_choice, check_number, check_whole_number
@@ -33,6 +35,7 @@ from rankwell.rankers.feature_choices import FeatureChoices
 from rankwell.rankers.grown_trees import IMPORTANCES, GrownTrees
 from rankwell.rankers.own_loss import OwnLoss, checked_loss
 from rankwell.rankers.stepwise import StepwiseRanker
+from rankwell.rankers.streaming import StreamedSizes
 from rankwell.rankers.tree_bins import TreeBins
 from rankwell.rankers.tree_data import GAINS, binned_slabs, document_weights, gains_of
 from rankwell.rankers.tree_rounds import TreeRounds
@@ -189,6 +192,7 @@ class LambdaMART(StepwiseRanker):
     name = "lambdamart"
     step_name = "round"
     can_continue = True
+    can_stream = True
     automatic_patience = 50
     steps_parameter = "n_rounds"
     missing_is_zero = False
@@ -435,6 +439,13 @@ class LambdaMART(StepwiseRanker):
             )
             for seed, settled in zip(seeds, losses, strict=True)
         ]
+
+    def _streaming_bytes(self, sizes: StreamedSizes) -> int:
+        # Histograms of leaves and of parts of the documents; documents of a leaf are anywhere in a slab.
+        n_parts = -(-SLAB_BYTES * sizes.n_docs // (4 * BLOCK_BYTES))
+        histograms = 2048 * sizes.n_features * (self._most_leaves(sizes.n_docs) + n_parts)
+        lines = sizes.n_threads * min(SLAB_BYTES * sizes.n_docs, 2**28)
+        return (56 + 20 * self.n_seeds) * sizes.n_docs + histograms + lines
 
     def _sampling(self, seed: int) -> Sampling:
         return Sampling(

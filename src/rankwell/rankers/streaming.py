@@ -37,7 +37,7 @@ def check_streaming(ranker: Ranker, train: RankingDataset) -> None:
     """Refuse a ranker that cannot train on features on disk, or a limit of memory that is too low for it."""
     if not ranker.can_stream:
         raise ParameterError(
-            f"{ranker.name} cannot train on data that is larger than memory: rankboost and ranksvm can. "
+            f"{ranker.name} cannot train on data that is larger than memory: rankboost, ranksvm and lambdamart can. "
             "Read the data without ",
             Parameter("memory"),
             ".",

@@ -13,6 +13,7 @@ import numpy as np
 from rankwell.data.binning import Binner
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError
+from rankwell.kernels.disk_arrays import row_blocks
 from rankwell.rankers.grown_trees import BinValues
 
 # Larger whole numbers are not all float32 numbers.
@@ -64,6 +65,8 @@ class TreeBins:
 
 
 def _column(dataset: RankingDataset, feature: int, rows: np.ndarray | None) -> np.ndarray:
+    if dataset.is_on_disk and rows is None:
+        return np.concatenate([dataset.features[block, feature] for block in row_blocks(dataset.features)])
     chosen = dataset.features if rows is None else dataset.features[rows]
     column = chosen[:, feature]
     return column.toarray().reshape(-1) if dataset.is_sparse else column

@@ -10,6 +10,7 @@ import numpy as np
 from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError
+from rankwell.kernels.disk_arrays import row_blocks
 from rankwell.kernels.threads import kernel_threads
 from rankwell.kernels.trees.columns import Columns, arrange_columns
 from rankwell.kernels.trees.contract import MOST_DOCS
@@ -34,19 +35,26 @@ def binned_slabs(
     columns = arrange_columns(bins.n_value_bins, has_missing)
 
     def parts() -> Iterator[tuple[int, np.ndarray]]:
+        if dataset.is_on_disk:
+            for block in row_blocks(dataset.features):
+                yield block.start, bins.transform(RankingDataset(np.array(dataset.features[block])))
+            return
         for first in range(0, dataset.n_docs, _ROWS_AT_A_TIME):
             rows = np.arange(first, min(first + _ROWS_AT_A_TIME, dataset.n_docs))
             yield first, bins.transform(dataset, rows)
 
     with kernel_threads(n_jobs):
-        return fill_slabs(columns, dataset.n_docs, parts()), columns
+        return fill_slabs(columns, dataset.n_docs, parts(), beside=dataset.features), columns
 
 
 def _has_missing(dataset: RankingDataset) -> np.ndarray:
     """Which features have missing values, bool (n_features,)."""
     if not dataset.is_sparse:
-        # The minimum of a column is NaN if one of its values is.
-        return np.isnan(dataset.features.min(axis=0, initial=np.inf))
+        has_missing = np.zeros(dataset.n_features, bool)
+        for rows in row_blocks(dataset.features):
+            # The minimum of a column is NaN if one of its values is.
+            has_missing |= np.isnan(dataset.features[rows].min(axis=0, initial=np.inf))
+        return has_missing
     has_missing = np.zeros(dataset.n_features, bool)
     has_missing[dataset.features.indices[np.isnan(dataset.features.data)]] = True
     return has_missing

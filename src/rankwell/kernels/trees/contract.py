@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rankwell.kernels.device import Implementation, Refusal, Subject, at_most
+from rankwell.kernels.device import ON_DISK, Implementation, Refusal, Subject, at_most
 from rankwell.kernels.device_report import DeviceReport
+from rankwell.kernels.disk_arrays import is_on_disk
 from rankwell.kernels.trees.columns import Columns
 from rankwell.kernels.trees.feature_rules import FeatureRules
 from rankwell.kernels.trees.losses import JudgedQueries, RankingLoss
@@ -143,6 +144,8 @@ def _lacks_sampling(problem: TreeProblem, **_: Any) -> Refusal | None:
 
 
 def _lacks(problem: TreeProblem, **_: Any) -> Refusal | None:
+    if is_on_disk(problem.slabs):
+        return ON_DISK
     return _lacks_feature_rules(problem) or _lacks_sampling(problem)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rankwell.kernels.disk_arrays import give_back, zeros_beside
 from rankwell.kernels.trees.columns import Columns
 
 SLAB_BYTES = 64
@@ -25,18 +26,22 @@ def slab_shape(n_columns: int) -> tuple[int, int, int]:
     return n_slabs, -(-n_words // n_slabs), n_words
 
 
-def fill_slabs(columns: Columns, n_docs: int, parts: Iterator[tuple[int, np.ndarray]]) -> np.ndarray:
+def fill_slabs(
+    columns: Columns, n_docs: int, parts: Iterator[tuple[int, np.ndarray]], beside: np.ndarray | None = None
+) -> np.ndarray:
     """The slabs of documents whose bins come in parts.
 
     parts : the number of a part's first document, and its bins, uint8 (n_part_docs, n_features)
+    beside : where the slabs are: in memory, or on disk if this array is
     Returns uint8 (n_slabs, n_docs, 64), whose lines begin at multiples of 64 bytes.
     """
     from rankwell.kernels.trees.cpu.slab_filling import fill_part
 
     n_slabs, words_per_slab, _ = slab_shape(len(columns.sizes))
-    memory = np.zeros(n_slabs * n_docs * SLAB_BYTES + SLAB_BYTES, np.uint8)
+    memory = zeros_beside(beside, (n_slabs * n_docs * SLAB_BYTES + SLAB_BYTES,), np.uint8)
     shift = -memory.ctypes.data % SLAB_BYTES
     slabs = memory[shift : shift + n_slabs * n_docs * SLAB_BYTES].reshape(n_slabs, n_docs, SLAB_BYTES)
     for first, bins in parts:
         fill_part(bins, columns, words_per_slab * WORD, first, slabs)
+        give_back(memory)
     return slabs

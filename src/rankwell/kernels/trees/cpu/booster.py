@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rankwell.kernels.cpu.team import FAILED, STOP, new_team
+from rankwell.kernels.disk_arrays import is_on_disk
 from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
 from rankwell.kernels.trees.columns import LOWEST
 from rankwell.kernels.trees.contract import BIN_SET_WORDS, BinTree, TreeProblem
@@ -17,6 +18,7 @@ from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
 from rankwell.kernels.trees.cpu.levels import grow_levels
 from rankwell.kernels.trees.cpu.random_gradients import XendcgGradients, noisy_scores
 from rankwell.kernels.trees.cpu.splits import Limits
+from rankwell.kernels.trees.cpu.tasks import STREAMED
 from rankwell.kernels.trees.cpu.workspace import (
     END,
     NODE_CODE,
@@ -166,6 +168,7 @@ class CpuTreeBooster:
         """Grow a tree; returns its number of leaves."""
         grow = grow_levels if self._problem.settings.is_symmetric else grow_tree
         control = new_team().control
+        control[STREAMED] = is_on_disk(self._problem.slabs)
         n_leaves = [0] * self._n_workers
 
         def take_part(worker: int) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwell.kernels.cpu.lean_compilation import inlined_kernel
+from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel
+from rankwell.kernels.cpu.paging import give_back_bytes
 from rankwell.kernels.cpu.team import DONE, N_TASKS, add_to_place, take_task
 from rankwell.kernels.trees.contract import MOST_LEAVES
 from rankwell.kernels.trees.cpu.histograms import U, count_documents
@@ -21,6 +22,7 @@ from rankwell.kernels.trees.cpu.workspace import (
     VALUE,
     WORD_VALUES,
 )
+from rankwell.kernels.trees.slabs import MOST_WORDS, SLAB_BYTES
 
 COUNT, SEARCH, PART, ADD = range(1, 5)
 MOST_NODES = 2 * MOST_LEAVES
@@ -31,6 +33,8 @@ FIRST, LAST, N_PARTS, SLAB, WORD_IN_SLAB, SHIFT = range(33, 39)
 IS_ROOT, SMALL, LARGE, SMALL_TOTAL, LARGE_TOTAL, SMALL_DOCS, LARGE_DOCS = range(39, 46)
 N_LEAVES, WORDS_PER_SLAB, SMALL_ID, LARGE_ID, SMALL_LEAF, LARGE_LEAF = range(46, 52)
 OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS = range(52, 55)
+# Whether slabs are on disk.
+STREAMED = 55
 
 
 @inlined_kernel
@@ -79,6 +83,16 @@ def count_part(task, control, words, rows, packed, pool, n_leaves, scratch, valu
     n_words = min(control[WORDS_PER_SLAB], pool.shape[1] - first_word)
     target = pool[control[SMALL] if n_parts == 1 else n_leaves + part]
     count_documents(words[slab], n_words, rows, first, last, packed, target, first_word, scratch, values)
+    if control[STREAMED] != 0 and last > first:
+        _give_back_lines(words, slab, rows[first], rows[last - 1])
+
+
+@inner_kernel
+def _give_back_lines(words, slab, lowest, highest):
+    """Give back the memory of a slab's documents; those of a leaf are in ascending order."""
+    line = words.shape[1] * slab // MOST_WORDS
+    start, end = (line + np.int64(lowest)) * SLAB_BYTES, (line + np.int64(highest) + 1) * SLAB_BYTES
+    give_back_bytes(words.ctypes.data, start, end)
 
 
 @inlined_kernel
@@ -143,7 +157,10 @@ def part_leaf(task, control, words, sides, rows, right):
         start, n_docs = control[OTHER_FIRST], control[OTHER_LAST] - control[OTHER_FIRST]
     first, last = start + n_docs * own // n_tasks, start + n_docs * (own + 1) // n_tasks
     slab, word, shift = words[control[SLAB]], control[WORD_IN_SLAB], control[SHIFT]
+    lowest, highest = (rows[first], rows[last - 1]) if last > first else (rows[0], rows[0])
     sides[N_LEFT + task] = part_rows(slab, word, shift, sides, rows, first, last, right)
+    if control[STREAMED] != 0:
+        _give_back_lines(words, control[SLAB], lowest, highest)
 
 
 @inlined_kernel

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankwell.kernels.disk_arrays import BLOCK_BYTES, is_on_disk
 from rankwell.kernels.trees.columns import COLUMN_VALUES
 from rankwell.kernels.trees.contract import BIN_SET_WORDS, TreeProblem
 from rankwell.kernels.trees.cpu.vector_code import GAIN_LANES
 from rankwell.kernels.trees.feature_rules import FeatureRules
-from rankwell.kernels.trees.slabs import MOST_WORDS, WORD, slab_shape
+from rankwell.kernels.trees.slabs import MOST_WORDS, SLAB_BYTES, WORD, slab_shape
 
 BLOCK = 2048
 # So that a document's words, one in each row of the scratch area, are not all in one set of the cache.
@@ -85,6 +86,11 @@ def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> W
     feature_rules = problem.feature_rules or FeatureRules.none(n_features)
     # Two tasks or more for each worker, whether slabs are many or few.
     n_parts = 0 if n_workers == 1 else max(2, -(-2 * n_workers // n_slabs))
+    n_ranges = max(1, 2 * n_workers)
+    if is_on_disk(problem.slabs):
+        # Parts whose lines, of one slab, are a few blocks of the disk.
+        n_blocks = -(-n_docs * SLAB_BYTES // (4 * BLOCK_BYTES))
+        n_parts, n_ranges = max(n_parts, n_blocks), max(n_ranges, n_blocks)
     return Workspace(
         words=problem.slabs.reshape(n_slabs, -1).view(np.uint64),
         packed=np.zeros(n_docs, np.int64),
@@ -100,7 +106,7 @@ def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> W
         scratch=np.zeros((n_workers, MOST_WORDS * STRIDE), np.uint64),
         sums=np.zeros((n_workers, _SUMS), np.int64),
         gains=np.zeros((n_workers, 2 * LEVEL_GAINS)),
-        sides=np.zeros(N_LEFT + 2 * max(1, 2 * n_workers), np.int64),
+        sides=np.zeros(N_LEFT + 2 * n_ranges, np.int64),
         allowed=np.ones(n_features, np.uint8),
         direction=feature_rules.direction,
         n_categories=feature_rules.n_categories,
