@@ -265,9 +265,10 @@ def _dense_columns(features: Any, rows: np.ndarray) -> Iterator[tuple[slice, np.
     """Columns with the rows to use: all at once if they are dense, otherwise some at a time."""
     if is_on_disk(features):
         n_columns = max(1, _COLUMN_BYTES // (64 * max(1, len(rows)))) * 16
+        memory = np.empty(len(rows) * min(n_columns, features.shape[1]), dtype=np.float32)
         for first in range(0, features.shape[1], n_columns):
             columns = slice(first, first + n_columns)
-            yield columns, _gathered(features, rows, columns), np.arange(len(rows))
+            yield columns, _gathered(features, rows, columns, memory), np.arange(len(rows))
         return
     if isinstance(features, np.ndarray):
         yield slice(None), features, rows
@@ -278,9 +279,10 @@ def _dense_columns(features: Any, rows: np.ndarray) -> Iterator[tuple[slice, np.
         yield columns, np.ascontiguousarray(by_column[:, columns].toarray()), np.arange(len(rows))
 
 
-def _gathered(features: np.ndarray, rows: np.ndarray, columns: slice) -> np.ndarray:
-    """Some columns of ascending rows, in memory."""
-    gathered = np.empty((len(rows), features[:1, columns].shape[1]), dtype=np.float32)
+def _gathered(features: np.ndarray, rows: np.ndarray, columns: slice, memory: np.ndarray) -> np.ndarray:
+    """Some columns of ascending rows, in `memory`, which is overwritten."""
+    width = features[:1, columns].shape[1]
+    gathered = memory[: len(rows) * width].reshape(len(rows), width)
     for block in row_blocks(features):
         first, last = np.searchsorted(rows, (block.start, block.stop))
         gathered[first:last] = features[rows[first:last], columns]
