@@ -7,9 +7,11 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.12-slim
 COPY --from=build /wheels /wheels
-RUN wheel="$(echo /wheels/*.whl)" && pip install --no-cache-dir "$wheel[serve]" && rm -r /wheels \
-    && useradd --create-home searcher
-USER searcher
+# What is installed is a file, which has no other version.
+# hadolint ignore=DL3013
+RUN wheel="$(echo /wheels/*.whl)" && pip install --no-cache-dir "${wheel}[serve]" && rm -r /wheels \
+    && useradd --create-home --uid 1000 searcher
+USER 1000
 WORKDIR /home/searcher
 RUN rankwell demo --quiet
 EXPOSE 8080

@@ -59,9 +59,6 @@ def record_routines(bench: Benchmark, bins: np.ndarray, n_features: int, queries
 
 def time_rounds(bench: Benchmark, bins: np.ndarray, n_features: int, queries: LevelledQueries, n_jobs: int) -> float:
     """Seconds of a round in which every feature is searched."""
-
-    def run_all() -> None:
-        booster = LevelBooster(bins, n_features, 256, queries, initial_weights(queries), bounded=False, n_jobs=n_jobs)
-        booster.boost(ROUNDS)
-
-    return bench.time(f"{ROUNDS} rounds, {n_jobs} threads", run_all, repeat=3).minimum / ROUNDS
+    booster = LevelBooster(bins, n_features, 256, queries, initial_weights(queries), bounded=False, n_jobs=n_jobs)
+    name = f"{queries.n_docs:,} documents, {n_features} features, {ROUNDS} rounds, {n_jobs} threads"
+    return bench.time(name, lambda: booster.boost(ROUNDS), repeat=3).minimum / ROUNDS
