@@ -26,7 +26,16 @@ _LINE = "query Q0 document rank score tag"
 
 
 def read_run(path: str | os.PathLike[str]) -> TrecRun:
-    """The run in a file (plain, .gz, .bz2, .zst, or ``-`` for standard input); as in trec_eval, ranks are not read."""
+    """The run in a file (plain, .gz, .bz2, .zst, or ``-`` for standard input); as in trec_eval, ranks are not read.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> from pathlib import Path
+    >>> _ = Path("run.txt").write_text("q1 Q0 d3 1 1.5 bm25\\nq1 Q0 d8 2 0.5 bm25\\n")
+    >>> rankwell.read_run("run.txt")
+    {'q1': {'d3': 1.5, 'd8': 0.5}}
+    """
     run: dict[str, dict[str, float]] = {}
     with ByteStream(os.fspath(path)) as stream:
         for number, line in enumerate(stream.read().splitlines(), start=1):

@@ -24,7 +24,16 @@ _BEIR_LINE = "query-id corpus-id score"
 
 
 def read_qrels(path: str | os.PathLike[str]) -> Qrels:
-    """The judgments of a file (plain, .gz, .bz2, .zst, or ``-`` for standard input), in its order."""
+    """The judgments of a file (plain, .gz, .bz2, .zst, or ``-`` for standard input), in its order.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> from pathlib import Path
+    >>> _ = Path("qrels.txt").write_text("q1 0 d3 2\\nq1 0 d8 0\\n")
+    >>> rankwell.read_qrels("qrels.txt")
+    {'q1': {'d3': 2.0, 'd8': 0.0}}
+    """
     qrels: dict[str, dict[str, float]] = {}
     columns = _LINE
     with ByteStream(os.fspath(path)) as stream:

@@ -147,7 +147,8 @@ def evaluate(
     >>> import rankwell
     >>> rankwell.evaluate([2, 0, 1], [0.3, 0.2, 0.1], group=[3], metrics="mrr,p@2", convention="letor4").mean
     {'mrr': 1.0, 'p@2': 0.5}
-    >>> evaluate({"q1": {"d3": 1, "d8": 1}}, {"q1": {"d8": 0.5, "d4": 0.25}}, metrics="map", convention="trec").mean
+    >>> qrels, run = {"q1": {"d3": 1, "d8": 1}}, {"q1": {"d8": 0.5, "d4": 0.25}}
+    >>> rankwell.evaluate(qrels, run, metrics="map", convention="trec").mean
     {'map': 0.5}
     """
     if isinstance(labels_or_dataset, Mapping):

@@ -50,7 +50,7 @@ def export(
     --------
     >>> import rankwell
     >>> data = rankwell.make_ranking(n_queries=20, random_state=0)
-    >>> ranker = rankwell.RankBoost(n_rounds=10).fit(data)
+    >>> ranker = rankwell.RankBoost(n_rounds=10, normalize="none").fit(data)
     >>> rankwell.export(ranker, to="ranklib").startswith(b"## RankBoost")
     True
     """
