@@ -2,8 +2,9 @@
 
 The documentation of Python's standard library (`serve_many_documents` is the same with more of them): 1,000 candidates,
 a first pass, 100 documents to the second (RankBoost), ten results with captions; the result cache is off, unless it is
-what is measured. `rankwell serve` is one process, the load generator another, on the same cores; how much of a core the
-generator took is said, and how many requests it can send at most, to a server that only answers.
+what is measured. `rankwell serve` is one process, and for its capacity as many as there are cores too; the load generator
+is another, on the same cores; how much of a core the generator took is said, and how many requests it can send at most,
+to a server that only answers.
 
 Capacity is the rate of complete answers to 16 clients that each wait for their answer. The rival is tantivy's top
 1,000, all of them scored by LightGBM (100 trees of 31 leaves) from Python, behind the same HTTP library, in the fastest
@@ -36,6 +37,7 @@ from benchmarks.provenance import ROOT
 from benchmarks.rivals import tantivy_lightgbm as rival
 from benchmarks.served_cases import N_CANDIDATES, ServedCase, demo_case
 from rankwell import Client, Index, RankedSearch
+from rankwell.kernels.threads import available_cores
 
 DEADLINE = 0.5
 N_CLIENTS = 16
@@ -89,8 +91,19 @@ def measure(bench: Benchmark, case: ServedCase) -> None:
         record_overload(bench, case, client, capacity)
     with serving(case) as (_, client):
         record_cache_hits(bench, case, client)
+    n_processes = max(2, available_cores())
+    with serving(case, "--cache", "0", "--processes", str(n_processes)) as (_, client):
+        check_answers(bench, case, client)
+        of_several = measure_capacity(bench, case, client)
+    bench.record(
+        f"{case.name}: capacity, {n_processes} processes beside one",
+        value=of_several / capacity,
+        unit="",
+        better="higher",
+        note=f"{of_several:.0f} queries/s, one process {capacity:.0f}",
+    )
     # After ours has ended, so that neither takes memory or cores from the other.
-    record_capacity(bench, case, capacity)
+    record_capacity(bench, case, max(capacity, of_several))
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from rankwell.cli.serve_options import (
     check_log_level,
     read_token,
 )
+from rankwell.cli.serve_processes import check_alone, check_files, serve_command
 from rankwell.cli.serve_shards import NODE_TOKEN_VARIABLE, given_places, serve_shards, start_places
 from rankwell.errors import ParameterError
 
@@ -130,6 +131,23 @@ def serve(
     spares: Annotated[
         int, typer.Option("--spares", metavar="N", min=0, max=16, help="Spare processes for several indexes.")
     ] = 0,
+    processes: Annotated[
+        int,
+        typer.Option(
+            "--processes", metavar="N", min=1, max=64, help="Processes that answer for one index, on one port."
+        ),
+    ] = 1,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads",
+            metavar="N",
+            min=1,
+            help="Threads of each process; by default one for each core, divided among the processes.",
+            show_default=False,
+        ),
+    ] = None,
+    is_one_of_several: Annotated[bool, typer.Option("--one-of-several", hidden=True)] = False,
     device: DeviceOption = "cpu",
     log_level: LogLevelOption = "warning",
     quiet: QuietOption = False,
@@ -144,12 +162,16 @@ def serve(
 
     Example: rankwell serve idx --ranker new=b.rank --ranker old=a.rank --judgments votes.qrels
 
+    Example: rankwell serve idx --ranker model.rank --processes 4
+
     Example: rankwell serve shard-1 shard-2 shard-3 --ranker model.rank
 
     Example: rankwell serve --nodes 'a:7070|b:7070,c:7070' --ranker model.rank
     """
     check_extra("serve")
+    from rankwell.kernels.threads import available_cores
     from rankwell.serving.http.server import bind
+    from rankwell.serving.http.server_processes import READY, ServerProcesses, end_with_stdin
     from rankwell.serving.http.structured_log import log_to_stderr
     from rankwell.serving.result_cache import ResultCache
     from rankwell.serving.use import Use
@@ -158,20 +180,35 @@ def serve(
     folders, named = _folders(indexes or ()), _named(ranker or ())
     _check_places(folders, nodes, spare_nodes, replicas, spares)
     token = read_token(token_file, TOKEN_VARIABLE)
-    listening = bind(host, port)
+    if processes > 1:
+        alone = {"--use-log": use_log, "--judgments": judgments, "a token": token, "--nodes": nodes}
+        check_alone([name for name, given in alone.items() if given], len(folders), replicas, spares)
+        check_files(folders[0], named.values())
+    listening = bind(host, port, shared=processes > 1 or is_one_of_several)
     log_to_stderr(log_level)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}"
     around: dict[str, Any] = {"use": Use(use_log, judgments), "cache": ResultCache(cache << 20, expiry)}
     around["timeout"] = timeout / 1000
+    if processes > 1:
+        options = serve_command(
+            folders[0], host, listening.getsockname()[1], ranker or (), candidates, timeout, batch, window, queue,
+            cache, expiry, feature_log, threads or max(1, available_cores() // processes), device, log_level,
+        )  # fmt: skip
+        ready = f"serving {folders[0]} by {processes} processes at {address}"
+        ServerProcesses(options, processes).run(partial(say, ready, quiet=quiet))
+        return
     if nodes is None and len(folders) == 1 and replicas == 1 and spares == 0:
         from rankwell.serving.http.service import SearchService
         from rankwell.serving.node import Node
 
-        node = Node(folders[0], named, n_candidates=candidates, device=device, feature_log=feature_log)
+        node = Node(folders[0], named, n_candidates=candidates, device=device, n_jobs=threads, feature_log=feature_log)
         node.watch()
         service = SearchService(node, batch_size=batch, batch_window=window / 1000, queue=queue, **around)
         say_ready = partial(say, _ready(node.snapshot.index.n_docs, node.snapshot.default, address), quiet=quiet)
+        if is_one_of_several:
+            end_with_stdin()
+            say_ready = partial(print, READY, flush=True)
         _run(service, token, listening, say_ready)
         return
     if nodes is None:

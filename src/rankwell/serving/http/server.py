@@ -21,13 +21,18 @@ _DRAINING_SECONDS = 30
 _SWITCH_SECONDS = 0.0001
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A socket with an address, so that a port in use is known before anything is loaded; port 0 is any free one."""
+def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """A socket with an address, so that a port in use is known before anything is loaded; port 0 is any free one.
+
+    shared : whether several processes may listen on the port, which get the connections in turns
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With the protocol named, asyncio's own event loop sends at once what it has (TCP_NODELAY): without it, the second
     # part of every answer would wait 40 ms for the client to acknowledge the first.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         listening.bind((host, port))
     except (OSError, OverflowError) as cause:
