@@ -70,7 +70,8 @@ class CpuTreeBooster:
             if problem.loss is not None and problem.queries is not None:
                 self._fill_gradients = gradient_source(problem.loss, problem.queries, self._docs_before())
         self._space = new_workspace(problem, scores, self._n_workers)
-        self._all_rows = np.arange(problem.n_docs, dtype=np.uint32)
+        self._with_gradients = _ordered_rows(_documents_with_gradients(problem))
+        self._everything = _ordered_rows(np.ones(problem.n_docs, bool))
         self._gradient, self._hessian = (np.zeros(problem.n_docs, np.float32) for _ in range(2))
 
     def _docs_before(self) -> int:
@@ -87,32 +88,32 @@ class CpuTreeBooster:
             raise ValueError("the problem has no loss: give the gradients, with boost_along.")
         with kernel_threads(self._n_jobs):
             self._fill_gradients(self._scores, number, self._gradient, self._hessian)
-        return self.boost_along(number, self._gradient, self._hessian)
+        return self._boost(number, self._gradient, self._hessian, self._with_gradients)
 
     def boost_along(self, number: int, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
         """See `TreeBooster`."""
+        return self._boost(number, gradient, hessian, self._everything)
+
+    def _boost(
+        self, number: int, gradient: np.ndarray, hessian: np.ndarray, candidates: tuple[np.ndarray, int]
+    ) -> BinTree | None:
+        """Grow a tree; candidates : `_ordered_rows`, after the first of them gradient and Hessian are 0 for certain"""
         counts, min_docs_leaf = self._sample(number)
         with kernel_threads(self._n_jobs):
             packed = pack_gradients(gradient, hessian, self._space.packed, counts, self._totals())
             if packed is None:
                 return None
-            n_counting = self._order_rows(counts)
+            rows, n_counting = candidates
+            if len(counts):
+                is_candidate = np.zeros(len(rows), bool)
+                is_candidate[rows[:n_counting]] = True
+                rows, n_counting = _ordered_rows(is_candidate & (counts != 0))
+            self._space.rows[:] = rows
             n_leaves = self._run(number, n_counting, self._limits(packed, min_docs_leaf), packed)
         return None if n_leaves < 2 else self._tree(n_leaves, packed)
 
     def _totals(self) -> Totals:
         return Totals(self._problem.n_docs)
-
-    def _order_rows(self, counts: np.ndarray) -> int:
-        """Put the documents that count first; returns their number."""
-        rows = self._space.rows
-        if not len(counts):
-            rows[:] = self._all_rows
-            return len(rows)
-        counting = np.flatnonzero(counts)
-        rows[: len(counting)] = counting
-        rows[len(counting) :] = np.flatnonzero(counts == 0)
-        return len(counting)
 
     def _sample(self, number: int) -> tuple[np.ndarray, int]:
         """Draw the tree's features; returns which documents count, and min_docs_leaf for their number."""
@@ -202,6 +203,20 @@ class CpuTreeBooster:
             leaf_value=real[VALUE, :n_leaves].astype(np.float32),
             **({"left_bins": _left_bins(nodes, has_set, lowest)} if has_set.any() else {}),
         )
+
+
+def _ordered_rows(counts: np.ndarray) -> tuple[np.ndarray, int]:
+    """The documents that count, then the others, uint32 (n_docs,); and how many count."""
+    counting = np.flatnonzero(counts)
+    return np.concatenate([counting, np.flatnonzero(~counts)]).astype(np.uint32), len(counting)
+
+
+def _documents_with_gradients(problem: TreeProblem) -> np.ndarray:
+    """False for the documents of queries without pairs, and for those without weight; bool (n_docs,)."""
+    if problem.queries is None:
+        return np.ones(problem.n_docs, bool)
+    has_gradient = np.repeat(problem.queries.inverse > 0.0, np.diff(problem.queries.query_ptr))
+    return has_gradient & (problem.queries.weight != 0.0) if len(problem.queries.weight) else has_gradient
 
 
 def _left_bins(nodes: np.ndarray, has_set: np.ndarray, lowest: np.ndarray) -> np.ndarray:

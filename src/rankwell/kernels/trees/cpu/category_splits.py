@@ -13,7 +13,6 @@ from rankwell.kernels.trees.cpu.workspace import (
     FOUND_LEFT,
     FOUND_MISSING_LEFT,
     FOUND_SET,
-    MARGINAL,
     RUNNING,
 )
 
@@ -30,18 +29,18 @@ def category_l2(hessian, n_docs, n_codes, limits):
 
 
 @inlined_kernel
-def _order_codes(sums, n_codes, smoothing):
+def _order_codes(values, first, n_codes, smoothing, sums):
     """Write the codes that are usual enough, ordered by their gradients, to sums[RUNNING:]; returns their number."""
     n_usual = 0
     for code in range(n_codes):
-        packed = sums[MARGINAL + code]
+        packed = values[first + code]
         hessian = np.float64(packed & _LOWER_HALF)
         if hessian <= 0.0 or hessian < smoothing:
             continue
         key = np.float64(packed >> 32) / (hessian + smoothing)
         place = n_usual
         while place > 0:
-            before = sums[MARGINAL + sums[RUNNING + place - 1]]
+            before = values[first + sums[RUNNING + place - 1]]
             if np.float64(before >> 32) / (np.float64(before & _LOWER_HALF) + smoothing) <= key:
                 break
             sums[RUNNING + place] = sums[RUNNING + place - 1]
@@ -67,8 +66,8 @@ def _gain(left, leaf, l2, limits):
 
 
 @inner_kernel
-def search_categories(sums, n_codes, has_missing, leaf, limits, to_beat, beaten_feature, feature, found):
-    """The best cut by sets of the first `n_codes` codes, whose packed sums are sums[MARGINAL:].
+def search_categories(values, first, n_codes, has_missing, leaf, limits, to_beat, beaten_feature, feature, sums, found):
+    """The best cut by sets of the first `n_codes` codes, whose packed sums are values[first:].
 
     It must gain more than `to_beat`; as much if `feature` comes before the feature that gains that.
     found : int64 (9,), written. Returns the gain, −1 if there is no such cut.
@@ -76,7 +75,7 @@ def search_categories(sums, n_codes, has_missing, leaf, limits, to_beat, beaten_
     alone = n_codes <= rules.FEW_CODES
     n_usual, most, n_orders = n_codes, 1, n_codes
     if not alone:
-        n_usual = _order_codes(sums, n_codes, limits.category_smoothing * (leaf.hessian / leaf.n_docs))
+        n_usual = _order_codes(values, first, n_codes, limits.category_smoothing * (leaf.hessian / leaf.n_docs), sums)
         most, n_orders = min((n_usual + 1) // 2, limits.max_category_set), 2
     l2 = category_l2(leaf.hessian, leaf.n_docs, n_codes, limits)
     best, best_order, best_size, best_left = to_beat, -1, 0, np.int64(0)
@@ -84,7 +83,7 @@ def search_categories(sums, n_codes, has_missing, leaf, limits, to_beat, beaten_
         left = np.int64(0)
         for size in range(1, most + 1):
             code = order if alone else sums[RUNNING + (size - 1 if order == 0 else n_usual - size)]
-            left += sums[MARGINAL + code]
+            left += values[first + code]
             gain = _gain(left, leaf, l2, limits)
             is_first = best_order < 0 and beaten_feature > feature
             if gain > best or (gain == best and is_first):

@@ -12,7 +12,7 @@ import numpy as np
 from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel
 from rankwell.kernels.cpu.vectors import prefetch
 from rankwell.kernels.trees.cpu.workspace import BLOCK, STRIDE, WORD_VALUES
-from rankwell.kernels.trees.slabs import MOST_WORDS
+from rankwell.kernels.trees.slabs import MOST_WORDS, WORD
 
 # Indices of hot loops are unsigned: a signed one could count from the end.
 U = np.uint64
@@ -34,11 +34,19 @@ def _add(histogram, word, value):
     histogram[U(1792) + (word >> U(56))] += value
 
 
+@inlined_kernel
+def _add_half(histogram, word, value):
+    histogram[word & _BYTE] += value
+    histogram[U(256) + ((word >> U(8)) & _BYTE)] += value
+    histogram[U(512) + ((word >> U(16)) & _BYTE)] += value
+    histogram[U(768) + ((word >> U(24)) & _BYTE)] += value
+
+
 @inner_kernel
-def _add_block(n_docs, n_words, scratch, values, histograms, first_word, slab, packed, rows, ahead, n_ahead):
+def _add_block(n_docs, n_columns, scratch, values, histograms, first_word, slab, packed, rows, ahead, n_ahead):
     """Add a block's documents, and fetch the lines of rows[ahead : ahead + n_ahead] meanwhile."""
     share = n_docs // _FETCHING_WORDS
-    for k in range(n_words):
+    for k in range((n_columns + WORD - 1) // WORD):
         histogram = histograms[first_word + k]
         base = U(k * STRIDE)
         done = U(0)
@@ -54,17 +62,22 @@ def _add_block(n_docs, n_words, scratch, values, histograms, first_word, slab, p
                     place = U(4) * c + u
                     _add(histogram, scratch[base + place], values[place])
             done = U(4 * n_fetched)
-        for place in range(done, U(n_docs)):
-            _add(histogram, scratch[base + place], values[place])
+        if n_columns - k * WORD <= WORD // 2:
+            for place in range(done, U(n_docs)):
+                _add_half(histogram, scratch[base + place], values[place])
+        else:
+            for place in range(done, U(n_docs)):
+                _add(histogram, scratch[base + place], values[place])
 
 
 @inner_kernel
-def count_documents(slab, n_words, rows, start, end, packed, histograms, first_word, scratch, values):
-    """Set histograms[first_word : first_word + n_words] to those of the documents rows[start:end].
+def count_documents(slab, n_columns, rows, start, end, packed, histograms, first_word, scratch, values):
+    """Set the histograms from `first_word` on to those of the documents rows[start:end].
 
-    slab : uint64 (n_docs · 8,), of which each document's first `n_words` words count; packed : int64 (n_docs,)
+    slab : uint64 (n_docs · 8,), of which each document's first `n_columns` bytes count; packed : int64 (n_docs,)
     histograms : int64 (any, 2048); scratch : uint64 (8 · STRIDE,); values : int64 (BLOCK,)
     """
+    n_words = (n_columns + WORD - 1) // WORD
     for k in range(n_words):
         histogram = histograms[first_word + k]
         for place in range(U(WORD_VALUES)):
@@ -84,5 +97,5 @@ def count_documents(slab, n_words, rows, start, end, packed, histograms, first_w
         n_ahead = end - block - n_docs
         n_ahead = n_ahead if n_ahead < BLOCK else BLOCK
         _add_block(
-            n_docs, n_words, scratch, values, histograms, first_word, slab, packed, rows, block + n_docs, n_ahead
+            n_docs, n_columns, scratch, values, histograms, first_word, slab, packed, rows, block + n_docs, n_ahead
         )

@@ -39,9 +39,9 @@ from rankwell.kernels.trees.cpu.splits import (
     leaf_numbers,
     may_cut,
     ordered_gains,
-    pad_sums,
     running_sums,
     shift_sums,
+    sum_codes,
 )
 from rankwell.kernels.trees.cpu.tasks import (
     ADD,
@@ -108,8 +108,8 @@ def _gains_of_leaf(leaf, feature, side, level, space, columns, limits, plan, sum
     column, n_codes = of_feature[COLUMN], of_feature[N_CODES]
     histogram = space.pool[space.whole[SLOT, leaf], column // WORD]
     base = column % WORD * COLUMN_VALUES
-    running_sums(histogram, base, of_feature[DIVISOR], n_codes, columns.sizes[column], sums)
-    pad_sums(n_codes, space.whole[TOTAL, leaf], sums)
+    values, first_value = sum_codes(histogram, base, of_feature[DIVISOR], n_codes, columns.sizes[column], sums)
+    running_sums(values, first_value, n_codes, space.whole[TOTAL, leaf], sums)
     missing = sums[RUNNING] if of_feature[HAS_MISSING] != 0 else np.int64(0)
     first = RUNNING
     if side == 1:
@@ -219,7 +219,7 @@ def grow_levels(worker, control, space, columns, limits, plan):
     most_parts, most_ranges = space.pool.shape[0] - whole.shape[1], (len(sides) - N_LEFT) // 2
     stage = COUNT
     if worker == 0:
-        begin(control, whole, real, live, limits, plan)
+        begin(control, whole, real, live, len(columns.sizes), limits, plan)
         control[N_PARTS] = parts_of(plan.n_counting, most_parts)
         publish(control, COUNT, n_slabs * control[N_PARTS])
     while read_place(control, STOP) == 0:

@@ -12,7 +12,7 @@ from rankwell.kernels.trees import rules
 from rankwell.kernels.trees.columns import COLUMN_VALUES, DIVISOR, HAS_MISSING, LOWEST, N_CODES
 from rankwell.kernels.trees.cpu.category_splits import search_categories
 from rankwell.kernels.trees.cpu.histograms import U
-from rankwell.kernels.trees.cpu.vector_code import GAIN_LANES, cut_gains
+from rankwell.kernels.trees.cpu.vector_code import GAIN_LANES, any_reaches, cut_gains
 from rankwell.kernels.trees.cpu.workspace import (
     FOUND_CODE,
     FOUND_FEATURE,
@@ -99,32 +99,35 @@ def may_cut(feature, leaf, allowed, groups, live):
 
 @inlined_kernel
 def sum_codes(histogram, base, divisor, n_codes, size, sums):
-    """Write the packed sum of each code to sums[MARGINAL:], from the histogram of the feature's column."""
+    """The packed sum of each code, from the histogram of the feature's column: an array, and the place of code 0."""
+    if size == n_codes:
+        return histogram, base
     for code in range(U(n_codes)):
         sums[U(MARGINAL) + code] = 0
-    code, first = U(0), U(0)
-    while first < U(size):
-        part = np.int64(0)
-        for value in range(first, first + U(divisor)):
-            part += histogram[U(base) + value]
-        sums[U(MARGINAL) + code] += part
-        code = code + U(1) if code + U(1) < U(n_codes) else U(0)
-        first += U(divisor)
+    for first in range(base, base + size, divisor * n_codes):
+        if divisor == 1:
+            for code in range(U(n_codes)):
+                sums[U(MARGINAL) + code] += histogram[U(first) + code]
+            continue
+        for code in range(U(n_codes)):
+            part = np.int64(0)
+            begin = U(first) + code * U(divisor)
+            for value in range(begin, begin + U(divisor)):
+                part += histogram[value]
+            sums[U(MARGINAL) + code] += part
+    return sums, MARGINAL
 
 
 @inlined_kernel
-def running_sums(histogram, base, divisor, n_codes, size, sums):
-    """Write the packed sums of the codes up to each to sums[RUNNING:], from the histogram of the feature's column."""
-    total = np.int64(0)
-    if size == n_codes:
-        for code in range(U(n_codes)):
-            total += histogram[U(base) + code]
-            sums[U(RUNNING) + code] = total
-        return
-    sum_codes(histogram, base, divisor, n_codes, size, sums)
+def running_sums(values, first, n_codes, total, sums):
+    """Write the packed sums of the codes up to each to sums[RUNNING:], from those of each; and `total` after the last
+    cut, which is that after the last code but one: the right side is empty there."""
+    running = np.int64(0)
     for code in range(U(n_codes)):
-        total += sums[U(MARGINAL) + code]
-        sums[U(RUNNING) + code] = total
+        running += values[U(first) + code]
+        sums[U(RUNNING) + code] = running
+    for code in range(n_codes - 1, (n_codes + GAIN_LANES - 2) // GAIN_LANES * GAIN_LANES):
+        sums[RUNNING + code] = total
 
 
 @inner_kernel
@@ -145,6 +148,19 @@ def bounded_gains(sums, first, n_cuts, leaf, direction, limits, gains):
         gains[code] = gain
         best = gain if gain > best else best
     return best
+
+
+@inlined_kernel
+def may_gain(values, first, n_codes, missing, total, leaf, limits, best):
+    """Whether a cut by a feature might gain as much as `best`: most features end here."""
+    if limits.l1 != 0.0 or limits.is_bounded != 0:
+        return True
+    if 2.0 * leaf.smallest > leaf.hessian:
+        return False
+    least, needed = np.int64(leaf.smallest), best + leaf.objective
+    if any_reaches(values, first, n_codes, np.int64(0), total, limits.l2, least, needed):
+        return True
+    return missing != 0 and any_reaches(values, first, n_codes, -missing, total, limits.l2, least, needed)
 
 
 @inlined_kernel
@@ -169,13 +185,6 @@ def ordered_gains(sums, first, n_codes, leaf, direction, limits, best, gains):
 
 
 @inlined_kernel
-def pad_sums(n_codes, total, sums):
-    """Fill the sums after the last cut, which is that after the last code but one: their right side is empty."""
-    for code in range(n_codes - 1, (n_codes + GAIN_LANES - 2) // GAIN_LANES * GAIN_LANES):
-        sums[RUNNING + code] = total
-
-
-@inlined_kernel
 def shift_sums(n_codes, missing, sums):
     """Write the sums without those of missing values to sums[SHIFTED:]."""
     for code in range(U((n_codes + GAIN_LANES - 2) // GAIN_LANES * GAIN_LANES)):
@@ -185,15 +194,17 @@ def shift_sums(n_codes, missing, sums):
 @inner_kernel
 def search_word(
     histogram, word, total, leaf, limits, columns, allowed, direction, n_categories, groups, live, sums, gains, found,
-    child, found_gain
+    child, found_gain, to_beat, beaten
 ):  # fmt: skip
     """The best cut by a feature of one word's columns, of a leaf with the packed sums `total`.
 
     leaf : LeafNumbers; live : uint64 (n_words of groups,), of the leaf
     histogram : int64 (2048,), of the word; found : int64 (2, 9), found_gain : float64 (2,), written at `child`
+    to_beat, beaten : float64 and int64 (8,), the best gain of the words searched before, and its feature; changed at
+        `child`. What does not reach it is not even computed.
     """
     found_gain[child] = 0.0
-    best, best_feature = limits.min_gain, -1
+    best, best_feature = to_beat[child], beaten[child]
     last_column = min(word * WORD + WORD, len(columns.sizes))
     for column in range(word * WORD, last_column):
         for place in range(columns.column_ptr[column], columns.column_ptr[column + 1]):
@@ -202,19 +213,30 @@ def search_word(
                 continue
             n_codes, divisor = columns.by_feature[feature, N_CODES], columns.by_feature[feature, DIVISOR]
             base, size = (column - word * WORD) * COLUMN_VALUES, columns.sizes[column]
+            values, first_value = sum_codes(histogram, base, divisor, n_codes, size, sums)
+            has_missing = columns.by_feature[feature, HAS_MISSING]
             if n_categories[feature] > 0:
-                sum_codes(histogram, base, divisor, n_codes, size, sums)
                 n_own = n_categories[feature] + 1 - columns.by_feature[feature, LOWEST]
-                has_missing = columns.by_feature[feature, HAS_MISSING]
                 gain = search_categories(
-                    sums, n_own, has_missing, leaf, limits, best, best_feature, feature, found[child]
+                    values,
+                    first_value,
+                    n_own,
+                    has_missing,
+                    leaf,
+                    limits,
+                    best,
+                    best_feature,
+                    feature,
+                    sums,
+                    found[child],
                 )
                 if gain >= 0.0:
                     best, best_feature, found_gain[child] = gain, feature, gain
                 continue
-            running_sums(histogram, base, divisor, n_codes, size, sums)
-            pad_sums(n_codes, total, sums)
-            missing = sums[RUNNING] if columns.by_feature[feature, HAS_MISSING] != 0 else np.int64(0)
+            missing = values[first_value] if has_missing != 0 else np.int64(0)
+            if not may_gain(values, first_value, n_codes, missing, total, leaf, limits, best):
+                continue
+            running_sums(values, first_value, n_codes, total, sums)
             for side in range(2 if missing != 0 else 1):
                 first = RUNNING
                 if side == 1:
@@ -233,6 +255,7 @@ def search_word(
                 found[child, FOUND_MISSING_LEFT] = 1 - side
                 if missing == 0:
                     found[child, FOUND_MISSING_LEFT] = 2 * (left & LOWER_HALF) >= (total & LOWER_HALF)
+    to_beat[child], beaten[child] = best, best_feature
 
 
 @inlined_kernel

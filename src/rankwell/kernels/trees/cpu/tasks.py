@@ -22,19 +22,20 @@ from rankwell.kernels.trees.cpu.workspace import (
     VALUE,
     WORD_VALUES,
 )
-from rankwell.kernels.trees.slabs import MOST_WORDS, SLAB_BYTES
+from rankwell.kernels.trees.slabs import MOST_WORDS, SLAB_BYTES, WORD
 
 COUNT, SEARCH, PART, ADD = range(1, 5)
 MOST_NODES = 2 * MOST_LEAVES
 # Integers in `control` that tasks read. The leaf's documents and, if they are counted, the number of their parts; the
 # column that parts them; the places in the pool of the leaves searched, their packed sums, documents, numbers by which
-# features are drawn, and their own numbers; the leaf's documents that do not count, and the parts of those that do.
+# features are drawn, and their own numbers; the leaf's documents that do not count, and the parts of those that do; the
+# number of columns.
 FIRST, LAST, N_PARTS, SLAB, WORD_IN_SLAB, SHIFT = range(33, 39)
 IS_ROOT, SMALL, LARGE, SMALL_TOTAL, LARGE_TOTAL, SMALL_DOCS, LARGE_DOCS = range(39, 46)
 N_LEAVES, WORDS_PER_SLAB, SMALL_ID, LARGE_ID, SMALL_LEAF, LARGE_LEAF = range(46, 52)
-OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS = range(52, 55)
+OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS, N_COLUMNS = range(52, 56)
 # Whether slabs are on disk.
-STREAMED = 55
+STREAMED = 56
 
 
 @inlined_kernel
@@ -64,6 +65,8 @@ def work_off(worker, control, space, columns, limits, plan):
                 space.gains[worker],
                 space.found[task],
                 space.found_gain[task],
+                space.to_beat[worker],
+                space.beaten[worker],
             )
         elif kind == PART:
             part_leaf(task, control, words, sides, rows, right)
@@ -80,9 +83,9 @@ def count_part(task, control, words, rows, packed, pool, n_leaves, scratch, valu
     start, n_docs = control[FIRST], control[LAST] - control[FIRST]
     first, last = start + n_docs * part // n_parts, start + n_docs * (part + 1) // n_parts
     first_word = slab * control[WORDS_PER_SLAB]
-    n_words = min(control[WORDS_PER_SLAB], pool.shape[1] - first_word)
+    n_columns = min(control[WORDS_PER_SLAB] * WORD, control[N_COLUMNS] - first_word * WORD)
     target = pool[control[SMALL] if n_parts == 1 else n_leaves + part]
-    count_documents(words[slab], n_words, rows, first, last, packed, target, first_word, scratch, values)
+    count_documents(words[slab], n_columns, rows, first, last, packed, target, first_word, scratch, values)
     if control[STREAMED] != 0 and last > first:
         _give_back_lines(words, slab, rows[first], rows[last - 1])
 
@@ -113,7 +116,9 @@ def merge_parts(word, control, pool, n_leaves):
 
 
 @inlined_kernel
-def _search(word, control, pool, n_leaves, columns, limits, plan, space, sums, gains, found, found_gain):
+def _search(
+    word, control, pool, n_leaves, columns, limits, plan, space, sums, gains, found, found_gain, to_beat, beaten
+):
     merge_parts(word, control, pool, n_leaves)
     for child in range(1 if control[IS_ROOT] != 0 else 2):
         number, total = control[SMALL_LEAF + child], control[SMALL_TOTAL + child]
@@ -144,6 +149,8 @@ def _search(word, control, pool, n_leaves, columns, limits, plan, space, sums, g
             found,
             child,
             found_gain,
+            to_beat,
+            beaten,
         )
 
 

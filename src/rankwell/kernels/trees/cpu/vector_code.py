@@ -21,6 +21,8 @@ GAIN_LANES = 8
 # Rows of pairs worked on together.
 PAIR_ROWS = 4
 N_ROW_SUMS = 3
+# What is left of an objective in `any_reaches`, whose rounding errors are below 2^-20 of it.
+NEARLY = 1.0 - 2.0**-18
 # The place of distance 0 in `pair_rows`'s table of distances: a row and a column of its block of lanes.
 FIRST_DISTANCE = 32
 
@@ -180,6 +182,90 @@ def rank_places(typing_context: Any, scores: Any, n_padded: Any, places: Any) ->
         return context.get_dummy_value()
 
     return types.none(scores, types.int64, places), generate
+
+
+@intrinsic
+def any_reaches(
+    typing_context: Any,
+    sums: Any,
+    first_place: Any,
+    n_codes: Any,
+    carried: Any,
+    total: Any,
+    l2: Any,
+    smallest: Any,
+    needed: Any,
+) -> Any:
+    """Whether a cut after one of the codes might have an objective of `needed` for both sides together, l1 being 0.
+
+    In float32, whose rounding errors are far below the share of `needed` that is left out (`NEARLY`): some that do not
+    reach it pass, none that does is missed. Whole numbers are subtracted before they are rounded.
+
+    sums : int64, from `first_place` on the packed sum of each code, in 16-fold many places
+    carried : int64, added to all sums; total : int64, the leaf's packed sum
+    l2 : float64; smallest : int64, the least Hessian of a side; needed : float64
+    """
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        data = builder.gep(array_data(context, builder, signature, arguments, 0), [arguments[1]])
+        _, _, size, before, whole, penalty, least, enough = arguments
+        half = LANES // 2
+        integers, floats = ir.VectorType(_I32, LANES), ir.VectorType(_F32, LANES)
+        zeros, upper = ir.Constant(ir.VectorType(_I64, half), [0] * half), [32] * half
+
+        def pick(first: Any, second: Any, places: list[int]) -> Any:
+            return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_I32, len(places)), places))
+
+        def prefix(vector: Any) -> Any:
+            for step in (1, 2, 4):
+                vector = builder.add(vector, pick(zeros, vector, list(range(half - step, 2 * half - step))))
+            return vector
+
+        def last(vector: Any) -> Any:
+            return pick(vector, vector, [half - 1] * half)
+
+        def real(vector: Any, is_signed: bool) -> Any:
+            return builder.sitofp(vector, floats) if is_signed else builder.uitofp(vector, floats)
+
+        def of_all(value: Any) -> Any:
+            return broadcast(builder, value, LANES)
+
+        whole_g = of_all(builder.trunc(builder.ashr(whole, _I64(32)), _I32))
+        whole_h = of_all(builder.trunc(whole, _I32))
+        least_h, added = of_all(builder.trunc(least, _I32)), of_all(builder.fptrunc(penalty, _F32))
+        bound = of_all(builder.fptrunc(builder.fmul(enough, _F64(NEARLY)), _F32))
+        lanes = ir.Constant(integers, list(range(LANES)))
+        # The cut after the last code is none.
+        n_cuts = of_all(builder.trunc(builder.sub(size, _I64(1)), _I32))
+        carry = variable(builder, broadcast(builder, before, half))
+        reached = variable(builder, ir.Constant(ir.VectorType(_I1, LANES), [0] * LANES))
+        with cgutils.for_range_slice(builder, _I64(0), size, _I64(LANES), _I64) as (place, _):
+            parts = []
+            for number in range(2):
+                own = prefix(load_lanes(builder, data, builder.add(place, _I64(number * half)), _I64, half))
+                earlier = builder.load(carry)
+                parts.append(builder.add(own, earlier))
+                builder.store(builder.add(last(own), earlier), carry)
+            narrow = ir.VectorType(_I32, half)
+            high = [builder.trunc(builder.ashr(part, ir.Constant(part.type, upper)), narrow) for part in parts]
+            g1 = pick(*high, list(range(LANES)))
+            h1 = pick(*(builder.trunc(part, narrow) for part in parts), list(range(LANES)))
+            g2, h2 = builder.sub(whole_g, g1), builder.sub(whole_h, h1)
+            t1, t2 = real(g1, is_signed=True), real(g2, is_signed=True)
+            a, b = (builder.fadd(real(h, is_signed=False), added) for h in (h1, h2))
+            top = builder.fadd(builder.fmul(builder.fmul(t1, t1), b), builder.fmul(builder.fmul(t2, t2), a))
+            is_enough = builder.fcmp_ordered(">=", top, builder.fmul(bound, builder.fmul(a, b)))
+            is_allowed = builder.and_(
+                builder.icmp_unsigned(">=", h1, least_h), builder.icmp_unsigned(">=", h2, least_h)
+            )
+            is_cut = builder.icmp_signed("<", builder.add(of_all(builder.trunc(place, _I32)), lanes), n_cuts)
+            found = builder.and_(builder.and_(is_enough, is_allowed), is_cut)
+            builder.store(builder.or_(builder.load(reached), found), reached)
+        flags = builder.bitcast(builder.load(reached), ir.IntType(LANES))
+        return builder.icmp_unsigned("!=", flags, ir.IntType(LANES)(0))
+
+    numbers = (types.int64,) * 4 + (types.float64, types.int64, types.float64)
+    return types.boolean(sums, *numbers), generate
 
 
 @intrinsic

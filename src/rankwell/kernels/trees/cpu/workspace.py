@@ -54,6 +54,7 @@ class Workspace(NamedTuple):
     whole : int64 (28, n_leaves), real : float64 (6, n_leaves), leaves and nodes
     live : uint64 (n_leaves, n_words of groups), the groups that all features on a leaf's path are in
     found : int64 (n_words, 2, 9), found_gain : float64 (n_words, 2), cuts of the two leaves searched
+    to_beat : float64, beaten : int64 (n_workers, 8), by worker the best gain found so far for either, and its feature
     scratch : uint64 (n_workers, 8 · STRIDE), sums : int64 (n_workers, ...), gains : float64 (n_workers, 528), by worker
     sides : int64 (256 + 2 · n_ranges,); allowed : uint8 (n_features,), 1 for features that may be cut
     direction, n_categories, groups : of `FeatureRules`
@@ -70,6 +71,8 @@ class Workspace(NamedTuple):
     live: np.ndarray
     found: np.ndarray
     found_gain: np.ndarray
+    to_beat: np.ndarray
+    beaten: np.ndarray
     scratch: np.ndarray
     sums: np.ndarray
     gains: np.ndarray
@@ -103,6 +106,8 @@ def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> W
         live=np.zeros((n_leaves, feature_rules.groups.shape[1]), np.uint64),
         found=np.zeros((n_words, 2, _FOUND), np.int64),
         found_gain=np.zeros((n_words, 2)),
+        to_beat=np.zeros((n_workers, 8)),
+        beaten=np.zeros((n_workers, 8), np.int64),
         scratch=np.zeros((n_workers, MOST_WORDS * STRIDE), np.uint64),
         sums=np.zeros((n_workers, _SUMS), np.int64),
         gains=np.zeros((n_workers, 2 * LEVEL_GAINS)),
