@@ -17,7 +17,8 @@ if importlib.util.find_spec("torch") is None:
 
 import torch
 
-from rankwell.torch import lambdarank_loss, listmle_loss, listnet_loss, ranknet_loss
+from rankwell.kernels.trees.reference.random_gradients import random_units
+from rankwell.torch import lambdarank_loss, listmle_loss, listnet_loss, ranknet_loss, xendcg_loss
 
 GROUP = np.array([4, 0, 1, 7, 2])
 RNG = np.random.default_rng(0)
@@ -36,7 +37,15 @@ CASES = [
     ),
     pytest.param(ranknet_loss, rival_losses.ranknet_loss, id="ranknet"),
     pytest.param(lambdarank_loss, rival_losses.lambdarank_loss, id="lambdarank"),
+    pytest.param(
+        lambda s, y, g, **more: lambdarank_loss(s, y, g, weighting="map", **more),
+        lambda y, s: rival_losses.lambdarank_loss(y, s, "map"),
+        id="map",
+    ),
     pytest.param(listmle_loss, rival_losses.listmle_loss, id="listmle"),
+    pytest.param(
+        xendcg_loss, lambda y, s: rival_losses.xendcg_loss(y, s, random_units(0, 1, range(len(y)))), id="xendcg"
+    ),
 ]
 
 

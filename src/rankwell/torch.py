@@ -26,9 +26,12 @@ from rankwell.kernels.lists.losses import (
     POSITION_AWARE,
     RANKNET,
     STOCHASTIC,
+    WEIGHTINGS,
+    XENDCG,
     ListLoss,
     list_loss,
 )
+from rankwell.parameters import check_choice
 
 try:
     import torch
@@ -106,9 +109,25 @@ def ranknet_loss(scores: Any, labels: Any, group: Any, *, reduction: Reduction =
     return _apply(list_loss(RANKNET), scores, labels, group, reduction, 0)
 
 
-def lambdarank_loss(scores: Any, labels: Any, group: Any, *, reduction: Reduction = "mean") -> Any:
-    """LambdaRank's loss of each query: the mean of RankNet's pairs weighted by |ΔNDCG|, the ranks taken as given."""
-    return _apply(list_loss(LAMBDARANK), scores, labels, group, reduction, 0)
+def lambdarank_loss(
+    scores: Any,
+    labels: Any,
+    group: Any,
+    *,
+    weighting: Literal["lambdarank", "lambdaloss", "map", "mrr"] = "lambdarank",
+    reduction: Reduction = "mean",
+) -> Any:
+    """LambdaRank's loss of each query: the mean of RankNet's pairs weighted by |ΔNDCG|, the ranks taken as given.
+
+    weighting : other weights of pairs instead, see `rankwell.LambdaRank`
+    """
+    check_choice("weighting", weighting, WEIGHTINGS)
+    return _apply(list_loss(LAMBDARANK, weighting=weighting), scores, labels, group, reduction, 0)
+
+
+def xendcg_loss(scores: Any, labels: Any, group: Any, *, seed: int = 0, reduction: Reduction = "mean") -> Any:
+    """XE-NDCG of each query: the cross entropy of the scores' softmax with gains 2^y − u, u drawn by the seed."""
+    return _apply(list_loss(XENDCG), scores, labels, group, reduction, seed)
 
 
 def listmle_loss(scores: Any, labels: Any, group: Any, *, seed: int = 0, reduction: Reduction = "mean") -> Any:

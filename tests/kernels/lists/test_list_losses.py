@@ -18,10 +18,12 @@ from rankwell.kernels.lists.losses import (
     POSITION_AWARE,
     RANKNET,
     STOCHASTIC,
+    XENDCG,
     list_loss,
 )
 from rankwell.kernels.lists.reference import rival_losses
 from rankwell.kernels.lists.reference.top_k_loss import enumerated_loss, prefix_loss, top_k_loss
+from rankwell.kernels.trees.reference.random_gradients import random_units
 
 
 def run(loss, labels, scores, seed=0):
@@ -140,6 +142,31 @@ RIVALS = {
 def test_rivals_against_their_definitions(kind, labels, scores):
     scores = np.asarray(scores, dtype=np.float32)
     close(run(list_loss(kind), labels, scores), RIVALS[kind](np.asarray(labels, float), scores.astype(float)))
+
+
+@pytest.mark.parametrize("weighting", ["lambdaloss", "map", "mrr"])
+@pytest.mark.parametrize(("labels", "scores"), SMALL + LARGER[:9])
+def test_other_weights_of_pairs(weighting, labels, scores):
+    scores = np.asarray(scores, dtype=np.float32)
+    expected = rival_losses.lambdarank_loss(np.asarray(labels, float), scores.astype(float), weighting)
+    close(run(list_loss(LAMBDARANK, weighting=weighting), labels, scores), expected)
+
+
+@pytest.mark.parametrize(("labels", "scores"), SMALL + LARGER[:9])
+def test_xendcg_against_its_definition(labels, scores):
+    labels, scores = np.asarray(labels, float), np.asarray(scores, dtype=np.float32)
+    units = random_units(0, 1, range(len(labels)))
+    close(run(list_loss(XENDCG), labels, scores), rival_losses.xendcg_loss(labels, scores.astype(float), units))
+
+
+def test_xendcg_draws_its_gains_by_the_seed():
+    labels, scores = [2.0, 0.0, 1.0, 0.0], [0.0, 1.0, 2.0, 4.0]
+    gradients = [run(list_loss(XENDCG), labels, scores, seed)[1] for seed in range(1, 2000)]
+    assert len({tuple(gradient) for gradient in gradients}) == len(gradients)
+    # Uniform numbers have the mean 1/2.
+    share = np.exp(np.array(scores)) / np.exp(np.array(scores)).sum()
+    expected = share - (2.0 ** np.array(labels) - 0.5) / (2.0 ** np.array(labels) - 0.5).sum()
+    np.testing.assert_allclose(np.mean(gradients, axis=0), expected, atol=0.01)
 
 
 def test_listmle_shuffles_equal_labels_by_the_seed():

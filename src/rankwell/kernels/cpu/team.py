@@ -23,7 +23,7 @@ from rankwell.kernels.cpu.lean_compilation import inner_kernel
 
 # Places in `control`; places that several threads write have their own cache lines.
 TICKET, DONE, STOP, FAILED, N_TASKS = 0, 8, 16, 24, 32
-_PLACES = 56  # those from 33 on are for the tasks
+_PLACES = 64  # those from 33 on are for the tasks
 N_NUMBERS = 8
 
 _LOWER_HALF = 0xFFFFFFFF
@@ -38,7 +38,7 @@ _usleep = types.ExternalFunction("usleep", types.int32(types.uint32))
 class Team(NamedTuple):
     """Memory that the threads of a team share.
 
-    control : int64 (48,), the places above, and integers that tasks read
+    control : int64 (64,), the places above, and integers that tasks read
     numbers : float64 (8,), other numbers that tasks read
     """
 

@@ -18,6 +18,7 @@ from rankwell.kernels.lists.losses import (
     POSITION_AWARE,
     RANKNET,
     STOCHASTIC,
+    XENDCG,
     ListLoss,
 )
 from rankwell.kernels.lists.network_shape import NetworkShape
@@ -106,6 +107,7 @@ _LOSS_NAMES = {
     RANKNET: "RankNet's loss",
     LAMBDARANK: "LambdaRank's loss",
     LISTMLE: "ListMLE's loss",
+    XENDCG: "loss='xendcg'",
 }
 
 

@@ -13,7 +13,14 @@ from numba.extending import intrinsic
 
 from rankwell.kernels.cpu.compilation import call_of, inner_kernel
 from rankwell.kernels.lists.cpu.pair_sums import PARTS, added_pair_sums, pair_sums
-from rankwell.kernels.lists.cpu.rival_losses import LIST_ROWS, lambdarank_loss, listmle_loss, ranknet_loss, rival_truth
+from rankwell.kernels.lists.cpu.rival_losses import (
+    LIST_ROWS,
+    lambdarank_loss,
+    listmle_loss,
+    ranknet_loss,
+    rival_truth,
+    xendcg_loss,
+)
 from rankwell.kernels.lists.cpu.sampling import position_aware_loss, scratch_rows, stochastic_loss
 from rankwell.kernels.lists.cpu.top_k_loss import top_k_truth, top_three_loss, top_two_loss
 from rankwell.kernels.lists.cpu.two_places import SCRATCH_ROWS
@@ -25,8 +32,11 @@ from rankwell.kernels.lists.losses import (
     POSITION_AWARE,
     RANKNET,
     STOCHASTIC,
+    XENDCG,
     ListLoss,
 )
+from rankwell.kernels.trees.cpu.place_weights import COLUMN_WEIGHT
+from rankwell.kernels.trees.losses import weights_by_distance
 
 
 class TopTwo(NamedTuple):
@@ -78,10 +88,21 @@ class RankNet(NamedTuple):
 
 
 class LambdaRank(NamedTuple):
-    """doubles : float64 (slots, 1, most_docs); lists : float32 (slots, LIST_ROWS, most_docs)"""
+    """weighting : of `WEIGHTINGS`; doubles : float64 (slots, 1, most_docs); lists : float32 (slots, LIST_ROWS,
+    most_docs); table : float32 (slots, 2, 5, most_docs); discounts, distances : float32 (most_docs,)"""
 
+    weighting: int
     doubles: np.ndarray
     lists: np.ndarray
+    table: np.ndarray
+    discounts: np.ndarray
+    distances: np.ndarray
+
+
+class XeNdcg(NamedTuple):
+    """doubles : float64 (slots, 1, most_docs)"""
+
+    doubles: np.ndarray
 
 
 class ListMLE(NamedTuple):
@@ -109,7 +130,12 @@ def kernel_loss(loss: ListLoss, slots: int, most_docs: int) -> Any:
     if loss.kind == RANKNET:
         return RankNet(lists())
     if loss.kind == LAMBDARANK:
-        return LambdaRank(doubles(1), lists())
+        table = np.empty((slots, 2, COLUMN_WEIGHT + 1, most_docs), dtype=np.float32)
+        discounts = (1.0 / np.log2(np.arange(most_docs) + 2.0)).astype(np.float32)
+        distances = weights_by_distance(loss.weighting, most_docs)
+        return LambdaRank(loss.weighting, doubles(1), lists(), table, discounts, distances)
+    if loss.kind == XENDCG:
+        return XeNdcg(doubles(1))
     if loss.kind == LISTMLE:
         return ListMLE(doubles(2))
     return TopTwo(loss.k, doubles(SCRATCH_ROWS))
@@ -167,7 +193,23 @@ def _ranknet(loss, slot, scores, truth, start, seed, gradient):
 
 @inner_kernel(error_model="numpy")
 def _lambdarank(loss, slot, scores, truth, start, seed, gradient):
-    return lambdarank_loss(scores, truth, start, loss.doubles[slot], loss.lists[slot], gradient)
+    return lambdarank_loss(
+        loss.weighting,
+        scores,
+        truth,
+        start,
+        loss.doubles[slot],
+        loss.lists[slot],
+        loss.table[slot],
+        loss.discounts,
+        loss.distances,
+        gradient,
+    )
+
+
+@inner_kernel(error_model="numpy")
+def _xendcg(loss, slot, scores, truth, start, seed, gradient):
+    return xendcg_loss(scores, truth, start, seed, loss.doubles[slot], gradient)
 
 
 @inner_kernel(error_model="numpy")
@@ -184,6 +226,7 @@ _LOSSES = {
     RankNet: _ranknet,
     LambdaRank: _lambdarank,
     ListMLE: _listmle,
+    XeNdcg: _xendcg,
 }
 
 

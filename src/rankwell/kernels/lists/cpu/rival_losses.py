@@ -1,12 +1,13 @@
-"""RankNet, LambdaRank and ListMLE on the CPU, one list at a time: the loss, and its gradient by the scores.
+"""RankNet, LambdaRank, ListMLE and XE-NDCG on the CPU, one list at a time: the loss, and its gradient by the scores.
 
-The ground truth is a table `truth`, float64 (4, n_docs), made once from the labels by `rival_truth`, a list's from its
+The ground truth is a table `truth`, float64 (5, n_docs), made once from the labels by `rival_truth`, a list's from its
 place `start` on:
 
     LEVEL   the rank of the label among the list's distinct labels, 0 for the lowest
     GAIN    (2^y − 1) / ideal DCG, y less the list's lowest label and at most 31
     ORDER   the documents by label, best first, equal labels in their order
     SHARE   1 / number of pairs with different labels (0 if there are none)
+    POWER   2^y, y less the list's lowest label if that is below 0, and at most 31
 
 Pairs are visited as rows of the full square, so that a row is one vector loop: document i has a negative gradient from
 those with a lower label and a positive one from those with a higher label. Sums of a row are float32 in vector lanes
@@ -24,9 +25,12 @@ from rankwell.kernels.cpu.elementary_functions import exp32, log32
 from rankwell.kernels.cpu.random_numbers import random_unit
 from rankwell.kernels.cpu.sorting import sort_keys
 from rankwell.kernels.threads import run_ranges
+from rankwell.kernels.trees.cpu.place_weights import COLUMN_WEIGHT, ROW_WEIGHT, weigh_places
+from rankwell.kernels.trees.cpu.place_weights import GAIN as PLACE_GAIN
+from rankwell.kernels.trees.losses import LAMBDALOSS
 
-LEVEL, GAIN, ORDER, SHARE = range(4)
-TRUTH_ROWS = 4
+LEVEL, GAIN, ORDER, SHARE, POWER = range(5)
+TRUTH_ROWS = 5
 LIST_ROWS = 6
 MOST_GAIN_BITS = 31.0
 _ZERO = np.float32(0.0)
@@ -78,33 +82,50 @@ def ranknet_loss(scores, truth, start, lists, gradient):
 
 
 @inner_kernel(error_model="numpy", fastmath={"reassoc", "contract"})
-def _exchange_weights(i, gains, discounts, weights):
-    """|ΔNDCG| of exchanging document i with each other one; returns their sum."""
+def _exchange_weights(i, gains, places, of_places, distances, weights):
+    """What the pair of document i and each other one weighs (`kernels/trees/losses`); returns the sum.
+
+    places : float32 (n_docs,); of_places : float32 (5, n_docs), X and Y by document; distances : float32, D by distance
+    """
     total = _ZERO
     for j in range(len(weights)):
-        weights[j] = abs((gains[i] - gains[j]) * (discounts[i] - discounts[j]))
+        is_first = places[i] < places[j]
+        before = of_places[ROW_WEIGHT, i] if is_first else of_places[ROW_WEIGHT, j]
+        after = of_places[COLUMN_WEIGHT, j] if is_first else of_places[COLUMN_WEIGHT, i]
+        apart = np.int32(abs(places[i] - places[j]))
+        weights[j] = abs(gains[i] - gains[j]) * (max(before - after, _ZERO) + distances[apart])
         total += weights[j]
     return total
 
 
 @kernel(error_model="numpy", inline="always")
-def lambdarank_loss(scores, truth, start, scratch, lists, gradient):
-    """The mean of RankNet's pairs, weighted by |ΔNDCG| of exchanging the two documents at the current ranks."""
+def lambdarank_loss(weighting, scores, truth, start, scratch, lists, table, discounts, distances, gradient):
+    """The mean of RankNet's pairs, weighted by |ΔNDCG| of exchanging the two documents at the current ranks.
+
+    weighting : another weight instead, of `WEIGHTINGS`
+    table : float32 (2, 5, most_docs), scratch; discounts, distances : float32 (most_docs,), by place and by distance
+    """
     n = len(scores)
     difference, exponentials, levels, weights = lists[0, :n], lists[1, :n], lists[2, :n], lists[3, :n]
-    gains, discounts = lists[4, :n], lists[5, :n]
+    gains, places = lists[4, :n], lists[5, :n]
+    by_place, by_document = table[0], table[1]
     keys, order = scratch[0, :n], np.empty(n, np.int32)
+    is_graded = weighting <= LAMBDALOSS
     for i in range(n):
         keys[i] = -float(scores[i])
+        gains[i] = truth[GAIN, start + i] if is_graded else np.float32(truth[POWER, start + i] > 1.0)
+        levels[i] = truth[LEVEL, start + i] if is_graded else gains[i]
     sort_keys(keys, order, np.empty(n, np.int32))
     for rank in range(n):
-        discounts[order[rank]] = 1.0 / math.log2(rank + 2.0)
-    for i in range(n):
-        levels[i] = truth[LEVEL, start + i]
-        gains[i] = truth[GAIN, start + i]
+        places[order[rank]] = rank
+        by_place[PLACE_GAIN, rank] = gains[order[rank]]
+    weigh_places(weighting, n, discounts, by_place)
+    for rank in range(n):
+        by_document[ROW_WEIGHT, order[rank]] = by_place[ROW_WEIGHT, rank]
+        by_document[COLUMN_WEIGHT, order[rank]] = by_place[COLUMN_WEIGHT, rank]
     total, all_weights = 0.0, 0.0
     for i in range(n):
-        all_weights += _exchange_weights(i, gains, discounts, weights)
+        all_weights += _exchange_weights(i, gains, places, by_document, distances, weights)
         _differences(scores, i, difference, exponentials)
         gradient[i], loss = _row(levels[i], levels, weights, difference, exponentials)
         total += loss
@@ -113,6 +134,34 @@ def lambdarank_loss(scores, truth, start, scratch, lists, gradient):
     for i in range(n):
         gradient[i] *= scale
     return total * scale
+
+
+@kernel(error_model="numpy", inline="always")
+def xendcg_loss(scores, truth, start, seed, scratch, gradient):
+    """The cross entropy of the softmax of scores with the shares of 2^y − u, u in (0, 1) drawn by `seed`.
+
+    Equal labels say nothing: their list counts as learnt.
+    """
+    n = len(scores)
+    if truth[SHARE, start] == 0.0:
+        for i in range(n):
+            gradient[i] = 0.0
+        return 0.0
+    targets = scratch[0, :n]
+    best, all_targets, total = float(scores[0]), 0.0, 0.0
+    for i in range(n):
+        best = max(best, float(scores[i]))
+        targets[i] = truth[POWER, start + i] - random_unit(seed, 1, i)
+        all_targets += targets[i]
+    for i in range(n):
+        gradient[i] = math.exp(float(scores[i]) - best)
+        total += gradient[i]
+    log_total, loss = math.log(total), 0.0
+    for i in range(n):
+        share = targets[i] / all_targets
+        loss += share * (log_total - (float(scores[i]) - best))
+        gradient[i] = gradient[i] / total - share
+    return loss
 
 
 @inner_kernel(error_model="numpy")
@@ -161,7 +210,7 @@ def listmle_loss(scores, truth, start, seed, scratch, gradient):
 
 
 @kernel(error_model="numpy", inline="always")
-def _list_truth(labels, order, levels, gains, documents, shares):
+def _list_truth(labels, order, levels, gains, documents, shares, powers):
     """One list's rows of the table, from its labels and the documents in `order`, best label first."""
     n = len(labels)
     lowest = labels[order[n - 1]]
@@ -179,6 +228,7 @@ def _list_truth(labels, order, levels, gains, documents, shares):
         documents[place] = document
         ideal += gains[document] / math.log2(place + 2.0)
     for i in range(n):
+        powers[i] = 2.0 ** min(labels[i] - min(lowest, 0.0), MOST_GAIN_BITS)
         gains[i] /= ideal if ideal > 0.0 else 1.0
         shares[i] = 1.0 / pairs if pairs > 0 else 0.0
 
@@ -193,12 +243,12 @@ def _lists_truth(labels, query_ptr, first, last, keys, order, merged, truth):
             sort_keys(keys[: end - start], order, merged)
             _list_truth(
                 labels[start:end], order, truth[LEVEL, start:end], truth[GAIN, start:end], truth[ORDER, start:end],
-                truth[SHARE, start:end],
+                truth[SHARE, start:end], truth[POWER, start:end],
             )  # fmt: skip
 
 
 def rival_truth(labels: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
-    """The ground truth of every list: float64 (4, n_docs)."""
+    """The ground truth of every list: float64 (5, n_docs)."""
     truth = np.empty((TRUTH_ROWS, len(labels)))
     most_docs = int(np.diff(query_ptr).max(initial=0))
 
