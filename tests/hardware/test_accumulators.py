@@ -19,5 +19,5 @@ def test_every_sum_is_right_at_the_distance_that_documents_keep(tmp_path):
 
 
 def test_the_solver_finds_the_wrong_sum_of_a_word_that_comes_too_soon(tmp_path):
-    with pytest.raises(DeviceError, match="proof did fail|FAIL|model found|failed"):
+    with pytest.raises(DeviceError, match="proof did fail"):
         prove(LOOP_CYCLES - 1, 9, tmp_path)
