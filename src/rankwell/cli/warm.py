@@ -16,8 +16,8 @@ def warm(
         list[str] | None,
         typer.Argument(
             metavar="[SUBJECT ...]",
-            help="reading, metrics, least-squares, rankboost, lambdamart, ranksvm, networks, models, index, search or "
-            "features; by default all of them.",
+            help="reading, metrics, least-squares, rankboost, lambdamart, ranksvm, networks, models, cluster, index, "
+            "search or features; by default all of them.",
             show_default=False,
         ),
     ] = None,

@@ -7,7 +7,7 @@ So few documents with many features are divided by features, all else by documen
 
 from __future__ import annotations
 
-from rankwell.errors import ParameterError
+from rankwell.errors import Parameter, ParameterError
 from rankwell.kernels.boosting.cpu.histograms import GROUP
 from rankwell.parameters import check_choice
 
@@ -24,7 +24,8 @@ def choose_division(wanted: str, n_docs: int, n_features: int, n_bins: int, n_wo
         raise ParameterError(
             f"{n_features} features can be divided among {-(-n_features // GROUP)} workers, in groups of {GROUP}, not "
             f"among {n_workers}. Use ",
-            "division='documents', or fewer workers.",
+            Parameter("division", "documents"),
+            ", or fewer workers.",
         )
     if wanted != AUTOMATIC:
         return wanted

@@ -265,13 +265,13 @@ class _Arrival:
     def receive(self, connection: socket.socket) -> bool:
         """Take what has arrived; whether the message is complete."""
         while self._filled < len(self._buffer):
-            n_bytes = connection.recv_into(memoryview(self._buffer)[self._filled :])
+            n_bytes = connection.recv_into(self._buffer.data[self._filled :])
             if n_bytes == 0:
                 raise ConnectionError("the connection was closed.")
             is_begun = self._filled >= HEADER.size
             self._filled += n_bytes
             if not is_begun and self._filled >= HEADER.size:
-                self._resize(*HEADER.unpack_from(self._buffer))
+                self._resize(*HEADER.unpack_from(self._buffer.data))
         return True
 
     def _resize(self, number: int, size: int) -> None:

@@ -20,7 +20,7 @@ from rankwell.data.binning import Binner
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import ParameterError
 from rankwell.kernels.trees.columns import Columns
-from rankwell.kernels.trees.contract import BinTree, TreeProblem
+from rankwell.kernels.trees.contract import BinTree, TreeBooster, TreeProblem
 from rankwell.kernels.trees.cpu.shared_booster import SharedTreeBooster
 from rankwell.kernels.trees.slabs import WORD, slab_shape
 from rankwell.rankers.base import TrainedModel, TrainingTask
@@ -161,7 +161,9 @@ def check_lambdamart(ranker: LambdaMART) -> None:
 def train_lambdamart(ranker: LambdaMART, task: TrainingTask, run: ClusterRun) -> TrainedModel:
     """The driver's part: trees by the workers, everything else as on one machine."""
     if task.init_model is not None:
-        raise ParameterError("cannot be continued on a cluster: leave it out, or use fit.", parameter="init_model")
+        raise ParameterError(
+            "cannot be continued on a cluster: leave it out, or train on one machine.", parameter="init_model"
+        )
     bins = TreeBins(
         Binner.of_thresholds(run.summaries[0]["thresholds"], ranker.n_bins), task.train, (), n_jobs=ranker.n_jobs
     )
@@ -185,6 +187,6 @@ def train_lambdamart(ranker: LambdaMART, task: TrainingTask, run: ClusterRun) ->
     return ranker.with_best_loss(task, train)
 
 
-def _boosters(group: WorkerGroup, loss: str, scores: np.ndarray) -> list[ClusterTreeBooster]:
+def _boosters(group: WorkerGroup, loss: str, scores: np.ndarray) -> list[TreeBooster]:
     trees = ClusterTrees(group, loss, scores)
     return [ClusterTreeBooster(trees, seed) for seed in range(len(scores))]

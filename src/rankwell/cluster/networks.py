@@ -18,7 +18,7 @@ from rankwell.cluster.companions import WorkerCompanions
 from rankwell.cluster.learner import Learner
 from rankwell.cluster.worker_group import WorkerGroup
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import ParameterError
+from rankwell.errors import Parameter, ParameterError
 from rankwell.kernels.lists.contract import NetworkProblem, NetworkState
 from rankwell.kernels.lists.cpu.shared_trainer import SharedNetworkTrainer
 from rankwell.kernels.lists.cpu.trainer import CpuNetworkTrainer
@@ -95,8 +95,9 @@ def check_network(ranker: NeuralRanker) -> None:
     """Refuse what workers cannot do."""
     if ranker.batch_queries == 1:
         raise ParameterError(
-            "is 1: the network learns from one query after another, in an order that workers cannot share. Use "
-            "batch_queries=32 or so on a cluster, or train with fit.",
+            "is 1: the network learns from one query after another, in an order that workers cannot share. Use ",
+            Parameter("batch_queries", 32),
+            " or so, or train on one machine.",
             parameter="batch_queries",
         )
     if ranker._is_fixed_point():

@@ -69,7 +69,7 @@ class RankBoostLearner(Learner):
             replay_round(self._queries, weights, above, r_of_round, halvings)
         ranker = self.ranker
         assert isinstance(ranker, RankBoost)
-        options = {"n_halvings": n_halvings_of(ranker.learning_rate), "n_jobs": self.n_threads}
+        options: dict[str, Any] = {"n_halvings": n_halvings_of(ranker.learning_rate), "n_jobs": self.n_threads}
         if self.exchange.n_workers == 1:
             self._booster = LevelBooster(self._bins, self.n_features, ranker.n_bins, self._queries, weights, **options)
             return

@@ -111,7 +111,7 @@ def _plan(ranker: Ranker, earlier: Ranker | None, device: str) -> LearnerPlan:
     functions = [name for name, value in parameters.items() if callable(value)]
     if functions:
         raise ParameterError(
-            "is a function, which is not sent to workers: train with fit, or use one of the names it takes.",
+            "is a function, which is not sent to workers: use one of the names it takes, or train on one machine.",
             parameter=functions[0],
         )
     if earlier is None:

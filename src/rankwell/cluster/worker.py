@@ -86,7 +86,7 @@ class TrainingWorker:
             dataset = read_parts([Part(*part) for part in parts], list(cut_files), Reading(**reading), agreement)
             seconds = time.perf_counter() - began
             settings = LearnerPlan(**plan)
-            learner = _learner_class(settings.ranker)(settings, dataset, agreement, self._exchange, self._n_threads)
+            learner = learner_class(settings.ranker)(settings, dataset, agreement, self._exchange, self._n_threads)
             self._learner = learner
             answers = agreement.answers if self._number == 0 else []
             return {**learner.summary(), "answers": answers, "seconds_reading": seconds, "memory": available_memory()}
@@ -121,7 +121,7 @@ class TrainingWorker:
         return DONE, result, figures
 
 
-def _learner_class(ranker: str) -> type[Learner]:
+def learner_class(ranker: str) -> type[Learner]:
     module, name = LEARNERS[ranker].split(":")
     found: type[Learner] = getattr(importlib.import_module(module), name)
     return found

@@ -97,20 +97,23 @@ class WorkerGroup:
 
     def prepare(self) -> list[Mapping[str, Any]]:
         """Have every worker read its parts; what each says of them, in order."""
-        summaries = self._until_done(self._prepare_all)
+        summaries = [summary for summary, _ in self._until_done(self._prepare_all)]
         self._answers = summaries[0]["answers"]
         for worker, summary in zip(self.report.workers, summaries, strict=True):
             worker.n_docs, worker.n_queries = summary["n_docs"], summary["n_queries"]
             worker.seconds_reading = summary["seconds_reading"]
-            worker.seconds = worker.seconds_waiting = worker.bytes_sent = 0
             self.report.note_memory(worker.number, summary["memory"])
         return summaries
 
     def run(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of every worker's learner; the results in the order of the workers."""
-        results = self._until_done(lambda: self._call_all("work", method, *arguments))
+        answers = self._until_done(lambda: self._call_all("work", method, *arguments))
+        for worker, (_, figures) in zip(self.report.workers, answers, strict=True):
+            worker.seconds += figures[0]
+            worker.seconds_waiting += figures[1]
+            worker.bytes_sent += figures[2]
         self.report.name_the_slow()
-        return results
+        return [result for result, _ in answers]
 
     def _until_done(self, attempt: Callable[[], list[Any]]) -> list[Any]:
         is_ready = self._generation > 0
@@ -178,7 +181,10 @@ class WorkerGroup:
         return self._collect([getattr(actor, method).remote(*arguments) for actor in self._actors])
 
     def _collect(self, calls: Sequence[Any], numbers: Sequence[int] | None = None) -> list[Any]:
-        """The results of calls of workers; the first refusal is raised at once, a loss when every call has ended."""
+        """Results of calls of workers, each with the figures of the call (seconds, of these waited, bytes sent).
+
+        The first refusal is raised at once, a loss when every call has ended.
+        """
         number_of = dict(zip(calls, range(self.n_workers) if numbers is None else numbers, strict=True))
         results: dict[Any, Any] = {}
         lost: list[str] = []
@@ -200,11 +206,7 @@ class WorkerGroup:
                     lost.append(f"{worker} lost worker {answer[1]}: {answer[2]}")
                     continue
                 assert answer[0] == DONE
-                results[call] = answer[1]
-                seconds, waited, sent = answer[2]
-                worker.seconds += seconds
-                worker.seconds_waiting += waited
-                worker.bytes_sent += sent
+                results[call] = answer[1:]
         if lost:
             raise _WorkerLostError(lost[0])
         return [results[call] for call in calls]

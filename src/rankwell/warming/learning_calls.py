@@ -15,7 +15,7 @@ from rankwell.data.dataset import RankingDataset
 
 _QUERY_SIZE = 16
 # Large enough for RankBoost to search by bounds.
-_LARGE = {"n_queries": 640, "n_features": 48}
+LARGE = {"n_queries": 640, "n_features": 48}
 
 
 @cache
@@ -82,7 +82,7 @@ def train_rankboost(folder: Path) -> None:
         _train_and_score(RankBoost(n_rounds=3, weak_learner=cast("Any", weak_learner), device="cpu"))
     for pair_weight in PAIR_WEIGHTS:
         _train_and_score(RankBoost(n_rounds=40, pair_weight=cast("Any", pair_weight), device="cpu"))
-    RankBoost(n_rounds=40, device="cpu").fit(made_up_data(**_LARGE))
+    RankBoost(n_rounds=40, device="cpu").fit(made_up_data(**LARGE))
     RankBoost(n_rounds=2, device="cpu").fit(made_up_data(is_sparse=True))
     queries = np.repeat(np.arange(12), _QUERY_SIZE)
     pairs = np.arange(0, len(queries), 2)[:, None] + np.array([0, 1])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from rankwell.parameters import check_choice
-from rankwell.warming import learning_calls, search_calls
+from rankwell.warming import cluster_calls, learning_calls, search_calls
 
 SUBJECTS: Mapping[str, Callable[[Path], None]] = {
     "reading": learning_calls.read_text,
@@ -23,6 +23,7 @@ SUBJECTS: Mapping[str, Callable[[Path], None]] = {
     "ranksvm": learning_calls.train_ranksvm,
     "networks": learning_calls.train_networks,
     "models": learning_calls.score_models,
+    "cluster": cluster_calls.train_together,
     "index": search_calls.build_index,
     "search": search_calls.search,
     "features": search_calls.extract_features,
