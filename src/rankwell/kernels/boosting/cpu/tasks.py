@@ -42,6 +42,7 @@ ALONE, BY_DOCUMENTS, BY_FEATURES = range(3)
 STREAMED = 47
 TOTAL, UP_FACTOR, DOWN_FACTOR, CARRY = range(4)
 
+STREAMED_BLOCKS = 16  # blocks of documents whose codes a task writes if they are on disk
 FEW_FEATURES = 128  # up to this many, one thread is done before others could start
 
 
@@ -94,6 +95,20 @@ def _run_document_task(kind, task, control, numbers, documents, bins):
         sum_levels(documents, numbers[CARRY], first, last)
 
 
+@inner_kernel
+def _docs_per_codes_task(control):
+    """From disk more at a time: every group of features is another place of the file."""
+    return DOCS_PER_BLOCK * (STREAMED_BLOCKS if control[STREAMED] != 0 else 1)
+
+
+@inner_kernel
+def _docs_of_codes(task, control, n_docs):
+    """The documents whose codes a task writes: first, and after the last."""
+    n_docs_of_task = _docs_per_codes_task(control)
+    first = task * n_docs_of_task
+    return first, first + n_docs_of_task if first + n_docs_of_task < n_docs else n_docs
+
+
 @inlined_kernel
 def _run_bounded_task(kind, task, worker, control, numbers, documents, search, bounds, intervals):
     n_docs = len(documents.pi)
@@ -122,10 +137,11 @@ def _run_bounded_task(kind, task, worker, control, numbers, documents, search, b
     elif kind == COUNTS:
         build_histograms(search.words, bounds.reference_pi, search.partial, task)
     elif kind == CODES:
-        start = task * DOCS_PER_BLOCK
-        end = start + DOCS_PER_BLOCK if start + DOCS_PER_BLOCK < n_docs else n_docs
+        first, last = _docs_of_codes(task, control, n_docs)
         ptr, members = intervals.group_ptr, intervals.members
-        write_codes(search.bins, ptr, members, control[N_GROUPS], intervals.digits, intervals.codes, start, end)
+        for start in range(first, last, DOCS_PER_BLOCK):
+            end = start + DOCS_PER_BLOCK if start + DOCS_PER_BLOCK < last else last
+            write_codes(search.bins, ptr, members, control[N_GROUPS], intervals.digits, intervals.codes, start, end)
     else:
         _run_interval_task(kind, task, control, search.table, intervals)
 
@@ -212,8 +228,7 @@ def _give_back_bounded(kind, task, control, search, bounds, intervals):
             start, end = first + n_words * part // n_parts, first + n_words * (part + 1) // n_parts
             give_back_bytes(intervals.words.ctypes.data, 8 * start, 8 * end)
     elif kind == CODES:
-        start = task * DOCS_PER_BLOCK
-        end = start + DOCS_PER_BLOCK if start + DOCS_PER_BLOCK < n_docs else n_docs
+        start, end = _docs_of_codes(task, control, n_docs)
         for group in range(len(search.bins)):
             _give_back_bins(search.bins, group, start, end)
         for group in range(control[N_GROUPS]):
@@ -230,7 +245,8 @@ def count_tasks(stage, query_tasks, control, search, bounds):
     if stage in (INTEGRALS, CUTS, SUMMARIES):
         return 1 if n_features <= FEW_FEATURES else n_features // GROUP
     if stage == CODES:
-        return (n_docs + DOCS_PER_BLOCK - 1) // DOCS_PER_BLOCK
+        docs_per_task = _docs_per_codes_task(control)
+        return (n_docs + docs_per_task - 1) // docs_per_task
     if bounds is not None:
         if stage == CANDIDATES:
             return control[N_CANDIDATES] * bounds.histograms.shape[1]
