@@ -31,6 +31,8 @@ napoleon_use_ivar = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"Rankwell {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = html_show_sourcelink = False
 html_theme_options = {
     "header_links_before_dropdown": 8,
@@ -66,8 +68,11 @@ CONTENTS = {
         "search-page",
         "clicks",
         "cascade",
+        "large-data",
+        "cluster",
         "ranker-files",
         "ranker-descriptions",
+        "exchange",
         "coming-from-lightgbm",
         "coming-from-ranklib",
         "coming-from-svm-rank",

@@ -221,7 +221,7 @@ class Ranker(Estimator):
         Parameters
         ----------
         parts : str or path, or a list of them
-            Data files as `rankwell.read` takes them, patterns such as "part-*.parquet", or folders of such files;
+            Data files as `rankwell.read` takes them, patterns such as `part-*.parquet`, or folders of such files;
             every worker must be able to open them. A query must be whole, and in one file.
         cluster : "local", "auto" or an address
             "local" starts Ray on this machine, on its loopback interface, and stops it afterwards; "auto" takes the Ray
