@@ -157,6 +157,14 @@ def begin(control, whole, real, live, n_columns, limits, plan):
 
 
 @inlined_kernel
+def begin_search(space, limits):
+    """Nothing has been found yet."""
+    for helper in range(len(space.to_beat)):
+        for child in range(2):
+            space.to_beat[helper, child], space.beaten[helper, child] = limits.min_gain, -1
+
+
+@inlined_kernel
 def prepare_parting(leaf, control, whole, sides, columns, words_per_slab):
     of_feature = columns.by_feature[whole[FEATURE, leaf]]
     column = of_feature[COLUMN]
@@ -354,9 +362,7 @@ def grow_tree(worker, control, space, columns, limits, plan):
             n_tasks = n_slabs * control[N_PARTS]
         elif following == SEARCH:
             n_tasks = n_words
-            for helper in range(len(space.to_beat)):
-                for child in range(2):
-                    space.to_beat[helper, child], space.beaten[helper, child] = limits.min_gain, -1
+            begin_search(space, limits)
         elif following == PART:
             prepare_parting(leaf, control, whole, sides, columns, plan.words_per_slab)
             n_tasks = share_parting(control, most_ranges)

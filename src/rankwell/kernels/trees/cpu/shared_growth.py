@@ -10,6 +10,7 @@ from rankwell.kernels.cpu.lean_compilation import kernel
 from rankwell.kernels.cpu.team import STOP, publish, read_place, wait_a_little, wait_for_tasks
 from rankwell.kernels.trees.cpu.growth import (
     begin,
+    begin_search,
     bound_sides,
     choose_leaf,
     divide_leaf,
@@ -60,7 +61,7 @@ def lead_tree(state, docs, control, space, columns, limits, plan):
     if stage == ADD:
         return BEGIN
     if stage == BEGIN:
-        begin(control, whole, real, live, limits, plan)
+        begin(control, whole, real, live, len(columns.sizes), limits, plan)
         control[SMALL_DOCS] = docs[0, 0] + docs[1, 0]
         n_leaves, following = 1, COUNT
     elif stage == COUNT:
@@ -93,6 +94,7 @@ def lead_tree(state, docs, control, space, columns, limits, plan):
         n_tasks = n_slabs * control[N_PARTS]
     elif following == SEARCH:
         n_tasks = n_words
+        begin_search(space, limits)
     elif following == PART:
         prepare_parting(state[LEAF], control, whole, sides, columns, plan.words_per_slab)
         n_tasks = share_parting(control, most_ranges)
