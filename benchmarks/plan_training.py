@@ -1,8 +1,8 @@
 """How near is the predicted time of a RankBoost round to the measured one, for sizes that the model was not fitted to?
 
-The model of `rankwell plan train` is fitted on this machine to seven sizes, with one thread and with every core, and
-then predicts twelve other settings of documents, features and threads, of which each is measured: the shortest of
-several rounds, every feature searched.
+The model of `rankwell plan train` is fitted on this machine to rounds of seven sizes and to exchanges between two
+processes, and then predicts twelve other settings of documents, features and workers of one thread, of which each is
+measured: the shortest of several rounds, every feature searched.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from __future__ import annotations
 from benchmarks.harness import Benchmark
 from rankwell.planning.measurement import UNSEEN, MeasuredRound, check_model, fit_coefficients, measure_machine
 from rankwell.planning.round_model import Coefficients, RoundModel, TrainingSizes
+from rankwell.planning.worker_measurement import measure_exchange
 
 MOST_ERROR = 0.15
 
 
 def run(bench: Benchmark) -> None:
     check_fit(bench)
-    model = measure_machine(quick=bench.quick)
+    model, network = measure_machine(quick=bench.quick), measure_exchange()
     errors = []
-    for measured, predicted in check_model(model, settings=UNSEEN[:2] if bench.quick else UNSEEN):
+    for measured, predicted in check_model(model, network, settings=UNSEEN[:2] if bench.quick else UNSEEN):
         error = abs(predicted / measured.seconds - 1.0)
         errors.append(error)
         bench.record(
-            f"{measured.n_docs:,} × {measured.n_features}, {measured.n_threads} threads",
+            f"{measured.n_docs:,} × {measured.n_features}, {measured.n_workers} workers",
             value=predicted / measured.seconds,
             unit="predicted / measured",
             note=f"measured {measured.seconds * 1e3:.3g} ms, predicted {predicted * 1e3:.3g} ms",

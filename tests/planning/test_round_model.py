@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rankwell import make_ranking, write
+from rankwell.errors import RankwellError
 from rankwell.planning.data_sizes import count_pairs, look_at
 from rankwell.planning.measurement import (
     MeasuredRound,
     fit_coefficients,
-    measure_loopback,
     measure_round,
     measure_share,
 )
@@ -17,6 +17,7 @@ from rankwell.planning.memory_model import worker_bytes
 from rankwell.planning.plan import make_plan
 from rankwell.planning.references import H200, NETWORKS
 from rankwell.planning.round_model import Coefficients, Network, RoundModel, TrainingSizes, break_even
+from rankwell.planning.worker_measurement import measure_exchange, measure_workers, together
 
 MODEL = RoundModel("cpu", {1: Coefficients(4e-9, 2e-10, 1e-7, 1e-5), 2: Coefficients(2e-9, 1e-10, 1e-7, 2e-5)})
 NETWORK = Network(1e9, 1e-4)
@@ -51,14 +52,15 @@ def test_workers_with_documents_each_exchange_histograms() -> None:
     assert predicted.parts["search"] == pytest.approx(alone["search"] / 4)
     assert predicted.parts["π and weights"] == pytest.approx(alone["π and weights"] / 4)
     assert predicted.parts["bandwidth"] == pytest.approx(2 * 1024 * 100 * 3 / 4 / 1e9)
-    assert predicted.parts["latency"] == pytest.approx(3e-4)
+    assert predicted.parts["latency"] == pytest.approx(6e-4)  # two for histograms, Z over three and back
 
 
 def test_workers_with_features_each_receive_the_winners_bits() -> None:
     predicted = MODEL.distributed(SIZES, 4, NETWORK, division="features", threads=1)
     assert predicted.parts["search"] == pytest.approx(2e-10 * 1e6 * 32)  # 25 features, stored as 32
     assert predicted.parts["π and weights"] == pytest.approx(4e-3)
-    assert predicted.parts["bandwidth"] == pytest.approx(1e6 / 8 * 3 / 1e9)
+    assert predicted.parts["bandwidth"] == pytest.approx(3 * (1024 + 1e6 / 8) / 1e9)
+    assert predicted.parts["latency"] == pytest.approx(2e-4)
 
 
 def test_break_even_depends_on_the_network() -> None:
@@ -66,11 +68,8 @@ def test_break_even_depends_on_the_network() -> None:
     assert even == 2
     assert best > 8
     assert break_even(MODEL, TrainingSizes(1000, 16), NETWORK) == (None, 1)
-    slow = Network(1e7, 1e-3)
-    even, _ = break_even(MODEL, SIZES, slow, threads=1)
-    assert even is not None
-    alone = MODEL.round_time(SIZES, threads=1).total
-    assert MODEL.best_division(SIZES, even, slow, threads=1).total < alone
+    # Two workers would save 13 ms, and send 100 KB in four exchanges: 14 ms.
+    assert break_even(MODEL, SIZES, Network(1e7, 1e-3), threads=1) == (None, 1)
 
 
 def test_the_fit_finds_the_coefficients_of_times_that_follow_the_model() -> None:
@@ -96,10 +95,26 @@ def test_bounds_leave_a_share() -> None:
     assert 0.0 < measure_share(make_ranking(n_docs=400, n_queries=20, n_features=8)) <= 1.0
 
 
-def test_loopback_is_quick() -> None:
-    network = measure_loopback()
-    assert network.bandwidth > 1e7
-    assert 0 < network.latency < 0.1
+def test_exchanges_between_workers_are_measured() -> None:
+    network = measure_exchange()
+    assert network.bandwidth > 1e6
+    assert 0 < network.latency < 0.5
+
+
+@pytest.mark.parametrize("division", ["documents", "features"])
+def test_rounds_of_two_workers_are_measured(division) -> None:
+    measured = measure_workers(2_000, 48, 2, division)
+    assert measured.n_workers == 2
+    assert measured.seconds > 0
+
+
+def _die(exchange) -> None:
+    raise SystemExit(1)
+
+
+def test_a_worker_that_dies_is_an_error() -> None:
+    with pytest.raises(RankwellError, match="a worker that was to be measured has died"):
+        together(_die, 2)
 
 
 def test_memory_is_less_on_disk_and_for_more_workers() -> None:

@@ -59,7 +59,7 @@ def plan_train(
         typer.Option(
             "--network",
             metavar="NAME",
-            help="Between workers: this (this machine's loopback, measured), 1gbit, 10gbit, 100gbit or nvlink; or "
+            help="Between workers: this (processes of this machine, measured), 1gbit, 10gbit, 100gbit or nvlink; or "
             "BYTES/SECONDS such as 2e9/30e-6: bytes a second and seconds of a message.",
         ),
     ] = "10gbit",
@@ -67,7 +67,7 @@ def plan_train(
         str, typer.Option("--hardware", metavar="NAME", help="this (measured), or h200 (as measured elsewhere).")
     ] = "this",
     check: Annotated[
-        bool, typer.Option("--check", help="Measure twelve other sizes too, and say how far predictions are off.")
+        bool, typer.Option("--check", help="Measure twelve other settings too, and say how far off predictions are.")
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Measure fewer sizes: a few seconds, less exact.")] = False,
     label: LabelOption = "label",
@@ -129,12 +129,12 @@ def _counts(text: str) -> list[int]:
 
 
 def _network(text: str) -> Network:
-    from rankwell.planning.measurement import measure_loopback
     from rankwell.planning.references import NETWORKS
     from rankwell.planning.round_model import Network
+    from rankwell.planning.worker_measurement import measure_exchange
 
     if text == "this":
-        return measure_loopback()
+        return measure_exchange()
     if text in NETWORKS:
         return NETWORKS[text]
     found = re.fullmatch(r"([0-9.]+(?:e[0-9]+)?)/([0-9.]+(?:e-?[0-9]+)?)", text)
@@ -196,17 +196,18 @@ def _models(hardware: str, share: float, quick: bool, quiet: bool) -> list[Round
 
 def _check(model: RoundModel, quiet: bool) -> list[dict[str, Any]]:
     from rankwell.planning.measurement import check_model
+    from rankwell.planning.worker_measurement import measure_exchange
 
     with progress_bar("measuring other sizes", quiet=quiet):
         return [
             {
                 "documents": one.n_docs,
                 "features": one.n_features,
-                "threads": one.n_threads,
+                "workers": one.n_workers,
                 "seconds": one.seconds,
                 "predicted": predicted,
             }
-            for one, predicted in check_model(model)
+            for one, predicted in check_model(model, measure_exchange())
         ]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from rankwell.hardware.rankboost.far_paper import N_DOCS, N_FEATURES
 from rankwell.planning.references import H200, NETWORKS
-from rankwell.planning.round_model import EXCHANGES, Coefficients, RoundModel, TrainingSizes
+from rankwell.planning.round_model import DIVISIONS, Coefficients, RoundModel, TrainingSizes
 
 _WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -35,7 +35,7 @@ def draw_figures(noted: Mapping[str, Any], path: str | os.PathLike[str]) -> None
     _draw_surface(device, lambda one: model.round_time(one).total, lambda one: H200.round_time(one).total)
     device.set(title=f"an H200 over {threads} threads (as FAR's figure 9)")
     _draw_workers(workers, model)
-    _draw_accuracy(accuracy, model, noted.get("measured", ()))
+    _draw_accuracy(accuracy, noted.get("measured", ()))
     figure.savefig(path, metadata={"Date": None})
 
 
@@ -52,7 +52,7 @@ def _draw_surface(axes: Any, slower: Any, quicker: Any) -> None:
 def _draw_workers(axes: Any, model: RoundModel) -> None:
     far = TrainingSizes(N_DOCS, N_FEATURES)
     alone = model.round_time(far, threads=1).total
-    for division in EXCHANGES:
+    for division in DIVISIONS:
         for name, style in (("1gbit", ":"), ("10gbit", "-")):
             times = [model.distributed(far, n, NETWORKS[name], division=division, threads=1).total for n in _WORKERS]
             axes.plot(_WORKERS, [alone / one for one in times], style, label=f"by {division}, {name}")
@@ -62,12 +62,13 @@ def _draw_workers(axes: Any, model: RoundModel) -> None:
     axes.legend()
 
 
-def _draw_accuracy(axes: Any, model: RoundModel, measured: Sequence[Mapping[str, float]]) -> None:
-    whole = RoundModel("cpu", model.coefficients)  # measured with every feature searched
-    for row in measured:
-        sizes = TrainingSizes(int(row["documents"]), int(row["features"]))
-        predicted = whole.round_time(sizes, threads=int(row["threads"])).total
-        axes.plot(row["seconds"] * 1e3, predicted * 1e3, "o", color="C0" if row["threads"] == 1 else "C1")
+def _draw_accuracy(axes: Any, measured: Sequence[Mapping[str, float]]) -> None:
+    for n_workers in sorted({int(row["workers"]) for row in measured}):
+        rows = [row for row in measured if row["workers"] == n_workers]
+        times = [[row[name] * 1e3 for row in rows] for name in ("seconds", "predicted")]
+        axes.plot(*times, "o", label=f"{n_workers} worker{'' if n_workers == 1 else 's'}")
     axes.axline((1, 1), slope=1, color="0.5")
     title = "settings that were not used for fitting"
     axes.set(xscale="log", yscale="log", xlabel="measured, ms a round", ylabel="predicted", title=title)
+    if measured:
+        axes.legend()

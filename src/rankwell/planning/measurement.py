@@ -5,8 +5,6 @@ Every time is the shortest of several runs, and counts relative to itself, so th
 
 from __future__ import annotations
 
-import socket
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,8 +26,7 @@ FITTED = ((6_000, 32), (6_000, 320), (24_000, 96), (48_000, 32), (48_000, 320), 
 _QUICK = FITTED[:4]
 # Sizes between and around those, to see how far predictions are off.
 UNSEEN = ((9_000, 48), (15_000, 208), (30_000, 64), (36_000, 144), (90_000, 112), (200_000, 160))
-_TRIES, _LEAST_SECONDS, _MOST_ROUNDS = 5, 0.02, 64
-_PINGS, _STREAM_BYTES = 200, 2**24
+_TRIES, _LEAST_SECONDS, _MOST_ROUNDS, _FIXED_ROUNDS = 7, 0.02, 64, 4
 
 
 @dataclass(frozen=True)
@@ -40,6 +37,7 @@ class MeasuredRound:
     n_features: int
     n_threads: int
     seconds: float
+    n_workers: int = 1
 
 
 def measure_machine(
@@ -69,16 +67,27 @@ def measure_machine(
 
 
 def check_model(
-    model: RoundModel, *, clock: Callable[[], float] = time.perf_counter, settings: Sequence[tuple[int, int]] = UNSEEN
+    model: RoundModel,
+    network: Network,
+    *,
+    settings: Sequence[tuple[int, int]] = UNSEEN,
+    workers: Sequence[int] = (1, 2),
 ) -> list[tuple[MeasuredRound, float]]:
-    """Rounds of sizes that were not used for fitting, for each number of threads, and what the model predicts."""
+    """Rounds of sizes that were not used for fitting, and what the model predicts; workers have one thread each."""
+    from rankwell.planning.worker_measurement import measure_workers
+
     whole = RoundModel(model.name, model.coefficients)
     found = []
-    for n_threads in model.coefficients:
+    for n_workers in workers:
         for n_docs, n_features in settings:
-            measured = measure_round(n_docs, n_features, n_threads, clock=clock)
-            sizes = TrainingSizes(measured.n_docs, n_features)
-            found.append((measured, whole.round_time(sizes, threads=n_threads).total))
+            sizes = TrainingSizes(n_docs, n_features)
+            if n_workers == 1:
+                predicted = whole.round_time(sizes, threads=1)
+                measured = measure_round(n_docs, n_features, 1)
+            else:
+                predicted = whole.best_division(sizes, n_workers, network, threads=1)
+                measured = measure_workers(n_docs, n_features, n_workers, predicted.division)
+            found.append((measured, predicted.total))
     return found
 
 
@@ -103,7 +112,7 @@ def measure_round(
 ) -> MeasuredRound:
     """The shortest time of a round, every feature searched, over random bins."""
     queries = sample_queries(n_docs)
-    bins = _random_bins(queries.n_docs, n_features, BIN_LAYOUTS[device])
+    bins = random_bins(queries.n_docs, n_features, BIN_LAYOUTS[device])
     arguments = (bins, n_features, 256, queries, initial_weights(queries))
     booster: Booster
     if device == "cpu":
@@ -111,16 +120,24 @@ def measure_round(
     else:
         sizes = BoostingSizes(queries.n_docs, queries.n_segments, queries.n_queries, n_features)
         booster = load(LEVEL_BOOSTING, device, sizes, *arguments)
+    return MeasuredRound(queries.n_docs, n_features, n_threads, shortest_round(booster, clock))
+
+
+def shortest_round(booster: Booster, clock: Callable[[], float] = time.perf_counter, *, fixed: bool = False) -> float:
+    """Seconds of a round, the shortest of several batches.
+
+    fixed : whether a batch has always as many rounds: workers must not choose it by their own clocks
+    """
     booster.boost(2)
-    n_rounds, best = 1, float("inf")
+    n_rounds, best = _FIXED_ROUNDS if fixed else 1, float("inf")
     for _ in range(_TRIES):
         start = clock()
         booster.boost(n_rounds)
         seconds = clock() - start
         best = min(best, seconds / n_rounds)
-        if seconds < _LEAST_SECONDS:
+        if seconds < _LEAST_SECONDS and not fixed:
             n_rounds = min(_MOST_ROUNDS, 2 * n_rounds)
-    return MeasuredRound(queries.n_docs, n_features, n_threads, best)
+    return best
 
 
 def measure_share(dataset: RankingDataset, n_rounds: int = 64) -> float:
@@ -140,40 +157,7 @@ def measure_share(dataset: RankingDataset, n_rounds: int = 64) -> float:
     return min(1.0, seconds[0] / seconds[1])
 
 
-def measure_loopback() -> Network:
-    """Bandwidth and latency of messages between processes of this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=_echo, args=(listener,), daemon=True).start()
-        with socket.create_connection(listener.getsockname()) as connection:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            pings = []
-            for _ in range(_PINGS):
-                start = time.perf_counter()
-                connection.sendall(b"!")
-                connection.recv(1)
-                pings.append((time.perf_counter() - start) / 2)
-            start = time.perf_counter()
-            connection.sendall(b"." + bytes(_STREAM_BYTES - 1))
-            connection.recv(1)
-            return Network(_STREAM_BYTES / (time.perf_counter() - start), min(pings))
-
-
-def _echo(listener: socket.socket) -> None:
-    """Answer pings, then the end of a stream."""
-    connection, _ = listener.accept()
-    with connection:
-        left = 0
-        while content := connection.recv(2**18):
-            if content == b"!" and left == 0:
-                connection.sendall(content)
-                continue
-            left = (left or _STREAM_BYTES) - len(content)
-            if left == 0:
-                connection.sendall(b"!")
-                return
-
-
-def _random_bins(n_docs: int, n_features: int, layout: str) -> np.ndarray:
+def random_bins(n_docs: int, n_features: int, layout: str) -> np.ndarray:
     generator = np.random.default_rng(0)
     if layout == "interleaved16":
         return generator.integers(0, 256, (-(-n_features // 16), n_docs, 16), dtype=np.uint8)

@@ -8,9 +8,10 @@ The FAR paper's equations 7 to 13 for this implementation. With N_doc documents 
 
 a is π and the weights: proportional to documents, where the papers have αN_pair, because pairs are never listed. b is
 the search over every feature, and s the share of it that bounds leave to be done. c is integrating histograms and
-comparing features, d what every round costs. Workers that have *documents* each exchange histograms: B = 2·1024·N_f·
-(W − 1) / W bytes. Workers that have *features* each (the paper's way) send the winner's bits, B = N_doc / 8 to each
-other worker, and all of them do a·N_doc. M is the number of exchanges.
+comparing features, d what every round costs. B is the bytes a worker sends (docs/guide/cluster.md) and M the exchanges
+that one waits for. Workers that have *documents* each sum histograms, B = 2·(W − 1)·1024·N_f / W, in two exchanges, and
+hand Z from one to the next, W − 1 exchanges, and back. Workers that have *features* each (the paper's way) send rows of
+r and the winner's bits, B = (W − 1)·(1024 + N_doc / 8), in two exchanges, and all of them do a·N_doc.
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ from dataclasses import dataclass, field
 
 HISTOGRAM_BYTES = 1024  # 256 sums of 32 bits
 FEATURES_IN_GROUP = 16
-# Exchanges of a round: histograms in two steps, shares of Z; best weak rankers, the winner's bits.
-EXCHANGES = {"documents": 3, "features": 2}
+DIVISIONS = ("documents", "features")
 # Fewer values are searched by one thread, as in `kernels/boosting/cpu/booster.py`.
 VALUES_FOR_A_TEAM = 2**18
 
@@ -107,13 +107,15 @@ class RoundModel:
         coefficients = self._of_threads(sizes, threads)
         if division == "documents":
             docs, features = math.ceil(sizes.n_docs / n_workers), sizes.n_features
-            n_bytes = 2 * HISTOGRAM_BYTES * sizes.n_features * (n_workers - 1) / n_workers
+            n_bytes = 2 * (n_workers - 1) * HISTOGRAM_BYTES * sizes.n_features / n_workers
+            n_exchanges = 2 + n_workers
         else:
             docs, features = sizes.n_docs, math.ceil(sizes.n_features / n_workers)
-            n_bytes = sizes.n_docs / 8 * (n_workers - 1)
+            n_bytes = (n_workers - 1) * (HISTOGRAM_BYTES + sizes.n_docs / 8)
+            n_exchanges = 2
         own = self._parts(sizes, coefficients, docs, features)
         own["bandwidth"] = n_bytes / network.bandwidth
-        own["latency"] = EXCHANGES[division] * network.latency
+        own["latency"] = n_exchanges * network.latency
         return RoundTime(own, n_workers, division)
 
     def best_division(
@@ -121,7 +123,7 @@ class RoundModel:
     ) -> RoundTime:
         """The quicker of both divisions."""
         both = [
-            self.distributed(sizes, n_workers, network, division=division, threads=threads) for division in EXCHANGES
+            self.distributed(sizes, n_workers, network, division=division, threads=threads) for division in DIVISIONS
         ]
         return min(both, key=lambda one: one.total)
 
