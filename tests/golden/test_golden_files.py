@@ -34,7 +34,13 @@ def test_a_ranker_file_scores_as_it_did(path):
     np.testing.assert_allclose(scores, expected()[path.stem.partition("-")[2]], rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["lightgbm.txt", "lightgbm.json", "xgboost.json", "xgboost.ubj"])
+@pytest.mark.parametrize("name", ["lightgbm.txt", "lightgbm.json", "xgboost.json", "xgboost.ubj", "catboost.json"])
 def test_a_model_of_another_library_scores_as_it_did_there(name):
     scores = RankerScorer(import_model(GOLDEN / name)).score(rows("rows4"))
     np.testing.assert_allclose(scores, expected()[name.partition(".")[0]], rtol=1e-6, atol=1e-6)
+
+
+def test_trees_in_onnx_score_as_they_did_in_onnx_runtime():
+    pytest.importorskip("onnx")
+    scores = RankerScorer(import_model(GOLDEN / "trees.onnx")).score(rows("rows4"))
+    np.testing.assert_allclose(scores, expected()["onnx"], rtol=1e-6, atol=1e-6)

@@ -10,7 +10,7 @@ from rankwell.errors import FileFormatError
 from rankwell.scoring.imports.reader import import_model
 from rankwell.scoring.imports.ubjson import read_ubjson
 
-GOLDEN = ["lightgbm.txt", "lightgbm.json", "xgboost.json", "xgboost.ubj"]
+GOLDEN = ["lightgbm.txt", "lightgbm.json", "xgboost.json", "xgboost.ubj", "catboost.json"]
 
 
 @pytest.mark.parametrize("name", GOLDEN)

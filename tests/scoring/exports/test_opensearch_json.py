@@ -9,6 +9,8 @@ from tests.scoring.exports.exported_rankers import RANKERS, expected_scores, lin
 
 import rankwell
 from rankwell import ParameterError
+from rankwell.scoring.inputs import LinearInputs
+from rankwell.scoring.layers import Sum
 
 TREES = ["trees", "mean of trees", "trees of one leaf", "weighted trees", "standardised trees", "buckets"]
 
@@ -78,6 +80,16 @@ def test_a_feature_set():
     assert features["bm25.title"]["params"] == ["keywords"]
     age = features["static.age"]["template"]["function_score"]
     assert age["field_value_factor"] == {"field": "age", "missing": 0}
+
+
+def test_features_that_are_not_read_need_no_query():
+    """A ranker of the third feature alone: the feature set has one, and RankLib's numbers count in it."""
+    inputs = LinearInputs(np.array([2], np.int32), np.array([0.5]), np.zeros(1), np.zeros(1))
+    names = ("tf_sum.body", "idf.body", "bm25.title", "length.body", "a", "b", "c")
+    description = replace(linear(), feature_names=names, inputs=(inputs,), layers=(Sum(0.25),))
+    features = json.loads(rankwell.export(description, to="opensearch-features"))["featureset"]["features"]
+    assert [feature["name"] for feature in features] == ["bm25.title"]
+    assert model_of(description) == ("model/ranklib", "## Linear Regression\n## Lambda = 0.0\n0:0.25 1:0.5\n")
 
 
 def test_features_that_opensearch_lacks_are_named():

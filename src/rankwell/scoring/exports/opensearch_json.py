@@ -16,10 +16,12 @@ import numpy as np
 
 from rankwell.errors import ParameterError
 from rankwell.scoring.description import RankerDescription
+from rankwell.scoring.exports.engine_features import opensearch_template
 from rankwell.scoring.exports.numbers_as_text import float32_text
 from rankwell.scoring.exports.ranklib_text import ranklib_text
 from rankwell.scoring.exports.refusal import cannot_say
 from rankwell.scoring.exports.tree_sum import check_by_document, check_plain_columns, tree_sum
+from rankwell.scoring.feature_use import over_features, read_features
 from rankwell.scoring.linear_form import is_linear, linear_form
 from rankwell.scoring.tree_builder import float32_above
 from rankwell.scoring.trees import TreeInputs
@@ -34,9 +36,15 @@ _DEEPEST = 400
 def write_opensearch(description: RankerDescription, name: str) -> bytes:
     """The body of the request that makes the model `name`."""
     check_by_document(description, TITLE)
+    description = _with_read_features(description)
     kind, definition = _linear(description) if is_linear(description) else _trees(description)
     body = {"model": {"name": name, "model": {"type": kind, "definition": definition}}}
     return json.dumps(body, indent=1, allow_nan=False).encode() + b"\n"
+
+
+def _with_read_features(description: RankerDescription) -> RankerDescription:
+    """The ranker over the features that it reads: no query need be run for the others."""
+    return over_features(description, read_features(description))
 
 
 def _linear(description: RankerDescription) -> tuple[str, str]:
@@ -92,11 +100,9 @@ def _tree(trees: TreeInputs, t: int, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def write_feature_set(description: RankerDescription, name: str) -> bytes:
-    """The body of the request that makes the feature set `name`, with one query for each feature of the ranker."""
-    from rankwell.scoring.exports.engine_features import opensearch_template
-
+    """The body of the request that makes the feature set `name`: a query for each feature that the ranker reads."""
     features, unknown = [], []
-    for feature in description.feature_names:
+    for feature in _with_read_features(description).feature_names:
         template = opensearch_template(feature)
         if template is None:
             unknown.append(feature)
@@ -108,6 +114,6 @@ def write_feature_set(description: RankerDescription, name: str) -> bytes:
         listed = ", ".join(unknown[:8]) + (f" and {len(unknown) - 8} more" if len(unknown) > 8 else "")
         raise ParameterError(
             f"OpenSearch has no query that computes {listed}. It has for bm25 of a field and for static numbers: train "
-            "a ranker on those, or write the feature set by hand, with the ranker's names."
+            "a ranker on those (rankwell.FeatureSet), or write the feature set by hand, with the ranker's names."
         )
     return json.dumps({"featureset": {"name": name, "features": features}}, indent=1).encode() + b"\n"

@@ -17,7 +17,7 @@ import numpy as np
 from rankwell.kernels.scoring.rules import VALUE
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.exports.bucket_trees import bucket_trees
-from rankwell.scoring.exports.refusal import cannot_say
+from rankwell.scoring.exports.refusal import cannot_say, check_normaliser
 from rankwell.scoring.inputs import BucketInputs
 from rankwell.scoring.layers import Dense, Layer, Mean, Sum
 from rankwell.scoring.normaliser import Normaliser
@@ -75,13 +75,7 @@ def without_normaliser(description: RankerDescription) -> RankerDescription:
 
 def check_by_document(description: RankerDescription, format_title: str) -> None:
     """Refuse rankers whose scores need more than one document's features: other documents, or another ranker."""
-    if description.normaliser.needs_queries:
-        raise cannot_say(
-            format_title,
-            f"the normaliser {description.normaliser.name}, which reads all documents of a query: it scores one "
-            "document at a time",
-            "Export to onnx or c, which take a whole query, or train with normalize='standard' or 'none'.",
-        )
+    check_normaliser(format_title, description.normaliser)
     if description.parts:
         names = ", ".join(part.name for part in description.parts)
         raise cannot_say(format_title, f"rankers inside a ranker ({names})")

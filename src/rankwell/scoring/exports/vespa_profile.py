@@ -22,7 +22,7 @@ from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.exports.engine_features import vespa_feature
 from rankwell.scoring.exports.numbers_as_text import float32_text, float64_text
 from rankwell.scoring.exports.programs import infix_operations, run_symbolically
-from rankwell.scoring.exports.refusal import cannot_say
+from rankwell.scoring.exports.refusal import check_normaliser
 from rankwell.scoring.exports.score_writer import ScoreWriter
 from rankwell.scoring.exports.tree_sum import without_normaliser
 from rankwell.scoring.feature_use import read_features
@@ -132,12 +132,7 @@ class _VespaWriter(ScoreWriter[list[str], list[str]]):
         return [_block(f"function {head}", _expression(body)) for head, body in (helpers | self._functions).items()]
 
     def normalised(self, normaliser: Normaliser, features: list[str]) -> list[str]:
-        if normaliser.needs_queries:
-            raise cannot_say(
-                TITLE,
-                f"the normaliser {normaliser.name}, which reads all documents of a query",
-                "Export to onnx or c, which take a whole query, or train with normalize='standard' or 'none'.",
-            )
+        check_normaliser(TITLE, normaliser)
         if normaliser.name == "none":
             return features
         scales = zip(features, normaliser.arrays["mean"].tolist(), normaliser.arrays["scale"].tolist(), strict=True)
