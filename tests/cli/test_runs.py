@@ -86,10 +86,27 @@ def test_runs_are_measured_with_judgments(rankwell, tmp_path):
     assert means == pytest.approx([1 / 3, 1 / 3])
     refused = rankwell("evaluate", str(qrels), str(qrels))
     assert "must be: query Q0 document rank score tag" in refused.stderr
-    (tmp_path / "data.txt").write_text("1 qid:1 1:2 #a\n")
-    refused = rankwell("evaluate", str(tmp_path / "data.txt"), str(run))
-    assert "is a run of TREC's format, which is measured with judgments" in refused.stderr
     assert rankwell("evaluate", str(qrels), str(run), "--qrels", str(qrels)).exit_code == 2
+
+
+def test_runs_are_measured_with_data_that_names_documents(rankwell, tmp_path):
+    """By the data's labels; a document that the run lacks is missed, and one that the data lacks is not relevant."""
+    data, run, scores = tmp_path / "data.txt", tmp_path / "run", tmp_path / "scores"
+    data.write_text("1 qid:1 1:2 #a\n1 qid:1 1:3 #b\n0 qid:1 1:1 #c\n1 qid:2 1:1 #a\n0 qid:2 1:2 #b\n")
+    run.write_text("1 Q0 x 1 3.0 t\n1 Q0 a 2 2.0 t\n2 Q0 a 1 1.0 t\n9 Q0 a 1 1.0 t\n")
+    options = ("--metrics", "map", "--convention", "trec", "--json")
+    measured = rankwell("evaluate", str(data), str(run), *options)
+    assert json.loads(measured.stdout)["metrics"]["map"]["mean"] == pytest.approx((1 / 2 / 2 + 1) / 2)
+    assert "documents that" in measured.stderr
+    scores.write_text("1\n2\n3\n1\n2\n")
+    compared = rankwell("compare", str(data), str(run), str(scores), *options)
+    means = [one["metrics"]["map"] for one in json.loads(compared.stdout)["runs"]]
+    assert means == pytest.approx([(1 / 2 / 2 + 1) / 2, ((1 / 2 + 2 / 3) / 2 + 1 / 2) / 2])
+    (tmp_path / "qrels").write_text("1 0 a 1\n")
+    refused = rankwell("evaluate", str(data), str(run), "--qrels", str(tmp_path / "qrels"))
+    assert "measure it without the data, rankwell evaluate" in refused.stderr
+    data.write_text("1 qid:1 1:2\n")
+    assert "row 1 has no id" in rankwell("evaluate", str(data), str(run)).stderr
 
 
 def test_data_as_judgments_and_predictions_as_a_run(rankwell, judged):

@@ -40,7 +40,7 @@ def evaluate(
         Path,
         typer.Argument(
             metavar="SCORES|MODEL|RUN",
-            help="One score per line (- is stdin), or a ranker file; for judgments a run in TREC's format.",
+            help="One score per line (- is stdin), a ranker file, or a run in TREC's format; for judgments a run.",
         ),
     ],
     metrics: MetricsOption = DEFAULT_METRICS,

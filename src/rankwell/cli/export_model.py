@@ -30,7 +30,8 @@ def export_model(
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="onnx, ranklib, opensearch (its model), opensearch-features (its feature set), vespa, lightgbm or c.",
+            help="onnx, ranklib, opensearch (its model; opensearch-ranklib in RankLib's text), opensearch-features "
+            "(its feature set), vespa, lightgbm or c.",
             show_default=False,
         ),
     ],

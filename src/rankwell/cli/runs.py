@@ -73,7 +73,11 @@ def read_runs(
     note_one_query(data, dataset, quiet=quiet)
     _note_flattery(data, dataset, quiet)
     found = [Run(name, dataset, feature_scores(dataset, name)) for name in features]
-    found += [_run(path, rankers.get(path), data, dataset, quiet) for path in runs]
+    for path in runs:
+        if path not in rankers and is_run(path):
+            found.append(_run_of_data(path, data, dataset, convention, quiet, qrels=qrels))
+        else:
+            found.append(_run(path, rankers.get(path), data, dataset, quiet))
     if qrels is not None:
         return _with_missed(dataset, found, qrels, quiet)
     if convention.name == "trec":
@@ -170,6 +174,26 @@ def _runs_of_judgments(data: Path, runs: Sequence[Path], convention: Convention,
     return found
 
 
+def _run_of_data(
+    path: Path, data: Path, dataset: RankingDataset, convention: Convention, quiet: bool, *, qrels: Path | None
+) -> Run:
+    """A run of TREC's, measured by the labels of data whose comments are document ids."""
+    from dataclasses import replace
+
+    from rankwell.data.trec_run import read_run
+    from rankwell.features.qrels import qrels_of
+    from rankwell.metrics.missed_documents import queries_of_run
+
+    if qrels is not None:
+        raise DataError(
+            f"{path} is a run of TREC's format, and {qrels} has all judgments: measure it without the data, "
+            f"rankwell evaluate {qrels} {path}."
+        )
+    say(f"note: {path} is a run of TREC's format: documents that {data} lacks count as not relevant", quiet=quiet)
+    queries, scores = queries_of_run(qrels_of(dataset), read_run(path), convention)
+    return Run(str(path), replace(queries, query_ids=dataset.query_ids), scores)
+
+
 def _with_missed(dataset: RankingDataset, runs: Sequence[Run], qrels: Path, quiet: bool) -> list[Run]:
     """The same runs, with the judged documents that the data lacks."""
     from rankwell.features.qrels import read_qrels
@@ -192,8 +216,4 @@ def _run(path: Path, ranker: Ranker | None, data: Path, dataset: RankingDataset,
 
     if ranker is not None:
         return Run(str(path), dataset, score(path, ranker, data, dataset, quiet=quiet))
-    if is_run(path):
-        raise DataError(
-            f"{path} is a run of TREC's format, which is measured with judgments of the same format instead of {data}."
-        )
     return Run(str(path), dataset, read_scores(path, n_docs=dataset.n_docs))

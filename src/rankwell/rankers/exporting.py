@@ -32,7 +32,7 @@ def export(
         A fitted ranker, its description, or a file: of Rankwell, or one that `rankwell import` reads.
     path : path, optional
         Where it is written, whole or not at all.
-    to : "onnx", "ranklib", "opensearch", "opensearch-features", "vespa", "lightgbm" or "c"
+    to : "onnx", "ranklib", "opensearch", "opensearch-ranklib", "opensearch-features", "vespa", "lightgbm" or "c"
         The format.
     name : str
         The model's name there: of the graph, the model, the rank profile, or what C functions begin with.

@@ -69,6 +69,12 @@ def test_linear_models():
     assert text == rankwell.export(linear(0.5), to="ranklib").decode()
 
 
+def test_ranklib_in_place_of_xgboost():
+    body = json.loads(rankwell.export(RANKERS["trees"], to="opensearch-ranklib", name="mine"))
+    assert body["model"]["model"]["type"] == "model/ranklib"
+    assert body["model"]["model"]["definition"] == rankwell.export(RANKERS["trees"], to="ranklib").decode()
+
+
 def test_a_feature_set():
     names = ("bm25.title", "static.age", "bm25.body", "static.clicks", "bm25.a", "bm25.b", "bm25.c")
     body = json.loads(rankwell.export(replace(linear(), feature_names=names), to="opensearch-features", name="mine"))

@@ -41,6 +41,12 @@ def _opensearch(description: RankerDescription, names: ExportNames) -> bytes:
     return write_opensearch(description, names.model)
 
 
+def _opensearch_ranklib(description: RankerDescription, names: ExportNames) -> bytes:
+    from rankwell.scoring.exports.opensearch_json import write_opensearch
+
+    return write_opensearch(description, names.model, as_ranklib=True)
+
+
 def _opensearch_features(description: RankerDescription, names: ExportNames) -> bytes:
     from rankwell.scoring.exports.opensearch_json import write_feature_set
 
@@ -69,6 +75,7 @@ FORMATS: Mapping[str, Write] = {
     "onnx": _onnx,
     "ranklib": _ranklib,
     "opensearch": _opensearch,
+    "opensearch-ranklib": _opensearch_ranklib,
     "opensearch-features": _opensearch_features,
     "vespa": _vespa,
     "lightgbm": _lightgbm,
@@ -78,6 +85,7 @@ FORMATS: Mapping[str, Write] = {
 NOTES: Mapping[str, str] = {
     "ranklib": "RankLib has no missing values: a feature that a document lacks counts as 0 there",
     "opensearch": "the names of the feature set's features must be the ranker's; --to opensearch-features writes one",
+    "opensearch-ranklib": "RankLib counts features in the feature set's order; --to opensearch-features writes one",
     "opensearch-features": "values agree as far as OpenSearch cuts words as the index of the training data does",
     "vespa": "each feature is a function in the profile: check that its expression is what the ranker was trained on",
     "lightgbm": "LightGBM counts a value within 1e-35 of zero as zero",

@@ -33,11 +33,14 @@ _OBJECTIVES = {"identity": "rank:ndcg", "sigmoid": "binary:logistic"}
 _DEEPEST = 400
 
 
-def write_opensearch(description: RankerDescription, name: str) -> bytes:
-    """The body of the request that makes the model `name`."""
+def write_opensearch(description: RankerDescription, name: str, *, as_ranklib: bool = False) -> bytes:
+    """The body of the request that makes the model `name`, in RankLib's text if that is asked for."""
     check_by_document(description, TITLE)
     description = _with_read_features(description)
-    kind, definition = _linear(description) if is_linear(description) else _trees(description)
+    if as_ranklib:
+        kind, definition = "model/ranklib", ranklib_text(description)
+    else:
+        kind, definition = _linear(description) if is_linear(description) else _trees(description)
     body = {"model": {"name": name, "model": {"type": kind, "definition": definition}}}
     return json.dumps(body, indent=1, allow_nan=False).encode() + b"\n"
 
