@@ -1,13 +1,16 @@
 """Exported rankers score in other libraries as they do here."""
 
 import json
+import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from tests.scoring.exports.exported_rankers import RANKERS, expected_scores, rows_for
 
 import rankwell
-from rankwell import ParameterError
+from rankwell import FileFormatError, ParameterError
+from rankwell.kernels.scoring.rules import IN_CATEGORIES
 
 # Of the largest score: trees are float32 in ONNX.
 ONNX_TOLERANCE = 1e-6
@@ -75,6 +78,35 @@ def test_trained_rankers_in_onnx_runtime():
         assert data.doc_idx is None
         scores = np.concatenate([onnx_scores(content, data.dense_features()[query]) for query in data.queries()])
         assert np.abs(scores - expected).max() <= ONNX_TOLERANCE * max(1.0, np.abs(expected).max()), ranker
+
+
+def test_categories_of_lambdamart(tmp_path):
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(400, 3)).astype(np.float32)
+    features[:, 2] = rng.integers(0, 9, 400)
+    features[rng.random(features.shape) < 0.1] = np.nan
+    labels = np.clip(np.round(np.nan_to_num(features[:, 0]) + 2 * (features[:, 2] % 3 == 1)), 0, 3)
+    ranker = rankwell.LambdaMART(n_rounds=15, categorical_features=[2])
+    ranker.fit(features, labels, group=[20] * 20)
+    assert (ranker.description_.inputs[0].column_kind == IN_CATEGORIES).any()
+    expected = ranker.predict(features, group=[20] * 20)
+    np.testing.assert_allclose(
+        onnx_scores(rankwell.export(ranker, to="onnx"), features), expected, rtol=1e-6, atol=1e-6
+    )
+    rankwell.export(ranker, tmp_path / "model.txt", to="lightgbm")
+    scores = lightgbm.Booster(model_file=tmp_path / "model.txt").predict(features)
+    np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-13)
+
+
+def test_without_the_package_onnx_the_error_names_the_extra(monkeypatch, tmp_path):
+    content = rankwell.export(RANKERS["trees"], to="onnx") if find_spec("onnx") else b"\x08\x08\x12\x00"
+    (tmp_path / "model.onnx").write_bytes(content)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ParameterError, match=r"ONNX needs the package onnx: pip install 'rankwell\[onnx\]'"):
+        rankwell.export(RANKERS["trees"], to="onnx")
+    with pytest.raises(FileFormatError, match=r"an ONNX model needs the package onnx: pip install 'rankwell\[onnx\]'"):
+        rankwell.ImportedRanker.from_model(tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize("name", SUMS_OF_TREES)
