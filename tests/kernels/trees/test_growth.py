@@ -12,6 +12,7 @@ from rankwell.kernels.trees.contract import MOST_LEAVES, BinTree, TreeSettings
 from rankwell.kernels.trees.cpu import booster as cpu_booster
 from rankwell.kernels.trees.cpu import growth
 from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
+from rankwell.kernels.trees.cpu.drawing import counting_documents
 from rankwell.kernels.trees.cpu.walking import add_tree
 from rankwell.kernels.trees.feature_rules import FeatureRules, group_bits
 from rankwell.kernels.trees.reference.growth import grow_tree, whole_numbers
@@ -219,6 +220,7 @@ def test_random_parts_of_the_data(shares, is_symmetric):
             return of_tree & (units < sampling.node_features)
 
         counts = sampling.counting_documents(number, query_ptr)
+        np.testing.assert_array_equal(counting_documents(sampling, number, query_ptr), counts)
         expected = grow_tree(
             case.bins, case.has_missing, case.gradient, case.hessian, case.settings, counts=counts, allowed=allowed
         )

@@ -10,8 +10,9 @@ import numpy as np
 from rankwell.kernels.cpu.team import FAILED, STOP, new_team
 from rankwell.kernels.disk_arrays import is_on_disk
 from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
-from rankwell.kernels.trees.columns import LOWEST
+from rankwell.kernels.trees.columns import COLUMN, LOWEST
 from rankwell.kernels.trees.contract import BIN_SET_WORDS, BinTree, TreeProblem
+from rankwell.kernels.trees.cpu.drawing import counting_documents
 from rankwell.kernels.trees.cpu.gradients import PackedGradients, Totals, pack_gradients
 from rankwell.kernels.trees.cpu.growth import Plan, grow_tree
 from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
@@ -73,6 +74,7 @@ class CpuTreeBooster:
         self._with_gradients = _ordered_rows(_documents_with_gradients(problem))
         self._everything = _ordered_rows(np.ones(problem.n_docs, bool))
         self._gradient, self._hessian = (np.zeros(problem.n_docs, np.float32) for _ in range(2))
+        self._choose_columns()
 
     def _docs_before(self) -> int:
         """Documents of other processes that come before these."""
@@ -124,6 +126,7 @@ class CpuTreeBooster:
         if sampling.features < 1.0:
             varying = np.sort(problem.columns.features)
             self._space.allowed[:] = sampling.allowed_features(number, varying, len(self._space.allowed))
+            self._choose_columns()
         if not sampling.draws_documents or problem.query_ptr is None:
             return everything, least
         counts = self._counting_documents(sampling, number, problem.query_ptr)
@@ -132,7 +135,17 @@ class CpuTreeBooster:
         return counts, max(1, (2 * least * of_all.n_docs + n_counting) // (2 * n_counting))
 
     def _counting_documents(self, sampling: Sampling, number: int, query_ptr: np.ndarray) -> np.ndarray:
-        return sampling.counting_documents(number, query_ptr)
+        with kernel_threads(self._n_jobs):
+            return counting_documents(sampling, number, query_ptr)
+
+    def _choose_columns(self) -> None:
+        """Count the columns with features that are allowed, and no others."""
+        space, columns = self._space, self._problem.columns
+        column = columns.by_feature[columns.features, COLUMN]
+        chosen = np.unique(column[space.allowed[columns.features] != 0])
+        space.n_counted[:] = np.bincount(chosen // WORD, minlength=len(space.n_counted))
+        place = np.arange(len(chosen)) - np.repeat(np.cumsum(space.n_counted) - space.n_counted, space.n_counted)
+        space.shifts[chosen // WORD, place] = 8 * (chosen % WORD)
 
     def _limits(self, packed: PackedGradients, min_docs_leaf: int) -> Limits:
         settings, a, b = self._problem.settings, packed.gradient_exponent, packed.hessian_exponent

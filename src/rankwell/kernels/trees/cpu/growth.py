@@ -31,7 +31,6 @@ from rankwell.kernels.trees.cpu.tasks import (
     LARGE_LEAF,
     LARGE_TOTAL,
     LAST,
-    N_COLUMNS,
     N_COUNTED_PARTS,
     N_LEAVES,
     N_PARTS,
@@ -143,7 +142,7 @@ def choose_leaf(real, n_leaves):
 
 
 @inlined_kernel
-def begin(control, whole, real, live, n_columns, limits, plan):
+def begin(control, whole, real, live, limits, plan):
     """One leaf with all documents, to be counted."""
     whole[START, 0], whole[END, 0], whole[TOTAL, 0] = 0, plan.n_counting, plan.total
     whole[OTHER_START, 0], whole[OTHER_END, 0] = plan.n_counting, plan.n_docs
@@ -153,7 +152,7 @@ def begin(control, whole, real, live, n_columns, limits, plan):
         live[0, word] = ~np.uint64(0)
     control[FIRST], control[LAST], control[SMALL], control[LARGE], control[IS_ROOT] = 0, plan.n_counting, 0, 0, 1
     control[SMALL_TOTAL], control[SMALL_DOCS], control[SMALL_ID], control[SMALL_LEAF] = plan.total, plan.n_docs, 0, 0
-    control[WORDS_PER_SLAB], control[N_COLUMNS] = plan.words_per_slab, n_columns
+    control[WORDS_PER_SLAB] = plan.words_per_slab
 
 
 @inlined_kernel
@@ -328,7 +327,7 @@ def grow_tree(worker, control, space, columns, limits, plan):
     most_parts, most_ranges = space.pool.shape[0] - whole.shape[1], (len(sides) - N_LEFT) // 2
     stage, n_tasks = COUNT, 1
     if worker == 0:
-        begin(control, whole, real, live, len(columns.sizes), limits, plan)
+        begin(control, whole, real, live, limits, plan)
         control[N_PARTS] = parts_of(plan.n_counting, most_parts)
         publish(control, COUNT, n_slabs * control[N_PARTS])
     while read_place(control, STOP) == 0:

@@ -185,7 +185,19 @@ def _work_off(worker, control, space, columns, limits, plan):
         if kind < 0:
             return worked
         if kind == COUNT:
-            count_part(task, control, words, rows, packed, space.pool, n_leaves, space.scratch[worker], sums)
+            count_part(
+                task,
+                control,
+                words,
+                space.n_counted,
+                space.shifts,
+                rows,
+                packed,
+                space.pool,
+                n_leaves,
+                space.scratch[worker],
+                sums,
+            )
         elif kind == MERGE:
             merge_parts(task, control, space.pool, n_leaves)
         elif kind == SEARCH:
@@ -219,7 +231,7 @@ def grow_levels(worker, control, space, columns, limits, plan):
     most_parts, most_ranges = space.pool.shape[0] - whole.shape[1], (len(sides) - N_LEFT) // 2
     stage = COUNT
     if worker == 0:
-        begin(control, whole, real, live, len(columns.sizes), limits, plan)
+        begin(control, whole, real, live, limits, plan)
         control[N_PARTS] = parts_of(plan.n_counting, most_parts)
         publish(control, COUNT, n_slabs * control[N_PARTS])
     while read_place(control, STOP) == 0:

@@ -22,18 +22,17 @@ from rankwell.kernels.trees.cpu.workspace import (
     VALUE,
     WORD_VALUES,
 )
-from rankwell.kernels.trees.slabs import MOST_WORDS, SLAB_BYTES, WORD
+from rankwell.kernels.trees.slabs import MOST_WORDS, SLAB_BYTES
 
 COUNT, SEARCH, PART, ADD = range(1, 5)
 MOST_NODES = 2 * MOST_LEAVES
 # Integers in `control` that tasks read. The leaf's documents and, if they are counted, the number of their parts; the
 # column that parts them; the places in the pool of the leaves searched, their packed sums, documents, numbers by which
-# features are drawn, and their own numbers; the leaf's documents that do not count, and the parts of those that do; the
-# number of columns.
+# features are drawn, and their own numbers; the leaf's documents that do not count, and the parts of those that do.
 FIRST, LAST, N_PARTS, SLAB, WORD_IN_SLAB, SHIFT = range(33, 39)
 IS_ROOT, SMALL, LARGE, SMALL_TOTAL, LARGE_TOTAL, SMALL_DOCS, LARGE_DOCS = range(39, 46)
 N_LEAVES, WORDS_PER_SLAB, SMALL_ID, LARGE_ID, SMALL_LEAF, LARGE_LEAF = range(46, 52)
-OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS, N_COLUMNS = range(52, 56)
+OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS = range(52, 55)
 # Whether slabs are on disk.
 STREAMED = 56
 
@@ -50,7 +49,19 @@ def work_off(worker, control, space, columns, limits, plan):
         if kind < 0:
             return worked
         if kind == COUNT:
-            count_part(task, control, words, rows, packed, pool, len(whole[0]), space.scratch[worker], sums[worker])
+            count_part(
+                task,
+                control,
+                words,
+                space.n_counted,
+                space.shifts,
+                rows,
+                packed,
+                pool,
+                len(whole[0]),
+                space.scratch[worker],
+                sums[worker],
+            )
         elif kind == SEARCH:
             _search(
                 task,
@@ -77,15 +88,17 @@ def work_off(worker, control, space, columns, limits, plan):
 
 
 @inlined_kernel
-def count_part(task, control, words, rows, packed, pool, n_leaves, scratch, values):
+def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_leaves, scratch, values):
     n_parts = control[N_PARTS]
     slab, part = task // n_parts, task % n_parts
     start, n_docs = control[FIRST], control[LAST] - control[FIRST]
     first, last = start + n_docs * part // n_parts, start + n_docs * (part + 1) // n_parts
     first_word = slab * control[WORDS_PER_SLAB]
-    n_columns = min(control[WORDS_PER_SLAB] * WORD, control[N_COLUMNS] - first_word * WORD)
+    n_words = min(control[WORDS_PER_SLAB], pool.shape[1] - first_word)
     target = pool[control[SMALL] if n_parts == 1 else n_leaves + part]
-    count_documents(words[slab], n_columns, rows, first, last, packed, target, first_word, scratch, values)
+    count_documents(
+        words[slab], n_words, n_counted, shifts, rows, first, last, packed, target, first_word, scratch, values
+    )
     if control[STREAMED] != 0 and last > first:
         _give_back_lines(words, slab, rows[first], rows[last - 1])
 

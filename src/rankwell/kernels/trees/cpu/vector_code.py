@@ -248,8 +248,8 @@ def any_reaches(
                 builder.store(builder.add(last(own), earlier), carry)
             narrow = ir.VectorType(_I32, half)
             high = [builder.trunc(builder.ashr(part, ir.Constant(part.type, upper)), narrow) for part in parts]
-            g1 = pick(*high, list(range(LANES)))
-            h1 = pick(*(builder.trunc(part, narrow) for part in parts), list(range(LANES)))
+            low = [builder.trunc(part, narrow) for part in parts]
+            g1, h1 = (pick(first, second, list(range(LANES))) for first, second in (high, low))
             g2, h2 = builder.sub(whole_g, g1), builder.sub(whole_h, h1)
             t1, t2 = real(g1, is_signed=True), real(g2, is_signed=True)
             a, b = (builder.fadd(real(h, is_signed=False), added) for h in (h1, h2))

@@ -57,6 +57,8 @@ class Workspace(NamedTuple):
     to_beat : float64, beaten : int64 (n_workers, 8), by worker the best gain found so far for either, and its feature
     scratch : uint64 (n_workers, 8 · STRIDE), sums : int64 (n_workers, ...), gains : float64 (n_workers, 528), by worker
     sides : int64 (256 + 2 · n_ranges,); allowed : uint8 (n_features,), 1 for features that may be cut
+    n_counted : int64 (n_words,), shifts : uint64 (n_words, 8), the columns of each word that are counted: how many, and
+        where their bits begin
     direction, n_categories, groups : of `FeatureRules`
     """
 
@@ -78,6 +80,8 @@ class Workspace(NamedTuple):
     gains: np.ndarray
     sides: np.ndarray
     allowed: np.ndarray
+    n_counted: np.ndarray
+    shifts: np.ndarray
     direction: np.ndarray
     n_categories: np.ndarray
     groups: np.ndarray
@@ -113,6 +117,8 @@ def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> W
         gains=np.zeros((n_workers, 2 * LEVEL_GAINS)),
         sides=np.zeros(N_LEFT + 2 * n_ranges, np.int64),
         allowed=np.ones(n_features, np.uint8),
+        n_counted=np.zeros(n_words, np.int64),
+        shifts=np.zeros((n_words, WORD), np.uint64),
         direction=feature_rules.direction,
         n_categories=feature_rules.n_categories,
         groups=feature_rules.groups,
