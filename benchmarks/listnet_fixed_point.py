@@ -22,16 +22,18 @@ from rankwell.rankers.listnet import ListNet
 
 BITS = (4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 27, MOST_BITS)
 FOLDS = (1, 2)
+NEAR = 0.01
 THESIS_BITS = {"direct": 27, "adaptive": 10, "batch": 8}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Means over the folds: the training loss of the first and the last epoch, and the test NDCG@10."""
+    """Means over the folds: the training loss of the first and the last epoch, test and validation NDCG@10."""
 
     first_loss: float
     last_loss: float
     ndcg: float
+    validation_ndcg: float
 
 
 def run(bench: Benchmark) -> None:
@@ -44,9 +46,12 @@ def run(bench: Benchmark) -> None:
     bench.check("the same run gives the same figures", exact == again, f"{exact} and {again}")
     lost: dict[str, list[tuple[float, float]]] = {method: [] for method in METHODS}
     for method in METHODS:
+        within = []
         for bits in (8, MOST_BITS) if bench.quick else BITS:
             fixed = outcome(folds, bench.quick, precision=f"fixed{bits}", fixed_point=method)
             lost[method].append(record(bench, method, bits, exact, fixed))
+            within.append((bits, fixed.validation_ndcg >= (1 - NEAR) * exact.validation_ndcg))
+        record_least_width(bench, method, within)
     if not bench.quick:
         draw(lost, bench.figure("listnet_fixed_point"))
 
@@ -67,6 +72,20 @@ def record(bench: Benchmark, method: str, bits: int, exact: Outcome, fixed: Outc
     return fall, ndcg
 
 
+def record_least_width(bench: Benchmark, method: str, within: list[tuple[int, bool]]) -> None:
+    """Record the width from which on every format is as good as float32 on the validation fold."""
+    least = None
+    for bits, near in reversed(within):
+        if not near:
+            break
+        least = bits
+    if least is not None:
+        bench.record(
+            f"{method}: bits for validation NDCG@10 within 1% of float32", value=least, unit="bits", better="lower",
+            note=f"and every wider format of {', '.join(str(bits) for bits, _ in within)}; the best epoch of each",
+        )  # fmt: skip
+
+
 def outcome(folds: list[FoldData], quick: bool, **parameters: Any) -> Outcome:
     outcomes = []
     for fold in folds:
@@ -84,7 +103,8 @@ def outcome(folds: list[FoldData], quick: bool, **parameters: Any) -> Outcome:
         ).fit(fold.train, eval_set=fold.validation)
         test = evaluate(fold.test, ranker.predict(fold.test), metrics=("ndcg@10",), convention="letor4")
         losses = ranker.history_["loss"]
-        outcomes.append((losses[0], losses[-1], test.mean["ndcg@10"]))
+        best = max(ranker.history_["validation ndcg@10"])
+        outcomes.append((losses[0], losses[-1], test.mean["ndcg@10"], best))
     return Outcome(*np.mean(outcomes, axis=0).tolist())
 
 

