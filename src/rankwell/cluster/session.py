@@ -13,6 +13,7 @@ import logging
 import os
 import shutil
 import signal
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,6 +28,7 @@ logger = logging.getLogger("rankwell")
 LOCAL, AUTOMATIC = "local", "auto"
 # What workers exchange does not go through Ray's object store: it holds small arguments and results.
 _OBJECT_STORE_BYTES = 128 * 2**20
+_SECONDS_TO_CONNECT = 10.0
 # Set while Ray starts, and inherited by its processes.
 _ENVIRONMENT = {
     # Ray takes the loopback address for this machine's own only where it believes that clusters do not exist.
@@ -93,6 +95,7 @@ def cluster_session(
     _check_address(cluster)
     with ExitStack() as stack:
         stack.callback(_handler_restorer())
+        stack.enter_context(_messages_logged())
         if cluster == LOCAL or (cluster == AUTOMATIC and not _runs_here(ray)):
             stack.enter_context(_started(ray, n_cpus, n_gpus, dashboard))
         else:
@@ -147,16 +150,25 @@ def _started(ray: ModuleType, n_cpus: int | None, n_gpus: int | None, dashboard:
 @contextmanager
 def _connected(ray: ModuleType, address: str) -> Iterator[None]:
     try:
+        _check_reachable(address)
         ray.init(address=address, log_to_driver=False, configure_logging=False, logging_level=logging.ERROR)
-    except (ConnectionError, RuntimeError, ValueError) as cause:
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as cause:
+        reason = str(cause).strip().partition("\n")[0].rstrip(".")
         raise ClusterError(
-            f"no Ray answers at {address}: {cause}. Check the address, that `ray status` works there, and that the "
+            f"no Ray answers at {address}: {reason}. Check the address, that `ray status` works there, and that the "
             "token of the cluster is in ~/.ray/auth_token or RAY_AUTH_TOKEN here."
         ) from cause
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Fail at once where nobody listens: Ray itself would try for minutes."""
+    if address != AUTOMATIC:
+        host, _, port = address.rpartition(":")
+        socket.create_connection((host, int(port)), timeout=_SECONDS_TO_CONNECT).close()
 
 
 def _runs_here(ray: ModuleType) -> bool:
@@ -206,6 +218,19 @@ def _loopback_only() -> Iterator[None]:
         yield
     finally:
         ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+@contextmanager
+def _messages_logged() -> Iterator[None]:
+    """What Ray would print of its processes on stdout, among a command's own output, goes to the log."""
+    from ray._private import worker
+
+    before = worker.print_to_stdstream
+    worker.print_to_stdstream = lambda data, *_, **__: logger.debug("Ray: %s", " ".join(data["lines"]))
+    try:
+        yield
+    finally:
+        worker.print_to_stdstream = before
 
 
 def _handler_restorer() -> Callable[[], None]:
