@@ -61,7 +61,7 @@ def lead_tree(state, docs, control, space, columns, limits, plan):
     if stage == ADD:
         return BEGIN
     if stage == BEGIN:
-        begin(control, whole, real, live, len(columns.sizes), limits, plan)
+        begin(control, whole, real, live, limits, plan)
         control[SMALL_DOCS] = docs[0, 0] + docs[1, 0]
         n_leaves, following = 1, COUNT
     elif stage == COUNT:
