@@ -30,10 +30,13 @@ def draw_figures(noted: Mapping[str, Any], path: str | os.PathLike[str]) -> None
     figure = Figure(figsize=(11, 8.5), layout="constrained")
     sizes, device, workers, accuracy = figure.subplots(2, 2).ravel()
     threads = max(model.coefficients)
-    _draw_surface(sizes, lambda one: model.round_time(one, threads=1).total, lambda one: model.round_time(one).total)
-    sizes.set(title=f"{threads} threads over one, by size (as FAR's figure 7)")
-    _draw_surface(device, lambda one: model.round_time(one).total, lambda one: H200.round_time(one).total)
-    device.set(title=f"an H200 over {threads} threads (as FAR's figure 9)")
+    _draw_surface(sizes, lambda one: model.round_time(one, threads=1).total, lambda one: H200.round_time(one).total)
+    sizes.set(title="an H200 over one thread, by size (as FAR's figure 7)")
+    if threads > 1:
+        _draw_surface(device, lambda one: model.round_time(one).total, lambda one: H200.round_time(one).total)
+        device.set(title=f"an H200 over {threads} threads (as FAR's figure 9)")
+    else:
+        _draw_parts(device, model)
     _draw_workers(workers, model)
     _draw_accuracy(accuracy, noted.get("measured", ()))
     figure.savefig(path, metadata={"Date": None})
@@ -47,6 +50,16 @@ def _draw_surface(axes: Any, slower: Any, quicker: Any) -> None:
     levels = axes.contourf(docs, features, speedup, levels=12)
     axes.figure.colorbar(levels, ax=axes, label="times as fast")
     axes.set(xscale="log", yscale="log", xlabel="documents", ylabel="features")
+
+
+def _draw_parts(axes: Any, model: RoundModel) -> None:
+    """What a round consists of, by the number of features."""
+    features = [16, 32, 64, 136, 320, 646, 1296, 2592, 5184]
+    rounds = [model.round_time(TrainingSizes(N_DOCS, number)) for number in features]
+    shares = {name: [one.parts[name] / one.total for one in rounds] for name in rounds[0].parts}
+    axes.stackplot(features, list(shares.values()), labels=list(shares))
+    axes.set(xscale="log", xlabel="features", ylabel="share of a round", title="what a round on one thread consists of")
+    axes.legend(loc="lower right")
 
 
 def _draw_workers(axes: Any, model: RoundModel) -> None:
