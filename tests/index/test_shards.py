@@ -135,6 +135,7 @@ def test_another_build_replaces_the_shards_and_a_reader_sees_it(corpus: Path, tm
     build(tmp_path / "shards", corpus, 2)
     index = Index.open(tmp_path / "shards")
     assert index.reopen() is index
+    (tmp_path / "shards" / "shard-0002-0000").mkdir()  # of a build that was killed
     corpus.write_text('{"id": "one", "body": "wing"}\n')
     build(tmp_path / "shards", corpus, 3)
     newest = index.reopen()

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -158,6 +159,20 @@ def test_a_limit_that_is_too_low_is_refused_with_what_is_needed(folder):
     on_disk = read(folder / "data.feather", memory="20MB")
     with pytest.raises(DataError, match=r"memory is 19 MiB, and rankboost needs about \d+ MiB .* 9,000 documents"):
         RankBoost(device="cpu").fit(on_disk)
+
+
+def test_validation_data_counts_and_must_be_in_memory(folder, monkeypatch):
+    validation = make_ranking(n_docs=40_000, n_queries=400, n_features=48)
+    monkeypatch.setattr("rankwell.rankers.streaming.resident_bytes", lambda: 0)
+    needed = {}
+    for eval_set in (None, validation):
+        with pytest.raises(DataError, match="needs about") as refused:
+            RankBoost(device="cpu").fit(read(folder / "data.feather", memory="1MB"), eval_set=eval_set)
+        needed[eval_set is None] = int(re.search(r"about (\d+) MiB", str(refused.value))[1])
+    assert needed[False] - needed[True] == pytest.approx(5 * 40_000 * 48 / 2**20, abs=1)
+    on_disk = read(folder / "data.feather", memory=MEMORY)
+    with pytest.raises(DataError, match="eval_set must be in memory"):
+        RankBoost(device="cpu").fit(on_disk, eval_set=on_disk)
 
 
 @pytest.mark.parametrize("size", ["4 giga", "", "-1GiB", 0, 1.5, None])

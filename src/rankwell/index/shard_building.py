@@ -27,7 +27,7 @@ from rankwell.index.schema import Schema
 from rankwell.index.segments.builder import MEMORY_BYTES
 from rankwell.index.segments.document_ids import hash_ids
 from rankwell.index.segments.field_values import field_values
-from rankwell.index.shards import shard_folders, write_shards
+from rankwell.index.shards import write_shards
 from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
 
@@ -80,7 +80,6 @@ def build_shards(
     run : where tasks run: `run_here`, `run_in_processes`, or on a cluster
     """
     folder.mkdir(parents=True, exist_ok=True)
-    before = shard_folders(folder) or []
     build = 1 + max((int(path.name.split("-")[1]) for path in folder.glob("shard-*-*")), default=0)
     names = [f"shard-{build:04}-{number:04}" for number in range(n_shards)]
     plain = asdict(replace(options, on_bad_document="error"))
@@ -105,8 +104,10 @@ def build_shards(
             shutil.rmtree(task.folder, ignore_errors=True)
         raise
     write_shards(folder, names)
-    for shard in before:
-        shutil.rmtree(shard, ignore_errors=True)
+    # Those before, and what a build that was killed has left.
+    for path in folder.glob("shard-*-*"):
+        if path.name not in names:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def learn_fields(batches: Iterable[list[Document]], schema: Schema, bad_documents: BadDocuments) -> int:

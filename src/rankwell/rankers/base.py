@@ -271,8 +271,6 @@ class Ranker(Estimator):
             raise DataError("there are no documents to learn from: X has no rows.")
         if train.n_docs == 1:
             raise DataError("there is nothing to rank: X has 1 sample. A ranker learns from rows of different labels.")
-        if train.is_on_disk:
-            check_streaming(self, train)
         if train.n_features == 0:
             raise DataError(
                 f"there are no features to learn from: X has 0 feature(s) (shape=({train.n_docs}, 0)) while a minimum "
@@ -299,6 +297,7 @@ class Ranker(Estimator):
         eval_sets = evaluation_sets(*evaluation, train)
         if train.n_queries > 1 and any(part.n_queries == 1 for part in eval_sets):
             logger.warning("eval_set is one query: pass eval_qid or eval_group if its rows belong to several.")
+        check_streaming(self, train, eval_sets)
         return TrainingTask(
             train=self._prepared(train, normaliser),
             validation=self._prepared(stacked(eval_sets), normaliser) if eval_sets else None,

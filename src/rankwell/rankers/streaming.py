@@ -6,6 +6,7 @@ What is in memory is proportional to the documents: labels, weights, orders.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _THREAD_BYTES = 4 * (BLOCK_BYTES + 2 * GRAIN)
 # Kernels that are loaded, and what Python allocates in passing.
 _FIXED_BYTES = 48 * 2**20
+# Of each value of validation data, which is in memory: normalised, and its bin.
+_VALIDATION_BYTES = 5
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,17 @@ class StreamedSizes:
     n_threads: int
 
 
-def check_streaming(ranker: Ranker, train: RankingDataset) -> None:
+def check_streaming(ranker: Ranker, train: RankingDataset, eval_sets: Sequence[RankingDataset]) -> None:
     """Refuse a ranker that cannot train on features on disk, or a limit of memory that is too low for it."""
+    if any(part.is_on_disk for part in eval_sets):
+        raise DataError(
+            "must be in memory: it is looked at after every step. Read it without ",
+            Parameter("memory"),
+            ".",
+            parameter="eval_set",
+        )
+    if not train.is_on_disk:
+        return
     if not ranker.can_stream:
         raise ParameterError(
             f"{ranker.name} cannot train on data that is larger than memory: rankboost, ranksvm and lambdamart can. "
@@ -44,12 +56,14 @@ def check_streaming(ranker: Ranker, train: RankingDataset) -> None:
         )
     if train.memory_limit is None:
         return
-    needed = resident_bytes() + _streaming_bytes(ranker, train)
+    present = resident_bytes()
+    needed = present + _streaming_bytes(ranker, train)
+    needed += sum(_VALIDATION_BYTES * part.n_docs * part.n_features for part in eval_sets)
     if needed > train.memory_limit:
         raise DataError(
             f"is {train.memory_limit / 2**20:.0f} MiB, and {ranker.name} needs about {needed / 2**20:.0f} MiB to train "
-            f"on {train.n_docs:,} documents of {train.n_features} features, although these are on disk. Allow more, or "
-            "use fewer documents.",
+            f"on {train.n_docs:,} documents of {train.n_features} features, although these are on disk: the process "
+            f"has {present / 2**20:.0f} MiB already. Allow more, or use fewer documents.",
             parameter="memory",
         )
 
