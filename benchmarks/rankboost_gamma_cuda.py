@@ -21,7 +21,8 @@ def run(bench: Benchmark) -> None:
     host = random_bins(shape, queries).get()
     expected = None
     for memory in MEMORY:
-        booster = make_booster(host, queries, memory=int(host.nbytes * memory))
+        # A copy, because each booster pins its own.
+        booster = make_booster(host.copy(), queries, memory=int(host.nbytes * memory))
         first = booster.boost(ROUNDS)
         expected = first if expected is None else expected
         same = first.feature.tolist() == expected.feature.tolist() and first.r.tolist() == expected.r.tolist()

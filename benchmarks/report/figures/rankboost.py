@@ -31,6 +31,10 @@ def draw_rounds(results: StoredResults) -> Any:
             "H200": cuda.value / 1e3,
         },
     }
+    for times, name in zip(bars.values(), ("far", "cuda2010"), strict=True):
+        if results.has("rankboost_opencl_cuda"):
+            opencl = results.row("rankboost_opencl_cuda", f"{name}, a whole round with OpenCL")
+            times["H200, OpenCL"] = opencl.value / 1e3
     figure = new_figure(9.0, 2.2)
     panels = figure.subplots(1, 2)
     for panel, (title, times) in zip(panels, bars.items(), strict=True):

@@ -1,0 +1,139 @@
+"""Plots of results: what they show is what the rows say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.report.drawing import Drawing
+from benchmarks.report.figures.growth import finding_seconds, scoring_seconds
+from benchmarks.report.figures.listnet import LISTNET_GRADIENTS, LISTNET_LENGTHS, LISTNET_LOSSES
+from benchmarks.report.figures.paper_times import paper_times
+from benchmarks.report.figures.quality import QUALITY
+from benchmarks.report.figures.rankboost import RANKBOOST_GAMMA, RANKBOOST_ROUTINES, RANKBOOST_SURFACE
+from benchmarks.report.figures.ranksvm import descents
+from benchmarks.report.figures.training import TRAINING
+from benchmarks.report.figures.web_search import SEARCH_DOCUMENTS
+from benchmarks.report.stored_results import StoredResults
+from benchmarks.row import Row
+
+
+def stored(name: str, machine: str, *rows: Row) -> StoredResults:
+    return StoredResults([document(name, machine, rows)])
+
+
+def document(name: str, machine: str, rows: Any, timings: Any = ()) -> dict[str, Any]:
+    rows = [row.as_json() for row in rows]
+    return {"name": name, "machine": {"short_name": machine}, "rows": rows, "timings": list(timings)}
+
+
+def lines_of(drawing: Drawing, results: StoredResults) -> list[list[tuple[float, float]]]:
+    """The points of every line of a plot, panel by panel."""
+    figure = drawing.draw(results)
+    return [[tuple(point) for point in line.get_xydata()] for panel in figure.axes for line in panel.get_lines()]
+
+
+def test_times_that_papers_print():
+    row = Row("training", 1.0, "s", paper="DCM 2,791 s, OST 2.5 s, GPU 276 ms (raw features)")
+    assert paper_times(row) == {"DCM": 2791.0, "OST": 2.5, "GPU": pytest.approx(0.276)}
+    assert paper_times(Row("training", 1.0, "s")) == {}
+
+
+def test_scoring_takes_the_best_of_each_library():
+    results = StoredResults([document("evaluate_trees", "cpu2", (), [
+        {"name": "rankwell, 1 documents (200 calls)", "minimum_s": 0.2},
+        {"name": "LightGBM, form 0, 1000 documents", "minimum_s": 0.3},
+        {"name": "LightGBM, form 1, 1000 documents", "minimum_s": 0.1},
+    ])])  # fmt: skip
+    assert scoring_seconds(results) == {"rankwell": {1: 0.001}, "LightGBM": {1000: 0.1}}
+
+
+def test_finding_is_by_words_of_a_query():
+    times = [
+        {"name": "varied, rankwell, top 10, 3 words", "minimum_s": 0.05},
+        {"name": "varied, rankwell, no pruning, top 10, 3 words", "minimum_s": 0.5},
+    ]
+    assert finding_seconds(StoredResults([document("select_documents", "cpu2", (), times)])) == {"rankwell": {3: 5e-4}}
+
+
+def test_convergence_is_read_from_the_steps():
+    note = "eta after each outer iteration: 2e-03 (0.050 s), 3e-05 (0.083 s)"
+    row = Row("`mslr10k` shape on cuda: to a relative gradient of 1e-5", 0.083, "s", note=note)
+    found = descents(stored("ranksvm_convergence", "cpu16", row))
+    assert found == {"mslr10k": {"cuda": ([0.05, 0.083], [2e-3, 3e-5])}}
+
+
+def test_quality_shows_differences_and_their_intervals():
+    row = Row("cisi, listnet, ndcg@10", 0.5, "", better="higher", rival="BM25", rival_value=0.4, interval=(0.05, 0.15))
+    lines = lines_of(QUALITY, stored("untuned_rankers", "cpu2", row))
+    assert [(0.05, 0), (0.15, 0)] in lines
+    assert [(pytest.approx(0.1), 0)] in lines
+
+
+def test_routines_and_threads():
+    rows = [Row("routine: π", 0.5, "ms", paper="software 0.11 s, FAR2 0.137 s"), Row("threads: 1", 8.0, "ms")]
+    results = stored("rankboost_routines", "cpu2", *rows, Row("threads: 2", 4.5, "ms"))
+    assert lines_of(RANKBOOST_ROUTINES, results) == [[(1, 8.0), (2, 4.5)]]
+
+
+def test_the_surface_shows_predicted_against_measured():
+    rows = [Row("round, 6,000 documents, 160 features", 0.5, "ms", note="predicted 0.6 ms")]
+    results = stored("rankboost_surface", "cpu2", *rows, Row("median error of the prediction", 20.0, "%"))
+    assert lines_of(RANKBOOST_SURFACE, results)[0] == [(0.5, 0.6)]
+
+
+def test_gamma_against_time():
+    rows = [Row("γ = 0.30", 10.0, "ms"), Row("γ = 1.00", 0.3, "ms")]
+    assert lines_of(RANKBOOST_GAMMA, stored("rankboost_gamma_cuda", "h200", *rows)) == [[(0.3, 10.0), (1.0, 0.3)]]
+
+
+def test_lengths_and_gradients_by_k():
+    lengths = [Row(f"Top-{k}, lists of {n:,} documents", k * n, "ms") for k in (1, 2, 3) for n in (10, 3000)]
+    drawn = lines_of(LISTNET_LENGTHS, stored("listnet_lengths", "cpu2", *lengths))
+    assert drawn == [[(10, 10.0 * k), (3000, 3000.0 * k)] for k in (1, 2, 3)]
+    gradients = [Row(f"Top-{k}, epoch {epoch}", 1.0 / epoch, "") for k in (1, 2, 3) for epoch in (1, 2)]
+    drawn = lines_of(LISTNET_GRADIENTS, stored("listnet_gradients", "cpu2", *gradients))
+    assert drawn == [[(1, 1.0), (2, 0.5)]] * 3
+
+
+def test_losses_have_a_line_each_from_1_to_10():
+    losses = ("ListNet Top-1", "ListNet Top-2", "ListNet Top-3", "RankNet", "LambdaRank", "ListMLE")
+    rows = [
+        Row(f"{loss}, {collection}, test ndcg@{cut} (letor4)", cut / 10, "")
+        for loss in losses
+        for collection in ("MQ2007", "MQ2008")
+        for cut in range(1, 11)
+    ]
+    drawn = lines_of(LISTNET_LOSSES, stored("listnet_quality", "cpu2", *rows))
+    assert drawn == [[(cut, cut / 10) for cut in range(1, 11)]] * 12
+
+
+def test_training_has_a_line_for_each_ranker_and_for_the_rival():
+    note = "{:,} documents, 136 features"
+    rows = [
+        Row(
+            f"mslr10k x {share:g}, lambdamart", share, "s", rival="LightGBM", rival_value=2 * share, note=note.format(n)
+        )
+        for share, n in ((0.1, 72_000), (1.0, 723_000))
+    ]
+    drawn = lines_of(TRAINING, stored("training_seconds", "cpu2", *rows, Row("MQ2007 Fold1, lambdamart", 3.0, "s")))
+    assert drawn == [[(72_000, 0.1), (723_000, 1.0)], [(72_000, 0.2), (723_000, 2.0)]]
+
+
+def test_documents_mark_where_the_device_wins():
+    times = {"device": (1.0, 1.0), "one thread": (0.1, 9.0), "all cores": (0.2, 3.0)}
+    rows = [
+        Row(f"R-S-BLG, {n:,} documents, {where}", of_size[place], "ms")
+        for place, n in enumerate((1, 10_000))
+        for where, of_size in times.items()
+    ]
+    drawn = lines_of(SEARCH_DOCUMENTS, stored("evaluate_rankers_cuda", "h200", *rows))
+    assert drawn[0] == [(1, 1.0), (10_000, 1.0)]
+    assert drawn[3][0][0] == 10_000
+
+
+def test_a_plot_is_the_same_each_time(tmp_path: Path):
+    results = stored("rankboost_gamma_cuda", "h200", Row("γ = 0.30", 10.0, "ms"))
+    first = RANKBOOST_GAMMA.write(results, tmp_path).read_bytes()
+    assert RANKBOOST_GAMMA.write(results, tmp_path).read_bytes() == first
