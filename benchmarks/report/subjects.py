@@ -23,7 +23,7 @@ SUBJECTS = (
     Subject("listnet", "ListNet and other networks", ("listnet",)),
     Subject("data", "Reading, binning, measuring", ("read_", "bin_", "evaluate_metrics", "stream")),
     Subject("search", "Indexing and searching", ("index_", "select_", "filter_", "forward_", "open_", "static_")),
-    Subject("features", "Features, and scoring on a GPU", ("extract_", "evaluate_rankers", "cascade")),
+    Subject("features", "Features, and scoring on a GPU", ("extract_", "evaluate_rankers", "scoring_", "cascade")),
     Subject("serving", "Serving", ("serve_", "shards")),
     Subject("hardware", "Accelerators as hardware", ("hardware",)),
     Subject("start", "Starting, and sharing a machine", ("import_", "first_use", "busy_")),

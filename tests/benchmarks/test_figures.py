@@ -14,7 +14,7 @@ from benchmarks.report.figures.quality import QUALITY
 from benchmarks.report.figures.rankboost import RANKBOOST_GAMMA, RANKBOOST_ROUTINES, RANKBOOST_SURFACE
 from benchmarks.report.figures.ranksvm import descents
 from benchmarks.report.figures.training import TRAINING
-from benchmarks.report.figures.web_search import SEARCH_DOCUMENTS
+from benchmarks.report.figures.web_search import SEARCH_DOCUMENTS, SEARCH_SHARES
 from benchmarks.report.stored_results import StoredResults
 from benchmarks.row import Row
 
@@ -131,6 +131,14 @@ def test_documents_mark_where_the_device_wins():
     drawn = lines_of(SEARCH_DOCUMENTS, stored("evaluate_rankers_cuda", "h200", *rows))
     assert drawn[0] == [(1, 1.0), (10_000, 1.0)]
     assert drawn[3][0][0] == 10_000
+
+
+def test_shares_add_up_to_one():
+    stages = {"copy to the device": 1.0, "transforms": 2.0, "evaluation": 0.5, "copy back": 0.5}
+    rows = [Row(f"R-L-D, 1,000 documents, {stage}", value, "ms") for stage, value in stages.items()]
+    (panel,) = SEARCH_SHARES.draw(stored("scoring_shares_cuda", "h200", *rows)).axes
+    assert [bar.get_width() for bar in panel.patches] == [0.25, 0.5, 0.125, 0.125]
+    assert panel.get_yticklabels()[0].get_text() == "R-L-D, 1,000 documents"
 
 
 def test_a_plot_is_the_same_each_time(tmp_path: Path):

@@ -24,7 +24,13 @@ from benchmarks.report.figures.rankboost import (
 from benchmarks.report.figures.ranksvm import RANKSVM_CONVERGENCE, RANKSVM_TIMES
 from benchmarks.report.figures.speed import SPEED
 from benchmarks.report.figures.training import TRAINING
-from benchmarks.report.figures.web_search import SEARCH_BATCHES, SEARCH_DOCUMENTS, SEARCH_ENERGY, SEARCH_RANKERS
+from benchmarks.report.figures.web_search import (
+    SEARCH_BATCHES,
+    SEARCH_DOCUMENTS,
+    SEARCH_ENERGY,
+    SEARCH_RANKERS,
+    SEARCH_SHARES,
+)
 
 DRAWINGS: tuple[Drawing, ...] = (
     SPEED,
@@ -47,6 +53,7 @@ DRAWINGS: tuple[Drawing, ...] = (
     LISTNET_BITS,
     SEARCH_RANKERS,
     SEARCH_DOCUMENTS,
+    SEARCH_SHARES,
     SEARCH_BATCHES,
     SEARCH_ENERGY,
 )

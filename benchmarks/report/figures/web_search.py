@@ -58,6 +58,28 @@ def draw_documents(results: StoredResults) -> Any:
     return figure
 
 
+def draw_shares(results: StoredResults) -> Any:
+    """What scoring consists of, by ranker and number of documents."""
+    shares: dict[str, dict[str, float]] = {}
+    for row in results.rows("scoring_shares_cuda"):
+        ranker, documents, stage = row.case.split(", ")
+        shares.setdefault(f"{ranker}, {documents}", {})[stage] = row.value
+    figure = new_figure(8.0, 0.8 + 0.25 * len(shares))
+    panel = figure.subplots()
+    for place, stages in enumerate(shares.values()):
+        whole, left = sum(stages.values()), 0.0
+        for (stage, value), colour in zip(stages.items(), COLOURS, strict=False):
+            label = stage if place == 0 else None
+            panel.barh(place, value / whole, left=left, color=colour, height=0.7, label=label)
+            left += value / whole
+        panel.text(1.01, place, f"{whole:.3g} ms", va="center", fontsize=8)
+    panel.set_yticks(range(len(shares)), list(shares))
+    panel.invert_yaxis()
+    panel.set(xlim=(0, 1.12), xlabel="share of the time on the device")
+    panel.legend(ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+    return figure
+
+
 def draw_batches(results: StoredResults) -> Any:
     """Milliseconds from hits to scores against the queries of a batch."""
     sizes = (1, 2, 4, 8, 16, 32, 64)
@@ -109,6 +131,12 @@ SEARCH_DOCUMENTS = Drawing(
     "features",
     "Scoring 1 to 10,000 documents; the dotted line is where the device becomes faster than one thread",
     draw_documents,
+)
+SEARCH_SHARES = Drawing(
+    "search-shares",
+    "features",
+    "What scoring on an H200 consists of: copies, transforms, evaluation",
+    draw_shares,
 )
 SEARCH_BATCHES = Drawing(
     "search-batches",
