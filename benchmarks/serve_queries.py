@@ -2,7 +2,7 @@
 
 The documentation of Python's standard library (`serve_many_documents` is the same with more of them): 1,000 candidates,
 a first pass, 100 documents to the second (RankBoost), ten results with captions; the result cache is off, unless it is
-what is measured. `rankwell serve` is one process, and for its capacity as many as there are cores too; the load generator
+what is measured. `rankwell serve` is one process, and for its capacity as many as there are cores; the load generator
 is another, on the same cores; how much of a core the generator took is said, and how many requests it can send at most,
 to a server that only answers.
 
