@@ -34,7 +34,7 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="The format of all files: jsonl, json, tsv, csv, text, markdown or html. By default, by the file name.",
+        help="The format of all files: jsonl, json, tsv, csv, trec, text, markdown or html. By default, by the name.",
         show_default=False,
     ),
 ]

@@ -21,7 +21,7 @@ class CorpusOptions:
 
     Attributes
     ----------
-    format : "jsonl", "json", "tsv", "csv", "text", "markdown", "html" or None
+    format : "jsonl", "json", "tsv", "csv", "trec", "text", "markdown", "html" or None
         The format of all files; None: by their names.
     id_field : str
         The field, or column, that holds the id.

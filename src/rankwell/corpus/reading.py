@@ -1,8 +1,8 @@
 """A corpus: files and folders read as documents.
 
 The format of a file is told by its name, without .gz, .bz2 or .zst: lines of JSON (.jsonl, .ndjson), a JSON array or
-such lines (.json), columns separated by tabs (.tsv, .tab) or commas (.csv), or one document (.txt, .text, .md,
-.markdown, .html, .htm, .xhtml).
+such lines (.json), columns separated by tabs (.tsv, .tab) or commas (.csv), TREC's documents (.trec, .trectext,
+.trecweb), or one document (.txt, .text, .md, .markdown, .html, .htm, .xhtml).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from rankwell.corpus.options import CorpusOptions
 from rankwell.corpus.reading_progress import CorpusProgress
 from rankwell.corpus.tab_separated import read_tab_separated
 from rankwell.corpus.text_files import read_html, read_markdown, read_plain_text
+from rankwell.corpus.trec_text import read_trec_text
 from rankwell.errors import DataError, Parameter, ParameterError
 from rankwell.streams.decompression import CODECS, STANDARD_STREAM, ByteStream, named_errors
 
@@ -35,6 +36,7 @@ READERS: dict[str, Reader] = {
     "json": read_json,
     "tsv": read_tab_separated,
     "csv": read_comma_separated,
+    "trec": read_trec_text,
     "text": read_plain_text,
     "markdown": read_markdown,
     "html": read_html,
@@ -44,6 +46,7 @@ FORMAT_OF_SUFFIX = {
     ".json": "json",
     **dict.fromkeys((".tsv", ".tab"), "tsv"),
     ".csv": "csv",
+    **dict.fromkeys((".trec", ".trectext", ".trecweb"), "trec"),
     **dict.fromkeys((".txt", ".text"), "text"),
     **dict.fromkeys((".md", ".markdown"), "markdown"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
