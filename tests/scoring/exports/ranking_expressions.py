@@ -1,6 +1,7 @@
 """Vespa's ranking expressions, as far as exported rank profiles use them, evaluated by the rules of Vespa's reference.
 
-Arithmetic is IEEE 754: a comparison with NaN is false. Functions of the profile are called by name.
+Arithmetic is IEEE 754: a comparison with NaN is false. Functions of the profile are referred to by their names, without
+parentheses: Vespa's grammar has no empty list of arguments, and arguments are names and numbers, not expressions.
 """
 
 import math
@@ -59,41 +60,39 @@ class RankProfile:
     def __init__(self, text):
         body = re.sub(r"#.*", "", text)
         self.name = re.search(r"rank-profile (\w+) inherits default", body)[1]
-        entry = r"(function (\w+)\(([^()]*)\)|first-phase|second-phase) \{\s*(?:rerank-count: (\d+)\s*)?"
+        entry = r"(function (\w+)\(\)|first-phase|second-phase) \{\s*(?:rerank-count: (\d+)\s*)?"
         expression = r"expression(?:: ([^\n]*)|\s*\{([^{}]*)\})\s*\}"
         self.functions, self.phases, self.rerank_count = {}, {}, None
         for found in re.finditer(entry + expression, body):
-            tokens = [token for groups in _TOKEN.findall(found[5] or found[6]) for token in groups if token]
+            tokens = [token for groups in _TOKEN.findall(found[4] or found[5]) for token in groups if token]
             if found[2]:
-                self.functions[found[2]] = ([name.strip() for name in found[3].split(",") if name.strip()], tokens)
+                self.functions[found[2]] = tokens
             else:
                 self.phases[found[1]] = tokens
-                self.rerank_count = int(found[4]) if found[4] else self.rerank_count
+                self.rerank_count = int(found[3]) if found[3] else self.rerank_count
         # Nothing but what was read.
         rest = re.sub(entry + expression, "", body)
         assert re.fullmatch(r"\s*rank-profile \w+ inherits default \{\s*\}\s*", rest), rest
 
     def score(self, rank_features, phase="first-phase"):
         """The score of a document: rank_features by text, as "attribute(f1)"."""
-        return _Evaluation(self, rank_features).value(self.phases[phase], {})
+        return _Evaluation(self, rank_features).value(self.phases[phase])
 
 
 class _Evaluation:
     def __init__(self, profile, rank_features):
         self._profile, self._features = profile, rank_features
+        self._tokens, self._place = [], 0
 
-    def value(self, tokens, arguments):
-        outer = getattr(self, "_state", None)
-        self._state = (tokens, arguments)
-        place_before, self._place = getattr(self, "_place", 0), 0
+    def value(self, tokens):
+        outer, self._tokens, self._place = (self._tokens, self._place), tokens, 0
         found = float(self._comparison())
         assert self._place == len(tokens), tokens[self._place :]
-        self._state, self._place = outer, place_before
+        self._tokens, self._place = outer
         return found
 
     def _peek(self):
-        tokens = self._state[0]
-        return tokens[self._place] if self._place < len(tokens) else ""
+        return self._tokens[self._place] if self._place < len(self._tokens) else ""
 
     def _take(self):
         token = self._peek()
@@ -153,7 +152,7 @@ class _Evaluation:
         if re.match(r"\d", token):
             return float(token)
         if self._peek() != "(":
-            return self._state[1][token]
+            return self.value(self._profile.functions[token])
         if token in ("attribute", "bm25"):
             self._take()
             name = self._take()
@@ -172,7 +171,4 @@ class _Evaluation:
         if name == "if":
             condition, value, otherwise = values
             return value if condition else otherwise
-        if name in _BUILT_IN:
-            return _BUILT_IN[name](*values)
-        parameters, tokens = self._profile.functions[name]
-        return self.value(tokens, dict(zip(parameters, values, strict=True)))
+        return _BUILT_IN[name](*values)

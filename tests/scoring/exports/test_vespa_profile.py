@@ -59,7 +59,7 @@ def test_features_of_an_index_are_rank_features():
     with pytest.raises(ParameterError, match=r"no rank feature that is length\.title: give an expression for each"):
         rankwell.export(description, to="vespa")
     text = rankwell.export(description, to="vespa", features={"length.title": "fieldLength(title)"}).decode()
-    expressions = {name: " ".join(tokens) for name, (_, tokens) in RankProfile(text).functions.items()}
+    expressions = {name: " ".join(tokens) for name, tokens in RankProfile(text).functions.items()}
     assert expressions["feature_bm25_title"] == "bm25 ( title )"
     assert expressions["feature_static_age"] == "attribute ( age )"
     assert expressions["feature_clicks"] == "attribute ( clicks )"

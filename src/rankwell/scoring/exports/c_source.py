@@ -8,12 +8,13 @@ library's, and may differ in the last places.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from rankwell.errors import ParameterError
+from rankwell.kernels.scoring.rules import Operation
 from rankwell.printable import printable
 from rankwell.scoring.composition import RankerPart
 from rankwell.scoring.description import RankerDescription
@@ -32,7 +33,14 @@ TITLE = "A C file"
 # Columns and values are on the stack.
 _MOST_VALUES = 2**17
 _WIDTH = 110
-_OPERATIONS = infix_operations(comparison="(double)({})", helper="")
+_OPERATIONS: dict[Operation, Callable[..., str]] = {
+    **infix_operations(comparison="(double)({})"),
+    Operation.MINIMUM: lambda a, b: f"minimum({a}, {b})",
+    Operation.MAXIMUM: lambda a, b: f"maximum({a}, {b})",
+    Operation.LOG1P: lambda a: f"log1p({a})",
+    Operation.IF: lambda condition, a, b: f"choose({condition}, {a}, {b})",
+    Operation.MISSING: lambda a: f"is_missing({a})",
+}
 _ACTIVATIONS = {"identity": "identity", "sigmoid": "sigmoid", "relu": "relu", "tanh": "tanh", "exp": "exponential"}
 _HEAD = """\
 /* {title}

@@ -44,11 +44,10 @@ def run_symbolically(
     return stack[0]
 
 
-def infix_operations(comparison: str, helper: str) -> dict[Operation, Callable[..., str]]:
+def infix_operations(comparison: str) -> dict[Operation, Callable[..., str]]:
     """Texts in the infix notation that C and Vespa share.
 
-    comparison : what is written around a comparison, {} in place of it, so that it is a number; helper : what the names
-    of functions begin with that the format has not, or has with another treatment of missing values
+    comparison : what is written around a comparison, {} in place of it, so that it is a number
     """
 
     def between(sign: str) -> Callable[..., str]:
@@ -57,15 +56,12 @@ def infix_operations(comparison: str, helper: str) -> dict[Operation, Callable[.
     def compared(sign: str) -> Callable[..., str]:
         return lambda a, b: comparison.format(f"{a} {sign} {b}")
 
-    def call(name: str) -> Callable[..., str]:
-        return lambda *arguments: f"{name}({', '.join(arguments)})"
-
     return {
         Operation.ADD: between("+"),
         Operation.SUBTRACT: between("-"),
         Operation.MULTIPLY: between("*"),
         Operation.DIVIDE: between("/"),
-        Operation.POWER: call("pow"),
+        Operation.POWER: lambda a, b: f"pow({a}, {b})",
         Operation.NEGATE: lambda a: f"(-{a})",
         Operation.LESS: compared("<"),
         Operation.LESS_EQUAL: compared("<="),
@@ -73,13 +69,8 @@ def infix_operations(comparison: str, helper: str) -> dict[Operation, Callable[.
         Operation.GREATER_EQUAL: compared(">="),
         Operation.EQUAL: compared("=="),
         Operation.NOT_EQUAL: compared("!="),
-        Operation.MINIMUM: call(f"{helper}minimum"),
-        Operation.MAXIMUM: call(f"{helper}maximum"),
-        Operation.ABSOLUTE: call("fabs"),
-        Operation.LOG: call("log"),
-        Operation.LOG1P: call(f"{helper}log1p"),
-        Operation.EXP: call("exp"),
-        Operation.SQRT: call("sqrt"),
-        Operation.IF: call(f"{helper}choose"),
-        Operation.MISSING: call(f"{helper}is_missing"),
+        Operation.ABSOLUTE: lambda a: f"fabs({a})",
+        Operation.LOG: lambda a: f"log({a})",
+        Operation.EXP: lambda a: f"exp({a})",
+        Operation.SQRT: lambda a: f"sqrt({a})",
     }

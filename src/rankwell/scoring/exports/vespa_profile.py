@@ -10,12 +10,12 @@ Vespa computes in float64, and features are not rounded to float32 there: scores
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from rankwell.errors import Parameter, ParameterError
-from rankwell.kernels.scoring.rules import IN_CATEGORIES, NEARLY_ZERO, VALUE
+from rankwell.kernels.scoring.rules import IN_CATEGORIES, NEARLY_ZERO, VALUE, Operation
 from rankwell.printable import printable
 from rankwell.scoring.composition import RankerPart
 from rankwell.scoring.description import RankerDescription
@@ -35,15 +35,8 @@ from rankwell.scoring.trees import TreeInputs
 TITLE = "A Vespa rank profile"
 
 _ACTIVATIONS = {"identity": "{}", "sigmoid": "sigmoid({})", "relu": "relu({})", "tanh": "tanh({})", "exp": "exp({})"}
-_OPERATIONS = infix_operations(comparison="if ({}, 1, 0)", helper="")
-_HELPERS = {
-    "minimum(a, b)": "if (isNan(a) == 1, a, if (isNan(b) == 1, b, min(a, b)))",
-    "maximum(a, b)": "if (isNan(a) == 1, a, if (isNan(b) == 1, b, max(a, b)))",
-    "choose(condition, a, b)": "if (fabs(condition) > 0, a, b)",
-    "is_missing(a)": "isNan(a)",
-    "log1p(a)": "log(1 + a)",
-    "finite(a, otherwise)": "if (a - a == 0, a, otherwise)",
-}
+# A reference, or a number: what may be written twice.
+_ATOM = re.compile(r"[A-Za-z_]\w*|\d[\d.e+-]*", re.ASCII)
 
 
 def write_vespa(description: RankerDescription, name: str, features: Mapping[str, str]) -> bytes:
@@ -61,17 +54,17 @@ def write_vespa(description: RankerDescription, name: str, features: Mapping[str
         (first,) = writer.score(without_normaliser(part.description), writer.part_features(part, columns))
         phases.append(_block("first-phase", _expression(writer.function("first_score", first))))
     (score,) = writer.score(without_normaliser(description.second_pass), columns)
-    call = writer.function("score", score)
+    score = writer.function("score", score)
     if description.first_pass is None:
-        phases.append(_block("first-phase", _expression(call)))
+        phases.append(_block("first-phase", _expression(score)))
     else:
         keep = f"rerank-count: {description.first_pass.keep}"
-        phases.append(_block("second-phase", f"{keep}\n{_expression(call)}"))
+        phases.append(_block("second-phase", f"{keep}\n{_expression(score)}"))
     return _profile(name, [*writer.blocks(), *phases])
 
 
 def _feature_columns(writer: _VespaWriter, description: RankerDescription, given: Mapping[str, str]) -> list[str]:
-    """A function for each feature that the ranker reads; a call of it, or nothing for one that is not read."""
+    """A reference to a function for each feature that the ranker reads; nothing for one that is not read."""
     used = set(read_features(description))
     for name in given:
         if name not in description.feature_names:
@@ -115,21 +108,25 @@ class _VespaWriter(ScoreWriter[list[str], list[str]]):
         self._functions: dict[str, str] = {}
 
     def function(self, wish: str, expression: str) -> str:
-        """A call of a new function with this expression; its name is like `wish`."""
+        """A reference to a new function with this expression; its name is like `wish`.
+
+        References have no parentheses, and no arguments: Vespa's functions take names and numbers only.
+        """
         plain = re.sub(r"\W+", "_", printable(wish), flags=re.ASCII).strip("_")
         number, name = 1, plain
-        while f"{name}()" in self._functions:
+        while name in self._functions:
             number += 1
             name = f"{plain}_{number}"
-        self._functions[f"{name}()"] = expression
-        return f"{name}()"
+        self._functions[name] = expression
+        return name
 
     def blocks(self) -> list[str]:
-        """All functions, those with arguments that are called among them."""
-        written = "\n".join(self._functions.values())
-        called = {head for head in _HELPERS if re.search(rf"\b{head.partition('(')[0]}\(", written)}
-        helpers = {head: body for head, body in _HELPERS.items() if head in called}
-        return [_block(f"function {head}", _expression(body)) for head, body in (helpers | self._functions).items()]
+        """All functions."""
+        return [_block(f"function {name}()", _expression(text)) for name, text in self._functions.items()]
+
+    def _atom(self, text: str) -> str:
+        """The text, or a reference to a function of it: what is written twice is then computed once."""
+        return text if _ATOM.fullmatch(text) else self.function("term", text)
 
     def normalised(self, normaliser: Normaliser, features: list[str]) -> list[str]:
         check_normaliser(TITLE, normaliser)
@@ -137,7 +134,7 @@ class _VespaWriter(ScoreWriter[list[str], list[str]]):
             return features
         scales = zip(features, normaliser.arrays["mean"].tolist(), normaliser.arrays["scale"].tolist(), strict=True)
         return [
-            feature and self.function(f"normalised_{feature[:-2]}", _standardised(feature, mean, scale))
+            feature and self.function(f"normalised_{feature}", _standardised(feature, mean, scale))
             for feature, mean, scale in scales
         ]
 
@@ -176,10 +173,32 @@ class _VespaWriter(ScoreWriter[list[str], list[str]]):
         return self.function("missing_if_zero", f"if (fabs({x}) <= {_number(float(NEARLY_ZERO))}, 0.0 / 0.0, {x})")
 
     def expressions(self, group: ExpressionInputs, columns: list[str], names: tuple[str, ...]) -> list[str]:
-        return [
-            f"finite({run_symbolically(program, lambda i: columns[i], _number, _OPERATIONS)}, {_number(missing)})"
-            for program, missing in zip(group.programs(names), group.missing.tolist(), strict=True)
-        ]
+        values = []
+        for program, missing in zip(group.programs(names), group.missing.tolist(), strict=True):
+            x = self._atom(run_symbolically(program, lambda i: columns[i], _number, self._operations()))
+            # The difference of an infinity or a missing value and itself is missing.
+            values.append(f"if ({x} - {x} == 0, {x}, {_number(missing)})")
+        return values
+
+    def _operations(self) -> dict[Operation, Callable[..., str]]:
+        def extreme(name: str) -> Callable[..., str]:
+            # A missing value in either is one in the result.
+            def write(a: str, b: str) -> str:
+                a, b = self._atom(a), self._atom(b)
+                return f"if (isNan({a}) == 1, {a}, if (isNan({b}) == 1, {b}, {name}({a}, {b})))"
+
+            return write
+
+        return {
+            **infix_operations(comparison="if ({}, 1, 0)"),
+            Operation.NOT_EQUAL: lambda a, b: f"if ({a} == {b}, 0, 1)",
+            Operation.MINIMUM: extreme("min"),
+            Operation.MAXIMUM: extreme("max"),
+            Operation.LOG1P: lambda a: f"log(1 + {a})",
+            # Above 0 is neither 0 nor missing.
+            Operation.IF: lambda condition, a, b: f"if (fabs({condition}) > 0, {a}, {b})",
+            Operation.MISSING: lambda a: f"isNan({a})",
+        }
 
     def joined(self, groups: Sequence[list[str]]) -> list[str]:
         return [text for group in groups for text in group]
@@ -187,7 +206,7 @@ class _VespaWriter(ScoreWriter[list[str], list[str]]):
     def dense(self, layer: Dense, values: list[str]) -> list[str]:
         if len(layer.bias) > 1:
             # Each unit reads them all: they are computed once.
-            values = [text if text.endswith("()") else self.function("input", text) for text in values]
+            values = [text if _ATOM.fullmatch(text) else self.function("input", text) for text in values]
         units = [
             _ACTIVATIONS[layer.activation].format(_weighted_sum(weights, values, bias))
             for weights, bias in zip(layer.weights.tolist(), layer.bias.tolist(), strict=True)
