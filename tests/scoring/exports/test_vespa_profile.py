@@ -60,10 +60,10 @@ def test_features_of_an_index_are_rank_features():
         rankwell.export(description, to="vespa")
     text = rankwell.export(description, to="vespa", features={"length.title": "fieldLength(title)"}).decode()
     expressions = {name: " ".join(tokens) for name, tokens in RankProfile(text).functions.items()}
-    assert expressions["feature_bm25_title"] == "bm25 ( title )"
-    assert expressions["feature_static_age"] == "attribute ( age )"
-    assert expressions["feature_clicks"] == "attribute ( clicks )"
-    assert expressions["feature_length_title"] == "fieldLength ( title )"
+    assert expressions["ranker_feature_bm25_title"] == "bm25 ( title )"
+    assert expressions["ranker_feature_static_age"] == "attribute ( age )"
+    assert expressions["ranker_feature_clicks"] == "attribute ( clicks )"
+    assert expressions["ranker_feature_length_title"] == "fieldLength ( title )"
     with pytest.raises(ParameterError, match="the ranker has no feature 'other'"):
         rankwell.export(description, to="vespa", features={"other": "1"})
 

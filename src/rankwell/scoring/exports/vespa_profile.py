@@ -110,9 +110,10 @@ class _VespaWriter(ScoreWriter[list[str], list[str]]):
     def function(self, wish: str, expression: str) -> str:
         """A reference to a new function with this expression; its name is like `wish`.
 
-        References have no parentheses, and no arguments: Vespa's functions take names and numbers only.
+        References have no parentheses, and no arguments: Vespa's functions take names and numbers only. Names have a
+        beginning that no rank feature of Vespa's has.
         """
-        plain = re.sub(r"\W+", "_", printable(wish), flags=re.ASCII).strip("_")
+        plain = "ranker_" + re.sub(r"\W+", "_", printable(wish), flags=re.ASCII).strip("_")
         number, name = 1, plain
         while name in self._functions:
             number += 1
@@ -134,7 +135,7 @@ class _VespaWriter(ScoreWriter[list[str], list[str]]):
             return features
         scales = zip(features, normaliser.arrays["mean"].tolist(), normaliser.arrays["scale"].tolist(), strict=True)
         return [
-            feature and self.function(f"normalised_{feature}", _standardised(feature, mean, scale))
+            feature and self.function(feature.replace("ranker_", "normalised_", 1), _standardised(feature, mean, scale))
             for feature, mean, scale in scales
         ]
 
