@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import logging
 import os
 import shutil
 import tempfile
@@ -23,7 +24,10 @@ from rankwell.hardware.ports import DesignPorts
 from rankwell.hardware.simulation.model_source import cxxrtl_source, verilator_source
 from rankwell.hardware.simulation.simulation import Beats, ProtocolError
 from rankwell.hardware.tools import find_compiler, find_verilator, package_versions, run_tool, run_yosys
+from rankwell.kernels.cpu.compilation import COMPILATION_LOG
 from rankwell.kernels.cpu.kernel_cache import cache_folder
+
+logger = logging.getLogger(COMPILATION_LOG)
 
 _FLAGS = ("-O3", "-march=native", "-std=c++17", "-shared", "-fPIC", "-w")
 _FAILURES = {
@@ -119,6 +123,7 @@ def _library(rtlil: str, ports: DesignPorts, simulator: str) -> Path:
     kept.mkdir(parents=True, exist_ok=True)
     path = kept / f"{simulator}-{digest}.so"
     if not path.exists():
+        logger.warning("compiling a simulation by %s: up to some minutes, once. It is kept for later runs.", simulator)
         with tempfile.TemporaryDirectory(dir=kept) as folder:
             build = _build_with_cxxrtl if simulator == "cxxrtl" else _build_with_verilator
             built = build(rtlil, source, compiler, Path(folder))
