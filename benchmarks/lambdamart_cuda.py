@@ -7,6 +7,7 @@ time is that of a batch of rounds after the first ones, the host's wait at its e
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from benchmarks.harness import Benchmark
 from rankwell.data.synthetic import make_ranking
 from rankwell.kernels.trees.contract import BinTree, TreeProblem, TreeSettings
 from rankwell.kernels.trees.losses import PAIR_LOSSES, RankingLoss, judged_queries
+from rankwell.kernels.trees.sampling import Sampling
 
 ROUNDS = 32
 READS = 20
@@ -32,7 +34,10 @@ def run(bench: Benchmark) -> None:
         for (of, n_leaves), target in TARGETS.items():
             if of == name:
                 record_rounds(bench, name, tree_problem(data, n_leaves), target)
-        if name == "far":
+        if name == "mslr30k":
+            record_waiting(bench, tree_problem(data, 31))
+            record_sampling(bench, tree_problem(data, 31))
+        else:
             record_streaming(bench, tree_problem(data, 31))
 
 
@@ -51,7 +56,7 @@ def tree_problem(data: tuple[Any, ...], n_leaves: int) -> TreeProblem:
     slabs, columns, query_ptr, gains = data
     loss = RankingLoss(PAIR_LOSSES["lambdarank"], 30, 1.0, 1)
     settings = TreeSettings(n_leaves=n_leaves, min_docs_leaf=20, min_hessian_leaf=1e-3)
-    return TreeProblem(slabs, columns, settings, loss, judged_queries(loss, query_ptr, gains))
+    return TreeProblem(slabs, columns, settings, loss, judged_queries(loss, query_ptr, gains), query_ptr)
 
 
 def make_booster(problem: TreeProblem, **options: Any) -> Any:
@@ -64,17 +69,19 @@ def check_trees(bench: Benchmark) -> None:
     """Trees grown on the device have the bytes of the CPU's."""
     from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
 
-    problem = tree_problem(slabs_of(make_ranking("mslr10k", scale=0.05, missing=0.02)), 63)
-    cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
-    booster = make_booster(problem)
-    trees = booster.boost_rounds(0, 20)
-    same = all(
-        np.array_equal(getattr(own, name), getattr(theirs, name))
-        for own, theirs in zip(trees, (cpu.boost(number) for number in range(len(trees))), strict=True)
-        for name in BinTree.__dataclass_fields__
-    )
-    same = same and np.array_equal(booster.scores(), cpu.scores())
-    bench.check("20 trees and the scores after them are the CPU's, bit for bit", same and len(trees) == 20)
+    whole = tree_problem(slabs_of(make_ranking("mslr10k", scale=0.05, missing=0.02)), 63)
+    for drawn, sampling in (("", None), (" with random parts", Sampling(0.6, 0.7, 0.8, 0.9, seed=1))):
+        problem = replace(whole, sampling=sampling)
+        cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
+        booster = make_booster(problem)
+        trees = booster.boost_rounds(0, 20)
+        same = all(
+            np.array_equal(getattr(own, name), getattr(theirs, name))
+            for own, theirs in zip(trees, cpu.boost_rounds(0, len(trees)), strict=True)
+            for name in BinTree.__dataclass_fields__
+        )
+        same = same and np.array_equal(booster.scores(), cpu.scores()) and len(trees) == 20
+        bench.check(f"20 trees{drawn} and the scores after them are the CPU's, bit for bit", same)
 
 
 def round_bytes(problem: TreeProblem, tree: BinTree) -> int:
@@ -117,6 +124,44 @@ def record_rounds(bench: Benchmark, name: str, problem: TreeProblem, target: flo
         rival_value=floor * 1e3,
         note=f"{seconds / floor:.1f} times that; {len(problem.columns.sizes)} columns, {bandwidth / 1e12:.2f} TB/s",
     )
+
+
+def record_waiting(bench: Benchmark, problem: TreeProblem) -> None:
+    """Rounds together, and with a wait of the host for each, in turns."""
+    booster = make_booster(problem)
+    booster.boost_rounds(0, 2 if bench.quick else EARLIER_ROUNDS)
+
+    def one_by_one() -> None:
+        for number in range(ROUNDS):
+            booster.boost(number)
+
+    seconds: dict[str, list[float]] = {"together": [], "one by one": []}
+    for _ in range(1 if bench.quick else 3):
+        for way, grow in (("together", lambda: booster.boost_rounds(0, ROUNDS)), ("one by one", one_by_one)):
+            timing = bench.time(f"mslr30k, 31 leaves: {ROUNDS} rounds {way}", grow, repeat=1, warmup=0)
+            seconds[way].append(timing.median / ROUNDS)
+    together, alone = (1e3 * float(np.median(seconds[way])) for way in seconds)
+    bench.record(
+        "mslr30k, 31 leaves, rounds that the host waits for together",
+        value=together,
+        unit="ms",
+        rival="a wait for each",
+        rival_value=alone,
+    )
+
+
+def record_sampling(bench: Benchmark, whole: TreeProblem) -> None:
+    """What random parts of the data cost, or save."""
+    for words, sampling in (
+        ("half of the queries and features", Sampling(queries=0.5, features=0.5)),
+        ("half of the features for each leaf", Sampling(node_features=0.5)),
+    ):
+        booster = make_booster(replace(whole, sampling=sampling))
+        booster.boost_rounds(0, 2 if bench.quick else EARLIER_ROUNDS)
+        timing = bench.time(
+            f"mslr30k, {words}: {ROUNDS} rounds", lambda booster=booster: booster.boost_rounds(0, ROUNDS), repeat=3
+        )
+        bench.record(f"mslr30k, 31 leaves, {words}", value=timing.median / ROUNDS * 1e3, unit="ms")
 
 
 def record_streaming(bench: Benchmark, problem: TreeProblem) -> None:

@@ -8,6 +8,7 @@ import pytest
 import rankwell
 from rankwell import DataError, LambdaMART, ParameterError, RankingDataset
 from rankwell.data.synthetic import make_ranking
+from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
 from rankwell.rankers import lambdamart
 from rankwell.scoring.explanation import explain_rows
 from rankwell.scoring.reference_scores import reference_scores
@@ -134,6 +135,20 @@ def test_fractions_and_seeds(parameters, collection, tmp_path):
     loaded = rankwell.load(tmp_path / "model.rank")
     np.testing.assert_array_equal(loaded.predict(test), whole.predict(test))
     assert loaded.description_.n_rounds == whole.best_iteration_
+
+
+def test_rounds_are_grown_many_at_a_time(collection, monkeypatch):
+    train, test = collection
+    asked, grow = [], CpuTreeBooster.boost_rounds
+
+    def boost_rounds(booster, first, n_rounds):
+        asked.append((first, n_rounds))
+        return grow(booster, first, n_rounds)
+
+    monkeypatch.setattr(CpuTreeBooster, "boost_rounds", boost_rounds)
+    small(n_rounds=40, early_stopping_rounds=None, device="cpu").fit(train, eval_set=test)
+    assert len(asked) < 40
+    assert [number for first, n_rounds in asked for number in range(first, first + n_rounds)] == list(range(40))
 
 
 def test_several_seeds_are_the_mean_of_models(collection):

@@ -61,15 +61,12 @@ class TreeRounds(StepSource):
     def run(self, n_steps: int) -> Steps:
         if not self._boosters:
             self._boosters = self._make_boosters(self._scores)
-        self._unmeasured = []
-        for _ in range(n_steps):
-            number = len(self.trees) // len(self._boosters)
-            grown = [tree for booster in self._boosters if (tree := self._grow(booster, number)) is not None]
-            if len(grown) < len(self._boosters):
-                break
-            self._unmeasured.append(grown)
-            share = 1.0 / len(grown)
-            self.trees.trees += [GrownTree.from_bins(tree, self._bin_values, share) for tree in grown]
+        number, share = len(self.trees) // len(self._boosters), 1.0 / len(self._boosters)
+        grown = [self._grow(booster, number, n_steps) for booster in self._boosters]
+        # A round has a tree of each booster.
+        self._unmeasured = [list(trees) for trees in zip(*grown, strict=False)]
+        for trees in self._unmeasured:
+            self.trees.trees += [GrownTree.from_bins(tree, self._bin_values, share) for tree in trees]
         figures = [
             {
                 "gain": float(np.mean([tree.gain.sum() for tree in grown])),
@@ -79,10 +76,17 @@ class TreeRounds(StepSource):
         ]
         return Steps(figures, finished=len(figures) < n_steps)
 
-    def _grow(self, booster: TreeBooster, number: int) -> BinTree | None:
+    def _grow(self, booster: TreeBooster, first: int, n_rounds: int) -> list[BinTree]:
+        """The trees numbered `first` and so on; fewer than `n_rounds` if there are no more."""
         if self._own_loss is None:
-            return booster.boost(number)
-        return booster.boost_along(number, *self._own_loss(booster.scores()))
+            return booster.boost_rounds(first, n_rounds)
+        trees: list[BinTree] = []
+        for number in range(first, first + n_rounds):
+            tree = booster.boost_along(number, *self._own_loss(booster.scores()))
+            if tree is None:
+                break
+            trees.append(tree)
+        return trees
 
     def validation_scores(self) -> np.ndarray:
         from rankwell.kernels.trees.cpu.walking import add_tree

@@ -114,6 +114,22 @@ static unsigned __ballot_sync(unsigned, bool is_set) {
   return bits;
 }
 
+// The result of `reduce` over the warp.
+template <class Reduce>
+unsigned reduced(unsigned value, Reduce reduce) {
+  for (int apart = 16; apart > 0; apart /= 2) value = reduce(value, exchanged(value, (threadIdx.x % 32) ^ apart));
+  return value;
+}
+static unsigned __reduce_add_sync(unsigned, unsigned value) {
+  return reduced(value, [](unsigned x, unsigned y) { return x + y; });
+}
+static unsigned __reduce_max_sync(unsigned, unsigned value) {
+  return reduced(value, [](unsigned x, unsigned y) { return max(x, y); });
+}
+static unsigned __reduce_min_sync(unsigned, unsigned value) {
+  return reduced(value, [](unsigned x, unsigned y) { return min(x, y); });
+}
+
 template <class T, class More>
 T atomicAdd(T* number, More more) {
   return __atomic_fetch_add(number, static_cast<T>(more), __ATOMIC_SEQ_CST);

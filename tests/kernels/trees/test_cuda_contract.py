@@ -10,7 +10,8 @@ from tests.kernels.trees.device_inputs import INPUTS
 from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_CUDA_LEAVES
 from rankwell.kernels.trees.cuda.booster import device_bytes
 from rankwell.kernels.trees.cuda.gradients import BLOCK_DOCUMENTS, place_queries
-from rankwell.kernels.trees.cuda.workspace import slab_pieces
+from rankwell.kernels.trees.cuda.workspace import GrowthSizes, slab_pieces
+from rankwell.kernels.trees.sampling import Sampling
 
 CUDA = BOOSTED_TREES.devices["cuda"]
 
@@ -31,6 +32,20 @@ def test_memory_grows_with_leaves_and_documents():
     slab, histogram = 700 * 64, 64 * 256 * 8
     assert few > 700 * (3 * 4 + 2 * 12) + slab + 3 * histogram
     assert many - few > 2 * 198 * histogram
+
+
+def test_random_queries_take_memory():
+    problem = dataclasses.replace(INPUTS["plain"].problem(), query_ptr=np.array([0, 700]))
+    sizes = [
+        device_bytes(dataclasses.replace(problem, sampling=sampling), None)
+        for sampling in (None, Sampling(documents=0.5), Sampling(queries=0.5))
+    ]
+    assert sizes[0] == sizes[1] == sizes[2] - 4 * 700
+
+
+def test_leaves_are_chosen_in_shared_memory_of_every_device():
+    """99 KB on compute capability 8.6 and 8.9, of which kernels declare some themselves."""
+    assert GrowthSizes(1, 1, 1, MOST_CUDA_LEAVES).frontier_bytes <= 99 * 1024 - 8192
 
 
 def test_pieces_cover_every_column_once():

@@ -18,18 +18,20 @@ import pytest
 from tests.kernels.trees.device_inputs import INPUTS, make_input
 
 from rankwell.kernels.source_text import source_text
-from rankwell.kernels.trees.contract import BinTree
+from rankwell.kernels.trees.contract import MOST_LEAVES, BinTree
 from rankwell.kernels.trees.cuda.workspace import (
     GrowthSizes,
     column_arrays,
     make_space,
     pack_data,
     pack_settings,
+    queries_of_documents,
     read_tree,
     slab_pieces,
 )
 from rankwell.kernels.trees.declarations import GROWTH
 from rankwell.kernels.trees.reference.growth import grow_tree
+from rankwell.kernels.trees.sampling import NODE_STREAM, Sampling, random_units, stream_seed
 
 COMPILER = shutil.which("g++")
 pytestmark = pytest.mark.skipif(COMPILER is None or platform.machine() != "x86_64", reason="this needs g++ on x86-64")
@@ -107,20 +109,26 @@ def compiled(tmp_path_factory):
     return library
 
 
-def run_growth(library, made, n_blocks, *, groups=2, by_slab=False, by_column=False, trees=1):
-    """Trees one after another for the same gradients, the scores after them, and the last `Growth`."""
-    problem = made.problem()
+def run_growth(
+    library, made, n_blocks, *, groups=2, by_slab=False, by_column=False, trees=1, number=0, drawn=None, query_ptr=None
+):
+    """Trees one after another for the same gradients, the scores after them, and the last `Growth`.
+
+    number, drawn, query_ptr : the trees' number, and what is drawn by it
+    """
+    problem, drawn = made.problem(), drawn or Sampling()
     sizes = GrowthSizes(problem.n_docs, len(problem.columns.sizes), made.bins.shape[1], made.settings.n_leaves)
     arrays, space = make_space(sizes, shared_bytes)
     slabs = [shared_copy(slab) for slab in problem.slabs]
     placed = {name: shared_copy(array) for name, array in column_arrays(problem.columns).items()}
-    placed["allowed"] = shared_copy(np.ones(made.bins.shape[1], np.uint8))
+    placed["allowed"] = shared_copy(allowed_features(made, drawn, number))
+    placed["query_of"] = shared_copy(queries_of_documents(query_ptr, drawn))
     placed["slabs"] = shared_copy(np.array([slab.ctypes.data for slab in slabs], np.uint64))
     placed["columns"] = shared_bytes(len(problem.columns.sizes) * problem.n_docs)
     pieces = slab_pieces(len(problem.columns.sizes), groups)
     placed["pieces"] = shared_copy(pieces)
     data = pack_data(problem.columns, problem.n_docs, placed, n_pieces=len(pieces), has_columns=by_column)
-    settings = pack_settings(made.settings)
+    settings = pack_settings(made.settings, drawn, number)
     structs = [ctypes.c_void_p(struct.ctypes.data) for struct in (data, settings, space)]
     if by_column:
         first, per_slab = 0, int(data["slab_columns"][0])
@@ -143,8 +151,15 @@ def run_growth(library, made, n_blocks, *, groups=2, by_slab=False, by_column=Fa
     return grown, np.array(arrays["scores"]).view(np.float32), growth
 
 
-def check(grown, scores, made):
-    expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings)
+def allowed_features(made, drawn, number):
+    if drawn.features >= 1.0:
+        return np.ones(made.bins.shape[1], np.uint8)
+    varying = np.sort(made.problem().columns.features)
+    return drawn.allowed_features(number, varying, made.bins.shape[1])
+
+
+def check(grown, scores, made, **drawn):
+    expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings, **drawn)
     if expected is None:
         assert grown == [None] * len(grown)
         assert not scores.any()
@@ -177,10 +192,54 @@ def test_it_does_not_matter_how_the_work_is_divided(compiled, name, groups, n_bl
     check(*run_growth(compiled(groups), made, n_blocks, **ways)[:2], made)
 
 
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        Sampling(queries=0.6, seed=1),
+        Sampling(documents=0.4, seed=2),
+        Sampling(queries=0.7, documents=0.7, features=0.5, seed=3),
+        Sampling(node_features=0.5, seed=2**40),
+        Sampling(documents=0.8, features=0.8, node_features=0.7),
+    ],
+)
+@pytest.mark.parametrize("number", [0, 1, 700])
+def test_random_parts_are_those_of_the_cpu(compiled, drawn, number):
+    made = make_input(700, [255, 3, 2, 9, 7, 40, 20, 255], missing=(0, 4), n_leaves=13, min_docs_leaf=5, seed=21)
+    query_ptr = np.array([0, 0, 1, 90, 91, 300, 350, 351, 352, 500, 505, 640, 700])
+    n_features = made.bins.shape[1]
+    in_tree = allowed_features(made, drawn, number) > 0
+
+    def allowed(leaf):
+        units = random_units(stream_seed(drawn.seed, NODE_STREAM), number * 2 * MOST_LEAVES + leaf, n_features)
+        return in_tree & (units < drawn.node_features)
+
+    counts = drawn.counting_documents(number, query_ptr)
+    ways = {"number": number, "drawn": drawn, "query_ptr": query_ptr}
+    grown, scores, growth = run_growth(compiled(2), made, 3, **ways)
+    assert grown[0] is not None
+    assert growth["n_counting"] == counts.sum()
+    check(grown, scores, made, counts=counts, allowed=allowed)
+
+
 def test_parts_are_opened_together(compiled):
-    """Fewer steps than cuts, though each cut needs a part that is open."""
+    """There are hardly more steps than levels of the tree, though each cut needs a part that is open."""
     made = make_input(900, [255, 17, 60, 255], n_leaves=31, seed=8)
     (tree,), _, growth = run_growth(compiled(2), made, 2)
     assert tree.n_leaves == 31
-    assert growth["n_steps"] < 20
+    assert growth["n_steps"] <= depth_of(tree) + 2
     assert 30 <= growth["n_opened"] <= 60
+
+
+def depth_of(tree):
+    depths = np.zeros(len(tree.left), int)
+    for node, children in enumerate(zip(tree.left, tree.right, strict=True)):
+        for child in children:
+            if child >= 0:
+                depths[child] = depths[node] + 1
+    return depths.max() + 1
+
+
+def test_no_tree_is_grown_after_one_without_a_cut(compiled):
+    grown, scores, _ = run_growth(compiled(2), INPUTS["constant features"], 2, trees=2)
+    assert grown == [None, None]
+    assert not scores.any()

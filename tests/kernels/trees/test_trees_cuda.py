@@ -14,6 +14,7 @@ from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
 from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
 from rankwell.kernels.trees.losses import LOSSES, PAIR_LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.reference.growth import grow_tree
+from rankwell.kernels.trees.sampling import Sampling
 
 REPORT = report_device("cuda")
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not REPORT.usable, reason=REPORT.description)]
@@ -107,15 +108,68 @@ def test_rounds_are_those_of_the_cpu(name, noise):
     np.testing.assert_array_equal(booster.scores(), cpu.scores())
 
 
+DRAWN = [
+    Sampling(queries=0.5, seed=1),
+    Sampling(documents=0.3, features=0.5, seed=2),
+    Sampling(node_features=0.5, seed=3),
+    Sampling(queries=0.8, documents=0.7, features=0.7, node_features=0.7, seed=4),
+]
+
+
+@pytest.mark.parametrize("sampling", DRAWN)
+@pytest.mark.parametrize("name", ["many tiles", "four slabs"])
+def test_random_parts_are_those_of_the_cpu(name, sampling):
+    loss = RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1)
+    problem = query_problem(LARGE_INPUTS[name], loss)
+    problem = dataclasses.replace(problem, query_ptr=problem.queries.query_ptr, sampling=sampling)
+    cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
+    booster = cuda_booster(problem)
+    # If no feature is drawn for a root, that tree is the last.
+    trees, expected = booster.boost_rounds(5, 36), cpu.boost_rounds(5, 36)
+    assert len(trees) == len(expected) > 0
+    for own, theirs in zip(trees, expected, strict=True):
+        assert_same_tree(own, theirs)
+    np.testing.assert_array_equal(booster.scores(), cpu.scores())
+    if len(problem.slabs) > 3:
+        sent = cuda_booster(problem, memory=3 * problem.slabs[0].nbytes)
+        for number, tree in enumerate(trees[:3], 5):
+            assert_same_tree(sent.boost(number), tree)
+
+
+def test_nothing_is_grown_after_a_tree_without_a_cut():
+    """With few queries, some draw has no pair at all; the trees after it would have one."""
+    made = LARGE_INPUTS["many tiles"]
+    loss = RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1)
+    query_ptr = np.array([0, *range(2, 12, 2), len(made.bins)])
+    gains = np.zeros(len(made.bins))
+    gains[:10:2] = 1.0
+    problem = dataclasses.replace(
+        made.problem(),
+        loss=loss,
+        queries=judged_queries(loss, query_ptr, gains),
+        query_ptr=query_ptr,
+        sampling=Sampling(queries=0.4, seed=0),
+    )
+    cpu, booster = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32)), cuda_booster(problem)
+    expected = cpu.boost_rounds(0, 64)
+    assert 0 < len(expected) < 32
+    trees = booster.boost_rounds(0, 64)
+    assert len(trees) == len(expected)
+    for own, theirs in zip(trees, expected, strict=True):
+        assert_same_tree(own, theirs)
+    np.testing.assert_array_equal(booster.scores(), cpu.scores())
+
+
+@pytest.mark.parametrize("random", [{"query_fraction": 0.7, "feature_fraction": 0.6, "n_seeds": 2}, {}])
 @pytest.mark.parametrize("loss", ["lambdarank", "xendcg"])
-def test_a_ranker_is_that_of_the_cpu(loss):
+def test_a_ranker_is_that_of_the_cpu(loss, random):
     from rankwell import LambdaMART
     from rankwell.data.synthetic import make_ranking
 
     whole = make_ranking(n_docs=12_000, n_queries=150, n_features=40, missing=0.05)
     train, validation = whole.subset(range(100)), whole.subset(range(100, 150))
     own, expected = (
-        LambdaMART(n_rounds=60, n_leaves=15, loss=loss, device=device).fit(train, eval_set=validation)
+        LambdaMART(n_rounds=60, n_leaves=15, loss=loss, device=device, **random).fit(train, eval_set=validation)
         for device in ("cuda", "cpu")
     )
     assert own.state_.keys() == expected.state_.keys()

@@ -127,6 +127,10 @@ class TreeBooster(Protocol):
         """
         ...
 
+    def boost_rounds(self, first: int, n_rounds: int) -> list[BinTree]:
+        """Grow the trees numbered `first` and so on, as `boost` does: fewer than `n_rounds` once it returns None."""
+        ...
+
     def boost_along(self, number: int, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
         """Grow tree `number` for these, float32 (n_docs,), Hessians not negative, instead of the problem's loss."""
         ...
@@ -136,20 +140,9 @@ class TreeBooster(Protocol):
         ...
 
 
-def _lacks_sampling(problem: TreeProblem, **_: Any) -> Refusal | None:
-    sampling = problem.sampling
-    if sampling is None or (sampling.draws_everything and sampling.node_features >= 1.0):
-        return None
-    return Refusal("a fraction of queries, documents or features", "fractions of 1")
-
-
 def _lacks(problem: TreeProblem, **_: Any) -> Refusal | None:
     if is_on_disk(problem.slabs):
         return ON_DISK
-    return _lacks_feature_rules(problem) or _lacks_sampling(problem)
-
-
-def _lacks_feature_rules(problem: TreeProblem) -> Refusal | None:
     if problem.settings.is_symmetric:
         return Refusal("symmetric trees", "growth by leaf")
     rules = problem.feature_rules

@@ -10,7 +10,7 @@ from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD
 # Parts that are opened at the same time, at most; and the share of the cuts that are left which are opened before it is
 # certain that they are needed.
 MOST_OPENINGS = 64
-OPENED_SHARE = 0.75
+OPENED_SHARE = 0.6
 # Integers of a feature in `Data.by_feature`.
 FEATURE_INTEGERS = 5
 # Lanes that work on a query's pairs, and rows of pairs together: those of the CPU's `pair_rows`, since the order of
@@ -45,6 +45,7 @@ DATA = Struct(
         ("const int*", "sizes", "(n_columns,), values that a column can have"),
         ("const int*", "by_feature", "[n_features][FEATURE_INTEGERS]"),
         ("const unsigned char*", "allowed", "(n_features,), 1 for those that may be cut"),
+        ("const int*", "query_of", "(n_docs,), the query of each document, if queries are drawn"),
         ("int", "n_pieces", ""),
         ("int", "has_columns", ""),
         ("int", "n_docs", ""),
@@ -62,6 +63,14 @@ SETTINGS = Struct(
         ("double", "min_gain", ""),
         ("double", "min_hessian_leaf", ""),
         ("double", "learning_rate", ""),
+        ("double", "queries", "shares of what is drawn, see `sampling.py`"),
+        ("double", "documents", ""),
+        ("double", "node_features", ""),
+        ("long long", "query_seed", ""),
+        ("long long", "document_seed", ""),
+        ("long long", "node_seed", ""),
+        ("long long", "tree", "its number"),
+        ("long long", "first_draw", "the number of its root over all trees"),
         ("int", "n_leaves", ""),
         ("int", "max_depth", ""),
         ("int", "min_docs_leaf", ""),
@@ -79,6 +88,8 @@ GROWTH = Struct(
         ("long long", "hessian_sum", "likewise"),
         ("long long", "total", "packed sum of all documents"),
         ("long long", "least_hessian", "min_hessian_leaf in units"),
+        ("long long", "n_counting", "documents that count"),
+        ("long long", "min_docs_leaf", "for their number"),
         ("double", "l1", "in units, as the next two"),
         ("double", "l2", ""),
         ("double", "min_gain", ""),
@@ -125,7 +136,7 @@ OPENING = Struct(
     ),
 )
 FOUND = Struct(
-    "Found",  # the best cut of a side by the features of a column
+    "Found",  # the best cut of a side by the features of a column or of a word's columns
     (
         ("double", "gain", "0 if there is none"),
         ("long long", "left_total", ""),
@@ -162,7 +173,7 @@ PLACES = Struct(
     "Places",  # of the documents that one value is added to
     (
         ("int", "start", ""),
-        ("int", "end", ""),
+        ("int", "before", "places of all parts before"),
         ("int", "buffer", ""),
         ("float", "value", ""),
     ),
@@ -181,10 +192,11 @@ SPACE = Struct(
         ("Growth*", "growth", ""),
         ("Part*", "parts", ""),
         ("Opening*", "openings", "(MOST_OPENINGS,)"),
-        ("Found*", "found", "[opening][side][column]"),
+        ("Found*", "found", "[opening][side][word]"),
         ("Node*", "nodes", "(n_leaves,)"),
         ("Leaf*", "leaves", "(n_leaves,)"),
-        ("Places*", "places", "the places of documents whose part is not opened, in ascending order"),
+        ("Places*", "places", "of the documents of all parts that are not opened"),
+        ("int*", "stopped", "1 once a tree has no cut: the trees after it are not grown"),
     ),
 )
 QUERIES = Struct(

@@ -92,6 +92,16 @@ class CpuTreeBooster:
             self._fill_gradients(self._scores, number, self._gradient, self._hessian)
         return self._boost(number, self._gradient, self._hessian, self._with_gradients)
 
+    def boost_rounds(self, first: int, n_rounds: int) -> list[BinTree]:
+        """See `TreeBooster`."""
+        trees: list[BinTree] = []
+        for number in range(first, first + n_rounds):
+            tree = self.boost(number)
+            if tree is None:
+                break
+            trees.append(tree)
+        return trees
+
     def boost_along(self, number: int, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
         """See `TreeBooster`."""
         return self._boost(number, gradient, hessian, self._everything)

@@ -6,6 +6,7 @@ twice at most for every step of the growth.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,13 @@ from rankwell.kernels.trees.cuda.workspace import (
     make_space,
     pack_data,
     pack_settings,
+    queries_of_documents,
     read_tree,
     slab_pieces,
 )
 from rankwell.kernels.trees.declarations import GROWTH, OPENING, PART
 from rankwell.kernels.trees.losses import XENDCG
+from rankwell.kernels.trees.sampling import Sampling
 from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
 
 _THREADS = 1024
@@ -52,7 +55,14 @@ def device_bytes(problem: TreeProblem, report: DeviceReport, **_: Any) -> int:
     """Slabs that do not fit are sent when they are needed: two of them in nine tenths of the free memory are enough."""
     slab_bytes = problem.n_docs * SLAB_BYTES
     of_queries = 0 if problem.queries is None else query_bytes(problem.queries)
+    of_queries += 4 * problem.n_docs if _drawn(problem).queries < 1.0 else 0
     return sizes_of(problem).array_bytes + of_queries + min(2, len(problem.slabs)) * slab_bytes * 10 // 9
+
+
+def _drawn(problem: TreeProblem) -> Sampling:
+    """What is drawn for each tree: without queries, all documents count."""
+    sampling = problem.sampling or Sampling()
+    return replace(sampling, queries=1.0, documents=1.0) if problem.query_ptr is None else sampling
 
 
 class CudaTreeBooster:
@@ -71,6 +81,7 @@ class CudaTreeBooster:
         import cupy
 
         self._cupy, self._problem, self._sizes = cupy, problem, sizes_of(problem)
+        self._sampling = _drawn(problem)
         self._stream = cupy.cuda.Stream(non_blocking=True)
         self._choose_kernels()
         with self._stream:
@@ -89,7 +100,7 @@ class CudaTreeBooster:
         module = cuda_module("trees/growth", *definitions(groups), fuse=False, cooperative=True)
         names = ("grow_tree", "find_units", "clear_histograms", "divide_parts", "count_parts", "search_parts")
         self._kernels = {name: module.get_function(name) for name in (*names, "add_leaf_values", "gather_columns")}
-        self._shared = max(groups * _GROUP_BYTES, _SEARCH_BYTES)
+        self._shared = max(groups * _GROUP_BYTES, _SEARCH_BYTES, self._sizes.frontier_bytes)
         for name in _WITH_SHARED_MEMORY:
             self._kernels[name].max_dynamic_shared_size_bytes = self._shared
         self._n_blocks = attributes["MultiProcessorCount"]
@@ -125,7 +136,8 @@ class CudaTreeBooster:
                 arguments = (self._slabs.resident[number], np.int32(sizes.n_docs), np.int32(count))
                 self._launch("gather_columns", *arguments, columns[first * sizes.n_docs :])
         self._placed = {name: cupy.asarray(array) for name, array in column_arrays(problem.columns).items()}
-        self._placed["allowed"] = cupy.ones(sizes.n_features, dtype=np.uint8)
+        self._placed["allowed"] = self._allowed = cupy.ones((_ROUNDS_TOGETHER, sizes.n_features), dtype=np.uint8)
+        self._placed["query_of"] = cupy.asarray(queries_of_documents(problem.query_ptr, self._sampling))
         self._placed["slabs"], self._placed["columns"] = self._slabs.addresses, columns
         pieces = slab_pieces(sizes.n_columns, self._groups)
         self._placed["pieces"] = cupy.asarray(pieces.view(np.uint8))
@@ -133,7 +145,11 @@ class CudaTreeBooster:
         self._data = pack_data(
             problem.columns, sizes.n_docs, self._placed, n_pieces=len(pieces), has_columns=has_columns
         )
-        self._settings = pack_settings(problem.settings)
+
+    def _set_tree(self, place: int, number: int) -> None:
+        """What the next launches need to know of tree `number`, whose features are drawn to `place`."""
+        self._data["allowed"] = self._allowed[place].data.ptr
+        self._settings = pack_settings(self._problem.settings, self._sampling, number)
 
     def _launch(self, name: str, *arguments: Any) -> None:
         shared = self._shared if name in _WITH_SHARED_MEMORY else 0
@@ -151,28 +167,38 @@ class CudaTreeBooster:
         return trees[0] if trees else None
 
     def boost_rounds(self, first: int, n_rounds: int) -> list[BinTree]:
-        """Grow the trees numbered `first` and so on; fewer than `n_rounds` if no cut is allowed or gains anything.
+        """See `TreeBooster`.
 
         The host waits once for many rounds, unless slabs are sent to the device or gradients come from the host.
         """
+        waits = self._slabs.streams or self._gradients is None
         trees: list[BinTree] = []
-        while n_rounds > 0:
-            together = min(n_rounds, _ROUNDS_TOGETHER)
-            grown = self._boost_together(first, together)
-            trees += [tree for tree in grown if tree is not None]
-            if grown[-1] is None:
+        for place in range(0, n_rounds, 1 if waits else _ROUNDS_TOGETHER):
+            together = 1 if waits else min(n_rounds - place, _ROUNDS_TOGETHER)
+            grown = self._boost_together(first + place, together)
+            trees += grown
+            if len(grown) < together:
                 break
-            first, n_rounds = first + together, n_rounds - together
         return trees
 
-    def _boost_together(self, first: int, n_rounds: int) -> list[BinTree | None]:
+    def _boost_together(self, first: int, n_rounds: int) -> list[BinTree]:
         with self._stream:
-            for number in range(n_rounds):
-                self._launch_gradients(first + number)
-                self._grow()
-                copy_to_host(self._arrays["record"], self._records[number])
+            self._prepare(first, n_rounds)
+            for place in range(n_rounds):
+                self._launch_gradients(first + place)
+                self._grow(place, first + place)
             self._stream.synchronize()
-            return [self._tree(record) for record in self._records[:n_rounds]]
+            grown = [self._tree(record) for record in self._records[:n_rounds]]
+            return [tree for tree in grown if tree is not None]
+
+    def _prepare(self, first: int, n_rounds: int) -> None:
+        """Draw the features that the trees numbered `first` and so on may cut, and let them grow."""
+        self._arrays["stopped"].data.memset_async(0, self._arrays["stopped"].nbytes, self._stream)
+        if self._sampling.features >= 1.0:
+            return
+        varying, n_features = np.sort(self._problem.columns.features), self._sizes.n_features
+        drawn = [self._sampling.allowed_features(first + i, varying, n_features) for i in range(n_rounds)]
+        self._allowed[:n_rounds].set(np.stack(drawn), stream=self._stream)
 
     def _launch_gradients(self, number: int) -> None:
         if self._gradients is not None:
@@ -192,18 +218,21 @@ class CudaTreeBooster:
         """See `TreeBooster`."""
         with self._stream:
             self._set_gradients(gradient, hessian)
-            self._grow()
-            copy_to_host(self._arrays["record"], self._records[0])
+            self._prepare(number, 1)
+            self._grow(0, number)
             self._stream.synchronize()
             return self._tree(self._records[0])
 
-    def _grow(self) -> None:
+    def _grow(self, place: int, number: int) -> None:
+        """Grow tree `number`, whose record goes to `place`."""
         record = self._arrays["record"]
         record.data.memset_async(0, GROWTH.dtype.itemsize, self._stream)
+        self._set_tree(place, number)
         if self._slabs.streams:
             self._grow_by_slab()
         else:
             self._launch("grow_tree", self._data, self._settings, self._space)
+        copy_to_host(record, self._records[place])
 
     def _tree(self, record: np.ndarray) -> BinTree | None:
         return read_tree(record, self._sizes, self._problem.columns)
@@ -254,5 +283,5 @@ def column_groups(shared_bytes: int) -> int:
 
 
 def definitions(groups: int) -> tuple[str, ...]:
-    """The macros of `growth.cu`: groups of 32 columns whose histograms a block holds."""
+    """The macros of `growth.cu`, for blocks that hold the histograms of so many groups of 32 columns."""
     return f"THREADS={_THREADS}", f"GROUPS={groups}"

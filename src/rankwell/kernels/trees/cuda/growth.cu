@@ -18,12 +18,12 @@
 namespace {
 
 // Add the leaves' values to the scores of their documents.
-__device__ __noinline__ void add_values(const Data& data, const Space& space) {
-  int* starts = shared_memory<int>();
+__device__ __forceinline__ void add_values(const Data& data, const Space& space) {
+  int* before = shared_memory<int>();
   constexpr int TOGETHER = 4;
   if (space.growth->n_leaves == 0) return;
   const int n_closed = space.growth->n_closed;
-  for (int i = threadIdx.x; i < n_closed; i += THREADS) starts[i] = space.places[i].start;
+  for (int i = threadIdx.x; i < n_closed; i += THREADS) before[i] = space.places[i].before;
   __syncthreads();
   const int step = gridDim.x * THREADS;
   for (int first = blockIdx.x * THREADS + threadIdx.x; first < data.n_docs; first += TOGETHER * step) {
@@ -36,10 +36,11 @@ __device__ __noinline__ void add_values(const Data& data, const Space& space) {
       int low = 0, high = n_closed;
       while (high - low > 1) {
         const int middle = (low + high) / 2;
-        (starts[middle] <= place ? low : high) = middle;
+        (before[middle] <= place ? low : high) = middle;
       }
-      row[i] = rows_of(space, space.places[low].buffer)[place];
-      value[i] = space.places[low].value;
+      const Places places = space.places[low];
+      row[i] = rows_of(space, places.buffer)[places.start + place - places.before];
+      value[i] = places.value;
     }
 #pragma unroll
     for (int i = 0; i < TOGETHER; ++i) {
@@ -52,15 +53,17 @@ __device__ __noinline__ void add_values(const Data& data, const Space& space) {
 
 extern "C" {
 
-// Grow a tree for the gradients, and add its values to the scores. `Growth` is 0 before, except for `stage`. All blocks
-// must run at the same time.
+// Grow a tree for the gradients, and add its values to the scores, unless an earlier one has no cut. `Growth` is 0
+// before. All blocks must run at the same time.
 __global__ void __launch_bounds__(THREADS, 1)
     grow_tree(const __grid_constant__ Data data, const __grid_constant__ Settings settings,
               const __grid_constant__ Space space) {
+  if (*space.stopped != 0) return;
   find_largest<true>(data, space);
-  if (space.growth->finished) return;
-  sum_sizes<true>(data, settings, space);
-  pack<true>(data, space);
+  if (!space.growth->finished) {
+    sum_sizes<true>(data, settings, space);
+    pack<true>(data, settings, space);
+  }
   while (!space.growth->finished) {
     clear_slots(data, space);
     divide<true>(data, space, 0, data.n_slabs);
@@ -68,6 +71,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     search<true>(data, settings, space);
   }
   add_values(data, space);
+  if (blockIdx.x == 0 && threadIdx.x == 0 && space.growth->n_leaves == 0) *space.stopped = 1;
 }
 
 // The same, stage by stage, where the slabs do not all fit into the device's memory.
@@ -81,7 +85,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   } else if (stage == 1) {
     sum_sizes<false>(data, settings, space);
   } else {
-    pack<false>(data, space);
+    pack<false>(data, settings, space);
   }
 }
 

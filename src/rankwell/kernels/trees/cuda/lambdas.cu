@@ -16,14 +16,15 @@ namespace {
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 constexpr int HALF_ROWS = PAIR_ROWS / 2;
 
-// A query's documents. By document: the order of its score, where sums are later, and its place.
+// A query's documents. Keys, or what is sorted, are where sums are later.
 struct Table {
-  float4* places;     // by place: score, e^(σ·(score − best score)), gain, Y
-  float2* sums;       // by place: gradient and Hessian
-  int* key;           // by document
-  int* place;         // by document
-  float* row_weight;  // by place, X; of map and mrr only
-  float* row_total;   // by place, Σλ of a row; of long queries only
+  float4* places;              // by place: score, e^(σ·(score − best score)), gain, Y
+  float2* sums;                // by place: gradient and Hessian
+  int* key;                    // by document; of long queries only, as others have:
+  unsigned long long* sorted;  // scores and documents, by score in the end
+  int* place;                  // by document
+  float* row_weight;           // by place, X; of map and mrr only
+  float* row_total;            // by place, Σλ of a row; of long queries only
 };
 
 // Those who work on a query together: a warp or a block.
@@ -102,9 +103,9 @@ __device__ __forceinline__ void add_to_place(const Table& table, int place, Real
   table.sums[place] = make_float2((Real{so_far.x} + gradient).value, (Real{so_far.y} + hessian).value);
 }
 
-// Places by score: the higher ones first, of equal ones the earlier document. Keys after the last are the lowest.
-template <bool BLOCK>
-__device__ __forceinline__ void rank(const Team<BLOCK>& team, int n_docs, const Table& table) {
+// Places by score: the higher ones first, of equal ones the earlier document. A block compares each key with all
+// others; keys after the last are the lowest.
+__device__ __forceinline__ void rank(const Team<true>& team, int n_docs, const Table& table) {
   const int4* fours = reinterpret_cast<const int4*>(table.key);
   for (int i = team.thread; i < n_docs; i += team.n_threads) {
     const int own = table.key[i], before = (i & -32) / 4, after = before + 8, end = (n_docs + 3) / 4;
@@ -123,6 +124,33 @@ __device__ __forceinline__ void rank(const Team<BLOCK>& team, int n_docs, const 
       place += (keys.x > own) + (keys.y > own) + (keys.z > own) + (keys.w > own);
     }
     table.place[i] = place;
+  }
+}
+
+// A warp sorts them, by Batcher's odd-even merges: 1, 2, 4, ... sorted documents become twice as many.
+__device__ __forceinline__ void rank(const Team<false>& team, int n_docs, const Table& table) {
+  unsigned long long* sorted = table.sorted;
+#pragma unroll 1
+  for (int size = 1; size < n_docs; size *= 2) {
+#pragma unroll 1
+    for (int apart = size; apart > 0; apart /= 2) {
+      const int first = apart == size ? 0 : apart;
+#pragma unroll 1
+      for (int i = team.thread;; i += team.n_threads) {
+        const int low = first + 2 * (i & -apart) + (i & (apart - 1)), high = low + apart;
+        if (high >= n_docs) break;
+        if (((low ^ high) & (-2 * size)) != 0) continue;
+        const unsigned long long one = sorted[low], other = sorted[high];
+        if (one > other) {
+          sorted[low] = other;
+          sorted[high] = one;
+        }
+      }
+      __syncwarp();
+    }
+  }
+  for (int place = team.thread; place < n_docs; place += team.n_threads) {
+    table.place[static_cast<unsigned>(sorted[place])] = place;
   }
 }
 
@@ -170,8 +198,8 @@ __device__ __forceinline__ double add_pairs(const Queries& queries, const Table&
       const int j = from + lane, there = min(j, n_docs - 1);
       const float4 column = table.places[there];
       Real gradient = {0.0f}, hessian = {0.0f};
-      if (half == 0) {
-        const float2 so_far = table.sums[there];
+      if (half == 0 && j < n_docs) {
+        const float2 so_far = table.sums[j];
         gradient = {so_far.x};
         hessian = {so_far.y};
       }
@@ -253,8 +281,11 @@ __device__ __forceinline__ int2 read_scores(const Queries& queries, int start, i
   int best = -2147483647, worst = best;
   for (int i = team.thread; i < (n_docs + 3) / 4 * 4; i += team.n_threads) {
     const int key = i < n_docs ? order_of(queries.scores[start + i]) : -2147483647 - 1;
-    table.key[i] = key;
+    if (BLOCK) table.key[i] = key;
     if (i >= n_docs) continue;
+    // The higher a key, the lower is what is sorted.
+    const unsigned descending = ~(static_cast<unsigned>(key) ^ 0x80000000u);
+    if (!BLOCK) table.sorted[i] = static_cast<unsigned long long>(descending) << 32 | static_cast<unsigned>(i);
     best = max(best, key);
     worst = max(worst, -key);
   }
@@ -340,12 +371,13 @@ __device__ __forceinline__ void query_gradients(const Queries& queries, int quer
   team.meet();
 }
 
-// Arrays of `length` documents each, from document `offset` on, a multiple of 4. Keys are where sums are later.
+// Arrays of `length` documents each, from document `offset` on, a multiple of 4.
 __device__ __forceinline__ Table table_at(float* numbers, size_t length, int offset) {
   Table table;
   table.places = reinterpret_cast<float4*>(numbers) + offset;
   table.sums = reinterpret_cast<float2*>(numbers + 4 * length) + offset;
   table.key = reinterpret_cast<int*>(table.sums);
+  table.sorted = reinterpret_cast<unsigned long long*>(table.sums);
   table.place = reinterpret_cast<int*>(numbers + 6 * length) + offset;
   table.row_weight = numbers + 7 * length + offset;
   table.row_total = numbers + 8 * length + offset;

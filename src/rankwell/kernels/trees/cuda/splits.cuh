@@ -1,18 +1,23 @@
 // The best cut of both sides of every opening, from their histograms: see `rules.py`. Nothing is fused.
 
+#include "random_numbers.cuh"
 #include "stages.cuh"
 #include "histograms.cuh"
 
 namespace {
 
-// Warps that search the columns of a word, which are neighbours in memory, at the same time.
-constexpr int WORD_WARPS = WARPS < WORD ? WARPS : WORD;
+// A team of warps searches the columns of a word, which are neighbours in memory, of both sides at the same time.
+constexpr int TEAM_WARPS = WARPS < 2 * WORD ? WARPS : 2 * WORD;
+constexpr int TEAM_THREADS = 32 * TEAM_WARPS;
+constexpr int TEAMS = WARPS / TEAM_WARPS;
 // Codes of a lane, one after another, if there are more than lanes. A column's sums have a gap after so many of them:
 // the lanes then read different banks.
 constexpr int LANE_CODES = COLUMN_VALUES / 32;
 constexpr int COLUMN_ROOM = COLUMN_VALUES + COLUMN_VALUES / LANE_CODES + 2;
 
 __device__ __forceinline__ int room_of(int value) { return value + value / LANE_CODES; }
+
+__device__ __forceinline__ int words_of(const Data& data) { return (data.n_columns + WORD - 1) / WORD; }
 
 struct Bound {
   double gradient, hessian, l1, l2, least, objective, min_gain;
@@ -24,7 +29,7 @@ __device__ __forceinline__ double shrunk_square(double gradient, double l1) {
   return size > 0.0 ? __dmul_rn(size, size) : 0.0;
 }
 
-__device__ __forceinline__ Bound bound_of(const Settings& settings, const Growth& growth, long long total, int n_docs) {
+__device__ __forceinline__ Bound bound_of(const Growth& growth, long long total, int n_docs) {
   Bound bound;
   bound.gradient = gradient_of(total);
   bound.hessian = hessian_of(total);
@@ -35,7 +40,7 @@ __device__ __forceinline__ Bound bound_of(const Settings& settings, const Growth
   const double below = __dadd_rn(bound.hessian, bound.l2);
   bound.objective = below > 0.0 ? __ddiv_rn(shrunk_square(bound.gradient, bound.l1), below) : 0.0;
   const long long twice = 2 * static_cast<long long>(max(n_docs, 1));
-  const long long docs = 2 * static_cast<long long>(settings.min_docs_leaf) - 1;
+  const long long docs = 2 * static_cast<long long>(growth.min_docs_leaf) - 1;
   const long long by_docs = (hessian_of(total) * docs + twice - 1) / twice;
   bound.least = max(max(by_docs, growth.least_hessian), 1ll);
   return bound;
@@ -50,6 +55,12 @@ __device__ __forceinline__ double cut_gain(const Bound& bound, long long left) {
   const double top = __dadd_rn(__dmul_rn(shrunk_square(g1, bound.l1), b), __dmul_rn(shrunk_square(g2, bound.l1), a));
   return __dsub_rn(__ddiv_rn(top, __dmul_rn(a, b)), bound.objective);
 }
+
+// A feature that may be cut.
+struct Cuttable {
+  int number, divisor, n_codes;
+  bool may_miss, is_allowed;
+};
 
 struct Candidate {
   double gain;
@@ -93,93 +104,88 @@ __device__ __forceinline__ long long sum_of_code(const long long* column, int di
   return sum;
 }
 
-// The best cut by one feature, found by a warp; OWN codes a lane. own : their packed sums
-template <int OWN>
-__device__ __forceinline__ Candidate best_cut(const Bound& bound, int n_codes, bool may_miss,
-                                              const long long (&own)[OWN], bool& has_missing) {
-  long long running = 0;
-#pragma unroll
-  for (int i = 0; i < OWN; ++i) running += own[i];
-  const long long all_own = running;
-  for (int apart = 1; apart < 32; apart *= 2) {
-    const long long other = __shfl_up_sync(WHOLE_WARP, running, apart);
-    if (lane_of() >= apart) running += other;
+// The best cut by one feature, found by a warp: `n_own` codes a lane, one after another. Loops are not unrolled: the
+// multiprocessor must fetch all that a step executes in every step, and this would be half of it.
+// sum_of : the packed sum of a code
+template <class SumOf>
+__device__ __forceinline__ Candidate best_cut(const Bound& bound, const Cuttable& feature, int n_own, SumOf sum_of,
+                                              bool& has_missing) {
+  const int first = lane_of() * n_own;
+  long long sum_of_first = 0, all_own = 0;
+#pragma unroll 1
+  for (int i = 0; i < n_own; ++i) {
+    const long long sum = sum_of(first + i);
+    if (i == 0) sum_of_first = sum;
+    all_own += sum;
   }
-  running -= all_own;
-  const long long missing = may_miss ? __shfl_sync(WHOLE_WARP, own[0], 0) : 0;
+  const long long missing = feature.may_miss ? __shfl_sync(WHOLE_WARP, sum_of_first, 0) : 0;
+  has_missing = missing != 0;
+  long long running = running_sum(all_own) - all_own;
   Candidate best = {0.0, 0, 2 * COLUMN_VALUES};
-#pragma unroll
-  for (int i = 0; i < OWN; ++i) {
-    const int code = lane_of() * OWN + i;
-    running += own[i];
-    if (code < n_codes - 1) {
-      take_better(best, cut_gain(bound, running), running, code);
-      if (missing != 0) {
-        take_better(best, cut_gain(bound, running - missing), running - missing, COLUMN_VALUES + code);
-      }
+#pragma unroll 1
+  for (int code = first; code < min(first + n_own, feature.n_codes - 1); ++code) {
+    running += sum_of(code);
+#pragma unroll 1
+    for (int order = code; order < (has_missing ? 2 * COLUMN_VALUES : COLUMN_VALUES); order += COLUMN_VALUES) {
+      const long long left = order < COLUMN_VALUES ? running : running - missing;
+      take_better(best, cut_gain(bound, left), left, order);
     }
   }
+#pragma unroll 1
   for (int apart = 16; apart > 0; apart /= 2) {
     const double gain = __shfl_xor_sync(WHOLE_WARP, best.gain, apart);
     const long long left = __shfl_xor_sync(WHOLE_WARP, best.left, apart);
     const int order = __shfl_xor_sync(WHOLE_WARP, best.order, apart);
     take_better(best, gain, left, order);
   }
-  has_missing = missing != 0;
   return best;
 }
 
 // The same; sums : of its column, in shared memory
-__device__ __forceinline__ Candidate best_cut_of(const Bound& bound, const int* feature, int size,
+__device__ __forceinline__ Candidate best_cut_of(const Bound& bound, const Cuttable& feature, int size,
                                                  const long long* sums, bool& has_missing) {
-  const int n_codes = feature[N_CODES], divisor = feature[DIVISOR];
-  const bool may_miss = feature[HAS_MISSING] != 0;
-  if (n_codes <= 32) {
-    const bool is_shared = size != n_codes && n_codes < 32;
-    const long long own[1] = {is_shared ? shared_sum(sums, divisor, n_codes, size)
-                                        : sum_of_code(sums, divisor, n_codes, size, lane_of())};
-    return best_cut(bound, n_codes, may_miss, own, has_missing);
+  const int n_codes = feature.n_codes, divisor = feature.divisor;
+  // Few codes of a column that several features share are a lane each, and known before.
+  const bool is_shared = size != n_codes && n_codes < 32;
+  const long long known = is_shared ? shared_sum(sums, divisor, n_codes, size) : 0;
+  const auto sum_of = [=](int code) { return is_shared ? known : sum_of_code(sums, divisor, n_codes, size, code); };
+  return best_cut(bound, feature, n_codes <= 32 ? 1 : LANE_CODES, sum_of, has_missing);
+}
+
+// Of several cuts, the gain and feature of the best one, and which it is.
+struct Leading {
+  double gain;
+  int feature, which;
+};
+
+__device__ __forceinline__ void take_leading(Leading& best, const Leading& other) {
+  if (other.gain > best.gain || (other.gain == best.gain && other.gain > 0.0 && other.feature < best.feature)) {
+    best = other;
   }
-  long long own[LANE_CODES];
-#pragma unroll
-  for (int i = 0; i < LANE_CODES; ++i) own[i] = sum_of_code(sums, divisor, n_codes, size, lane_of() * LANE_CODES + i);
-  return best_cut(bound, n_codes, may_miss, own, has_missing);
 }
 
-__device__ __forceinline__ bool is_better(double gain, int feature, const Found& than) {
-  return gain > than.gain || (gain == than.gain && gain > 0.0 && feature < than.feature);
-}
-
-// The best cut of a side by the features of a column, found by a warp; lane 0 knows where missing values go.
-__device__ __forceinline__ Found best_of_column(const Data& data, const Bound& bound, int column,
-                                                const long long* sums) {
-  Found best = {};
-  for (int place = data.column_ptr[column]; place < data.column_ptr[column + 1]; ++place) {
-    const int feature = data.features[place];
-    if (data.allowed[feature] == 0) continue;
-    bool has_missing;
-    const Candidate found =
-        best_cut_of(bound, data.by_feature + feature * FEATURE_INTEGERS, data.sizes[column], sums, has_missing);
-    if (!(found.gain > bound.min_gain) || !is_better(found.gain, feature, best)) continue;
-    best.gain = found.gain;
-    best.left_total = found.left;
-    best.feature = feature;
-    best.code = found.order % COLUMN_VALUES;
-    best.missing_left = has_missing ? found.order < COLUMN_VALUES
-                                    : 2 * static_cast<long long>(hessian_of(found.left)) >= hessian_of(bound.total);
+// That of `width` neighbouring lanes.
+__device__ __forceinline__ Leading leading_of_lanes(Leading best, int width) {
+#pragma unroll 1
+  for (int apart = width / 2; apart > 0; apart /= 2) {
+    Leading other;
+    other.gain = __shfl_xor_sync(WHOLE_WARP, best.gain, apart);
+    other.feature = __shfl_xor_sync(WHOLE_WARP, best.feature, apart);
+    other.which = __shfl_xor_sync(WHOLE_WARP, best.which, apart);
+    take_leading(best, other);
   }
   return best;
 }
 
-// A side of an opening, of which cuts are searched: the smaller one first.
+// A side of an opening, of which cuts are searched.
 struct Side {
-  long long total;
-  int n_docs, number;
+  long long total, draw;  // draw : its number over all trees, see `sampling.py`
+  int n_docs, number;     // number : 0 if it is the left one, or the root
   bool is_deepest;
 };
 
-__device__ __forceinline__ Side side_of(const Data& data, const Settings& settings, const Opening& opening,
-                                        const Part& part, bool is_smaller) {
+__device__ __forceinline__ Side side_of(const Data& data, const Settings& settings, const Space& space,
+                                        const Opening& opening, const Part& part, bool is_smaller) {
   const bool is_root = opening.part < 0;
   const int n_left = left_documents(data, opening);
   const bool is_left = is_smaller == is_left_smaller(opening, part, n_left);
@@ -188,54 +194,119 @@ __device__ __forceinline__ Side side_of(const Data& data, const Settings& settin
   side.total = is_left ? left_total : part.total - left_total;
   side.n_docs = is_left ? n_left : documents_of(part) - n_left;
   side.number = is_left ? 0 : 1;
+  side.draw = settings.first_draw + (is_root ? 0 : 2 * space.growth->n_leaves + side.number);
   side.is_deepest = settings.max_depth > 0 && !is_root && part.depth + 1 >= settings.max_depth;
   return side;
 }
 
-// Read the histograms of a word's columns to shared memory. Those of the smaller side were counted; the larger side's
+__device__ __forceinline__ Cuttable cuttable_at(const Data& data, const Settings& settings, const Side& side,
+                                                int place) {
+  const int number = data.features[place];
+  const int* feature = data.by_feature + number * FEATURE_INTEGERS;
+  const bool is_drawn =
+      settings.node_features >= 1.0 || random_unit(settings.node_seed, side.draw, number) < settings.node_features;
+  return {number, feature[DIVISOR], feature[N_CODES], feature[HAS_MISSING] != 0, data.allowed[number] != 0 && is_drawn};
+}
+
+// The best cut of a side by the features of a column, found by a warp; lane 0 knows where missing values go. The warp
+// asks for what it needs before it meets the others, who read the histograms meanwhile.
+template <class Meet>
+__device__ __forceinline__ Found best_of_column(const Data& data, const Settings& settings, const Space& space,
+                                                const Side& side, int column, const long long* sums, Meet meet) {
+  Found best = {};
+  const bool is_searched = column < data.n_columns && !side.is_deepest;
+  const int there = min(column, data.n_columns - 1), size = data.sizes[there];
+  const int first = data.column_ptr[there], last = data.column_ptr[there + 1];
+  const Bound bound = bound_of(*space.growth, side.total, side.n_docs);
+  Cuttable next = cuttable_at(data, settings, side, first);
+  meet();
+  for (int place = first; is_searched && place < last; ++place) {
+    const Cuttable feature = next;
+    if (place + 1 < last) next = cuttable_at(data, settings, side, place + 1);
+    if (!feature.is_allowed) continue;
+    bool has_missing;
+    const Candidate found = best_cut_of(bound, feature, size, sums, has_missing);
+    const bool is_better = found.gain > best.gain || (found.gain == best.gain && feature.number < best.feature);
+    if (!(found.gain > bound.min_gain) || !is_better) continue;
+    best.gain = found.gain;
+    best.left_total = found.left;
+    best.feature = feature.number;
+    best.code = found.order % COLUMN_VALUES;
+    best.missing_left = has_missing ? found.order < COLUMN_VALUES
+                                    : 2 * static_cast<long long>(hessian_of(found.left)) >= hessian_of(bound.total);
+  }
+  return best;
+}
+
+// Read the histograms of a word's columns to shared memory: first those that were counted; then the other side's, which
 // are the part's without them, and take the place of the part's.
 __device__ __forceinline__ void load_word(const Data& data, const Space& space, const Opening& opening,
-                                          const Part& part, bool is_smaller, int word, long long* sums) {
-  constexpr int TEAM_THREADS = 32 * WORD_WARPS;
+                                          const Part& part, int word, long long* sums) {
+  constexpr int PAIRS = COLUMN_VALUES * WORD / 2, TOGETHER = 2;
   const int column = word * WORD, slab = column / data.slab_columns, in_slab = column % data.slab_columns;
   const size_t base =
       static_cast<size_t>(slab) * SLAB_CELLS + in_slab / GROUP_COLUMNS * GROUP_CELLS + in_slab % GROUP_COLUMNS;
-  const long long* counted = histogram_of(data, space, opening.slot) + base;
-  long long* whole = histogram_of(data, space, part.slot) + base;
+  const longlong2* own = reinterpret_cast<longlong2*>(histogram_of(data, space, opening.slot) + base);
+  longlong2* whole = reinterpret_cast<longlong2*>(histogram_of(data, space, part.slot) + base);
+  const bool is_root = opening.part < 0;
+  for (int first = threadIdx.x % TEAM_THREADS; first < PAIRS; first += TOGETHER * TEAM_THREADS) {
+    longlong2 counted[TOGETHER], other[TOGETHER];
 #pragma unroll
-  for (int i = threadIdx.x % TEAM_THREADS; i < COLUMN_VALUES * WORD; i += TEAM_THREADS) {
-    const int value = i / WORD, place = value * GROUP_COLUMNS + i % WORD;
-    long long sum = counted[place];
-    if (!is_smaller) sum = whole[place] -= sum;
-    sums[i % WORD * COLUMN_ROOM + room_of(value)] = sum;
+    for (int i = 0; i < TOGETHER; ++i) {
+      const int pair = first + i * TEAM_THREADS, place = pair / (WORD / 2) * (GROUP_COLUMNS / 2) + pair % (WORD / 2);
+      counted[i] = own[place];
+      if (!is_root) other[i] = whole[place];
+    }
+#pragma unroll
+    for (int i = 0; i < TOGETHER; ++i) {
+      const int pair = first + i * TEAM_THREADS, value = pair / (WORD / 2);
+      long long* out = sums + pair % (WORD / 2) * 2 * COLUMN_ROOM + room_of(value);
+      out[0] = counted[i].x;
+      out[COLUMN_ROOM] = counted[i].y;
+      if (is_root) continue;
+      out += WORD * COLUMN_ROOM;
+      out[0] = other[i].x -= counted[i].x;
+      out[COLUMN_ROOM] = other[i].y -= counted[i].y;
+      whole[value * (GROUP_COLUMNS / 2) + pair % (WORD / 2)] = other[i];
+    }
   }
 }
 
-// The best cuts of the sides of all openings. A team of warps takes the columns of a word at a time, a warp a column.
-__device__ __noinline__ void search_columns(const Data& data, const Settings& settings, const Space& space) {
-  constexpr int TEAMS = WARPS / WORD_WARPS;
-  const int n_words = (data.n_columns + WORD - 1) / WORD, n_items = space.growth->n_openings * n_words;
-  const int team = warp_of() / WORD_WARPS, n_turns = space.openings[0].part < 0 ? 1 : 2;
-  long long* sums = shared_memory<long long>() + team * WORD * COLUMN_ROOM;
+// The best cut by the columns of a word, of one side, found by a warp. by_column : (WORD,)
+__device__ __forceinline__ void keep_word(const Found* by_column, Found* kept) {
+  const int lane = lane_of();
+  Leading best = {};
+  if (lane < WORD) best = {by_column[lane].gain, by_column[lane].feature, lane};
+  best = leading_of_lanes(best, WORD);
+  if (lane == 0) *kept = by_column[best.which];
+}
+
+// The best cuts of the sides of all openings, by word.
+__device__ __forceinline__ void search_columns(const Data& data, const Settings& settings, const Space& space) {
+  __shared__ Found by_column[TEAMS][2][WORD];
+  const int n_words = words_of(data), n_items = space.growth->n_openings * n_words;
+  const int team = warp_of() / TEAM_WARPS, first_task = warp_of() % TEAM_WARPS;
+  const int n_sides = space.openings[0].part < 0 ? 1 : 2;
+  long long* sums = shared_memory<long long>() + team * 2 * WORD * COLUMN_ROOM;
   for (int first = 0; first < n_items; first += TEAMS * gridDim.x) {
     const int item = first + team * gridDim.x + blockIdx.x, number = min(item, n_items - 1) / n_words;
     const int word = item % n_words;
+    const bool is_there = item < n_items;
     const Opening opening = space.openings[number];
     const Part part = space.parts[max(opening.part, 0)];
-    for (int turn = 0; turn < n_turns; ++turn) {
-      __syncthreads();
-      if (item < n_items) load_word(data, space, opening, part, turn == 0, word, sums);
-      __syncthreads();
-      if (item >= n_items) continue;
-      const Side side = side_of(data, settings, opening, part, turn == 0);
-      const Bound bound = bound_of(settings, *space.growth, side.total, side.n_docs);
-      for (int i = warp_of() % WORD_WARPS; i < min(WORD, data.n_columns - word * WORD); i += WORD_WARPS) {
-        const int column = word * WORD + i;
-        Found best = {};
-        if (!side.is_deepest) best = best_of_column(data, bound, column, sums + i * COLUMN_ROOM);
-        const size_t place = static_cast<size_t>(number) * 2 + side.number;
-        if (lane_of() == 0) space.found[place * data.n_columns + column] = best;
-      }
+    if (is_there) load_word(data, space, opening, part, word, sums);
+    for (int task = first_task; task < 2 * WORD; task += TEAM_WARPS) {
+      const int turn = task / WORD, i = task % WORD;
+      const Side side = side_of(data, settings, space, opening, part, turn == 0);
+      const int column = is_there && turn < n_sides ? word * WORD + i : data.n_columns;
+      const Found best = best_of_column(data, settings, space, side, column, sums + task * COLUMN_ROOM, [=] {
+        if (task == first_task) __syncthreads();
+      });
+      if (lane_of() == 0) by_column[team][side.number][i] = best;
+    }
+    __syncthreads();
+    for (int side = first_task; is_there && side < n_sides; side += TEAM_WARPS) {
+      keep_word(by_column[team][side], space.found + (static_cast<size_t>(number) * 2 + side) * n_words + word);
     }
   }
 }

@@ -1,8 +1,7 @@
 // Stages: all blocks work on one, and the last block that is done with it prepares the next.
 //
 // A tree is grown either by one launch, whose blocks wait for each other between stages, or by a launch for each stage,
-// if the data must be sent to the device in between. Data that other blocks wrote is read through the second-level
-// cache or after a fence, which empties the first-level cache.
+// if the data must be sent to the device in between.
 
 #include "declarations.h"
 
@@ -22,17 +21,45 @@ constexpr int WARPS = THREADS / 32;
 __device__ __forceinline__ int lane_of() { return threadIdx.x & 31; }
 __device__ __forceinline__ int warp_of() { return threadIdx.x >> 5; }
 
+// Writes before `arrive` and `release` can be read after the `arrive` and `acquire` of other blocks that come later.
+__device__ __forceinline__ unsigned arrive(unsigned* number) {
+#ifdef __CUDACC__
+  unsigned before;
+  asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;" : "=r"(before) : "l"(number) : "memory");
+  return before;
+#else
+  return atomicAdd(number, 1u);
+#endif
+}
+
+__device__ __forceinline__ void release(unsigned* number, unsigned value) {
+#ifdef __CUDACC__
+  asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(number), "r"(value) : "memory");
+#else
+  __atomic_store_n(number, value, __ATOMIC_SEQ_CST);
+#endif
+}
+
+__device__ __forceinline__ unsigned acquire(const unsigned* number) {
+#ifdef __CUDACC__
+  unsigned value;
+  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(number) : "memory");
+  return value;
+#else
+  __nanosleep(0);
+  return __atomic_load_n(number, __ATOMIC_SEQ_CST);
+#endif
+}
+
 // Has the last block run `prepare`, in all of its threads. WAITS: return only after that.
 template <bool WAITS, class Prepare>
 __device__ __forceinline__ void end_stage(Growth* growth, Prepare prepare) {
-  __shared__ unsigned stage;
   __shared__ int is_last;
+  unsigned stage = 0;
   __syncthreads();
   if (threadIdx.x == 0) {
-    __threadfence();
     stage = *const_cast<volatile unsigned*>(&growth->stage);
-    is_last = atomicAdd(&growth->arrived, 1u) == gridDim.x - 1;
-    __threadfence();
+    is_last = arrive(&growth->arrived) == gridDim.x - 1;
   }
   __syncthreads();
   if (is_last) {
@@ -40,21 +67,30 @@ __device__ __forceinline__ void end_stage(Growth* growth, Prepare prepare) {
     __syncthreads();
     if (threadIdx.x == 0) {
       growth->arrived = 0;
-      __threadfence();
-      atomicAdd(&growth->stage, 1u);
+      release(&growth->stage, stage + 1);
     }
   } else if (WAITS && threadIdx.x == 0) {
-    while (*const_cast<volatile unsigned*>(&growth->stage) == stage) __nanosleep(0);
+    while (acquire(&growth->stage) == stage) {
+    }
   }
-  if (WAITS) {
-    if (threadIdx.x == 0) __threadfence();
-    __syncthreads();
-  }
+  if (WAITS) __syncthreads();
 }
 
 template <class T>
 __device__ __forceinline__ T sum_of_warp(T value) {
+#pragma unroll 1
   for (int apart = 16; apart > 0; apart /= 2) value += __shfl_xor_sync(WHOLE_WARP, value, apart);
+  return value;
+}
+
+// The sum of the values of a lane and of those before it.
+template <class T>
+__device__ __forceinline__ T running_sum(T value) {
+#pragma unroll 1
+  for (int apart = 1; apart < 32; apart *= 2) {
+    const T other = __shfl_up_sync(WHOLE_WARP, value, apart);
+    if (lane_of() >= apart) value += other;
+  }
   return value;
 }
 

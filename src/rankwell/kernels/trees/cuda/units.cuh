@@ -1,6 +1,7 @@
 // Gradients and Hessians as packed whole numbers: see `rules.py`.
 
 #include "float32.cuh"
+#include "random_numbers.cuh"
 #include "stages.cuh"
 
 namespace {
@@ -59,7 +60,7 @@ __device__ __forceinline__ void sum_of_block(long long& first, long long& second
 }
 
 template <bool WAITS>
-__device__ __noinline__ void find_largest(const Data& data, const Space& space) {
+__device__ __forceinline__ void find_largest(const Data& data, const Space& space) {
   __shared__ unsigned largest[2];
   unsigned most = 0, most_hessian = 0;
   if (threadIdx.x < 2) largest[threadIdx.x] = 0;
@@ -90,7 +91,7 @@ __device__ __noinline__ void find_largest(const Data& data, const Space& space) 
 }
 
 template <bool WAITS>
-__device__ __noinline__ void sum_sizes(const Data& data, const Settings& settings, const Space& space) {
+__device__ __forceinline__ void sum_sizes(const Data& data, const Settings& settings, const Space& space) {
   Growth* growth = space.growth;
   const double scale = power_of_two(growth->gradient_exponent), hessian_scale = power_of_two(growth->hessian_exponent);
   long long gradient_sum = 0, hessian_sum = 0;
@@ -117,17 +118,30 @@ __device__ __noinline__ void sum_sizes(const Data& data, const Settings& setting
   });
 }
 
-// All documents become one part, which is to be counted.
+// Whether the tree is grown on a document: see `sampling.py`.
+__device__ __noinline__ bool counts(const Data& data, const Settings& settings, int document) {
+  if (settings.queries < 1.0) {
+    const int query = data.query_of[document];
+    if (random_unit(settings.query_seed, settings.tree, query) >= settings.queries) return false;
+  }
+  return settings.documents >= 1.0 || random_unit(settings.document_seed, settings.tree, document) < settings.documents;
+}
+
+// All documents become one part, which is to be counted. Those that do not count are 0.
 template <bool WAITS>
-__device__ __noinline__ void pack(const Data& data, const Space& space) {
+__device__ __forceinline__ void pack(const Data& data, const Settings& settings, const Space& space) {
   Growth* growth = space.growth;
   const double scale = power_of_two(growth->gradient_exponent), hessian_scale = power_of_two(growth->hessian_exponent);
-  long long total = 0, unused = 0;
+  const bool is_drawn = settings.queries < 1.0 || settings.documents < 1.0;
+  long long total = 0, n_counting = 0;
   // A thread's four documents are written together.
   long long four[4];
   for_documents(data, space, [&](float gradient, float hessian, int document) {
-    const long long value = in_units(gradient, scale) * 4294967296ll + in_units(hessian, hessian_scale);
+    const bool is_counting = !is_drawn || counts(data, settings, document);
+    const long long units = in_units(gradient, scale) * 4294967296ll + in_units(hessian, hessian_scale);
+    const long long value = is_counting ? units : 0;
     total += value;
+    n_counting += is_counting;
     if (document / 4 == data.n_docs / 4) {
       space.packed_even[document] = value;
       space.rows_even[document] = document;
@@ -141,10 +155,15 @@ __device__ __noinline__ void pack(const Data& data, const Space& space) {
     const unsigned row = document;
     *reinterpret_cast<uint4*>(space.rows_even + document - 3) = make_uint4(row - 3, row - 2, row - 1, row);
   });
-  sum_of_block(total, unused);
-  if (threadIdx.x == 0) add_to(&growth->total, total);
+  sum_of_block(total, n_counting);
+  if (threadIdx.x == 0) {
+    add_to(&growth->total, total);
+    add_to(&growth->n_counting, n_counting);
+  }
   end_stage<WAITS>(growth, [=] {
     if (threadIdx.x != 0) return;
+    const long long n_docs = data.n_docs, twice = 2 * max(growth->n_counting, 1ll);
+    growth->min_docs_leaf = max((2ll * settings.min_docs_leaf * n_docs + twice / 2) / twice, 1ll);
     Part root = {};
     root.total = growth->total;
     root.end = data.n_docs;

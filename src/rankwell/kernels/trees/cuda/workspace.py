@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from rankwell.kernels.trees.columns import COLUMN_VALUES, LOWEST, Columns
-from rankwell.kernels.trees.contract import BinTree, TreeSettings
+from rankwell.kernels.trees.contract import MOST_LEAVES, BinTree, TreeSettings
 from rankwell.kernels.trees.declarations import (
     DATA,
     FOUND,
@@ -25,12 +25,21 @@ from rankwell.kernels.trees.declarations import (
     SPACE,
 )
 from rankwell.kernels.trees.rules import LOWER_HALF
+from rankwell.kernels.trees.sampling import DOCUMENT_STREAM, NODE_STREAM, QUERY_STREAM, Sampling, stream_seed
 from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
 
 # Columns that a lane reads at a time.
 READ_COLUMNS = 16
-# Parts that may be opened in a tree, for each cut that it can have.
-_OPENED_PER_CUT = 2
+# Parts that may be opened in a tree, for each cut that it can have; fewer if they are more than this, but two at least.
+_OPENED_PER_CUT, _MOST_OPENED = 3, 2046
+# Bytes of shared memory in which leaves are chosen, for each part and for each leaf (`Frontier` of best_first.cuh).
+_PART_BYTES, _LEAF_BYTES = 16, 12
+
+
+def most_opened(n_leaves: int) -> int:
+    """Parts that may be opened in a tree."""
+    n_cuts = n_leaves - 1
+    return max(2 * n_cuts, min(_OPENED_PER_CUT * n_cuts, _MOST_OPENED))
 
 
 @dataclass(frozen=True)
@@ -48,11 +57,16 @@ class GrowthSizes:
 
     @property
     def most_opened(self) -> int:
-        return _OPENED_PER_CUT * (self.n_leaves - 1)
+        return most_opened(self.n_leaves)
 
     @property
     def most_parts(self) -> int:
         return 1 + 2 * self.most_opened
+
+    @property
+    def frontier_bytes(self) -> int:
+        """Shared memory in which leaves are chosen."""
+        return self.most_parts * _PART_BYTES + self.n_leaves * _LEAF_BYTES
 
     @property
     def histogram_cells(self) -> int:
@@ -80,8 +94,9 @@ class GrowthSizes:
             "pool": ((1 + self.most_opened) * self.histogram_cells, np.int64),
             "parts": (self.most_parts, PART.dtype),
             "openings": (MOST_OPENINGS, OPENING.dtype),
-            "found": (2 * MOST_OPENINGS * self.n_columns, FOUND.dtype),
+            "found": (2 * MOST_OPENINGS * slab_shape(self.n_columns)[2], FOUND.dtype),
             "places": (self.most_parts, PLACES.dtype),
+            "stopped": (1, np.int32),
         }
 
     @property
@@ -139,10 +154,27 @@ def column_arrays(columns: Columns) -> dict[str, np.ndarray]:
     }
 
 
-def pack_settings(settings: TreeSettings) -> np.ndarray:
-    names = [name for _, name, _ in SETTINGS.fields if name != "most_opened"]
-    most_opened = _OPENED_PER_CUT * (settings.n_leaves - 1)
-    return SETTINGS.pack(**{name: getattr(settings, name) for name in names}, most_opened=most_opened)
+def queries_of_documents(query_ptr: np.ndarray | None, drawn: Sampling) -> np.ndarray:
+    """The query of each document, int32 (n_docs,), if queries are drawn; otherwise nobody asks."""
+    if query_ptr is None or drawn.queries >= 1.0:
+        return np.zeros(1, np.int32)
+    return np.repeat(np.arange(len(query_ptr) - 1, dtype=np.int32), np.diff(query_ptr))
+
+
+def pack_settings(settings: TreeSettings, drawn: Sampling, number: int) -> np.ndarray:
+    """The struct `Settings` of tree `number`."""
+    return SETTINGS.pack(
+        **asdict(settings),
+        queries=drawn.queries,
+        documents=drawn.documents,
+        node_features=drawn.node_features,
+        query_seed=stream_seed(drawn.seed, QUERY_STREAM),
+        document_seed=stream_seed(drawn.seed, DOCUMENT_STREAM),
+        node_seed=stream_seed(drawn.seed, NODE_STREAM),
+        tree=number,
+        first_draw=number * 2 * MOST_LEAVES,
+        most_opened=most_opened(settings.n_leaves),
+    )
 
 
 def read_tree(record: np.ndarray, sizes: GrowthSizes, columns: Columns) -> BinTree | None:
