@@ -84,7 +84,10 @@ def measure_collection(
             for one, t in zip(of_folds, tests, strict=True)
         )
         bench.check(f"{collection}, {family}: a finite score for every test document and seed", whole)
-    record_rows(bench, collection, tests, {**chosen, **results}, n_seeds)
+    several = {
+        name: results[name] for names in FAMILIES.values() if len(names) > 1 for name in names if name in results
+    }
+    record_rows(bench, collection, tests, {**chosen, **several}, n_seeds)
 
 
 def fold_result(fold: FoldData, make: CurveMaker, settings: list[TreeSetting], n_seeds: int) -> FoldResult:

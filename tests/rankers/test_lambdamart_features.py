@@ -12,6 +12,7 @@ import rankwell
 from rankwell import DataError, LambdaMART, ParameterError, RankingDataset
 from rankwell.cli.settings import parse_settings
 from rankwell.scoring.explanation import explain_rows
+from rankwell.scoring.exports.lightgbm_text import write_lightgbm
 from rankwell.scoring.reference_scores import reference_scores
 
 
@@ -127,6 +128,21 @@ def test_categories_are_learnt_faster_than_their_numbers(tmp_path):
     np.testing.assert_array_equal(loaded.importances("gain"), sets.importances("gain"))
     more = small(n_rounds=2, categorical_features=["colour"]).fit(train, init_model=loaded)
     np.testing.assert_array_equal(more.predict(test, n_rounds=len(loaded.trees_)), loaded.predict(test))
+
+
+@pytest.mark.parametrize("parameters", [{"categorical_features": ["colour"]}, {"growth": "symmetric"}])
+def test_lightgbm_scores_an_exported_model_the_same(parameters, tmp_path):
+    lightgbm = pytest.importorskip("lightgbm")
+    train = colours()
+    # LightGBM has no category for missing values.
+    train = train.replace(features=np.nan_to_num(train.features, nan=31.0))
+    ranker = small(**parameters).fit(train)
+    (tmp_path / "model.txt").write_bytes(write_lightgbm(ranker.description_))
+    rows = np.concatenate([train.features[:200], [[77.0, 0.0], [np.nan, 0.5]]]).astype(np.float32)
+    expected = lightgbm.Booster(model_file=tmp_path / "model.txt").predict(rows)
+    np.testing.assert_allclose(ranker.predict(rows, group=[len(rows)]), expected, rtol=1e-12, atol=1e-12)
+    imported = rankwell.ImportedRanker.from_model(tmp_path / "model.txt")
+    np.testing.assert_allclose(imported.predict(rows, group=[len(rows)]), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_category_numbers_do_not_matter():

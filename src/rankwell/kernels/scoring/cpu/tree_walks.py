@@ -70,31 +70,6 @@ def _walk_one(root, words, child_shift, child_mask, bins):
 
 
 @kernel
-def _outcome(first, end, tests, bins):
-    """The outcome of the tests first, ..., end − 1: see `TreeArrays`."""
-    outcome = np.uint32(0)
-    for k in range(first, end):
-        is_above = bins[tests[k] >> _CHILD_BIT] > np.uint8(tests[k] & _BIN_MASK)
-        outcome |= np.uint32(is_above) << np.uint32(k - first)
-    return outcome
-
-
-@kernel
-def _sum_tables(first_tree, end_tree, trees, bins):
-    """The sum of some trees for one document: those that are tables are looked up, the others walked."""
-    total = 0.0
-    for t in range(first_tree, end_tree):
-        first, end = trees.test_ptr[t], trees.test_ptr[t + 1]
-        if end > first:
-            total += trees.table[trees.table_ptr[t] + _outcome(first, end, trees.tests, bins)]
-        else:
-            root = np.uint32(2 * trees.node_ptr[t] + t)
-            word = _walk_one(root, trees.words, trees.child_shift, trees.child_mask, bins)
-            total += trees.word_value[word]
-    return total
-
-
-@kernel
 def _sum_run(first_tree, end_tree, node_ptr, words, word_value, child_shift, child_mask, bins):
     """The sum of some trees for one document, which walks down eight of them at a time."""
     roots, places = np.empty(_TREES_AT_ONCE, dtype=np.uint32), np.empty(_TREES_AT_ONCE, dtype=np.uint32)
@@ -141,8 +116,5 @@ def sum_trees_one_by_one(rows, columns, trees, n_trees, out):
         total = 0.0
         for first in range(0, n_trees, SUM_RUN):
             end = min(first + SUM_RUN, n_trees)
-            if trees.test_ptr[end] > trees.test_ptr[first]:
-                total += _sum_tables(first, end, trees, bins)
-            else:
-                total += _sum_run(first, end, node_ptr, words, word_value, trees.child_shift, trees.child_mask, bins)
+            total += _sum_run(first, end, node_ptr, words, word_value, trees.child_shift, trees.child_mask, bins)
         out[d] = total
