@@ -315,21 +315,36 @@ def evaluate_leaves(whole, real, n_leaves, limits, plan):
         real[VALUE, leaf] = np.float32(_leaf_value(step, plan.scale, plan.learning_rate))
 
 
+@inlined_kernel
+def prepare_stage(stage, leaf, n_leaves, control, space, columns, limits, plan):
+    """Prepare the next stage, `leaf` being the one to be parted; returns its number of tasks."""
+    whole, most_ranges = space.whole, (len(space.sides) - N_LEFT) // 2
+    if stage == COUNT:
+        control[N_PARTS] = parts_of(control[LAST] - control[FIRST], space.pool.shape[0] - whole.shape[1])
+        return space.words.shape[0] * control[N_PARTS]
+    if stage == SEARCH:
+        begin_search(space, limits)
+        return space.pool.shape[1]
+    if stage == PART:
+        prepare_parting(leaf, control, whole, space.sides, columns, plan.words_per_slab)
+        return share_parting(control, most_ranges)
+    evaluate_leaves(whole, space.real, n_leaves, limits, plan)
+    control[N_LEAVES] = n_leaves if n_leaves > 1 else 0
+    return parts_of(plan.n_docs, most_ranges)
+
+
 @kernel
 def grow_tree(worker, control, space, columns, limits, plan):
     """Grow a tree; worker 0 leads and returns the number of leaves, the others help.
 
     control : of a `Team`; space : Workspace, whose rows and packed values are set; columns : Columns
     """
-    whole, real, sides, live = space.whole, space.real, space.sides, space.live
+    whole, real, live = space.whole, space.real, space.live
     times, n_leaves, leaf, small, large = 0, 1, 0, 0, 0
-    n_slabs, n_words = space.words.shape[0], space.pool.shape[1]
-    most_parts, most_ranges = space.pool.shape[0] - whole.shape[1], (len(sides) - N_LEFT) // 2
     stage, n_tasks = COUNT, 1
     if worker == 0:
         begin(control, whole, real, live, limits, plan)
-        control[N_PARTS] = parts_of(plan.n_counting, most_parts)
-        publish(control, COUNT, n_slabs * control[N_PARTS])
+        publish(control, COUNT, prepare_stage(COUNT, leaf, n_leaves, control, space, columns, limits, plan))
     while read_place(control, STOP) == 0:
         worked = work_off(worker, control, space, columns, limits, plan)
         if worker > 0:
@@ -356,19 +371,7 @@ def grow_tree(worker, control, space, columns, limits, plan):
         if following == _NOTHING:
             leaf = choose_leaf(real, n_leaves) if n_leaves < plan.n_leaves else -1
             following = PART if leaf >= 0 else ADD
-        if following == COUNT:
-            control[N_PARTS] = parts_of(control[LAST] - control[FIRST], most_parts)
-            n_tasks = n_slabs * control[N_PARTS]
-        elif following == SEARCH:
-            n_tasks = n_words
-            begin_search(space, limits)
-        elif following == PART:
-            prepare_parting(leaf, control, whole, sides, columns, plan.words_per_slab)
-            n_tasks = share_parting(control, most_ranges)
-        else:
-            evaluate_leaves(whole, real, n_leaves, limits, plan)
-            control[N_LEAVES] = n_leaves if n_leaves > 1 else 0
-            n_tasks = parts_of(plan.n_docs, most_ranges)
+        n_tasks = prepare_stage(following, leaf, n_leaves, control, space, columns, limits, plan)
         stage = following
         publish(control, stage, n_tasks)
     return n_leaves

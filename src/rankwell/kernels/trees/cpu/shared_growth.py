@@ -10,32 +10,24 @@ from rankwell.kernels.cpu.lean_compilation import kernel
 from rankwell.kernels.cpu.team import STOP, publish, read_place, wait_a_little, wait_for_tasks
 from rankwell.kernels.trees.cpu.growth import (
     begin,
-    begin_search,
     bound_sides,
     choose_leaf,
     divide_leaf,
-    evaluate_leaves,
     join_sides,
     keep_best,
     order_children,
-    parts_of,
-    prepare_parting,
-    share_parting,
+    prepare_stage,
 )
 from rankwell.kernels.trees.cpu.tasks import (
     ADD,
     COUNT,
-    FIRST,
     LARGE_DOCS,
-    LAST,
-    N_LEAVES,
-    N_PARTS,
     PART,
     SEARCH,
     SMALL_DOCS,
     work_off,
 )
-from rankwell.kernels.trees.cpu.workspace import DEPTH, N_LEFT, NODE_DOCS
+from rankwell.kernels.trees.cpu.workspace import DEPTH, NODE_DOCS
 
 BEGIN = 0
 # Places in `state`: where the tree is; the leaf being cut, and the leaves searched; documents that went left, of this
@@ -54,9 +46,7 @@ def lead_tree(state, docs, control, space, columns, limits, plan):
     docs : int64 (2, n_leaves), documents of each leaf over all processes, those that count and the others; those of
         leaf 0 are set at first
     """
-    whole, real, sides, live = space.whole, space.real, space.sides, space.live
-    n_slabs, n_words = space.words.shape[0], space.pool.shape[1]
-    most_parts, most_ranges = space.pool.shape[0] - whole.shape[1], (len(sides) - N_LEFT) // 2
+    whole, real, live = space.whole, space.real, space.live
     stage, n_leaves, following = state[STAGE], state[LEAVES], BEGIN
     if stage == ADD:
         return BEGIN
@@ -89,19 +79,7 @@ def lead_tree(state, docs, control, space, columns, limits, plan):
         leaf = choose_leaf(real, n_leaves) if n_leaves < plan.n_leaves else -1
         state[LEAF] = leaf
         following = PART if leaf >= 0 else ADD
-    if following == COUNT:
-        control[N_PARTS] = parts_of(control[LAST] - control[FIRST], most_parts)
-        n_tasks = n_slabs * control[N_PARTS]
-    elif following == SEARCH:
-        n_tasks = n_words
-        begin_search(space, limits)
-    elif following == PART:
-        prepare_parting(state[LEAF], control, whole, sides, columns, plan.words_per_slab)
-        n_tasks = share_parting(control, most_ranges)
-    else:
-        evaluate_leaves(whole, real, n_leaves, limits, plan)
-        control[N_LEAVES] = n_leaves if n_leaves > 1 else 0
-        n_tasks = parts_of(plan.n_docs, most_ranges)
+    n_tasks = prepare_stage(following, state[LEAF], n_leaves, control, space, columns, limits, plan)
     state[STAGE], state[LEAVES] = following, n_leaves
     publish(control, following, n_tasks)
     work_off(0, control, space, columns, limits, plan)
