@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import fields
 
 import numpy as np
@@ -27,11 +28,12 @@ def grow_together(parts, n_workers, *, told=0, n_threads=1, **parameters):
     def work(exchange):
         learner = LambdaMARTLearner(plan, parts[exchange.number], WorkersAgreement(exchange), exchange, n_threads)
         learner.begin(parameters.get("loss", "lambdarank"), None, [[]])
-        trees = []
-        for number in range(N_TREES):
-            trees.append(learner.boost(0, number))
-            if number + 1 == told:
-                learner.begin(parameters.get("loss", "lambdarank"), None, [trees])
+        trees = learner.boost(0, 0, told or N_TREES)
+        if told:
+            # As the driver does, which has the first worker's trees.
+            everyones = exchange.announce(np.frombuffer(pickle.dumps(trees), np.uint8), 0)
+            learner.begin(parameters.get("loss", "lambdarank"), None, [pickle.loads(everyones.tobytes())])
+            trees += learner.boost(0, told, N_TREES - told)
         values = TreeBins(learner._binner, parts[exchange.number], (), n_jobs=1).values
         return [GrownTree.from_bins(BinTree(**tree), values, 1.0) for tree in trees], learner.scores(0)
 
@@ -39,12 +41,11 @@ def grow_together(parts, n_workers, *, told=0, n_threads=1, **parameters):
 
 
 def check_same(results, ranker, dataset):
-    expected = ranker.grown_trees().trees
-    for trees, _ in results:
-        assert len(trees) == len(expected) == N_TREES
-        for tree, other in zip(trees, expected, strict=True):
-            for field in fields(tree):
-                np.testing.assert_array_equal(getattr(tree, field.name), getattr(other, field.name), field.name)
+    expected, trees = ranker.grown_trees().trees, results[0][0]
+    assert len(trees) == len(expected) == N_TREES
+    for tree, other in zip(trees, expected, strict=True):
+        for field in fields(tree):
+            np.testing.assert_array_equal(getattr(tree, field.name), getattr(other, field.name), field.name)
     scores = np.concatenate([own for _, own in results])
     np.testing.assert_allclose(scores, ranker.predict(dataset), rtol=1e-5, atol=1e-6)
 

@@ -70,10 +70,12 @@ class LambdaMARTLearner(Learner):
             for problem, of_seed in zip(problems, own, strict=True)
         ]
 
-    def boost(self, seed: int, number: int) -> dict[str, np.ndarray] | None:
-        """Grow a tree of one seed, in step with all workers."""
-        tree = self._boosters[seed].boost(number)
-        return None if tree is None else {field.name: getattr(tree, field.name) for field in fields(tree)}
+    def boost(self, seed: int, first: int, n_rounds: int) -> list[dict[str, np.ndarray]]:
+        """Grow trees of one seed, in step with all workers; the first worker returns them, which are those of all."""
+        trees = self._boosters[seed].boost_rounds(first, n_rounds)
+        if self.exchange.number > 0:
+            return []
+        return [{field.name: getattr(tree, field.name) for field in fields(tree)} for tree in trees]
 
     def scores(self, seed: int) -> np.ndarray:
         return self._boosters[seed].scores()
@@ -105,7 +107,10 @@ class ClusterTreeBooster:
         self._trees, self._seed = trees, seed
 
     def boost(self, number: int) -> BinTree | None:
-        return self._trees.grow(self._seed, number)
+        return next(iter(self.boost_rounds(number, 1)), None)
+
+    def boost_rounds(self, first: int, n_rounds: int) -> list[BinTree]:
+        return self._trees.grow(self._seed, first, n_rounds)
 
     def boost_along(self, number: int, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
         raise TypeError("gradients of one's own are not sent to workers.")
@@ -127,13 +132,12 @@ class ClusterTrees:
     def _restoration(self) -> tuple[Any, ...]:
         return "begin", self._loss, self._scores, self._grown
 
-    def grow(self, seed: int, number: int) -> BinTree | None:
-        found = self._group.run("boost", seed, number)[0]
-        self._group.report.n_steps += 1
-        if found is None:
-            return None
-        self._grown[seed].append(found)
-        return BinTree(**found)
+    def grow(self, seed: int, first: int, n_rounds: int) -> list[BinTree]:
+        """The trees of one seed numbered `first` and so on; fewer than `n_rounds` if there are no more."""
+        found = self._group.run("boost", seed, first, n_rounds)[0]
+        self._group.report.n_steps += len(found)
+        self._grown[seed] += found
+        return [BinTree(**tree) for tree in found]
 
     def scores(self, seed: int) -> np.ndarray:
         """Of all workers' documents, float32 (n_docs,)."""

@@ -31,7 +31,7 @@ def _boost(learner: Any, division: str) -> None:
 
 def _grow(learner: Any, loss: str) -> None:
     learner.begin(loss, None, [[]])
-    learner.boost(0, 0)
+    learner.boost(0, 0, 1)
 
 
 def _learn(ranker: str, parameters: Mapping[str, Any], sizes: Mapping[str, int], work: Callable[[Any], None]) -> None:
