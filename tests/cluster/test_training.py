@@ -60,6 +60,25 @@ def test_every_ranker_trains_with_two_workers(name, folder, dataset, validation)
     assert sum(worker.n_docs for worker in ranker.cluster_.workers) == dataset.n_docs
 
 
+@pytest.mark.parametrize("name", ["rankboost", "ranksvm", "lambdamart"])
+def test_workers_with_their_data_on_disk_give_the_same_model(name, folder, tmp_path):
+    models = []
+    for options in ({}, {"memory": "8GiB", "scratch": tmp_path}):
+        ranker = ranker_class(name)(**QUICK[name]).fit_cluster(folder, workers=2, division="auto", **options)
+        models.append(content(ranker, tmp_path / "model.rank"))
+    assert models[0] == models[1]
+    assert os.listdir(tmp_path) == ["model.rank"]
+
+
+def test_a_limit_of_memory_is_each_workers(folder):
+    with pytest.raises(DataError, match="memory is 10 MiB, and rankboost needs about"):
+        RankBoost(n_rounds=2).fit_cluster(folder, workers=2, memory="10MiB")
+    with pytest.raises(ParameterError, match="workers have documents each"):
+        RankBoost(n_rounds=2).fit_cluster(folder, workers=2, memory="8GiB", division="features")
+    with pytest.raises(ParameterError, match="listnet cannot train on data that is larger than memory"):
+        ranker_class("listnet")(**QUICK["listnet"]).fit_cluster(folder, workers=2, memory="8GiB")
+
+
 @pytest.mark.parametrize(("division", "suffix"), [("documents", ".txt"), ("features", ".parquet")])
 def test_rankboost_is_the_model_of_one_machine(division, suffix, tmp_path):
     write(make_queries(60, 40, missing=0.0), tmp_path / f"all{suffix}")

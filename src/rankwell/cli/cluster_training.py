@@ -89,6 +89,8 @@ def fit_on_cluster(
             label=reading.label,
             qid=reading.qid,
             on_bad_line=reading.on_bad_line,
+            memory=reading.memory,
+            scratch=reading.scratch,
             dashboard=choice.dashboard,
         )
     return time.perf_counter() - began

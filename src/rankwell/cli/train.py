@@ -113,15 +113,13 @@ def train(
         check_output(Path(checkpoint), option="--set checkpoint", inputs=[*data, vali, init, out])
     if scratch is not None and memory is None:
         raise ParameterError("--scratch is the folder of what --memory keeps on disk: pass --memory too.")
-    if memory is not None and cluster is not None:
-        raise ParameterError("--memory is for one process: leave it out, or train without --cluster.")
     reading = Reading(skip_bad_lines, label, qid, memory, scratch)
     if cluster is None:
         parts = _read_parts(_one_file(data, workers), vali, reading, quiet)
         seconds = _fit(ranker, parts, init, quiet)
     else:
         choice = ClusterChoice(cluster, workers, gpus_per_worker, division, dashboard)
-        parts = {} if vali is None else {"validation": read_data(vali, reading, quiet=quiet)}
+        parts = {} if vali is None else {"validation": read_data(vali, replace(reading, memory=None), quiet=quiet)}
         seconds = fit_on_cluster(ranker, data, parts.get("validation"), choice, reading, init, quiet)
         parts = {name: part.widened(ranker.n_features_in_) for name, part in parts.items()}
     evaluations = _measure(ranker, parts, chosen_metrics, chosen_convention)

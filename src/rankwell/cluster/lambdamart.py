@@ -19,6 +19,7 @@ from rankwell.cluster.worker_group import WorkerGroup
 from rankwell.data.binning import Binner
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import ParameterError
+from rankwell.kernels.disk_arrays import give_back
 from rankwell.kernels.trees.columns import Columns
 from rankwell.kernels.trees.contract import BinTree, TreeBooster, TreeProblem
 from rankwell.kernels.trees.cpu.shared_booster import SharedTreeBooster
@@ -65,6 +66,7 @@ class LambdaMARTLearner(Learner):
         for of_seed, problem, grown in zip(own, problems, trees, strict=True):
             for tree in grown:
                 of_seed += leaf_values(BinTree(**tree), problem.slabs, problem.columns)
+                give_back(problem.slabs)
         self._boosters = [
             SharedTreeBooster(self._companions, problem, of_seed, n_jobs=self.n_threads)
             for problem, of_seed in zip(problems, own, strict=True)

@@ -15,6 +15,7 @@ from rankwell.rankers.base import Ranker
 from rankwell.rankers.feature_columns import columns_in_order
 from rankwell.rankers.learnable import check_learnable
 from rankwell.rankers.registry import ranker_class
+from rankwell.rankers.streaming import check_streaming
 from rankwell.scoring.normaliser import Normaliser, fit_normaliser
 
 
@@ -68,6 +69,7 @@ class Learner:
             self.ranker.n_jobs = n_threads
         self.n_docs, self.n_queries, self.n_features = dataset.n_docs, dataset.n_queries, dataset.n_features
         self.feature_names = dataset.feature_names
+        check_streaming(self.ranker, dataset, ())
         if plan.feature_names is not None:
             dataset = columns_in_order(tuple(plan.feature_names), dataset, "init_model")
         if plan.normaliser is None:

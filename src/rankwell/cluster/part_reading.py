@@ -16,7 +16,9 @@ from rankwell.cluster.agreement import WorkersAgreement
 from rankwell.cluster.parts import Part, is_plain_text
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.files import read
+from rankwell.data.row_storage import DiskRowStorage
 from rankwell.errors import DataError
+from rankwell.kernels.disk_arrays import give_back, row_blocks, zeros_beside
 from rankwell.kernels.letor_text.reference import is_letor_line
 from rankwell.rankers.feature_columns import columns_in_order
 from rankwell.streams.decompression import ByteStream, named_errors
@@ -31,12 +33,15 @@ class Reading:
     """How data files are read: the options of `rankwell.read` that a cluster takes.
 
     least_features : how many features there are at least, where the last ones may be absent from every row
+    memory : bytes that a worker may use, its data being in temporary files of the folder `scratch`; None for any number
     """
 
     label: str = "label"
     qid: str = "qid"
     on_bad_line: str = "error"
     least_features: int = 0
+    memory: int | None = None
+    scratch: str | None = None
 
 
 def read_parts(
@@ -57,7 +62,7 @@ def read_parts(
         datasets = [columns_in_order(names, dataset, "the first part") for dataset in datasets]
     _check_widths(parts, datasets, width)
     whole = stacked_parts(datasets, width)
-    whole.feature_names = names
+    whole.feature_names, whole.memory_limit = names, reading.memory
     _check_queries(whole, agreement)
     return whole
 
@@ -66,6 +71,7 @@ def read_part(part: Part, reading: Reading) -> RankingDataset:
     """The queries of one part. Comments are not kept."""
     options: dict[str, Any] = {"on_bad_line": reading.on_bad_line, "comments": False}
     if part.is_whole or not is_plain_text(part.path):
+        options |= {"memory": reading.memory, "scratch": reading.scratch}
         dataset = read(part.path, label=reading.label, qid=reading.qid, **options)
         if _lacks_ids(part.path):
             # Otherwise the queries of every such file would have the same ids.
@@ -73,7 +79,8 @@ def read_part(part: Part, reading: Reading) -> RankingDataset:
                 [f"{part.path}, query {number}" for number in range(dataset.n_queries)], object
             )
         return dataset if part.is_whole else _share(dataset, part)
-    return _read_range(part, **options)
+    storage = None if reading.memory is None else DiskRowStorage(folder=reading.scratch)
+    return _read_range(part, storage=storage, **options)
 
 
 def _lacks_ids(path: str) -> bool:
@@ -176,8 +183,10 @@ def _with_one_first_index(
     shifted = []
     for part, dataset in zip(parts, datasets, strict=True):
         if part.path in cut_files and zero[cut_files.index(part.path)] and dataset.first_index == 1:
-            column = np.zeros((dataset.n_docs, 1), dtype=np.float32)
-            dataset = dataset.replace(features=np.hstack([column, dataset.features]))
+            wide = zeros_beside(dataset.features, (dataset.n_docs, 1 + dataset.n_features), np.float32)
+            for rows in row_blocks(wide):
+                wide[rows, 1:] = dataset.features[rows]
+            dataset = dataset.replace(features=wide)
         shifted.append(dataset)
     return shifted
 
@@ -212,7 +221,7 @@ def stacked_parts(datasets: Sequence[RankingDataset], n_features: int) -> Rankin
                 ]
             )
     whole = RankingDataset(
-        np.concatenate([np.zeros((0, n_features), np.float32), *(dataset.dense_features() for dataset in datasets)]),
+        _stacked_features(datasets, n_features),
         np.concatenate([np.zeros(0), *(dataset.labels for dataset in datasets)]),
         group=np.concatenate([np.zeros(0, np.int64), *(dataset.query_sizes for dataset in datasets)]),
         **weights,
@@ -220,6 +229,21 @@ def stacked_parts(datasets: Sequence[RankingDataset], n_features: int) -> Rankin
     if datasets:
         whole.query_ids = np.concatenate([dataset.query_ids for dataset in datasets])
     return whole
+
+
+def _stacked_features(datasets: Sequence[RankingDataset], n_features: int) -> np.ndarray:
+    """The features of all, one after another; on disk if some are."""
+    on_disk = next((dataset.features for dataset in datasets if dataset.is_on_disk), None)
+    stacked = zeros_beside(on_disk, (sum(dataset.n_docs for dataset in datasets), n_features), np.float32)
+    first = 0
+    for dataset in datasets:
+        features = dataset.dense_features()
+        for rows in row_blocks(features):
+            target = slice(first + rows.start, first + rows.stop)
+            stacked[target] = features[rows]
+            give_back(stacked, target)
+        first += dataset.n_docs
+    return stacked
 
 
 def _check_queries(dataset: RankingDataset, agreement: WorkersAgreement) -> None:

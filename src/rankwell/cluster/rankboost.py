@@ -24,6 +24,7 @@ from rankwell.kernels.boosting.cpu.booster import LevelBooster
 from rankwell.kernels.boosting.cpu.documents import initial_weights, replay_round
 from rankwell.kernels.boosting.cpu.histograms import GROUP
 from rankwell.kernels.boosting.cpu.shared_booster import DocumentsBooster, FeaturesBooster, SharedBooster
+from rankwell.kernels.disk_arrays import give_back
 from rankwell.rankers.base import TrainedModel, TrainingTask
 from rankwell.rankers.pair_weights import BY_RANK, levelled_queries
 from rankwell.rankers.rankboost import RankBoost, earlier_rounds, n_halvings_of
@@ -66,6 +67,7 @@ class RankBoostLearner(Learner):
             feature.tolist(), bin.tolist(), r.tolist(), n_halvings.tolist(), strict=True
         ):
             above = self._bins[f // GROUP, :, f % GROUP] > b
+            give_back(self._bins)
             replay_round(self._queries, weights, above, r_of_round, halvings)
         ranker = self.ranker
         assert isinstance(ranker, RankBoost)

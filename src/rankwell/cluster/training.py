@@ -69,6 +69,8 @@ def fit_on_cluster(
     check_number("gpus_per_worker", gpus_per_worker, least=0)
     if ranker.name not in TRAINERS:
         raise ParameterError(f"{type(ranker).__name__} cannot be trained on a cluster: use fit.")
+    if reading is not None and reading.memory is not None:
+        division = _streamed_division(ranker, division, gpus_per_worker)
     check, train = (_imported(target) for target in TRAINERS[ranker.name])
     check(ranker)
     earlier = ranker._earlier_model(init_model)
@@ -91,6 +93,17 @@ def fit_on_cluster(
             group.close()
     ranker._trained_without_queries = False
     ranker.metrics_ = {}
+
+
+def _streamed_division(ranker: Ranker, division: str, gpus_per_worker: float) -> str:
+    """The division of data that workers have on disk: documents."""
+    if not ranker.can_stream:
+        raise ParameterError(
+            f"{ranker.name} cannot train on data that is larger than memory: rankboost, ranksvm and lambdamart can.",
+        )
+    if gpus_per_worker or division == "features":
+        raise ParameterError("with a limit of memory workers have documents each, and no GPUs.")
+    return "documents"
 
 
 def _least_features(eval_set: Any) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, NotFittedError, ParameterError
-from rankwell.kernels.disk_arrays import give_back, is_on_disk, row_blocks, zeros_beside
+from rankwell.kernels.disk_arrays import gather_columns, give_back, is_on_disk, row_blocks, zeros_beside
 from rankwell.kernels.threads import kernel_threads
 from rankwell.parameters import check_choice, is_whole_number
 
@@ -268,7 +268,7 @@ def _dense_columns(features: Any, rows: np.ndarray) -> Iterator[tuple[slice, np.
         memory = np.empty(len(rows) * min(n_columns, features.shape[1]), dtype=np.float32)
         for first in range(0, features.shape[1], n_columns):
             columns = slice(first, first + n_columns)
-            yield columns, _gathered(features, rows, columns, memory), np.arange(len(rows))
+            yield columns, gather_columns(features, rows, columns, memory), np.arange(len(rows))
         return
     if isinstance(features, np.ndarray):
         yield slice(None), features, rows
@@ -277,13 +277,3 @@ def _dense_columns(features: Any, rows: np.ndarray) -> Iterator[tuple[slice, np.
     for first in range(0, features.shape[1], _COLUMNS_DENSIFIED):
         columns = slice(first, first + _COLUMNS_DENSIFIED)
         yield columns, np.ascontiguousarray(by_column[:, columns].toarray()), np.arange(len(rows))
-
-
-def _gathered(features: np.ndarray, rows: np.ndarray, columns: slice, memory: np.ndarray) -> np.ndarray:
-    """Some columns of ascending rows, in `memory`, which is overwritten."""
-    width = features[:1, columns].shape[1]
-    gathered = memory[: len(rows) * width].reshape(len(rows), width)
-    for block in row_blocks(features):
-        first, last = np.searchsorted(rows, (block.start, block.stop))
-        gathered[first:last] = features[rows[first:last], columns]
-    return gathered

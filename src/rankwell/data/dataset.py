@@ -313,7 +313,7 @@ class RankingDataset:
         starts = np.repeat(self.query_ptr[:-1][chosen] - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes)
         rows = starts + np.arange(int(sizes.sum()))
         part = RankingDataset(
-            self.features[rows],
+            _rows_taken(self.features, rows),
             self.labels[rows] if self.has_labels else None,
             group=sizes,
             query_weights=None if self.query_weights is None else self.query_weights[chosen],

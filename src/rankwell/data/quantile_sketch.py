@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankwell.data.agreement import Agreement
+from rankwell.kernels.disk_arrays import gather_columns, is_on_disk
 
 POINTS = 4096
 _COLUMNS_AT_ONCE = 64
@@ -31,8 +32,7 @@ def merged_thresholds(features: Any, rows: np.ndarray, n_value_bins: int, agreem
     table = np.full((n_features, 256), np.inf, dtype=np.float32)
     for first in range(0, n_features, _COLUMNS_AT_ONCE):
         columns = range(first, min(first + _COLUMNS_AT_ONCE, n_features))
-        block = features[rows][:, columns.start : columns.stop]
-        dense = np.asarray(block.toarray() if hasattr(block, "toarray") else block)
+        dense = _dense(features, rows, slice(columns.start, columns.stop))
         summaries = [summarise(column) for column in dense.T]
         lengths = np.array([len(values) for values, _ in summaries])
         gathered = [
@@ -46,6 +46,13 @@ def merged_thresholds(features: Any, rows: np.ndarray, n_value_bins: int, agreem
         for place, (values, counts) in enumerate(_by_column(*gathered, n_columns=len(columns))):
             _cut(values, counts, n_value_bins, table[first + place])
     return table
+
+
+def _dense(features: Any, rows: np.ndarray, columns: slice) -> np.ndarray:
+    if is_on_disk(features):
+        return gather_columns(features, rows, columns)
+    block = features[rows][:, columns]
+    return np.asarray(block.toarray() if hasattr(block, "toarray") else block)
 
 
 def summarise(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

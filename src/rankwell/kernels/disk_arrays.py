@@ -143,6 +143,17 @@ def giving_back(slices: Iterable[slice], *arrays: np.ndarray) -> Iterator[slice]
         give_back(array, slice(start, end))
 
 
+def gather_columns(array: np.ndarray, rows: np.ndarray, columns: slice, memory: np.ndarray | None = None) -> np.ndarray:
+    """Some columns of ascending rows of a disk array, in memory; in `memory`, which is overwritten, if it is given."""
+    width = array[:1, columns].shape[1]
+    memory = np.empty(len(rows) * width, dtype=array.dtype) if memory is None else memory
+    gathered = memory[: len(rows) * width].reshape(len(rows), width)
+    for block in row_blocks(array):
+        first, last = np.searchsorted(rows, (block.start, block.stop))
+        gathered[first:last] = array[rows[first:last], columns]
+    return gathered
+
+
 def resident_bytes() -> int:
     """The memory of this process now, 0 where the system does not say."""
     try:

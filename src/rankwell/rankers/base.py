@@ -12,6 +12,7 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, FileFormatError, Parameter, ParameterError
+from rankwell.parameters import as_bytes
 from rankwell.rankers.early_stopping import EarlyStopping
 from rankwell.rankers.estimator import Estimator, not_fitted_error
 from rankwell.rankers.feature_columns import in_order_of
@@ -212,6 +213,8 @@ class Ranker(Estimator):
         label: str = "label",
         qid: str = "qid",
         on_bad_line: str = "error",
+        memory: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
         dashboard: bool = False,
     ) -> Self:
         """Train on files that the workers of a cluster read themselves (needs the extra `cluster`).
@@ -238,6 +241,8 @@ class Ranker(Estimator):
             As in `fit`; validation data are this process's.
         label, qid, on_bad_line
             As in `rankwell.read`.
+        memory, scratch
+            As in `rankwell.read`: what each worker may use, and the folder of its temporary files.
         dashboard : bool
             Whether a Ray that is started here has its dashboard.
         """
@@ -245,7 +250,13 @@ class Ranker(Estimator):
 
         # Named, not imported: the cluster is built on rankers, not rankers on the cluster.
         training = import_module("rankwell.cluster.training")
-        reading = import_module("rankwell.cluster.part_reading").Reading(label, qid, on_bad_line)
+        reading = import_module("rankwell.cluster.part_reading").Reading(
+            label,
+            qid,
+            on_bad_line,
+            memory=None if memory is None else as_bytes("memory", memory),
+            scratch=None if scratch is None else os.fspath(scratch),
+        )
         training.fit_on_cluster(
             self,
             parts,

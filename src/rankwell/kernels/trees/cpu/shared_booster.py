@@ -8,6 +8,7 @@ import numpy as np
 
 from rankwell.kernels.boosting.contract import Companions
 from rankwell.kernels.cpu.team import FAILED, STOP, new_team
+from rankwell.kernels.disk_arrays import is_on_disk
 from rankwell.kernels.threads import run_parts
 from rankwell.kernels.trees.contract import BinTree, TreeProblem
 from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
@@ -23,7 +24,7 @@ from rankwell.kernels.trees.cpu.shared_growth import (
     lead_tree,
 )
 from rankwell.kernels.trees.cpu.splits import Limits
-from rankwell.kernels.trees.cpu.tasks import COUNT, N_PARTS, PART, SMALL
+from rankwell.kernels.trees.cpu.tasks import COUNT, N_PARTS, PART, SMALL, STREAMED
 from rankwell.kernels.trees.sampling import Sampling
 
 
@@ -69,6 +70,7 @@ class SharedTreeBooster(CpuTreeBooster):
 
     def _grow(self, limits: Limits, plan: Plan) -> int:
         control, state = new_team().control, np.zeros(N_STATE, dtype=np.int64)
+        control[STREAMED] = is_on_disk(self._problem.slabs)
         data = (control, self._space, self._problem.columns, limits, plan)
         own = np.array([plan.n_counting, plan.n_docs - plan.n_counting], dtype=np.int64)
         self._docs[:, 0] = self._companions.sum(own)
