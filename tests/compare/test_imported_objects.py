@@ -75,7 +75,7 @@ def test_what_is_no_trained_model_is_refused():
     for model in (lightgbm.LGBMRanker(), xgboost.XGBRanker()):
         with pytest.raises(NotFittedError, match="not trained yet"):
             ImportedRanker.from_model(model)
-    with pytest.raises(ParameterError, match=r"a model of LightGBM, XGBoost or CatBoost is needed .* got dict"):
+    with pytest.raises(ParameterError, match=r"a model of LightGBM, XGBoost, CatBoost or ONNX is needed .* got dict"):
         ImportedRanker.from_model({})
 
 

@@ -43,6 +43,8 @@ def test_scikit_learn(data, tmp_path):
         (tmp_path / "model.onnx").write_bytes(content)
         assert model_format(tmp_path / "model.onnx").title == "an ONNX model"
         scores = rankwell.ImportedRanker.from_model(tmp_path / "model.onnx").predict(X)
+        in_memory = rankwell.ImportedRanker.from_model(onnx.load_from_string(content)).predict(X)
+        np.testing.assert_array_equal(in_memory, scores)
         np.testing.assert_allclose(scores, run(content, X), rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(scores, model.predict(X), rtol=1e-5, atol=1e-5)
 
@@ -138,6 +140,11 @@ def test_hostile_trees_are_refused(changes, complaint, tmp_path):
     (tmp_path / "model.onnx").write_bytes(ensemble(**changes))
     with pytest.raises(FileFormatError, match=complaint):
         import_model(tmp_path / "model.onnx")
+
+
+def test_hostile_trees_in_memory_are_refused():
+    with pytest.raises(FileFormatError, match="feature that does not exist"):
+        rankwell.ImportedRanker.from_model(onnx.load_from_string(ensemble(nodes_featureids=[9, 0, 0])))
 
 
 def test_altered_and_cut_files_are_refused_or_safe(tmp_path):

@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from tests.scoring.ranker_files import N_FEATURES, content_of, envelope_of, forge, write_forged, write_rankers
+from tests.scoring.text_models import MODELS as TEXT_MODELS
 
 import rankwell
 from rankwell import FileFormatError, RankwellError
@@ -319,7 +320,9 @@ def test_many_forged_ranker_files(rankers, tmp_path, seed):
 
 # --- Models of other libraries.
 
-MODELS = ["lightgbm.txt", "lightgbm.json", "xgboost.json", "xgboost.ubj"]
+MODELS = ["lightgbm.txt", "lightgbm.json", "xgboost.json", "xgboost.ubj", "catboost.json", "trees.onnx"]
+# A number in a few bytes is a feature here, and so the width of a row.
+MOST_SCORED_FEATURES = 10_000
 WORDS = [
     b"0",
     b"-1",
@@ -345,6 +348,8 @@ def imports_or_refuses(path, content, label):
             ranker = ImportedRanker.from_model(path)
     except RankwellError:
         return False
+    if ranker.n_features_in_ > MOST_SCORED_FEATURES:
+        return True
     rows = np.random.default_rng(0).normal(size=(65, ranker.n_features_in_)).astype(np.float32)
     with np.errstate(all="ignore"):
         check_scores(ranker.description_, rows, ranker.predict(rows), label)
@@ -370,6 +375,7 @@ def changed_text(rng, content):
 def fuzz_imports(golden, folder, seed, count):
     rng = np.random.default_rng(seed)
     originals = [(golden / name).read_bytes() for name in MODELS]
+    originals += [text.encode() for text in TEXT_MODELS.values()]
     loaded = 0
     for number in range(count):
         content = originals[number % len(originals)]

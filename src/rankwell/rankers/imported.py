@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from rankwell.errors import ParameterError
 from rankwell.rankers.base import Ranker, TrainedModel, TrainingTask
-from rankwell.scoring.description import RankerDescription, default_feature_names
+from rankwell.scoring.description import RankerDescription, check_description, default_feature_names
 from rankwell.scoring.imports.booster_object import model_bytes
 from rankwell.scoring.imports.reader import import_model, parse_model
 
@@ -50,7 +50,7 @@ class ImportedRanker(Ranker):
         model : path, or object
             A model file of LightGBM (text, JSON dump), XGBoost (JSON, UBJSON), CatBoost (JSON), ONNX (trees), RankLib,
             svm_rank or LIBLINEAR; or a trained `Booster`, `LGBMRanker`, `XGBRanker`, `CatBoostRanker` or other
-            estimator of these libraries.
+            estimator of these libraries, or an ONNX `ModelProto`.
         feature_names : sequence of str, optional
             The names of its features, in their order, if the model does not have them: a ranker whose features have
             names can be searched with and served.
@@ -63,6 +63,8 @@ class ImportedRanker(Ranker):
             source, description = os.path.basename(os.fspath(model)), import_model(model, n_features=n_features)
         else:
             source, description = type(model).__name__, parse_model(model_bytes(model))
+            # An object may have been read from a file that anyone wrote.
+            check_description(description)
         if feature_names is not None:
             description = _with_names(description, tuple(feature_names))
         ranker = cls(source=source)

@@ -1,4 +1,4 @@
-"""Models of other libraries that are in memory: LightGBM's, XGBoost's and CatBoost's, boosters and estimators.
+"""Models of other libraries that are in memory: LightGBM's, XGBoost's, CatBoost's and ONNX's.
 
 An object is recognised by the modules of its classes, so that no other library is imported here. It writes itself in
 its own format, and the reader of files reads that.
@@ -14,7 +14,7 @@ from rankwell.errors import NotFittedError, ParameterError
 
 
 def model_bytes(model: Any) -> bytes:
-    """What `model` would write to a file: LightGBM's text, XGBoost's UBJSON, CatBoost's JSON.
+    """What `model` would write to a file: LightGBM's text, XGBoost's UBJSON, CatBoost's JSON, ONNX's bytes.
 
     Trees are those that the object's own `predict` uses: after early stopping up to the best iteration, except for
     XGBoost's `Booster`, which uses all.
@@ -26,9 +26,11 @@ def model_bytes(model: Any) -> bytes:
         return _xgboost_bytes(model)
     if "catboost" in libraries:
         return _catboost_bytes(model)
+    if "onnx" in libraries:
+        return bytes(model.SerializeToString())
     raise ParameterError(
-        "a model of LightGBM, XGBoost or CatBoost is needed (a Booster, an LGBMRanker, ..., or the path of a model "
-        f"file), got {type(model).__name__}."
+        "a model of LightGBM, XGBoost, CatBoost or ONNX is needed (a Booster, an LGBMRanker, ..., or the path of a "
+        f"model file), got {type(model).__name__}."
     )
 
 
