@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# Of ai.onnx and ai.onnx.ml: ONNX 1.12 and ONNX Runtime 1.12 (2022), and what came after them, run these.
+# Of ai.onnx and ai.onnx.ml, of 2022: old enough for most runtimes; newer ones run them too.
 OPERATOR_SET, TREE_OPERATOR_SET = 17, 3
 IR_VERSION = 8
 TREES_DOMAIN = "ai.onnx.ml"
