@@ -23,7 +23,8 @@ N_DOCS = 300
 @pytest.fixture(scope="module")
 def sound() -> Segment:
     """Documents with a word that all have (three blocks), one of their own, and rising frequencies and lengths."""
-    builder = SegmentBuilder(Schema(["title", "body"], ["year"], ["kind", "tags"], forward="all"), Analysis())
+    schema = Schema(["title", "body"], ["year"], ["kind", "tags"], forward="all", vectors={"vector": 2})
+    builder = SegmentBuilder(schema, Analysis())
     builder.add(
         document_of(
             {
@@ -33,6 +34,7 @@ def sound() -> Segment:
                 "year": n,
                 "kind": f"kind {n % 7}",
                 "tags": [f"t{tag}" for tag in range(n % 4)],
+                "vector": [n, 1.0],
             },
             Place("made"),
         )

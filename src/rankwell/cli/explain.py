@@ -13,6 +13,7 @@ from rankwell.cli.console import print_json, show, show_log
 from rankwell.cli.figures import jsonable, make_table
 from rankwell.cli.inputs import Reading, load_ranker, read_data
 from rankwell.cli.options import JsonOption, LabelOption, QidOption, QuietOption
+from rankwell.cli.own_options import OwnOption, QueryVectorsOption, given_own
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def explain_scores(
             "--candidates", metavar="N", min=1, help="With an index: how many documents BM25 gives to the ranker."
         ),
     ] = None,
+    own: OwnOption = None,
+    query_vectors: QueryVectorsOption = None,
     top: Annotated[int, typer.Option("--top", metavar="N", help="How many inputs and features to show.")] = 10,
     n_rounds: Annotated[
         int | None, typer.Option("--rounds", metavar="N", help="The score after the first N rounds of boosting.")
@@ -65,12 +68,14 @@ def explain_scores(
     if data.is_dir():
         if query is None or row is not None or n_rounds is not None:
             raise ParameterError(f"{data} is an index: give --query WORDS, and --document ID for one of its documents.")
-        explained = _explain_search(model, data, query, document, k, candidates)
+        options = {} if candidates is None else {"n_candidates": candidates}
+        own_features = given_own(own or (), query_vectors or ())
+        explained = _explain_search(model, data, query, document, k, own=own_features, **options)
     else:
         if (row is None) == (query is None):
             raise ParameterError("give the documents to explain: either --row N or --query QID.")
-        if document is not None or candidates is not None:
-            raise ParameterError(f"--document and --candidates need an index, {data} is none.")
+        if document is not None or candidates is not None or own or query_vectors:
+            raise ParameterError(f"--document, --candidates, --own and --query-vectors need an index, {data} is none.")
         explained = _explain_data(
             model, read_data(data, Reading(label=label, qid=qid), quiet=quiet), row, query, n_rounds
         )
@@ -92,12 +97,11 @@ class _Explained:
 
 
 def _explain_search(
-    model: Path, index: Path, query: str, document: str | None, k: int, candidates: int | None
+    model: Path, index: Path, query: str, document: str | None, k: int, **options: Any
 ) -> list[_Explained]:
     from rankwell.index.reader import Index
     from rankwell.serving.ranking.ranked_search import RankedSearch
 
-    options: dict[str, Any] = {} if candidates is None else {"n_candidates": candidates}
     searcher = RankedSearch(Index.open(index), load_ranker(model), **options)
     return [
         _Explained(

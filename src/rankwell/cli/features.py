@@ -12,11 +12,13 @@ from rankwell.cli.console import say, show_log
 from rankwell.cli.inputs import check_readable
 from rankwell.cli.options import DEFAULT_CANDIDATES, QuietOption, StopAfterOption, given_path
 from rankwell.cli.output_file import check_output
+from rankwell.cli.own_options import OwnOption, QueryVectorsOption, given_own
 from rankwell.cli.progress import progress_bar
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
     from rankwell.features.feature_set import FeatureSet
+    from rankwell.features.own_features import OwnFeatures
     from rankwell.features.training_data import JudgedFeatures
     from rankwell.index.reader import Index
 
@@ -55,6 +57,8 @@ def features(
             show_default=False,
         ),
     ] = None,
+    own: OwnOption = None,
+    query_vectors: QueryVectorsOption = None,
     candidates: Annotated[
         str,
         typer.Option(
@@ -97,7 +101,10 @@ def features(
     for path in sources[-2:] if log is None else [*sources, log]:
         check_readable(path)
     if log is None:
-        judged = _extracted(sources, name, more or (), parameters or (), candidates, top, stop_after, prose, quiet)
+        own_features = given_own(own or (), query_vectors or ())
+        judged = _extracted(
+            sources, name, more or (), parameters or (), own_features, candidates, top, stop_after, prose, quiet
+        )
     else:
         judged = _logged(log, sources[0])
     with progress_bar(f"writing {out}", quiet=quiet):
@@ -110,6 +117,7 @@ def _extracted(
     name: str,
     more: Sequence[str],
     parameters: Sequence[str],
+    own: OwnFeatures | None,
     candidates: str,
     top: int,
     stop_after: int | None,
@@ -125,7 +133,7 @@ def _extracted(
     folder, queries, qrels = sources
     is_run = candidates not in SOURCES and Path(candidates).is_file()
     index = Index.open(folder)
-    feature_set = _feature_set(index, name, more, parameters)
+    feature_set = _feature_set(index, name, [*more, *_own_names(own, more)], parameters)
     with progress_bar(f"extracting {len(feature_set)} features", quiet=quiet) as bar:
         return judged_features(
             index,
@@ -136,8 +144,15 @@ def _extracted(
             run=read_run(candidates) if is_run else None,
             n_candidates=top,
             stop_after=stop_after,
+            own=own,
             progress=lambda done, total: bar.show(done=done, total=total),
         )
+
+
+def _own_names(own: OwnFeatures | None, more: Sequence[str]) -> list[str]:
+    """The features that sources have, but for those that are named with settings of their own."""
+    names = [] if own is None else own.feature_names
+    return [name for name in names if not any(one == name or one.startswith(f"{name}(") for one in more)]
 
 
 def _feature_set(index: Index, name: str, more: Sequence[str], parameters: Sequence[str]) -> FeatureSet:

@@ -130,6 +130,15 @@ def build(
     ] = None,
     keywords: KeywordsOption = None,
     dates: DatesOption = None,
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            "--vectors",
+            metavar="NAME=N[:int8],...",
+            help="Fields that hold lists of N numbers, for features: as embedding=384, or embedding=384:int8.",
+            show_default=False,
+        ),
+    ] = None,
     forward: Annotated[
         str | None,
         typer.Option(
@@ -182,7 +191,13 @@ def build(
     analysis = given_analysis(language, stemmer, _stop_words(stop_words))
     forward_streams: Literal["all"] | tuple[str, ...] = "all" if forward == "all" else names_of(forward)
     schema = Schema(
-        names_of(streams), names_of(statics), names_of(keywords), names_of(dates), forward_streams, static_order
+        names_of(streams),
+        names_of(statics),
+        names_of(keywords),
+        names_of(dates),
+        forward_streams,
+        static_order,
+        _vectors(vectors),
     )
     bad_documents, progress = bad_documents_of(skip_bad_documents), CorpusProgress()
     options = corpus_options(
@@ -396,6 +411,18 @@ def _warn_of_empty_streams(path: Path, *, quiet: bool) -> None:
     empty = [index.schema.streams[number] for number in index.schema.forward_streams if tokens[number] == 0]
     if empty and index.n_docs:
         say(f"no document has words in {', '.join(map(repr, empty))}, which --forward names.", quiet=quiet)
+
+
+def _vectors(written: str | None) -> dict[str, int | tuple[int, str]]:
+    """Vectors as a schema takes them, from NAME=N or NAME=N:KIND."""
+    vectors: dict[str, int | tuple[int, str]] = {}
+    for one in names_of(written):
+        name, equals, size = one.rpartition("=")
+        number, colon, kind = size.partition(":")
+        if not equals or not number.isdecimal():
+            raise ParameterError(f"must be like embedding=384 or embedding=384:int8, got {one!r}.", parameter="vectors")
+        vectors[name] = (int(number), kind) if colon else int(number)
+    return vectors
 
 
 def _warn_of_missing_statics(path: Path, name: str, *, quiet: bool) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from rankwell.cli.console import say
 from rankwell.cli.options import QuietOption, given_path
+from rankwell.cli.own_options import OwnOption, QueryVectorsOption, given_own
 from rankwell.cli.serve_options import (
     BatchOption,
     DeviceOption,
@@ -23,6 +24,7 @@ from rankwell.cli.serve_options import (
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
+    from rankwell.features.own_features import OwnFeatures
     from rankwell.serving.shards.shard_node import ShardNode
 
 
@@ -59,6 +61,8 @@ def node(
         ),
     ] = None,
     device: DeviceOption = "cpu",
+    own: OwnOption = None,
+    query_vectors: QueryVectorsOption = None,
     log_level: LogLevelOption = "warning",
     ends_with_stdin: Annotated[bool, typer.Option("--ends-with-stdin", hidden=True)] = False,
     quiet: QuietOption = False,
@@ -90,7 +94,8 @@ def node(
         )
     listening = bind(host, port)
     log_to_stderr(log_level)
-    open_node = partial(_watched_node, device=device, n_jobs=threads)
+    own_features = given_own(own or (), query_vectors or ())
+    open_node = partial(_watched_node, device=device, n_jobs=threads, own=own_features)
     opened = None if spare else open_node(indexes[0])
     server = NodeServer(
         opened,
@@ -113,10 +118,9 @@ def node(
     server.serve(listening, ends_with_stdin=ends_with_stdin)
 
 
-def _watched_node(folder: Path, *, device: str, n_jobs: int | None) -> ShardNode:
-
+def _watched_node(folder: Path, *, device: str, n_jobs: int | None, own: OwnFeatures | None) -> ShardNode:
     from rankwell.serving.shards.shard_node import ShardNode
 
-    opened = ShardNode(folder, device=device, n_jobs=n_jobs)
+    opened = ShardNode(folder, device=device, n_jobs=n_jobs, own=own)
     opened.watch()
     return opened

@@ -13,6 +13,7 @@ from rankwell.cli.figures import make_table
 from rankwell.cli.inputs import check_readable
 from rankwell.cli.options import DEFAULT_CANDIDATES, JsonOption, QuietOption, StopAfterOption, given_path
 from rankwell.cli.output_file import check_output
+from rankwell.cli.own_options import OwnOption, QueryVectorsOption, given_own
 from rankwell.cli.search_run import RUN_DEPTH, Ranking, Searcher, check_query_or_queries, rerank, write_run
 from rankwell.errors import ParameterError
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from rankwell.features.own_features import OwnFeatures
     from rankwell.features.queries import QueryText
     from rankwell.index.query.query import Query
     from rankwell.index.query.tree import Match
@@ -158,6 +160,8 @@ def search(
     candidates: Annotated[
         int, typer.Option("--candidates", metavar="N", min=1, help="How many documents BM25 gives to the ranker.")
     ] = DEFAULT_CANDIDATES,
+    own: OwnOption = None,
+    query_vectors: QueryVectorsOption = None,
     stop_after: StopAfterOption = None,
     device: Annotated[
         str, typer.Option("--device", metavar="NAME", help="Where the ranker runs: cpu, cuda or auto.")
@@ -206,7 +210,10 @@ def search(
         raise ParameterError("give --sort or --ranker, not both: documents are ordered by fields or by scores.")
     opened = Index.open(index)
     model = _model(stream, weights, k1, b)
-    searcher = _searcher(opened, ranker, candidates, model, cast("Match", match), device, sort, stop_after)
+    own_features = given_own(own or (), query_vectors or ())
+    searcher = _searcher(
+        opened, ranker, candidates, model, cast("Match", match), device, sort, stop_after, own_features
+    )
     wanted = filters[0] if filters and len(filters) == 1 else " ".join(f"+({one})" for one in filters or ()) or None
     parse = _parser(opened, wanted, synonyms, typos=typos)
     if queries is not None and run is not None:
@@ -310,6 +317,7 @@ def _searcher(
     device: str,
     sort: str | None,
     stop_after: int | None,
+    own: OwnFeatures | None,
 ) -> Searcher:
     """A function from a query and k to its result: by BM25, by fields, or by a ranker."""
     if ranker is None:
@@ -318,7 +326,7 @@ def _searcher(
     from rankwell.serving.ranking.ranked_search import RankedSearch
 
     ranked = RankedSearch(
-        index, ranker, n_candidates=candidates, model=model, match=match, stop_after=stop_after, device=device
+        index, ranker, n_candidates=candidates, model=model, match=match, stop_after=stop_after, own=own, device=device
     )
     return lambda query, k: ranked.search(query, k)
 

@@ -12,6 +12,7 @@ import typer
 
 from rankwell.cli.console import say
 from rankwell.cli.options import DEFAULT_CANDIDATES, QuietOption, given_path
+from rankwell.cli.own_options import OwnOption, QueryVectorsOption, check_own, given_own
 from rankwell.cli.serve_options import (
     BatchOption,
     DeviceOption,
@@ -149,6 +150,8 @@ def serve(
     ] = None,
     is_one_of_several: Annotated[bool, typer.Option("--one-of-several", hidden=True)] = False,
     device: DeviceOption = "cpu",
+    own: OwnOption = None,
+    query_vectors: QueryVectorsOption = None,
     log_level: LogLevelOption = "warning",
     quiet: QuietOption = False,
 ) -> None:
@@ -179,6 +182,11 @@ def serve(
     check_log_level(log_level)
     folders, named = _folders(indexes or ()), _named(ranker or ())
     _check_places(folders, nodes, spare_nodes, replicas, spares)
+    if nodes is not None and (own or query_vectors):
+        raise ParameterError("--own and --query-vectors are read by nodes: give them to `rankwell node`.")
+    own_features = given_own(own or (), query_vectors or ())
+    sources = [part for one in own or () for part in ("--own", one)]
+    sources += [part for one in query_vectors or () for part in ("--query-vectors", one)]
     token = read_token(token_file, TOKEN_VARIABLE)
     if processes > 1:
         alone = {"--use-log": use_log, "--judgments": judgments, "a token": token, "--nodes": nodes}
@@ -195,14 +203,23 @@ def serve(
             folders[0], host, listening.getsockname()[1], ranker or (), candidates, timeout, batch, window, queue,
             cache, expiry, feature_log, threads or max(1, available_cores() // processes), device, log_level,
         )  # fmt: skip
+        check_own(named, own_features)
         ready = f"serving {folders[0]} by {processes} processes at {address}"
-        ServerProcesses(options, processes).run(partial(say, ready, quiet=quiet))
+        ServerProcesses([*options, *sources], processes).run(partial(say, ready, quiet=quiet))
         return
     if nodes is None and len(folders) == 1 and replicas == 1 and spares == 0:
         from rankwell.serving.http.service import SearchService
         from rankwell.serving.node import Node
 
-        node = Node(folders[0], named, n_candidates=candidates, device=device, n_jobs=threads, feature_log=feature_log)
+        node = Node(
+            folders[0],
+            named,
+            n_candidates=candidates,
+            device=device,
+            n_jobs=threads,
+            feature_log=feature_log,
+            own=own_features,
+        )
         node.watch()
         service = SearchService(node, batch_size=batch, batch_window=window / 1000, queue=queue, **around)
         say_ready = partial(say, _ready(node.snapshot.index.n_docs, node.snapshot.default, address), quiet=quiet)
@@ -213,7 +230,8 @@ def serve(
         return
     if nodes is None:
         options = ["--batch", str(batch or 16), "--batch-window", str(window), "--queue", str(queue)]
-        options += ["--device", device, "--log-level", log_level]
+        options += ["--device", device, "--log-level", log_level, *sources]
+        check_own(named, own_features)
         places = start_places(folders, replicas, spares, options)
     else:
         places = given_places(nodes, spare_nodes, read_token(node_token_file, NODE_TOKEN_VARIABLE) or "")

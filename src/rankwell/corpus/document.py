@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -44,6 +44,8 @@ class Document:
     stored : bytes
         Its fields as one line of JSON (UTF-8, no line feed), kept for captions.
     place : Place
+    vectors : dict of str to list of numbers
+        Fields that are lists of numbers; they are not among the stored fields.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Document:
     numbers: dict[str, float] = field(default_factory=dict)
     stored: bytes = b"{}"
     place: Place = UNKNOWN_PLACE
+    vectors: dict[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def n_characters(self) -> int:
@@ -68,8 +71,9 @@ def document_of(
 ) -> Document:
     """The document that a dictionary of fields describes.
 
-    A text, or a list of texts, is a stream; a number or a truth value (of Python or NumPy) is a static; None is a field
-    that is absent. Fields of an object have the names of both (`nested_fields`).
+    A text, or a list of texts, is a stream; a number or a truth value (of Python or NumPy) is a static; a list of
+    numbers (or an array of one dimension) is a vector; None is a field that is absent. Fields of an object have the
+    names of both (`nested_fields`).
 
     Parameters
     ----------
@@ -80,6 +84,7 @@ def document_of(
     """
     texts: dict[str, str | list[str]] = {}
     numbers: dict[str, float] = {}
+    vectors: dict[str, Sequence[float]] = {}
     document_id: str | None = None
     for name, value in fields.items():
         if name == id_field:
@@ -88,6 +93,8 @@ def document_of(
             continue
         elif type(value) is str:
             texts[name] = value
+        elif _is_vector(value):
+            vectors[name] = value
         elif value is not None:
             _sort_value(name, value, place, ignored, texts, numbers)
     if document_id is None:
@@ -97,7 +104,20 @@ def document_of(
             Parameter("id_field"),
             ".",
         )
-    return Document(document_id, texts, numbers, _stored(fields, place) if stored is None else stored, place)
+    if vectors:
+        stored = _stored({name: value for name, value in fields.items() if name not in vectors}, place)
+    return Document(document_id, texts, numbers, _stored(fields, place) if stored is None else stored, place, vectors)
+
+
+def _is_vector(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.kind in "iuf"
+    numbers = int | float | np.integer | np.floating
+    return (
+        isinstance(value, list | tuple)
+        and len(value) > 0
+        and all(isinstance(one, numbers) and not isinstance(one, bool) for one in value)
+    )
 
 
 def checked_id(value: Any, name: str, place: Place) -> str:

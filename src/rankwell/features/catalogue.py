@@ -141,6 +141,15 @@ FEEDBACK_PARAMETERS: Mapping[str, float] = {"documents": 10, "terms": 10, "origi
 STATIC = "static"
 """The first part of the name of a static feature."""
 
+OWN = "own"
+"""The first part of the name of a feature whose values are given: `rankwell.features.own_features`."""
+
+DOT, COSINE = "dot", "cosine"
+"""The first parts of the names of products of a query's vector and a document's: `rankwell.features.own_vectors`."""
+
+GIVEN = (OWN, DOT, COSINE)
+"""Features that need more than the index and the query's text."""
+
 MSLR_STREAMS = ("body", "anchor", "title", "url")
 
 

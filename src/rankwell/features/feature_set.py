@@ -12,6 +12,7 @@ from rankwell.errors import DataError, ParameterError
 from rankwell.features.catalogue import (
     BM25F,
     COMBINED,
+    GIVEN,
     KINDS,
     PARAMETERS,
     RELEVANCE_MODEL,
@@ -55,6 +56,7 @@ class FeatureSet:
     ----------
     names : the canonical names; features : what they mean
     feedback : those of them that read the first pass's documents, and are passed with the hits (`with_feedback`)
+    own : those of them whose values are given, and are passed with the hits too (`own_features.with_own`)
     fingerprint : 16 hexadecimal digits that change with any name, their order, or the catalogue's formulas
 
     Examples
@@ -70,6 +72,7 @@ class FeatureSet:
         self.names = tuple(feature.name for feature in self.features)
         _refuse_twins(self.features)
         self.feedback = tuple(feature for feature in self.features if feature.kind == RELEVANCE_MODEL.name)
+        self.own = tuple(feature for feature in self.features if feature.kind in GIVEN)
         self.expressions = _expression_levels(self.features)
         self._settings = _common_settings(self.features)
         content = "\0".join((f"rankwell features {VERSION}", *self.names))
@@ -138,6 +141,7 @@ class FeatureSet:
         if known is None:
             self.check(streams, statics)
             _refuse_without_feedback([feature.name for feature in self.feedback if feature.name not in statics])
+            _refuse_without_own([feature.name for feature in self.own if feature.name not in statics])
             known = self._columns[streams, statics] = self._make_columns(streams, statics)
         return known
 
@@ -155,7 +159,7 @@ class FeatureSet:
                 columns.column_of[number[feature.stream], Kind[feature.kind.upper()]] = column
             elif feature.kind == STATIC:
                 columns.static_column[statics.index(feature.stream)] = column
-            elif feature.kind == RELEVANCE_MODEL.name:
+            elif feature.kind in (RELEVANCE_MODEL.name, *GIVEN):
                 columns.static_column[statics.index(feature.name)] = column
             elif feature.kind == BM25F.name:
                 columns.bm25f_column[0] = column
@@ -288,6 +292,14 @@ def _refuse_without_feedback(lacking: Sequence[str]) -> None:
         raise DataError(
             f"the hits lack {', '.join(lacking[:_NAMED_IN_ERRORS])}: these features read the first pass's documents. "
             "Pass the hits through rankwell.features.feedback.with_feedback."
+        )
+
+
+def _refuse_without_own(lacking: Sequence[str]) -> None:
+    if lacking:
+        raise DataError(
+            f"the hits lack {', '.join(lacking[:_NAMED_IN_ERRORS])}: the values of these features are given. "
+            "Pass the hits through rankwell.features.own_features.with_own."
         )
 
 

@@ -1,20 +1,22 @@
 """A feature's name describes it completely, so that a ranker file needs no other description of its features.
 
-    feature    := stream | static | bm25f | expression
+    feature    := stream | static | own | bm25f | expression
     stream     := kind "." stream's name [settings]          bm25.title, bm25.title(b=0.4;k1=0.9), tf_max.whole,
                                                              relevance_model.whole(terms=20)
     static     := "static." name
+    own        := ("own" | "dot" | "cosine") "." name [settings]   own.click_rate, cosine.embedding(default=0)
     bm25f      := "bm25f" [settings]                         bm25f(b.title=0.5;weight.title=3)
     settings   := "(" parameter "=" number {";" parameter "=" number} ")"
     expression := label "=" text                             fresh = bm25.title / (1 + static.age)
 
 Settings name only what differs from the catalogue, in alphabetical order. An expression reads features that come before
-it in its set: by their names, expressions by their labels. In the name of a stream or static, the
+it in its set: by their names, expressions by their labels. In the name of a stream, static or own feature, the
 characters % ( ) = ; and " are written as % and two hexadecimal digits.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +26,7 @@ from rankwell.features.catalogue import (
     BM25F,
     COMBINED,
     FEEDBACK_PARAMETERS,
+    GIVEN,
     KINDS,
     PARAMETERS,
     RELEVANCE_MODEL,
@@ -81,6 +84,8 @@ def parse_feature(name: str) -> Feature:
         return _named(BM25F.name, "", settings, BM25F.parameters)
     if kind == STATIC and stream and not settings:
         return Feature(f"{STATIC}.{escaped(stream)}", f"{STATIC}.{escaped(stream)}", STATIC, stream)
+    if kind in GIVEN and stream:
+        return _given(kind, stream, settings)
     if stream and kind in COMBINED and stream != WHOLE and not settings:
         text, canonical = COMBINED[kind].expression, f"{kind}.{escaped(stream)}"
         assert text is not None
@@ -88,6 +93,15 @@ def parse_feature(name: str) -> Feature:
     if stream and kind in _OF_STREAMS and (_OF_STREAMS[kind].of_whole or stream != WHOLE):
         return _named(kind, stream, settings, _OF_STREAMS[kind].parameters)
     raise ParameterError(f"{name!r} is not a feature: {_remedy(kind, stream, plain, settings)}")
+
+
+def _given(kind: str, name: str, settings: Mapping[str, float]) -> Feature:
+    """A feature whose values, or the query's vector, are given; without a default, a missing value is NaN."""
+    plain = f"{kind}.{escaped(name)}"
+    if not settings.keys() <= {"default"} or not all(map(math.isfinite, settings.values())):
+        raise ParameterError(f"{plain} has the setting default, a finite number, and no others.")
+    canonical = plain + (f"(default={_number(settings['default'])})" if settings else "")
+    return Feature(canonical, canonical, kind, name, {"default": settings.get("default", math.nan)})
 
 
 def feature_name(kind: str, stream: str, settings: Mapping[str, float]) -> str:

@@ -18,6 +18,7 @@ from rankwell.features.feedback import with_feedback
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import WHOLE
 from rankwell.features.names import feature_name
+from rankwell.features.own_features import NOTHING, OwnFeatures, with_own
 from rankwell.features.qrels import Qrels
 from rankwell.features.queries import QueryText
 from rankwell.index.query.query import Query
@@ -75,6 +76,7 @@ def judged_features(
     model: BM25 | BM25F | None = None,
     stop_after: int | None = None,
     run: TrecRun | None = None,
+    own: OwnFeatures | None = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> JudgedFeatures:
@@ -98,6 +100,8 @@ def judged_features(
     run : scores by query and document, optional
         Another system's run as the first pass: its best `n_candidates` documents are candidates, in place of the
         index's. Features from the first pass's documents still read the index's.
+    own : OwnFeatures, optional
+        Where the values of the set's own features come from.
     progress : called with the number of queries done and the total
     """
     if source not in SOURCES:
@@ -105,6 +109,7 @@ def judged_features(
     if n_candidates < 1:
         raise ParameterError(f"must be at least 1, got {n_candidates}.", parameter="n_candidates")
     feature_set.check(index.schema.streams, index.schema.statics)
+    (own or NOTHING).check(feature_set)
     asked = [query for query in queries if query.id in qrels]
     rows = _Rows(feature_set)
     absent = outside = 0
@@ -122,6 +127,7 @@ def judged_features(
             outside += int((~np.isin(documents[-1], best)).sum())
         hits = collect_hits(index, [result.query for result in found], documents, n_jobs=n_jobs)
         hits = with_feedback(hits, feature_set, index, found, documents, n_jobs=n_jobs)
+        hits = with_own(hits, feature_set, index, [result.query for result in found], documents, own)
         features = extract(hits, feature_set, n_jobs=n_jobs)
         ids = [[index.id_of(doc) for doc in docs.tolist()] for docs in documents]
         rows.add(batch, ids, features, qrels)

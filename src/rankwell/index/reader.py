@@ -331,6 +331,7 @@ def open_segment(folder: Path, entry: SegmentEntry, schema: Schema) -> Segment:
         "streams": (segment.n_streams, schema.n_streams),
         "statics": (segment.n_statics, schema.n_statics),
         "keyword fields": (segment.n_keywords, schema.n_keywords),
+        "words of vectors": (segment.vector_words, schema.vector_words),
     }
     for kind, (found, named) in counts.items():
         if found > named:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from rankwell.corpus.document import control_character, shown
 from rankwell.errors import DataError, Parameter, ParameterError
+from rankwell.kernels.vectors.rules import VectorPlace
 
 # A term has a posting list for each stream, and a document a number for each static, even if they are empty: if every
 # document named its fields differently, an index would be large and slow beyond use.
 MOST_STREAMS = 256
 MOST_STATICS = 1024
 LONGEST_NAME = 256
+MOST_NUMBERS = 65_536
+VECTOR_KINDS = ("float32", "int8")
 
 
 class Schema:
@@ -35,6 +38,8 @@ class Schema:
     static_order : str, optional
         A static by whose falling values every segment has its documents, those without one last, so that a search can
         stop after the first that match (`rankwell.index.search.static_order`).
+    vectors : mapping of str to int or (int, str)
+        Fields whose values are lists of so many numbers, kept as "float32" (the default) or "int8", for features.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class Schema:
         dates: Iterable[str] = (),
         forward: Iterable[str] | Literal["all"] = (),
         static_order: str | None = None,
+        vectors: Mapping[str, int | tuple[int, str]] | None = None,
     ) -> None:
         self.streams: list[str] = []
         self.statics: list[str] = []
@@ -62,6 +68,7 @@ class Schema:
         if static_order is not None and static_order not in self._static_numbers:
             self._append(static_order, self.statics, self._static_numbers)
         self.static_order = static_order
+        self.vectors = {name: self._vector(name, given) for name, given in (vectors or {}).items()}
 
     @property
     def n_streams(self) -> int:
@@ -74,6 +81,20 @@ class Schema:
     @property
     def n_keywords(self) -> int:
         return len(self.keywords)
+
+    @property
+    def vector_places(self) -> dict[str, VectorPlace]:
+        """Where each vector is in a document's row of words."""
+        places, start = {}, 0
+        for name, (dimension, kind) in self.vectors.items():
+            places[name] = VectorPlace(start, dimension, kind == "int8")
+            start += places[name].n_words
+        return places
+
+    @property
+    def vector_words(self) -> int:
+        """The 32-bit words of a document's row of vectors."""
+        return sum(place.n_words for place in self.vector_places.values())
 
     def declare(self, keywords: Iterable[str], dates: Iterable[str]) -> None:
         """Name keyword fields and dates; those that are known as such stay as they are."""
@@ -149,6 +170,8 @@ class Schema:
             recorded["forward"] = self.forward if self.forward == "all" else list(self.forward)
         if self.static_order is not None:
             recorded["static_order"] = self.static_order
+        if self.vectors:
+            recorded["vectors"] = {name: list(given) for name, given in self.vectors.items()}
         return recorded
 
     @classmethod
@@ -162,10 +185,13 @@ class Schema:
         static_order = recorded.get("static_order")
         if static_order is not None and static_order not in recorded["statics"]:
             raise ParameterError("the static order is not among the statics.")
-        return cls(recorded["streams"], recorded["statics"], keywords, dates, forward, static_order)
+        vectors = {name: tuple(given) for name, given in recorded.get("vectors", {}).items()}
+        return cls(recorded["streams"], recorded["statics"], keywords, dates, forward, static_order, vectors)
 
     def copy(self) -> Schema:
-        return Schema(self.streams, self.statics, self.keywords, self.dates, self.forward, self.static_order)
+        return Schema(
+            self.streams, self.statics, self.keywords, self.dates, self.forward, self.static_order, self.vectors
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.to_json() == other.to_json()
@@ -176,7 +202,22 @@ class Schema:
         declared = f", keywords={self.keywords!r}, dates={self.dates!r}" if self.keywords or self.dates else ""
         declared += f", forward={self.forward!r}" if self.forward else ""
         declared += f", static_order={self.static_order!r}" if self.static_order is not None else ""
+        declared += f", vectors={self.vectors!r}" if self.vectors else ""
         return f"Schema(streams={self.streams!r}, statics={self.statics!r}{declared})"
+
+    def _vector(self, name: str, given: int | tuple[int, str]) -> tuple[int, str]:
+        """The numbers of a vector, and how they are kept."""
+        dimension, kind = (given, "float32") if isinstance(given, int) else given
+        if type(dimension) is not int or not 1 <= dimension <= MOST_NUMBERS or kind not in VECTOR_KINDS:
+            raise ParameterError(
+                f"of {name!r} must be 1 to {MOST_NUMBERS:,} numbers of {' or '.join(VECTOR_KINDS)}, got {given!r}.",
+                parameter="vectors",
+            )
+        if self.kind_of(name) is not None:
+            raise ParameterError(
+                f"field {name!r} is named twice. A field is one stream, static, keyword field or vector."
+            )
+        return dimension, kind
 
     def _forward(self, names: Iterable[str]) -> tuple[str, ...]:
         """The streams of the forward index; those that are not known yet become streams."""

@@ -117,6 +117,10 @@ def joined_schema(schemas: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str,
                 f"{listed(wrong)} of {folder} are numbers, in other shards dates. Build all shards with the same "
                 f"options."
             )
+    vectors = [schema.get("vectors", {}) for _, schema in schemas]
+    if any(own != vectors[0] for own in vectors):
+        raise DataError("the shards have different vectors. Build all shards with the same options.")
+    joined |= {"vectors": vectors[0]} if vectors[0] else {}
     orders = {schema.get("static_order") for _, schema in schemas}
     if len(orders) == 1 and None not in orders:
         joined["static_order"] = orders.pop()

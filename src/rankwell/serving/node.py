@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from rankwell.data.candidates import N_CANDIDATES
 from rankwell.errors import ParameterError, RankwellError
+from rankwell.features.own_features import OwnFeatures
 from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.search.facets import Facets
@@ -48,6 +49,8 @@ class Node:
     n_jobs : as of `RankedSearch`
     feature_log : path, optional
         Where the features of the default ranker are logged, for requests with an id.
+    own : OwnFeatures, optional
+        Where the values of own features come from.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Node:
         device: str = "cpu",
         n_jobs: int | None = None,
         feature_log: str | os.PathLike[str] | None = None,
+        own: OwnFeatures | None = None,
     ) -> None:
         opened = index if isinstance(index, Index) else Index.open(index)
         files = {checked_name(name): read_ranker_file(path) for name, path in (rankers or {}).items()}
@@ -68,7 +72,7 @@ class Node:
         self._feature_log = (
             None if feature_log is None else FeatureLog(feature_log, features_of(files[default].description))
         )
-        self._settings = SearchSettings(n_candidates, device, n_jobs)
+        self._settings = SearchSettings(n_candidates, device, n_jobs, own)
         self._changing = threading.Lock()
         self._is_closing = threading.Event()
         self._watcher: threading.Thread | None = None

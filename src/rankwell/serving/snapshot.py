@@ -9,6 +9,7 @@ from functools import partial
 
 from rankwell.corpus.nested_fields import flattened
 from rankwell.errors import ParameterError
+from rankwell.features.own_features import OwnFeatures
 from rankwell.index.reader import Index
 from rankwell.index.statistics import Statistics
 from rankwell.scoring.description import RankerDescription
@@ -29,6 +30,7 @@ _DEVICES = ("cpu", "cuda", "auto")
 class SearchSettings:
     """How all rankers of a node search; see `RankedSearch`.
 
+    own : where the values of own features come from
     device : {"cpu", "cuda", "auto"}; "auto" is a device where there is one, for batches that it ranks quicker
     health : of the device, for all rankers
     """
@@ -36,6 +38,7 @@ class SearchSettings:
     n_candidates: int
     device: str = "cpu"
     n_jobs: int | None = None
+    own: OwnFeatures | None = None
     health: DeviceHealth = field(default_factory=lambda: DeviceHealth("cuda"))
 
     def __post_init__(self) -> None:
@@ -121,7 +124,13 @@ def _search_on(
     device: str, *, index: Index, description: RankerDescription, settings: SearchSettings, log: FeatureLog | None
 ) -> RankedSearch:
     return RankedSearch(
-        index, description, n_candidates=settings.n_candidates, device=device, n_jobs=settings.n_jobs, log=log
+        index,
+        description,
+        n_candidates=settings.n_candidates,
+        own=settings.own,
+        device=device,
+        n_jobs=settings.n_jobs,
+        log=log,
     )
 
 

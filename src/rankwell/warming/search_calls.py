@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
 from rankwell.index.text.analysis import Analysis
@@ -93,3 +95,20 @@ def extract_features(folder: Path) -> None:
             found = judged_features(index, queries, qrels, features, source=source)
     ranker = LeastSquares().fit(found.dataset)
     RankedSearch(index, ranker, n_candidates=50).search_many(_QUERIES, k=5)
+    _multiply_vectors(folder)
+
+
+def _multiply_vectors(folder: Path) -> None:
+    """Own features of an index with vectors of both kinds."""
+    from rankwell.features.feature_set import FeatureSet
+    from rankwell.features.own_features import OwnFeatures
+
+    kinds = {"first": (4, "float32"), "second": (4, "int8")}
+    with IndexWriter(folder / "vectors", schema=Schema(vectors=kinds)) as writer:
+        rows = _documents(0, 20)
+        writer.add([row | {name: [1.0, 2.0, 3.0, row["year"]] for name in kinds} for row in rows])
+        writer.commit()
+    index = Index.open(folder / "vectors")
+    own = OwnFeatures(query_vectors={name: lambda text: [1.0, 0.0, 2.0, 1.0] for name in kinds})
+    feature_set = FeatureSet(["cosine.first", "cosine.second"])
+    own.values(feature_set, index, [index.parse("wing")], [np.arange(20)])

@@ -97,6 +97,11 @@ class WorkingIndex:
                 f"{self._given_schema.static_order!r}. An index keeps the order that it was built with: leave it out, "
                 f"or build the index again."
             )
+        if self._given_schema.vectors and self._given_schema.vectors != self.schema.vectors:
+            raise ParameterError(
+                f"{self.folder} was built with vectors={self.schema.vectors!r}, got {self._given_schema.vectors!r}. An "
+                f"index keeps the vectors that it was built with: leave them out, or build the index again."
+            )
         for name in self._given_schema.streams:
             self.schema.stream_number(name)
         for name in self._given_schema.statics:

@@ -41,6 +41,7 @@ class DocumentMerge:
         self.n_docs = self.bases.pop()
         self.n_statics = max((segment.n_statics for segment in segments), default=0)
         self.n_keywords = max((segment.n_keywords for segment in segments), default=0)
+        self.vector_words = max((segment.vector_words for segment in segments), default=0)
         self.n_columns = n_columns
         self.lengths = self._by_column("documents.lengths")
 
@@ -65,6 +66,7 @@ class DocumentMerge:
         self._write_hashes(sink)
         for number, start, stop in self._parts():
             sink.append("documents.statics", self._statics(number, start, stop))
+            sink.append("documents.vectors", self._vectors(number, start, stop))
         self._write_stored(sink)
         self._write_keywords(sink)
         for segment in self.segments:
@@ -104,6 +106,12 @@ class DocumentMerge:
         table = np.full((stop - start, self.n_statics), np.nan)
         table[:, :width] = part.reshape(stop - start, width)
         return table[self._alive(number, start, stop)].ravel()
+
+    def _vectors(self, number: int, start: int, stop: int) -> np.ndarray:
+        """All segments of an index have the same vectors."""
+        width = self.vector_words
+        part = rows(self.segments[number], "documents.vectors", start * width, stop * width)
+        return part.reshape(stop - start, width)[self._alive(number, start, stop)].ravel()
 
     def _write_ids(self, sink: SegmentSink) -> None:
         end = 0

@@ -40,7 +40,7 @@ def reorder_segment(segment: Segment, order: np.ndarray, sink: SegmentSink) -> d
     n_docs = segment.n_docs
     by_column = {
         name: segment[name].reshape(n_docs, -1)[order].ravel() if n_docs else segment[name]
-        for name in ("documents.lengths", "documents.distinct", "documents.statics")
+        for name in ("documents.lengths", "documents.distinct", "documents.statics", "documents.vectors")
     }
     for name, values in by_column.items():
         sink.append(name, values)

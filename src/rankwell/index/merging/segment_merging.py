@@ -46,6 +46,7 @@ def merge_segments(segments: Sequence[Segment], live: Sequence[np.ndarray | None
         "n_keywords": documents.n_keywords,
         "tokens": documents.tokens(),
         **({"forward": forward} if forward else {}),
+        **({"vector_words": documents.vector_words} if documents.vector_words else {}),
     }
     sink.finish(meta)
     return meta

@@ -39,7 +39,7 @@ def expanded(query: Query, index: Index, synonyms: Synonyms | None, *, typos: bo
     tree = changed(tree, lambda leaf: _near(leaf, index, leaf in forgiven))
     if tree == query.as_tree():
         return query
-    return replace(query_of(tree, query.is_shortened), filter=query.filter)
+    return replace(query_of(tree, query.is_shortened), filter=query.filter, text=query.text)
 
 
 def _near(leaf: Scoring, index: Index, is_forgiven: bool) -> Node:

@@ -61,6 +61,8 @@ class Query:
         Different phrases, without excluded ones and those with slop: they are terms too, after `terms`.
     phrase_frequencies : tuple of int
         How often the query has each of `phrases`.
+    text : str
+        As it was written; empty if it was not.
     """
 
     terms: tuple[bytes, ...]
@@ -72,6 +74,7 @@ class Query:
     filter: Node | None = None
     phrases: tuple[PhraseTerms, ...] = ()
     phrase_frequencies: tuple[int, ...] = ()
+    text: str = field(default="", compare=False)
 
     def as_tree(self) -> Node:
         """What a document must have, as a tree in every case."""
@@ -101,11 +104,11 @@ def parse_query(text: str, analysis: Analysis, schema: Schema | None = None, *, 
     if plain or _OPERATORS.search(text) is None:
         words, cut, common = _Words(), analysis.cut(text), analysis.common_terms
         words.add([word for word in cut if word[0] not in common] or cut if common else cut)
-        return words.query(None, words.is_full)
+        return words.query(None, words.is_full, text)
     from rankwell.index.query.parser import parse_tree
 
     tree, is_shortened = parse_tree(text, analysis, schema, MOST_TERMS)
-    return query_of(tree, is_shortened)
+    return replace(query_of(tree, is_shortened), text=text)
 
 
 def parse_filter(filter: str | Mapping[str, Any], analysis: Analysis, schema: Schema) -> Node:
@@ -186,7 +189,6 @@ class _Words:
             self.words.append(number)
             self.places.append(start + place)
 
-    def query(self, tree: Node | None, is_shortened: bool) -> Query:
-        return Query(
-            tuple(self.numbers), tuple(self.frequencies), tuple(self.words), tuple(self.places), tree, is_shortened
-        )
+    def query(self, tree: Node | None, is_shortened: bool, text: str = "") -> Query:
+        words, places = tuple(self.words), tuple(self.places)
+        return Query(tuple(self.numbers), tuple(self.frequencies), words, places, tree, is_shortened, text=text)

@@ -27,6 +27,7 @@ from rankwell.index.segments.keyword_columns import KeywordCollector, write_colu
 from rankwell.index.segments.segment import ARRAYS
 from rankwell.index.segments.sink import SegmentSink
 from rankwell.index.segments.stored_fields import StoredFields
+from rankwell.index.segments.vectors import vector_row
 from rankwell.index.text.analysis import Analysis
 from rankwell.index.text.text_batch import MOST_POSITIONS, VALUE_GAP, TextBatch, most_positions, text_pieces
 from rankwell.index.text.word_table import NumberedText, TermTable, WordTable
@@ -81,6 +82,7 @@ class SegmentBuilder:
         self._n_tokens = 0
         self._places: dict[str, Place] = {}
         self._statics = _Statics()
+        self._vectors: list[np.ndarray] = []
         self._keywords = KeywordCollector()
         self._stored = StoredFields()
         self._cutter = self._executor(1)
@@ -98,6 +100,7 @@ class SegmentBuilder:
         used = TEXT_COST * n_text_bytes + TOKEN_COST * self._n_tokens
         used += WORD_COST * self._terms.n_words + LIST_COST * n_terms * n_streams
         used += (DOCUMENT_COST + CELL_COST * (lists_per_term(n_streams) + n_statics)) * self.n_docs
+        used += 4 * self.schema.vector_words * self.n_docs
         return used + self._stored.n_bytes + self._keywords.n_bytes > self.memory_bytes
 
     @property
@@ -134,6 +137,9 @@ class SegmentBuilder:
         for name, values in encode_ids([one.encode("utf-8") for one in self._places]).items():
             sink.append(name, values)
         sink.append("documents.statics", self._statics.table(n_docs, n_statics))
+        for words in self._vectors:
+            sink.append("documents.vectors", words)
+        self._vectors.clear()
         for name, values in self._stored.finish():
             sink.append(name, values)
         n_keywords = write_columns(self._keywords.columns(n_docs, self.schema.n_keywords), sink)
@@ -156,6 +162,7 @@ class SegmentBuilder:
             "n_keywords": n_keywords,
             "tokens": tokens.tolist(),
             **({"forward": forward} if forward else {}),
+            **({"vector_words": self.schema.vector_words} if self.schema.vectors else {}),
         }
         sink.finish(meta)
         return meta
@@ -174,6 +181,7 @@ class SegmentBuilder:
                     f"{document.place}, field {name!r}: the text is too long. A field has room for {MOST_POSITIONS:,} "
                     f"words, {VALUE_GAP} of them between the texts of a list. Split the document."
                 )
+        vectors = vector_row(document, self.schema)
         # Names come last: a refused document must not add any.
         streams, statics = self.schema.number_fields(texts, numbers, document.place)
         doc = len(self._places)
@@ -189,6 +197,8 @@ class SegmentBuilder:
             self._send_batch()
         if statics:
             self._statics.add(doc, statics, numbers.values())
+        if self.schema.vectors:
+            self._vectors.append(vectors)
         self._stored.add(document.stored)
         self._places[document.id] = document.place
 

@@ -147,7 +147,9 @@ def _read_table(path: Path, digest: str) -> tuple[dict[str, Any], dict[str, Page
     try:
         header = parse_json(line)
         pages = _page_checksums(header["files"], np.frombuffer(checksums, dtype="<u4"))
-        places = {name: ArrayPlace(*header["arrays"][name]) for name in ARRAYS}
+        # Tables of releases without vectors have no place for them.
+        recorded = {"documents.vectors": ["arrays", 0, 0], **header["arrays"]}
+        places = {name: ArrayPlace(*recorded[name]) for name in ARRAYS}
         meta = check_meta(header["meta"])
         _check_places(meta, pages, places)
         return meta, pages, places

@@ -14,6 +14,7 @@ and opening a segment reads none of them. With the checksums, what the numbers l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +31,7 @@ ARRAYS: Mapping[str, str] = {
     "documents.id_hashes": "<u8",
     "documents.id_order": "<i4",
     "documents.statics": "<f8",
+    "documents.vectors": "<i4",
     "stored.data": "<u1",
     "stored.offsets": "<i8",
     "stored.first_doc": "<i4",
@@ -52,7 +54,8 @@ class Segment:
     ----------
     arrays : every array of `ARRAYS`, with its dtype
     meta : ``n_docs``, ``n_terms``, ``n_streams``, ``n_statics``, ``n_keywords`` and ``tokens`` (a list: the indexed
-        words of each list column); ``forward`` if there is a forward index: the numbers of its streams
+        words of each list column); ``forward`` if there is a forward index: the numbers of its streams;
+        ``vector_words`` if documents have vectors: the 32-bit words of a document's
     name : what the segment is called in its index
     verifier : checks a range of an array's bytes; None if the arrays are in memory and cannot have been altered
     release : gives back the memory of mapped files
@@ -75,6 +78,7 @@ class Segment:
         self.n_statics = int(meta["n_statics"])
         self.n_keywords = int(meta.get("n_keywords", 0))
         self.forward_streams = tuple(int(stream) for stream in meta.get("forward", ()))
+        self.vector_words = int(meta.get("vector_words", 0))
         self.lists_per_term = lists_per_term(self.n_streams)
         self.tokens = tuple(int(count) for count in meta["tokens"])
         self._arrays = {key: _read_only(array) for key, array in arrays.items()}
@@ -100,6 +104,11 @@ class Segment:
             check_array(self, name, array)
             self._checked_arrays.add(name)
         return array
+
+    @cached_property
+    def vectors(self) -> np.ndarray:
+        """The vectors of documents (`rankwell.kernels.vectors.rules`), int32 (n_docs, vector_words)."""
+        return self["documents.vectors"].reshape(self.n_docs, self.vector_words)
 
     @property
     def names(self) -> list[str]:

@@ -54,6 +54,8 @@ def check_meta(meta: Any) -> dict[str, Any]:
         raise ValueError("the streams of its forward index are not whole numbers")
     if any(stream >= meta["n_streams"] for stream in forward) or sorted(set(forward)) != forward:
         raise ValueError("its forward index has streams that do not exist, or not in order")
+    if not _is_count(meta.get("vector_words", 0)):
+        raise ValueError("the words of its vectors are not a whole number")
     if meta["n_docs"] > _MOST_DOCUMENTS or len(tokens) != lists_per_term(meta["n_streams"]):
         raise ValueError("its counts do not fit together")
     if meta["n_docs"] == 0 and any(tokens):
@@ -86,6 +88,7 @@ def expected_sizes(meta: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[st
         "documents.id_hashes": meta["n_docs"],
         "documents.id_order": meta["n_docs"],
         "documents.statics": meta["n_docs"] * meta["n_statics"],
+        "documents.vectors": meta["n_docs"] * meta.get("vector_words", 0),
         "stored.offsets": sizes["stored.first_doc"],
         "keywords.first_value": keyword_bounds,
         "keywords.first_entry": keyword_bounds,

@@ -62,6 +62,7 @@ def explain_search(
         match=searcher.match,
         stop_after=searcher.stop_after,
         feature_set=searcher.feature_set,
+        own=searcher.own,
         log=cast("FeatureLog", seen),
     )
     result = logged.search(query, searcher.n_candidates, query_id="explained")

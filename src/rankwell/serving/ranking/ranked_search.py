@@ -20,6 +20,7 @@ from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.names import parse_feature
+from rankwell.features.own_features import NOTHING, OwnFeatures
 from rankwell.index.query.query import Query
 from rankwell.index.query.tree import Match
 from rankwell.index.reader import Index
@@ -77,6 +78,8 @@ class RankedSearch:
         `rankwell.index.search.selection.search`.
     feature_set : FeatureSet, optional
         The ranker's columns, if it was trained without names.
+    own : OwnFeatures, optional
+        Where the values of own features come from, as in training.
     log : FeatureLog, optional
         Where the features of queries with an id are logged, as the ranker read them; of a ranker with a first pass,
         those of the documents that it keeps.
@@ -114,6 +117,7 @@ class RankedSearch:
         match: Match = "any",
         stop_after: int | None = None,
         feature_set: FeatureSet | None = None,
+        own: OwnFeatures | None = None,
         log: FeatureLog | None = None,
         device: str = "cpu",
         n_jobs: int | None = None,
@@ -124,6 +128,8 @@ class RankedSearch:
         self.description = _description_of(ranker)
         self.feature_set = feature_set or features_of(self.description)
         self.feature_set.check(index.schema.streams, index.schema.statics)
+        self.own = own or NOTHING
+        self.own.check(self.feature_set)
         if len(self.feature_set) != self.description.n_features:
             raise DataError(
                 f"the ranker reads {self.description.n_features} features, the feature set has {len(self.feature_set)}."
@@ -141,10 +147,11 @@ class RankedSearch:
             self.description.second_pass,
             self.feature_set,
             all_features=log is not None,
+            own=self.own,
             device=self.device,
             n_jobs=n_jobs,
         )
-        self._first = first_pass_of(index, self.description, self.feature_set, self.device, n_jobs)
+        self._first = first_pass_of(index, self.description, self.feature_set, self.device, n_jobs, self.own)
 
     def search(
         self, query: str | Query, k: int = 10, *, query_id: str | None = None, deadline: float | None = None
@@ -195,7 +202,7 @@ class RankedSearch:
                 raise DataError(f"there is no document {document!r} in the index.")
         parsed = query if isinstance(query, Query) else self.index.parse(query)
         found = self._candidates(parsed, self.stop_after)
-        whole = RankingPass(self.index, self.description.second_pass, self.feature_set, all_features=True)
+        whole = RankingPass(self.index, self.description.second_pass, self.feature_set, all_features=True, own=self.own)
         return whole.rows(whole.hits([parsed], [found], [docs]))
 
     def score(self, features: np.ndarray) -> np.ndarray:
@@ -291,13 +298,20 @@ class RankedSearch:
 
 
 def first_pass_of(
-    index: Index, description: RankerDescription, feature_set: FeatureSet, device: str, n_jobs: int | None
+    index: Index,
+    description: RankerDescription,
+    feature_set: FeatureSet,
+    device: str,
+    n_jobs: int | None,
+    own: OwnFeatures | None = None,
 ) -> RankingPass | None:
     """The pass that orders all candidates by the part that a cascade names."""
     if description.first_pass is None:
         return None
     part = description.parts[description.first_pass.part]
-    return RankingPass(index, part.description, feature_set, places=part.features, device=device, n_jobs=n_jobs)
+    return RankingPass(
+        index, part.description, feature_set, places=part.features, own=own, device=device, n_jobs=n_jobs
+    )
 
 
 def best_candidates(kept: np.ndarray, scores: np.ndarray, before: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from rankwell.features.own_features import OwnFeatures
 from rankwell.index.reader import Index
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.scorer import scoring_device
@@ -17,14 +18,22 @@ class RankerPasses:
     """A ranker's first pass (None if it has none), its second, and one that extracts all of its features."""
 
     def __init__(
-        self, index: Index, description: RankerDescription, *, device: str = "cpu", n_jobs: int | None = None
+        self,
+        index: Index,
+        description: RankerDescription,
+        *,
+        own: OwnFeatures | None = None,
+        device: str = "cpu",
+        n_jobs: int | None = None,
     ) -> None:
         self.description, self.index = description, index
         self.feature_set = features_of(description)
         self.feature_set.check(index.schema.streams, index.schema.statics)
-        self._device, self._n_jobs = scoring_device(description, device), n_jobs
-        self.first = first_pass_of(index, description, self.feature_set, self._device, n_jobs)
-        self.second = RankingPass(index, description.second_pass, self.feature_set, device=self._device, n_jobs=n_jobs)
+        self._device, self._n_jobs, self._own = scoring_device(description, device), n_jobs, own
+        self.first = first_pass_of(index, description, self.feature_set, self._device, n_jobs, own)
+        self.second = RankingPass(
+            index, description.second_pass, self.feature_set, own=own, device=self._device, n_jobs=n_jobs
+        )
 
     @cached_property
     def whole(self) -> RankingPass:
@@ -33,6 +42,7 @@ class RankerPasses:
             self.description.second_pass,
             self.feature_set,
             all_features=True,
+            own=self._own,
             device=self._device,
             n_jobs=self._n_jobs,
         )

@@ -14,6 +14,7 @@ from rankwell.features.feature_set import FeatureSet
 from rankwell.features.feedback import ModelSettings, RelevanceModel, with_feedback
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import Hits
+from rankwell.features.own_features import OwnFeatures, with_own
 from rankwell.features.selected import is_selected, selected_features
 from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
@@ -39,6 +40,8 @@ class RankingPass:
     places : for each of the ranker's features, which of the set's it is; by default they are in the same order
     all_features : bool
         Extract the whole feature set (for a log), and not only what the ranker reads.
+    own : OwnFeatures, optional
+        Where the values of own features come from.
     """
 
     def __init__(
@@ -49,10 +52,11 @@ class RankingPass:
         *,
         places: Sequence[int] | None = None,
         all_features: bool = False,
+        own: OwnFeatures | None = None,
         device: str = "cpu",
         n_jobs: int | None = None,
     ) -> None:
-        self.index, self.device, self._n_jobs = index, device, n_jobs
+        self.index, self.device, self._n_jobs, self._own = index, device, n_jobs, own
         places = range(description.n_features) if places is None else places
         extracted_as = dict(zip(description.feature_names, (feature_set.names[p] for p in places), strict=True))
         if not all_features:
@@ -76,7 +80,11 @@ class RankingPass:
         their relevance models are given
         """
         hits = collect_hits(self.index, queries, candidates, places=self._reads_places, n_jobs=self._n_jobs)
-        return with_feedback(hits, self.feature_set, self.index, found, candidates, models=models, n_jobs=self._n_jobs)
+        feature_set, n_jobs = self.feature_set, self._n_jobs
+        hits = with_feedback(hits, feature_set, self.index, found, candidates, models=models, n_jobs=n_jobs)
+        return with_own(
+            hits, feature_set, self.index, queries, candidates, self._own, device=self.device, n_jobs=n_jobs
+        )
 
     def score(self, hits: Hits) -> np.ndarray:
         """The scores of candidates, float64 (n_candidates,); on a device, the features stay there."""

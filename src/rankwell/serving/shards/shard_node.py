@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from rankwell.errors import ParameterError
+from rankwell.features.own_features import OwnFeatures
 from rankwell.index.reader import Index
 from rankwell.index.search.bm25 import BM25
 from rankwell.index.search.selector import Selector
@@ -50,13 +51,18 @@ class ShardNode:
     Parameters
     ----------
     index : Index or path
-    device, n_jobs : as of `RankedSearch`
+    device, n_jobs, own : as of `RankedSearch`
     """
 
     def __init__(
-        self, index: Index | str | os.PathLike[str], *, device: str = "cpu", n_jobs: int | None = None
+        self,
+        index: Index | str | os.PathLike[str],
+        *,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        own: OwnFeatures | None = None,
     ) -> None:
-        self._rankers = ShardRankers(device, n_jobs)
+        self._rankers = ShardRankers(device, n_jobs, own)
         self._commits: OrderedDict[str, Index] = OrderedDict()
         self._views: OrderedDict[messages.Version, ShardView] = OrderedDict()
         self._changing = threading.Lock()

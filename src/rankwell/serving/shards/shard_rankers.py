@@ -15,6 +15,7 @@ import numpy as np
 
 from rankwell.errors import DataError
 from rankwell.features.feedback import ModelSettings, RelevanceModel, model_settings
+from rankwell.features.own_features import NOTHING, OwnFeatures
 from rankwell.features.selected import selected_features
 from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
@@ -22,7 +23,7 @@ from rankwell.index.search.selection import SearchResult
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.ranker_file import read_ranker_file
 from rankwell.serving.ranking.device_health import DeviceHealth
-from rankwell.serving.ranking.ranked_search import RankedSearch
+from rankwell.serving.ranking.ranked_search import RankedSearch, features_of
 from rankwell.serving.ranking.ranker_passes import FIRST, RankerPasses
 from rankwell.serving.ranking.ranking_pass import RankingPass
 from rankwell.serving.shards import messages
@@ -40,12 +41,12 @@ class ShardRankers:
 
     Parameters
     ----------
-    device, n_jobs : as of `RankedSearch`
+    device, n_jobs, own : as of `RankedSearch`
     """
 
-    def __init__(self, device: str, n_jobs: int | None) -> None:
+    def __init__(self, device: str, n_jobs: int | None, own: OwnFeatures | None = None) -> None:
         self.health = DeviceHealth(device)
-        self._device, self._n_jobs = device, n_jobs
+        self._device, self._n_jobs, self._own = device, n_jobs, own or NOTHING
         self._descriptions: OrderedDict[str, RankerDescription] = OrderedDict()
         self._changing = threading.Lock()
 
@@ -55,6 +56,7 @@ class ShardRankers:
             path = Path(folder) / "sent.rank"
             path.write_bytes(content)
             description = read_ranker_file(path).description
+        self._own.check(features_of(description))
         self._try_out(description, index, sample)
         with self._changing:
             self._descriptions[ranker_digest(content)] = description
@@ -113,7 +115,7 @@ class ShardRankers:
             description = self._descriptions.get(ranker)
             if description is None:
                 raise MissingError("ranker", ranker)
-            passes = RankerPasses(view.index, description, device=device, n_jobs=self._n_jobs)
+            passes = RankerPasses(view.index, description, own=self._own, device=device, n_jobs=self._n_jobs)
             if len(view.passes) >= _RANKERS_KEPT:
                 view.passes.clear()
             view.passes[ranker, device] = passes
@@ -122,7 +124,7 @@ class ShardRankers:
     def _try_out(self, description: RankerDescription, index: Index, sample: str) -> None:
         """Search once, so that no query waits for kernels; a shard may lack streams that the collection has."""
         with contextlib.suppress(DataError):
-            search = RankedSearch(index, description, n_jobs=self._n_jobs)
+            search = RankedSearch(index, description, own=self._own, n_jobs=self._n_jobs)
             found = search.search(index.parse(sample, plain=True), 1)
             docs, none = found.docs.tolist(), [0.0] * len(found.docs)
             shown_results(index, found.selected.query, docs, none, none, 1)
