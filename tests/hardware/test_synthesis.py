@@ -17,7 +17,7 @@ from rankwell.errors import DeviceError, ParameterError
 from rankwell.hardware.listnet.back_propagation import BackPropagation
 from rankwell.hardware.listnet.configuration import ListNetConfiguration
 from rankwell.hardware.netlist import verilog_of
-from rankwell.hardware.output_registers import use_output_registers
+from rankwell.hardware.output_registers import use_input_registers, use_output_registers
 from rankwell.hardware.queue import StreamQueue
 from rankwell.hardware.rankboost.accelerator import RankBoostAccelerator
 from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
@@ -68,6 +68,37 @@ def test_a_block_ram_takes_the_register_after_it_only_if_nothing_else_reads_its_
     assert moved == {"DP16KD": 0 if tapped else len(blocks), "MULT18X18D": 0}
     assert before - registers() == (0 if tapped else 32)
     assert all((cell["parameters"].get("REGMODE_A") == "OUTREG") is not tapped for cell in blocks)
+
+
+class RegisteredProduct(wiring.Component):
+    """Products of registered operands; one operand is shared, and, if `held`, the other keeps its value."""
+
+    def __init__(self, *, held: bool) -> None:
+        self.held = held
+        super().__init__({"left": In(8), "right": In(8), "enable": In(1), "first": Out(16), "second": Out(16)})
+
+    def elaborate(self, platform):
+        m = Module()
+        left, right = Signal(8, reset_less=True), Signal(8, reset_less=True)
+        m.d.sync += left.eq(self.left)
+        with m.If(self.enable if self.held else 1):
+            m.d.sync += right.eq(self.right)
+        m.d.sync += [self.first.eq(left * right), self.second.eq(left * ~right)]
+        return m
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_multiplier_takes_the_registers_before_it_if_they_are_plain(held, tmp_path):
+    netlist = netlist_of(RegisteredProduct(held=held), tmp_path)
+    assert use_input_registers(netlist, "top") == (0 if held else 1)  # ~right is no register
+    cells = netlist["modules"]["top"]["cells"].values()
+    blocks = [cell for cell in cells if cell["type"] == "MULT18X18D"]
+    registered = [cell for cell in blocks if cell["parameters"].get("REG_INPUTA_CLK") == "CLK0"]
+    assert len(blocks) == 2
+    assert len(registered) == (0 if held else 1)
+    assert all(cell["parameters"]["REG_INPUTB_CLK"] == "CLK0" and "CLK0" in cell["connections"] for cell in registered)
+    # Both operands' registers stay, because the other multiplier reads them.
+    assert sum(cell["type"] == "TRELLIS_FF" for cell in cells) >= 16
 
 
 def test_a_small_array_is_counted():

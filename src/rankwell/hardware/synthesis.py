@@ -12,7 +12,7 @@ from typing import Any
 
 from rankwell.errors import DeviceError
 from rankwell.hardware.netlist import TOP, rtlil_of
-from rankwell.hardware.output_registers import use_output_registers
+from rankwell.hardware.output_registers import use_input_registers, use_output_registers
 from rankwell.hardware.targets import Target
 from rankwell.hardware.tools import package_versions, run_nextpnr, run_yosys
 
@@ -70,6 +70,7 @@ def synthesise(
         run_yosys(f"read_rtlil design.il; synth_ecp5 -abc9 -top {TOP} -json design.json", folder)
         netlist = json.loads((folder / "design.json").read_text())
         use_output_registers(netlist, TOP)
+        use_input_registers(netlist, TOP)
         (folder / "design.json").write_text(json.dumps(netlist))
         if not place:
             return Synthesis(target.name, _count(netlist), tools=tools, harness=harness)

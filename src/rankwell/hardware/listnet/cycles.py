@@ -61,7 +61,7 @@ def epoch_cycles(configuration: ListNetConfiguration, query_sizes: np.ndarray) -
 
 def reset_cycles(configuration: ListNetConfiguration) -> int:
     """Further cycles of the first query after a reset: the sums are cleared, while its first document comes."""
-    return max(1, configuration.depth - _first_document(configuration))
+    return max(1, configuration.depth + 1 - _first_document(configuration))
 
 
 def forward_cycles(configuration: ListNetConfiguration, n_docs: int) -> int:

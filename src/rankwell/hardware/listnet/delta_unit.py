@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -69,6 +69,8 @@ class DeltaUnit(wiring.Component):
         A document with its δ. It is not held: there must be room for `IN_FLIGHT` of them.
     taken : in
         One of those given has been taken.
+    opens : in
+        Whether the next query may begin, so that its weights are taken; not while one goes on.
     """
 
     def __init__(self, configuration: ListNetConfiguration) -> None:
@@ -80,6 +82,7 @@ class DeltaUnit(wiring.Component):
                 "prepared": Out(prepared_layout(configuration)),
                 "valid": Out(1),
                 "taken": In(1),
+                "opens": In(1),
             }
         )
 
@@ -91,14 +94,19 @@ class DeltaUnit(wiring.Component):
         document = Signal(document_layout(configuration), reset_less=True)
         outputs, weights = Signal(places, reset_less=True), Signal(places, reset_less=True)
         left, flight, has_weights = Signal(range(configuration.groups + 1)), Signal(range(IN_FLIGHT + 1)), Signal()
-        take, issues = Signal(), Signal()
+        # What enables many registers is known a cycle before: groups are left, at most one is, there is room.
+        issues, ends, room, take = Signal(), Signal(init=1), Signal(), Signal()
         m.d.comb += [
-            issues.eq(left != 0),
-            self.documents.ready.eq(has_weights & (left <= 1) & (flight != IN_FLIGHT)),
+            self.documents.ready.eq(has_weights & ends & room),
             take.eq(self.documents.valid & self.documents.ready),
-            self.weights.ready.eq(~has_weights & ~issues),
+            self.weights.ready.eq(self.opens),
         ]
-        m.d.sync += flight.eq(flight + take - self.taken)
+        m.d.sync += [
+            flight.eq(flight + take - self.taken),
+            room.eq(flight < IN_FLIGHT - 1),
+            issues.eq(take | (left > 1)),
+            ends.eq(Mux(take, configuration.groups == 1, left <= 2)),
+        ]
         with m.If(issues):
             m.d.sync += [
                 left.eq(left - 1),

@@ -67,7 +67,8 @@ class HiddenUnit(wiring.Component):
         """What the lane adds: a rounded product, or δ itself."""
         configuration = self.configuration
         bits, cycles = configuration.bits, configuration.product_cycles
-        left, right = Signal(bits, name=f"left_{lane}"), Signal(bits, name=f"right_{lane}")
+        left = Signal(bits, name=f"left_{lane}", reset_less=True)
+        right = Signal(bits, name=f"right_{lane}", reset_less=True)
         feature = self.features.word_select(lane, bits)
         if lane == (configuration.features + 1) % configuration.lanes:
             m.d.sync += [
