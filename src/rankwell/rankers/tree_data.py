@@ -22,7 +22,9 @@ logger = logging.getLogger("rankwell")
 GAINS = ("auto", "exponential", "linear")
 # 2^label of a larger one would leave no digits for the differences of the others.
 LARGEST_EXPONENTIAL_LABEL = 30.0
-_ROWS_AT_A_TIME = 1 << 16
+# Bins that are made at a time, as a byte each, on the way to their slabs.
+_BINS_AT_A_TIME = 1 << 22
+_LEAST_ROWS_AT_A_TIME = 1024
 
 
 def binned_slabs(
@@ -39,8 +41,9 @@ def binned_slabs(
             for block in row_blocks(dataset.features):
                 yield block.start, bins.transform(RankingDataset(np.array(dataset.features[block])))
             return
-        for first in range(0, dataset.n_docs, _ROWS_AT_A_TIME):
-            rows = np.arange(first, min(first + _ROWS_AT_A_TIME, dataset.n_docs))
+        n_rows = max(_LEAST_ROWS_AT_A_TIME, _BINS_AT_A_TIME // max(dataset.n_features, 1))
+        for first in range(0, dataset.n_docs, n_rows):
+            rows = np.arange(first, min(first + n_rows, dataset.n_docs))
             yield first, bins.transform(dataset, rows)
 
     with kernel_threads(n_jobs):
