@@ -183,6 +183,8 @@ def test_what_a_cluster_cannot_do_is_refused(folder):
         RankBoost(weak_learner="m2").fit_cluster(folder, workers=2)
     with pytest.raises(ParameterError, match="can be divided among 2 workers"):
         RankBoost().fit_cluster(folder, workers=3, division="features")
+    with pytest.raises(ParameterError, match="gpus_per_worker must be 0: the workers of RankBoost train on CPUs"):
+        RankBoost().fit_cluster(folder, workers=2, gpus_per_worker=1)
     with pytest.raises(ClusterError, match="900 workers need 900 CPUs"):
         RankBoost().fit_cluster(folder, workers=900)
     with pytest.raises(ParameterError, match="cluster must be 'local', 'auto' or the address"):

@@ -41,6 +41,8 @@ TRAINERS = {
         ("rankwell.cluster.networks:check_network", "rankwell.cluster.networks:train_network"),
     ),
 }
+# Rankers whose workers can use a GPU.
+_ON_GPUS = ("ranksvm",)
 # Parameters that only the driver needs, and that may be functions.
 _OF_THE_DRIVER = frozenset(
     {"eval_metric", "eval_convention", "checkpoint", "early_stopping_rounds", "n_jobs", "device"}
@@ -67,6 +69,12 @@ def fit_on_cluster(
     if workers is not None:
         check_whole_number("workers", workers, least=1)
     check_number("gpus_per_worker", gpus_per_worker, least=0)
+    if gpus_per_worker and ranker.name not in _ON_GPUS:
+        raise ParameterError(
+            f"must be 0: the workers of {type(ranker).__name__} train on CPUs. Those of {', '.join(_ON_GPUS)} can use "
+            "a GPU.",
+            parameter="gpus_per_worker",
+        )
     if ranker.name not in TRAINERS:
         raise ParameterError(f"{type(ranker).__name__} cannot be trained on a cluster: use fit.")
     if reading is not None and reading.memory is not None:
@@ -76,7 +84,8 @@ def fit_on_cluster(
     earlier = ranker._earlier_model(init_model)
     files = find_files(parts)
     reading = replace(reading or Reading(), least_features=_least_features(evaluation[0]))
-    with cluster_session(cluster, n_cpus=workers, dashboard=dashboard) as session:
+    n_cpus = (workers or 1) * max(1, getattr(ranker, "n_jobs", None) or 1)
+    with cluster_session(cluster, n_cpus=n_cpus, dashboard=dashboard) as session:
         n_workers = workers or max(1, session.n_cpus)
         n_threads = _threads_per_worker(ranker, session, n_workers)
         session.check_room(n_workers, cpus_per_worker=n_threads, gpus_per_worker=gpus_per_worker)
