@@ -25,6 +25,8 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr("rankwell.kernels.boosting.cpu.bounded_search.BLOCK_BYTES", 2**16)
     monkeypatch.setattr("rankwell.data.row_storage.BLOCK_BYTES", 2**16)
     monkeypatch.setattr("rankwell.kernels.trees.cpu.workspace.BLOCK_BYTES", 2**15)
+    monkeypatch.setattr("rankwell.kernels.trees.cpu.booster.SLAB_MEMORY", 2**16)
+    monkeypatch.setattr("rankwell.kernels.pair_loss.cpu.loss.BLOCK_BYTES", 2**16)
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_LEAVES, TreeBoos
 from rankwell.kernels.trees.feature_rules import FeatureRules
 from rankwell.kernels.trees.losses import LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.sampling import Sampling
-from rankwell.kernels.trees.slabs import SLAB_BYTES
+from rankwell.kernels.trees.slabs import SLAB_BYTES, SLAB_MEMORY
 from rankwell.metrics.conventions import DEFAULT
 from rankwell.metrics.names import AnyMetric
 from rankwell.parameters import check_choice, check_number, check_whole_number
@@ -444,7 +444,7 @@ class LambdaMART(StepwiseRanker):
         # Histograms of leaves and of parts of the documents; documents of a leaf are anywhere in a slab.
         n_parts = -(-SLAB_BYTES * sizes.n_docs // (4 * BLOCK_BYTES))
         histograms = 2048 * sizes.n_features * (self._most_leaves(sizes.n_docs) + n_parts)
-        lines = sizes.n_threads * min(SLAB_BYTES * sizes.n_docs, 2**28)
+        lines = SLAB_MEMORY + sizes.n_threads * min(SLAB_BYTES * sizes.n_docs, 2**28)
         return (56 + 20 * self.n_seeds) * sizes.n_docs + histograms + lines
 
     def _sampling(self, seed: int) -> Sampling:

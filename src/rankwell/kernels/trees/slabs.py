@@ -16,6 +16,8 @@ from rankwell.kernels.trees.columns import Columns
 
 SLAB_BYTES = 64
 WORD = 8
+# How much of slabs on disk may be in memory.
+SLAB_MEMORY = 2**26
 MOST_WORDS = SLAB_BYTES // WORD
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwell.kernels.cpu.vectors import TOTALS
-from rankwell.kernels.disk_arrays import give_back, is_on_disk
+from rankwell.kernels.disk_arrays import BLOCK_BYTES, give_back, is_on_disk
 from rankwell.kernels.pair_loss.contract import PairData
 from rankwell.kernels.pair_loss.cpu.product import curvature, hessian_vector, loss_and_gradient, row_scores
 from rankwell.kernels.pair_loss.cpu.queries import make_scratch, queries_of
@@ -80,15 +80,19 @@ class CpuPairLoss:
         n_chunks = len(self._partial)
         with kernel_threads(self._n_jobs):
             if is_on_disk(self._features):
-                run_parts(lambda chunk: self._read_chunk(run, chunk), n_chunks)
+                at_once = max(1, round(2 * BLOCK_BYTES * n_chunks / max(1, self._features.nbytes)))
+                run_parts(
+                    lambda part: self._read_chunks(run, at_once * part, min(at_once * (part + 1), n_chunks)),
+                    -(-n_chunks // at_once),
+                )
             else:
                 run_ranges(lambda first, last: run(self._own_scratch(), first, last), n_chunks)
         return self._partial.sum(axis=0)
 
-    def _read_chunk(self, run: Callable[[Any, int, int], None], chunk: int) -> None:
-        """One chunk whose rows are on disk; their memory is given back."""
-        rows = slice(*self._queries.query_ptr[self._queries.chunk_ptr[[chunk, chunk + 1]]].tolist())
-        run(self._own_scratch(), chunk, chunk + 1)
+    def _read_chunks(self, run: Callable[[Any, int, int], None], first: int, last: int) -> None:
+        """Chunks whose rows are on disk; their memory is given back."""
+        rows = slice(*self._queries.query_ptr[self._queries.chunk_ptr[[first, last]]].tolist())
+        run(self._own_scratch(), first, last)
         give_back(self._features, rows)
 
     def _own_scratch(self) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rankwell.kernels.cpu.team import FAILED, STOP, new_team
-from rankwell.kernels.disk_arrays import is_on_disk
+from rankwell.kernels.disk_arrays import give_back, is_on_disk
 from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
 from rankwell.kernels.trees.columns import COLUMN, LOWEST
 from rankwell.kernels.trees.contract import BIN_SET_WORDS, BinTree, TreeProblem
@@ -41,7 +41,7 @@ from rankwell.kernels.trees.cpu.workspace import (
 from rankwell.kernels.trees.losses import XENDCG, JudgedQueries, RankingLoss
 from rankwell.kernels.trees.rules import LOWER_HALF
 from rankwell.kernels.trees.sampling import NODE_STREAM, Sampling, stream_seed
-from rankwell.kernels.trees.slabs import WORD, slab_shape
+from rankwell.kernels.trees.slabs import SLAB_MEMORY, WORD, slab_shape
 
 # Fills gradient and Hessian from scores and the number of the round; all but the number float32 (n_docs,).
 GradientSource = Callable[[np.ndarray, int, np.ndarray, np.ndarray], None]
@@ -192,7 +192,7 @@ class CpuTreeBooster:
         """Grow a tree; returns its number of leaves."""
         grow = grow_levels if self._problem.settings.is_symmetric else grow_tree
         control = new_team().control
-        control[STREAMED] = is_on_disk(self._problem.slabs)
+        control[STREAMED] = self._slab_memory()
         n_leaves = [0] * self._n_workers
 
         def take_part(worker: int) -> None:
@@ -203,7 +203,13 @@ class CpuTreeBooster:
                 raise
 
         run_parts(take_part, self._n_workers)
+        give_back(self._problem.slabs)
         return n_leaves[0]
+
+    def _slab_memory(self) -> int:
+        """How much of the slabs may be in memory while a tree grows; 0 if it need not be limited."""
+        slabs = self._problem.slabs
+        return SLAB_MEMORY if is_on_disk(slabs) and slabs.nbytes > SLAB_MEMORY else 0
 
     def _tree(self, n_leaves: int, packed: PackedGradients) -> BinTree:
         nodes, leaves = self._space.whole[:, : n_leaves - 1], self._space.whole[:, :n_leaves]

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwell.kernels.boosting.contract import Companions
 from rankwell.kernels.cpu.team import FAILED, STOP, new_team
-from rankwell.kernels.disk_arrays import is_on_disk
+from rankwell.kernels.disk_arrays import give_back
 from rankwell.kernels.threads import run_parts
 from rankwell.kernels.trees.contract import BinTree, TreeProblem
 from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
@@ -70,7 +70,7 @@ class SharedTreeBooster(CpuTreeBooster):
 
     def _grow(self, limits: Limits, plan: Plan) -> int:
         control, state = new_team().control, np.zeros(N_STATE, dtype=np.int64)
-        control[STREAMED] = is_on_disk(self._problem.slabs)
+        control[STREAMED] = self._slab_memory()
         data = (control, self._space, self._problem.columns, limits, plan)
         own = np.array([plan.n_counting, plan.n_docs - plan.n_counting], dtype=np.int64)
         self._docs[:, 0] = self._companions.sum(own)
@@ -88,6 +88,7 @@ class SharedTreeBooster(CpuTreeBooster):
                 raise
 
         run_parts(take_part, self._n_workers)
+        give_back(self._problem.slabs)
         return int(state[LEAVES])
 
     def _exchange(self, stage: int, control: np.ndarray, state: np.ndarray) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel
 from rankwell.kernels.cpu.paging import give_back_bytes
-from rankwell.kernels.cpu.team import DONE, N_TASKS, add_to_place, take_task
+from rankwell.kernels.cpu.team import DONE, N_TASKS, add_to_place, take_task, write_place
 from rankwell.kernels.trees.contract import MOST_LEAVES
 from rankwell.kernels.trees.cpu.histograms import U, count_documents
 from rankwell.kernels.trees.cpu.partition import part_rows
@@ -22,8 +22,10 @@ from rankwell.kernels.trees.cpu.workspace import (
     VALUE,
     WORD_VALUES,
 )
-from rankwell.kernels.trees.slabs import MOST_WORDS, SLAB_BYTES
+from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD
 
+# What the system maps around a line that is touched.
+MAPPED_BYTES = 2**16
 COUNT, SEARCH, PART, ADD = range(1, 5)
 MOST_NODES = 2 * MOST_LEAVES
 # Integers in `control` that tasks read. The leaf's documents and, if they are counted, the number of their parts; the
@@ -33,8 +35,8 @@ FIRST, LAST, N_PARTS, SLAB, WORD_IN_SLAB, SHIFT = range(33, 39)
 IS_ROOT, SMALL, LARGE, SMALL_TOTAL, LARGE_TOTAL, SMALL_DOCS, LARGE_DOCS = range(39, 46)
 N_LEAVES, WORDS_PER_SLAB, SMALL_ID, LARGE_ID, SMALL_LEAF, LARGE_LEAF = range(46, 52)
 OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS = range(52, 55)
-# Whether slabs are on disk.
-STREAMED = 56
+# The bytes of slabs on disk that may be in memory, 0 if there is no limit; and those that tasks have touched.
+STREAMED, TOUCHED = range(56, 58)
 
 
 @inlined_kernel
@@ -100,15 +102,20 @@ def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_le
         words[slab], n_words, n_counted, shifts, rows, first, last, packed, target, first_word, scratch, values
     )
     if control[STREAMED] != 0 and last > first:
-        _give_back_lines(words, slab, rows[first], rows[last - 1])
+        _give_back_lines(control, words, last - first, rows[first], rows[last - 1])
 
 
 @inner_kernel
-def _give_back_lines(words, slab, lowest, highest):
-    """Give back the memory of a slab's documents; those of a leaf are in ascending order."""
-    line = words.shape[1] * slab // MOST_WORDS
-    start, end = (line + np.int64(lowest)) * SLAB_BYTES, (line + np.int64(highest) + 1) * SLAB_BYTES
-    give_back_bytes(words.ctypes.data, start, end)
+def _give_back_lines(control, words, n_docs, lowest, highest):
+    """Give back the memory of slabs once tasks have touched as much of them as may be in memory.
+
+    n_docs, lowest, highest : the documents that a task has read, which are in ascending order
+    """
+    span, around = (np.int64(highest) - np.int64(lowest) + 1) * SLAB_BYTES, n_docs * MAPPED_BYTES
+    touched = span if span < around else around
+    if add_to_place(control, TOUCHED, touched) + touched > control[STREAMED]:
+        write_place(control, TOUCHED, 0)
+        give_back_bytes(words.ctypes.data, 0, words.size * WORD)
 
 
 @inlined_kernel
@@ -180,7 +187,7 @@ def part_leaf(task, control, words, sides, rows, right):
     lowest, highest = (rows[first], rows[last - 1]) if last > first else (rows[0], rows[0])
     sides[N_LEFT + task] = part_rows(slab, word, shift, sides, rows, first, last, right)
     if control[STREAMED] != 0:
-        _give_back_lines(words, control[SLAB], lowest, highest)
+        _give_back_lines(control, words, last - first, lowest, highest)
 
 
 @inlined_kernel
