@@ -14,15 +14,24 @@ def serving(folder, *options, **variables):
     return serving_from(str(folder / "index"), *options, **variables)
 
 
+def said_first(pattern, stream):
+    """The match in the first line that has one: notes of kernels that are compiled may come before it."""
+    said = []
+    for line in stream:
+        said.append(line)
+        found = re.search(pattern, line)
+        if found:
+            return found
+    raise AssertionError("".join(said))
+
+
 @contextmanager
 def serving_from(*arguments, **variables):
     """`rankwell serve` with these arguments, on a free port."""
     command = [sys.executable, "-m", "rankwell", "serve", "--port", "0", *map(str, arguments)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **variables})
     try:
-        line = process.stderr.readline()
-        address = re.search(r"http://\S+", line)
-        assert address, line + process.stderr.read()
+        address = said_first(r"http://\S+", process.stderr)
         with Client(address[0], token="secret") as client:
             yield process, client
     finally:
@@ -38,9 +47,7 @@ def node_process(*arguments, **variables):
     command = [sys.executable, "-m", "rankwell", "node", "--port", "0", *map(str, arguments)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **variables})
     try:
-        line = process.stderr.readline()
-        address = re.search(r"at (\S+:\d+)$", line)
-        assert address, line + process.stderr.read()
+        address = said_first(r"at (\S+:\d+)$", process.stderr)
         yield process, address[1]
     finally:
         if process.poll() is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.serving.server_process import said_first
 
 from rankwell import Index, IndexWriter, LeastSquares, RankBoost
 from rankwell.features.feature_set import make_feature_set
@@ -56,11 +57,8 @@ def address(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "rankwell", "serve", str(folder / "index"), *map(str, options)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        line = process.stderr.readline()
-        found = re.search(r"http://\S+", line)
         try:
-            assert found, line + process.stderr.read()
-            yield found[0] + "/"
+            yield said_first(r"http://\S+", process.stderr)[0] + "/"
         finally:
             process.terminate()
 
