@@ -43,6 +43,7 @@ def folder(rankwell, tmp_path, monkeypatch):
     (tmp_path / "qrels.txt").write_text("1 0 a 2\n1 0 b 0\n1 0 c 0\n2 0 b 1\n")
     built = rankwell("index", "build", "documents.jsonl", "--out", "idx", "--vectors", "embedding=2")
     assert built.exit_code == 0, built.stderr
+    assert "embedding of 2 float32" in built.stdout
     return tmp_path
 
 

@@ -42,6 +42,7 @@ def _summary(path: Path) -> dict[str, Any]:
         "statics": list(index.schema.statics),
         "keywords": list(index.schema.keywords),
         "dates": list(index.schema.dates),
+        "vectors": {name: list(kind) for name, kind in index.schema.vectors.items()},
         "static_order": index.schema.static_order,
         "forward": list(index.schema.streams) if index.schema.forward == "all" else list(index.schema.forward),
         "analysis": index.analysis.to_json(),
@@ -53,6 +54,10 @@ def _summary(path: Path) -> dict[str, Any]:
             for one in index.segments
         ],
     }
+
+
+def _vectors(vectors: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} of {size:,} {kind}" for name, (size, kind) in vectors.items())
 
 
 def _folder_bytes(path: Path) -> int:
@@ -75,6 +80,7 @@ def _rows(summary: Mapping[str, Any]) -> dict[str, str]:
         "statics": ", ".join(summary["statics"]) or "none",
         "keywords": ", ".join(summary["keywords"]) or "none",
         "dates": ", ".join(summary["dates"]) or "none",
+        **({"vectors": _vectors(summary["vectors"])} if summary["vectors"] else {}),
         "forward": ", ".join(summary["forward"]) or "none",
         "static order": summary["static_order"] or "none",
         "language": analysis["language"] or "none",
