@@ -3,7 +3,7 @@
 The same trees in every library, 32-bit rows in memory. Each library is tried with one and with two threads (treelite
 also with and without quantised thresholds), and the fastest counts, for each number of documents. Ours has its default
 threads, at most two. One document means a different one at each call, 200 of them, so that the branch predictor cannot
-learn them.
+learn them. The last rows are symmetric trees, which are evaluated as tables.
 """
 
 from __future__ import annotations
@@ -14,8 +14,15 @@ from itertools import cycle
 import numpy as np
 
 from benchmarks.harness import Benchmark
-from benchmarks.rivals import lightgbm_predict, lleaves_predict, onnx_runtime, treelite_predict, xgboost_predict
-from benchmarks.tree_cases import forest_ranker, grow_forest, rows_like_a_feature_set
+from benchmarks.rivals import (
+    catboost_predict,
+    lightgbm_predict,
+    lleaves_predict,
+    onnx_runtime,
+    treelite_predict,
+    xgboost_predict,
+)
+from benchmarks.tree_cases import forest_ranker, grow_forest, grow_symmetric_forest, rows_like_a_feature_set
 from rankwell.scoring.reference_scores import reference_scores
 from rankwell.scoring.scorer import RankerScorer
 
@@ -44,6 +51,33 @@ def run(bench: Benchmark) -> None:
     sizes = (500, 100, 1) if bench.quick else (10_000, 1_000, 1)
     for n_docs in sizes:
         _compare(bench, rows, n_docs, ours, rivals)
+    _record_symmetric(bench, rows, n_trees, int(np.log2(n_leaves)), ours)
+
+
+def _record_symmetric(bench: Benchmark, rows: np.ndarray, n_trees: int, depth: int, other_trees: Score) -> None:
+    """As many symmetric trees of as many leaves, beside the others, and beside CatBoost's, which are its own."""
+    description = forest_ranker(grow_symmetric_forest(n_trees, depth, N_FEATURES), N_FEATURES)
+    scorer = RankerScorer(description)
+    sample = rows[:100]
+    same = bool((scorer.score(sample) == reference_scores(description, sample)).all())
+    bench.check("symmetric trees: the same bits as the reference", same)
+    n_docs = len(rows)
+    own = _seconds_a_call(bench, "rankwell, symmetric", rows, n_docs, lambda part: scorer.score(part, n_jobs=N_THREADS))
+    rivals = {"ours, trees that are not symmetric": [other_trees]}
+    if catboost_predict.IS_INSTALLED and not bench.quick:
+        rivals[catboost_predict.NAME] = catboost_predict.prepare(rows[:2000], n_trees, depth, N_THREADS)
+    for name, forms in rivals.items():
+        theirs = min(
+            _seconds_a_call(bench, f"{name}, form {number}, symmetric", rows, n_docs, predict)
+            for number, predict in enumerate(forms)
+        )
+        bench.record(
+            f"{n_docs:,} documents, {n_trees:,} symmetric trees of {2**depth} leaves",
+            value=own * 1e3,
+            unit="ms",
+            rival=name,
+            rival_value=theirs * 1e3,
+        )
 
 
 def _prepare_rivals(bench: Benchmark, trees: object, rows: np.ndarray, scores: np.ndarray) -> dict[str, list[Score]]:

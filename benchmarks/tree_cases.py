@@ -33,6 +33,25 @@ def grow_forest(n_trees: int, n_leaves: int, n_features: int, seed: int = 0) -> 
     return builder.build()
 
 
+def grow_symmetric_forest(n_trees: int, depth: int, n_features: int, seed: int = 0) -> TreeInputs:
+    """Trees of 2^depth leaves, all nodes of a level with the same test: a random quantile of a random feature."""
+    rng = np.random.default_rng(seed)
+    sample = rows_like_a_feature_set(_SAMPLE, n_features, seed + 1)
+    cuts = np.quantile(sample, np.linspace(0, 1, _BINS + 2)[1:-1], axis=0).astype(np.float32)
+    level = np.concatenate([np.full(2**k, k) for k in range(depth)])
+    left = 2 * np.arange(len(level)) + 1
+    children = [np.where(child < len(level), child, len(level) - 1 - child) for child in (left, left + 1)]
+    builder = TreeBuilder()
+    for _ in range(n_trees):
+        features = rng.integers(n_features, size=depth)
+        thresholds = cuts[rng.integers(_BINS, size=depth), features]
+        columns = [builder.column(int(features[k])) for k in level]
+        values = rng.normal(size=2**depth) / 100
+        sides = (side.tolist() for side in children)
+        builder.add(Tree(columns, thresholds[level], [True] * len(level), *sides, values))
+    return builder.build()
+
+
 def _grow_tree(
     rng: np.random.Generator, builder: TreeBuilder, sample: np.ndarray, cuts: np.ndarray, n_leaves: int
 ) -> Tree:
