@@ -24,14 +24,17 @@ from rankwell.kernels.boosting.cpu.shared_booster import DocumentsBooster, Featu
 from rankwell.planning.measurement import MeasuredRound, random_bins, shortest_round
 from rankwell.planning.round_model import FEATURES_IN_GROUP, Network
 
-_TIMES, _LARGE_BYTES = 50, 2**21
+_TIMES, _LARGE_BYTES, _FEW_DOCS = 50, 2**21, 1000
 
 
 def measure_exchange() -> Network:
     """What an exchange between two workers of this machine costs: an empty one, and a byte that is summed."""
     seconds_small, seconds_large = together(_time_exchanges, 2)[0]
     # Half of the array goes to the other worker, and half of the sums comes back: 2·(N − 1) / N of it is sent.
-    return Network(_LARGE_BYTES / max(1e-9, seconds_large - 2 * seconds_small), seconds_small)
+    bandwidth = _LARGE_BYTES / max(1e-9, seconds_large - 2 * seconds_small)
+    # Hardly any work, and two exchanges.
+    round_seconds = together(_time_rounds, 2, _FEW_DOCS, 2 * FEATURES_IN_GROUP, "features")[0]
+    return Network(bandwidth, seconds_small, max(0.0, round_seconds - 2 * seconds_small))
 
 
 def measure_workers(n_docs: int, n_features: int, n_workers: int, division: str) -> MeasuredRound:
