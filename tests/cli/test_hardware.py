@@ -113,3 +113,5 @@ def test_without_a_name_it_shows_its_help(rankwell: Command) -> None:
     text = rankwell("hardware").stdout
     assert "rankboost" in text
     assert "listnet" in text
+    for name in ("rankboost", "listnet"):
+        assert "'rankwell[fpga]'" in rankwell("hardware", name, "--help").stdout

@@ -81,7 +81,7 @@ def rankboost(
 ) -> None:
     """The RankBoost accelerator of the FAR paper: what it needs of a part, how fast it runs, what limits it.
 
-    Needs the extra fpga: pip install 'rankwell[fpga]'. The first use compiles the tools, for a minute or two.
+    Needs the extra fpga: pip install 'rankwell\\[fpga]'. The first use compiles the tools, for a minute or two.
 
     Example: rankwell hardware rankboost --pes 16 --target ecp5-85k --place
     """

@@ -85,7 +85,7 @@ def listnet(
 ) -> None:
     """The ListNet accelerator of the thesis: what its kernels need of a part, how fast they run, what limits them.
 
-    Needs the extra fpga: pip install 'rankwell[fpga]'. The first use compiles the tools, for a minute or two.
+    Needs the extra fpga: pip install 'rankwell\\[fpga]'. The first use compiles the tools, for a minute or two.
 
     Example: rankwell hardware listnet --unrolling 30 --bits 8 --target ecp5-85k --place
     """
