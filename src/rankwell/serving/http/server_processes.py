@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from types import FrameType
 
 from rankwell.errors import DataError
 
@@ -43,7 +44,8 @@ class ServerProcesses:
         self._processes: list[subprocess.Popen[str]] = []
         self._started = [0.0] * n_processes
         self._waits = [_LEAST_WAIT] * n_processes
-        self._is_ending = threading.Event()
+        # Not a threading.Event: a signal's handler that sets it waits for ever if it comes while the lock is held.
+        self._is_ending = False
         self.n_restarts = 0
 
     def run(self, on_ready: Callable[[], None]) -> None:
@@ -52,7 +54,7 @@ class ServerProcesses:
         Raises DataError if a process ends before it answers for the first time.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._is_ending.set())
+            signal.signal(number, self._note_end)
         try:
             for place in range(len(self._started)):
                 self._processes.append(self._start(place))
@@ -61,10 +63,14 @@ class ServerProcesses:
                 if process.stdout.readline().strip() != READY:
                     raise DataError("a process of the server could not start; what it says is above.")
             on_ready()
-            while not self._is_ending.wait(_WATCH_SECONDS):
+            while not self._is_ending:
                 self._replace_ended()
+                time.sleep(_WATCH_SECONDS)
         finally:
             self._end()
+
+    def _note_end(self, number: int, frame: FrameType | None) -> None:
+        self._is_ending = True
 
     def _start(self, place: int) -> subprocess.Popen[str]:
         self._started[place] = time.monotonic()
