@@ -17,7 +17,7 @@ from amaranth.lib.wiring import In, Out
 
 from rankwell.hardware.delay import delayed
 from rankwell.hardware.listnet.accumulators import Accumulators
-from rankwell.hardware.listnet.configuration import ListNetConfiguration
+from rankwell.hardware.listnet.configuration import UNITS_OF_GROUP, ListNetConfiguration
 from rankwell.hardware.listnet.control import FEATURE_WORDS, SLOTS_IN_FLIGHT, Control
 from rankwell.hardware.listnet.delta_unit import IN_FLIGHT, DeltaUnit, document_layout, prepared_layout
 from rankwell.hardware.listnet.hidden_unit import HiddenUnit
@@ -109,18 +109,23 @@ class BackPropagation(wiring.Component):
         words = []
         for number in range(configuration.hidden):
             m.submodules[f"hidden_unit_{number}"] = unit = HiddenUnit(configuration)
+            later, name = number // UNITS_OF_GROUP, f"unit_{number}"
+            inputs = {
+                "delta": document.deltas.word_select(number, bits),
+                "output": document.hidden.word_select(number, bits),
+                "score_delta": document.score_delta,
+                "features": features,
+                "is_bias": control.steps.is_bias,
+                "is_output": control.steps.is_output,
+                "address": address,
+                "clears": clears,
+            }
             m.d.comb += [
-                unit.delta.eq(document.deltas.word_select(number, bits)),
-                unit.output.eq(document.hidden.word_select(number, bits)),
-                unit.score_delta.eq(document.score_delta),
-                unit.features.eq(features),
-                unit.is_bias.eq(control.steps.is_bias),
-                unit.is_output.eq(control.steps.is_output),
-                unit.address.eq(address),
-                unit.writes.eq(writes),
-                unit.clears.eq(clears),
+                getattr(unit, member).eq(delayed(m, value, later, f"{name}_{member}"))
+                for member, value in inputs.items()
             ]
-            words.append(unit.word)
+            m.d.comb += unit.writes.eq(delayed(m, writes, later, f"{name}_writes", reset_less=False))
+            words.append(delayed(m, unit.word, configuration.unit_groups - 1 - later, f"{name}_word"))
         m.submodules.bias = bias = Accumulators(configuration, 1)
         m.d.comb += [
             bias.address.eq(address),
@@ -128,11 +133,11 @@ class BackPropagation(wiring.Component):
             bias.clears.eq(clears),
             bias.addends.eq(delayed(m, document.score_delta, cycles + TO_WORD, "score_delta")),
             read_out.words.eq(Cat(words)),
-            read_out.bias_word.eq(bias.word),
+            read_out.bias_word.eq(delayed(m, bias.word, configuration.unit_groups - 1, "bias_word")),
         ]
 
     def _read(self, m: Module, control: Control, read_out: ReadOut) -> None:
-        later = self.configuration.product_cycles + TO_WORD
+        later = self.configuration.product_cycles + TO_WORD + self.configuration.unit_groups - 1
         m.d.comb += [
             read_out.valid.eq(delayed(m, control.reads, later, "reads", reset_less=False)),
             read_out.lane.eq(delayed(m, control.lane, later, "lane")),

@@ -12,6 +12,8 @@ from rankwell.parameters import check_whole_number
 LOOP_CYCLES = 5
 # A multiplier of the part takes two signed numbers of so many bits.
 MULTIPLIER_BITS = 18
+# Hidden units that one register of a feature or an address reaches.
+UNITS_OF_GROUP = 5
 # What a document needs beside its features: the hidden unit's bias, and its weight in the output unit.
 _FURTHER_SLOTS = 2
 # A float64 holds the sum over batches exactly.
@@ -86,6 +88,11 @@ class ListNetConfiguration:
     def groups(self) -> int:
         """Cycles in which a document's δ are computed."""
         return -(-self.hidden // self.delta_lanes)
+
+    @property
+    def unit_groups(self) -> int:
+        """Groups of neighbouring hidden units; each gets everything a cycle after the one before it."""
+        return -(-self.hidden // UNITS_OF_GROUP)
 
     @property
     def product_cycles(self) -> int:

@@ -37,7 +37,7 @@ def query_overhead(configuration: ListNetConfiguration) -> int:
     from rankwell.hardware.listnet.read_out import READ_STAGES
 
     read = (configuration.slots + 1) * configuration.batches
-    last = configuration.product_cycles + TO_WORD + READ_STAGES + _FROM_READ_OUT
+    last = configuration.product_cycles + TO_WORD + configuration.unit_groups - 1 + READ_STAGES + _FROM_READ_OUT
     return _first_document(configuration) + LOOP_CYCLES + read + last
 
 
