@@ -1,6 +1,9 @@
 """Choice of devices: contracts decide, an absent device is an error, and auto only chooses a device that works."""
 
+import importlib.util
 import logging
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -278,3 +281,11 @@ def test_reports_name_the_device_or_the_remedy():
         report = report_device(kind)
         assert report.kind == kind
         assert report.usable or "nstall" in report.description or "nvidia-smi" in report.description
+
+
+def test_a_folder_called_cupy_is_not_cupy(tmp_path):
+    (tmp_path / "cupy").mkdir()
+    code = "from rankwell.kernels.device_report import report_device; print(report_device('cuda').installed)"
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == str(importlib.util.find_spec("cupy") is not None)

@@ -49,7 +49,9 @@ def _report_cpu() -> DeviceReport:
 
 @cache
 def _report_cuda() -> DeviceReport:
-    if importlib.util.find_spec("cupy") is None:
+    found = importlib.util.find_spec("cupy")
+    # A folder of that name in the working directory is found, too, but has no file of its own.
+    if found is None or found.origin is None:
         remedy = (
             "CuPy is not installed. Install the extra for your CUDA (nvidia-smi shows which): pip install "
             "'rankwell[cuda13]', or 'rankwell[cuda12]'."
