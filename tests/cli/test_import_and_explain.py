@@ -144,7 +144,11 @@ def test_a_live_search_result(rankwell: Command, served: Path) -> None:
         (["idx", "--row", "1"], 2, "idx is an index: give --query WORDS"),
         (["idx", "--query", "oil", "--document", "d1"], 1, "'d1' is not among the"),
         (["idx", "--query", "oil", "--document", "x"], 1, "there is no document 'x'"),
-        (["features.txt", "--query", "1", "--document", "d1"], 2, "--document and --candidates need an index"),
+        (
+            ["features.txt", "--query", "1", "--document", "d1"],
+            2,
+            "--document, --candidates, --own and --query-vectors need an index",
+        ),
     ],
 )
 def test_wrong_usage_with_an_index(

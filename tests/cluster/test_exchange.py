@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -107,6 +108,8 @@ def test_a_stranger_is_not_accepted():
             future.result(timeout=30)
         answers = [pool.submit(exchange.gather, np.array([exchange.number])) for exchange in (first, second)]
         assert [[int(found[0]) for found in answer.result()] for answer in answers] == [[0, 1], [0, 1]]
-        calling.result().close()
-    for exchange in (first, second, impostor):
-        exchange.end()
+        for exchange in (first, second, impostor):
+            exchange.end()
+        # The impostor was heard before the second worker, or not at all.
+        with suppress(OSError):
+            calling.result().close()

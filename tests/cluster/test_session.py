@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import socket
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -58,11 +57,14 @@ def target_of(link: Path) -> str:
 
 @needs_ray
 def test_a_local_session_listens_on_the_loopback_interface_only_and_leaves_nothing():
-    before = set(Path(tempfile.gettempdir()).glob("rankwell-ray-*"))
     handler = signal.getsignal(signal.SIGTERM)
     with cluster_session("local", n_cpus=3) as session:
         import ray
+        from ray._private import worker
 
+        folder = Path(worker._global_node.get_temp_dir_path())
+        assert folder.name.startswith("rankwell-ray-")
+        assert folder.exists()
         assert session.is_local
         assert session.n_cpus >= 3
         addresses = listening_addresses()
@@ -73,7 +75,7 @@ def test_a_local_session_listens_on_the_loopback_interface_only_and_leaves_nothi
         assert ray.is_initialized()
         assert "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER" not in os.environ
     assert not ray.is_initialized()
-    assert set(Path(tempfile.gettempdir()).glob("rankwell-ray-*")) == before
+    assert not folder.exists()
     assert signal.getsignal(signal.SIGTERM) is handler
 
 

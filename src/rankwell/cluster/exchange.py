@@ -95,7 +95,11 @@ class Exchange:
     def _call(self, address: tuple[str, int], generation: int, end: float) -> socket.socket:
         connection = socket.create_connection((address[0], address[1]), timeout=max(0.01, end - time.monotonic()))
         introduction = _INTRODUCTION.pack(generation, self.number)
-        connection.sendall(introduction + self._proof(_receive(connection, _NONCE), introduction))
+        try:
+            connection.sendall(introduction + self._proof(_receive(connection, _NONCE), introduction))
+        except OSError:
+            connection.close()
+            raise
         return connection
 
     def _answer(self, generation: int) -> None:

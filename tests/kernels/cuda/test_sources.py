@@ -81,6 +81,7 @@ BUILDS = {
     ],
     "scoring/normalisation": [("", lambda _: ())],
     "extraction/extraction": [("", lambda _: ())],
+    "vectors/products": [("", lambda _: ())],
     "trees/growth": [
         ("", lambda capability: tree_booster.definitions(tree_booster.column_groups(SHARED_MEMORY[capability])))
     ],
