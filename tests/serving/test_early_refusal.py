@@ -37,7 +37,10 @@ def service(served, caplog):
 
 
 def overload(service):
-    """As if a request were ranked that takes 100 s."""
+    """As if a request were ranked that takes 100 s; after the thread that ranks has counted what it did."""
+    end = time.monotonic() + 10
+    while not service._batcher._changed._waiters and time.monotonic() < end:
+        time.sleep(0.001)
     service._batcher._cost, service._batcher._n_running = 100.0, 1
 
 
