@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +42,7 @@ class LearnerPlan:
         return ranker_class(self.ranker)(**self.parameters)
 
 
-class Learner:
+class Learner(ABC):
     """One worker's part of a training. A subclass keeps what it needs of the data, and defines the methods that the
     driver calls; arguments and results are plain values and arrays.
 
@@ -80,9 +81,9 @@ class Learner:
         check_learnable(prepared, missing_is_zero=self.ranker.missing_is_zero, agreement=agreement)
         self.keep(prepared, agreement)
 
+    @abstractmethod
     def keep(self, dataset: RankingDataset, agreement: WorkersAgreement) -> None:
         """Keep what training needs of the normalised dataset."""
-        raise NotImplementedError
 
     def summary(self) -> Mapping[str, Any]:
         """What the driver must know of this worker's data."""

@@ -13,6 +13,7 @@ sends where h = 1: one bit for each document.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ from rankwell.kernels.boosting.precision import LARGEST_R, RECENTRE_ROUNDS, weig
 from rankwell.kernels.cpu.team import STOP, Team
 
 
-class SharedBooster(LevelBooster):
+class SharedBooster(LevelBooster, ABC):
     """A `LevelBooster` whose stages are led one by one, with exchanges in between.
 
     exchanged : dict of str to int
@@ -91,9 +92,9 @@ class SharedBooster(LevelBooster):
 
         self._on_threads(team, take_part)
 
+    @abstractmethod
     def _exchange(self, stage: int, team: Team, plan: Plan) -> None:
         """Exchange the results of a stage."""
-        raise NotImplementedError
 
     def _count(self, name: str, number: int = 1) -> None:
         self.exchanged[name] = self.exchanged.get(name, 0) + number
