@@ -81,10 +81,8 @@ def collections(bench: Benchmark) -> Iterator[Collection]:
         folder = bench.data(f"text/{name}")
         if folder is not None:
             yield Collection(name, is_text=True, splits=folds_over_queries(candidates_of(folder)))
-    with tempfile.TemporaryDirectory(prefix="rankwell-untuned-") as place:
-        make_files(Path(place), quiet=True)
-        parts = make_parts(Path(place), quiet=True)
-        yield Collection("demo", is_text=True, splits=[(parts["train"].candidates, parts["test"].candidates)])
+    parts = demo_parts()
+    yield Collection("demo", is_text=True, splits=[(parts["train"], parts["test"])])
     for name in LETOR:
         splits = [(fold.train, fold.test) for fold in letor_folds(bench, name)]
         if splits:
@@ -94,6 +92,13 @@ def collections(bench: Benchmark) -> Iterator[Collection]:
         yield Collection(
             "mslr-sample", is_text=False, splits=[(read(folder / "train.txt.gz"), read(folder / "test.txt.gz"))]
         )
+
+
+def demo_parts() -> dict[str, RankingDataset]:
+    """The demo's candidates: train, vali and test."""
+    with tempfile.TemporaryDirectory(prefix="rankwell-untuned-") as place:
+        make_files(Path(place), quiet=True)
+        return {name: part.candidates for name, part in make_parts(Path(place), quiet=True).items()}
 
 
 def candidates_of(folder: Path) -> RankingDataset:
@@ -109,8 +114,13 @@ def candidates_of(folder: Path) -> RankingDataset:
         return judged_features(index, queries, qrels, features, source="top", n_candidates=N_CANDIDATES).dataset
 
 
+def query_folds(data: RankingDataset) -> np.ndarray:
+    """The fold of each query, 0 to N_FOLDS - 1, int64 (n_queries,)."""
+    return np.random.default_rng(0).permutation(np.arange(data.n_queries) % N_FOLDS)
+
+
 def folds_over_queries(data: RankingDataset) -> list[tuple[RankingDataset, RankingDataset]]:
-    fold_of_query = np.random.default_rng(0).permutation(np.arange(data.n_queries) % N_FOLDS)
+    fold_of_query = query_folds(data)
     return [(data.subset(fold_of_query != fold), data.subset(fold_of_query == fold)) for fold in range(N_FOLDS)]
 
 

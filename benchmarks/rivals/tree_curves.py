@@ -52,9 +52,11 @@ def curve_makers() -> dict[str, CurveMaker]:
         makers["LightGBM lambdarank"] = lambda *task: _lightgbm("lambdarank", *task)
         makers["LightGBM rank_xendcg"] = lambda *task: _lightgbm("rank_xendcg", *task)
     if find_spec("xgboost"):
-        makers["XGBoost rank:ndcg"] = _xgboost
+        makers["XGBoost rank:ndcg"] = lambda *task: _xgboost("rank:ndcg", *task)
+        makers["XGBoost rank:pairwise"] = lambda *task: _xgboost("rank:pairwise", *task)
     if find_spec("catboost"):
-        makers["CatBoost YetiRank"] = _catboost
+        makers["CatBoost YetiRank"] = lambda *task: _catboost("YetiRank", *task)
+        makers["CatBoost QuerySoftMax"] = lambda *task: _catboost("QuerySoftMax", *task)
     return makers
 
 
@@ -105,14 +107,14 @@ def _lightgbm(objective: str, fold: FoldData, setting: TreeSetting, seed: int) -
     )
 
 
-def _xgboost(fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
+def _xgboost(objective: str, fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
     import xgboost
 
     def matrix(part: RankingDataset) -> xgboost.DMatrix:
         return xgboost.DMatrix(part.dense_features(), part.labels, group=part.query_sizes)
 
     settings = {
-        "objective": "rank:ndcg",
+        "objective": objective,
         "tree_method": "hist",
         "grow_policy": "lossguide",
         "max_leaves": setting.leaves,
@@ -137,7 +139,7 @@ def _xgboost(fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
     )
 
 
-def _catboost(fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
+def _catboost(loss: str, fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
     import catboost
 
     train = fold.train
@@ -145,7 +147,7 @@ def _catboost(fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
     pool = catboost.Pool(train.dense_features(), train.labels, group_id=query)
     model = catboost.CatBoost(
         {
-            "loss_function": "YetiRank",
+            "loss_function": loss,
             "iterations": setting.n_rounds,
             "depth": (setting.leaves - 1).bit_length(),
             "learning_rate": setting.learning_rate,
