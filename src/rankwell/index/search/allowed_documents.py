@@ -6,7 +6,7 @@ The documents that meet a filter are kept for later queries with the same filter
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -79,13 +79,19 @@ def allowed_documents(
     """Those of the documents `among` that meet a condition, in each segment; None is no condition."""
     if condition is None:
         return list(among)
-    found = []
+    return [_of_marks(marks) for marks in marked_documents(index, among, condition, matching)]
+
+
+def marked_documents(
+    index: Index, among: Sequence[Allowed], condition: Node, matching: Matching
+) -> Iterator[np.ndarray]:
+    """For each segment bool (n_docs,): which of the documents `among` meet a condition."""
     for segment, allowed in zip(index.segments, among, strict=True):
         marks = matching.marks(segment, condition)
         if len(allowed.marks):
             marks &= allowed.marks
-        found.append(_of_marks(marks))
-    return found
+        # NumPy counts and lists booleans many times faster than bytes.
+        yield marks.view(np.bool_)
 
 
 def only_these(docs: np.ndarray, n_docs: int) -> Allowed:
@@ -103,9 +109,8 @@ def all_but(allowed: Allowed, docs: np.ndarray, n_docs: int) -> Allowed:
 
 
 def _of_marks(marks: np.ndarray) -> Allowed:
-    if np.count_nonzero(marks) * SPARSE >= len(marks):
-        return Allowed(_read_only(marks), _CHOSEN)
-    return Allowed(_read_only(marks), _read_only(np.flatnonzero(marks).astype(np.int32)))
+    chosen = _CHOSEN if np.count_nonzero(marks) * SPARSE >= len(marks) else np.flatnonzero(marks).astype(np.int32)
+    return Allowed(_read_only(marks.view(np.uint8)), _read_only(chosen))
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _LONGEST_TEXT = 100_000
 _LEAD = 20  # characters before the first hit
+# What is no part of a word, as a blank.
+_BLANKS = bytes(byte if bytes([byte]).isalnum() else 32 for byte in range(256))
 # A word: its first character, one after its last, and its term.
 Hit = tuple[int, int, bytes | None]
 
@@ -92,16 +94,18 @@ class _CaptionText:
     """
 
     def __init__(self, text: str, analysis: Analysis) -> None:
-        self.text, self._data = text, text.encode("utf-8", "replace")
+        self.text, data = text, text.encode("utf-8", "replace")
         self._words: dict[bytes, list[bytes]] = {}
+        self._spaced = b""
         self._places: dict[bytes, list[Hit]] = {}
-        words = analysis.short_text_words(self._data)
+        words = analysis.short_text_words(data)
         if words is not None:
+            self._spaced = _spaced(data)
             for word in set(words):
                 if (term := analysis.memory.term(word)) is not None:
                     self._words.setdefault(term, []).append(word)
         else:
-            for hit in _located(self._data, analysis.word_spans(self._data), analysis):
+            for hit in _located(data, analysis.word_spans(data), analysis):
                 if hit[2] is not None:
                     self._places.setdefault(hit[2], []).append(hit)
 
@@ -114,7 +118,7 @@ class _CaptionText:
         if self._places:
             return sorted(hit for term in wanted.among(self._places) for hit in self._places[term])
         terms = wanted.among(self._words)
-        return _occurrences(self._data, {word: term for term in terms for word in self._words[term]}) if terms else []
+        return _occurrences(self._spaced, {word: term for term in terms for word in self._words[term]}) if terms else []
 
 
 def _texts(value: Any) -> list[str]:
@@ -129,17 +133,21 @@ def _one_line(text: str) -> str:
     return " ".join("".join(character if character.isprintable() else " " for character in line).split())
 
 
-def _occurrences(data: bytes, terms: Mapping[bytes, bytes]) -> list[Hit]:
-    """The places of words, each with its term, in a text of ASCII characters."""
+def _spaced(data: bytes) -> bytes:
+    """A text of ASCII characters with a blank before and after every word, where it is not in the text already."""
+    return b" " + data.translate(_BLANKS) + b" "
+
+
+def _occurrences(spaced: bytes, terms: Mapping[bytes, bytes]) -> list[Hit]:
+    """The places of words, each with its term, in a text; spaced : of `_spaced`"""
     hits: list[Hit] = []
     for word, term in terms.items():
-        start = data.find(word)
+        sought, length = b" " + word + b" ", len(word)
+        start = spaced.find(sought)
         while start >= 0:
-            stop = start + len(word)
-            # A part of a longer word is another word.
-            if not (data[start - 1 : start].isalnum() or data[stop : stop + 1].isalnum()):
-                hits.append((start, stop, term))
-            start = data.find(word, stop)
+            hits.append((start, start + length, term))
+            # The blank after a word may be the one before the next.
+            start = spaced.find(sought, start + length + 1)
     return sorted(hits)
 
 

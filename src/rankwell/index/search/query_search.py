@@ -12,7 +12,13 @@ import numpy as np
 from rankwell.index.query.plan import MOST_EXPANSIONS, Alternative, Plan, plan_tree
 from rankwell.index.query.query import Query
 from rankwell.index.query.tree import Match, Prefix, condition_of
-from rankwell.index.search.allowed_documents import Allowed, allowed_documents, filtered_documents, only_these
+from rankwell.index.search.allowed_documents import (
+    Allowed,
+    allowed_documents,
+    filtered_documents,
+    marked_documents,
+    only_these,
+)
 from rankwell.index.search.bm25 import ModelColumns
 from rankwell.index.search.matching import Matching
 from rankwell.index.search.selector import Asked, Selector, most_matches
@@ -77,13 +83,18 @@ class QuerySearch:
     @cached_property
     def matches(self) -> list[np.ndarray]:
         """For each segment the numbers of its documents that match, ascending."""
-        among = filtered_documents(self.index, self.query.filter)
-        condition = condition_of(self.query.as_tree(), self.match)
-        return [np.flatnonzero(one.marks) for one in allowed_documents(self.index, among, condition, self._matching)]
+        return list(map(np.flatnonzero, self._marks))
 
     def count(self) -> int:
         """How many documents match."""
-        return sum(map(len, self.matches))
+        return sum(map(int, map(np.count_nonzero, self._marks)))
+
+    @cached_property
+    def _marks(self) -> list[np.ndarray]:
+        """For each segment bool (n_docs,): which of its documents match."""
+        among = filtered_documents(self.index, self.query.filter)
+        condition = condition_of(self.query.as_tree(), self.match)
+        return list(marked_documents(self.index, among, condition, self._matching))
 
     def scores_of(self, docs: np.ndarray) -> np.ndarray:
         """The scores of documents that match, float64, 0 for those without a scored term."""
