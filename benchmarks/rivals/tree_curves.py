@@ -1,7 +1,8 @@
 """Boosted trees of several libraries with the same settings: how their scores develop, a few rounds at a time.
 
 A *curve* is what validation and test documents score after `STEP`, 2·`STEP`, ... rounds: float64 (n_steps, n_docs). Who
-chooses the number of rounds needs nothing else, and no library's own early stopping or metric is involved.
+chooses the number of rounds needs nothing else, and no library's own early stopping or metric is involved. Each
+library uses one thread: who measures quality does not wait for any of them, and can run several side by side.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ def _own(loss: str, fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
         n_rounds=setting.n_rounds,
         random_state=seed,
         device="cpu",
+        n_jobs=1,
     ).fit(fold.train)
 
     def curve(data: RankingDataset) -> np.ndarray:
@@ -91,6 +93,7 @@ def _lightgbm(objective: str, fold: FoldData, setting: TreeSetting, seed: int) -
         "learning_rate": setting.learning_rate,
         "feature_fraction": setting.feature_fraction,
         "seed": seed,
+        "num_threads": 1,
         "verbose": -1,
     }
     booster = lightgbm.train(settings, data, num_boost_round=setting.n_rounds)
@@ -122,6 +125,7 @@ def _xgboost(objective: str, fold: FoldData, setting: TreeSetting, seed: int) ->
         "learning_rate": setting.learning_rate,
         "colsample_bytree": setting.feature_fraction,
         "seed": seed,
+        "nthread": 1,
     }
     booster = xgboost.train(settings, matrix(fold.train), num_boost_round=setting.n_rounds)
     parts = [matrix(part) for part in (fold.validation, fold.test)]
@@ -153,6 +157,7 @@ def _catboost(loss: str, fold: FoldData, setting: TreeSetting, seed: int) -> Cur
             "learning_rate": setting.learning_rate,
             "rsm": setting.feature_fraction,
             "random_seed": seed,
+            "thread_count": 1,
             "allow_writing_files": False,
             "verbose": False,
         }

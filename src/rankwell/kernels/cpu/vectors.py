@@ -109,21 +109,35 @@ def running_totals(typing_context: Any, values: Any, levels: Any, membership: An
     return types.none(values, levels, membership, totals), generate
 
 
+def _prefetch_into(level: int) -> Callable[..., Any]:
+    """The prefetch of a cache line, for reading, into the cache of a level: 3 is the first, 2 the second."""
+
+    def prefetch(typing_context: Any, array: Any, offset: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+            pointer = ir.IntType(8).as_pointer()
+            address = builder.bitcast(
+                builder.gep(array_data(context, builder, signature, arguments, 0), [arguments[1]]), pointer
+            )
+            function_type = ir.FunctionType(ir.VoidType(), [pointer, _INT32, _INT32, _INT32])
+            function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], function_type)
+            builder.call(function, [address, _INT32(0), _INT32(level), _INT32(1)])
+            return context.get_dummy_value()
+
+        return types.none(array, types.intp), generate
+
+    return prefetch
+
+
 @intrinsic
 def prefetch(typing_context: Any, array: Any, offset: Any) -> Any:
-    """Prefetch the cache line of array[offset]; an address outside the array is harmless."""
+    """Prefetch the line of array[offset] into the second-level cache; an address outside the array is harmless."""
+    return _prefetch_into(2)(typing_context, array, offset)
 
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        pointer = ir.IntType(8).as_pointer()
-        address = builder.bitcast(
-            builder.gep(array_data(context, builder, signature, arguments, 0), [arguments[1]]), pointer
-        )
-        function_type = ir.FunctionType(ir.VoidType(), [pointer, _INT32, _INT32, _INT32])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], function_type)
-        builder.call(function, [address, _INT32(0), _INT32(2), _INT32(1)])  # to read; into the second-level cache; data
-        return context.get_dummy_value()
 
-    return types.none(array, types.intp), generate
+@intrinsic
+def prefetch_near(typing_context: Any, array: Any, offset: Any) -> Any:
+    """As `prefetch`, into the first-level cache."""
+    return _prefetch_into(3)(typing_context, array, offset)
 
 
 def array_data(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any, number: int) -> Any:

@@ -120,7 +120,7 @@ class CpuTreeBooster:
                 is_candidate = np.zeros(len(rows), bool)
                 is_candidate[rows[:n_counting]] = True
                 rows, n_counting = _ordered_rows(is_candidate & (counts != 0))
-            self._space.rows[:] = rows
+            self._space.rows[: len(rows)] = rows
             n_leaves = self._run(number, n_counting, self._limits(packed, min_docs_leaf), packed)
         return None if n_leaves < 2 else self._tree(n_leaves, packed)
 

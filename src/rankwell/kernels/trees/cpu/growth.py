@@ -2,8 +2,10 @@
 
 The leader (worker 0) decides; stages of tasks are shared out: `COUNT` the documents of the smaller child of a cut, of
 one slab and one part of the documents; `SEARCH` one word: add up the parts, subtract them from the parent's histograms,
-which so become the larger child's, and find the best cut of both; `PART` documents by their side; `ADD` leaf values to
-scores. Every sum is of whole numbers, so the tree does not depend on who did what.
+which so become the larger child's, and find the best cut of both; `COUNT_AND_SEARCH` both at once, where the
+documents are one part: some words of a slab, which are searched by the thread that has them in its cache; `PART`
+documents by their side; `ADD` leaf values to scores. Every sum is of whole numbers, so the tree does not depend on who
+did what.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from rankwell.kernels.trees.cpu.splits import LOWER_HALF, best_word, bounded_ste
 from rankwell.kernels.trees.cpu.tasks import (
     ADD,
     COUNT,
+    COUNT_AND_SEARCH,
     FIRST,
     IS_ROOT,
     LARGE,
@@ -32,6 +35,7 @@ from rankwell.kernels.trees.cpu.tasks import (
     LARGE_TOTAL,
     LAST,
     N_COUNTED_PARTS,
+    N_GROUPS,
     N_LEAVES,
     N_PARTS,
     OTHER_FIRST,
@@ -320,7 +324,10 @@ def prepare_stage(stage, leaf, n_leaves, control, space, columns, limits, plan):
     """Prepare the next stage, `leaf` being the one to be parted; returns its number of tasks."""
     whole, most_ranges = space.whole, (len(space.sides) - N_LEFT) // 2
     if stage == COUNT:
-        control[N_PARTS] = parts_of(control[LAST] - control[FIRST], space.pool.shape[0] - whole.shape[1])
+        control[N_PARTS], control[N_GROUPS] = (
+            parts_of(control[LAST] - control[FIRST], space.pool.shape[0] - whole.shape[1]),
+            1,
+        )
         return space.words.shape[0] * control[N_PARTS]
     if stage == SEARCH:
         begin_search(space, limits)
@@ -331,6 +338,15 @@ def prepare_stage(stage, leaf, n_leaves, control, space, columns, limits, plan):
     evaluate_leaves(whole, space.real, n_leaves, limits, plan)
     control[N_LEAVES] = n_leaves if n_leaves > 1 else 0
     return parts_of(plan.n_docs, most_ranges)
+
+
+@inlined_kernel
+def prepare_both(control, space, limits):
+    """Prepare COUNT_AND_SEARCH, for documents that are one part; returns its number of tasks."""
+    n_slabs, n_workers = space.words.shape[0], len(space.to_beat)
+    control[N_GROUPS] = min(-(-n_workers // n_slabs), control[WORDS_PER_SLAB])
+    begin_search(space, limits)
+    return n_slabs * control[N_GROUPS]
 
 
 @kernel
@@ -356,7 +372,7 @@ def grow_tree(worker, control, space, columns, limits, plan):
             write_place(control, STOP, 1)
             continue
         following = SEARCH if stage == COUNT else _NOTHING
-        if stage == SEARCH:
+        if stage in (SEARCH, COUNT_AND_SEARCH):
             keep_best(space.found, space.found_gain, 0, small, whole, real)
             if n_leaves > 1:
                 keep_best(space.found, space.found_gain, 1, large, whole, real)
@@ -373,5 +389,7 @@ def grow_tree(worker, control, space, columns, limits, plan):
             following = PART if leaf >= 0 else ADD
         n_tasks = prepare_stage(following, leaf, n_leaves, control, space, columns, limits, plan)
         stage = following
+        if stage == COUNT and control[N_PARTS] == 1:
+            stage, n_tasks = COUNT_AND_SEARCH, prepare_both(control, space, limits)
         publish(control, stage, n_tasks)
     return n_leaves

@@ -49,6 +49,7 @@ from rankwell.kernels.trees.cpu.tasks import (
     FIRST,
     LAST,
     MOST_NODES,
+    N_GROUPS,
     N_LEAVES,
     N_PARTS,
     PART,
@@ -195,7 +196,6 @@ def _work_off(worker, control, space, columns, limits, plan):
                 packed,
                 space.pool,
                 n_leaves,
-                space.scratch[worker],
                 sums,
             )
         elif kind == MERGE:
@@ -232,7 +232,7 @@ def grow_levels(worker, control, space, columns, limits, plan):
     stage = COUNT
     if worker == 0:
         begin(control, whole, real, live, limits, plan)
-        control[N_PARTS] = parts_of(plan.n_counting, most_parts)
+        control[N_PARTS], control[N_GROUPS] = parts_of(plan.n_counting, most_parts), 1
         publish(control, COUNT, n_slabs * control[N_PARTS])
     while read_place(control, STOP) == 0:
         worked = _work_off(worker, control, space, columns, limits, plan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwell.kernels.cpu.lean_compilation import inner_kernel
-from rankwell.kernels.cpu.vectors import prefetch
+from rankwell.kernels.cpu.vectors import prefetch_near
 from rankwell.kernels.trees.cpu.histograms import U
 from rankwell.kernels.trees.cpu.workspace import SET
 from rankwell.kernels.trees.slabs import MOST_WORDS
@@ -45,7 +45,7 @@ def part_rows(slab, word, shift, goes_left, rows, start, end, right):
     ahead = U(end - _AHEAD) if end - start > _AHEAD else U(start)
     for place in range(U(start), U(end)):
         if place < ahead:
-            prefetch(slab, U(rows[place + U(_AHEAD)]) * _WORDS)
+            prefetch_near(slab, U(rows[place + U(_AHEAD)]) * _WORDS)
         row = rows[place]
         left = U(goes_left[(slab[U(row) * _WORDS + U(word)] >> U(shift)) & _BYTE])
         rows[at] = row

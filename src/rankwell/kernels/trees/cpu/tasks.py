@@ -26,15 +26,16 @@ from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD
 
 # What the system maps around a line that is touched.
 MAPPED_BYTES = 2**16
-COUNT, SEARCH, PART, ADD = range(1, 5)
+COUNT, SEARCH, PART, ADD, COUNT_AND_SEARCH = range(1, 6)
 MOST_NODES = 2 * MOST_LEAVES
 # Integers in `control` that tasks read. The leaf's documents and, if they are counted, the number of their parts; the
 # column that parts them; the places in the pool of the leaves searched, their packed sums, documents, numbers by which
-# features are drawn, and their own numbers; the leaf's documents that do not count, and the parts of those that do.
+# features are drawn, and their own numbers; the leaf's documents that do not count, and the parts of those that do; the
+# groups of words that a slab is counted in.
 FIRST, LAST, N_PARTS, SLAB, WORD_IN_SLAB, SHIFT = range(33, 39)
 IS_ROOT, SMALL, LARGE, SMALL_TOTAL, LARGE_TOTAL, SMALL_DOCS, LARGE_DOCS = range(39, 46)
 N_LEAVES, WORDS_PER_SLAB, SMALL_ID, LARGE_ID, SMALL_LEAF, LARGE_LEAF = range(46, 52)
-OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS = range(52, 55)
+OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS, N_GROUPS = range(52, 56)
 # The bytes of slabs on disk that may be in memory, 0 if there is no limit; and those that tasks have touched.
 STREAMED, TOUCHED = range(56, 58)
 
@@ -50,8 +51,13 @@ def work_off(worker, control, space, columns, limits, plan):
         kind, task = take_task(control)
         if kind < 0:
             return worked
-        if kind == COUNT:
-            count_part(
+        if kind == PART:
+            part_leaf(task, control, words, sides, rows, right)
+        elif kind == ADD:
+            add_values(task, control, whole, real, rows, scores)
+        first_word, last_word = (task, task + 1) if kind == SEARCH else (0, 0)
+        if kind in (COUNT, COUNT_AND_SEARCH):
+            counted = count_part(
                 task,
                 control,
                 words,
@@ -61,12 +67,13 @@ def work_off(worker, control, space, columns, limits, plan):
                 packed,
                 pool,
                 len(whole[0]),
-                space.scratch[worker],
                 sums[worker],
             )
-        elif kind == SEARCH:
+            if kind == COUNT_AND_SEARCH:
+                first_word, last_word = counted
+        for word in range(first_word, last_word):
             _search(
-                task,
+                word,
                 control,
                 pool,
                 len(whole[0]),
@@ -76,33 +83,50 @@ def work_off(worker, control, space, columns, limits, plan):
                 space,
                 sums[worker],
                 space.gains[worker],
-                space.found[task],
-                space.found_gain[task],
+                space.found[word],
+                space.found_gain[word],
                 space.to_beat[worker],
                 space.beaten[worker],
             )
-        elif kind == PART:
-            part_leaf(task, control, words, sides, rows, right)
-        else:
-            add_values(task, control, whole, real, rows, scores)
         add_to_place(control, DONE, 1)
         worked = True
 
 
 @inlined_kernel
-def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_leaves, scratch, values):
-    n_parts = control[N_PARTS]
-    slab, part = task // n_parts, task % n_parts
+def words_of(group, control, n_words):
+    """The first and the last + 1 of the words of a group, the slabs having N_GROUPS groups each."""
+    n_groups, of_slab = control[N_GROUPS], control[WORDS_PER_SLAB]
+    start = group // n_groups * of_slab
+    n_own, own = min(of_slab, n_words - start), group % n_groups
+    return start + n_own * own // n_groups, start + n_own * (own + 1) // n_groups
+
+
+@inlined_kernel
+def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_leaves, values):
+    """Count one part of the documents, in one group of words; returns the first of these and the last + 1."""
+    n_parts, n_groups = control[N_PARTS], control[N_GROUPS]
+    group, part = task // n_parts, task % n_parts
+    slab = group // n_groups
     start, n_docs = control[FIRST], control[LAST] - control[FIRST]
     first, last = start + n_docs * part // n_parts, start + n_docs * (part + 1) // n_parts
-    first_word = slab * control[WORDS_PER_SLAB]
-    n_words = min(control[WORDS_PER_SLAB], pool.shape[1] - first_word)
-    target = pool[control[SMALL] if n_parts == 1 else n_leaves + part]
+    first_word, last_word = words_of(group, control, pool.shape[1])
     count_documents(
-        words[slab], n_words, n_counted, shifts, rows, first, last, packed, target, first_word, scratch, values
+        words[slab],
+        first_word - slab * control[WORDS_PER_SLAB],
+        last_word - first_word,
+        n_counted,
+        shifts,
+        rows,
+        first,
+        last,
+        packed,
+        pool[control[SMALL] if n_parts == 1 else n_leaves + part],
+        first_word,
+        values,
     )
     if control[STREAMED] != 0 and last > first:
         _give_back_lines(control, words, last - first, rows[first], rows[last - 1])
+    return first_word, last_word
 
 
 @inner_kernel

@@ -11,11 +11,11 @@ from rankwell.kernels.trees.columns import COLUMN_VALUES
 from rankwell.kernels.trees.contract import BIN_SET_WORDS, TreeProblem
 from rankwell.kernels.trees.cpu.vector_code import GAIN_LANES
 from rankwell.kernels.trees.feature_rules import FeatureRules
-from rankwell.kernels.trees.slabs import MOST_WORDS, SLAB_BYTES, WORD, slab_shape
+from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
 
 BLOCK = 2048
-# So that a document's words, one in each row of the scratch area, are not all in one set of the cache.
-STRIDE = BLOCK + 8
+# How many documents ahead their lines are fetched into the first-level cache.
+NEAR = 16
 WORD_VALUES = WORD * COLUMN_VALUES
 
 # Fields of `Workspace.whole`. Of leaves: their places in `rows`, of the documents that count and of the others; packed
@@ -49,13 +49,13 @@ class Workspace(NamedTuple):
 
     words : uint64 (n_slabs, n_docs · 8), the slabs
     packed : int64 (n_docs,), gradients and Hessians; scores : float32 (n_docs,)
-    rows, right : uint32 (n_docs,), the documents that count by leaf, the others by leaf; and scratch
+    rows : uint32 (n_docs + NEAR,), the documents that count by leaf, the others by leaf; right : uint32 (n_docs,)
     pool : int64 (n_leaves + n_parts, n_words, 2048), histograms of leaves, then of parts of the documents
     whole : int64 (28, n_leaves), real : float64 (6, n_leaves), leaves and nodes
     live : uint64 (n_leaves, n_words of groups), the groups that all features on a leaf's path are in
     found : int64 (n_words, 2, 9), found_gain : float64 (n_words, 2), cuts of the two leaves searched
     to_beat : float64, beaten : int64 (n_workers, 8), by worker the best gain found so far for either, and its feature
-    scratch : uint64 (n_workers, 8 · STRIDE), sums : int64 (n_workers, ...), gains : float64 (n_workers, 528), by worker
+    sums : int64 (n_workers, ...), gains : float64 (n_workers, 528), by worker
     sides : int64 (256 + 2 · n_ranges,); allowed : uint8 (n_features,), 1 for features that may be cut
     n_counted : int64 (n_words,), shifts : uint64 (n_words, 8), the columns of each word that are counted: how many, and
         where their bits begin
@@ -75,7 +75,6 @@ class Workspace(NamedTuple):
     found_gain: np.ndarray
     to_beat: np.ndarray
     beaten: np.ndarray
-    scratch: np.ndarray
     sums: np.ndarray
     gains: np.ndarray
     sides: np.ndarray
@@ -92,7 +91,7 @@ def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> W
     n_docs, n_leaves, n_features = problem.n_docs, problem.settings.n_leaves, len(problem.columns.by_feature)
     feature_rules = problem.feature_rules or FeatureRules.none(n_features)
     # Two tasks or more for each worker, whether slabs are many or few.
-    n_parts = 0 if n_workers == 1 else max(2, -(-2 * n_workers // n_slabs))
+    n_parts = 0 if n_slabs >= 2 * n_workers or n_workers == 1 else max(2, -(-2 * n_workers // n_slabs))
     n_ranges = max(1, 2 * n_workers)
     if is_on_disk(problem.slabs):
         # Parts whose lines, of one slab, are a few blocks of the disk.
@@ -102,7 +101,7 @@ def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> W
         words=problem.slabs.reshape(n_slabs, -1).view(np.uint64),
         packed=np.zeros(n_docs, np.int64),
         scores=scores,
-        rows=np.zeros(n_docs, np.uint32),
+        rows=np.zeros(n_docs + NEAR, np.uint32),
         right=np.zeros(n_docs, np.uint32),
         pool=np.zeros((n_leaves + n_parts, n_words, WORD_VALUES), np.int64),
         whole=np.zeros((_WHOLE, n_leaves), np.int64),
@@ -112,7 +111,6 @@ def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> W
         found_gain=np.zeros((n_words, 2)),
         to_beat=np.zeros((n_workers, 8)),
         beaten=np.zeros((n_workers, 8), np.int64),
-        scratch=np.zeros((n_workers, MOST_WORDS * STRIDE), np.uint64),
         sums=np.zeros((n_workers, _SUMS), np.int64),
         gains=np.zeros((n_workers, 2 * LEVEL_GAINS)),
         sides=np.zeros(N_LEFT + 2 * n_ranges, np.int64),

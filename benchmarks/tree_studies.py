@@ -1,0 +1,152 @@
+"""LambdaMART beside other libraries on a collection in folds, every choice made on validation data.
+
+Every library tries the same settings (leaves and learning rate, half of the features for each tree) with two losses,
+each with one seed; everything else is its own default. Setting, loss and, with every seed, the number of rounds are
+those with the highest figure on validation data. Four seeds give four models: rows have their mean test figure, and the
+figure of the mean of their scores. A test fold is evaluated once for each of them. p is Fisher's randomisation test
+over all test queries, two-sided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+from benchmarks.harness import Benchmark
+from benchmarks.rivals.tree_curves import STEP, TreeSetting, curve_makers
+from benchmarks.tuned_trees import Criterion, FoldResult, fold_result
+from benchmarks.untuned_rankers import difference_interval, joined
+from rankwell import compare
+from rankwell.data.dataset import RankingDataset
+from rankwell.data.folds import FoldData
+from rankwell.metrics.significance import Comparison
+
+LETOR = Criterion("letor4", "mean_ndcg", ("mean_ndcg", "map"))
+WEB = Criterion("burges", "ndcg@10", ("ndcg@10",))
+N_SEEDS = 4
+SETTINGS = [TreeSetting(leaves, rate, 0.5, 300) for leaves, rate in product((7, 15, 31), (0.05, 0.1))]
+QUICK_SETTINGS = [TreeSetting(4, 0.1, 0.5, 2 * STEP)]
+# Losses of one library, among which validation chooses: two each, so that all have equally many tries.
+FAMILIES = {
+    "LambdaMART": ("LambdaMART lambdarank", "LambdaMART xendcg"),
+    "LightGBM": ("LightGBM lambdarank", "LightGBM rank_xendcg"),
+    "XGBoost": ("XGBoost rank:ndcg", "XGBoost rank:pairwise"),
+    "CatBoost": ("CatBoost YetiRank", "CatBoost QuerySoftMax"),
+}
+OURS, RIVAL = "LambdaMART", "LightGBM"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A collection in folds, and how it is judged.
+
+    families : the libraries that are tried on it; targets : by metric what LambdaMART must reach, one model (the mean
+    over seeds) and the mean of the models; without them LightGBM's figures
+    """
+
+    name: str
+    folds: list[FoldData]
+    criterion: Criterion
+    families: tuple[str, ...] = tuple(FAMILIES)
+    targets: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+def measure_study(bench: Benchmark, study: Study) -> None:
+    settings, n_seeds = (QUICK_SETTINGS, 2) if bench.quick else (SETTINGS, N_SEEDS)
+    makers = curve_makers()
+    families = {name: FAMILIES[name] for name in study.families if all(loss in makers for loss in FAMILIES[name])}
+    by_loss = {
+        loss: [fold_result(fold, makers[loss], settings, n_seeds, study.criterion) for fold in study.folds]
+        for losses in families.values()
+        for loss in losses
+    }
+    chosen = {
+        family: [max((by_loss[loss][fold] for loss in losses), key=_validation) for fold in range(len(study.folds))]
+        for family, losses in families.items()
+    }
+    for family, results in chosen.items():
+        bench.check(
+            f"{study.name}, {family}: a finite score for every test document and seed",
+            all(
+                np.isfinite(one.seeds).all() and one.seeds.shape == (n_seeds, fold.test.n_docs)
+                for one, fold in zip(results, study.folds, strict=True)
+            ),
+        )
+    record_rows(bench, study, {**chosen, **by_loss}, n_seeds)
+
+
+def _validation(result: FoldResult) -> float:
+    return result.validation
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A test metric, the mean over folds. seeds : of each seed's model, float64 (n_seeds,); mean : of their mean"""
+
+    seeds: np.ndarray
+    mean: float
+
+    @property
+    def one(self) -> float:
+        """Of one model, whichever seed it has."""
+        return float(self.seeds.mean())
+
+
+def record_rows(bench: Benchmark, study: Study, results: Mapping[str, list[FoldResult]], n_seeds: int) -> None:
+    """Two rows for every library, loss and metric: of one model, and of the mean of the models."""
+    for metric in study.criterion.metrics:
+        figures = {name: mean_figures(study, of_folds, metric, n_seeds) for name, of_folds in results.items()}
+        rival = figures.get(RIVAL)
+        beside = None if rival is None else compare_models(study, results[OURS], results[RIVAL], metric)
+        least = study.targets.get(metric) or (None if rival is None else (rival.one, rival.mean))
+        for name, own in figures.items():
+            is_ours = name == OURS
+            targets = least if is_ours and least is not None and not bench.quick else (None, None)
+            case, end = f"{study.name}, {name}", f"test {metric} ({study.criterion.convention})"
+            ends = f"seeds from {own.seeds.min():.4f} to {own.seeds.max():.4f}"
+            bench.record(
+                f"{case}, one model, mean of {n_seeds} seeds, {end}",
+                value=own.one,
+                unit="",
+                better="higher",
+                target=targets[0],
+                rival=RIVAL if is_ours else None,
+                rival_value=rival.one if is_ours and rival else None,
+                note=f"{ends}; {'; '.join(one.setting for one in results[name])}",
+            )
+            bench.record(
+                f"{case}, mean of {n_seeds} models, {end}",
+                value=own.mean,
+                unit="",
+                better="higher",
+                target=targets[1],
+                rival=RIVAL if is_ours else None,
+                rival_value=rival.mean if is_ours and rival else None,
+                note=_significance(beside) if is_ours and beside else "",
+                interval=difference_interval(beside) if is_ours and beside else None,
+            )
+
+
+def mean_figures(study: Study, of_folds: list[FoldResult], metric: str, n_seeds: int) -> Figures:
+    def figure(test: RankingDataset, scores: np.ndarray) -> float:
+        return study.criterion.judge(test, scores).mean[metric]
+
+    pairs = [(fold.test, one) for fold, one in zip(study.folds, of_folds, strict=True)]
+    seeds = [np.mean([figure(test, one.seeds[seed]) for test, one in pairs]) for seed in range(n_seeds)]
+    return Figures(np.array(seeds), float(np.mean([figure(test, one.mean) for test, one in pairs])))
+
+
+def compare_models(study: Study, ours: list[FoldResult], theirs: list[FoldResult], metric: str) -> Comparison:
+    """The mean models of both, over all test queries."""
+    tests = joined([fold.test for fold in study.folds])
+    judged = [
+        study.criterion.judge(tests, np.concatenate([one.mean for one in of_folds])) for of_folds in (ours, theirs)
+    ]
+    return compare(*judged, metric=metric)
+
+
+def _significance(outcome: Comparison) -> str:
+    return f"{RIVAL} {outcome.mean_b:.4f} over all test queries ({outcome.difference:+.4f}, p = {outcome.fisher_p:.2g})"
