@@ -23,7 +23,7 @@ from rankwell.rankers.cascade_curve import best_points, choose_point
 from rankwell.rankers.cascade_passes import Passes, Split
 from rankwell.scoring.costs import FeatureCosts
 
-# Second passes are trained on this many features, and on all.
+# Second passes are trained on this many features, on all, and on sets that fit the budget.
 _SECOND_SIZES = (4, 8, 16, 32, 64)
 _KEEPS = (5, 10, 15, 20, 30, 50, 75, 100, 200, 500)
 _FIRST_SIZES = (1, 2, 4, 8)
@@ -45,8 +45,9 @@ class Cascade(Ranker):
     first_parameters, second_parameters : dict, optional
         Their parameters.
     budget : float, optional
-        Microseconds a query: the cascade within it that is most like the full ranker is chosen. Without a budget, the
-        cheapest that is as good as the full ranker (`second` on all features and all documents), up to `tolerance`.
+        Microseconds a query: the cascade within it that falls least short of the full ranker is chosen. Without a
+        budget, the cheapest that is as good as the full ranker (`second` on all features and all documents), up to
+        `tolerance`.
     budget_share : float, optional
         The same as a share of what the full ranker costs; at most one of the two.
     tolerance : float
@@ -56,7 +57,7 @@ class Cascade(Ranker):
     first_sizes : tuple of int
         How many features the first pass may read; those that selection already knows are always tried too.
     second_sizes : tuple of int
-        How many the second may read; all of them are always tried too.
+        How many the second may read; all of them, and sets that fit the budget, are always tried too.
     n_candidates : int, optional
         Documents a query for which costs are counted; by default, as many as the validation queries have.
     n_folds : int

@@ -74,7 +74,7 @@ def choose_point(
                 f"{budget:g}.",
                 parameter="budget",
             )
-        return min(within, key=lambda point: (_shortfall(point, full), point.cost))
+        return min(within, key=lambda point: (_shortfall(point, full), -_differences(point, full).sum(), point.cost))
     good = [point for point in points if _lower_bound(point, full) >= -tolerance]
     return min(good, key=lambda point: (point.cost, -point.metric)) if good else full
 

@@ -1,11 +1,13 @@
 """The passes of a cascade: which features they read, what they are trained on, and what each pair of them reaches.
 
-First passes are trained on the first few features by worth per cost (`feature_order`), and on those that selection
+First passes are trained on the first few features by worth per cost (`feature_orders`), and on those that selection
 already knows, which cost next to nothing. Second passes are trained on
 
-- the first features by worth per cost, and by worth alone: of few documents an expensive feature may be the best one;
-- for each number of documents kept, the features that the full ranker relies on most, as long as they fit a share of
-  its cost: a feature that does not fit is left out, and with it whatever needs the same work;
+- the first features by worth per cost, and where documents are kept by worth alone too: of few documents an expensive
+  feature may be the best one;
+- for each number of documents kept, the features that a ranker of these documents relies on most, as long as they fit
+  a share of the full ranker's cost: a feature that does not fit is left out, and one that shares its work with a
+  taken one costs next to nothing;
 - all features.
 
 A second pass learns from the documents that a first pass keeps, since those are what it will rank: normalised by
@@ -24,7 +26,7 @@ from rankwell.data.dataset import RankingDataset
 from rankwell.metrics.evaluation import evaluate
 from rankwell.rankers.base import Ranker, TrainingTask
 from rankwell.rankers.cascade_curve import CascadePoint
-from rankwell.rankers.feature_order import feature_order
+from rankwell.rankers.feature_order import feature_orders
 from rankwell.scoring.composition import FirstPass, RankerPart, best_rows, rank_below, rows_of
 from rankwell.scoring.costs import Cost, FeatureCosts, measure_model
 from rankwell.scoring.description import RankerDescription
@@ -80,25 +82,29 @@ class Passes:
         self._cascade, self._costs, self.names = cascade, costs, task.feature_names
         data = task.validation or task.train
         self._sizes = data.query_sizes if cascade.n_candidates is None else np.array([cascade.n_candidates])
-        by_worth = feature_order(task.train, self._added_cost, random_state=cascade.random_state)
-        by_gain = feature_order(task.train, lambda taken, feature: 1.0, random_state=cascade.random_state)
+        self._mean_cost = self._costs.of(self.names, self._mean_kept(None)) / len(self.names)
+        self._longest = max(*cascade.first_sizes, *cascade.second_sizes)
+        by_worth, by_gain = feature_orders(
+            task.train, self._added_cost, lambda taken, feature: 1.0, random_state=cascade.random_state
+        )
         selected = tuple(column for column, name in enumerate(self.names) if name in costs.selected)
         firsts = _prefixes([by_worth], cascade.first_sizes)
         self._firsts = list(dict.fromkeys([*firsts, selected] if selected else firsts))
         # Which documents second passes learn from: first passes differ little in what they keep.
         self._keeper = self._firsts[-1]
         self._everything = tuple(range(len(self.names)))
-        seconds = [*_prefixes([by_worth, by_gain], cascade.second_sizes), self._everything]
+        of_all = _prefixes([by_worth], cascade.second_sizes)
+        of_kept = _prefixes([by_worth, by_gain], cascade.second_sizes)
         most = int(self._sizes.max(initial=1))
         keeps = [keep for keep in sorted(cascade.keep) if keep < most]
         fitting = self._fitting(Split(task.train, None, task.validation), keeps, by_gain)
-        self._seconds: list[Second] = list(
-            dict.fromkeys([(keep, columns) for keep in (None, *keeps) for columns in seconds] + fitting)
-        )
+        one_pass: list[Second] = [(None, columns) for columns in (*of_all, self._everything)]
+        two_passes = [(keep, columns) for keep in keeps for columns in (*of_kept, self._everything)]
+        self._seconds = list(dict.fromkeys([*one_pass, *two_passes, *fitting]))
 
     def train(self, split: Split) -> TrainedPasses:
         first = {columns: self._train_first(columns, split) for columns in self._firsts}
-        second = {}
+        second: dict[Second, RankerDescription] = {}
         for keep in dict.fromkeys(keep for keep, _ in self._seconds):
             ranked = _kept_by(first[self._keeper], split, keep)
             tried = [columns for n_kept, columns in self._seconds if n_kept == keep]
@@ -111,7 +117,7 @@ class Passes:
         """Every cascade, and the full ranker, measured on the validation queries of all splits."""
         data = [split.validation for split in splits if split.validation is not None]
         first = {
-            columns: [score_description(one.first[columns], part) for one, part in zip(trained, data, strict=True)]
+            columns: [_scores(one.first[columns], part) for one, part in zip(trained, data, strict=True)]
             for columns in self._firsts
         }
         model_costs = {ranker: self._model_cost(ranker, data[0]) for ranker in _rankers(final)}
@@ -120,7 +126,7 @@ class Passes:
             rankers = [one.second[keep, columns] for one in trained]
             for own in [()] if keep is None else self._firsts:
                 if keep is None:
-                    scores = [score_description(*one) for one in zip(rankers, data, strict=True)]
+                    scores = [_scores(*one) for one in zip(rankers, data, strict=True)]
                 else:
                     scores = [_in_two_passes(*one, keep) for one in zip(rankers, data, first[own], strict=True)]
                 by_query = np.concatenate([self._by_query(*one) for one in zip(data, scores, strict=True)])
@@ -145,18 +151,18 @@ class Passes:
         return over_features(ranker.description_, self.names)
 
     def _fitting(self, whole: Split, keeps: Sequence[int], by_gain: Sequence[int]) -> list[Second]:
-        """For each number of documents kept, what the full ranker relies on most as long as it fits a budget."""
-        full, first = self._train_second(self._everything, whole), self._train_first(self._keeper, whole)
-        models = [self._model_cost(ranker, whole.train) for ranker in (full, first)]
-        n_docs, importance = self._mean_kept(None), feature_importances(full)
-        order = sorted(by_gain, key=lambda column: -importance[column])
-        fetched = read_features(first)
-        first_cost = self._costs.of(fetched, n_docs) + models[1].of(n_docs)
-        found = []
-        for budget in self._budgets(self._full_cost(models[0])):
-            for keep in keeps:
-                n_kept = self._mean_kept(keep)
-                left = budget - first_cost - models[0].of(n_kept)
+        """For each number of documents kept, what a ranker of them relies on most as long as it fits a budget."""
+        first = self._train_first(self._keeper, whole)
+        fetched, n_docs = read_features(first), self._mean_kept(None)
+        first_cost = self._costs.of(fetched, n_docs) + self._model_cost(first, whole.train).of(n_docs)
+        found: list[Second] = []
+        for keep in keeps:
+            ranker = self._train_second(self._everything, _kept_by(first, whole, keep))
+            importance = feature_importances(ranker)
+            order = np.lexsort((np.argsort(by_gain), -importance)).tolist()
+            model, n_kept = self._model_cost(ranker, whole.train), self._mean_kept(keep)
+            for budget in self._budgets(self._full_cost(model)):
+                left = budget - first_cost - model.of(n_kept)
                 columns = self._affordable(order, left, n_kept, fetched)
                 found += [(keep, columns)] if columns else []
         return found
@@ -215,15 +221,16 @@ class Passes:
         return measure_model(over_features(ranker, names), np.ascontiguousarray(rows[:, columns]))
 
     def _added_cost(self, taken: list[int], feature: int) -> float:
-        """A feature's own part of the cost; at least a small share of the mean, since no feature is free."""
+        """A feature's own part of the cost; at least a small share of the mean, since no feature is free.
+
+        The same for all once more features are taken than any pass tries by this order.
+        """
+        if len(taken) >= self._longest:
+            return 1.0
         n_docs = self._mean_kept(None)
         before = [self.names[j] for j in taken]
         added = self._costs.of([*before, self.names[feature]], n_docs) - self._costs.of(before, n_docs)
         return max(added, 0.2 * self._mean_cost)
-
-    @property
-    def _mean_cost(self) -> float:
-        return self._costs.of(self.names, self._mean_kept(None)) / len(self.names)
 
     def _mean_kept(self, keep: int | None) -> float:
         """The documents of a query, of which at most `keep` are kept, in the mean."""
@@ -241,7 +248,8 @@ def _prefixes(orders: Sequence[Sequence[int]], sizes: Sequence[int]) -> list[Col
 
 def _columns(dataset: RankingDataset, columns: Sequence[int], names: list[str]) -> RankingDataset:
     """The dataset with some of its features."""
-    part = dataset.replace(features=np.ascontiguousarray(dataset.features[:, list(columns)]))
+    is_all = list(columns) == list(range(dataset.n_features))
+    part = dataset.replace(features=dataset.features if is_all else dataset.features.take(columns, axis=1))
     part.feature_names = tuple(names)
     return part
 
@@ -257,7 +265,14 @@ def _kept_by(first: RankerDescription, split: Split, keep: int | None) -> Split:
 
 
 def _best(first: RankerDescription, dataset: RankingDataset, keep: int) -> RankingDataset:
-    return rows_of(dataset, best_rows(score_description(first, dataset), dataset.query_ptr, keep))
+    return rows_of(dataset, best_rows(_scores(first, dataset), dataset.query_ptr, keep))
+
+
+def _scores(ranker: RankerDescription, dataset: RankingDataset) -> np.ndarray:
+    """A ranker's scores, from the features that it reads: to normalise all others would take longer than to score."""
+    names = list(read_features(ranker)) or list(ranker.feature_names[:1])
+    columns = [ranker.feature_names.index(name) for name in names]
+    return score_description(over_features(ranker, names), _columns(dataset, columns, names))
 
 
 def _has_pairs(dataset: RankingDataset) -> bool:
@@ -270,5 +285,5 @@ def _in_two_passes(
     """The scores of a cascade: the second pass sees, and normalises, kept rows only."""
     kept = best_rows(first_scores, dataset.query_ptr, keep)
     scores = np.full(dataset.n_docs, np.nan)
-    scores[kept] = score_description(second, rows_of(dataset, kept))
+    scores[kept] = _scores(second, rows_of(dataset, kept))
     return rank_below(scores, first_scores, dataset.query_ptr)
