@@ -217,7 +217,7 @@ def test_second_passes_learn_from_the_documents_that_are_kept():
 
     costs = FeatureCosts({"x0": FeatureCost(0.001)}, default=10.0, source="test")
     settings = {
-        "second_parameters": BOOSTED | {"n_rounds": 5},
+        "second_parameters": BOOSTED | {"n_rounds": 5, "normalize": "query-minmax"},
         "first_sizes": (1,),
         "second_sizes": (1,),
         "keep": (10,),
@@ -230,6 +230,7 @@ def test_second_passes_learn_from_the_documents_that_are_kept():
 
 def test_where_no_kept_documents_differ_second_passes_learn_from_all():
     """The first pass keeps one document a query: there is nothing to compare."""
-    cascade = Cascade(**SETTINGS | {"keep": (1,)}, budget_share=0.5)
+    settings = SETTINGS | {"keep": (1,), "second_parameters": BOOSTED | {"normalize": "query-minmax"}}
+    cascade = Cascade(**settings, budget_share=0.5)
     cascade.fit(make_data(1), eval_set=make_data(2), costs=COSTS)
     assert {point.keep for point in cascade.points_} == {None, 1}

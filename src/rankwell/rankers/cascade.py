@@ -25,7 +25,7 @@ from rankwell.scoring.costs import FeatureCosts
 
 # Second passes are trained on this many features, on all, and on sets that fit the budget.
 _SECOND_SIZES = (4, 8, 16, 32, 64)
-_KEEPS = (5, 10, 15, 20, 30, 50, 75, 100, 200, 500)
+_KEEPS = (5, 10, 15, 20, 30, 50, 100, 200, 500)
 _FIRST_SIZES = (1, 2, 4, 8)
 
 

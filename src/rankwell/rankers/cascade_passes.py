@@ -10,8 +10,8 @@ already knows, which cost next to nothing. Second passes are trained on
   taken one costs next to nothing;
 - all features.
 
-A second pass learns from the documents that a first pass keeps, since those are what it will rank: normalised by
-query they have other values than among all documents, and what tells them apart is not what tells them from the rest.
+A second pass that normalises by query learns from the documents that a first pass keeps, since those are what it will
+rank: they have other values than among all documents. Without such a normaliser it learns from all documents.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from rankwell.scoring.costs import Cost, FeatureCosts, measure_model
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.feature_use import over_features, read_features
 from rankwell.scoring.importance import feature_importances
+from rankwell.scoring.normaliser import fit_normaliser
 from rankwell.scoring.scorer import score_description
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ class Passes:
         self._everything = tuple(range(len(self.names)))
         of_all = _prefixes([by_worth], cascade.second_sizes)
         of_kept = _prefixes([by_worth, by_gain], cascade.second_sizes)
+        second = cascade._make(cascade.second, cascade.second_parameters)
+        self._normalises_by_query = fit_normaliser(second.normalize, task.train).needs_queries
         most = int(self._sizes.max(initial=1))
         keeps = [keep for keep in sorted(cascade.keep) if keep < most]
         fitting = self._fitting(Split(task.train, None, task.validation), keeps, by_gain)
@@ -105,10 +108,14 @@ class Passes:
     def train(self, split: Split) -> TrainedPasses:
         first = {columns: self._train_first(columns, split) for columns in self._firsts}
         second: dict[Second, RankerDescription] = {}
+        on_all: dict[Columns, RankerDescription] = {}
         for keep in dict.fromkeys(keep for keep, _ in self._seconds):
-            ranked = _kept_by(first[self._keeper], split, keep)
-            tried = [columns for n_kept, columns in self._seconds if n_kept == keep]
-            second |= {(keep, columns): self._train_second(columns, ranked) for columns in tried}
+            learnt_from = self._learnt_from(first[self._keeper], split, keep)
+            trained = on_all if learnt_from is split else {}
+            for columns in (columns for n_kept, columns in self._seconds if n_kept == keep):
+                if columns not in trained:
+                    trained[columns] = self._train_second(columns, learnt_from)
+                second[keep, columns] = trained[columns]
         return TrainedPasses(first, second)
 
     def points(
@@ -150,14 +157,30 @@ class Passes:
         ranker.fit(_columns(split.train, columns, names), eval_set=watched)
         return over_features(ranker.description_, self.names)
 
+    def _learnt_from(self, first: RankerDescription, split: Split, keep: int | None) -> Split:
+        """What second passes learn from: the documents that a first pass keeps, or the split itself, all of them.
+
+        All where values do not depend on the query's other documents, and where no kept documents differ in label.
+        """
+        if keep is None or not self._normalises_by_query:
+            return split
+        train = _best(first, split.train, keep)
+        if not _has_pairs(train):
+            return split
+        return Split(train, split.validation, None if split.watched is None else _best(first, split.watched, keep))
+
     def _fitting(self, whole: Split, keeps: Sequence[int], by_gain: Sequence[int]) -> list[Second]:
         """For each number of documents kept, what a ranker of them relies on most as long as it fits a budget."""
         first = self._train_first(self._keeper, whole)
         fetched, n_docs = read_features(first), self._mean_kept(None)
         first_cost = self._costs.of(fetched, n_docs) + self._model_cost(first, whole.train).of(n_docs)
         found: list[Second] = []
+        rankers: dict[Split, RankerDescription] = {}
         for keep in keeps:
-            ranker = self._train_second(self._everything, _kept_by(first, whole, keep))
+            learnt_from = self._learnt_from(first, whole, keep)
+            if learnt_from not in rankers:
+                rankers[learnt_from] = self._train_second(self._everything, learnt_from)
+            ranker = rankers[learnt_from]
             importance = feature_importances(ranker)
             order = np.lexsort((np.argsort(by_gain), -importance)).tolist()
             model, n_kept = self._model_cost(ranker, whole.train), self._mean_kept(keep)
@@ -252,16 +275,6 @@ def _columns(dataset: RankingDataset, columns: Sequence[int], names: list[str]) 
     part = dataset.replace(features=dataset.features if is_all else dataset.features.take(columns, axis=1))
     part.feature_names = tuple(names)
     return part
-
-
-def _kept_by(first: RankerDescription, split: Split, keep: int | None) -> Split:
-    """The split's documents that a first pass keeps; all of them where no kept query has labels that differ."""
-    if keep is None:
-        return split
-    train = _best(first, split.train, keep)
-    if not _has_pairs(train):
-        return split
-    return Split(train, split.validation, None if split.watched is None else _best(first, split.watched, keep))
 
 
 def _best(first: RankerDescription, dataset: RankingDataset, keep: int) -> RankingDataset:
