@@ -58,11 +58,12 @@ def best_points(points: Sequence[CascadePoint]) -> list[CascadePoint]:
 def choose_point(
     points: Sequence[CascadePoint], full: CascadePoint, *, budget: float | None, tolerance: float
 ) -> CascadePoint:
-    """The point within a budget that is most like the full ranker; without one, the cheapest that is as good.
+    """The point within a budget that falls least short of the full ranker; without one, the cheapest that is as good.
 
-    Most like it is the point whose metric differs least from the full ranker's, query by query, in the mean over
-    validation queries. By the mean alone, the luckiest of many points would be chosen. As good means that the mean
-    difference, less one standard error, is at least -tolerance.
+    What a point falls short is the part of the full ranker's metric that it loses, query by query, in the mean over
+    validation queries; what it gains in other queries does not count. By the mean difference alone, the luckiest of
+    many points would be chosen. As good means that the mean difference, less one standard error, is at least
+    -tolerance.
     """
     if budget is not None:
         within = [point for point in points if point.cost <= budget]
@@ -73,7 +74,7 @@ def choose_point(
                 f"{budget:g}.",
                 parameter="budget",
             )
-        return min(within, key=lambda point: (float(np.abs(_differences(point, full)).sum()), point.cost))
+        return min(within, key=lambda point: (_shortfall(point, full), -_differences(point, full).sum(), point.cost))
     good = [point for point in points if _lower_bound(point, full) >= -tolerance]
     return min(good, key=lambda point: (point.cost, -point.metric)) if good else full
 
@@ -82,6 +83,11 @@ def _differences(point: CascadePoint, full: CascadePoint) -> np.ndarray:
     """To the full ranker's metric, of each query that counts."""
     differences = point.by_query - full.by_query
     return np.asarray(differences[~np.isnan(differences)])
+
+
+def _shortfall(point: CascadePoint, full: CascadePoint) -> float:
+    """What the point loses to the full ranker in the queries in which it is worse, summed."""
+    return float(np.maximum(0.0, -_differences(point, full)).sum())
 
 
 def _lower_bound(point: CascadePoint, full: CascadePoint) -> float:

@@ -26,9 +26,13 @@ AddedCost = Callable[[list[int], int], float]
 """The microseconds that a feature adds to those already taken."""
 
 
-def feature_order(dataset: RankingDataset, added_cost: AddedCost, *, random_state: int = 0) -> list[int]:
-    """All features, those that are worth their cost most first."""
+def feature_orders(dataset: RankingDataset, *added_costs: AddedCost, random_state: int = 0) -> list[list[int]]:
+    """All features, those that are worth their cost most first; an order for each way to count costs."""
     gram, moment = _products(_sample(dataset, random_state))
+    return [_order(gram, moment, added_cost) for added_cost in added_costs]
+
+
+def _order(gram: np.ndarray, moment: np.ndarray, added_cost: AddedCost) -> list[int]:
     taken: list[int] = []
     left = list(range(len(moment)))
     while left:

@@ -111,11 +111,18 @@ def _best(scores: np.ndarray, keep: int) -> np.ndarray:
 
 
 def rows_of(dataset: RankingDataset, rows: np.ndarray) -> RankingDataset:
-    """Some rows of a dataset, ascending, by the queries they belong to: features alone."""
+    """Some rows of a dataset, ascending, by the queries they belong to, with labels and weights if there are any."""
     from rankwell.data.dataset import RankingDataset
 
     sizes = np.diff(np.searchsorted(rows, dataset.query_ptr))
-    return RankingDataset(dataset.features[rows], group=sizes, feature_names=dataset.feature_names)
+    return RankingDataset(
+        dataset.features[rows],
+        dataset.labels[rows] if dataset.has_labels else None,
+        group=sizes,
+        query_weights=dataset.query_weights,
+        document_weights=None if dataset.document_weights is None else dataset.document_weights[rows],
+        feature_names=dataset.feature_names,
+    )
 
 
 def rank_below(scores: np.ndarray, first: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
