@@ -19,6 +19,15 @@ def test_stops_after_patience_steps_without_a_better_figure():
     assert (watch.best_step, watch.best_value) == (2, 0.3)
 
 
+def test_steps_until_stop_is_when_it_stops_without_a_better_figure():
+    watch = EarlyStopping(3)
+    assert watch.steps_until_stop(0) == 3
+    watch.replay([0.1, 0.3, 0.2])
+    assert watch.steps_until_stop(3) == 2
+    assert [watch.update(4, 0.2), watch.update(5, 0.2)] == [False, True]
+    assert EarlyStopping(None).steps_until_stop(7) is None
+
+
 def test_earliest_of_equals_is_best():
     watch = EarlyStopping(None)
     watch.replay([0.5, 0.5, 0.5])

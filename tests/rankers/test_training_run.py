@@ -147,12 +147,20 @@ class TestEarlyStopping:
 
     def test_steps_of_a_batch_after_the_end_do_not_count(self):
         source = Countdown([2, 1, *[3] * 30], seconds=1e-6)
-        run = make_run(source, 32, validation=watched(), patience=3)
+        run = make_run(source, 32, lambda step: step.number == 5, validation=watched(), patience=30)
         run.train()
         assert source.batches == [1, 2, 4]
-        assert run.n_done == 5
+        assert (run.n_done, run.ended_by) == (5, "callback")
         assert {len(values) for values in run.history.values()} == {5}
         assert run.n_kept == 2
+
+    def test_no_step_is_done_after_the_last_one(self):
+        places = [10, 9, 8, 7, 6, 5, 4, 3, 2, 1] + [5] * 90
+        source = Countdown(places, seconds=0.0)
+        run = make_run(source, 100, validation=watched(), patience=7)
+        run.train()
+        assert (run.n_done, source.n_run) == (17, 17)
+        assert max(source.batches) > 1
 
     def test_without_patience_all_steps_are_kept(self):
         run = make_run(Countdown([1, 2, 3]), 3, validation=watched())

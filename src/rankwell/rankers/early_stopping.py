@@ -34,6 +34,10 @@ class EarlyStopping:
             self.best_step, self.best_value = step, value
         return self.patience is not None and step - self.best_step >= self.patience
 
+    def steps_until_stop(self, step: int) -> int | None:
+        """How many steps are done after `step` for certain: the run stops then, unless one of them is better."""
+        return None if self.patience is None else max(1, self.patience - (step - self.best_step))
+
     def replay(self, values: Iterable[float]) -> None:
         """Record the figures of steps 1, 2, ... again, as when a run resumes."""
         for step, value in enumerate(values, start=1):

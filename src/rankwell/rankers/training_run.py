@@ -183,6 +183,8 @@ class TrainingRun:
 
     def _run_batch(self, batch: BatchSize) -> None:
         left = min(self._n_steps - self.n_done, self._checkpoints.steps_until_due(self.n_done))
+        # A step after the last one would be done for nothing.
+        left = min(left, self._early_stopping.steps_until_stop(self.n_done) or left)
         before = self._clock()
         steps = self._source.run(min(batch.n_steps, left))
         seconds = self._clock() - before
