@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import sys
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,6 +12,7 @@ from starlette.applications import Starlette
 
 from rankwell.errors import ParameterError
 from rankwell.serving.http.query_service import QueryService
+from rankwell.serving.short_pauses import short_pauses
 
 # How long requests that are being answered may take after SIGTERM.
 _DRAINING_SECONDS = 30
@@ -59,12 +59,8 @@ def run(app: Starlette, listening: socket.socket, service: QueryService | None =
     )
     # Uvicorn raises the signal again when it has drained: then SIGTERM is a success, and not a death.
     signal.signal(signal.SIGTERM, lambda number, frame: None)
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    try:
+    with short_pauses(_SWITCH_SECONDS):
         uvicorn.Server(config).run(sockets=[listening])
-    finally:
-        sys.setswitchinterval(before)
 
 
 def _protocol(service: QueryService) -> Any:
