@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -29,10 +30,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 from urllib.parse import urlencode
 
 from benchmarks.harness import Benchmark
-from benchmarks.load_generator import PARTIAL, LatencyHistogram
+from benchmarks.load_generator import PARTIAL, Connection, LatencyHistogram, request_of
 from benchmarks.provenance import ROOT
 from benchmarks.rivals import tantivy_lightgbm as rival
 from benchmarks.served_cases import N_CANDIDATES, ServedCase, demo_case
@@ -175,12 +177,29 @@ def check_answers(bench: Benchmark, case: ServedCase, client: Client) -> None:
     bench.check(f"{case.name}: the same answers as ranked search", True)
 
 
+def timed_answers(client: Client, texts: Sequence[str]) -> Iterator[tuple[float, dict[str, Any]]]:
+    """The seconds from a request to the last byte of its answer, one after the other, and the answer.
+
+    Over a bare connection: what a library of the client's side takes is not the server's.
+    """
+    connection = Connection(socket.create_connection(("127.0.0.1", port_of(client)), 60))
+    connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with connection.socket:
+        for text in texts:
+            path = "/search?" + urlencode({"q": text, "plain": "true", "timeout_ms": 30_000})
+            started = time.perf_counter()
+            connection.send(request_of("127.0.0.1", path), started)
+            while (status := connection.answer_status()) is None:
+                pass
+            seconds = time.perf_counter() - started
+            if status != 200:
+                raise RuntimeError(f"a search was answered with the status {status}.")
+            yield seconds, json.loads(connection.received.partition(b"\r\n\r\n")[2])
+
+
 def record_overhead(bench: Benchmark, case: ServedCase, client: Client) -> None:
     over, whole = [], []
-    for text in case.texts[: 20 if bench.quick else 200]:
-        started = time.perf_counter()
-        answer = client.search(text, plain=True, timeout_ms=30_000)
-        seconds = time.perf_counter() - started
+    for seconds, answer in timed_answers(client, case.texts[: 20 if bench.quick else 200]):
         stages = answer["stages_ms"]
         over.append(1000 * seconds - sum(stages.values()) + stages["wait"])
         whole.append(1000 * seconds)

@@ -76,7 +76,6 @@ def test_garbage_in_circles_is_still_collected():
 
 def test_all_is_as_before_in_the_end():
     before = state()
-    with pytest.raises(ValueError, match="broken"), short_pauses(0.0001):
-        assert state() != before
-        raise ValueError("broken")
+    with pytest.raises(ZeroDivisionError), short_pauses(0.0001):
+        1 / (state() == before)
     assert state() == before

@@ -2,8 +2,8 @@
 
 Two things stop the thread that answers connections. The interpreter lock: it waits until the thread that ranks gives it
 up. And garbage collection, which holds the lock: one of 100,000 objects, which suits a command, takes 10 to 40 ms, and
-so does one of all objects that a server has after a while. So collections are small and frequent, what was loaded at the
-start is not looked at again, and all objects are only looked at every few minutes of full load.
+so does one of all objects that a server has after a while. So collections are small and frequent, what was loaded at
+the start is not looked at again, and all objects are only looked at every few minutes of full load.
 """
 
 from __future__ import annotations

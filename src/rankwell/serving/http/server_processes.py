@@ -107,8 +107,8 @@ class ServerProcesses:
 def cores_of(n_processes: int, n_threads: int) -> list[int]:
     """The core of each process where processes of one thread fill the machine; empty if they do not, or cannot be kept.
 
-    The event loop and the thread that ranks take turns by the interpreter lock. On one core a turn is a switch, on two a
-    core must be woken for it; and the threads that rank of two processes never wait for the same core.
+    The event loop and the thread that ranks take turns by the interpreter lock. On one core a turn is a switch, on two
+    a core must be woken for it; and the threads that rank of two processes never wait for the same core.
     """
     if n_threads > 1 or not hasattr(os, "sched_setaffinity"):
         return []
