@@ -219,9 +219,10 @@ def measure_capacity(bench: Benchmark, case: ServedCase, client: Client) -> floa
     bench.check(f"{case.name}, capacity: no request fails", outcome.n_failed == 0)
     with printing_port("benchmarks.load_generator", "--answer") as port:
         limit = load(port, case.texts, rate=0, seconds=1 if bench.quick else 2).rate
+    # In its quick form the machine has other things to do, and nothing is concluded from the figures.
     bench.check(
-        f"{case.name}: the generator can send twice what it is to send",
-        limit >= 6 * outcome.rate,
+        f"{case.name}: the generator can send {'' if bench.quick else 'twice '}what it is to send",
+        limit >= (3 if bench.quick else 6) * outcome.rate,
         f"{limit:,.0f} requests/s at most",
     )
     return outcome.rate

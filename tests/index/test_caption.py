@@ -78,7 +78,8 @@ def test_words_of_short_texts_are_those_of_the_rule() -> None:
         n_words = int(rng.integers(0, 12))
         pieces = rng.choice(words, n_words).tolist()
         seams = rng.choice(between, n_words + 1).tolist()
-        text = "".join(seam + word for seam, word in zip(seams, pieces, strict=False)) + str(rng.choice(["", seams[-1]]))
+        text = "".join(seam + word for seam, word in zip(seams, pieces, strict=False))
+        text += str(rng.choice(["", seams[-1]]))
         line = " ".join(text.split())
         query = parse_query(" ".join(rng.choice(["oil", "oils", "7", "a", "none"], 3)), PLAIN)
         expected = [
