@@ -69,8 +69,12 @@ class LatencyHistogram:
         )
 
 
+def request_of(host: str, path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
+
+
 @dataclass(eq=False)
-class _Connection:
+class Connection:
     """A connection; while it waits for an answer, `due` is when its `request` was, and `received` what has come."""
 
     socket: socket.socket
@@ -108,13 +112,13 @@ class Load:
 
     def __init__(self, asked: Mapping[str, Any]) -> None:
         self.address = (asked["host"], asked["port"])
-        self.requests = [f"GET {path} HTTP/1.1\r\nHost: {asked['host']}\r\n\r\n".encode() for path in asked["paths"]]
+        self.requests = [request_of(asked["host"], path) for path in asked["paths"]]
         self.rate, self.seconds, self.clients = asked["rate"], asked["seconds"], asked["clients"]
         self.random = random.Random(asked["seed"])
         self.latencies: defaultdict[int, LatencyHistogram] = defaultdict(LatencyHistogram)
         self._poll = select.epoll()
-        self._idle: list[_Connection] = []
-        self._waiting: dict[int, _Connection] = {}
+        self._idle: list[Connection] = []
+        self._waiting: dict[int, Connection] = {}
 
     def run(self) -> None:
         end = time.monotonic() + self.seconds
@@ -152,7 +156,7 @@ class Load:
         except OSError:
             self._fail(connection, request, due)
 
-    def _fail(self, connection: _Connection | None, request: bytes, due: float) -> None:
+    def _fail(self, connection: Connection | None, request: bytes, due: float) -> None:
         """Count a failure; but a server may close a connection that was not used for a while, just when it is: then the
         request is sent on another, as every client does."""
         if connection is not None:
@@ -162,11 +166,11 @@ class Load:
         else:
             self.latencies[FAILED].add(time.monotonic() - due)
 
-    def _connect(self) -> _Connection:
+    def _connect(self) -> Connection:
         connected = socket.create_connection(self.address, _PATIENCE_SECONDS)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._poll.register(connected.fileno(), select.EPOLLIN)
-        return _Connection(connected)
+        return Connection(connected)
 
     def _receive(self, seconds: float, end: float) -> None:
         """Wait until something comes, for so long at most, and count the answers that are complete."""

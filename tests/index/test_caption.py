@@ -70,6 +70,26 @@ def test_where_the_words_are() -> None:
     assert [caption.text[start:stop] for start, stop in caption.hits] == ["crude", "oil"]
 
 
+def test_words_of_short_texts_are_those_of_the_rule() -> None:
+    """Words are found in a text by what is around them: the same as those that the text is cut into, in every place."""
+    rng = np.random.default_rng(11)
+    words, between = ["oil", "Oil", "oils", "foil", "oil7", "7", "a"], [" ", "-", "_", "'", ", ", "...", " (", "/"]
+    for _ in range(300):
+        n_words = int(rng.integers(0, 12))
+        pieces = rng.choice(words, n_words).tolist()
+        seams = rng.choice(between, n_words + 1).tolist()
+        text = "".join(seam + word for seam, word in zip(seams, pieces, strict=False))
+        text += str(rng.choice(["", seams[-1]]))
+        line = " ".join(text.split())
+        query = parse_query(" ".join(rng.choice(["oil", "oils", "7", "a", "none"], 3)), PLAIN)
+        expected = [
+            (start, stop)
+            for start, stop in PLAIN.word_spans(line.encode())
+            if PLAIN.memory.term(line[start:stop].encode()) in query.terms
+        ]
+        assert find_caption({"body": text}, query, PLAIN, length=1000).hits == tuple(expected)
+
+
 def test_what_was_prepared_serves_every_query() -> None:
     """Also prefixes, which look at all terms of a text, and texts that are not ASCII."""
     for text in ("Crude oils: prices of crude oil fell", "Crude oils: prices of crude oil fell — Öl"):

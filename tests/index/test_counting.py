@@ -26,9 +26,13 @@ def test_the_number_of_matches_is_that_of_an_unlimited_search(documents, copies,
     documents = documents * copies
     deleted = np.flatnonzero(random.random(len(documents)) < random.choice([0.0, 0.3])).tolist()
     cuts = [cut for cut in [len(documents) // 3] if cut]
-    index = make_index(documents, cuts=cuts, deleted=deleted, streams=["title", "body"])
+    index = make_index(documents, cuts=cuts, deleted=deleted, streams=["title", "body"], statics=["year"])
     found = index.search(query, k=len(documents), model=model, match=match)
     assert index.count(query, model=model, match=match) == len(found)
+    # Counted alone, and after the documents that match were listed.
+    assert index.search(query, k=1, model=model, match=match).n_matches == len(found)
+    listed = index.search(query, k=1, model=model, match=match, sort="year")
+    assert listed.n_matches == len(found)
 
 
 def test_bad_parameters() -> None:

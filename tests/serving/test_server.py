@@ -1,5 +1,6 @@
 """The server as a process, and the client: drain at SIGTERM, a commit while serving, overload, deadlines."""
 
+import os
 import shutil
 import signal
 import socket
@@ -9,11 +10,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import uvicorn
+from starlette.applications import Starlette
 from tests.serving.served_index import N_CANDIDATES, QUERIES, add_document
 from tests.serving.server_process import serving
 
 from rankwell import Client, Index, RankedSearch, ServerError
 from rankwell.errors import ParameterError
+from rankwell.serving.http import server
 from rankwell.serving.http.server import bind
 
 
@@ -168,3 +172,19 @@ def test_every_event_loop_sends_answers_at_once():
     # asyncio sets TCP_NODELAY only where the protocol is named; without it, answers wait 40 ms for acknowledgements.
     with bind("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system does not say where a process may run")
+@pytest.mark.parametrize(("cores", "seconds"), [({3}, 0.0001), ({0, 1}, 0.0005)])
+def test_the_interpreter_lock_changes_hands_less_often_on_several_cores(monkeypatch, cores, seconds):
+    intervals = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: cores)
+    monkeypatch.setattr(uvicorn.Server, "run", lambda server, sockets: intervals.append(sys.getswitchinterval()))
+    handler, before = signal.getsignal(signal.SIGTERM), sys.getswitchinterval()
+    try:
+        with bind("127.0.0.1", 0) as listening:
+            server.run(Starlette(), listening)
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    assert intervals == [pytest.approx(seconds)]
+    assert sys.getswitchinterval() == before

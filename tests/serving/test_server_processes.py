@@ -12,6 +12,8 @@ from tests.serving.served_index import N_CANDIDATES, QUERIES
 from tests.serving.server_process import serving_from
 
 from rankwell import Client, ServerError
+from rankwell.kernels.threads import available_cores
+from rankwell.serving.http.server_processes import cores_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds the processes in /proc")
 
@@ -57,6 +59,36 @@ def test_processes_answer_come_back_and_end_with_the_server(served, end):
         until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in last))
         with pytest.raises(ServerError):
             search(client.address, "w1")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_processes_of_one_thread_that_fill_the_machine_have_a_core_each(served, threads):
+    folder, rankers = served
+    cores = os.sched_getaffinity(0)
+    if len(cores) < 2 or available_cores() != len(cores):
+        pytest.skip("this process may not use several whole cores")
+    two = sorted(cores)[:2]
+    os.sched_setaffinity(0, two)
+    try:
+        options = ["--ranker", rankers["cascade"], "--processes", 2, "--threads", threads]
+        with serving_from(folder / "index", *options) as (process, client):
+            first = children_of(process)
+            kept = [os.sched_getaffinity(int(thread)) for pid in first for thread in os.listdir(f"/proc/{pid}/task")]
+            # Threads of a kernel are for all cores.
+            assert all(len(own) == 1 for own in kept) if threads == 1 else all(own == set(two) for own in kept)
+            assert set().union(*kept) == set(two)
+            os.kill(first[1], signal.SIGKILL)
+            until(lambda: len(children_of(process)) == 2 and first[1] not in children_of(process))
+            expected = [[core] for core in two] if threads == 1 else [two, two]
+            until(lambda: sorted(sorted(os.sched_getaffinity(pid)) for pid in children_of(process)) == expected)
+            assert search(client.address, QUERIES[0])["results"]
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def test_processes_that_do_not_fill_the_machine_run_anywhere():
+    assert cores_of(available_cores() + 1, 1) == []
+    assert cores_of(available_cores(), 2) == []
 
 
 @pytest.mark.parametrize(

@@ -317,6 +317,24 @@ def test_a_first_pass_over_what_selection_knows_takes_no_round_of_its_own(ranker
     assert set(stages) == {"second"}
 
 
+def test_scoring_that_needs_all_documents_counts_as_ranking(rankers):
+    """Nodes in this process say that they took no time: what is left is scored where answers are put together."""
+    documents = documents_of(4, 60)
+    links = [InProcessLink(ShardNode(index_of(documents[start::2], 1, (), forward=()))) for start in range(2)]
+    aggregator = Aggregator([Shard([link]) for link in links], rankers, n_candidates=N_CANDIDATES)
+
+    async def ask(aggregator):
+        names = ("boosted", "compared", "cascade", "quick")
+        return {
+            name: await aggregator.answer(SearchRequest("w1 w2 w3 w4", in_time(), ranker=name, plain=True))
+            for name in names
+        }
+
+    seconds = {name: answer.seconds for name, answer in run_with(aggregator, ask).items()}
+    assert {name for name, own in seconds.items() if own["rank"] > 0} == {"compared", "cascade", "quick"}
+    assert all(own["select"] == own["captions"] == 0 < own["merge"] for own in seconds.values())
+
+
 def test_a_device_that_fails_is_replaced_by_the_cpu_with_the_same_answer(rankers, monkeypatch):
     def no_device(description, device):
         if device == "cuda":

@@ -174,7 +174,7 @@ def serve(
     check_extra("serve")
     from rankwell.kernels.threads import available_cores
     from rankwell.serving.http.server import bind
-    from rankwell.serving.http.server_processes import READY, ServerProcesses, end_with_stdin
+    from rankwell.serving.http.server_processes import READY, ServerProcesses, cores_of, end_with_stdin
     from rankwell.serving.http.structured_log import log_to_stderr
     from rankwell.serving.result_cache import ResultCache
     from rankwell.serving.use import Use
@@ -199,13 +199,15 @@ def serve(
     around: dict[str, Any] = {"use": Use(use_log, judgments), "cache": ResultCache(cache << 20, expiry)}
     around["timeout"] = timeout / 1000
     if processes > 1:
+        n_threads = threads or max(1, available_cores() // processes)
         options = serve_command(
             folders[0], host, listening.getsockname()[1], ranker or (), candidates, timeout, batch, window, queue,
-            cache, expiry, feature_log, threads or max(1, available_cores() // processes), device, log_level,
+            cache, expiry, feature_log, n_threads, device, log_level,
         )  # fmt: skip
         check_own(named, own_features)
         ready = f"serving {folders[0]} by {processes} processes at {address}"
-        ServerProcesses([*options, *sources], processes).run(partial(say, ready, quiet=quiet))
+        cores = cores_of(processes, n_threads)
+        ServerProcesses([*options, *sources], processes, cores).run(partial(say, ready, quiet=quiet))
         return
     if nodes is None and len(folders) == 1 and replicas == 1 and spares == 0:
         from rankwell.serving.http.service import SearchService

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -83,18 +83,21 @@ class QuerySearch:
     @cached_property
     def matches(self) -> list[np.ndarray]:
         """For each segment the numbers of its documents that match, ascending."""
-        return list(map(np.flatnonzero, self._marks))
+        return list(map(np.flatnonzero, self._marks()))
 
     def count(self) -> int:
         """How many documents match."""
-        return sum(map(int, map(np.count_nonzero, self._marks)))
+        if "matches" in vars(self):
+            return sum(map(len, self.matches))
+        # Marks are not kept: those of a batch of queries would be new memory each time, which takes longer to get than
+        # to use.
+        return sum(int(np.count_nonzero(marks)) for marks in self._marks())
 
-    @cached_property
-    def _marks(self) -> list[np.ndarray]:
+    def _marks(self) -> Iterator[np.ndarray]:
         """For each segment bool (n_docs,): which of its documents match."""
         among = filtered_documents(self.index, self.query.filter)
         condition = condition_of(self.query.as_tree(), self.match)
-        return list(marked_documents(self.index, among, condition, self._matching))
+        return marked_documents(self.index, among, condition, self._matching)
 
     def scores_of(self, docs: np.ndarray) -> np.ndarray:
         """The scores of documents that match, float64, 0 for those without a scored term."""

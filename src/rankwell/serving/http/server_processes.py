@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 
 from rankwell.errors import DataError
+from rankwell.kernels.threads import available_cores
 
 _log = logging.getLogger("rankwell.serving")
 
@@ -37,10 +38,11 @@ class ServerProcesses:
     ----------
     command : of one process, which prints `READY` and ends when its stdin does (`end_with_stdin`)
     n_processes : how many
+    cores : of each process, where it runs; empty: anywhere
     """
 
-    def __init__(self, command: Sequence[str], n_processes: int) -> None:
-        self._command = list(command)
+    def __init__(self, command: Sequence[str], n_processes: int, cores: Sequence[int] = ()) -> None:
+        self._command, self._cores = list(command), list(cores)
         self._processes: list[subprocess.Popen[str]] = []
         self._started = [0.0] * n_processes
         self._waits = [_LEAST_WAIT] * n_processes
@@ -74,7 +76,12 @@ class ServerProcesses:
 
     def _start(self, place: int) -> subprocess.Popen[str]:
         self._started[place] = time.monotonic()
-        return subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        started = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self._cores:
+            # Before it has threads, which then stay there too. The core may be gone: then it runs anywhere.
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(started.pid, {self._cores[place]})
+        return started
 
     def _replace_ended(self) -> None:
         for place, process in enumerate(self._processes):
@@ -95,6 +102,18 @@ class ServerProcesses:
         for process in self._processes:
             process.wait()
             _close(process)
+
+
+def cores_of(n_processes: int, n_threads: int) -> list[int]:
+    """The core of each process where processes of one thread fill the machine; empty if they do not, or cannot be kept.
+
+    The event loop and the thread that ranks take turns by the interpreter lock. On one core a turn is a switch, on two
+    a core must be woken for it; and the threads that rank of two processes never wait for the same core.
+    """
+    if n_threads > 1 or not hasattr(os, "sched_setaffinity"):
+        return []
+    cores = sorted(os.sched_getaffinity(0))
+    return cores if n_processes == len(cores) == available_cores() else []
 
 
 def end_with_stdin() -> None:

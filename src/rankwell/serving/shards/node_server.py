@@ -24,6 +24,7 @@ from rankwell.serving.shards import messages
 from rankwell.serving.shards.frames import MOST_BYTES_UNKNOWN, FrameError, decoded, encoded, read_frame
 from rankwell.serving.shards.missing import MissingError
 from rankwell.serving.shards.shard_node import NodeRequest, ShardNode
+from rankwell.serving.short_pauses import short_pauses
 
 _log = logging.getLogger("rankwell.serving")
 
@@ -66,13 +67,8 @@ class NodeServer:
 
     def serve(self, listening: socket.socket, *, ends_with_stdin: bool = False) -> None:
         """Serve until SIGTERM or SIGINT, or until stdin ends if a parent holds it open; what has come is answered."""
-        before = sys.getswitchinterval()
-        sys.setswitchinterval(_SWITCH_SECONDS)
-        try:
-            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-                runner.run(self._serve(listening, ends_with_stdin))
-        finally:
-            sys.setswitchinterval(before)
+        with short_pauses(_SWITCH_SECONDS), asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(self._serve(listening, ends_with_stdin))
 
     async def _serve(self, listening: socket.socket, ends_with_stdin: bool) -> None:
         loop, stopping = asyncio.get_running_loop(), asyncio.Event()

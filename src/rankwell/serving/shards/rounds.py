@@ -33,7 +33,8 @@ class Rounds:
     Attributes
     ----------
     missing : shards that did not answer in time or at all, and why
-    seconds : by stage, how long the slowest node took for it; what is left is merging and the network
+    seconds : by stage, how long the slowest node took for it, and what was scored here; what is left is merging and the
+        network
     """
 
     def __init__(self, shards: Sequence[Shard], collection: ShardedCollection, deadline: Deadline) -> None:
@@ -51,6 +52,10 @@ class Rounds:
         """The shards that have answered so far."""
         return [shard for shard in range(len(self._shards)) if shard not in self.missing]
 
+    def add_seconds(self, stage: str, seconds: float) -> None:
+        """Count time for a stage of the answer."""
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+
     async def ask(
         self, stage: str, bodies: Mapping[int, Any], checks: Mapping[int, Callable[[Any], T]], ranker: str | None = None
     ) -> dict[int, T]:
@@ -66,7 +71,7 @@ class Rounds:
             except NodeError as error:
                 raise_mistake(error)
                 self.missing[shard] = error
-        self.seconds[_STAGES[stage]] = self.seconds.get(_STAGES[stage], 0.0) + slowest
+        self.add_seconds(_STAGES[stage], slowest)
         overload = None if self.present else overload_of(list(self.missing.values()))
         if overload is not None:
             raise overload

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,8 @@ from rankwell.serving.shards.candidates import Candidates, Ranked
 from rankwell.serving.shards.sharded_feedback import relevance_models
 from rankwell.serving.shards.sharded_search import ShardedSearch
 
-_SCORED_AT_ONCE = 128
+# Numbers that are scored sooner than another thread is awake.
+_SCORED_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ class ShardedRanking:
         return scores
 
     async def _scores_of_present(self, stage: str, rows: np.ndarray, features: np.ndarray) -> np.ndarray:
+        if not self.search.rounds.missing:
+            return await self._scores_here(stage, features)
         present = np.isin(self.candidates.shard[rows], self.search.rounds.present)
         scores = np.full(len(rows), np.nan)
         if present.any():
@@ -106,10 +110,12 @@ class ShardedRanking:
         return scores
 
     async def _scores_here(self, stage: str, features: np.ndarray) -> np.ndarray:
-        """The scores of rows of features, computed in this process."""
+        """The scores of rows of features, computed in this process: a part of ranking, wherever it is done."""
         score = partial(self.passes.of(stage).score_rows, features, [len(features)])
-        # A few documents are scored sooner than another thread is awake.
-        return score() if len(features) <= _SCORED_AT_ONCE else await _in_thread(score)
+        started = time.perf_counter()
+        scores: np.ndarray = score() if features.size <= _SCORED_AT_ONCE else await _in_thread(score)
+        self.search.rounds.add_seconds("rank", time.perf_counter() - started)
+        return scores
 
     async def _features(self, stage: str, rows: np.ndarray, *, ids: bool = False) -> tuple[np.ndarray, list[str]]:
         """The features of a pass, and the ids of the documents if they are wanted."""
