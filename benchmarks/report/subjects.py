@@ -39,6 +39,7 @@ ACTIVITIES = {
     "import_time": "import the package",
     "index_text": "index text",
     "lambdamart_cpu": "grow a LambdaMART tree",
+    "lambdamart_whole": "train from file to file",
     "listnet_cpu": "train ListNet",
     "rankboost_cpu": "a round of RankBoost",
     "ranksvm_cuda": "sort queries on a GPU",

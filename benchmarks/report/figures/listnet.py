@@ -107,7 +107,7 @@ def draw_lengths(results: StoredResults) -> Any:
 
 
 def draw_gradients(results: StoredResults) -> Any:
-    """The size of the gradient after each epoch."""
+    """The largest component of any query's gradient, after each epoch."""
     figure = new_figure(5.0, 3.0)
     panel = figure.subplots()
     for k, colour in zip((1, 2, 3), COLOURS, strict=False):
@@ -115,7 +115,7 @@ def draw_gradients(results: StoredResults) -> Any:
         rows = [row for row in results.rows("listnet_gradients") if row.case.startswith(start)]
         epochs = [int(row.case.removeprefix(start)) for row in rows]
         panel.plot(epochs, [row.value for row in rows], marker="o", markersize=3, color=colour, label=f"exact Top-{k}")
-    panel.set(xlabel="epoch", ylabel="largest component of a query's gradient (log)", yscale="log")
+    panel.set(xlabel="epoch", ylabel="largest component (log)", yscale="log")
     panel.legend()
     return figure
 
