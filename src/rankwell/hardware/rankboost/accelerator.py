@@ -11,6 +11,8 @@ The first record that remains, of all arrays, moves up the row too. Both are reg
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import and_, or_
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
@@ -181,17 +183,20 @@ class RankBoostAccelerator(wiring.Component):
         wait, all_done, restart = Signal(range(settle)), Signal(), Signal()
         result = self.result.payload
         m.d.sync += [
-            all_done.eq(Cat(array.done for array in arrays).all()),
+            all_done.eq(_along(m, [array.done for array in arrays], "done", and_)),
             result.size.eq(head.size),
             result.negative.eq(head.negative),
             result.best.eq(self._largest),
             result.feature.eq(head.feature),
             result.bin.eq(head.bin),
             result.found.eq(found),
-            result.overflow.eq(Cat(array.overflow for array in arrays).any()),
-            result.unbalanced.eq(Cat(array.unbalanced for array in arrays).any()),
+            result.overflow.eq(_along(m, [array.overflow for array in arrays], "overflow", or_)),
+            result.unbalanced.eq(_along(m, [array.unbalanced for array in arrays], "unbalanced", or_)),
         ]
-        m.d.comb += [array.restart.eq(restart) for array in arrays]
+        restarts: Any = restart
+        for array in reversed(arrays):  # back along the row; the first arrays rest for less
+            m.d.comb += array.restart.eq(restarts)
+            restarts = delayed(m, restarts, 1, f"restart_{array.number}", reset_less=False)
         with m.FSM():
             with m.State("RUN"):
                 m.d.sync += wait.eq(settle - 1)
@@ -210,3 +215,14 @@ class RankBoostAccelerator(wiring.Component):
                 m.next = "RESTARTED"
             with m.State("RESTARTED"):
                 m.next = "RUN"
+
+
+def _along(m: Module, values: list[Any], name: str, combine: Callable[[Any, Any], Any]) -> Any:
+    """Values of all arrays combined, from one array to the next.
+
+    An array ends two cycles or more after the one before it, so the last one's end is not seen later for that.
+    """
+    combined = values[0]
+    for number, value in enumerate(values[1:], start=1):
+        combined = combine(delayed(m, combined, 1, f"{name}_before_{number}", reset_less=False), value)
+    return combined
