@@ -109,8 +109,8 @@ class ListNetConfiguration:
 
     @property
     def product_cycles(self) -> int:
-        """Of a product: one multiplier, or four whose results are added."""
-        return 1 if self.bits <= MULTIPLIER_BITS else 3
+        """Of a product: one multiplier and a register after it, or four whose results are added."""
+        return 2 if self.bits <= MULTIPLIER_BITS else 3
 
     @property
     def multipliers(self) -> int:
