@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -42,7 +42,10 @@ class StreamQueue(wiring.Component):
         ]
         with m.If(load):
             m.d.sync += get.eq(get + 1)
-        m.d.sync += level.eq(Mux(load, level + push - 1, level + push))
+        with m.If(push & ~load):
+            m.d.sync += level.eq(level + 1)
+        with m.If(load & ~push):
+            m.d.sync += level.eq(level - 1)
         m.d.sync += self.outgoing.valid.eq(some | (self.outgoing.valid & ~self.outgoing.ready))
         with m.If(~self.outgoing.valid | self.outgoing.ready):
             m.d.sync += self.outgoing.payload.eq(read.data)  # of no meaning unless there is some

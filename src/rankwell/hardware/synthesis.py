@@ -19,8 +19,7 @@ from rankwell.hardware.targets import Target
 from rankwell.hardware.tools import nextpnr_version, package_versions, run_nextpnr, run_yosys, yosys_version
 
 _SYNTHESIS = f"read_rtlil design.il; synth_ecp5 -abc9 -top {TOP} -json design.json"
-# nextpnr's versions differ in the router that they take by themselves.
-_OPTIONS = ("--router", "router2", "--timing-allow-fail", "--lpf-allow-unconstrained")
+_OPTIONS = ("--timing-allow-fail", "--lpf-allow-unconstrained")
 
 
 @dataclass(frozen=True)
