@@ -98,7 +98,7 @@ def test_the_listnet_report_as_text_and_the_verilog_of_each_kernel(rankwell: Com
         (("--method", "round"), "--method must be"),
         (("--task", "all"), "--task must be"),
         (("--shape", "10x20"), "--shape must be one of far"),
-        (("-k", "3"), "-k must be"),
+        (("-k", "4"), "-k must be"),
         (("--target", "xcup-u50", "--place"), "can only be counted"),
         (("--epochs", "0"), "--epochs must be"),
     ],

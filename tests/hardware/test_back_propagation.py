@@ -52,14 +52,14 @@ def test_every_sum_is_the_integer_models_in_the_cycles_of_the_formula():
 @pytest.mark.parametrize(
     "configuration",
     [
-        ListNetConfiguration(features=2, hidden=6, unrolling=6, batches=2),
+        ListNetConfiguration(features=2, hidden=17, unrolling=17, batches=1),
         ListNetConfiguration(features=5, hidden=3, unrolling=3, bits=10, accumulator_bits=20, batches=1),
         ListNetConfiguration(features=5, hidden=2, unrolling=4, bits=4, accumulator_bits=5, batches=3),
         ListNetConfiguration(features=7, hidden=2, unrolling=18, bits=18, accumulator_bits=28, sigmoid_output=False),
         ListNetConfiguration(features=3, hidden=2, unrolling=2, bits=31, accumulator_bits=41, batches=10),
         ListNetConfiguration(features=1, hidden=1, unrolling=1, bits=22, accumulator_bits=22, batches=2),
     ],
-    ids=["two groups of units", "adaptive, 10 bits", "4 bits, saturating", "one step would do", "31 bits", "one unit"],
+    ids=["groups of two units", "adaptive, 10 bits", "4 bits, saturating", "one step would do", "31 bits", "one unit"],
 )
 def test_other_configurations(configuration):
     check_queries(configuration, 2 * len(KINDS), "amaranth", 5)
@@ -101,7 +101,7 @@ def test_cycles_of_an_epoch_of_the_thesis_data():
     sizes = np.full(471, 1147)
     sizes[: 540_679 - sizes.sum()] += 1
     overhead = query_overhead(configuration)
-    assert 490 < overhead < 530
+    assert 490 < overhead < 550
     assert epoch_cycles(configuration, sizes) == 540_679 * 5 + 471 * overhead <= 3_300_000
 
 

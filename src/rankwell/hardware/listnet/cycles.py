@@ -8,6 +8,7 @@ unit, and of the last sum. The other two kernels, in the same way:
 
     forward pass  = documents · ⌈features / lanes⌉ + features + 3 + latency       load the weights; add
     loss gradient = documents · 3 + latency                                       · 4 for Top-2
+                    documents · 4 + candidates² + latency                         Top-3
 """
 
 from __future__ import annotations
@@ -73,11 +74,15 @@ def forward_cycles(configuration: ListNetConfiguration, n_docs: int) -> int:
     return configuration.slots + 1 + n_docs * configuration.feature_beats + latency
 
 
-def loss_cycles(configuration: LossConfiguration, n_docs: int) -> int:
-    """Cycles of the loss gradient of a list of `n_docs` documents."""
+def loss_cycles(configuration: LossConfiguration, n_docs: int, n_candidates: int | None = None) -> int:
+    """Cycles of the loss gradient of a list of `n_docs` documents, of which `n_candidates`, or all, form pairs."""
     from rankwell.hardware.listnet.gradient_scale import SCALE_CYCLES
-    from rankwell.hardware.listnet.loss_gradient import DIVIDE_DRAIN, LOAD_DRAIN, READ
+    from rankwell.hardware.listnet.loss_gradient import DIVIDE_DRAIN, LOAD_DRAIN, PAIR_DRAIN, READ
 
-    passes = 1 + configuration.k
-    latency = LOAD_DRAIN + configuration.k * DIVIDE_DRAIN + READ + SCALE_CYCLES + _LIST_QUEUES
-    return (passes + 1) * n_docs + latency
+    latency = LOAD_DRAIN + configuration.final_drain + READ + SCALE_CYCLES + _LIST_QUEUES
+    cycles = 3 * n_docs + latency
+    if configuration.k >= 2:
+        cycles += n_docs + DIVIDE_DRAIN
+    if configuration.k == 3:
+        cycles += max(1, n_docs if n_candidates is None else n_candidates) ** 2 + PAIR_DRAIN
+    return cycles

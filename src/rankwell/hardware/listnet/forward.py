@@ -8,9 +8,10 @@ import numpy as np
 
 from rankwell.hardware.listnet.configuration import ListNetConfiguration
 from rankwell.hardware.listnet.cycles import forward_cycles, loss_cycles
-from rankwell.hardware.listnet.forward_format import BITS, FIRST_BITS, GRADIENT_POINT, OUTPUT_POINT
+from rankwell.hardware.listnet.forward_format import BITS, OUTPUT_POINT
 from rankwell.hardware.listnet.forward_pass import ForwardPass
-from rankwell.hardware.listnet.loss_gradient import LossConfiguration, LossGradient
+from rankwell.hardware.listnet.forward_reference import ListTruth
+from rankwell.hardware.listnet.loss_gradient import LossConfiguration, LossGradient, score_layout
 from rankwell.hardware.packing import packed, unpacked_fields
 from rankwell.hardware.simulation.simulation import Beats, simulate
 
@@ -70,21 +71,22 @@ class SimulatedLossGradient:
         self.simulation = simulate(LossGradient(configuration), simulator)
 
     def gradients(
-        self,
-        scores: np.ndarray,
-        first: np.ndarray,
-        membership: np.ndarray,
-        *,
-        stalls: np.ndarray | None = None,
-        check: bool = False,
+        self, scores: np.ndarray, truth: ListTruth, *, stalls: np.ndarray | None = None, check: bool = False
     ) -> tuple[np.ndarray, np.ndarray, int]:
         """u and batch of every document of a list of two or more, and cycles."""
         configuration, n_docs = self.configuration, len(scores)
         last = np.zeros(n_docs, dtype=np.int64)
         last[-1] = 1
-        fields = [(scores, OUTPUT_POINT), (first, FIRST_BITS), (membership, GRADIENT_POINT + 1), (last, 1)]
+        values = {
+            "score": scores,
+            "first": truth.first,
+            "membership": truth.membership,
+            "odds": truth.odds,
+            "last": last,
+        }
+        layout = score_layout(configuration)
         cycles, taken = self.simulation.run(
-            {"scores": Beats(packed(fields))},
+            {"scores": Beats(packed([(values[name], field.width) for name, field in layout]))},
             {"gradients": n_docs},
             stalls=stalls,
             most_cycles=_PATIENCE * loss_cycles(configuration, n_docs),

@@ -5,6 +5,8 @@
     E           e^s, 16 bits after the point, by a table of 512 entries of [0, 1); S = Σ E is exact
     P, m        the truth: 16 and 24 bits after the point
     quotients   24 bits after the point, rounded down, as the gradient is
+    Top-3       P and its odds P/(1 − P), limited to 64: 24 bits after the point; sums of a row of pairs 40, rows 32,
+                what remains without a row 26
 
 The output unit is a sigmoid, so 1 ≤ E < e and nothing cancels or overflows: no largest score is looked for.
 """
@@ -24,6 +26,8 @@ SUM_POINT = OUTPUT_POINT + WEIGHT_POINT
 EXPONENTIAL_POINT, EXPONENTIAL_BITS = 16, 18
 FIRST_POINT, FIRST_BITS = 16, 17
 GRADIENT_POINT, GRADIENT_BITS = 24, 27
+SHARE_BITS, ODDS_BITS = GRADIENT_POINT + 1, GRADIENT_POINT + 6
+PAIR_POINT, ROW_POINT, OTHERS_POINT = 40, 32, 26
 _INDEX_BITS = 9
 # The sigmoid's table has its entries at multiples of 1/32 from −8 on.
 SIGMOID_FRACTION, SIGMOID_POINT, SIGMOID_LIMIT = 8, 13, 8

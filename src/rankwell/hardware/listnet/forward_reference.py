@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from rankwell.hardware.listnet.forward_format import (
@@ -10,7 +12,11 @@ from rankwell.hardware.listnet.forward_format import (
     FIRST_POINT,
     GRADIENT_BITS,
     GRADIENT_POINT,
+    ODDS_BITS,
+    OTHERS_POINT,
     OUTPUT_POINT,
+    PAIR_POINT,
+    ROW_POINT,
     SIGMOID_LIMIT,
     SIGMOID_POINT,
     SUM_POINT,
@@ -52,15 +58,68 @@ def forward(
     return hidden, _sigmoid(hidden @ output_weights + (output_bias << OUTPUT_POINT))
 
 
-def list_gradient(k: int, scores: np.ndarray, first: np.ndarray, membership: np.ndarray) -> np.ndarray:
-    """∂L/∂s of a list, `GRADIENT_POINT` bits after the point; k is 1 or 2."""
+@dataclass(frozen=True)
+class ListTruth:
+    """The truth of a list in the loss gradient's integers, int64 (n_docs,).
+
+    first : P_y(first); membership : P_y(in the top k); odds : of `first`, for Top-3
+    """
+
+    first: np.ndarray
+    membership: np.ndarray
+    odds: np.ndarray
+
+    @property
+    def n_candidates(self) -> int:
+        """The documents that form pairs."""
+        return int(np.count_nonzero(self.first))
+
+
+def fixed_truth(k: int, first: np.ndarray, membership: np.ndarray) -> ListTruth:
+    """The rows FIRST and MEMBERSHIP of the truth (`kernels/lists/cpu/two_places.py`) as whole numbers."""
+    with np.errstate(divide="ignore"):
+        odds = np.minimum(np.floor(first / (1.0 - first) * 2.0**GRADIENT_POINT + 0.5), 2.0**ODDS_BITS - 1)
+    point = GRADIENT_POINT if k == 3 else FIRST_POINT
+    return ListTruth(
+        np.floor(first * 2.0**point + 0.5).astype(np.int64),
+        np.floor(membership * 2.0**GRADIENT_POINT + 0.5).astype(np.int64),
+        odds.astype(np.int64),
+    )
+
+
+def list_gradient(k: int, scores: np.ndarray, truth: ListTruth) -> np.ndarray:
+    """∂L/∂s of a list, `GRADIENT_POINT` bits after the point; k is 1, 2 or 3."""
     exponentials = exponential_table()(scores)
     total = int(exponentials.sum())
-    gradient = (exponentials << GRADIENT_POINT) // total - membership
-    if k == 2:
+    quotients = (exponentials << GRADIENT_POINT) // total
+    gradient = quotients - truth.membership
+    if k >= 2:
+        first = truth.first >> GRADIENT_POINT - FIRST_POINT if k == 3 else truth.first
         ratios = (first << GRADIENT_POINT) // (total - exponentials)
         gradient += (exponentials * (int(ratios.sum()) - ratios)) >> EXPONENTIAL_POINT
+    if k == 3:
+        rows = _pair_rows(exponentials, truth)
+        others = (int(rows.sum()) - 2 * rows) >> ROW_POINT - OTHERS_POINT
+        gradient += (quotients * others) >> OTHERS_POINT - 2
     return gradient
+
+
+def _pair_rows(exponentials: np.ndarray, truth: ListTruth) -> np.ndarray:
+    """row_a of every document (`third_place.py`)."""
+    total = int(exponentials.sum())
+    candidates = np.flatnonzero(truth.first)
+    rows = np.zeros(len(exponentials), dtype=np.int64)
+    down = 2 * GRADIENT_POINT - PAIR_POINT
+    fewer = ROW_POINT - (ODDS_BITS - GRADIENT_POINT)
+    for a in candidates.tolist():
+        b = candidates[candidates != a]
+        ratios = (total << GRADIENT_POINT) // (8 * (total - exponentials[a] - exponentials[b]))
+        of_shares = int((truth.first[b] * ratios >> down).sum()) >> PAIR_POINT - ROW_POINT
+        of_odds = int((truth.odds[b] * ratios >> down).sum()) >> PAIR_POINT - fewer
+        rows[a] = (int(truth.odds[a]) * of_shares >> GRADIENT_POINT) + (
+            int(truth.first[a]) * of_odds >> GRADIENT_POINT + fewer - ROW_POINT
+        )
+    return rows
 
 
 def scaled_gradient(gradient: np.ndarray, bits: int, batches: int, method: int) -> tuple[np.ndarray, np.ndarray]:
@@ -74,11 +133,3 @@ def scaled_gradient(gradient: np.ndarray, bits: int, batches: int, method: int) 
         down, shifted = GRADIENT_BITS - bits, gradient << (GRADIENT_BITS - 1 - longest + batch)
     rounded = (shifted + (1 << down - 1)) >> down if down > 0 else shifted << -down
     return np.minimum(rounded, 2 ** (bits - 1) - 1), batch
-
-
-def fixed_truth(first: np.ndarray, membership: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows FIRST and MEMBERSHIP of the truth (`kernels/lists/cpu/two_places.py`) as whole numbers."""
-    return (
-        np.floor(first * 2.0**FIRST_POINT + 0.5).astype(np.int64),
-        np.floor(membership * 2.0**GRADIENT_POINT + 0.5).astype(np.int64),
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,6 +17,8 @@ from rankwell.hardware.delay import delayed
 from rankwell.hardware.listnet.accumulators import Accumulators
 from rankwell.hardware.listnet.configuration import ListNetConfiguration
 from rankwell.hardware.listnet.product import product, rounded
+
+_QUAD = 4
 
 
 class HiddenUnit(wiring.Component):
@@ -29,7 +31,10 @@ class HiddenUnit(wiring.Component):
         bias, and of the output unit's weight. They are multiplied one cycle later.
     address, writes, clears : in `product_cycles`
         See `Accumulators`.
-    word : in `product_cycles` + 2
+    lane : in `product_cycles` + 2
+        Whose sum is read.
+    sum : in `product_cycles` + 3
+        The lane's sum before the addition.
     """
 
     def __init__(self, configuration: ListNetConfiguration) -> None:
@@ -46,7 +51,8 @@ class HiddenUnit(wiring.Component):
                 "address": In(configuration.address_bits),
                 "writes": In(1),
                 "clears": In(1),
-                "word": Out(configuration.lanes * configuration.accumulator_bits),
+                "lane": In(configuration.lane_bits),
+                "sum": Out(configuration.accumulator_bits),
             }
         )
 
@@ -59,9 +65,20 @@ class HiddenUnit(wiring.Component):
             accumulators.writes.eq(self.writes),
             accumulators.clears.eq(self.clears),
             accumulators.addends.eq(Cat(self._addend(m, lane) for lane in range(configuration.lanes))),
-            self.word.eq(accumulators.word),
+            self.sum.eq(self._chosen(m, accumulators.word)),
         ]
         return m
+
+    def _chosen(self, m: Module, word: Any) -> Any:
+        """The lane's sum, by a multiplexer of two stages, of which the second has no register here."""
+        lanes, wide = self.configuration.lanes, self.configuration.accumulator_bits
+        sums = [word.word_select(lane, wide) for lane in range(lanes)]
+        quads = []
+        for start in range(0, lanes, _QUAD):
+            quad = Signal(wide, name=f"quad_{start // _QUAD}", reset_less=True)
+            m.d.sync += quad.eq(Array(sums[start : start + _QUAD])[self.lane[:2]])
+            quads.append(quad)
+        return Array(quads)[delayed(m, self.lane[2:], 1, "high_lane")] if lanes > _QUAD else quads[0]
 
     def _addend(self, m: Module, lane: int) -> Any:
         """What the lane adds: a rounded product, or δ itself."""

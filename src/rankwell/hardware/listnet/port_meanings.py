@@ -58,11 +58,13 @@ def _forward_pass(design: ForwardPass) -> str:
 
 def _loss_gradient(design: LossGradient) -> str:
     configuration = design.configuration
+    odds = ", the odds of its being first (24; at most 64)" if configuration.k == 3 else ""
     meanings = {
         "scores": "one beat a document of a list of two documents or more: the score (15 bits after the point), P_y "
-        "that it is first (16) and that it is among the first k (24); `last` marks the last of the list",
+        f"that it is first ({24 if configuration.k == 3 else 16}) and that it is among the first k (24){odds}; `last` "
+        "marks the last of the list",
         "gradients": f"one beat a document: ∂L/∂s·F·2^B, {configuration.bits} bits, signed; the batch B; `last`",
     }
-    layouts = {"scores": score_layout(), "gradients": gradient_layout(configuration)}
+    layouts = {"scores": score_layout(configuration), "gradients": gradient_layout(configuration)}
     title = f"ListNet loss gradient, Top-{configuration.k}, lists of up to {configuration.most_docs} documents"
     return port_list(design, MODULES["loss"], title, meanings, layouts)

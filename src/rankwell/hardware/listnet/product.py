@@ -6,6 +6,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 
+from rankwell.hardware.delay import delayed
 from rankwell.hardware.listnet.configuration import MULTIPLIER_BITS
 
 # The low part of a number that is too wide for one multiplier, which takes it as a signed number.
@@ -16,9 +17,10 @@ def product(m: Module, left: Any, right: Any, cycles: int, name: str) -> Any:
     """left · right, signed and exact, after `cycles` cycles (`ListNetConfiguration.product_cycles`)."""
     bits = len(left)
     exact = Signal(signed(2 * bits), name=f"{name}_product", reset_less=True)
-    if cycles == 1:
+    if bits <= MULTIPLIER_BITS:
+        # The first register is the multiplier's own. Another is half-way to where the product is needed.
         m.d.sync += exact.eq(left.as_signed() * right.as_signed())
-        return exact
+        return delayed(m, exact, cycles - 1, f"{name}_product")
     lows = [Cat(value[:_LOW], Const(0, 1)).as_signed() for value in (left, right)]
     highs = [value[_LOW:].as_signed() for value in (left, right)]
     parts = {}
@@ -61,8 +63,6 @@ def slope_cycles(product_cycles: int) -> int:
 
 def slope(m: Module, output: Any, cycles: int, name: str) -> Any:
     """a·(1 − a) in the range up to 1/4, for a ≥ 0: (a·2^(bits − 1) − a² + 2^(bits − 4)) >> (bits − 3), saturated."""
-    from rankwell.hardware.delay import delayed
-
     bits = len(output)
     square = product(m, output, output, cycles, f"{name}_square")
     later = delayed(m, output, cycles, f"{name}_output")

