@@ -5,6 +5,7 @@ import logging
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -281,6 +282,21 @@ def test_reports_name_the_device_or_the_remedy():
         report = report_device(kind)
         assert report.kind == kind
         assert report.usable or "nstall" in report.description or "nvidia-smi" in report.description
+
+
+def test_a_device_that_cannot_compile_is_not_usable(monkeypatch):
+    """As PoCL on a processor that is newer than it."""
+    pytest.importorskip("pyopencl")
+    from rankwell.kernels import device_report
+    from rankwell.kernels.opencl import program
+
+    device = SimpleNamespace(name="pthread-new", max_mem_alloc_size=GIBIBYTE)
+    monkeypatch.setattr(program, "opencl_devices", lambda: [device])
+    for complaint in ("error: unknown target CPU 'new'", None):
+        monkeypatch.setattr(program, "compiler_complaint", lambda complaint=complaint: complaint)
+        report = device_report._report_opencl.__wrapped__()
+        assert report.usable == (complaint is None)
+        assert complaint is None or f"pthread-new cannot compile kernels ({complaint})" in report.description
 
 
 def test_a_folder_called_cupy_is_not_cupy(tmp_path):

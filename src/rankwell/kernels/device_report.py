@@ -84,8 +84,9 @@ def _report_opencl() -> DeviceReport:
         return DeviceReport("opencl", False, remedy, installed=False)
     import pyopencl
 
+    program = importlib.import_module("rankwell.kernels.opencl.program")
     try:
-        devices = importlib.import_module("rankwell.kernels.opencl.program").opencl_devices()
+        devices = program.opencl_devices()
     except pyopencl.Error as cause:
         return DeviceReport(
             "opencl", False, f"no OpenCL platform answers ({cause}). Install a vendor's driver or PoCL."
@@ -93,6 +94,10 @@ def _report_opencl() -> DeviceReport:
     if not devices:
         return DeviceReport("opencl", False, "no OpenCL device was found. Install a vendor's driver or PoCL.")
     names = ", ".join(device.name.strip() for device in devices)
+    complaint = program.compiler_complaint()
+    if complaint is not None:
+        remedy = "Install a newer driver; a PoCL that is older than the processor does not know it."
+        return DeviceReport("opencl", False, f"{names} cannot compile kernels ({complaint}). {remedy}")
     return DeviceReport("opencl", True, names, largest_buffer=devices[0].max_mem_alloc_size)
 
 

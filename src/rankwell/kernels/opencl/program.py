@@ -24,6 +24,21 @@ def opencl_context() -> Any:
     return pyopencl.Context([opencl_devices()[0]])
 
 
+def compiler_complaint() -> str | None:
+    """What the first device's compiler says of a kernel that does nothing; None if it compiles it.
+
+    PoCL finds a processor that is newer than itself, but does not compile for it.
+    """
+    import pyopencl
+
+    try:
+        pyopencl.Program(opencl_context(), "__kernel void nothing(__global int *out) { *out = 0; }").build()
+    except pyopencl.Error as cause:
+        lines = [line.strip() for line in str(cause).splitlines()]
+        return next((line for line in lines if line.startswith("error:")), lines[0])
+    return None
+
+
 @cache
 def opencl_program(source: str, *definitions: str) -> Any:
     """The compiled program of a subject's `.cl` file, a `pyopencl.Program`, with macros defined as ``"N_BINS=256"``.

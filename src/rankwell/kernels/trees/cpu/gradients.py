@@ -8,10 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwell.kernels.cpu.lean_compilation import kernel
-from rankwell.kernels.threads import run_parts
+from rankwell.kernels.threads import current_threads, run_parts
 from rankwell.kernels.trees import rules
 
+# Documents of a part at least, and parts for each thread at most: a part takes 10 µs to hand over.
 _DOCS_PER_PART = 1 << 16
+_PARTS_PER_THREAD = 2
 
 
 class PackedGradients(NamedTuple):
@@ -87,7 +89,7 @@ def pack_gradients(
     """
     n_docs = len(gradient)
     of_all = of_all or Totals(n_docs)
-    n_parts = max(1, n_docs // _DOCS_PER_PART)
+    n_parts = max(1, min(n_docs // _DOCS_PER_PART, _PARTS_PER_THREAD * current_threads()))
     results: list = [None] * n_parts
 
     def in_parts(task: object, *arguments: object) -> list:
