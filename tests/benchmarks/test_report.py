@@ -178,6 +178,20 @@ def test_the_overview_says_where_we_lose(make_pages):
     assert "- 1 of our own 1 targets are missed" in overview
 
 
+def test_the_overview_names_libraries_whose_tuned_trees_are_better(make_pages):
+    quality = document("lambdamart_quality", "cpu2")
+    figures = {"LambdaMART": 0.51, "CatBoost": 0.52, "XGBoost": 0.50, "CatBoost YetiRank": 0.53}
+    quality["rows"] = [
+        {**quality["rows"][0], "case": f"MQ2007, {name}, mean of 4 models, test map (letor4)", "value": value}
+        for name, value in figures.items()
+    ]
+    overview = make_pages(quality)["results.md"]
+    assert "On MQ2007, CatBoost's trees rank better than LambdaMART's" in overview
+    assert "test map (letor4) 0.5200 and 0.5100." in overview
+    assert "XGBoost's" not in overview
+    assert "YetiRank" not in overview
+
+
 def test_a_difference_has_its_interval_in_the_table(make_report):
     row = document("sorting", "cpu2")
     row["rows"][0].update(value=0.5, better="higher", rival_value=0.4, interval=[0.08, 0.12])
