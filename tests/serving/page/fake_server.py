@@ -175,6 +175,17 @@ class FakeServer(ThreadingHTTPServer):
         self.posted: list[tuple[str, Any]] = []
         self.asked: list[str] = []
         self.address = f"http://127.0.0.1:{self.server_address[1]}/"
+        self._has_posted = threading.Condition()
+
+    def keep_posted(self, path: str, body: Any) -> None:
+        with self._has_posted:
+            self.posted.append((path, body))
+            self._has_posted.notify_all()
+
+    def wait_for_posts(self, n_posts: int) -> None:
+        """Wait until so many were posted: what a page sends when it is left may come after the next one is shown."""
+        with self._has_posted:
+            assert self._has_posted.wait_for(lambda: len(self.posted) >= n_posts, timeout=20), self.posted
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -200,7 +211,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.posted.append((self.path, json.loads(body)))
+        self.server.keep_posted(self.path, json.loads(body))
         self._send(204, b"", "application/json")
 
     def _send(self, status: int, body: bytes, kind: str) -> None:

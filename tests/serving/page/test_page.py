@@ -289,6 +289,7 @@ def test_a_click_that_leaves_the_page_is_posted(open_page, server):
     page.route("https://docs.example.org/**", lambda route: route.fulfill(body="elsewhere"))
     page.click(".result:first-child .title")
     page.wait_for_url("https://docs.example.org/pathlib.Path.glob")
+    server.wait_for_posts(1)
     assert server.posted == [("/clicks", {"impression": "impression-1", "document": "doc-0"})]
 
 
