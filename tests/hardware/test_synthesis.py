@@ -15,6 +15,7 @@ from amaranth.lib.wiring import In, Out
 
 from rankwell.errors import DeviceError, ParameterError
 from rankwell.hardware import synthesis
+from rankwell.hardware.kept_results import KeptResult
 from rankwell.hardware.listnet.back_propagation import BackPropagation
 from rankwell.hardware.listnet.configuration import ListNetConfiguration
 from rankwell.hardware.netlist import verilog_of
@@ -121,6 +122,16 @@ def test_what_was_found_is_kept_for_the_same_design(tmp_path, monkeypatch):
     assert len(runs) == 2
     assert found[0] == found[1]
     assert found[0].resources.flip_flops < found[2].resources.flip_flops
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", ""])
+def test_a_kept_result_that_is_damaged_is_found_out_again(tmp_path, monkeypatch, text):
+    monkeypatch.setenv("RANKWELL_CACHE_DIR", str(tmp_path))
+    KeptResult("design").write({"megahertz": 1.0})
+    (file,) = tmp_path.rglob("result-*.json")
+    assert KeptResult("design").read() == {"megahertz": 1.0}
+    file.write_text(text)
+    assert KeptResult("design").read() is None
 
 
 def test_pins_are_counted():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -20,16 +21,20 @@ class KeptResult:
 
     def read(self) -> dict[str, Any] | None:
         """What was kept, or None."""
-        if self._path is None or not self._path.exists():
+        if self._path is None:
             return None
-        found: dict[str, Any] = json.loads(self._path.read_text())
-        return found
+        try:
+            found = json.loads(self._path.read_text())
+        except (OSError, ValueError):  # not there, or damaged: found out again
+            return None
+        return found if isinstance(found, dict) else None
 
     def write(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Keep a result, and return it."""
+        """Keep a result if the folder can be written, and return it."""
         if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            new = self._path.with_suffix(f".{os.getpid()}")
-            new.write_text(json.dumps(result))
-            os.replace(new, self._path)  # another process may write the same
+            with contextlib.suppress(OSError):
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                new = self._path.with_suffix(f".{os.getpid()}")
+                new.write_text(json.dumps(result))
+                os.replace(new, self._path)  # another process may write the same
         return result

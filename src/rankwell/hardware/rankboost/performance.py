@@ -77,7 +77,7 @@ BOARDS: Mapping[str, Board] = {
             1e-5,
             10.0,
             "the board",
-            "150 MHz and 10 W are assumptions (16 PEs route at 200 MHz); 32 bit · 800 MT/s; PCIe 1.1 x1 at 200 MB/s",
+            "150 MHz and 10 W are assumptions (16 PEs route at 196 MHz); 32 bit · 800 MT/s; PCIe 1.1 x1 at 200 MB/s",
         ),
         Board(
             "hbm",

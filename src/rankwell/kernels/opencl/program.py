@@ -35,7 +35,7 @@ def compiler_complaint() -> str | None:
         pyopencl.Program(opencl_context(), "__kernel void nothing(__global int *out) { *out = 0; }").build()
     except pyopencl.Error as cause:
         lines = [line.strip() for line in str(cause).splitlines()]
-        return next((line for line in lines if line.startswith("error:")), lines[0])
+        return next((line for line in lines if line.startswith("error:")), lines[0] if lines else repr(cause))
     return None
 
 

@@ -324,10 +324,8 @@ def prepare_stage(stage, leaf, n_leaves, control, space, columns, limits, plan):
     """Prepare the next stage, `leaf` being the one to be parted; returns its number of tasks."""
     whole, most_ranges = space.whole, (len(space.sides) - N_LEFT) // 2
     if stage == COUNT:
-        control[N_PARTS], control[N_GROUPS] = (
-            parts_of(control[LAST] - control[FIRST], space.pool.shape[0] - whole.shape[1]),
-            1,
-        )
+        control[N_PARTS] = parts_of(control[LAST] - control[FIRST], space.pool.shape[0] - whole.shape[1])
+        control[N_GROUPS] = 1
         return space.words.shape[0] * control[N_PARTS]
     if stage == SEARCH:
         begin_search(space, limits)
