@@ -26,7 +26,8 @@ another one inside of it for the choice, on Cranfield, and on MQ2007, CISI and C
 test queries of the other folds. In a first full run all second passes learnt from kept documents, those of MQ2007 too,
 which lost 0.0033 (Cranfield won 0.0088): that only those that normalise by query do so was decided after that run, and
 because of it. The nested cross-validation did not ask for it (MQ2007: 0.0016 ± 0.0018 better than the full ranker with
-kept documents, 0.0004 ± 0.0006 worse with all): so MQ2007's figure is not one of unseen queries.
+kept documents, 0.0004 ± 0.0006 worse with all): so MQ2007's figure is not one of unseen queries. Now second passes
+that normalise by query are trained in both ways, because without a budget the cheapest good cascade may be of either.
 """
 
 from __future__ import annotations

@@ -10,15 +10,16 @@ already knows, which cost next to nothing. Second passes are trained on
   taken one costs next to nothing;
 - all features.
 
-A second pass that normalises by query learns from the documents that a first pass keeps, since those are what it will
-rank: they have other values than among all documents. Without such a normaliser it learns from all documents.
+A second pass learns from all documents. One that normalises by query is trained a second time, from the documents that
+a first pass keeps: those are what it will rank, and they have other values than among all documents; but they are few.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -47,8 +48,13 @@ _TIMED_ROWS = 1000
 Columns = tuple[int, ...]
 """Features by their numbers, ascending."""
 
-Second = tuple[int | None, Columns]
-"""A second pass: how many documents it ranks, None for all, and the features that it was given."""
+
+class Second(NamedTuple):
+    """A second pass: how many documents it ranks, None for all, the features that it was given, what it learnt from."""
+
+    keep: int | None
+    columns: Columns
+    from_kept: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +75,7 @@ class TrainedPasses:
 
     def description(self, point: CascadePoint, names: tuple[str, ...]) -> RankerDescription:
         """The cascade of a point."""
-        second = self.second[point.keep, point.second_columns]
+        second = self.second[Second(point.keep, point.second_columns, point.from_kept)]
         if point.keep is None:
             return second
         part = RankerPart(FIRST, tuple(range(len(names))), self.first[point.first_columns])
@@ -97,25 +103,30 @@ class Passes:
         of_all = _prefixes([by_worth], cascade.second_sizes)
         of_kept = _prefixes([by_worth, by_gain], cascade.second_sizes)
         second = cascade._make(cascade.second, cascade.second_parameters)
-        self._normalises_by_query = fit_normaliser(second.normalize, task.train).needs_queries
+        by_query = fit_normaliser(second.normalize, task.train).needs_queries
+        self._ways_to_learn = (False, True) if by_query else (False,)
         most = int(self._sizes.max(initial=1))
         keeps = [keep for keep in sorted(cascade.keep) if keep < most]
         fitting = self._fitting(Split(task.train, None, task.validation), keeps, by_gain)
-        one_pass: list[Second] = [(None, columns) for columns in (*of_all, self._everything)]
-        two_passes = [(keep, columns) for keep in keeps for columns in (*of_kept, self._everything)]
+        one_pass = [Second(None, columns) for columns in (*of_all, self._everything)]
+        two_passes = [
+            Second(keep, columns, from_kept)
+            for keep in keeps
+            for columns in (*of_kept, self._everything)
+            for from_kept in self._ways_to_learn
+        ]
         self._seconds = list(dict.fromkeys([*one_pass, *two_passes, *fitting]))
 
     def train(self, split: Split) -> TrainedPasses:
         first = {columns: self._train_first(columns, split) for columns in self._firsts}
+        kept = {keep: _kept_of(split, first[self._keeper], keep) for keep, _, from_kept in self._seconds if from_kept}
+        trained: dict[tuple[Split, Columns], RankerDescription] = {}
         second: dict[Second, RankerDescription] = {}
-        on_all: dict[Columns, RankerDescription] = {}
-        for keep in dict.fromkeys(keep for keep, _ in self._seconds):
-            learnt_from = self._learnt_from(first[self._keeper], split, keep)
-            trained = on_all if learnt_from is split else {}
-            for columns in (columns for n_kept, columns in self._seconds if n_kept == keep):
-                if columns not in trained:
-                    trained[columns] = self._train_second(columns, learnt_from)
-                second[keep, columns] = trained[columns]
+        for one in self._seconds:
+            learnt_from = kept[one.keep] if one.from_kept else split
+            if (learnt_from, one.columns) not in trained:
+                trained[learnt_from, one.columns] = self._train_second(one.columns, learnt_from)
+            second[one] = trained[learnt_from, one.columns]
         return TrainedPasses(first, second)
 
     def points(
@@ -129,17 +140,17 @@ class Passes:
         }
         model_costs = {ranker: self._model_cost(ranker, data[0]) for ranker in _rankers(final)}
         points = []
-        for keep, columns in self._seconds:
-            rankers = [one.second[keep, columns] for one in trained]
+        for second in self._seconds:
+            rankers, keep = [one.second[second] for one in trained], second.keep
             for own in [()] if keep is None else self._firsts:
                 if keep is None:
                     scores = [_scores(*one) for one in zip(rankers, data, strict=True)]
                 else:
                     scores = [_in_two_passes(*one, keep) for one in zip(rankers, data, first[own], strict=True)]
                 by_query = np.concatenate([self._by_query(*one) for one in zip(data, scores, strict=True)])
-                points.append(self._point(final, model_costs, own, (keep, columns), by_query))
+                points.append(self._point(final, model_costs, own, second, by_query))
         full = next(p for p in points if p.keep is None and p.second_columns == self._everything)
-        model = model_costs[final.second[None, self._everything]]
+        model = model_costs[final.second[Second(None, self._everything)]]
         return points, replace(full, second=self.names, second_cost=self._full_cost(model))
 
     def _train_first(self, columns: Columns, split: Split) -> RankerDescription:
@@ -157,37 +168,22 @@ class Passes:
         ranker.fit(_columns(split.train, columns, names), eval_set=watched)
         return over_features(ranker.description_, self.names)
 
-    def _learnt_from(self, first: RankerDescription, split: Split, keep: int | None) -> Split:
-        """What second passes learn from: the documents that a first pass keeps, or the split itself, all of them.
-
-        All where values do not depend on the query's other documents, and where no kept documents differ in label.
-        """
-        if keep is None or not self._normalises_by_query:
-            return split
-        train = _best(first, split.train, keep)
-        if not _has_pairs(train):
-            return split
-        return Split(train, split.validation, None if split.watched is None else _best(first, split.watched, keep))
-
     def _fitting(self, whole: Split, keeps: Sequence[int], by_gain: Sequence[int]) -> list[Second]:
         """For each number of documents kept, what a ranker of them relies on most as long as it fits a budget."""
         first = self._train_first(self._keeper, whole)
         fetched, n_docs = read_features(first), self._mean_kept(None)
         first_cost = self._costs.of(fetched, n_docs) + self._model_cost(first, whole.train).of(n_docs)
         found: list[Second] = []
-        rankers: dict[Split, RankerDescription] = {}
-        for keep in keeps:
-            learnt_from = self._learnt_from(first, whole, keep)
-            if learnt_from not in rankers:
-                rankers[learnt_from] = self._train_second(self._everything, learnt_from)
-            ranker = rankers[learnt_from]
+        on_all = self._train_second(self._everything, whole)
+        for keep, from_kept in itertools.product(keeps, self._ways_to_learn):
+            ranker = self._train_second(self._everything, _kept_of(whole, first, keep)) if from_kept else on_all
             importance = feature_importances(ranker)
             order = np.lexsort((np.argsort(by_gain), -importance)).tolist()
             model, n_kept = self._model_cost(ranker, whole.train), self._mean_kept(keep)
             for budget in self._budgets(self._full_cost(model)):
                 left = budget - first_cost - model.of(n_kept)
                 columns = self._affordable(order, left, n_kept, fetched)
-                found += [(keep, columns)] if columns else []
+                found += [Second(keep, columns, from_kept)] if columns else []
         return found
 
     def _affordable(self, order: Sequence[int], budget: float, n_docs: float, fetched: Sequence[str]) -> Columns:
@@ -213,7 +209,7 @@ class Passes:
         second: Second,
         by_query: np.ndarray,
     ) -> CascadePoint:
-        keep, columns = second
+        keep, columns, from_kept = second
         n_docs, n_kept = self._mean_kept(None), self._mean_kept(keep)
         ranker, sorter = final.second[second], final.first.get(first)
         read = read_features(ranker)
@@ -222,7 +218,18 @@ class Passes:
         second_cost = self._costs.of(read, n_kept, fetched=fetched) + model_costs[ranker].of(n_kept)
         metric = float(np.nanmean(by_query)) if (~np.isnan(by_query)).any() else float("nan")
         return CascadePoint(
-            fetched, read, len(first), len(columns), keep, first_cost, second_cost, metric, by_query, first, columns
+            first=fetched,
+            second=read,
+            first_size=len(first),
+            second_size=len(columns),
+            keep=keep,
+            from_kept=from_kept,
+            first_cost=first_cost,
+            second_cost=second_cost,
+            metric=metric,
+            by_query=by_query,
+            first_columns=first,
+            second_columns=columns,
         )
 
     def _by_query(self, dataset: RankingDataset, scores: np.ndarray) -> np.ndarray:
@@ -275,6 +282,16 @@ def _columns(dataset: RankingDataset, columns: Sequence[int], names: list[str]) 
     part = dataset.replace(features=dataset.features if is_all else dataset.features.take(columns, axis=1))
     part.feature_names = tuple(names)
     return part
+
+
+def _kept_of(split: Split, first: RankerDescription, keep: int | None) -> Split:
+    """The documents that a first pass keeps; the split itself where these do not differ in label."""
+    if keep is None:
+        return split
+    train = _best(first, split.train, keep)
+    if not _has_pairs(train):
+        return split
+    return Split(train, split.validation, None if split.watched is None else _best(first, split.watched, keep))
 
 
 def _best(first: RankerDescription, dataset: RankingDataset, keep: int) -> RankingDataset:

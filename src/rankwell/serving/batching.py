@@ -9,6 +9,8 @@ taken from the queue: overload does not make latency grow.
 from __future__ import annotations
 
 import math
+import os
+import sys
 import threading
 import time
 from collections import deque
@@ -36,6 +38,9 @@ Answered = TypeVar("Answered")
 _NEWEST = 0.03
 # How much of the time that is left a request may be expected to wait: its batch is answered as a whole, and costs vary.
 _WAITING_SHARE = 0.5
+# How much less than other threads the one that ranks is preferred. At three times the capacity the slowest refusals
+# take 6 ms with 3, 9 without, 4.5 with 10; but with 10 a tenth of the answers in time are lost.
+_NICENESS = 3
 
 
 class OverloadError(RankwellError, RuntimeError):
@@ -128,6 +133,7 @@ class Batcher(Generic[Asked, Answered]):
         self._thread.join()
 
     def _run(self) -> None:
+        _give_way()
         while batch := self._take():
             in_time = [waiting for waiting in batch if not self._is_dropped(waiting)]
             if in_time:
@@ -167,6 +173,16 @@ class Batcher(Generic[Asked, Answered]):
         cost = (time.perf_counter() - started) / len(batch)
         weight = 1 - (1 - _NEWEST) ** len(batch) if self._cost else 1.0
         self._cost += (cost - self._cost) * weight
+
+
+def _give_way() -> None:
+    """Let threads that wait for connections run before this one, also those of other processes on the same core.
+
+    What they do is short, and a refusal waits for them; without it, they would wait until this one's turn is over.
+    """
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS)
 
 
 def _give(waiting: _Waiting[Asked, Answered], answer: Answered | Exception) -> None:
