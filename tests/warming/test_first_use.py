@@ -23,7 +23,7 @@ MEASURING = {
     "ranking_metrics.rankings.take_ranked",
 }
 KERNELS = {
-    "search index wing heat": SEARCHING | {"selection.filters.mark_documents"},
+    "search index wing heat": SEARCHING | {"selection.document_bits.count_bits", "selection.document_bits.mark_bits"},
     "features index queries.tsv qrels --out features.txt": SEARCHING
     | {
         "extraction.cpu.features.extract_candidates",

@@ -94,6 +94,13 @@ def marked_documents(
         yield marks.view(np.bool_)
 
 
+def count_documents(index: Index, among: Sequence[Allowed], condition: Node, matching: Matching) -> int:
+    """How many of the documents `among` meet a condition."""
+    if any(len(allowed.marks) for allowed in among):
+        return sum(int(np.count_nonzero(marks)) for marks in marked_documents(index, among, condition, matching))
+    return sum(matching.count(segment, condition) for segment in index.segments)
+
+
 def only_these(docs: np.ndarray, n_docs: int) -> Allowed:
     """These documents of a segment, int32, ascending, and no others."""
     marks = np.zeros(n_docs, np.uint8)

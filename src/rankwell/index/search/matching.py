@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
 from collections.abc import Sequence
 
@@ -23,6 +24,7 @@ from rankwell.index.query.tree import (
 )
 from rankwell.index.schema import Schema
 from rankwell.index.search.bm25 import WHOLE
+from rankwell.index.search.list_bits import count_documents
 from rankwell.index.search.phrase_lists import PhraseTerms, phrase_lists
 from rankwell.index.segments.columns import keyword_column, number_column
 from rankwell.index.segments.keyword_columns import MISSING, KeywordColumn
@@ -80,6 +82,26 @@ class Matching:
         elif isinstance(node, Phrase):
             self._mark_phrase(segment, node, marks)
         return marks
+
+    def count(self, segment: Segment, node: Node) -> int:
+        """How many documents match, deleted or not."""
+        words = node.parts if isinstance(node, Or) else (node,)
+        lists = [self._word_lists(segment, word) for word in words if isinstance(word, Word)]
+        if len(lists) < len(words):
+            # NumPy counts booleans many times faster than bytes.
+            return int(np.count_nonzero(self.marks(segment, node).view(np.bool_)))
+        return count_documents(segment, itertools.chain.from_iterable(lists))
+
+    def _word_lists(self, segment: Segment, word: Word) -> list[int]:
+        """A word's lists in the streams that are read, checked, without positions."""
+        number = segment.term_number(word.term)
+        if number < 0:
+            return []
+        columns = self._list_columns(segment, word.field, positions=False)
+        lists = [number * segment.lists_per_term + column for column in columns]
+        for one in lists:
+            segment.verify_list(one, positions=False)
+        return lists
 
     def _mark_term(self, segment: Segment, term: bytes, field: str | None, marks: np.ndarray) -> None:
         number = segment.term_number(term)

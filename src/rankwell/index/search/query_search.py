@@ -11,10 +11,11 @@ import numpy as np
 
 from rankwell.index.query.plan import MOST_EXPANSIONS, Alternative, Plan, plan_tree
 from rankwell.index.query.query import Query
-from rankwell.index.query.tree import Match, Prefix, condition_of
+from rankwell.index.query.tree import Match, Node, Prefix, condition_of
 from rankwell.index.search.allowed_documents import (
     Allowed,
     allowed_documents,
+    count_documents,
     filtered_documents,
     marked_documents,
     only_these,
@@ -91,13 +92,17 @@ class QuerySearch:
             return sum(map(len, self.matches))
         # Marks are not kept: those of a batch of queries would be new memory each time, which takes longer to get than
         # to use.
-        return sum(int(np.count_nonzero(marks)) for marks in self._marks())
+        among = filtered_documents(self.index, self.query.filter)
+        return count_documents(self.index, among, self._condition, self._matching)
 
     def _marks(self) -> Iterator[np.ndarray]:
         """For each segment bool (n_docs,): which of its documents match."""
         among = filtered_documents(self.index, self.query.filter)
-        condition = condition_of(self.query.as_tree(), self.match)
-        return marked_documents(self.index, among, condition, self._matching)
+        return marked_documents(self.index, among, self._condition, self._matching)
+
+    @property
+    def _condition(self) -> Node:
+        return condition_of(self.query.as_tree(), self.match)
 
     def scores_of(self, docs: np.ndarray) -> np.ndarray:
         """The scores of documents that match, float64, 0 for those without a scored term."""
