@@ -59,7 +59,7 @@ def part_rows(slab, word, shift, goes_left, rows, start, end, spare, in_place):
 
 @inner_kernel
 def join_part(part, n_parts, rows, spare, start, end, sides, first_side):
-    """After `part_rows` of `n_parts` equal parts of rows[start:end], of which the first in place: bring one to its place.
+    """After `part_rows` of `n_parts` equal parts of rows[start:end], the first in place: bring one to its place.
 
     sides : int64, from `first_side` on the number of left documents by part
     """

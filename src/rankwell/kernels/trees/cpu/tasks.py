@@ -214,7 +214,7 @@ def _search(
 
 @inlined_kernel
 def _documents_of(task, control):
-    """Of a task of PART or JOIN: its number among those of its documents, how many these are, and where the documents are.
+    """Of a task of PART or JOIN: its number among those of its documents, how many these are, where the documents are.
 
     Those of the documents that count come first.
     """
