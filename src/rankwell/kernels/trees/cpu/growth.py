@@ -94,8 +94,8 @@ from rankwell.kernels.trees.cpu.workspace import (
 from rankwell.kernels.trees.slabs import WORD
 
 # Fewer documents than twice as many are one part, where they are counted, and where they are parted by their side.
-DOCS_PER_PART = 4096
-_DOCS_PER_PARTED = 2048
+DOCS_PER_PART = 2048
+_DOCS_PER_PARTED = 1024
 _NOTHING = 0
 
 _leaf_value = inlined_kernel(rules.leaf_value)
