@@ -105,29 +105,34 @@ def record_rows(bench: Benchmark, study: Study, results: Mapping[str, list[FoldR
         for name, own in figures.items():
             is_ours = name == OURS
             targets = least if is_ours and least is not None and not bench.quick else (None, None)
-            case, end = f"{study.name}, {name}", f"test {metric} ({study.criterion.convention})"
-            ends = f"seeds from {own.seeds.min():.4f} to {own.seeds.max():.4f}"
-            bench.record(
-                f"{case}, one model, mean of {n_seeds} seeds, {end}",
-                value=own.one,
-                unit="",
-                better="higher",
-                target=targets[0],
-                rival=RIVAL if is_ours else None,
-                rival_value=rival.one if is_ours and rival else None,
-                note=f"{ends}; {'; '.join(one.setting for one in results[name])}",
+            settings = "; ".join(one.setting for one in results[name])
+            is_compared = is_ours and beside is not None
+            kinds = (
+                (
+                    f"one model, mean of {n_seeds} seeds",
+                    (own.one, rival and rival.one),
+                    f"seeds from {own.seeds.min():.4f} to {own.seeds.max():.4f}; {settings}",
+                    None,
+                ),
+                (
+                    f"mean of {n_seeds} models",
+                    (own.mean, rival and rival.mean),
+                    _significance(beside) if is_compared else "",
+                    difference_interval(beside) if is_compared else None,
+                ),
             )
-            bench.record(
-                f"{case}, mean of {n_seeds} models, {end}",
-                value=own.mean,
-                unit="",
-                better="higher",
-                target=targets[1],
-                rival=RIVAL if is_ours else None,
-                rival_value=rival.mean if is_ours and rival else None,
-                note=_significance(beside) if is_ours and beside else "",
-                interval=difference_interval(beside) if is_ours and beside else None,
-            )
+            for (kind, (value, of_rival), note, interval), target in zip(kinds, targets, strict=True):
+                bench.record(
+                    f"{study.name}, {name}, {kind}, test {metric} ({study.criterion.convention})",
+                    value=value,
+                    unit="",
+                    better="higher",
+                    target=target,
+                    rival=RIVAL if is_ours else None,
+                    rival_value=of_rival if is_ours else None,
+                    note=note,
+                    interval=interval,
+                )
 
 
 def mean_figures(study: Study, of_folds: list[FoldResult], metric: str, n_seeds: int) -> Figures:

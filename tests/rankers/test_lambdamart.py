@@ -9,7 +9,7 @@ import rankwell
 from rankwell import DataError, LambdaMART, ParameterError, RankingDataset
 from rankwell.data.synthetic import make_ranking
 from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
-from rankwell.rankers import lambdamart
+from rankwell.rankers import lambdamart, tree_rounds
 from rankwell.scoring.explanation import explain_rows
 from rankwell.scoring.reference_scores import reference_scores
 
@@ -149,6 +149,22 @@ def test_rounds_are_grown_many_at_a_time(collection, monkeypatch):
     small(n_rounds=40, early_stopping_rounds=None, device="cpu").fit(train, eval_set=test)
     assert len(asked) < 40
     assert [number for first, n_rounds in asked for number in range(first, first + n_rounds)] == list(range(40))
+
+
+@pytest.mark.parametrize("n_seeds", [1, 2])
+@pytest.mark.parametrize("metric", ["ndcg@10", lambda labels, scores: float(labels[np.argmax(scores)])])
+def test_rounds_measured_together_have_the_figures_of_one_after_another(n_seeds, metric, collection, monkeypatch):
+    train, validation = collection
+
+    def figures() -> list[float]:
+        ranker = small(n_rounds=20, n_seeds=n_seeds, feature_fraction=0.7, eval_metric=metric)
+        history = ranker.fit(train, eval_set=validation).history_
+        return next(values for name, values in history.items() if name.startswith("validation"))
+
+    together = figures()
+    monkeypatch.setattr(tree_rounds, "_FEW_DOCS", 0)
+    assert figures() == together
+    assert len(set(together)) > 1
 
 
 def test_several_seeds_are_the_mean_of_models(collection):

@@ -20,7 +20,6 @@ from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.kernels.device import load
-from rankwell.kernels.disk_arrays import BLOCK_BYTES
 from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_LEAVES, TreeBooster, TreeProblem, TreeSettings
 from rankwell.kernels.trees.feature_rules import FeatureRules
 from rankwell.kernels.trees.losses import LOSSES, RankingLoss, judged_queries
@@ -441,9 +440,8 @@ class LambdaMART(StepwiseRanker):
         ]
 
     def _streaming_bytes(self, sizes: StreamedSizes) -> int:
-        # Histograms of leaves and of parts of the documents; documents of a leaf are anywhere in a slab.
-        n_parts = -(-SLAB_BYTES * sizes.n_docs // (4 * BLOCK_BYTES))
-        histograms = 2048 * sizes.n_features * (self._most_leaves(sizes.n_docs) + n_parts)
+        # Histograms of leaves and of threads; documents of a leaf are anywhere in a slab.
+        histograms = 2048 * sizes.n_features * (self._most_leaves(sizes.n_docs) + sizes.n_threads)
         lines = SLAB_MEMORY + sizes.n_threads * min(SLAB_BYTES * sizes.n_docs, 2**28)
         return (56 + 20 * self.n_seeds) * sizes.n_docs + histograms + lines
 

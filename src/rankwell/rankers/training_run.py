@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -59,6 +60,10 @@ class StepSource(ABC):
 
         Called once for each of them, in order, before `run` is called again; never without validation data.
         """
+
+    def scores_of_steps(self) -> Sequence[np.ndarray]:
+        """As `validation_scores`, after each of some further steps, one at least: those that are measured together."""
+        return [self.validation_scores()]
 
     def step_done(self, seconds: float, validation: float | None, is_best: bool) -> None:  # noqa: B027
         """Called when the next of the steps that `run` returned has been measured; many sources ignore it.
@@ -190,26 +195,29 @@ class TrainingRun:
         seconds = self._clock() - before
         n_steps = max(1, len(steps.figures))
         batch.measured(n_steps, seconds)
+        measured: deque[Mapping[str, float]] = deque()
         for figures in steps.figures:
-            self._finish_step(figures, seconds / n_steps)
+            if self._validation is not None and not measured:
+                measured.extend(self._validation.measure_steps(self._source.scores_of_steps()))
+            self._finish_step(figures, seconds / n_steps, measured.popleft() if measured else None)
             if self.ended_by is not None:
                 return
         if steps.finished:
             self.ended_by = "source"
 
-    def _finish_step(self, figures: Mapping[str, float], seconds: float) -> None:
+    def _finish_step(self, figures: Mapping[str, float], seconds: float, measured: Mapping[str, float] | None) -> None:
         number = self.n_done + 1
         before = self.history[SECONDS][-1] if self.n_done else 0.0
         values = {**figures, SECONDS: before + seconds}
-        measured = None
-        if self._validation is not None:
-            values |= self._validation.measure_all(self._source.validation_scores())
-            measured = values[self._validation.name]
-            if self._early_stopping.update(number, measured):
+        watched = None
+        if self._validation is not None and measured is not None:
+            values |= measured
+            watched = measured[self._validation.name]
+            if self._early_stopping.update(number, watched):
                 self.ended_by = "patience"
         values = {name: values[name] for name in self.history}
         for name, value in values.items():
             self.history[name].append(value)
-        self._source.step_done(seconds, measured, is_best=self._early_stopping.best_step == number)
+        self._source.step_done(seconds, watched, is_best=self._early_stopping.best_step == number)
         if self._callback(TrainingStep(number, self._n_steps, values)) and self.ended_by is None:
             self.ended_by = "callback"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from rankwell.kernels.threads import kernel_threads
+from rankwell.kernels.threads import kernel_threads, run_parts
 from rankwell.kernels.trees.contract import BinTree, TreeBooster
 from rankwell.rankers.grown_trees import BinValues, GrownTree, GrownTrees
 from rankwell.rankers.training_run import Steps, StepSource
 
+# Of fewer validation documents, several rounds are scored and measured at once.
+_FEW_DOCS = 2**15
 _TRAINING_SCORES, _VALIDATION_SCORES = "training scores", "validation scores"
 
 
@@ -97,6 +99,24 @@ class TreeRounds(StepSource):
             for tree in grown:
                 add_tree(self._validation_bins, tree, 1.0 / len(grown), self._validation_scores)
         return self._validation_scores
+
+    def scores_of_steps(self) -> Sequence[np.ndarray]:
+        bins, n_seeds = self._validation_bins, len(self._boosters)
+        if bins is None or len(bins) >= _FEW_DOCS:
+            return super().scores_of_steps()
+        from rankwell.kernels.trees.cpu.walking import add_tree
+
+        # Documents are few, so threads take trees; values are added in the order of one tree after another.
+        trees = [tree for grown in self._unmeasured for tree in grown]
+        values, self._unmeasured = np.zeros((len(trees), len(bins))), []
+        with kernel_threads(self._n_jobs):
+            run_parts(lambda k: add_tree(bins, trees[k], 1.0 / n_seeds, values[k]), len(trees))
+        scores = []
+        for k in range(0, len(trees), n_seeds):
+            for of_tree in values[k : k + n_seeds]:
+                self._validation_scores += of_tree
+            scores.append(self._validation_scores.copy())
+        return scores
 
     def first(self, n_rounds: int) -> GrownTrees:
         """The earlier model's trees and the first `n_rounds` of this run."""

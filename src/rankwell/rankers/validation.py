@@ -8,7 +8,9 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, Parameter
+from rankwell.kernels.threads import kernel_threads, run_parts
 from rankwell.metrics.evaluator import MetricEvaluator
+from rankwell.metrics.metric import Metric
 from rankwell.metrics.names import AnyMetric, parse_metric
 from rankwell.rankers.base import WATCHED
 
@@ -37,7 +39,9 @@ class Validation:
     def __init__(
         self, eval_sets: Sequence[RankingDataset], metric: AnyMetric, convention: str, n_jobs: int | None = None
     ) -> None:
-        self.metric = parse_metric(metric, parameter="eval_metric").name
+        self._n_jobs = n_jobs
+        parsed = parse_metric(metric, parameter="eval_metric")
+        self.metric, self._is_named = parsed.name, isinstance(parsed, Metric)
         self.convention = convention
         self.name = f"{WATCHED}{self.metric}"
         others = range(1, len(eval_sets))
@@ -60,6 +64,19 @@ class Validation:
     def measure_all(self, scores: np.ndarray) -> dict[str, float]:
         """The mean of every set, by its name in a history."""
         return {name: self._mean(number, scores) for number, name in enumerate(self.names)}
+
+    def measure_steps(self, scores: Sequence[np.ndarray]) -> list[dict[str, float]]:
+        """`measure_all` of the scores after each of some steps; on several threads, unless a user's own measures."""
+        if len(scores) == 1 or not self._is_named:
+            return [self.measure_all(after_step) for after_step in scores]
+        figures: list[dict[str, float]] = [{} for _ in scores]
+
+        def measure(step: int) -> None:
+            figures[step] = self.measure_all(scores[step])
+
+        with kernel_threads(self._n_jobs):
+            run_parts(measure, len(scores))
+        return figures
 
     def _mean(self, number: int, scores: np.ndarray) -> float:
         evaluator, end = self._evaluators[number], int(self._ends[number])

@@ -29,17 +29,22 @@ def share_out(control, kind, n_tasks):
 
 
 @kernel
-def work(control, taken, pace):
+def work(control, worker, taken, pace):
     """Take tasks while there are any and note whose they are; returns the kind of the last."""
     kind = -1
     while True:
-        found, task = take_task(control)
+        found, task = take_task(control, worker)
         if found < 0:
             return kind
         kind = found
         for _ in range(pace):
             taken[task] += 1
         add_to_place(control, DONE, 1)
+
+
+@kernel
+def take_one(control, worker):
+    return take_task(control, worker)[1]
 
 
 @kernel
@@ -52,7 +57,7 @@ def test_every_task_is_taken_once(n_tasks):
     team = new_team()
     taken = np.zeros((4, n_tasks), dtype=np.int64)
     share_out(team.control, 7, n_tasks)
-    threads = [threading.Thread(target=work, args=(team.control, row, 3)) for row in taken]
+    threads = [threading.Thread(target=work, args=(team.control, worker, row, 3)) for worker, row in enumerate(taken)]
     for thread in threads:
         thread.start()
     wait_until_done(team.control)
@@ -65,7 +70,16 @@ def test_every_task_is_taken_once(n_tasks):
 def test_kinds_come_back_with_the_tasks():
     team = new_team()
     share_out(team.control, 12, 3)
-    assert work(team.control, np.zeros(3, dtype=np.int64), 1) == 12
+    assert work(team.control, 0, np.zeros(3, dtype=np.int64), 1) == 12
+
+
+@pytest.mark.parametrize(("worker", "first"), [(0, 0), (1, 4), (2, 0), (3, 4)])
+def test_every_second_worker_takes_the_last_task(worker, first):
+    team = new_team()
+    share_out(team.control, 5, 5)
+    assert take_one(team.control, worker) == first
+    assert sorted(take_one(team.control, other) for other in (0, 1, 0, 1)) == sorted({0, 1, 2, 3, 4} - {first})
+    assert take_one(team.control, worker) == -1
 
 
 def test_a_failed_helper_is_an_error_and_not_a_wait_for_ever():

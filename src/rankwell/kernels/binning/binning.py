@@ -88,8 +88,15 @@ def find_quantiles(
     features: np.ndarray, rows: np.ndarray, n_value_bins: int, table: np.ndarray, n_thresholds: np.ndarray
 ) -> None:
     """Thresholds of every feature from the chosen rows. See `quantile_thresholds`."""
-    n_groups = -(-features.shape[1] // GROUP)
-    run_parts(lambda group: quantile_thresholds(features, rows, n_value_bins, table, n_thresholds, group), n_groups)
+    n_features, n_threads = features.shape[1], current_threads()
+    # As many groups for every thread.
+    n_groups = min(n_threads * -(-n_features // (GROUP * n_threads)), n_features)
+
+    def find(group: int) -> None:
+        first, last = n_features * group // n_groups, n_features * (group + 1) // n_groups
+        quantile_thresholds(features, rows, n_value_bins, table, n_thresholds, first, last)
+
+    run_parts(find, n_groups)
 
 
 def _over(n_docs: int, n_features: int, task: Callable[[int, int], None]) -> None:

@@ -1,7 +1,7 @@
 """Quantile thresholds of many features: sort each column, count its distinct values, cut them evenly.
 
 Decisions are made with integer arithmetic, so the result is that of `reference.binning` bit for bit. Columns are
-taken 16 at a time: a row's 16 neighbours share a cache line.
+taken up to 16 at a time: a row's 16 neighbours share a cache line.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwell.kernels.cpu.compilation import kernel
 
-GROUP = 16  # features gathered together
+GROUP = 16  # features gathered together, at most
 _DIGITS = 3
 _RADIX_BITS = 11  # three passes sort 32 bits; 2048 counters stay in the first-level cache
 _DIGIT = np.uint32((1 << _RADIX_BITS) - 1)
@@ -18,8 +18,8 @@ _SIGN = np.uint32(0x80000000)
 
 
 @kernel
-def quantile_thresholds(features, rows, n_value_bins, table, n_thresholds, group):
-    """Thresholds of the features 16·group, ... from the chosen rows.
+def quantile_thresholds(features, rows, n_value_bins, table, n_thresholds, first, last):
+    """Thresholds of the features first, ..., last − 1 from the chosen rows.
 
     Parameters
     ----------
@@ -30,10 +30,9 @@ def quantile_thresholds(features, rows, n_value_bins, table, n_thresholds, group
         Filled with the thresholds, -inf first; the rest of the row is not changed.
     n_thresholds : int64 array (n_features,)
         Filled with the number of thresholds of each feature: 0 if every value is missing.
-    group : int
+    first, last : int
     """
-    first = group * GROUP
-    width = GROUP if first + GROUP < features.shape[1] else features.shape[1] - first
+    width = last - first
     columns = np.empty((width, len(rows)), np.float32)
     keys = columns.view(np.uint32)
     n_present = _gather_present(features, rows, first, columns)

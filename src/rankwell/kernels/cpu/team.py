@@ -1,10 +1,11 @@
 """A team of threads inside compiled code: one leads, the others help with its tasks.
 
-A stage of the work is a number of tasks of one kind. The leader publishes it as a *ticket*, the kind in the upper half
-of an int64 and the number of tasks left in the lower one; a thread that lowers the ticket by one has taken the task of
-that number. The leader takes tasks too and continues when all of them are done, so it never waits for a helper that the
-operating system does not run, except in the middle of a task. A helper without work spins for a few microseconds, then
-yields its processor, then sleeps.
+A stage of the work is a number of tasks of one kind. The leader publishes it as a *ticket*, one int64: the kind, and
+the first and the last + 1 of the tasks that are left. A thread that raises the first, or lowers the last, has taken
+that task: every second thread takes the last one. So where stages have tasks in the same order, a thread mostly has
+the ones whose data is in its own cache from the stage before. The leader takes tasks too and continues when all of them
+are done, so it never waits for a helper that the operating system does not run, except in the middle of a task. A
+helper without work spins for a few microseconds, then yields its processor, then sleeps.
 
 Numba's own parallel loops take several times as long to compile, and their threads spin at every barrier.
 """
@@ -26,7 +27,9 @@ TICKET, DONE, STOP, FAILED, N_TASKS = 0, 8, 16, 24, 32
 _PLACES = 64  # those from 33 on are for the tasks
 N_NUMBERS = 8
 
-_LOWER_HALF = 0xFFFFFFFF
+# The bits of a ticket: the first task that is left, then the last + 1, then the kind.
+_TASK_BITS = 24
+_TASKS = (1 << _TASK_BITS) - 1
 _SPINS = 2000  # a few microseconds
 _OFFERS = 100  # a few tens of microseconds, if no other thread needs the processor
 _NAP = 50  # microseconds
@@ -100,21 +103,24 @@ def replace_in_place(typing_context: Any, array: Any, place: Any, expected: Any,
 
 @inner_kernel
 def publish(control, kind, n_tasks):
-    """Publish a stage. The previous one must be done."""
+    """Publish a stage of up to 2^24 − 1 tasks. The previous one must be done."""
     control[N_TASKS] = n_tasks
     write_place(control, DONE, 0)
-    write_place(control, TICKET, (kind << 32) | n_tasks)
+    write_place(control, TICKET, (kind << 2 * _TASK_BITS) | (n_tasks << _TASK_BITS))
 
 
 @inner_kernel
-def take_task(control):
+def take_task(control, worker):
     """The kind and the number of a task that is now the caller's; (−1, −1) if none is left."""
     while True:
         ticket = read_place(control, TICKET)
-        if ticket & _LOWER_HALF == 0:
+        first, last = ticket & _TASKS, (ticket >> _TASK_BITS) & _TASKS
+        if first == last:
             return -1, -1
-        if replace_in_place(control, TICKET, ticket, ticket - 1):
-            return ticket >> 32, (ticket - 1) & _LOWER_HALF
+        takes_last = worker % 2 == 1
+        step = -(1 << _TASK_BITS) if takes_last else 1
+        if replace_in_place(control, TICKET, ticket, ticket + step):
+            return ticket >> 2 * _TASK_BITS, last - 1 if takes_last else first
 
 
 @inner_kernel

@@ -88,15 +88,15 @@ def judged_queries(
         gain = (gain > 0).astype(np.float32)
     inverse = np.zeros(len(sizes))
     for query, (start, end) in enumerate(zip(query_ptr[:-1].tolist(), query_ptr[1:].tolist(), strict=True)):
-        own = gain[start:end]
-        if end - start < 2 or own.min() == own.max():
+        own = np.sort(gain[start:end])[::-1]
+        if end - start < 2 or own[0] == own[-1]:
             continue
         inverse[query] = 1.0
         if loss.kind in (LAMBDARANK, LAMBDALOSS):
-            best = np.sort(own.astype(np.float64))[::-1][: loss.truncation]
-            inverse[query] = 1.0 / float((best * discount[: len(best)]).sum())
+            best = own[: loss.truncation].astype(np.float64)
+            inverse[query] = 1.0 / float(np.add.reduce(best * discount[: len(best)]))
         elif loss.kind == MAP:
-            inverse[query] = 1.0 / float(own.sum())
+            inverse[query] = 1.0 / float(np.add.reduce(own))
     return JudgedQueries(
         query_ptr=np.ascontiguousarray(query_ptr, np.int64),
         gain=gain,

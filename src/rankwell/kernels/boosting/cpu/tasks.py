@@ -51,7 +51,7 @@ def work_off(worker, team, documents, search, bounds, intervals):
     """Take tasks while there are any; returns whether there were any."""
     worked = False
     while True:
-        kind, task = take_task(team.control)
+        kind, task = take_task(team.control, worker)
         if kind < 0:
             return worked
         n_tasks = team.control[N_TASKS]

@@ -36,6 +36,7 @@ from rankwell.kernels.trees.cpu.workspace import (
     START,
     TOTAL,
     VALUE,
+    most_parts,
     new_workspace,
 )
 from rankwell.kernels.trees.losses import XENDCG, JudgedQueries, RankingLoss
@@ -47,7 +48,7 @@ from rankwell.kernels.trees.slabs import SLAB_MEMORY, WORD, slab_shape
 GradientSource = Callable[[np.ndarray, int, np.ndarray, np.ndarray], None]
 
 # With fewer values, a tree is grown before another thread could help: waking it takes 0.1 ms, handing over a leaf 0.01.
-_VALUES_FOR_A_TEAM = 2**21
+_VALUES_FOR_A_TEAM = 2**20
 
 
 class CpuTreeBooster:
@@ -173,9 +174,11 @@ class CpuTreeBooster:
 
     def _run(self, number: int, n_counting: int, limits: Limits, packed: PackedGradients) -> int:
         settings, sampling = self._problem.settings, self._problem.sampling or Sampling()
+        self._space.begun[:] = 0
         plan = Plan(
             n_leaves=settings.n_leaves,
             max_depth=settings.max_depth,
+            most_parts=most_parts(self._problem, self._n_workers),
             n_docs=self._problem.n_docs,
             n_counting=n_counting,
             total=packed.total,

@@ -11,8 +11,8 @@ from rankwell.kernels.cpu.lean_compilation import kernel
 from rankwell.kernels.threads import current_threads, run_parts
 from rankwell.kernels.trees import rules
 
-# Documents of a part at least, and parts for each thread at most: a part takes 10 µs to hand over.
-_DOCS_PER_PART = 1 << 16
+# Documents of a part at least, and parts for each thread at most: a pass takes 0.3 ns each, waking a thread 0.1 ms.
+_DOCS_PER_PART = 1 << 19
 _PARTS_PER_THREAD = 2
 
 

@@ -4,8 +4,8 @@ The leader (worker 0) decides; stages of tasks are shared out: `COUNT` the docum
 one slab and one part of the documents; `SEARCH` one word: add up the parts, subtract them from the parent's histograms,
 which so become the larger child's, and find the best cut of both; `COUNT_AND_SEARCH` both at once, where the
 documents are one part: some words of a slab, which are searched by the thread that has them in its cache; `PART`
-documents by their side; `ADD` leaf values to scores. Every sum is of whole numbers, so the tree does not depend on who
-did what.
+documents by their side, `JOIN` the parts; `ADD` leaf values to scores. Every sum is of whole numbers, so the tree does
+not depend on who did what.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from rankwell.kernels.trees import rules
 from rankwell.kernels.trees.columns import COLUMN, DIVISOR, HAS_MISSING, LOWEST, N_CODES
 from rankwell.kernels.trees.contract import BIN_SET_WORDS
 from rankwell.kernels.trees.cpu.category_splits import category_l2
-from rankwell.kernels.trees.cpu.partition import join_parts, mark_set, mark_sides
+from rankwell.kernels.trees.cpu.partition import mark_set, mark_sides
 from rankwell.kernels.trees.cpu.splits import LOWER_HALF, best_word, bounded_step
 from rankwell.kernels.trees.cpu.tasks import (
     ADD,
     COUNT,
     COUNT_AND_SEARCH,
+    COUNTING,
     FIRST,
     IS_ROOT,
+    JOIN,
     LARGE,
     LARGE_DOCS,
     LARGE_ID,
@@ -51,6 +53,7 @@ from rankwell.kernels.trees.cpu.tasks import (
     SMALL_TOTAL,
     WORD_IN_SLAB,
     WORDS_PER_SLAB,
+    join_leaf,
     work_off,
 )
 from rankwell.kernels.trees.cpu.workspace import (
@@ -90,8 +93,9 @@ from rankwell.kernels.trees.cpu.workspace import (
 )
 from rankwell.kernels.trees.slabs import WORD
 
-# Fewer documents than twice as many are one part.
-DOCS_PER_PART = 4096
+# Fewer documents than twice as many are one part, where they are counted, and where they are parted by their side.
+DOCS_PER_PART = 2048
+_DOCS_PER_PARTED = 1024
 _NOTHING = 0
 
 _leaf_value = inlined_kernel(rules.leaf_value)
@@ -100,13 +104,15 @@ _leaf_value = inlined_kernel(rules.leaf_value)
 class Plan(NamedTuple):
     """What a tree is grown by.
 
-    n_leaves, max_depth; n_docs, n_counting, total : documents in `rows`, those that count, which come first, and their
-    packed sum; scale : 2^(b − a)
+    n_leaves, max_depth; most_parts : of a leaf that is counted
+    n_docs, n_counting, total : documents in `rows`, those that count, which come first, and their packed sum
+    scale : 2^(b − a)
     node_features, seed, number : the share of features allowed in a leaf, and what its random numbers are drawn by
     """
 
     n_leaves: int
     max_depth: int
+    most_parts: int
     n_docs: int
     n_counting: int
     total: int
@@ -278,35 +284,49 @@ def order_children(leaf, new, is_left_smaller, control, whole):
 
 
 @inlined_kernel
-def parts_of(n_docs, most):
-    wanted = n_docs // DOCS_PER_PART
+def parts_of(n_docs, most, per_part):
+    wanted = n_docs // per_part
     return 1 if wanted < 2 or most < 2 else (wanted if wanted < most else most)
+
+
+@inlined_kernel
+def prepare_counting(control, n_slabs, plan):
+    """The number of tasks by which the documents of a leaf are counted."""
+    control[N_PARTS], control[N_GROUPS] = parts_of(control[LAST] - control[FIRST], plan.most_parts, DOCS_PER_PART), 1
+    control[COUNTING] += 1
+    return n_slabs * control[N_PARTS]
 
 
 @inlined_kernel
 def share_parting(control, most_ranges):
     """The number of tasks by which a leaf's documents are parted: those that count, then the others."""
-    control[N_COUNTED_PARTS] = parts_of(control[LAST] - control[FIRST], most_ranges)
+    control[N_COUNTED_PARTS] = parts_of(control[LAST] - control[FIRST], most_ranges, _DOCS_PER_PARTED)
     n_others = control[OTHER_LAST] - control[OTHER_FIRST]
-    return control[N_COUNTED_PARTS] + (parts_of(n_others, most_ranges) if n_others > 0 else 0)
+    return control[N_COUNTED_PARTS] + (parts_of(n_others, most_ranges, _DOCS_PER_PARTED) if n_others > 0 else 0)
 
 
 @inlined_kernel
-def join_sides(leaf, control, whole, space, n_tasks):
-    """How many of the leaf's documents went left: of those that count, and of the others."""
-    n_counted_parts = control[N_COUNTED_PARTS]
-    n_left = join_parts(
-        space.rows, space.right, whole[START, leaf], whole[END, leaf], space.sides, N_LEFT, n_counted_parts
-    )
-    n_other_left = join_parts(
-        space.rows,
-        space.right,
-        whole[OTHER_START, leaf],
-        whole[OTHER_END, leaf],
-        space.sides,
-        N_LEFT + n_counted_parts,
-        n_tasks - n_counted_parts,
-    )
+def is_joined_by_all(control, n_tasks):
+    """Whether the parts of a leaf are joined by a stage of its own, JOIN: there are several."""
+    return n_tasks > 2 or control[N_COUNTED_PARTS] > 1
+
+
+@inlined_kernel
+def join_alone(control, space, n_tasks):
+    """What JOIN does, for few documents."""
+    for task in range(n_tasks):
+        join_leaf(task, control, space.sides, space.rows, space.right)
+
+
+@inlined_kernel
+def count_left(control, sides, n_tasks):
+    """How many documents of the leaf that was parted went left: of those that count, and of the others."""
+    n_left, n_other_left = 0, 0
+    for task in range(n_tasks):
+        if task < control[N_COUNTED_PARTS]:
+            n_left += sides[N_LEFT + task]
+        else:
+            n_other_left += sides[N_LEFT + task]
     return n_left, n_other_left
 
 
@@ -324,9 +344,7 @@ def prepare_stage(stage, leaf, n_leaves, control, space, columns, limits, plan):
     """Prepare the next stage, `leaf` being the one to be parted; returns its number of tasks."""
     whole, most_ranges = space.whole, (len(space.sides) - N_LEFT) // 2
     if stage == COUNT:
-        control[N_PARTS] = parts_of(control[LAST] - control[FIRST], space.pool.shape[0] - whole.shape[1])
-        control[N_GROUPS] = 1
-        return space.words.shape[0] * control[N_PARTS]
+        return prepare_counting(control, space.words.shape[0], plan)
     if stage == SEARCH:
         begin_search(space, limits)
         return space.pool.shape[1]
@@ -335,7 +353,7 @@ def prepare_stage(stage, leaf, n_leaves, control, space, columns, limits, plan):
         return share_parting(control, most_ranges)
     evaluate_leaves(whole, space.real, n_leaves, limits, plan)
     control[N_LEAVES] = n_leaves if n_leaves > 1 else 0
-    return parts_of(plan.n_docs, most_ranges)
+    return parts_of(plan.n_docs, most_ranges, DOCS_PER_PART)
 
 
 @inlined_kernel
@@ -374,8 +392,14 @@ def grow_tree(worker, control, space, columns, limits, plan):
             keep_best(space.found, space.found_gain, 0, small, whole, real)
             if n_leaves > 1:
                 keep_best(space.found, space.found_gain, 1, large, whole, real)
+        if stage == PART and is_joined_by_all(control, n_tasks):
+            stage = JOIN
+            publish(control, stage, n_tasks)
+            continue
         if stage == PART:
-            n_left, n_other_left = join_sides(leaf, control, whole, space, n_tasks)
+            join_alone(control, space, n_tasks)
+        if stage in (PART, JOIN):
+            n_left, n_other_left = count_left(control, space.sides, n_tasks)
             bound_sides(leaf, n_leaves, whole, real, live, space, columns, limits)
             small, large = split(leaf, n_leaves, n_left, n_other_left, control, whole, real)
             n_leaves += 1

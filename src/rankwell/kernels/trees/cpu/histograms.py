@@ -106,8 +106,10 @@ def _add_block(
 
 
 @inner_kernel
-def count_documents(slab, first, n_words, n_counted, shifts, rows, start, end, packed, histograms, first_word, values):
-    """Set histograms[first_word : first_word + n_words] to those of the documents rows[start:end].
+def count_documents(
+    slab, first, n_words, n_counted, shifts, rows, start, end, packed, histograms, first_word, values, is_new
+):
+    """Add the documents rows[start:end] to histograms[first_word : first_word + n_words], which are 0 first if new.
 
     slab : uint64 (n_docs · 8,), of which each document's words first, ..., first + n_words − 1 count
     packed : int64 (n_docs,)
@@ -115,7 +117,7 @@ def count_documents(slab, first, n_words, n_counted, shifts, rows, start, end, p
     rows : uint32, with `NEAR` documents, whichever, after the last; histograms : int64 (any, 2048)
     values : int64 (BLOCK,), written
     """
-    for k in range(n_words):
+    for k in range(n_words if is_new else 0):
         histogram = histograms[first_word + k]
         for place in range(U(WORD_VALUES)):
             histogram[place] = 0

@@ -23,12 +23,16 @@ from rankwell.kernels.cpu.team import (
 from rankwell.kernels.cpu.team import write_place as write
 from rankwell.kernels.trees.columns import COLUMN, COLUMN_VALUES, DIVISOR, HAS_MISSING, N_CODES
 from rankwell.kernels.trees.cpu.growth import (
+    DOCS_PER_PART,
     begin,
     bound_sides,
+    count_left,
     docs_of,
     evaluate_leaves,
-    join_sides,
+    is_joined_by_all,
+    join_alone,
     parts_of,
+    prepare_counting,
     prepare_parting,
     share_parting,
     split,
@@ -46,17 +50,15 @@ from rankwell.kernels.trees.cpu.splits import (
 from rankwell.kernels.trees.cpu.tasks import (
     ADD,
     COUNT,
-    FIRST,
-    LAST,
+    JOIN,
     MOST_NODES,
-    N_GROUPS,
     N_LEAVES,
-    N_PARTS,
     PART,
     SEARCH,
     SMALL_ID,
     add_values,
     count_part,
+    join_leaf,
     merge_parts,
     part_leaf,
 )
@@ -182,7 +184,7 @@ def _work_off(worker, control, space, columns, limits, plan):
     words, packed, rows, scores, whole = space.words, space.packed, space.rows, space.scores, space.whole
     n_leaves, sums, worked = len(whole[0]), space.sums[worker], False
     while True:
-        kind, task = take_task(control)
+        kind, task = take_task(control, worker)
         if kind < 0:
             return worked
         if kind == COUNT:
@@ -196,10 +198,12 @@ def _work_off(worker, control, space, columns, limits, plan):
                 packed,
                 space.pool,
                 n_leaves,
+                worker,
+                space.begun,
                 sums,
             )
         elif kind == MERGE:
-            merge_parts(task, control, space.pool, n_leaves)
+            merge_parts(task, control, space.pool, n_leaves, space.begun)
         elif kind == SEARCH:
             _search(
                 task,
@@ -216,6 +220,8 @@ def _work_off(worker, control, space, columns, limits, plan):
             )
         elif kind == PART:
             part_leaf(task, control, words, space.sides, rows, space.right)
+        elif kind == JOIN:
+            join_leaf(task, control, space.sides, rows, space.right)
         else:
             add_values(task, control, whole, space.real, rows, scores)
         add_to_place(control, DONE, 1)
@@ -228,12 +234,11 @@ def grow_levels(worker, control, space, columns, limits, plan):
     whole, real, sides, live = space.whole, space.real, space.sides, space.live
     times, n_leaves, leaf, level, n_level, n_tasks = 0, 1, 0, 0, 1, 1
     n_slabs, n_words = space.words.shape[0], space.pool.shape[1]
-    most_parts, most_ranges = space.pool.shape[0] - whole.shape[1], (len(sides) - N_LEFT) // 2
+    most_ranges = (len(sides) - N_LEFT) // 2
     stage = COUNT
     if worker == 0:
         begin(control, whole, real, live, limits, plan)
-        control[N_PARTS], control[N_GROUPS] = parts_of(plan.n_counting, most_parts), 1
-        publish(control, COUNT, n_slabs * control[N_PARTS])
+        publish(control, COUNT, prepare_counting(control, n_slabs, plan))
     while read_place(control, STOP) == 0:
         worked = _work_off(worker, control, space, columns, limits, plan)
         if worker > 0:
@@ -248,12 +253,19 @@ def grow_levels(worker, control, space, columns, limits, plan):
         if stage == SEARCH:
             is_over = not _cut_leaves(n_leaves, level, space, columns, limits, plan, space.sums[0], space.gains[0])
             leaf, n_level, level = -1, n_leaves, level + 1
+        if stage == PART and is_joined_by_all(control, n_tasks):
+            stage = JOIN
+            publish(control, stage, n_tasks)
+            continue
         if stage == PART:
-            n_left, n_other_left = join_sides(leaf, control, whole, space, n_tasks)
+            join_alone(control, space, n_tasks)
+        is_parted = stage in (PART, JOIN)
+        if is_parted:
+            n_left, n_other_left = count_left(control, sides, n_tasks)
             bound_sides(leaf, n_leaves, whole, real, live, space, columns, limits)
             split(leaf, n_leaves, n_left, n_other_left, control, whole, real)
             n_leaves += 1
-        following = COUNT if stage == PART and level < plan.max_depth else (MERGE if stage == COUNT else PART)
+        following = COUNT if is_parted and level < plan.max_depth else (MERGE if stage == COUNT else PART)
         if following == PART:
             leaf += 1
             while leaf < n_level and (level == 0 or real[GAIN, leaf] <= 0.0):
@@ -263,15 +275,14 @@ def grow_levels(worker, control, space, columns, limits, plan):
             elif leaf >= n_level:
                 following = SEARCH
         if following == COUNT:
-            control[N_PARTS] = parts_of(control[LAST] - control[FIRST], most_parts)
-            n_tasks = n_slabs * control[N_PARTS]
+            n_tasks = prepare_counting(control, n_slabs, plan)
         elif following == PART:
             prepare_parting(leaf, control, whole, sides, columns, plan.words_per_slab)
             n_tasks = share_parting(control, most_ranges)
         elif following == ADD:
             evaluate_leaves(whole, real, n_leaves, limits, plan)
             control[N_LEAVES] = n_leaves if n_leaves > 1 else 0
-            n_tasks = parts_of(plan.n_docs, most_ranges)
+            n_tasks = parts_of(plan.n_docs, most_ranges, DOCS_PER_PART)
         else:
             control[N_LEAVES], control[SMALL_ID] = n_leaves, level
             n_tasks = n_words

@@ -36,44 +36,41 @@ def mark_set(divisor, n_codes, size, whole, leaf, goes_left):
 
 
 @inner_kernel
-def part_rows(slab, word, shift, goes_left, rows, start, end, right):
-    """Move the documents of rows[start:end] that go left to the front of it, the others to right[start:]; stable.
+def part_rows(slab, word, shift, goes_left, rows, start, end, spare, in_place):
+    """Move the documents of rows[start:end] that go right to spare[start:], in their order; returns how many go left.
 
-    slab : uint64 (n_docs · 8,); word, shift : where in a document's line the column is. Returns how many went left.
+    Those are moved to the front of rows[start:end], if `in_place`; else to the end of spare[start:end], backwards.
+
+    slab : uint64 (n_docs · 8,); word, shift : where in a document's line the column is
     """
-    at, n_right = U(start), U(start)
+    lefts, at, n_right = (rows, U(start), U(start)) if in_place else (spare, U(end) - U(1), U(start))
     ahead = U(end - _AHEAD) if end - start > _AHEAD else U(start)
     for place in range(U(start), U(end)):
         if place < ahead:
             prefetch_near(slab, U(rows[place + U(_AHEAD)]) * _WORDS)
         row = rows[place]
         left = U(goes_left[(slab[U(row) * _WORDS + U(word)] >> U(shift)) & _BYTE])
-        rows[at] = row
-        right[n_right] = row
-        at += left
+        lefts[at] = row
+        spare[n_right] = row
+        at += left if in_place else -left
         n_right += U(1) - left
-    return np.int64(at) - start
+    return end - np.int64(n_right)
 
 
 @inner_kernel
-def join_parts(rows, right, start, end, sides, first_side, n_parts):
-    """After `part_rows` of `n_parts` equal parts of rows[start:end]: all left documents first. Returns their number.
+def join_part(part, n_parts, rows, spare, start, end, sides, first_side):
+    """After `part_rows` of `n_parts` equal parts of rows[start:end], the first in place: bring one to its place.
 
     sides : int64, from `first_side` on the number of left documents by part
     """
-    at = start
-    for part in range(n_parts):
-        first = start + (end - start) * part // n_parts
-        if at != first:
-            for k in range(sides[first_side + part]):
-                rows[at + k] = rows[first + k]
-        at += sides[first_side + part]
-    total = at - start
-    for part in range(n_parts):
-        first = start + (end - start) * part // n_parts
-        last = start + (end - start) * (part + 1) // n_parts
-        n_right = last - first - sides[first_side + part]
-        for k in range(n_right):
-            rows[at + k] = right[first + k]
-        at += n_right
-    return total
+    n_left, n_before = 0, 0
+    for other in range(n_parts):
+        n_before += sides[first_side + other] if other < part else 0
+        n_left += sides[first_side + other]
+    first, last = start + (end - start) * part // n_parts, start + (end - start) * (part + 1) // n_parts
+    if part > 0:
+        for k in range(U(sides[first_side + part])):
+            rows[U(start + n_before) + k] = spare[U(last - 1) - k]
+    to = U(first + n_left - n_before)
+    for k in range(U(last - first - sides[first_side + part])):
+        rows[to + k] = spare[U(first) + k]

@@ -24,7 +24,7 @@ from rankwell.kernels.trees.cpu.shared_growth import (
     lead_tree,
 )
 from rankwell.kernels.trees.cpu.splits import Limits
-from rankwell.kernels.trees.cpu.tasks import COUNT, N_PARTS, PART, SMALL, STREAMED
+from rankwell.kernels.trees.cpu.tasks import COUNT, COUNTING, N_PARTS, PART, SMALL, STREAMED
 from rankwell.kernels.trees.sampling import Sampling
 
 
@@ -93,13 +93,19 @@ class SharedTreeBooster(CpuTreeBooster):
 
     def _exchange(self, stage: int, control: np.ndarray, state: np.ndarray) -> None:
         if stage == COUNT:
-            pool, first = self._space.pool, self._space.whole.shape[1]
-            n_parts, small = int(control[N_PARTS]), pool[control[SMALL]]
-            own = small if n_parts == 1 else pool[first : first + n_parts].sum(axis=0)
+            small = self._space.pool[control[SMALL]]
+            own = small if control[N_PARTS] == 1 else self._counted(control)
             small[:] = self._companions.sum(own)
             control[N_PARTS] = 1
         elif stage == PART:
             state[ALL_LEFT : ALL_LEFT + 2] = self._companions.sum(state[OWN_LEFT : OWN_LEFT + 2].copy())
+
+    def _counted(self, control: np.ndarray) -> np.ndarray:
+        """The histograms of the leaf that was counted in several parts, as in `merge_parts`."""
+        has_slab = self._space.begun == control[COUNTING]
+        n_words = self._space.pool.shape[1]
+        has_word = np.repeat(has_slab, self._words_per_slab, axis=1)[:, :n_words, None]
+        return np.where(has_word, self._space.pool[self._space.whole.shape[1] :], 0).sum(axis=0)
 
     def _tree(self, n_leaves: int, packed: PackedGradients) -> BinTree:
         return replace(super()._tree(n_leaves, packed), leaf_docs=self._docs[:, :n_leaves].sum(axis=0))

@@ -12,8 +12,10 @@ from rankwell.kernels.trees.cpu.growth import (
     begin,
     bound_sides,
     choose_leaf,
+    count_left,
     divide_leaf,
-    join_sides,
+    is_joined_by_all,
+    join_alone,
     keep_best,
     order_children,
     prepare_stage,
@@ -21,6 +23,7 @@ from rankwell.kernels.trees.cpu.growth import (
 from rankwell.kernels.trees.cpu.tasks import (
     ADD,
     COUNT,
+    JOIN,
     LARGE_DOCS,
     PART,
     SEARCH,
@@ -84,8 +87,14 @@ def lead_tree(state, docs, control, space, columns, limits, plan):
     publish(control, following, n_tasks)
     work_off(0, control, space, columns, limits, plan)
     wait_for_tasks(control)
+    if following == PART and is_joined_by_all(control, n_tasks):
+        publish(control, JOIN, n_tasks)
+        work_off(0, control, space, columns, limits, plan)
+        wait_for_tasks(control)
+    elif following == PART:
+        join_alone(control, space, n_tasks)
     if following == PART:
-        state[OWN_LEFT], state[OWN_OTHERS_LEFT] = join_sides(state[LEAF], control, whole, space, n_tasks)
+        state[OWN_LEFT], state[OWN_OTHERS_LEFT] = count_left(control, space.sides, n_tasks)
     return following
 
 

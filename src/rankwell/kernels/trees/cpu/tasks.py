@@ -9,7 +9,7 @@ from rankwell.kernels.cpu.paging import give_back_bytes
 from rankwell.kernels.cpu.team import DONE, N_TASKS, add_to_place, take_task, write_place
 from rankwell.kernels.trees.contract import MOST_LEAVES
 from rankwell.kernels.trees.cpu.histograms import U, count_documents
-from rankwell.kernels.trees.cpu.partition import part_rows
+from rankwell.kernels.trees.cpu.partition import join_part, part_rows
 from rankwell.kernels.trees.cpu.splits import leaf_numbers, search_word
 from rankwell.kernels.trees.cpu.workspace import (
     END,
@@ -26,18 +26,19 @@ from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD
 
 # What the system maps around a line that is touched.
 MAPPED_BYTES = 2**16
-COUNT, SEARCH, PART, ADD, COUNT_AND_SEARCH = range(1, 6)
+COUNT, SEARCH, PART, JOIN, ADD, COUNT_AND_SEARCH = range(1, 7)
 MOST_NODES = 2 * MOST_LEAVES
 # Integers in `control` that tasks read. The leaf's documents and, if they are counted, the number of their parts; the
 # column that parts them; the places in the pool of the leaves searched, their packed sums, documents, numbers by which
 # features are drawn, and their own numbers; the leaf's documents that do not count, and the parts of those that do; the
-# groups of words that a slab is counted in.
+# groups of words that a slab is counted in; the number of the count, from 1 on.
 FIRST, LAST, N_PARTS, SLAB, WORD_IN_SLAB, SHIFT = range(33, 39)
 IS_ROOT, SMALL, LARGE, SMALL_TOTAL, LARGE_TOTAL, SMALL_DOCS, LARGE_DOCS = range(39, 46)
 N_LEAVES, WORDS_PER_SLAB, SMALL_ID, LARGE_ID, SMALL_LEAF, LARGE_LEAF = range(46, 52)
 OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS, N_GROUPS = range(52, 56)
 # The bytes of slabs on disk that may be in memory, 0 if there is no limit; and those that tasks have touched.
 STREAMED, TOUCHED = range(56, 58)
+COUNTING = 58
 
 
 @inlined_kernel
@@ -48,11 +49,13 @@ def work_off(worker, control, space, columns, limits, plan):
     pool, whole, real, sides, sums = space.pool, space.whole, space.real, space.sides, space.sums
     worked = False
     while True:
-        kind, task = take_task(control)
+        kind, task = take_task(control, worker)
         if kind < 0:
             return worked
         if kind == PART:
             part_leaf(task, control, words, sides, rows, right)
+        elif kind == JOIN:
+            join_leaf(task, control, sides, rows, right)
         elif kind == ADD:
             add_values(task, control, whole, real, rows, scores)
         first_word, last_word = (task, task + 1) if kind == SEARCH else (0, 0)
@@ -67,6 +70,8 @@ def work_off(worker, control, space, columns, limits, plan):
                 packed,
                 pool,
                 len(whole[0]),
+                worker,
+                space.begun,
                 sums[worker],
             )
             if kind == COUNT_AND_SEARCH:
@@ -102,14 +107,20 @@ def words_of(group, control, n_words):
 
 
 @inlined_kernel
-def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_leaves, values):
-    """Count one part of the documents, in one group of words; returns the first of these and the last + 1."""
+def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_leaves, worker, begun, values):
+    """Count one part of the documents, in one group of words; returns the first of these and the last + 1.
+
+    Of several parts, a worker adds all that it takes of a slab to histograms of its own.
+    """
     n_parts, n_groups = control[N_PARTS], control[N_GROUPS]
     group, part = task // n_parts, task % n_parts
     slab = group // n_groups
     start, n_docs = control[FIRST], control[LAST] - control[FIRST]
     first, last = start + n_docs * part // n_parts, start + n_docs * (part + 1) // n_parts
     first_word, last_word = words_of(group, control, pool.shape[1])
+    is_new = n_parts == 1 or begun[worker, slab] != control[COUNTING]
+    if n_parts > 1:
+        begun[worker, slab] = control[COUNTING]
     count_documents(
         words[slab],
         first_word - slab * control[WORDS_PER_SLAB],
@@ -120,9 +131,10 @@ def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_le
         first,
         last,
         packed,
-        pool[control[SMALL] if n_parts == 1 else n_leaves + part],
+        pool[control[SMALL] if n_parts == 1 else n_leaves + worker],
         first_word,
         values,
+        is_new,
     )
     if control[STREAMED] != 0 and last > first:
         _give_back_lines(control, words, last - first, rows[first], rows[last - 1])
@@ -143,16 +155,18 @@ def _give_back_lines(control, words, n_docs, lowest, highest):
 
 
 @inlined_kernel
-def merge_parts(word, control, pool, n_leaves):
-    """The histograms of the smaller child, from those of its parts, and of the larger one, from the parent's."""
+def merge_parts(word, control, pool, n_leaves, begun):
+    """The histograms of the smaller child, from those of the workers, and of the larger one, from the parent's."""
     small = pool[control[SMALL], word]
-    n_parts = control[N_PARTS]
-    if n_parts > 1:
-        for value in range(U(WORD_VALUES)):
-            total = np.int64(0)
-            for part in range(n_parts):
-                total += pool[n_leaves + part, word, value]
-            small[value] = total
+    if control[N_PARTS] > 1:
+        slab, is_first = word // control[WORDS_PER_SLAB], True
+        for worker in range(len(begun)):
+            if begun[worker, slab] != control[COUNTING]:
+                continue
+            own = pool[n_leaves + worker, word]
+            for value in range(U(WORD_VALUES)):
+                small[value] = own[value] if is_first else small[value] + own[value]
+            is_first = False
     large = pool[control[LARGE], word]
     if control[IS_ROOT] == 0:
         for value in range(U(WORD_VALUES)):
@@ -163,7 +177,7 @@ def merge_parts(word, control, pool, n_leaves):
 def _search(
     word, control, pool, n_leaves, columns, limits, plan, space, sums, gains, found, found_gain, to_beat, beaten
 ):
-    merge_parts(word, control, pool, n_leaves)
+    merge_parts(word, control, pool, n_leaves, space.begun)
     for child in range(1 if control[IS_ROOT] != 0 else 2):
         number, total = control[SMALL_LEAF + child], control[SMALL_TOTAL + child]
         leaf = leaf_numbers(
@@ -199,17 +213,31 @@ def _search(
 
 
 @inlined_kernel
+def _documents_of(task, control):
+    """Of a task of PART or JOIN: its number among those of its documents, how many these are, where the documents are.
+
+    Those of the documents that count come first.
+    """
+    n_counted = control[N_COUNTED_PARTS]
+    if task < n_counted:
+        return task, n_counted, control[FIRST], control[LAST]
+    return task - n_counted, control[N_TASKS] - n_counted, control[OTHER_FIRST], control[OTHER_LAST]
+
+
+@inlined_kernel
+def join_leaf(task, control, sides, rows, right):
+    """Bring the documents of a task of PART to their places, all of PART being done."""
+    own, n_tasks, start, end = _documents_of(task, control)
+    join_part(own, n_tasks, rows, right, start, end, sides, N_LEFT + task - own)
+
+
+@inlined_kernel
 def part_leaf(task, control, words, sides, rows, right):
-    """The tasks of the documents that count come first."""
-    n_tasks, start, n_docs, own = control[N_COUNTED_PARTS], control[FIRST], control[LAST] - control[FIRST], task
-    if task >= n_tasks:
-        own = task - n_tasks
-        n_tasks = control[N_TASKS] - n_tasks
-        start, n_docs = control[OTHER_FIRST], control[OTHER_LAST] - control[OTHER_FIRST]
-    first, last = start + n_docs * own // n_tasks, start + n_docs * (own + 1) // n_tasks
+    own, n_tasks, start, end = _documents_of(task, control)
+    first, last = start + (end - start) * own // n_tasks, start + (end - start) * (own + 1) // n_tasks
     slab, word, shift = words[control[SLAB]], control[WORD_IN_SLAB], control[SHIFT]
     lowest, highest = (rows[first], rows[last - 1]) if last > first else (rows[0], rows[0])
-    sides[N_LEFT + task] = part_rows(slab, word, shift, sides, rows, first, last, right)
+    sides[N_LEFT + task] = part_rows(slab, word, shift, sides, rows, first, last, right, own == 0)
     if control[STREAMED] != 0:
         _give_back_lines(control, words, last - first, lowest, highest)
 

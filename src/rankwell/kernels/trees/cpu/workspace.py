@@ -16,6 +16,8 @@ from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
 BLOCK = 2048
 # How many documents ahead their lines are fetched into the first-level cache.
 NEAR = 16
+# Tasks of counting for each worker: the last of them may keep one worker while others wait.
+_TASKS_PER_WORKER = 8
 WORD_VALUES = WORD * COLUMN_VALUES
 
 # Fields of `Workspace.whole`. Of leaves: their places in `rows`, of the documents that count and of the others; packed
@@ -49,8 +51,10 @@ class Workspace(NamedTuple):
 
     words : uint64 (n_slabs, n_docs · 8), the slabs
     packed : int64 (n_docs,), gradients and Hessians; scores : float32 (n_docs,)
-    rows : uint32 (n_docs + NEAR,), the documents that count by leaf, the others by leaf; right : uint32 (n_docs,)
-    pool : int64 (n_leaves + n_parts, n_words, 2048), histograms of leaves, then of parts of the documents
+    rows : uint32 (n_docs + NEAR,), the documents that count by leaf, the others by leaf; right : uint32 (n_docs,), of a
+        leaf that is being parted, those that go right, and of its later parts the others as well
+    pool : int64 (n_leaves + n_workers, n_words, 2048), histograms of leaves, then of workers, unless all is one part
+    begun : int64 (n_workers, n_slabs), the last count in which a worker had a part of a slab
     whole : int64 (28, n_leaves), real : float64 (6, n_leaves), leaves and nodes
     live : uint64 (n_leaves, n_words of groups), the groups that all features on a leaf's path are in
     found : int64 (n_words, 2, 9), found_gain : float64 (n_words, 2), cuts of the two leaves searched
@@ -68,6 +72,7 @@ class Workspace(NamedTuple):
     rows: np.ndarray
     right: np.ndarray
     pool: np.ndarray
+    begun: np.ndarray
     whole: np.ndarray
     real: np.ndarray
     live: np.ndarray
@@ -86,24 +91,32 @@ class Workspace(NamedTuple):
     groups: np.ndarray
 
 
+def most_parts(problem: TreeProblem, n_workers: int) -> int:
+    """The most parts that a leaf's documents are counted in: several tasks for each worker, if slabs are few."""
+    n_slabs, _, _ = slab_shape(len(problem.columns.sizes))
+    n_parts = 1 if n_workers == 1 else -(-_TASKS_PER_WORKER * n_workers // n_slabs)
+    return max(n_parts, _blocks_on_disk(problem))
+
+
+def _blocks_on_disk(problem: TreeProblem) -> int:
+    """Parts whose lines, of one slab, are a few blocks of the disk; 1 in memory."""
+    return -(-problem.n_docs * SLAB_BYTES // (4 * BLOCK_BYTES)) if is_on_disk(problem.slabs) else 1
+
+
 def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> Workspace:
     n_slabs, _, n_words = slab_shape(len(problem.columns.sizes))
     n_docs, n_leaves, n_features = problem.n_docs, problem.settings.n_leaves, len(problem.columns.by_feature)
     feature_rules = problem.feature_rules or FeatureRules.none(n_features)
-    # Two tasks or more for each worker, whether slabs are many or few.
-    n_parts = 0 if n_slabs >= 2 * n_workers or n_workers == 1 else max(2, -(-2 * n_workers // n_slabs))
-    n_ranges = max(1, 2 * n_workers)
-    if is_on_disk(problem.slabs):
-        # Parts whose lines, of one slab, are a few blocks of the disk.
-        n_blocks = -(-n_docs * SLAB_BYTES // (4 * BLOCK_BYTES))
-        n_parts, n_ranges = max(n_parts, n_blocks), max(n_ranges, n_blocks)
+    n_ranges = max(2 * n_workers, _blocks_on_disk(problem))
+    n_counting = n_workers if most_parts(problem, n_workers) > 1 else 0
     return Workspace(
         words=problem.slabs.reshape(n_slabs, -1).view(np.uint64),
         packed=np.zeros(n_docs, np.int64),
         scores=scores,
         rows=np.zeros(n_docs + NEAR, np.uint32),
         right=np.zeros(n_docs, np.uint32),
-        pool=np.zeros((n_leaves + n_parts, n_words, WORD_VALUES), np.int64),
+        pool=np.zeros((n_leaves + n_counting, n_words, WORD_VALUES), np.int64),
+        begun=np.zeros((n_workers, n_slabs), np.int64),
         whole=np.zeros((_WHOLE, n_leaves), np.int64),
         real=np.zeros((NODE_GAIN + 1, n_leaves)),
         live=np.zeros((n_leaves, feature_rules.groups.shape[1]), np.uint64),
