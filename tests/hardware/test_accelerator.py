@@ -64,7 +64,7 @@ def test_rounds_of_16_pes_are_the_kernels_choice_in_exactly_the_cycles_of_the_fo
     "configuration",
     [
         RankBoostConfiguration(pes=48, bins=16),
-        RankBoostConfiguration(pes=4, bins=16, stages=4, channels=1, queue_depth=4),
+        RankBoostConfiguration(pes=4, bins=16, stages=4, channels=1, queue_depth=8),
         RankBoostConfiguration(pes=8, bins=32, stages=7, records=4, pi_bits=24, sum_bits=40, feature_bits=12),
     ],
     ids=["three arrays", "short pipeline, one channel", "long pipeline, other widths"],

@@ -24,7 +24,7 @@ from rankwell.hardware.listnet.hidden_unit import HiddenUnit
 from rankwell.hardware.listnet.read_out import ReadOut
 from rankwell.hardware.queue import StreamQueue, connect
 
-_DOCUMENTS = 4
+_DOCUMENTS = 8
 # From the address to the sums: see `Accumulators`.
 TO_WORD = 2
 

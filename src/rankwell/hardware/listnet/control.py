@@ -14,7 +14,7 @@ from rankwell.hardware.listnet.configuration import LOOP_CYCLES, ListNetConfigur
 from rankwell.hardware.listnet.delta_unit import IN_FLIGHT, prepared_layout
 
 # Words of features that may wait in their queue.
-FEATURE_WORDS = 4
+FEATURE_WORDS = 8
 
 
 class Steps:

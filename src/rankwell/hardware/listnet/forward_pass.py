@@ -28,7 +28,7 @@ from rankwell.hardware.listnet.function_table import TABLE_CYCLES, FunctionTable
 from rankwell.hardware.listnet.hidden_sum import HiddenSum, sum_bits, sum_cycles
 from rankwell.hardware.queue import StreamQueue, connect
 
-_QUEUE_DEPTH = 4
+_QUEUE_DEPTH = 8
 _IN_FLIGHT = 32
 # A sum is rounded to the table's places, and limited to them.
 SIGMOID_CYCLES = TABLE_CYCLES + 2

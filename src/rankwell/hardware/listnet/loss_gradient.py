@@ -41,7 +41,7 @@ from rankwell.hardware.queue import StreamQueue, connect
 from rankwell.kernels.lists.fixed_point_format import BATCH, FEWEST_BITS, MOST_BITS
 from rankwell.parameters import check_whole_number
 
-_QUEUE_DEPTH = 4
+_QUEUE_DEPTH = 8
 _IN_FLIGHT = 16
 _QUOTIENT_BITS = GRADIENT_POINT + 1
 # From the words to the quotient: its operands are registered.

@@ -46,7 +46,7 @@ class RankBoostConfiguration:
             ("feature_bits", 8, 24),
         ):
             check_whole_number(name, getattr(self, name), least=least, most=most)
-        for name, least, most in (("bins", 2, 256), ("queue_depth", 4, 1024), ("records", 4, 1024)):
+        for name, least, most in (("bins", 2, 256), ("queue_depth", 8, 1024), ("records", 4, 1024)):
             check_whole_number(name, getattr(self, name), least=least, most=most)
             if getattr(self, name) & (getattr(self, name) - 1):
                 raise ParameterError(f"must be a power of two, got {getattr(self, name)}.", parameter=name)

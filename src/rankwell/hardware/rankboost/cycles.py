@@ -24,11 +24,11 @@ def pass_overhead(configuration: RankBoostConfiguration) -> int:
 
 
 def round_overhead(configuration: RankBoostConfiguration) -> int:
-    """Cycles of a round outside of its passes. π reaches each further array two cycles later."""
+    """Cycles of a round outside of its passes. π reaches each further array a cycle later."""
     from rankwell.hardware.rankboost.accelerator import settle_cycles
     from rankwell.hardware.rankboost.array import rest_cycles
 
-    return rest_cycles(configuration) + settle_cycles(configuration) + _HANDSHAKES + 2 * (configuration.arrays - 1)
+    return rest_cycles(configuration) + settle_cycles(configuration) + _HANDSHAKES + configuration.arrays - 1
 
 
 def round_cycles(configuration: RankBoostConfiguration, n_docs: int, n_features: int) -> int:

@@ -7,8 +7,8 @@ margin below the largest so far are dropped, and the head of the queue is the an
 
 π sums to 0, so r(f, b) = Σ_{a > b} = −Σ_{a ≤ b}: the scan runs upwards through the bins, in the order of the rule.
 
-Stages of a word: 1 its integral, 2 both signs, 3 its size, 4 compared with the largest, 5 the new limit, 6 the largest
-before compared with that limit, 7 into the queue.
+Stages of a word: 1 its integral, 2 both signs, 3 its size, 4 compared with the largest and with the word before it,
+5 whether it is the new largest, 6 the new limit, 7 the largest before compared with that limit, 8 into the queue.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from amaranth.lib.wiring import In, Out
 from rankwell.hardware.rankboost.configuration import RankBoostConfiguration
 
 # From a word to the queue; and cycles to drop one record that the largest has left behind.
-SCAN_STAGES = 8
+SCAN_STAGES = 9
 DROP_CYCLES = 3
 
 
@@ -90,21 +90,21 @@ class RecordScan(wiring.Component):
         return m
 
     def _find_records(self, m: Module) -> tuple[Any, Any, Any]:
-        """Stages 1 to 7: whether there is a record, whether it is more than the margin above all before it, and it."""
+        """Stages 1 to 8: whether there is a record, whether it is more than the margin above all before it, and it."""
         bits, layout = self.configuration.sum_bits, record_layout(self.configuration)
         free: dict[str, Any] = {"reset_less": True}
-        valid = [self.valid, *(Signal(name=f"valid_{stage}") for stage in range(1, 5))]
+        valid = [self.valid, *(Signal(name=f"valid_{stage}") for stage in range(1, 6))]
         place_bits = self.configuration.bin_bits + self.configuration.feature_bits
         places = [Cat(self.bin, self.feature)]
-        places += [Signal(place_bits, name=f"place_{stage}", **free) for stage in range(1, 8)]
+        places += [Signal(place_bits, name=f"place_{stage}", **free) for stage in range(1, 9)]
         m.d.sync += [later.eq(earlier) for earlier, later in pairwise(valid)]
         m.d.sync += [later.eq(earlier) for earlier, later in pairwise(places)]
 
         integral = Signal(signed(bits), **free)
         plus, minus = Signal(signed(bits), **free), Signal(bits, **free)
-        sizes = [Signal(bits, name=f"size_{stage}", **free) for stage in range(3, 8)]
-        negative = [Signal(name=f"negative_{stage}", **free) for stage in range(3, 8)]
-        size_3, size_4 = sizes[:2]
+        sizes = [Signal(bits, name=f"size_{stage}", **free) for stage in range(3, 9)]
+        negative = [Signal(name=f"negative_{stage}", **free) for stage in range(3, 9)]
+        size_3, size_4, size_5 = sizes[:3]
         m.d.sync += [
             integral.eq(Mux(self.first, 0, integral) + self.word),
             plus.eq(integral),
@@ -116,22 +116,29 @@ class RecordScan(wiring.Component):
             size_4.eq(Mux(valid[3], size_3, self.floor)),
             *(later.eq(earlier) for earlier, later in pairwise(sizes[1:])),
         ]
-        larger = Signal()
-        m.d.comb += larger.eq(size_4 > self.best)  # the only loop of the scan: a comparison and an enable
+        # The only loop of the scan: the word before may have become the largest after this one was compared with it.
+        above_best, above_before = Signal(**free), Signal(**free)
+        larger, was_larger = Signal(), Signal()
+        m.d.comb += larger.eq(Mux(was_larger, above_before, above_best))
+        m.d.sync += [
+            above_best.eq(_is_less(self.best, size_4)),
+            above_before.eq(_is_less(size_5, size_4)),
+            was_larger.eq(larger & ~self.start),
+        ]
         with m.If(larger):
-            m.d.sync += self.best.eq(size_4)
+            m.d.sync += self.best.eq(size_5)
         with m.If(self.start):
             m.d.sync += self.best.eq(0)
-        records = [Signal(name=f"record_{stage}") for stage in range(5, 8)]
-        before_5, before_6 = Signal(bits, **free), Signal(bits, **free)
+        records = [Signal(name=f"record_{stage}") for stage in range(6, 9)]
+        before_6, before_7 = Signal(bits, **free), Signal(bits, **free)
         limit, jump = Signal(signed(bits + 1), **free), Signal(**free)
         m.d.sync += [
-            records[0].eq(larger & valid[4]),
+            records[0].eq(larger & valid[5]),
             *(later.eq(earlier) for earlier, later in pairwise(records)),
-            before_5.eq(self.best),
-            before_6.eq(before_5),
+            before_6.eq(self.best),
+            before_7.eq(before_6),
             limit.eq(self.best - self.margin),
-            jump.eq(_is_less(before_6, limit)),
+            jump.eq(_is_less(before_7, limit)),
         ]
         ends, nonzero = Signal(), Signal(**free)
         m.d.sync += [
