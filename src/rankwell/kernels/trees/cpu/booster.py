@@ -13,11 +13,12 @@ from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
 from rankwell.kernels.trees.columns import COLUMN, LOWEST
 from rankwell.kernels.trees.contract import BIN_SET_WORDS, BinTree, TreeProblem
 from rankwell.kernels.trees.cpu.drawing import counting_documents
-from rankwell.kernels.trees.cpu.gradients import PackedGradients, Totals, pack_gradients
+from rankwell.kernels.trees.cpu.gradients import Totals, pack_gradients
 from rankwell.kernels.trees.cpu.growth import Plan, grow_tree
-from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
+from rankwell.kernels.trees.cpu.lambdas import LONGEST_COUNTED, pair_gradient_source
 from rankwell.kernels.trees.cpu.levels import grow_levels
 from rankwell.kernels.trees.cpu.random_gradients import XendcgGradients, noisy_scores
+from rankwell.kernels.trees.cpu.rounds import RoundGradients, grow_rounds, new_grown_rounds, new_round_gradients
 from rankwell.kernels.trees.cpu.splits import Limits
 from rankwell.kernels.trees.cpu.tasks import STREAMED
 from rankwell.kernels.trees.cpu.workspace import (
@@ -49,6 +50,8 @@ GradientSource = Callable[[np.ndarray, int, np.ndarray, np.ndarray], None]
 
 # With fewer values, a tree is grown before another thread could help: waking it takes 0.1 ms, handing over a leaf 0.01.
 _VALUES_FOR_A_TEAM = 2**20
+# Of trees that are grown together.
+_ROUNDS_MEMORY = 2**23
 
 
 class CpuTreeBooster:
@@ -75,6 +78,7 @@ class CpuTreeBooster:
         self._with_gradients = _ordered_rows(_documents_with_gradients(problem))
         self._everything = _ordered_rows(np.ones(problem.n_docs, bool))
         self._gradient, self._hessian = (np.zeros(problem.n_docs, np.float32) for _ in range(2))
+        self._round_gradients: RoundGradients | None = None
         self._choose_columns()
 
     def _docs_before(self) -> int:
@@ -96,12 +100,52 @@ class CpuTreeBooster:
     def boost_rounds(self, first: int, n_rounds: int) -> list[BinTree]:
         """See `TreeBooster`."""
         trees: list[BinTree] = []
+        if self._is_grown_in_rounds():
+            while len(trees) < n_rounds:
+                wanted = min(n_rounds - len(trees), self._most_rounds())
+                trees += (grown := self._grow_rounds(first + len(trees), wanted))
+                if len(grown) < wanted:
+                    break
+            return trees
         for number in range(first, first + n_rounds):
             tree = self.boost(number)
             if tree is None:
                 break
             trees.append(tree)
         return trees
+
+    def _is_grown_in_rounds(self) -> bool:
+        """Whether nothing happens between the steps of a round that only Python does."""
+        problem = self._problem
+        if problem.loss is None or problem.queries is None or problem.settings.is_symmetric:
+            return False
+        is_paired = problem.loss.kind != XENDCG and problem.loss.noise == 0.0
+        return is_paired and problem.sampling is None and len(problem.queries.discount) <= LONGEST_COUNTED
+
+    def _most_rounds(self) -> int:
+        """So many that their trees take some megabytes."""
+        return max(1, _ROUNDS_MEMORY // (self._space.whole.nbytes + self._space.real.nbytes))
+
+    def _grow_rounds(self, first: int, n_rounds: int) -> list[BinTree]:
+        """Trees of several rounds, by one call of every thread."""
+        problem = self._problem
+        assert problem.loss is not None
+        assert problem.queries is not None
+        rows, n_counting = self._with_gradients
+        if self._round_gradients is None:
+            self._round_gradients = new_round_gradients(
+                problem.loss, problem.queries, rows, self._gradient, self._hessian, self._n_workers
+            )
+        given, grown = self._round_gradients, new_grown_rounds(self._space, n_rounds)
+        limits, plan, columns = self._limits(), self._plan(first, n_counting), problem.columns
+        with kernel_threads(self._n_jobs):
+            n_grown = self._in_team(
+                lambda worker, control: grow_rounds(worker, control, self._space, columns, limits, plan, given, grown)
+            )
+        return [
+            self._tree(grown.whole[k], grown.real[k], *grown.numbers[k].tolist())  # leaves, exponents
+            for k in range(n_grown)
+        ]
 
     def boost_along(self, number: int, gradient: np.ndarray, hessian: np.ndarray) -> BinTree | None:
         """See `TreeBooster`."""
@@ -122,8 +166,11 @@ class CpuTreeBooster:
                 is_candidate[rows[:n_counting]] = True
                 rows, n_counting = _ordered_rows(is_candidate & (counts != 0))
             self._space.rows[: len(rows)] = rows
-            n_leaves = self._run(number, n_counting, self._limits(packed, min_docs_leaf), packed)
-        return None if n_leaves < 2 else self._tree(n_leaves, packed)
+            a, b = packed.gradient_exponent, packed.hessian_exponent
+            limits, plan = self._scaled_limits(min_docs_leaf, a, b), self._plan(number, n_counting)
+            self._space.limits[:] = limits
+            n_leaves = self._grow(limits, plan._replace(total=packed.total, scale=math.ldexp(1.0, b - a)))
+        return None if n_leaves < 2 else self._tree(self._space.whole, self._space.real, n_leaves, a, b)
 
     def _totals(self) -> Totals:
         return Totals(self._problem.n_docs)
@@ -158,66 +205,82 @@ class CpuTreeBooster:
         place = np.arange(len(chosen)) - np.repeat(np.cumsum(space.n_counted) - space.n_counted, space.n_counted)
         space.shifts[chosen // WORD, place] = 8 * (chosen % WORD)
 
-    def _limits(self, packed: PackedGradients, min_docs_leaf: int) -> Limits:
-        settings, a, b = self._problem.settings, packed.gradient_exponent, packed.hessian_exponent
+    def _limits(self) -> Limits:
+        """What cuts must satisfy, not in units."""
+        settings, rules = self._problem.settings, self._problem.feature_rules
         return Limits(
-            math.ldexp(settings.l1, a),
-            math.ldexp(settings.l2, b),
-            math.ldexp(settings.min_gain, 2 * a - b),
-            min_docs_leaf,
-            math.ceil(min(math.ldexp(settings.min_hessian_leaf, b), LOWER_HALF)),
-            int(self._problem.feature_rules is not None and self._problem.feature_rules.is_bounded),
-            settings.category_smoothing,
-            settings.category_l2,
+            float(settings.l1),
+            float(settings.l2),
+            float(settings.min_gain),
+            settings.min_docs_leaf,
+            float(settings.min_hessian_leaf),
+            int(rules is not None and rules.is_bounded),
+            float(settings.category_smoothing),
+            float(settings.category_l2),
             settings.max_category_set,
         )
 
-    def _run(self, number: int, n_counting: int, limits: Limits, packed: PackedGradients) -> int:
+    def _scaled_limits(self, min_docs_leaf: int, a: int, b: int) -> Limits:
+        """The same in units, 2^−a of gradients and 2^−b of Hessians."""
+        limits = self._limits()
+        return limits._replace(
+            l1=math.ldexp(limits.l1, a),
+            l2=math.ldexp(limits.l2, b),
+            min_gain=math.ldexp(limits.min_gain, 2 * a - b),
+            min_docs_leaf=min_docs_leaf,
+            min_hessian_leaf=math.ceil(min(math.ldexp(limits.min_hessian_leaf, b), LOWER_HALF)),
+        )
+
+    def _plan(self, number: int, n_counting: int) -> Plan:
+        """The plan of tree `number`, without what follows from its gradients."""
         settings, sampling = self._problem.settings, self._problem.sampling or Sampling()
-        self._space.begun[:] = 0
-        plan = Plan(
+        return Plan(
             n_leaves=settings.n_leaves,
             max_depth=settings.max_depth,
             most_parts=most_parts(self._problem, self._n_workers),
             n_docs=self._problem.n_docs,
             n_counting=n_counting,
-            total=packed.total,
+            total=0,
             words_per_slab=self._words_per_slab,
-            scale=math.ldexp(1.0, packed.hessian_exponent - packed.gradient_exponent),
+            scale=1.0,
             learning_rate=settings.learning_rate,
             node_features=sampling.node_features,
             seed=stream_seed(sampling.seed, NODE_STREAM),
             number=number,
         )
-        return self._grow(limits, plan)
 
     def _grow(self, limits: Limits, plan: Plan) -> int:
         """Grow a tree; returns its number of leaves."""
         grow = grow_levels if self._problem.settings.is_symmetric else grow_tree
+        columns = self._problem.columns
+        return self._in_team(lambda worker, control: grow(worker, control, self._space, columns, limits, plan))
+
+    def _in_team(self, work: Callable[[int, np.ndarray], int]) -> int:
+        """Call `work` with the number of each worker and the team's control; returns what the leader's call does."""
         control = new_team().control
         control[STREAMED] = self._slab_memory()
-        n_leaves = [0] * self._n_workers
+        self._space.begun[:] = 0
+        results = [0] * self._n_workers
 
         def take_part(worker: int) -> None:
             try:
-                n_leaves[worker] = grow(worker, control, self._space, self._problem.columns, limits, plan)
+                results[worker] = work(worker, control)
             except BaseException:
                 control[FAILED] = control[STOP] = 1
                 raise
 
         run_parts(take_part, self._n_workers)
         give_back(self._problem.slabs)
-        return n_leaves[0]
+        return results[0]
 
     def _slab_memory(self) -> int:
         """How much of the slabs may be in memory while a tree grows; 0 if it need not be limited."""
         slabs = self._problem.slabs
         return SLAB_MEMORY if is_on_disk(slabs) and slabs.nbytes > SLAB_MEMORY else 0
 
-    def _tree(self, n_leaves: int, packed: PackedGradients) -> BinTree:
-        nodes, leaves = self._space.whole[:, : n_leaves - 1], self._space.whole[:, :n_leaves]
-        real = self._space.real
-        a, b = packed.gradient_exponent, packed.hessian_exponent
+    def _tree(self, whole: np.ndarray, real: np.ndarray, n_leaves: int, a: int, b: int) -> BinTree:
+        """The tree of these fields of a `Workspace`, in units of 2^−a and 2^−b."""
+        nodes, leaves = whole[:, : n_leaves - 1], whole[:, :n_leaves]
         lowest = self._problem.columns.by_feature[nodes[NODE_FEATURE], LOWEST]
         has_set = nodes[NODE_CODE] < 0
         others = leaves[OTHER_END] - leaves[OTHER_START]

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwell.kernels.cpu.lean_compilation import inlined_kernel, kernel
-from rankwell.kernels.cpu.team import STOP, publish, read_place, wait_a_little, wait_for_tasks, write_place
+from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel, kernel
+from rankwell.kernels.cpu.team import N_TASKS, STOP, publish, read_place, wait_a_little, wait_for_tasks, write_place
 from rankwell.kernels.trees import rules
 from rankwell.kernels.trees.columns import COLUMN, DIVISOR, HAS_MISSING, LOWEST, N_CODES
 from rankwell.kernels.trees.contract import BIN_SET_WORDS
@@ -54,6 +54,7 @@ from rankwell.kernels.trees.cpu.tasks import (
     WORD_IN_SLAB,
     WORDS_PER_SLAB,
     join_leaf,
+    part_leaf,
     work_off,
 )
 from rankwell.kernels.trees.cpu.workspace import (
@@ -95,7 +96,8 @@ from rankwell.kernels.trees.slabs import WORD
 
 # Fewer documents than twice as many are one part, where they are counted, and where they are parted by their side.
 DOCS_PER_PART = 2048
-_DOCS_PER_PARTED = 1024
+_DOCS_PER_PARTED = 2048
+_DOCS_JOINED_BY_ALL = 16384
 _NOTHING = 0
 
 _leaf_value = inlined_kernel(rules.leaf_value)
@@ -306,9 +308,10 @@ def share_parting(control, most_ranges):
 
 
 @inlined_kernel
-def is_joined_by_all(control, n_tasks):
-    """Whether the parts of a leaf are joined by a stage of its own, JOIN: there are several."""
-    return n_tasks > 2 or control[N_COUNTED_PARTS] > 1
+def is_joined_by_all(control):
+    """Whether the parts of a leaf are joined by a stage of its own, JOIN: they are large."""
+    n_docs = control[LAST] - control[FIRST] + control[OTHER_LAST] - control[OTHER_FIRST]
+    return n_docs >= _DOCS_JOINED_BY_ALL
 
 
 @inlined_kernel
@@ -365,40 +368,35 @@ def prepare_both(control, space, limits):
     return n_slabs * control[N_GROUPS]
 
 
-@kernel
-def grow_tree(worker, control, space, columns, limits, plan):
-    """Grow a tree; worker 0 leads and returns the number of leaves, the others help.
+@inlined_kernel
+def _part_alone(control, space, n_tasks):
+    """What PART and JOIN do, for few documents: they are parted before another thread could have taken a task."""
+    control[N_TASKS] = n_tasks
+    for task in range(n_tasks):
+        part_leaf(task, control, space.words, space.sides, space.rows, space.right)
+    join_alone(control, space, n_tasks)
 
-    control : of a `Team`; space : Workspace, whose rows and packed values are set; columns : Columns
+
+@inner_kernel
+def follow(stage, n_tasks, n_leaves, leaf, small, large, control, space, columns, limits, plan):
+    """What the leader does after a stage that is not the last: it publishes the next one.
+
+    Returns that stage and its number of tasks, the number of leaves, the leaf to be parted, and the two searched.
     """
     whole, real, live = space.whole, space.real, space.live
-    times, n_leaves, leaf, small, large = 0, 1, 0, 0, 0
-    stage, n_tasks = COUNT, 1
-    if worker == 0:
-        begin(control, whole, real, live, limits, plan)
-        publish(control, COUNT, prepare_stage(COUNT, leaf, n_leaves, control, space, columns, limits, plan))
-    while read_place(control, STOP) == 0:
-        worked = work_off(worker, control, space, columns, limits, plan)
-        if worker > 0:
-            times = 0 if worked else times + 1
-            wait_a_little(times)
-            continue
-        wait_for_tasks(control)
-        if stage == ADD:
-            write_place(control, STOP, 1)
-            continue
-        following = SEARCH if stage == COUNT else _NOTHING
-        if stage in (SEARCH, COUNT_AND_SEARCH):
-            keep_best(space.found, space.found_gain, 0, small, whole, real)
-            if n_leaves > 1:
-                keep_best(space.found, space.found_gain, 1, large, whole, real)
-        if stage == PART and is_joined_by_all(control, n_tasks):
-            stage = JOIN
-            publish(control, stage, n_tasks)
-            continue
-        if stage == PART:
-            join_alone(control, space, n_tasks)
-        if stage in (PART, JOIN):
+    following, is_parted = SEARCH if stage == COUNT else _NOTHING, stage == JOIN
+    if stage in (SEARCH, COUNT_AND_SEARCH):
+        keep_best(space.found, space.found_gain, 0, small, whole, real)
+        if n_leaves > 1:
+            keep_best(space.found, space.found_gain, 1, large, whole, real)
+    if stage == PART:
+        if is_joined_by_all(control):
+            publish(control, JOIN, n_tasks)
+            return JOIN, n_tasks, n_leaves, leaf, small, large
+        join_alone(control, space, n_tasks)
+        is_parted = True
+    while True:
+        if is_parted:
             n_left, n_other_left = count_left(control, space.sides, n_tasks)
             bound_sides(leaf, n_leaves, whole, real, live, space, columns, limits)
             small, large = split(leaf, n_leaves, n_left, n_other_left, control, whole, real)
@@ -410,8 +408,38 @@ def grow_tree(worker, control, space, columns, limits, plan):
             leaf = choose_leaf(real, n_leaves) if n_leaves < plan.n_leaves else -1
             following = PART if leaf >= 0 else ADD
         n_tasks = prepare_stage(following, leaf, n_leaves, control, space, columns, limits, plan)
-        stage = following
-        if stage == COUNT and control[N_PARTS] == 1:
-            stage, n_tasks = COUNT_AND_SEARCH, prepare_both(control, space, limits)
-        publish(control, stage, n_tasks)
+        if following != PART or n_tasks > 2 or control[N_COUNTED_PARTS] > 1:
+            break
+        _part_alone(control, space, n_tasks)
+        following, is_parted = _NOTHING, True
+    if following == COUNT and control[N_PARTS] == 1:
+        following, n_tasks = COUNT_AND_SEARCH, prepare_both(control, space, limits)
+    publish(control, following, n_tasks)
+    return following, n_tasks, n_leaves, leaf, small, large
+
+
+@kernel
+def grow_tree(worker, control, space, columns, limits, plan):
+    """Grow a tree; worker 0 leads and returns the number of leaves, the others help.
+
+    control : of a `Team`; space : Workspace, whose rows, packed values and limits are set; columns : Columns
+    """
+    times, n_leaves, leaf, small, large = 0, 1, 0, 0, 0
+    stage, n_tasks = COUNT, 1
+    if worker == 0:
+        begin(control, space.whole, space.real, space.live, limits, plan)
+        publish(control, COUNT, prepare_stage(COUNT, leaf, n_leaves, control, space, columns, limits, plan))
+    while read_place(control, STOP) == 0:
+        worked = work_off(worker, control, space, columns, plan)
+        if worker > 0:
+            times = 0 if worked else times + 1
+            wait_a_little(times)
+            continue
+        wait_for_tasks(control)
+        if stage == ADD:
+            write_place(control, STOP, 1)
+            continue
+        stage, n_tasks, n_leaves, leaf, small, large = follow(
+            stage, n_tasks, n_leaves, leaf, small, large, control, space, columns, limits, plan
+        )
     return n_leaves

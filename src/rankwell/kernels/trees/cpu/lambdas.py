@@ -122,27 +122,40 @@ def pair_gradients(
                 hessian[document] *= queries.weight[document]
 
 
+def room_for(queries: JudgedQueries) -> int:
+    """Documents that scratch has room for."""
+    return len(queries.discount) + _PADDING
+
+
+def ranges_of_queries(queries: JudgedQueries, n_threads: int) -> np.ndarray:
+    """Where ranges of queries with about as many documents each begin, and the last ends; several for each thread."""
+    n_docs, n_queries = len(queries.gain), len(queries.inverse)
+    n_parts = 1 if n_threads == 1 else min(_RANGES_PER_THREAD * n_threads, max(1, n_queries))
+    cuts = np.searchsorted(queries.query_ptr, np.linspace(0, n_docs, n_parts + 1))
+    cuts[0], cuts[-1] = 0, n_queries
+    return cuts
+
+
+def new_scratch(queries: JudgedQueries) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The table, room, places and sums of `pair_gradients`."""
+    longest = room_for(queries)
+    return (
+        np.zeros((5, longest), np.float32),
+        np.zeros((4, longest), np.float32),
+        np.zeros(longest, np.int32),
+        np.zeros((N_ROW_SUMS, PAIR_ROWS), np.float32),
+    )
+
+
 def pair_gradient_source(
     loss: RankingLoss, queries: JudgedQueries
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
     """A function of scores, float32 (n_docs,), that fills gradient and Hessian, float32 (n_docs,)."""
-    n_docs, n_queries = len(queries.gain), len(queries.inverse)
-    longest = len(queries.discount) + _PADDING
-    by_distance = distance_weights(loss, longest, FIRST_DISTANCE)
-    n_parts = 1 if current_threads() == 1 else min(_RANGES_PER_THREAD * current_threads(), max(1, n_queries))
-    # Ranges of queries with about as many documents each.
-    cuts = np.searchsorted(queries.query_ptr, np.linspace(0, n_docs, n_parts + 1))
-    cuts[0], cuts[-1] = 0, n_queries
-    scratch = [
-        (
-            np.zeros((5, longest), np.float32),
-            np.zeros((4, longest), np.float32),
-            np.zeros(longest, np.int32),
-            np.zeros((N_ROW_SUMS, PAIR_ROWS), np.float32),
-        )
-        for _ in range(n_parts)
-    ]
-
+    n_docs = len(queries.gain)
+    by_distance = distance_weights(loss, room_for(queries), FIRST_DISTANCE)
+    cuts = ranges_of_queries(queries, current_threads())
+    n_parts = len(cuts) - 1
+    scratch = [new_scratch(queries) for _ in range(n_parts)]
     sizes = np.diff(queries.query_ptr)
     long = [
         slice(start, start + size)

@@ -253,7 +253,7 @@ def grow_levels(worker, control, space, columns, limits, plan):
         if stage == SEARCH:
             is_over = not _cut_leaves(n_leaves, level, space, columns, limits, plan, space.sums[0], space.gains[0])
             leaf, n_level, level = -1, n_leaves, level + 1
-        if stage == PART and is_joined_by_all(control, n_tasks):
+        if stage == PART and is_joined_by_all(control):
             stage = JOIN
             publish(control, stage, n_tasks)
             continue

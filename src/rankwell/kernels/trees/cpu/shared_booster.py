@@ -12,7 +12,7 @@ from rankwell.kernels.disk_arrays import give_back
 from rankwell.kernels.threads import run_parts
 from rankwell.kernels.trees.contract import BinTree, TreeProblem
 from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
-from rankwell.kernels.trees.cpu.gradients import PackedGradients, Totals
+from rankwell.kernels.trees.cpu.gradients import Totals
 from rankwell.kernels.trees.cpu.growth import Plan
 from rankwell.kernels.trees.cpu.shared_growth import (
     ALL_LEFT,
@@ -71,16 +71,17 @@ class SharedTreeBooster(CpuTreeBooster):
     def _grow(self, limits: Limits, plan: Plan) -> int:
         control, state = new_team().control, np.zeros(N_STATE, dtype=np.int64)
         control[STREAMED] = self._slab_memory()
-        data = (control, self._space, self._problem.columns, limits, plan)
+        self._space.begun[:] = 0
+        shared = (control, self._space, self._problem.columns)
         own = np.array([plan.n_counting, plan.n_docs - plan.n_counting], dtype=np.int64)
         self._docs[:, 0] = self._companions.sum(own)
 
         def take_part(worker: int) -> None:
             try:
                 if worker > 0:
-                    help_tree(worker, *data)
+                    help_tree(worker, *shared, plan)
                     return
-                while (stage := lead_tree(state, self._docs, *data)) != BEGIN:
+                while (stage := lead_tree(state, self._docs, *shared, limits, plan)) != BEGIN:
                     self._exchange(stage, control, state)
                 control[STOP] = 1
             except BaseException:
@@ -107,5 +108,9 @@ class SharedTreeBooster(CpuTreeBooster):
         has_word = np.repeat(has_slab, self._words_per_slab, axis=1)[:, :n_words, None]
         return np.where(has_word, self._space.pool[self._space.whole.shape[1] :], 0).sum(axis=0)
 
-    def _tree(self, n_leaves: int, packed: PackedGradients) -> BinTree:
-        return replace(super()._tree(n_leaves, packed), leaf_docs=self._docs[:, :n_leaves].sum(axis=0))
+    def _is_grown_in_rounds(self) -> bool:
+        return False
+
+    def _tree(self, whole: np.ndarray, real: np.ndarray, n_leaves: int, a: int, b: int) -> BinTree:
+        tree = super()._tree(whole, real, n_leaves, a, b)
+        return replace(tree, leaf_docs=self._docs[:, :n_leaves].sum(axis=0))

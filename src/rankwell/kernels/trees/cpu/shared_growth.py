@@ -85,11 +85,11 @@ def lead_tree(state, docs, control, space, columns, limits, plan):
     n_tasks = prepare_stage(following, state[LEAF], n_leaves, control, space, columns, limits, plan)
     state[STAGE], state[LEAVES] = following, n_leaves
     publish(control, following, n_tasks)
-    work_off(0, control, space, columns, limits, plan)
+    work_off(0, control, space, columns, plan)
     wait_for_tasks(control)
-    if following == PART and is_joined_by_all(control, n_tasks):
+    if following == PART and is_joined_by_all(control):
         publish(control, JOIN, n_tasks)
-        work_off(0, control, space, columns, limits, plan)
+        work_off(0, control, space, columns, plan)
         wait_for_tasks(control)
     elif following == PART:
         join_alone(control, space, n_tasks)
@@ -99,9 +99,9 @@ def lead_tree(state, docs, control, space, columns, limits, plan):
 
 
 @kernel
-def help_tree(worker, control, space, columns, limits, plan):
+def help_tree(worker, control, space, columns, plan):
     """What the other workers do: tasks of every stage, until the team stops."""
     times = 0
     while read_place(control, STOP) == 0:
-        times = 0 if work_off(worker, control, space, columns, limits, plan) else times + 1
+        times = 0 if work_off(worker, control, space, columns, plan) else times + 1
         wait_a_little(times)

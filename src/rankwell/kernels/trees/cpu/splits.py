@@ -34,7 +34,7 @@ least_hessian = inlined_kernel(rules.least_hessian)
 class Limits(NamedTuple):
     """What a cut must satisfy, in units (`rules`).
 
-    l1, l2, min_gain : float64; min_docs_leaf, min_hessian_leaf : int64
+    l1, l2, min_gain : float64; min_docs_leaf, min_hessian_leaf : int64 (the latter float64 before it is in units)
     is_bounded : 1 if steps have bounds, since features rise or fall
     category_smoothing, category_l2 : float64, in documents; max_category_set : int64
     """
@@ -43,11 +43,27 @@ class Limits(NamedTuple):
     l2: float
     min_gain: float
     min_docs_leaf: int
-    min_hessian_leaf: int
+    min_hessian_leaf: float
     is_bounded: int
     category_smoothing: float
     category_l2: float
     max_category_set: int
+
+
+@inlined_kernel
+def read_limits(numbers):
+    """The limits that `Workspace.limits` contains, in their order; whole numbers are below 2^53."""
+    return Limits(
+        numbers[0],
+        numbers[1],
+        numbers[2],
+        np.int64(numbers[3]),
+        np.int64(numbers[4]),
+        np.int64(numbers[5]),
+        numbers[6],
+        numbers[7],
+        np.int64(numbers[8]),
+    )
 
 
 class LeafNumbers(NamedTuple):

@@ -10,7 +10,7 @@ from rankwell.kernels.cpu.team import DONE, N_TASKS, add_to_place, take_task, wr
 from rankwell.kernels.trees.contract import MOST_LEAVES
 from rankwell.kernels.trees.cpu.histograms import U, count_documents
 from rankwell.kernels.trees.cpu.partition import join_part, part_rows
-from rankwell.kernels.trees.cpu.splits import leaf_numbers, search_word
+from rankwell.kernels.trees.cpu.splits import leaf_numbers, read_limits, search_word
 from rankwell.kernels.trees.cpu.workspace import (
     END,
     HIGH,
@@ -39,62 +39,70 @@ OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS, N_GROUPS = range(52, 56)
 # The bytes of slabs on disk that may be in memory, 0 if there is no limit; and those that tasks have touched.
 STREAMED, TOUCHED = range(56, 58)
 COUNTING = 58
+# How many trees were grown before, of those that are grown together.
+ROUND = 59
 
 
 @inlined_kernel
-def work_off(worker, control, space, columns, limits, plan):
+def work_off(worker, control, space, columns, plan):
     """Take tasks while there are any; returns whether there were any."""
-    # A tuple of many arrays takes long to compile wherever it is passed on.
-    words, packed, rows, right, scores = space.words, space.packed, space.rows, space.right, space.scores
-    pool, whole, real, sides, sums = space.pool, space.whole, space.real, space.sides, space.sums
     worked = False
     while True:
         kind, task = take_task(control, worker)
         if kind < 0:
             return worked
-        if kind == PART:
-            part_leaf(task, control, words, sides, rows, right)
-        elif kind == JOIN:
-            join_leaf(task, control, sides, rows, right)
-        elif kind == ADD:
-            add_values(task, control, whole, real, rows, scores)
-        first_word, last_word = (task, task + 1) if kind == SEARCH else (0, 0)
-        if kind in (COUNT, COUNT_AND_SEARCH):
-            counted = count_part(
-                task,
-                control,
-                words,
-                space.n_counted,
-                space.shifts,
-                rows,
-                packed,
-                pool,
-                len(whole[0]),
-                worker,
-                space.begun,
-                sums[worker],
-            )
-            if kind == COUNT_AND_SEARCH:
-                first_word, last_word = counted
-        for word in range(first_word, last_word):
-            _search(
-                word,
-                control,
-                pool,
-                len(whole[0]),
-                columns,
-                limits,
-                plan,
-                space,
-                sums[worker],
-                space.gains[worker],
-                space.found[word],
-                space.found_gain[word],
-                space.to_beat[worker],
-                space.beaten[worker],
-            )
+        work_on(kind, task, worker, control, space, columns, plan)
         add_to_place(control, DONE, 1)
         worked = True
+
+
+@inlined_kernel
+def work_on(kind, task, worker, control, space, columns, plan):
+    """Do a task."""
+    # A tuple of many arrays takes long to compile wherever it is passed on.
+    words, packed, rows, right, scores = space.words, space.packed, space.rows, space.right, space.scores
+    pool, whole, real, sides, sums = space.pool, space.whole, space.real, space.sides, space.sums
+    if kind == PART:
+        part_leaf(task, control, words, sides, rows, right)
+    elif kind == JOIN:
+        join_leaf(task, control, sides, rows, right)
+    elif kind == ADD:
+        add_values(task, control, whole, real, rows, scores)
+    first_word, last_word = (task, task + 1) if kind == SEARCH else (0, 0)
+    if kind in (COUNT, COUNT_AND_SEARCH):
+        counted = count_part(
+            task,
+            control,
+            words,
+            space.n_counted,
+            space.shifts,
+            rows,
+            packed,
+            pool,
+            len(whole[0]),
+            worker,
+            space.begun,
+            sums[worker],
+        )
+        if kind == COUNT_AND_SEARCH:
+            first_word, last_word = counted
+    for word in range(first_word, last_word):
+        _search(
+            word,
+            control,
+            pool,
+            len(whole[0]),
+            columns,
+            read_limits(space.limits),
+            plan,
+            space,
+            sums[worker],
+            space.gains[worker],
+            space.found[word],
+            space.found_gain[word],
+            space.to_beat[worker],
+            space.beaten[worker],
+        )
 
 
 @inlined_kernel
@@ -187,7 +195,7 @@ def _search(
             space.real[HIGH, number],
             plan.node_features,
             plan.seed,
-            plan.number * MOST_NODES + control[SMALL_ID + child],
+            (plan.number + control[ROUND]) * MOST_NODES + control[SMALL_ID + child],
             limits,
         )
         search_word(

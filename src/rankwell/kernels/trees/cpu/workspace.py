@@ -44,6 +44,7 @@ LEVEL_GAINS = COLUMN_VALUES + GAIN_LANES
 # Places in `Workspace.sides` after the 256 that say which values of a column go left: by part, how many went left;
 # first of the documents that count, then of the others.
 N_LEFT = COLUMN_VALUES
+N_LIMITS = 9
 
 
 class Workspace(NamedTuple):
@@ -64,6 +65,7 @@ class Workspace(NamedTuple):
     n_counted : int64 (n_words,), shifts : uint64 (n_words, 8), the columns of each word that are counted: how many, and
         where their bits begin
     direction, n_categories, groups : of `FeatureRules`
+    limits : float64 (9,), what cuts of the present tree must satisfy (`splits.Limits`)
     """
 
     words: np.ndarray
@@ -89,6 +91,7 @@ class Workspace(NamedTuple):
     direction: np.ndarray
     n_categories: np.ndarray
     groups: np.ndarray
+    limits: np.ndarray
 
 
 def most_parts(problem: TreeProblem, n_workers: int) -> int:
@@ -133,4 +136,5 @@ def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> W
         direction=feature_rules.direction,
         n_categories=feature_rules.n_categories,
         groups=feature_rules.groups,
+        limits=np.zeros(N_LIMITS),
     )
