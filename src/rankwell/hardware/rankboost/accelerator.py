@@ -118,7 +118,9 @@ class RankBoostAccelerator(wiring.Component):
         for array in arrays:
             queues = []
             for number in range(n_channels * array.number, n_channels * (array.number + 1)):
-                m.submodules[f"words_queue_{number}"] = queue = StreamQueue(configuration.channel_bits, depth, registered=False)
+                m.submodules[f"words_queue_{number}"] = queue = StreamQueue(
+                    configuration.channel_bits, depth, registered=False
+                )
                 connect(m, getattr(self, f"words_{number}"), queue.incoming)
                 queues.append(queue.outgoing)
             potentials = StreamQueue(configuration.pi_bits + 1, depth, registered=False)
