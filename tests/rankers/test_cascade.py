@@ -25,7 +25,7 @@ def make_data(seed, n_queries=40, size=30):
 
 COSTS = FeatureCosts({"x0": FeatureCost(0.1)}, default=10.0, source="test")
 BOOSTED = {"n_rounds": 30, "n_jobs": 1, "device": "cpu", "normalize": "none"}
-SETTINGS = {"second_parameters": BOOSTED, "second_sizes": (3, 6), "keep": (5, 10, 15)}
+SETTINGS = {"second": "rankboost", "second_parameters": BOOSTED, "second_sizes": (3, 6), "keep": (5, 10, 15)}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def cascade():
 def test_the_cascade_is_cheaper_and_as_good(cascade):
     full = RankBoost(**SETTINGS["second_parameters"]).fit(make_data(1), eval_set=make_data(2))
     test = make_data(3)
-    assert cascade.point_.cost < cascade.full_.cost / 3
+    assert cascade.point_.cost < 0.85 * cascade.full_.cost  # which reads no noise either
     assert cascade.score(test) > full.score(test) - 0.02
     # Noise and what repeats others is left out.
     assert set(cascade.point_.second) <= {"x0", "x1", "x2", "x5", "x3", "x4"}
@@ -44,9 +44,12 @@ def test_the_cascade_is_cheaper_and_as_good(cascade):
 
 
 def test_costs_are_those_of_the_table(cascade):
-    n_docs, n_features = 30, N_FEATURES
-    assert cascade.full_.cost >= n_docs * (0.1 + 10.0 * (n_features - 1))
-    assert cascade.full_.cost < n_docs * (0.1 + 10.0 * (n_features - 1)) + 100
+    n_docs, full = 30, cascade.full_
+    read = n_docs * (0.1 + 10.0 * (len(full.second) - 1))  # only features that it reads
+    assert "x0" in full.second
+    assert len(full.second) < N_FEATURES
+    assert read <= full.cost < read + 100
+    assert full in cascade.points_
     point = next(point for point in cascade.points_ if point.first == ("x0",) and point.keep == 5)
     assert 0.1 * n_docs <= point.first_cost < 0.1 * n_docs + 100
     # What the first pass fetched is not paid again.
@@ -117,7 +120,7 @@ def test_mistakes_are_told():
     with pytest.raises(ParameterError, match="there is no ranker called 'boost'"):
         Cascade(second="boost").fit(make_data(1))
     with pytest.raises(ParameterError, match="rankboost has no parameter 'rounds'"):
-        Cascade(second_parameters={"rounds": 3}).fit(make_data(1))
+        Cascade(second="rankboost", second_parameters={"rounds": 3}).fit(make_data(1))
     with pytest.raises(ParameterError, match="keep must be 1 or more, got 0"):
         Cascade(keep=(0,)).fit(make_data(1))
     with pytest.raises(ParameterError, match="budget must be a finite number above 0"):

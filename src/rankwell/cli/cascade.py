@@ -75,7 +75,7 @@ def cascade(
         ),
     ] = None,
     first: Annotated[str, typer.Option("--first", metavar="NAME", help="The first pass's ranker.")] = "least-squares",
-    second: Annotated[str, typer.Option("--second", metavar="NAME", help="The second pass's ranker.")] = "rankboost",
+    second: Annotated[str, typer.Option("--second", metavar="NAME", help="The second pass's ranker.")] = "lambdamart",
     first_settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -218,11 +218,11 @@ def _show(ranker: Cascade, convention: str) -> None:
     features = ["features 1", "features 2"]
     columns = ["", "cost (µs)", "of full", "keep", *features, ranker.eval_metric, "difference"]
     table = make_table(f"cascades on validation queries ({convention})", columns)
-    rows = [*ranker.curve_, *([] if chosen in ranker.curve_ else [chosen]), full]
-    for point in sorted(rows, key=lambda point: point.cost):
-        mark = "chosen" if point == chosen else "full ranker" if point is full else ""
+    rows = {id(point): point for point in (*ranker.curve_, chosen, full)}
+    for point in sorted(rows.values(), key=lambda point: point.cost):
+        marks = ["chosen"] * (point is chosen) + ["full ranker"] * (point is full)
         table.add_row(
-            mark,
+            ", ".join(marks),
             f"{point.cost:,.1f}",
             f"{100 * point.cost / full.cost:.1f} %",
             "all" if point.keep is None else str(point.keep),

@@ -92,7 +92,7 @@ class Cascade(Ranker):
     def __init__(
         self,
         first: str = "least-squares",
-        second: str = "rankboost",
+        second: str = "lambdamart",
         first_parameters: dict[str, Any] | None = None,
         second_parameters: dict[str, Any] | None = None,
         budget: float | None = None,

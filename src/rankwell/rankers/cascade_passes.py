@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 FIRST = "first"
 # Shares of the full ranker's cost for which second passes are made to fit, besides a given budget.
 _SHARES = (0.125, 0.25, 0.5)
+# So many features are ordered by the last ranker that is trained for that.
+_FEWEST_ORDERED = 12
 # Rows that are enough to measure a model's time on.
 _TIMED_ROWS = 1000
 
@@ -150,8 +152,7 @@ class Passes:
                 by_query = np.concatenate([self._by_query(*one) for one in zip(data, scores, strict=True)])
                 points.append(self._point(final, model_costs, own, second, by_query))
         full = next(p for p in points if p.keep is None and p.second_columns == self._everything)
-        model = model_costs[final.second[Second(None, self._everything)]]
-        return points, replace(full, second=self.names, second_cost=self._full_cost(model))
+        return points, full
 
     def _train_first(self, columns: Columns, split: Split) -> RankerDescription:
         cascade = self._cascade
@@ -169,22 +170,45 @@ class Passes:
         return over_features(ranker.description_, self.names)
 
     def _fitting(self, whole: Split, keeps: Sequence[int], by_gain: Sequence[int]) -> list[Second]:
-        """For each number of documents kept, what a ranker of them relies on most as long as it fits a budget."""
-        first = self._train_first(self._keeper, whole)
-        fetched, n_docs = read_features(first), self._mean_kept(None)
-        first_cost = self._costs.of(fetched, n_docs) + self._model_cost(first, whole.train).of(n_docs)
+        """For each number of documents kept, what a ranker of them relies on most as long as it fits a budget.
+
+        What a budget leaves depends on the first pass: the one with the fewest features is tried, and the keeper.
+        """
+        firsts = {columns: self._train_first(columns, whole) for columns in (self._firsts[0], self._keeper)}
+        n_docs, keeper = self._mean_kept(None), firsts[self._keeper]
+        first_costs = {one: self._one_pass_cost(one, n_docs, whole.train) for one in firsts.values()}
+        budgets = self._budgets(self._one_pass_cost(self._train_second(self._everything, whole), n_docs, whole.train))
         found: list[Second] = []
-        on_all = self._train_second(self._everything, whole)
+        on_all = None
         for keep, from_kept in itertools.product(keeps, self._ways_to_learn):
-            ranker = self._train_second(self._everything, _kept_of(whole, first, keep)) if from_kept else on_all
-            importance = feature_importances(ranker)
-            order = np.lexsort((np.argsort(by_gain), -importance)).tolist()
-            model, n_kept = self._model_cost(ranker, whole.train), self._mean_kept(keep)
-            for budget in self._budgets(self._full_cost(model)):
-                left = budget - first_cost - model.of(n_kept)
-                columns = self._affordable(order, left, n_kept, fetched)
+            if from_kept:
+                order, ranker = self._by_importance(_kept_of(whole, keeper, keep), by_gain)
+            else:
+                order, ranker = on_all = on_all or self._by_importance(whole, by_gain)
+            n_kept = self._mean_kept(keep)
+            model_cost = self._model_cost(ranker, whole.train).of(n_kept)
+            for budget, (first, first_cost) in itertools.product(budgets, first_costs.items()):
+                left = budget - first_cost - model_cost
+                columns = self._affordable(order, left, n_kept, read_features(first))
                 found += [Second(keep, columns, from_kept)] if columns else []
         return found
+
+    def _by_importance(self, split: Split, by_gain: Sequence[int]) -> tuple[list[int], RankerDescription]:
+        """The features, those that a ranker relies on most first; and the ranker of all of them.
+
+        What the ranker of all features relies on less is left to one of the better half of them, and so on: of features
+        that say the same, one remains, where the ranker of all had relied a little on each.
+        """
+        columns, orders, of_all = self._everything, [], None
+        while of_all is None or len(columns) > _FEWEST_ORDERED:
+            columns = columns if of_all is None else tuple(sorted(orders[-1][: (len(columns) + 1) // 2]))
+            ranker = self._train_second(columns, split)
+            of_all = of_all or ranker
+            importance = feature_importances(ranker)
+            order = np.lexsort((np.argsort(by_gain), -importance)).tolist()
+            orders.append([column for column in order if column in columns])
+        best_first = dict.fromkeys(itertools.chain.from_iterable(reversed(orders)))
+        return list(best_first), of_all
 
     def _affordable(self, order: Sequence[int], budget: float, n_docs: float, fetched: Sequence[str]) -> Columns:
         """The features that fit a budget in this order; those that do not are left out."""
@@ -238,10 +262,9 @@ class Passes:
         found = evaluate(dataset, in_order, metrics=cascade.eval_metric, convention=cascade.eval_convention)
         return next(iter(found.per_query.values()))
 
-    def _full_cost(self, model: Cost) -> float:
-        """The full ranker extracts every feature, as ranked search did before it knew what a ranker reads."""
-        n_docs = self._mean_kept(None)
-        return self._costs.of(self.names, n_docs) + model.of(n_docs)
+    def _one_pass_cost(self, ranker: RankerDescription, n_docs: float, data: RankingDataset) -> float:
+        """What a ranker costs for documents of which nothing is known yet."""
+        return self._costs.of(read_features(ranker), n_docs) + self._model_cost(ranker, data).of(n_docs)
 
     def _model_cost(self, ranker: RankerDescription, data: RankingDataset) -> Cost:
         """What a ranker takes for rows of the features that it reads: serving extracts no others."""
