@@ -7,6 +7,7 @@ import rankwell
 from rankwell import Cascade, DataError, ParameterError, RankBoost
 from rankwell.data.dataset import RankingDataset
 from rankwell.rankers.cascade_curve import CascadePoint, best_points, choose_point
+from rankwell.rankers.cascade_passes import SELECTED
 from rankwell.rankers.feature_order import feature_orders
 from rankwell.scoring.costs import Cost, FeatureCost, FeatureCosts
 
@@ -165,12 +166,12 @@ def test_what_selection_knows_is_a_first_pass_of_its_own():
     features = costs.features | {"x5": FeatureCost(0.0)}
     costs = FeatureCosts(features, shared, frozenset({"x0", "x5"}), source="test")
     cascade = Cascade(**SETTINGS | {"first_sizes": (4,)}).fit(make_data(1), eval_set=make_data(2), costs=costs)
-    free = [point for point in cascade.points_ if point.keep is not None and point.first_columns == (0, 5)]
+    free = [point for point in cascade.points_ if point.keep is not None and point.first_pass == SELECTED]
     assert free
     assert max(point.first_cost for point in free) < 100
     assert min(point.first_cost for point in cascade.points_ if point.first_size == 4) > 2000
     for point in (free[0], cascade.point_):
-        assert not {"by_query", "first_columns", "second_columns"} & point.to_json().keys()
+        assert not {"by_query", "first_pass", "second_pass"} & point.to_json().keys()
 
 
 def test_an_expensive_feature_that_is_worth_it_is_tried_with_few_others():
@@ -201,7 +202,7 @@ def test_a_feature_with_a_price_a_query_is_bought_where_it_fits_the_budget():
     costs = FeatureCosts(features, shared, default=10.0, source="test")
     settings = SETTINGS | {"second_sizes": (2,), "first_sizes": (1,), "keep": (5, 15)}
     cascade = Cascade(**settings, budget=1000.0).fit(make_data(1), eval_set=make_data(2), costs=costs)
-    tried = {(point.keep, len(point.second_columns)) for point in cascade.points_ if 1 in point.second_columns}
+    tried = {(point.keep, point.second_size) for point in cascade.points_ if "x1" in point.second}
     fitting = [size for keep, size in tried if keep == 5 and 2 < size < N_FEATURES]
     assert fitting, tried
     assert cascade.point_.cost <= 1000.0

@@ -24,7 +24,7 @@ class CascadePoint:
     from_kept : whether the second pass learnt from documents that a first pass kept, or from all
     first_cost, second_cost : microseconds a query
     metric : the mean over validation queries; by_query : each query's, NaN where it does not count
-    first_columns, second_columns : the columns that each pass was trained on
+    first_pass, second_pass : how each was made (`cascade_passes`); `first_pass` is None if there is one pass only
     """
 
     first: tuple[str, ...]
@@ -37,8 +37,8 @@ class CascadePoint:
     second_cost: float
     metric: float
     by_query: np.ndarray = field(repr=False, compare=False)
-    first_columns: tuple[int, ...] = field(default=(), repr=False, compare=False)
-    second_columns: tuple[int, ...] = field(default=(), repr=False, compare=False)
+    first_pass: Any = field(default=None, repr=False)
+    second_pass: Any = field(default=None, repr=False)
 
     @property
     def cost(self) -> float:
@@ -46,7 +46,7 @@ class CascadePoint:
 
     def to_json(self) -> dict[str, Any]:
         content = asdict(self)
-        for name in ("by_query", "first_columns", "second_columns"):
+        for name in ("by_query", "first_pass", "second_pass"):
             del content[name]
         return {**content, "first": list(self.first), "second": list(self.second), "cost": self.cost}
 

@@ -1,5 +1,8 @@
 """The passes of a cascade: which features they read, what they are trained on, and what each pair of them reaches.
 
+A pass is made by a *recipe*, which chooses its features from training queries; on every split of the queries it chooses
+anew, so that what the validation queries say of a recipe is what queries say that it has not seen.
+
 First passes are trained on the first few features by worth per cost (`feature_orders`), and on those that selection
 already knows, which cost next to nothing. Second passes are trained on
 
@@ -17,7 +20,7 @@ a first pass keeps: those are what it will rank, and they have other values than
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 FIRST = "first"
 # Shares of the full ranker's cost for which second passes are made to fit, besides a given budget.
 _SHARES = (0.125, 0.25, 0.5)
+# In place of a share: the budget that was given in microseconds.
+_GIVEN = -1.0
 # So many features are ordered by the last ranker that is trained for that.
 _FEWEST_ORDERED = 12
 # Rows that are enough to measure a model's time on.
@@ -51,12 +56,29 @@ Columns = tuple[int, ...]
 """Features by their numbers, ascending."""
 
 
+class Recipe(NamedTuple):
+    """How the features of a pass are chosen.
+
+    kind : "worth" or "gain", the first `size` of that order; "selected", those that selection knows; "all"; or
+        "fit", those that a ranker relies on most as long as they fit `size`, a share of the full ranker's cost
+    """
+
+    kind: str
+    size: float = 0.0
+
+
+ALL, SELECTED = Recipe("all"), Recipe("selected")
+
+
 class Second(NamedTuple):
-    """A second pass: how many documents it ranks, None for all, the features that it was given, what it learnt from."""
+    """A second pass: how many documents it ranks, None for all, its features, what it learns from."""
 
     keep: int | None
-    columns: Columns
+    features: Recipe
     from_kept: bool = False
+
+
+FULL = Second(None, ALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,66 +92,93 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class TrainedPasses:
-    """The passes of one split, over all features."""
+    """The passes of one split, over all features, and the features that each was given."""
 
-    first: dict[Columns, RankerDescription]
+    first: dict[Recipe, RankerDescription]
     second: dict[Second, RankerDescription]
+    first_columns: dict[Recipe, Columns]
+    second_columns: dict[Second, Columns]
 
     def description(self, point: CascadePoint, names: tuple[str, ...]) -> RankerDescription:
         """The cascade of a point."""
-        second = self.second[Second(point.keep, point.second_columns, point.from_kept)]
-        if point.keep is None:
+        second = self.second[point.second_pass]
+        if point.first_pass is None:
             return second
-        part = RankerPart(FIRST, tuple(range(len(names))), self.first[point.first_columns])
-        return replace(second, parts=(part,), first_pass=FirstPass(0, point.keep))
+        part = RankerPart(FIRST, tuple(range(len(names))), self.first[point.first_pass])
+        return replace(second, parts=(part,), first_pass=FirstPass(0, point.second_pass.keep))
 
 
 class Passes:
     """Trains and measures first and second passes."""
 
     def __init__(self, cascade: Cascade, task: TrainingTask, costs: FeatureCosts) -> None:
-        self._cascade, self._costs, self.names = cascade, costs, task.feature_names
+        self._cascade, self.costs, self.names = cascade, costs, task.feature_names
         data = task.validation or task.train
         self._sizes = data.query_sizes if cascade.n_candidates is None else np.array([cascade.n_candidates])
-        self._mean_cost = self._costs.of(self.names, self._mean_kept(None)) / len(self.names)
+        self._mean_cost = self.costs.of(self.names, self.mean_kept(None)) / len(self.names)
         self._longest = max(*cascade.first_sizes, *cascade.second_sizes)
-        by_worth, by_gain = feature_orders(
-            task.train, self._added_cost, lambda taken, feature: 1.0, random_state=cascade.random_state
-        )
-        selected = tuple(column for column, name in enumerate(self.names) if name in costs.selected)
-        firsts = _prefixes([by_worth], cascade.first_sizes)
-        self._firsts = list(dict.fromkeys([*firsts, selected] if selected else firsts))
+        self._selected = tuple(column for column, name in enumerate(self.names) if name in costs.selected)
+        by_worth = [Recipe("worth", size) for size in sorted(set(cascade.first_sizes))]
+        self._firsts = [*by_worth, *([SELECTED] if self._selected else [])]
         # Which documents second passes learn from: first passes differ little in what they keep.
         self._keeper = self._firsts[-1]
-        self._everything = tuple(range(len(self.names)))
-        of_all = _prefixes([by_worth], cascade.second_sizes)
-        of_kept = _prefixes([by_worth, by_gain], cascade.second_sizes)
+        # The first pass for which second passes are made to fit: what selection knows costs next to nothing.
+        self._cheapest = SELECTED if self._selected else self._firsts[0]
+        self.everything = tuple(range(len(self.names)))
         second = cascade._make(cascade.second, cascade.second_parameters)
         by_query = fit_normaliser(second.normalize, task.train).needs_queries
         self._ways_to_learn = (False, True) if by_query else (False,)
         most = int(self._sizes.max(initial=1))
-        keeps = [keep for keep in sorted(cascade.keep) if keep < most]
-        fitting = self._fitting(Split(task.train, None, task.validation), keeps, by_gain)
-        one_pass = [Second(None, columns) for columns in (*of_all, self._everything)]
-        two_passes = [
-            Second(keep, columns, from_kept)
-            for keep in keeps
-            for columns in (*of_kept, self._everything)
-            for from_kept in self._ways_to_learn
+        self._keeps = [keep for keep in sorted(cascade.keep) if keep < most]
+        self._seconds = self._second_passes()
+
+    def _second_passes(self) -> list[Second]:
+        cascade = self._cascade
+        sizes = sorted(set(cascade.second_sizes))
+        shares = (*_SHARES, *([] if cascade.budget_share is None else [cascade.budget_share]))
+        one_pass = [Second(None, Recipe("worth", size)) for size in sizes]
+        recipes = [
+            *(Recipe(kind, size) for size in sizes for kind in ("worth", "gain")),
+            *(Recipe("fit", share) for share in dict.fromkeys(shares)),
+            *([] if cascade.budget is None else [Recipe("fit", _GIVEN)]),
+            ALL,
         ]
-        self._seconds = list(dict.fromkeys([*one_pass, *two_passes, *fitting]))
+        two_passes = itertools.product(self._keeps, recipes, self._ways_to_learn)
+        return [*one_pass, FULL, *(Second(*one) for one in two_passes)]
 
     def train(self, split: Split) -> TrainedPasses:
-        first = {columns: self._train_first(columns, split) for columns in self._firsts}
-        kept = {keep: _kept_of(split, first[self._keeper], keep) for keep, _, from_kept in self._seconds if from_kept}
+        by_worth, by_gain = feature_orders(
+            split.train, self._added_cost, lambda taken, feature: 1.0, random_state=self._cascade.random_state
+        )
+        orders = {"worth": by_worth, "gain": by_gain}
+        first_columns = {one: self._chosen(one, orders) for one in self._firsts}
+        first = {one: self._train_first(columns, split) for one, columns in first_columns.items()}
+        keeps = self._keeps if any(self._ways_to_learn) else []
+        kept = {keep: _kept_of(split, first[self._keeper], keep) for keep in keeps}
         trained: dict[tuple[Split, Columns], RankerDescription] = {}
+
+        def train_once(columns: Columns, learnt_from: Split) -> RankerDescription:
+            if (learnt_from, columns) not in trained:
+                trained[learnt_from, columns] = self._train_second(columns, learnt_from)
+            return trained[learnt_from, columns]
+
+        fitting = Fitting(self, split, first[self._cheapest], train_once, by_gain)
         second: dict[Second, RankerDescription] = {}
+        second_columns: dict[Second, Columns] = {}
         for one in self._seconds:
-            learnt_from = kept[one.keep] if one.from_kept else split
-            if (learnt_from, one.columns) not in trained:
-                trained[learnt_from, one.columns] = self._train_second(one.columns, learnt_from)
-            second[one] = trained[learnt_from, one.columns]
-        return TrainedPasses(first, second)
+            learnt_from = kept[one.keep] if one.from_kept and one.keep is not None else split
+            if one.features.kind == "fit":
+                columns = fitting.columns(one, learnt_from)
+            else:
+                columns = self._chosen(one.features, orders)
+            if columns:
+                second_columns[one], second[one] = columns, train_once(columns, learnt_from)
+        return TrainedPasses(first, second, first_columns, second_columns)
+
+    def _chosen(self, recipe: Recipe, orders: Mapping[str, Sequence[int]]) -> Columns:
+        if recipe == ALL:
+            return self.everything
+        return self._selected if recipe == SELECTED else tuple(sorted(orders[recipe.kind][: int(recipe.size)]))
 
     def points(
         self, splits: Sequence[Split], trained: Sequence[TrainedPasses], final: TrainedPasses
@@ -137,22 +186,23 @@ class Passes:
         """Every cascade, and the full ranker, measured on the validation queries of all splits."""
         data = [split.validation for split in splits if split.validation is not None]
         first = {
-            columns: [_scores(one.first[columns], part) for one, part in zip(trained, data, strict=True)]
-            for columns in self._firsts
+            recipe: [_scores(one.first[recipe], part) for one, part in zip(trained, data, strict=True)]
+            for recipe in self._firsts
         }
-        model_costs = {ranker: self._model_cost(ranker, data[0]) for ranker in _rankers(final)}
+        model_costs = {ranker: self.model_cost(ranker, data[0]) for ranker in _rankers(final)}
         points = []
-        for second in self._seconds:
+        for second in final.second:
+            if not all(second in one.second for one in trained):  # on some queries nothing fitted
+                continue
             rankers, keep = [one.second[second] for one in trained], second.keep
-            for own in [()] if keep is None else self._firsts:
-                if keep is None:
+            for own in [None] if keep is None else self._firsts:
+                if own is None or keep is None:
                     scores = [_scores(*one) for one in zip(rankers, data, strict=True)]
                 else:
                     scores = [_in_two_passes(*one, keep) for one in zip(rankers, data, first[own], strict=True)]
                 by_query = np.concatenate([self._by_query(*one) for one in zip(data, scores, strict=True)])
                 points.append(self._point(final, model_costs, own, second, by_query))
-        full = next(p for p in points if p.keep is None and p.second_columns == self._everything)
-        return points, full
+        return points, next(point for point in points if point.second_pass == FULL)
 
     def _train_first(self, columns: Columns, split: Split) -> RankerDescription:
         cascade = self._cascade
@@ -169,91 +219,34 @@ class Passes:
         ranker.fit(_columns(split.train, columns, names), eval_set=watched)
         return over_features(ranker.description_, self.names)
 
-    def _fitting(self, whole: Split, keeps: Sequence[int], by_gain: Sequence[int]) -> list[Second]:
-        """For each number of documents kept, what a ranker of them relies on most as long as it fits a budget.
-
-        What a budget leaves depends on the first pass: the one with the fewest features is tried, and the keeper.
-        """
-        firsts = {columns: self._train_first(columns, whole) for columns in (self._firsts[0], self._keeper)}
-        n_docs, keeper = self._mean_kept(None), firsts[self._keeper]
-        first_costs = {one: self._one_pass_cost(one, n_docs, whole.train) for one in firsts.values()}
-        budgets = self._budgets(self._one_pass_cost(self._train_second(self._everything, whole), n_docs, whole.train))
-        found: list[Second] = []
-        on_all = None
-        for keep, from_kept in itertools.product(keeps, self._ways_to_learn):
-            if from_kept:
-                order, ranker = self._by_importance(_kept_of(whole, keeper, keep), by_gain)
-            else:
-                order, ranker = on_all = on_all or self._by_importance(whole, by_gain)
-            n_kept = self._mean_kept(keep)
-            model_cost = self._model_cost(ranker, whole.train).of(n_kept)
-            for budget, (first, first_cost) in itertools.product(budgets, first_costs.items()):
-                left = budget - first_cost - model_cost
-                columns = self._affordable(order, left, n_kept, read_features(first))
-                found += [Second(keep, columns, from_kept)] if columns else []
-        return found
-
-    def _by_importance(self, split: Split, by_gain: Sequence[int]) -> tuple[list[int], RankerDescription]:
-        """The features, those that a ranker relies on most first; and the ranker of all of them.
-
-        What the ranker of all features relies on less is left to one of the better half of them, and so on: of features
-        that say the same, one remains, where the ranker of all had relied a little on each.
-        """
-        columns, orders, of_all = self._everything, [], None
-        while of_all is None or len(columns) > _FEWEST_ORDERED:
-            columns = columns if of_all is None else tuple(sorted(orders[-1][: (len(columns) + 1) // 2]))
-            ranker = self._train_second(columns, split)
-            of_all = of_all or ranker
-            importance = feature_importances(ranker)
-            order = np.lexsort((np.argsort(by_gain), -importance)).tolist()
-            orders.append([column for column in order if column in columns])
-        best_first = dict.fromkeys(itertools.chain.from_iterable(reversed(orders)))
-        return list(best_first), of_all
-
-    def _affordable(self, order: Sequence[int], budget: float, n_docs: float, fetched: Sequence[str]) -> Columns:
-        """The features that fit a budget in this order; those that do not are left out."""
-        taken: list[str] = []
-        for column in order:
-            more = [*taken, self.names[column]]
-            if self._costs.of(more, n_docs, fetched=fetched) <= budget:
-                taken = more
-        return tuple(sorted(self.names.index(name) for name in taken))
-
-    def _budgets(self, full_cost: float) -> list[float]:
-        cascade = self._cascade
-        given = cascade.budget if cascade.budget_share is None else cascade.budget_share * full_cost
-        shares = [share * full_cost for share in _SHARES]
-        return shares if given is None or given in shares else [*shares, given]
-
     def _point(
         self,
         final: TrainedPasses,
         model_costs: Mapping[RankerDescription, Cost],
-        first: Columns,
+        first: Recipe | None,
         second: Second,
         by_query: np.ndarray,
     ) -> CascadePoint:
-        keep, columns, from_kept = second
-        n_docs, n_kept = self._mean_kept(None), self._mean_kept(keep)
-        ranker, sorter = final.second[second], final.first.get(first)
+        n_docs, n_kept = self.mean_kept(None), self.mean_kept(second.keep)
+        ranker, sorter = final.second[second], None if first is None else final.first[first]
         read = read_features(ranker)
         fetched = () if sorter is None else read_features(sorter)
-        first_cost = 0.0 if sorter is None else self._costs.of(fetched, n_docs) + model_costs[sorter].of(n_docs)
-        second_cost = self._costs.of(read, n_kept, fetched=fetched) + model_costs[ranker].of(n_kept)
+        first_cost = 0.0 if sorter is None else self.costs.of(fetched, n_docs) + model_costs[sorter].of(n_docs)
+        second_cost = self.costs.of(read, n_kept, fetched=fetched) + model_costs[ranker].of(n_kept)
         metric = float(np.nanmean(by_query)) if (~np.isnan(by_query)).any() else float("nan")
         return CascadePoint(
             first=fetched,
             second=read,
-            first_size=len(first),
-            second_size=len(columns),
-            keep=keep,
-            from_kept=from_kept,
+            first_size=0 if first is None else len(final.first_columns[first]),
+            second_size=len(final.second_columns[second]),
+            keep=second.keep,
+            from_kept=second.from_kept,
             first_cost=first_cost,
             second_cost=second_cost,
             metric=metric,
             by_query=by_query,
-            first_columns=first,
-            second_columns=columns,
+            first_pass=first,
+            second_pass=second,
         )
 
     def _by_query(self, dataset: RankingDataset, scores: np.ndarray) -> np.ndarray:
@@ -262,11 +255,15 @@ class Passes:
         found = evaluate(dataset, in_order, metrics=cascade.eval_metric, convention=cascade.eval_convention)
         return next(iter(found.per_query.values()))
 
-    def _one_pass_cost(self, ranker: RankerDescription, n_docs: float, data: RankingDataset) -> float:
-        """What a ranker costs for documents of which nothing is known yet."""
-        return self._costs.of(read_features(ranker), n_docs) + self._model_cost(ranker, data).of(n_docs)
+    def given_budget(self, fit: Recipe, full_cost: float) -> float:
+        """The microseconds a query that a recipe's features are to fit."""
+        return fit.size * full_cost if fit.size != _GIVEN or self._cascade.budget is None else self._cascade.budget
 
-    def _model_cost(self, ranker: RankerDescription, data: RankingDataset) -> Cost:
+    def one_pass_cost(self, ranker: RankerDescription, n_docs: float, data: RankingDataset) -> float:
+        """What a ranker costs for documents of which nothing is known yet."""
+        return self.costs.of(read_features(ranker), n_docs) + self.model_cost(ranker, data).of(n_docs)
+
+    def model_cost(self, ranker: RankerDescription, data: RankingDataset) -> Cost:
         """What a ranker takes for rows of the features that it reads: serving extracts no others."""
         names = read_features(ranker) or self.names[:1]
         columns = [self.names.index(name) for name in names]
@@ -280,23 +277,90 @@ class Passes:
         """
         if len(taken) >= self._longest:
             return 1.0
-        n_docs = self._mean_kept(None)
+        n_docs = self.mean_kept(None)
         before = [self.names[j] for j in taken]
-        added = self._costs.of([*before, self.names[feature]], n_docs) - self._costs.of(before, n_docs)
+        added = self.costs.of([*before, self.names[feature]], n_docs) - self.costs.of(before, n_docs)
         return max(added, 0.2 * self._mean_cost)
 
-    def _mean_kept(self, keep: int | None) -> float:
+    def mean_kept(self, keep: int | None) -> float:
         """The documents of a query, of which at most `keep` are kept, in the mean."""
         return float(np.mean(self._sizes if keep is None else np.minimum(self._sizes, keep)))
 
 
+class Fitting:
+    """Features that fit what a budget leaves for the second pass, those that a ranker relies on most first.
+
+    Parameters
+    ----------
+    passes : Passes
+    split : Split
+        The queries whose full ranker shares of cost are of.
+    first : RankerDescription
+        The first pass, whose cost is taken off.
+    train : callable
+        Trains a second pass on some features of a split.
+    by_gain : sequence of int
+        The order of features that a ranker relies on equally.
+    """
+
+    def __init__(
+        self,
+        passes: Passes,
+        split: Split,
+        first: RankerDescription,
+        train: Callable[[Columns, Split], RankerDescription],
+        by_gain: Sequence[int],
+    ) -> None:
+        self._passes, self._split, self._train = passes, split, train
+        self._places = np.argsort(by_gain)
+        n_docs = passes.mean_kept(None)
+        self._fetched = read_features(first)
+        self._first_cost = passes.one_pass_cost(first, n_docs, split.train)
+        self._full_cost = passes.one_pass_cost(train(passes.everything, split), n_docs, split.train)
+        self._orders: dict[Split, list[int]] = {}
+        self._model_costs: dict[Split, Cost] = {}
+
+    def columns(self, second: Second, learnt_from: Split) -> Columns:
+        """The features of a second pass; none if the budget is too small."""
+        passes, names = self._passes, self._passes.names
+        n_kept = passes.mean_kept(second.keep)
+        budget = passes.given_budget(second.features, self._full_cost)
+        left = budget - self._first_cost - self._model_cost(learnt_from).of(n_kept)
+        taken: list[str] = []
+        for column in self._by_importance(learnt_from):
+            more = [*taken, names[column]]
+            if passes.costs.of(more, n_kept, fetched=self._fetched) <= left:
+                taken = more
+        return tuple(sorted(names.index(name) for name in taken))
+
+    def _model_cost(self, split: Split) -> Cost:
+        """Of the ranker of all features."""
+        if split not in self._model_costs:
+            ranker = self._train(self._passes.everything, split)
+            self._model_costs[split] = self._passes.model_cost(ranker, self._split.train)
+        return self._model_costs[split]
+
+    def _by_importance(self, split: Split) -> list[int]:
+        """The features, those that a ranker relies on most first.
+
+        What the ranker of all features relies on less is left to one of the better half of them, and so on: of features
+        that say the same, one remains, where the ranker of all had relied a little on each.
+        """
+        if split not in self._orders:
+            columns, orders = self._passes.everything, []
+            while True:
+                importance = feature_importances(self._train(columns, split))
+                order = np.lexsort((self._places, -importance)).tolist()
+                orders.append([column for column in order if column in columns])
+                if len(columns) <= _FEWEST_ORDERED:
+                    break
+                columns = tuple(sorted(orders[-1][: (len(columns) + 1) // 2]))
+            self._orders[split] = list(dict.fromkeys(itertools.chain.from_iterable(reversed(orders))))
+        return self._orders[split]
+
+
 def _rankers(passes: TrainedPasses) -> list[RankerDescription]:
     return [*passes.first.values(), *passes.second.values()]
-
-
-def _prefixes(orders: Sequence[Sequence[int]], sizes: Sequence[int]) -> list[Columns]:
-    """The first features of each order, ascending: by their number, up to all."""
-    return [tuple(sorted(order[:size])) for size in sorted(set(sizes)) for order in orders]
 
 
 def _columns(dataset: RankingDataset, columns: Sequence[int], names: list[str]) -> RankingDataset:
