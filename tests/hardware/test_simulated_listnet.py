@@ -64,6 +64,15 @@ def test_the_model_is_the_one_of_the_cpu(data, parameters, tmp_path):
     assert model_bytes(simulated, tmp_path) == model_bytes(expected, tmp_path)
 
 
+def test_empty_queries_change_nothing_in_the_simulation(data, tmp_path):
+    sizes = np.bincount(data["qid"])
+    group = np.concatenate(([0], sizes[:4], [0, 0], sizes[4:], [0]))
+    parameters = {"precision": "fixed8", "device": "fpga-sim", **SMALL}
+    simulated = ListNet(**parameters).fit(data["X"], data["y"], group=group)
+    expected = ListNet(**parameters | {"device": "cpu"}).fit(data["X"], data["y"], group=group)
+    assert model_bytes(simulated, tmp_path) == model_bytes(expected, tmp_path)
+
+
 def test_other_losses_are_back_propagated_too(data, tmp_path):
     expected = LambdaRank(device="cpu", precision="fixed8", **SMALL).fit(**data)
     simulated = LambdaRank(device="fpga-sim", precision="fixed8", **SMALL).fit(**data)

@@ -65,6 +65,15 @@ def test_the_model_is_the_one_of_the_cpu(data, parameters, assert_same_model):
     assert_same_model(RankBoost(device="fpga-sim", **parameters).fit(**data), expected)
 
 
+def test_empty_queries_change_nothing(data, assert_same_model):
+    sizes = np.bincount(data["qid"])
+    group = np.concatenate(([0], sizes[:4], [0, 0], sizes[4:], [0]))
+    parameters = {"n_rounds": 8, "n_jobs": 1, "device": "fpga-sim"}
+    simulated = RankBoost(**parameters).fit(data["X"], data["y"], group=group)
+    assert_same_model(simulated, RankBoost(**parameters | {"device": "cpu"}).fit(data["X"], data["y"], group=group))
+    assert_same_model(simulated, RankBoost(**parameters).fit(**data))
+
+
 def test_training_continues_where_it_ended(data):
     whole = RankBoost(n_rounds=12, device="cpu").fit(**data)
     first = RankBoost(n_rounds=5, device="fpga-sim").fit(**data)
