@@ -1,4 +1,5 @@
-"""How much power a GPU draws: NVML's reading, the one that `nvidia-smi` prints as power.draw."""
+"""How much power a GPU draws: NVML's reading, the one that `nvidia-smi` prints as power.draw; and what processors use:
+the counters of RAPL (running average power limit), which Intel's and AMD's have where the system shows them."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 Watts = Callable[[], float]
 """A meter: what is drawn now."""
@@ -95,3 +97,37 @@ def _read_smi() -> float:
         return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     except (subprocess.CalledProcessError, ValueError) as cause:
         raise OSError("nvidia-smi does not say what the GPU draws.") from cause
+
+
+class ProcessorEnergy:
+    """What all processors of the machine have used since it was made; memory and the rest are not in it.
+
+    Parameters
+    ----------
+    zones : list of Path
+        The folders of their counters.
+    """
+
+    def __init__(self, zones: list[Path]) -> None:
+        self._zones = zones
+        self._limits = [int((zone / "max_energy_range_uj").read_text()) for zone in zones]
+        self._last, self._microjoules = self._read(), 0
+
+    def joules(self) -> float:
+        """Call it often enough: a counter begins anew after minutes."""
+        now = self._read()
+        for new, old, limit in zip(now, self._last, self._limits, strict=True):
+            self._microjoules += new - old if new >= old else new - old + limit
+        self._last = now
+        return self._microjoules / 1e6
+
+    def _read(self) -> list[int]:
+        return [int((zone / "energy_uj").read_text()) for zone in self._zones]
+
+
+def processor_energy(root: Path = Path("/sys/class/powercap")) -> ProcessorEnergy | None:
+    """The counters of the processors; None where there are none, as in most virtual machines, or they are not ours."""
+    try:
+        return ProcessorEnergy(zones) if (zones := sorted(root.glob("intel-rapl:[0-9]"))) else None
+    except (OSError, ValueError):
+        return None

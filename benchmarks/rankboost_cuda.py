@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.device_reading import reader
 from benchmarks.harness import Benchmark
-from benchmarks.power_draw import PowerDraw
+from benchmarks.power import gpu_meter, sampled
 from benchmarks.rankboost_cases import count_pairs, paper_ranker, queries_of, scaled_shape
 from rankwell.data.shapes import Shape
 from rankwell.kernels.boosting.contract import LevelledQueries
@@ -82,17 +82,18 @@ def record_energy(bench: Benchmark, bins: Any, queries: LevelledQueries) -> None
     booster = make_booster(bins, queries)
     booster.boost(ROUNDS)
     n_rounds, start = 0, time.perf_counter()
-    with PowerDraw() as power:
+    with sampled(gpu_meter()) as power:
         while time.perf_counter() - start < (1 if bench.quick else 10):
             booster.boost(ROUNDS)
             n_rounds += ROUNDS
         seconds = (time.perf_counter() - start) / n_rounds
+    watts = power.mean_watts()
     bench.record(
         "far, energy of a round",
-        value=power.mean * seconds,
+        value=watts * seconds,
         unit="J",
         paper="FAR2 462 J (1.923 s at 240 W, the whole computer)",
-        note=f"{power.mean:.0f} W, the mean of {len(power.watts)} samples of power.draw in {n_rounds:,} rounds",
+        note=f"{watts:.0f} W, the mean of {len(power.samples)} samples of power.draw in {n_rounds:,} rounds",
     )
 
 
