@@ -127,10 +127,10 @@ def room_for(queries: JudgedQueries) -> int:
     return len(queries.discount) + _PADDING
 
 
-def ranges_of_queries(queries: JudgedQueries, n_threads: int) -> np.ndarray:
+def ranges_of_queries(queries: JudgedQueries, n_threads: int, per_thread: int = _RANGES_PER_THREAD) -> np.ndarray:
     """Where ranges of queries with about as many documents each begin, and the last ends; several for each thread."""
     n_docs, n_queries = len(queries.gain), len(queries.inverse)
-    n_parts = 1 if n_threads == 1 else min(_RANGES_PER_THREAD * n_threads, max(1, n_queries))
+    n_parts = 1 if n_threads == 1 else min(per_thread * n_threads, max(1, n_queries))
     cuts = np.searchsorted(queries.query_ptr, np.linspace(0, n_docs, n_parts + 1))
     cuts[0], cuts[-1] = 0, n_queries
     return cuts

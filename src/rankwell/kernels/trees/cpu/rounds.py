@@ -35,8 +35,10 @@ from rankwell.kernels.trees.cpu.workspace import Workspace
 from rankwell.kernels.trees.losses import JudgedQueries, RankingLoss, distance_weights
 
 GRADIENTS, UNITS, PACK = range(16, 19)
-# Documents of a part that is packed, at least, and parts for each worker at most.
-_DOCS_PER_PART = 8192
+# Ranges of queries for each worker, if there are several; documents of a part that is packed, at least, and parts for
+# each worker at most. A task is taken in a fraction of a microsecond.
+_RANGES_PER_WORKER = 12
+_DOCS_PER_PART = 4096
 _PARTS_PER_WORKER = 4
 # Places in `GrownRounds.numbers`.
 LEAVES, GRADIENT_EXPONENT, HESSIAN_EXPONENT = range(3)
@@ -98,7 +100,7 @@ def new_round_gradients(
     n_workers: int,
 ) -> RoundGradients:
     """The arrays for a team of `n_workers`."""
-    cuts = ranges_of_queries(queries, n_workers)
+    cuts = ranges_of_queries(queries, n_workers, _RANGES_PER_WORKER)
     n_parts = max(1, min(len(rows) // _DOCS_PER_PART, _PARTS_PER_WORKER * n_workers))
     scratch = zip(*(new_scratch(queries) for _ in range(n_workers)), strict=True)
     table, room, places, sums = (np.stack(arrays) for arrays in scratch)
