@@ -40,7 +40,9 @@ def plot_resources(found: Mapping[int, Synthesis], path: str | os.PathLike[str])
                 panel.axhline(value, color="C2", linewidth=1.0, label="table 4.1, float32")
             elif method != "batch":
                 panel.plot(width, value, "D", color="C3")
-                panel.annotate(f"table 4.1, {method}", (width, value), fontsize=7)
+                panel.annotate(
+                    f"table 4.1, {method}", (width, value), (0, 7), textcoords="offset points", fontsize=7, ha="center"
+                )
         panel.set(xlabel="bits in multiplications", title=name, ylim=(0, None))
     figure.axes[0].legend(fontsize=7)
     figure.suptitle("a ring: counted, not placed", fontsize=9)
