@@ -87,6 +87,15 @@ def test_of_few_documents_too(name, rounds_together):
     np.testing.assert_array_equal(booster.scores(), scores)
 
 
+@pytest.mark.parametrize("sampling", [Sampling(seed=5), Sampling(node_features=0.5, seed=5)], ids=["none", "by leaf"])
+def test_features_drawn_for_a_leaf_are_those_of_its_round(sampling, rounds_together):
+    problem = query_problem(INPUTS["31 leaves"], RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1))
+    problem = dataclasses.replace(problem, sampling=sampling)
+    trees = booster_of(problem).boost_rounds(4, 6)
+    assert rounds_together == [6]
+    assert_same_trees(trees, one_by_one(problem, 4, 6)[0])
+
+
 def test_rounds_end_where_nothing_can_be_learnt(rounds_together):
     """No query has documents of different gains: all gradients are 0."""
     loss = RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1)

@@ -119,8 +119,9 @@ class CpuTreeBooster:
         problem = self._problem
         if problem.loss is None or problem.queries is None or problem.settings.is_symmetric:
             return False
+        sampling = problem.sampling or Sampling()
         is_paired = problem.loss.kind != XENDCG and problem.loss.noise == 0.0
-        return is_paired and problem.sampling is None and len(problem.queries.discount) <= LONGEST_COUNTED
+        return is_paired and sampling.draws_everything and len(problem.queries.discount) <= LONGEST_COUNTED
 
     def _most_rounds(self) -> int:
         """So many that their trees take some megabytes."""
