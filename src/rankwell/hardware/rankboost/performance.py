@@ -77,7 +77,7 @@ BOARDS: Mapping[str, Board] = {
             1e-5,
             10.0,
             "the board",
-            "routed at 180.6 MHz; 10 W are an assumption; 32 bit · 800 MT/s; PCIe 1.1 x1 at 200 MB/s",
+            "128 PEs route at 180.6 MHz; 10 W are an assumption; 32 bit · 800 MT/s; PCIe 1.1 x1 at 200 MB/s",
         ),
         Board(
             "hbm",
