@@ -210,7 +210,7 @@ def test_a_feature_with_a_price_a_query_is_bought_where_it_fits_the_budget():
 
 
 def test_a_gain_outweighs_a_smaller_loss():
-    """The mean difference is +0.01, of which a quarter of the losses, 0.02 in the mean, is taken off."""
+    """The mean difference is +0.01, of which a twentieth of the losses, 0.02 in the mean, is taken off."""
     full = point(100, np.full(50, 0.5))
     better = point(10, np.full(50, 0.5) + np.tile([0.06, -0.04], 25))
     assert choose_point([full, better], full, budget=None, tolerance=0.0) is better

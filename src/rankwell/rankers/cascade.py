@@ -51,7 +51,7 @@ class Cascade(Ranker):
     budget_share : float, optional
         The same as a share of what the full ranker costs; at most one of the two.
     tolerance : float
-        How much of the metric may be lost, where a loss in one query counts a quarter more than a gain in another.
+        How much of the metric may be lost, where a loss in one query counts a twentieth more than a gain in another.
     keep : tuple of int
         How many documents the first pass may keep.
     first_sizes : tuple of int
