@@ -42,7 +42,7 @@ def test_the_report_as_text_and_the_verilog(rankwell: Command, files: Path) -> N
     assert "1,000 documents, 20 features" in text
     assert "assumed: not placed" in text
     assert "a run of 10 rounds" in text
-    assert "10 W are assumptions" in text
+    assert "10 W are an assumption" in text
     assert "than on this machine's CPU" in text
     assert "module rankboost_accelerator(" in (files / "out.v").read_text()
     assert "| `potentials__payload` | 33 | in |" in (files / "out.README.md").read_text()
