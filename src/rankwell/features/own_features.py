@@ -73,10 +73,11 @@ class OwnFeatures:
 
     Examples
     --------
-    >>> from rankwell.features.own_features import OwnFeatures
-    >>> own = OwnFeatures(functions={"shouting": lambda query, documents: [float(query.isupper())] * len(documents)})
-    >>> own.names
-    ('shouting',)
+    >>> import rankwell
+    >>> shouting = lambda query, documents: [float(query.isupper())] * len(documents)
+    >>> own = rankwell.OwnFeatures(functions={"shouting": shouting})
+    >>> own.feature_names
+    ['own.shouting']
     """
 
     def __init__(
