@@ -25,6 +25,9 @@ def fox(query, documents):
 def vector(text):
     return [1.0, 2.0] if "red" in text else None
 
+def boom(query, documents):
+    return [1 / 0 for document in documents]
+
 table = 3
 """
 
@@ -99,6 +102,10 @@ def test_a_run_is_ranked_again_by_own_features(rankwell, folder):
         (["--own", "x=no_such_module:f"], "which cannot be imported"),
         (["--own", "x=my_own_signals:table"], "which is not a function"),
         (["--own", "none.jsonl"], "none.jsonl"),
+        (
+            ["--own", "x=my_own_signals:boom"],
+            "the function my_own_signals:boom of 'x' failed for the query 'red fox': ZeroDivisionError: division by",
+        ),
         (["--query-vectors", "vectors.jsonl"], "--query-vectors must be like embedding=FILE"),
     ],
 )

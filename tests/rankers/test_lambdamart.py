@@ -382,12 +382,19 @@ def test_explanations_sum_to_the_score(collection):
             {"n_seeds": 4, "query_fraction": 1.0},
             "n_seeds is 4, but all seeds would give the same trees. Leave out query_fraction=1",
         ),
+        ({"checkpoint": 5}, "checkpoint must be the path of a file, or None, got 5"),
         ({"device": "opencl"}, "device must be one of 'auto', 'cpu', 'cuda', got 'opencl'"),
     ],
 )
 def test_parameters_are_checked(parameters, said, collection):
     with pytest.raises(ParameterError, match=said):
         small(**parameters).fit(collection[0])
+
+
+def test_a_checkpoint_may_be_a_path(collection, tmp_path):
+    path = tmp_path / "run.checkpoint"
+    small(checkpoint=path, checkpoint_every=2).fit(collection[0]).save(tmp_path / "model.rank")
+    assert rankwell.load(tmp_path / "model.rank").checkpoint == str(path)
 
 
 def test_labels_too_large_for_exponential_gains():

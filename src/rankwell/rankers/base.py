@@ -578,7 +578,7 @@ def ignore_step(step: TrainingStep) -> None:
 
 
 def _jsonable(parameters: dict[str, Any], owner: str) -> dict[str, Any]:
-    """Parameters as JSON values: NumPy numbers become plain ones. A function cannot be stored, so it is left out."""
+    """Parameters as JSON values, without NumPy's types. A function cannot be stored, so it is left out."""
     functions = [name for name, value in parameters.items() if callable(value)]
     for name in functions:
         logger.warning("%s: %s is a function, which a ranker file cannot hold: it is left out.", owner, name)
@@ -586,9 +586,11 @@ def _jsonable(parameters: dict[str, Any], owner: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value, or a list of values, without NumPy's types."""
+    """A value, or a list of values, without NumPy's types; a path as text."""
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     return value.item() if isinstance(value, np.generic) else value
 
 
