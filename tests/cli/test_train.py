@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,23 @@ def test_the_c_that_was_chosen_and_its_path(rankwell: Command, files: Path) -> N
     assert f"chosen          C={report['chosen']['C']}" in shown
     assert f"{report['chosen']['C']:.6g}: {best:.4f}" in shown
     assert json.loads(rankwell("info", "svm.rank", "--json").stdout)["path"] == report["path"]
+
+
+def test_the_loss_that_was_chosen(rankwell: Command, files: Path) -> None:
+    train = ("train", "lambdamart", "train.txt", "--set", "loss=auto", "--set", "n_rounds=5", "--out", "auto.rank")
+    alone = rankwell(*train)
+    assert alone.exit_code == 0
+    assert "loss='auto' is lambdarank without --vali, on which losses would be compared." in alone.stderr
+    outcome = rankwell(*train, "--vali", "vali.txt", "--metric", "map", "--json")
+    report = json.loads(outcome.stdout)
+    chosen = report["chosen"]["loss"]
+    found = re.search(
+        r"loss='auto' chose (\w+) by map on the validation set: lambdarank ([\d.]+), xendcg ([\d.]+)", outcome.stderr
+    )
+    assert found is not None
+    assert found[1] == chosen
+    assert (float(found[2]) >= float(found[3])) == (chosen == "lambdarank")
+    assert f"{report['metrics']['validation']['map']:.4f}" == max(found[2], found[3])
 
 
 def test_memory_trains_from_disk_and_gives_the_same_file(rankwell: Command, files: Path, tmp_path: Path) -> None:

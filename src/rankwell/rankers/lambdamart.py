@@ -18,7 +18,7 @@ import numpy as np
 from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import FileFormatError, ParameterError
+from rankwell.errors import FileFormatError, Parameter, ParameterError
 from rankwell.kernels.device import load
 from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_LEAVES, TreeBooster, TreeProblem, TreeSettings
 from rankwell.kernels.trees.feature_rules import FeatureRules
@@ -26,7 +26,7 @@ from rankwell.kernels.trees.losses import LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.sampling import Sampling
 from rankwell.kernels.trees.slabs import SLAB_BYTES, SLAB_MEMORY
 from rankwell.metrics.conventions import DEFAULT
-from rankwell.metrics.names import AnyMetric
+from rankwell.metrics.names import AnyMetric, parse_metric
 from rankwell.parameters import check_choice, check_number, check_whole_number
 from rankwell.rankers.base import WATCHED, TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
@@ -369,14 +369,23 @@ class LambdaMART(StepwiseRanker):
         if self.loss != AUTOMATIC_LOSS:
             return train(self.loss)
         candidates = CANDIDATE_LOSSES if task.validation is not None else CANDIDATE_LOSSES[:1]
-        best: TrainedModel | None = None
-        for number, loss in enumerate(candidates):
-            model = train(loss)
-            model.state[_CHOSEN_LOSS] = np.array([number], np.uint8)
-            if best is None or _best_figure(model) > _best_figure(best):
-                best = model
-        assert best is not None
-        return best
+        models = [train(loss) for loss in candidates]
+        if len(models) == 1:
+            number = 0
+            logger.info(
+                "loss='auto' is %s without %s, on which losses would be compared.", candidates[0], Parameter("eval_set")
+            )
+        else:
+            figures = [_best_figure(model) for model in models]
+            number = max(range(len(figures)), key=figures.__getitem__)
+            logger.info(
+                "loss='auto' chose %s by %s on the validation set: %s",
+                candidates[number],
+                parse_metric(self.eval_metric).name,
+                ", ".join(f"{loss} {figure:.4f}" for loss, figure in zip(candidates, figures, strict=True)),
+            )
+        models[number].state[_CHOSEN_LOSS] = np.array([number], np.uint8)
+        return models[number]
 
     def _train_with(self, loss: str | OwnLoss, task: TrainingTask) -> TrainedModel:
         validation = self._validation(task)
