@@ -162,6 +162,23 @@ def test_the_c_that_was_chosen_and_its_path(rankwell: Command, files: Path) -> N
     assert json.loads(rankwell("info", "svm.rank", "--json").stdout)["path"] == report["path"]
 
 
+@pytest.mark.parametrize("part", ["train", "validation"])
+def test_labels_that_metrics_cannot_read_are_refused_before_training(
+    rankwell: Command, files: Path, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (files / "negative.txt").write_text("1 qid:1 1:1\n-1 qid:1 1:0\n0 qid:1 1:2\n")
+    train, vali = ("negative.txt", "vali.txt") if part == "train" else ("train.txt", "negative.txt")
+    command = ["train", "least-squares", train, "--vali", vali, "--out", "new.rank"]
+    with monkeypatch.context() as patched:
+        patched.setattr(library.LeastSquares, "fit", None)
+        outcome = rankwell(*command)
+    assert outcome.exit_code == 1
+    said = f"the {part} data cannot be measured: ndcg@1 under burges needs labels of 0 or more: row 1 has label -1."
+    assert said in outcome.stderr
+    for metrics in (["--convention", "trec"], ["--metrics", "pairwise_accuracy"]):
+        assert rankwell(*command, *metrics).exit_code == 0
+
+
 def test_the_loss_that_was_chosen(rankwell: Command, files: Path) -> None:
     train = ("train", "lambdamart", "train.txt", "--set", "loss=auto", "--set", "n_rounds=5", "--out", "auto.rank")
     alone = rankwell(*train)
