@@ -48,6 +48,14 @@ def test_a_file_that_is_not_a_model_is_one_red_line(rankwell: Command, files: Pa
     assert not Path("imported.rank").exists()
 
 
+def test_catboosts_binary_format_is_told(rankwell: Command, files: Path) -> None:
+    Path("model.cbm").write_bytes(b"CBM10!\x00\x00\x10\x00")
+    outcome = rankwell("import", "model.cbm", "imported.rank")
+    assert outcome.exit_code == 1
+    assert "CatBoost's binary format" in outcome.stderr
+    assert "save_model('model.json', format='json')" in outcome.stderr
+
+
 @pytest.mark.parametrize("model", ["model.rank", str(GOLDEN / "version1-trees.rank")])
 def test_parts_sum_to_the_score(rankwell: Command, files: Path, model: str) -> None:
     outcome = rankwell("explain", model, "test.txt", "--row", "3", "--json")
