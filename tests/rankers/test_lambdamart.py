@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankwell
-from rankwell import DataError, LambdaMART, ParameterError, RankingDataset
+from rankwell import DataError, FileFormatError, LambdaMART, ParameterError, RankingDataset
 from rankwell.data.synthetic import make_ranking
 from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
 from rankwell.rankers import lambdamart, tree_rounds
@@ -389,6 +389,15 @@ def test_explanations_sum_to_the_score(collection):
 def test_parameters_are_checked(parameters, said, collection):
     with pytest.raises(ParameterError, match=said):
         small(**parameters).fit(collection[0])
+
+
+def test_a_ranker_of_another_kind_is_not_continued(collection, tmp_path):
+    other = rankwell.RankBoost(n_rounds=2).fit(collection[0])
+    with pytest.raises(ParameterError, match=r"init_model must be of the same kind, lambdamart, got rankboost\."):
+        small().fit(collection[0], init_model=other)
+    other.save(tmp_path / "other.rank")
+    with pytest.raises(FileFormatError, match=r"other\.rank holds a ranker of the kind rankboost, not lambdamart\."):
+        small().fit(collection[0], init_model=tmp_path / "other.rank")
 
 
 def test_a_checkpoint_may_be_a_path(collection, tmp_path):

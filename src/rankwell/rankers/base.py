@@ -356,7 +356,7 @@ class Ranker(Estimator):
             )
         earlier = init_model if isinstance(init_model, Ranker) else type(self).from_file(init_model)
         if not isinstance(earlier, type(self)):
-            raise ParameterError(f"must be a {self.name} ranker, got a {earlier.name} ranker.", parameter="init_model")
+            raise ParameterError(f"must be of the same kind, {self.name}, got {earlier.name}.", parameter="init_model")
         earlier._fitted_description()
         return earlier
 
@@ -503,7 +503,7 @@ class Ranker(Estimator):
     def from_content(cls, content: RankerFile, path: str | os.PathLike[str]) -> Self:
         """The fitted ranker that `content`, read from `path`, describes."""
         if content.ranker != cls.name:
-            raise FileFormatError(f"{path} holds a {content.ranker} ranker, not a {cls.name} ranker.")
+            raise FileFormatError(f"{path} holds a ranker of the kind {content.ranker}, not {cls.name}.")
         known = cls._get_param_names()
         unknown = sorted(set(content.parameters) - set(known))
         if unknown:
