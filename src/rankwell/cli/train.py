@@ -36,6 +36,7 @@ from rankwell.cli.options import (
     NormalizeOption,
     QidOption,
     QuietOption,
+    RankerArgument,
     ScratchOption,
     SetOption,
     SkipOption,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 
 def train(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The ranker; `rankwell info` lists them.")],
+    name: RankerArgument,
     data: Annotated[
         list[Path],
         typer.Argument(metavar="TRAIN", help="Judged queries to learn from; - is stdin. Several only with --cluster."),
