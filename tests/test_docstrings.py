@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -13,11 +15,19 @@ import rankwell
 
 # A text, not an object with a docstring.
 NAMES = [name for name in rankwell.__all__ if name != "__version__"]
+# The methods of public classes that have examples.
+METHODS = [
+    f"{name}.{method}"
+    for name in NAMES
+    if inspect.isclass(getattr(rankwell, name))
+    for method, function in vars(getattr(rankwell, name)).items()
+    if not method.startswith("_") and ">>>" in (function.__doc__ or "")
+]
 ADDRESS = "http://127.0.0.1:8080"
 
 
 def examples_of(name: str) -> str:
-    return getattr(rankwell, name).__doc__ or ""
+    return attrgetter(name)(rankwell).__doc__ or ""
 
 
 @pytest.fixture
@@ -36,7 +46,7 @@ def address(name: str, tmp_path: Path) -> Iterator[str]:
         yield client.address
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES + METHODS)
 def test_the_example_of_a_public_name_is_right(
     name: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from tests.cli.test_trec import QRELS, QUERIES, TEXTS
 import rankwell
 from rankwell import DataError, Index, IndexWriter
 from rankwell.features.feature_set import make_feature_set
+from rankwell.features.own_features import OwnFeatures
 from rankwell.features.queries import QueryText
 from rankwell.features.training_data import judged_features
 
@@ -75,6 +76,19 @@ def test_ranked_retrieval_and_reranking_agree(index: Index, ranker: Any) -> None
         ranked.sort_values(by_document)[[*by_document, "score"]].reset_index(drop=True),
         again.sort_values(by_document)[[*by_document, "score"]].reset_index(drop=True),
     )
+
+
+def test_own_features(index: Index, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("inputs: [{expression: own.number}]")
+    ranker = rankwell.MadeRanker.from_yaml(tmp_path / "own.yaml")
+    own = OwnFeatures(functions={"number": lambda query, documents: [float(name[1:]) for name in documents]})
+    ranked = transformers().Retriever(index, ranker=ranker, own=own)(TOPICS)
+    again = transformers().Reranker(index, ranker, own=own)(transformers().Retriever(index)(TOPICS))
+    for frame in (ranked, again):
+        assert frame.score.tolist() == [float(name[1:]) for name in frame.docno]
+        assert frame[frame.qid == "q1"].docno.tolist() == ["d4", "d3", "d2", "d1"]
+    with pytest.raises(DataError, match=r"there is no source of own\.number"):
+        transformers().Reranker(index, ranker)
 
 
 def test_features_of_a_frame(index: Index, ranker: Any) -> None:

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from rankwell.data.synthetic import make_ranking
     from rankwell.data.trec_run import read_run, write_run
     from rankwell.features.feature_set import FeatureSet
+    from rankwell.features.own_features import OwnFeatures
     from rankwell.features.qrels import read_qrels, write_qrels
     from rankwell.index.reader import Index
+    from rankwell.index.schema import Schema
     from rankwell.index.writer import IndexWriter
     from rankwell.metrics.evaluation import evaluate
     from rankwell.metrics.significance import compare
@@ -69,6 +71,7 @@ _HOME_OF = {
     "ListMLE": "rankwell.rankers.listmle",
     "ListNet": "rankwell.rankers.listnet",
     "MadeRanker": "rankwell.rankers.made",
+    "OwnFeatures": "rankwell.features.own_features",
     "RankBoost": "rankwell.rankers.rankboost",
     "RankNet": "rankwell.rankers.ranknet",
     "RankSVM": "rankwell.rankers.ranksvm",
@@ -76,6 +79,7 @@ _HOME_OF = {
     "Ranker": "rankwell.rankers.base",
     "RankerDescription": "rankwell.scoring.description",
     "RankingDataset": "rankwell.data.dataset",
+    "Schema": "rankwell.index.schema",
     "compare": "rankwell.metrics.significance",
     "evaluate": "rankwell.metrics.evaluation",
     "export": "rankwell.rankers.exporting",
@@ -110,6 +114,7 @@ __all__ = [
     "ListNet",
     "MadeRanker",
     "NotFittedError",
+    "OwnFeatures",
     "ParameterError",
     "QueryError",
     "RankBoost",
@@ -120,6 +125,7 @@ __all__ = [
     "RankerDescription",
     "RankingDataset",
     "RankwellError",
+    "Schema",
     "ServerError",
     "__version__",
     "compare",

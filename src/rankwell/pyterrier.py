@@ -20,6 +20,7 @@ from rankwell.index.query.query import without_operators
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rankwell.features.own_features import OwnFeatures
     from rankwell.index.reader import Index
     from rankwell.index.search.bm25 import BM25, BM25F
     from rankwell.rankers.base import Ranker
@@ -54,6 +55,8 @@ class Retriever(Transformer):
         How many documents BM25 gives to the ranker.
     model : BM25 or BM25F, optional
         By default BM25 over the whole document.
+    own : OwnFeatures, optional
+        Where the values of the ranker's own features come from, as in training.
     operators : bool
         Whether queries are of Rankwell's query language. Topics are prose: quotes and signs have no special meaning.
     """
@@ -66,6 +69,7 @@ class Retriever(Transformer):
         k: int = 1000,
         n_candidates: int = 100,
         model: BM25 | BM25F | None = None,
+        own: OwnFeatures | None = None,
         operators: bool = False,
     ) -> None:
         from rankwell.serving.ranking.ranked_search import RankedSearch
@@ -75,7 +79,7 @@ class Retriever(Transformer):
         self._index, self._k, self._model, self._operators = index, k, model, operators
         self._ranked = None
         if ranker is not None:
-            self._ranked = RankedSearch(index, ranker, n_candidates=n_candidates, model=model)
+            self._ranked = RankedSearch(index, ranker, n_candidates=n_candidates, model=model, own=own)
 
     def transform(self, topics: pd.DataFrame) -> pd.DataFrame:
         """topics : columns qid and query. Returns their columns, and docno, score and rank."""
@@ -104,14 +108,16 @@ class Reranker(Transformer):
     ----------
     index : Index
     ranker : Ranker, RankerDescription or path
-    operators : bool
+    own, operators
         As for `Retriever`.
     """
 
-    def __init__(self, index: Index, ranker: object, *, operators: bool = False) -> None:
+    def __init__(
+        self, index: Index, ranker: object, *, own: OwnFeatures | None = None, operators: bool = False
+    ) -> None:
         from rankwell.serving.ranking.ranked_search import RankedSearch
 
-        self._ranked, self._operators = RankedSearch(index, ranker), operators
+        self._ranked, self._operators = RankedSearch(index, ranker, own=own), operators
 
     def transform(self, results: pd.DataFrame) -> pd.DataFrame:
         """results : columns qid, query and docno. Returns their columns with new scores and ranks, best first."""

@@ -117,7 +117,7 @@ def lambdarank_loss(
     weighting: Literal["lambdarank", "lambdaloss", "map", "mrr"] = "lambdarank",
     reduction: Reduction = "mean",
 ) -> Any:
-    """LambdaRank's loss of each query: the mean of RankNet's pairs weighted by |ΔNDCG|, the ranks taken as given.
+    """LambdaRank's loss of each query: the mean of RankNet's pairs weighted by `|ΔNDCG|`, the ranks taken as given.
 
     weighting : other weights of pairs instead, see `rankwell.LambdaRank`
     """

@@ -23,11 +23,37 @@ def test_an_imported_model_predicts(rankwell: Command, files: Path) -> None:
     assert np.array_equal(np.loadtxt("out.txt"), expected)
 
 
+def test_a_model_that_does_not_say_how_many_features_there_are(rankwell: Command, files: Path) -> None:
+    Path("linear.txt").write_text("## Coordinate Ascent\n1:0.5 2:0.25\n")
+    outcome = rankwell("import", "linear.txt", "linear.rank")
+    assert outcome.exit_code == 0
+    assert "and this one reads 2; for data that has more, import it with --features DATA" in outcome.stderr
+    narrow = rankwell("predict", "linear.rank", "test.txt", "--out", "out.txt")
+    assert narrow.exit_code == 1
+    assert "linear.rank reads 2 features, test.txt has 4" in narrow.stderr
+    assert "import the model again with --features test.txt." in narrow.stderr
+    outcome = rankwell("import", "linear.txt", "linear.rank", "--features", "test.txt")
+    assert "does not say how many" not in outcome.stderr
+    assert rankwell("predict", "linear.rank", "test.txt", "--out", "out.txt").exit_code == 0
+    rows = library.read("test.txt").features
+    assert np.loadtxt("out.txt") == pytest.approx(0.5 * rows[:, 0] + 0.25 * rows[:, 1])
+    with pytest.raises(library.DataError, match=r"X has 4 features.*svm_rank.* is imported with n_features=4"):
+        library.ImportedRanker.from_model("linear.txt").predict(rows)
+
+
 def test_a_file_that_is_not_a_model_is_one_red_line(rankwell: Command, files: Path) -> None:
     outcome = rankwell("import", "test.txt", "imported.rank")
     assert outcome.exit_code == 1
     assert "test.txt: this is neither a LightGBM model" in outcome.stderr
     assert not Path("imported.rank").exists()
+
+
+def test_catboosts_binary_format_is_told(rankwell: Command, files: Path) -> None:
+    Path("model.cbm").write_bytes(b"CBM10!\x00\x00\x10\x00")
+    outcome = rankwell("import", "model.cbm", "imported.rank")
+    assert outcome.exit_code == 1
+    assert "CatBoost's binary format" in outcome.stderr
+    assert "save_model('model.json', format='json')" in outcome.stderr
 
 
 @pytest.mark.parametrize("model", ["model.rank", str(GOLDEN / "version1-trees.rank")])

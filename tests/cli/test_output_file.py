@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.cli.conftest import Command
 
+import rankwell as library
 from rankwell.cli.output_file import check_output
 from rankwell.errors import DataError
 from rankwell.index.commits.manifest import MANIFEST_NAME
@@ -50,6 +52,31 @@ def test_links_are_followed(files: Path, link: str) -> None:
         check_output(Path("other.txt"), inputs=[None, Path("vali.txt"), Path("train.txt")])
     with pytest.raises(DataError, match=r"--out train\.txt would replace other\.txt"):
         check_output(Path("train.txt"), inputs=[Path("other.txt")])
+
+
+@pytest.mark.parametrize(
+    ("command", "created"),
+    [
+        ("train least-squares train.txt --out {}", "model.rank"),
+        ("predict model.rank test.txt --out {}", "scores.txt"),
+        ("export model.rank --to c --out {}", "model.c"),
+        ("convert test.txt {}", "test.txt.gz"),
+        ("convert test.txt {}", "test.parquet"),
+        ("ranker show model.rank --out {}", "model.yaml"),
+        ("import linear.txt {}", "linear.rank"),
+        ("features qrels --from-log log --out {}", "train.txt"),
+    ],
+)
+def test_missing_folders_are_created(rankwell: Command, files: Path, command: str, created: str) -> None:
+    Path("linear.txt").write_text("## Coordinate Ascent\n1:0.5 2:0.25\n")
+    Path("qrels").write_text("q 0 d1 1\nq 0 d2 0\n")
+    features = library.FeatureSet(["length.body"])
+    with library.FeatureLog("log", features) as log:
+        log.append("q", ["d1", "d2"], np.ones((2, 1), np.float32))
+    out = Path("new", "folder", created)
+    outcome = rankwell(*command.format(out).split())
+    assert outcome.exit_code == 0, outcome.stderr
+    assert [path.name for path in out.parent.iterdir()] == [created]
 
 
 def test_what_is_not_the_input_may_be_written(files: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from rankwell.data.files import read
+from rankwell.data.trec_run import read_run
 
 DOCUMENTS = [
     {"id": "a", "body": "the red fox", "embedding": [1.0, 0.0]},
@@ -23,6 +24,9 @@ def fox(query, documents):
 
 def vector(text):
     return [1.0, 2.0] if "red" in text else None
+
+def boom(query, documents):
+    return [1 / 0 for document in documents]
 
 table = 3
 """
@@ -74,6 +78,23 @@ def test_from_documents_to_results(rankwell, folder, vectors):
     assert "there is no source of own.rate(default=0)" in " ".join(without.stderr.split())
 
 
+def test_a_run_is_ranked_again_by_own_features(rankwell, folder):
+    sources = ["--own", "rates.jsonl", "--query-vectors", "embedding=my_own_signals:vector"]
+    sum_of_both = '"own.rate(default=0)" + "dot.embedding(default=0)"'
+    (folder / "own.yaml").write_text(f"inputs: [{{expression: '{sum_of_both}'}}]")
+    assert rankwell("ranker", "make", "own.yaml", "--out", "own.rank").exit_code == 0
+    (folder / "foreign.txt").write_text("1 Q0 c 1 3 x\n1 Q0 a 2 2 x\n1 Q0 b 3 1 x\n2 Q0 b 1 1 x\n")
+    done = rankwell(
+        *("search", "idx", "--queries", "queries.tsv", "--ranker", "own.rank", *sources),
+        *("--rerank", "foreign.txt", "--run", "again.txt"),
+    )
+    assert done.exit_code == 0, done.stderr
+    reranked = read_run(folder / "again.txt")
+    assert list(reranked["1"]) == ["b", "a", "c"]
+    assert reranked["1"] == pytest.approx({"b": 0.1 + 2.0, "a": 0.5 + 1.0, "c": 0.0})
+    assert reranked["2"] == pytest.approx({"b": 0.7})
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -81,6 +102,10 @@ def test_from_documents_to_results(rankwell, folder, vectors):
         (["--own", "x=no_such_module:f"], "which cannot be imported"),
         (["--own", "x=my_own_signals:table"], "which is not a function"),
         (["--own", "none.jsonl"], "none.jsonl"),
+        (
+            ["--own", "x=my_own_signals:boom"],
+            "the function my_own_signals:boom of 'x' failed for the query 'red fox': ZeroDivisionError: division by",
+        ),
         (["--query-vectors", "vectors.jsonl"], "--query-vectors must be like embedding=FILE"),
     ],
 )

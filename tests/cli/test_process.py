@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Command
 
+from rankwell.rankers.registry import RANKERS
+
 RANKWELL = (sys.executable, "-m", "rankwell")
 
 needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -53,6 +55,21 @@ def test_a_mistake_is_one_line_on_stderr(files: Path, arguments: tuple[str, ...]
     assert done.stdout == ""
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("rankwell train la", ["lambdamart", "lambdarank"]),
+        ("rankwell crossval ranks", ["ranksvm"]),
+        ("rankwell train ", list(RANKERS)),
+        ("rankwell train x", []),
+    ],
+)
+def test_the_shell_completes_rankers(typed: str, completed: list[str]) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": "2", "_RANKWELL_COMPLETE": "complete_bash"}
+    done = run(env={**os.environ, **words})
+    assert done.stdout.split() == completed
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,40 @@ def test_the_c_that_was_chosen_and_its_path(rankwell: Command, files: Path) -> N
     assert f"chosen          C={report['chosen']['C']}" in shown
     assert f"{report['chosen']['C']:.6g}: {best:.4f}" in shown
     assert json.loads(rankwell("info", "svm.rank", "--json").stdout)["path"] == report["path"]
+
+
+@pytest.mark.parametrize("part", ["train", "validation"])
+def test_labels_that_metrics_cannot_read_are_refused_before_training(
+    rankwell: Command, files: Path, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (files / "negative.txt").write_text("1 qid:1 1:1\n-1 qid:1 1:0\n0 qid:1 1:2\n")
+    train, vali = ("negative.txt", "vali.txt") if part == "train" else ("train.txt", "negative.txt")
+    command = ["train", "least-squares", train, "--vali", vali, "--out", "new.rank"]
+    with monkeypatch.context() as patched:
+        patched.setattr(library.LeastSquares, "fit", None)
+        outcome = rankwell(*command)
+    assert outcome.exit_code == 1
+    said = f"the {part} data cannot be measured: ndcg@1 under burges needs labels of 0 or more: row 1 has label -1."
+    assert said in outcome.stderr
+    for metrics in (["--convention", "trec"], ["--metrics", "pairwise_accuracy"]):
+        assert rankwell(*command, *metrics).exit_code == 0
+
+
+def test_the_loss_that_was_chosen(rankwell: Command, files: Path) -> None:
+    train = ("train", "lambdamart", "train.txt", "--set", "loss=auto", "--set", "n_rounds=5", "--out", "auto.rank")
+    alone = rankwell(*train)
+    assert alone.exit_code == 0
+    assert "loss='auto' is lambdarank without --vali, on which losses would be compared." in alone.stderr
+    outcome = rankwell(*train, "--vali", "vali.txt", "--metric", "map", "--json")
+    report = json.loads(outcome.stdout)
+    chosen = report["chosen"]["loss"]
+    found = re.search(
+        r"loss='auto' chose (\w+) by map on the validation set: lambdarank ([\d.]+), xendcg ([\d.]+)", outcome.stderr
+    )
+    assert found is not None
+    assert found[1] == chosen
+    assert (float(found[2]) >= float(found[3])) == (chosen == "lambdarank")
+    assert f"{report['metrics']['validation']['map']:.4f}" == max(found[2], found[3])
 
 
 def test_memory_trains_from_disk_and_gives_the_same_file(rankwell: Command, files: Path, tmp_path: Path) -> None:

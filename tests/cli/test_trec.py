@@ -48,6 +48,16 @@ def test_search_and_evaluate(rankwell: Command, collection: Path) -> None:
     assert rankwell("compare", "qrels/test.tsv", "run.txt", "run.txt", "--convention", "trec").exit_code == 0
 
 
+@pytest.mark.parametrize(
+    "command", [("evaluate", "run.txt", "qrels/test.tsv"), ("compare", "run.txt", "run.txt", "run.txt")]
+)
+def test_judgments_come_before_the_run(rankwell: Command, collection: Path, command: tuple[str, ...]) -> None:
+    library.write_run({"q1": {"d5": 9.0}}, "run.txt")
+    outcome = rankwell(*command)
+    assert outcome.exit_code == 1
+    assert "run.txt is a run of TREC's format, and what it is measured by comes first" in outcome.stderr
+
+
 def test_topics_of_trec(rankwell: Command, collection: Path) -> None:
     topics = (f"<top>\n<num> Number: {name}\n<title> {text}\n</top>\n" for name, text in QUERIES.items())
     Path("topics.txt").write_text("".join(topics))

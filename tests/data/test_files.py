@@ -235,8 +235,17 @@ def test_absent_files_and_folders_are_errors(tmp_path: Path) -> None:
         read(tmp_path / "absent.txt")
     with pytest.raises(DataError, match=r"cannot read .*: Is a directory"):
         read(tmp_path)
+    (tmp_path / "file").touch()
     with pytest.raises(DataError, match=r"cannot write .*data.txt: "):
-        write(make_dataset(), tmp_path / "absent" / "data.txt")
+        write(make_dataset(), tmp_path / "file" / "data.txt")
+
+
+@pytest.mark.parametrize("name", ["data.txt", "data.csv.gz", "data.feather", "data.parquet"])
+def test_missing_folders_are_created(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "new" / "folder" / name
+    write(make_dataset(), path)
+    assert read(path).n_docs == make_dataset().n_docs
+    assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("name", ["data.txt", "data.csv.gz", "data.feather"])

@@ -1,5 +1,7 @@
 """LightGBM's side files with the sizes of queries."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,13 @@ def test_queries_come_from_the_side_file(rows):
     assert data.query_sizes.tolist() == [1, 3]
     np.testing.assert_array_equal(data.labels, [0, 1, 2, 0])
     np.testing.assert_array_equal(data.features[0], np.float32([0.5, 0, 2]))
+
+
+@pytest.mark.parametrize("side", ["rank.txt.query", "rank.txt.gz.query"])
+def test_compressed_data_has_a_side_file_too(tmp_path, side):
+    (tmp_path / "rank.txt.gz").write_bytes(gzip.compress(b"0 1:0.5\n1 1:1\n2 1:3\n0 1:1\n"))
+    (tmp_path / side).write_text("1\n3\n")
+    assert read(tmp_path / "rank.txt.gz").query_sizes.tolist() == [1, 3]
 
 
 def test_without_it_all_rows_are_one_query(rows):

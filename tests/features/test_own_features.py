@@ -152,6 +152,20 @@ def test_bad_tables_are_refused(tmp_path, rows, words):
         OwnFeatures([write_lines(tmp_path / "bad.jsonl", rows)])
 
 
+def test_what_a_function_raises_is_told(index):
+    def boom(query, documents=()):
+        raise KeyError("no such word")
+
+    failing = OwnFeatures(functions={"x": boom}, query_vectors={"embedding": boom})
+    for feature, name in (("own.x", "x"), ("dot.embedding", "embedding")):
+        said = (
+            rf"the function tests\.features\.\S+boom of '{name}' failed for the query 'a b': KeyError: 'no such word'\."
+        )
+        with pytest.raises(DataError, match=said) as caught:
+            failing.values(FeatureSet([feature]), index, [index.parse("a b")], [np.array([0])])
+        assert isinstance(caught.value.__cause__, KeyError)
+
+
 def test_other_mistakes(index, tmp_path):
     with pytest.raises(DataError, match=r"its name must end in one of \.parquet"):
         OwnFeatures([tmp_path / "x.txt"])
@@ -166,6 +180,17 @@ def test_other_mistakes(index, tmp_path):
         wrong.values(FeatureSet(["own.x"]), index, [index.parse("q")], docs)
     with pytest.raises(DataError, match=r"'embedding' must have 2 numbers, as those of the index, got .* \(1,\)"):
         wrong.values(FeatureSet(["dot.embedding"]), index, [index.parse("q")], docs)
+    texts = OwnFeatures(
+        functions={"x": lambda query, documents: ["many"]}, query_vectors={"embedding": lambda text: "v"}
+    )
+    with pytest.raises(
+        DataError, match=r"must return a number for each of 1 documents, got \['many'\] for the query 'q'"
+    ):
+        texts.values(FeatureSet(["own.x"]), index, [index.parse("q")], docs)
+    with pytest.raises(
+        DataError, match=r"'embedding' must return a list of numbers, or None, got 'v' for the query 'q'"
+    ):
+        texts.values(FeatureSet(["dot.embedding"]), index, [index.parse("q")], docs)
     other = OwnFeatures(query_vectors={"other": lambda text: [1]})
     with pytest.raises(DataError, match="the index has no vectors 'other'; it has: embedding, image"):
         other.values(FeatureSet(["dot.other"]), index, [index.parse("q")], docs)

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from rankwell import LambdaMART, LambdaRank, LeastSquares, ListNet, ParameterError, RankBoost, RankSVM
-from rankwell.rankers.foreign_parameters import _ABSENT, _SAME, hint
+from rankwell.rankers.foreign_parameters import _ABSENT, _ABSENT_OF_TREES, _SAME, hint
 from rankwell.rankers.registry import RANKERS, ranker_class
 from rankwell.rankers.tuning import tune
 
@@ -39,6 +39,11 @@ from rankwell.rankers.tuning import tune
         (LambdaMART, "lambdarank_truncation_level", "It is called truncation here"),
         (LambdaMART, "label_gain", "It is called gain here"),
         (RankBoost, "label_gain", "eval_convention says how labels become gains"),
+        (LambdaMART, "linear_tree", "There is no such thing here: a leaf has one value"),
+        (LambdaMART, "extra_trees", "node_feature_fraction draws the features"),
+        (LambdaMART, "path_smooth", "l2 makes it smaller, min_docs_leaf forbids small leaves"),
+        (LambdaMART, "max_delta_step", "learning_rate, l2 and min_hessian_leaf make it smaller"),
+        (RankBoost, "max_delta_step", "There is no such thing here: no trees are grown"),
         (RankBoost, "verbose", "pass a callback to fit"),
         (RankBoost, "n_round", "Did you mean n_rounds?"),
         (RankBoost, "colour", "RankBoost has no parameter 'colour'. It has n_rounds"),
@@ -66,7 +71,7 @@ def test_every_suggestion_exists_somewhere():
 
 
 def test_no_name_has_two_explanations():
-    names = [name for names in (*_SAME, *_ABSENT) for name in names]
+    names = [name for names in (*_SAME, *_ABSENT, *_ABSENT_OF_TREES) for name in names]
     assert len(names) == len(set(names))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankwell
-from rankwell import DataError, LambdaMART, ParameterError, RankingDataset
+from rankwell import DataError, FileFormatError, LambdaMART, ParameterError, RankingDataset
 from rankwell.data.synthetic import make_ranking
 from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
 from rankwell.rankers import lambdamart, tree_rounds
@@ -183,6 +183,41 @@ def test_several_seeds_are_the_mean_of_models(collection):
         small().fit(train, init_model=joint)
 
 
+def test_several_seeds_alone_draw_queries(collection, tmp_path, caplog):
+    train, test = collection
+    with caplog.at_level("INFO", logger="rankwell"):
+        ranker = small(n_seeds=2).fit(train)
+    said = "n_seeds=2: each tree is grown on 70 % of the queries, so that seeds differ (query_fraction=0.7)."
+    assert [record.getMessage() for record in caplog.records].count(said) == 1
+    assert ranker.chosen_ == {"query_fraction": 0.7}
+    explicit = small(n_seeds=2, query_fraction=0.7).fit(train)
+    np.testing.assert_array_equal(ranker.predict(test), explicit.predict(test))
+    assert explicit.chosen_ == {}
+    ranker.save(tmp_path / "seeds.rank")
+    loaded = rankwell.load(tmp_path / "seeds.rank")
+    assert loaded.chosen_ == {"query_fraction": 0.7}
+    loaded.fit(train).save(tmp_path / "again.rank")
+    assert (tmp_path / "again.rank").read_bytes() == (tmp_path / "seeds.rank").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "random",
+    [{"n_seeds": 1}, {"feature_fraction": 0.7}, {"noise": 0.3}, {"loss": "xendcg"}, {"query_fraction": 0.5}],
+)
+def test_queries_are_not_drawn_where_something_else_is_random(random, collection):
+    assert small(**{"n_seeds": 2, "n_rounds": 1, **random}).fit(collection[0]).chosen_ == {}
+
+
+def test_seeds_of_an_automatic_loss_draw_queries(collection):
+    """Whichever loss is chosen: training again with it draws as many."""
+    train, test = collection
+    ranker = small(n_seeds=2, n_rounds=2, loss="auto")
+    ranker.fit(train, eval_set=test)
+    assert ranker.chosen_["query_fraction"] == 0.7
+    settled = ranker.settled([ranker], 1.0)
+    assert (settled.query_fraction, settled.loss) == (0.7, ranker.chosen_["loss"])
+
+
 def test_predictions_are_those_of_the_description_and_of_the_training(collection):
     """The training's own scores, added up on bins, are those of the model on the numbers themselves."""
     train, test = collection
@@ -342,13 +377,33 @@ def test_explanations_sum_to_the_score(collection):
         ({"gain": "square"}, "gain must be one of"),
         ({"query_fraction": 1.5}, "query_fraction must be at most 1, got 1.5"),
         ({"feature_fraction": 0.0}, "feature_fraction must be a finite number above 0"),
-        ({"n_seeds": 4}, "n_seeds is 4, but all seeds would give the same trees"),
+        ({"query_fraction": "some"}, "query_fraction must be a finite number above 0, got 'some'"),
+        (
+            {"n_seeds": 4, "query_fraction": 1.0},
+            "n_seeds is 4, but all seeds would give the same trees. Leave out query_fraction=1",
+        ),
+        ({"checkpoint": 5}, "checkpoint must be the path of a file, or None, got 5"),
         ({"device": "opencl"}, "device must be one of 'auto', 'cpu', 'cuda', got 'opencl'"),
     ],
 )
 def test_parameters_are_checked(parameters, said, collection):
     with pytest.raises(ParameterError, match=said):
         small(**parameters).fit(collection[0])
+
+
+def test_a_ranker_of_another_kind_is_not_continued(collection, tmp_path):
+    other = rankwell.RankBoost(n_rounds=2).fit(collection[0])
+    with pytest.raises(ParameterError, match=r"init_model must be of the same kind, lambdamart, got rankboost\."):
+        small().fit(collection[0], init_model=other)
+    other.save(tmp_path / "other.rank")
+    with pytest.raises(FileFormatError, match=r"other\.rank holds a ranker of the kind rankboost, not lambdamart\."):
+        small().fit(collection[0], init_model=tmp_path / "other.rank")
+
+
+def test_a_checkpoint_may_be_a_path(collection, tmp_path):
+    path = tmp_path / "run.checkpoint"
+    small(checkpoint=path, checkpoint_every=2).fit(collection[0]).save(tmp_path / "model.rank")
+    assert rankwell.load(tmp_path / "model.rank").checkpoint == str(path)
 
 
 def test_labels_too_large_for_exponential_gains():

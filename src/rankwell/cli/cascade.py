@@ -144,6 +144,7 @@ def cascade(
     if plot is not None:
         from rankwell.rankers.cascade_plot import plot_curve
 
+        plot.parent.mkdir(parents=True, exist_ok=True)
         plot_curve(report, title=out.name, path=plot)
     if as_json:
         print_json(jsonable({"file": str(out), "convention": convention, **report, "table": table.to_json()}))

@@ -40,7 +40,6 @@ def convert(
     check_output(target, option="DST", inputs=[source])
     dataset = read_data(source, Reading(skip_bad_lines, label, qid), quiet=quiet)
     with progress_bar(f"writing {target}", quiet=quiet):
-        target.parent.mkdir(parents=True, exist_ok=True)
         if target.suffix == ".qrels":
             write_output(target, qrels_text(qrels_of(dataset)).encode())
         else:

@@ -21,6 +21,7 @@ from rankwell.cli.options import (
     NormalizeOption,
     QidOption,
     QuietOption,
+    RankerArgument,
     SetOption,
     SkipOption,
 )
@@ -38,7 +39,7 @@ _REPORT, _PER_QUERY = "crossval.json", "per-query.tsv"
 
 
 def crossval(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The ranker; `rankwell info` lists them.")],
+    name: RankerArgument,
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="The folder of Fold1/{train,vali,test}.txt, Fold2/..., as in LETOR.")
     ],

@@ -43,6 +43,7 @@ def import_model(
     Example: rankwell import model.txt model.rank --features train.txt
     """
     from rankwell.rankers.imported import ImportedRanker
+    from rankwell.scoring.imports.reader import model_format
 
     show_log(quiet=quiet)
     check_output(out, option="OUT", inputs=[source])
@@ -58,6 +59,13 @@ def import_model(
         "tree inputs", "trees"
     )
     say(f"{description.n_inputs} {kinds} over {description.n_features} features written to {out}", quiet=quiet)
+    found = model_format(source)
+    if features is None and found is not None and not found.counts_features:
+        say(
+            f"note: {found.title} does not say how many features there are, and this one reads "
+            f"{description.n_features}; for data that has more, import it with --features DATA",
+            quiet=quiet,
+        )
 
 
 def _features_of(path: Path, source: Path) -> tuple[tuple[str, ...] | None, int]:

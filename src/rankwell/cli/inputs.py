@@ -71,6 +71,7 @@ def score(
     quiet: bool = False,
 ) -> np.ndarray:
     """The scores of `ranker` (from the file `model`) for `dataset` (from `data`), in the order of the data's rows."""
+    from rankwell.rankers.imported import ImportedRanker
 
     wide = dataset.widened(ranker.n_features_in_)
     if wide.n_features > dataset.n_features:
@@ -79,9 +80,12 @@ def score(
             f"the last {wide.n_features - dataset.n_features} count as 0"
         )
     if wide.n_features != ranker.n_features_in_:
+        remedy = "Use data with the features that the ranker was trained on."
+        if isinstance(ranker, ImportedRanker):
+            remedy += f" If this is such data, import the model again with --features {data}."
         raise DataError(
             f"{model} reads {ranker.n_features_in_} features, {data} has {wide.n_features}: they do not fit "
-            "together. Use data with the features that the ranker was trained on."
+            f"together. {remedy}"
         )
     with progress_bar(f"scoring {data} with {model}", quiet=quiet):
         return ranker.predict(wide, n_rounds=n_rounds, device=device)

@@ -12,6 +12,8 @@ DEFAULT_METRICS = "ndcg@1,ndcg@5,ndcg@10,map"
 DEFAULT_CONVENTION = "burges"
 # rankwell.data.candidates.N_CANDIDATES, written here for the same reason.
 DEFAULT_CANDIDATES = 100
+# The names of rankwell.rankers.registry.RANKERS, written here so that the Tab key answers at once.
+RANKER_NAMES = ("least-squares", "lambdamart", "rankboost", "listnet", "ranknet", "lambdarank", "ranksvm", "listmle")
 
 
 def given_path(text: str) -> Path:
@@ -21,6 +23,15 @@ def given_path(text: str) -> Path:
     return Path(text)
 
 
+def complete_ranker(incomplete: str) -> list[str]:
+    """The names of rankers that begin so, for the Tab key."""
+    return [name for name in RANKER_NAMES if name.startswith(incomplete)]
+
+
+RankerArgument = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="The ranker; `rankwell info` lists them.", autocompletion=complete_ranker),
+]
 MetricsOption = Annotated[
     str,
     typer.Option(

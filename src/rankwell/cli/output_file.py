@@ -14,7 +14,7 @@ def check_output(path: Path, *, option: str = "--out", inputs: Sequence[Path | N
     """Refuse a path that cannot be written before the work (perhaps an hour of training) starts.
 
     Also refused is one that would replace a file that the command reads, under any name or link, or that is in the
-    folder of an index that it reads.
+    folder of an index that it reads. Missing folders are created when the file is written.
     """
     if str(path) == "-":
         return

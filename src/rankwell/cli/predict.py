@@ -24,7 +24,7 @@ def predict(
         typer.Option(
             "--rounds",
             metavar="N",
-            help="Score with the first N rounds only (RankBoost, LightGBM and XGBoost models).",
+            help="Score with the first N rounds only (LambdaMART, RankBoost, and imported trees).",
             show_default=False,
         ),
     ] = None,

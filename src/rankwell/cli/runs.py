@@ -66,6 +66,11 @@ def read_runs(
         if qrels is not None or features:
             raise ParameterError(f"{data} has judgments only: --qrels and --baseline need data with features.")
         return _runs_of_judgments(data, runs, convention, quiet)
+    if is_run(data):
+        raise DataError(
+            f"{data} is a run of TREC's format, and what it is measured by comes first: judgments or judged data, then "
+            "the run. Check the order of the files."
+        )
     rankers = {path: load_ranker(path) for path in runs if is_ranker(path)}
     dataset = read_data(data, reading, quiet=quiet)
     if not dataset.has_labels:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from rankwell.features.own_features import OwnFeatures
     from rankwell.features.queries import QueryText
     from rankwell.index.query.query import Query
     from rankwell.index.query.tree import Match
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from rankwell.index.search.bm25 import BM25, BM25F
     from rankwell.index.search.facets import Facets
     from rankwell.index.search.selection import SearchResult
-    from rankwell.serving.ranking.ranked_search import RankedResult
+    from rankwell.serving.ranking.ranked_search import RankedResult, RankedSearch
 
 # How many words a note lists.
 _MOST_NAMED = 8
@@ -211,13 +210,25 @@ def search(
     opened = Index.open(index)
     model = _model(stream, weights, k1, b)
     own_features = given_own(own or (), query_vectors or ())
-    searcher = _searcher(
-        opened, ranker, candidates, model, cast("Match", match), device, sort, stop_after, own_features
-    )
+    ranked = None
+    if ranker is not None:
+        from rankwell.serving.ranking.ranked_search import RankedSearch
+
+        ranked = RankedSearch(
+            opened,
+            ranker,
+            n_candidates=candidates,
+            model=model,
+            match=cast("Match", match),
+            stop_after=stop_after,
+            own=own_features,
+            device=device,
+        )
+    searcher = _searcher(opened, ranked, model, cast("Match", match), sort, stop_after)
     wanted = filters[0] if filters and len(filters) == 1 else " ".join(f"+({one})" for one in filters or ()) or None
     parse = _parser(opened, wanted, synonyms, typos=typos)
     if queries is not None and run is not None:
-        answer = _answerer(opened, searcher, parse, ranker, rerank_run, device)
+        answer = _answerer(searcher, ranked, parse, rerank_run)
         write_run(answer, queries, run, k or RUN_DEPTH, prose=prose or plain, tag=tag, quiet=quiet)
         return
     if like is not None:
@@ -310,43 +321,29 @@ def _parser(index: Index, filter: str | None, synonyms: Path | None, *, typos: b
 
 def _searcher(
     index: Index,
-    ranker: Path | None,
-    candidates: int,
+    ranked: RankedSearch | None,
     model: BM25 | BM25F,
     match: Match,
-    device: str,
     sort: str | None,
     stop_after: int | None,
-    own: OwnFeatures | None,
 ) -> Searcher:
     """A function from a query and k to its result: by BM25, by fields, or by a ranker."""
-    if ranker is None:
-        keys = None if sort is None else sort.split(",")
-        return lambda query, k: index.search(query, k=k, match=match, model=model, sort=keys, stop_after=stop_after)
-    from rankwell.serving.ranking.ranked_search import RankedSearch
-
-    ranked = RankedSearch(
-        index, ranker, n_candidates=candidates, model=model, match=match, stop_after=stop_after, own=own, device=device
-    )
-    return lambda query, k: ranked.search(query, k)
+    if ranked is not None:
+        return ranked.search
+    keys = None if sort is None else sort.split(",")
+    return lambda query, k: index.search(query, k=k, match=match, model=model, sort=keys, stop_after=stop_after)
 
 
 def _answerer(
-    index: Index,
-    searcher: Searcher,
-    parse: Callable[..., Query],
-    ranker: Path | None,
-    rerank_run: Path | None,
-    device: str,
+    searcher: Searcher, ranked: RankedSearch | None, parse: Callable[..., Query], rerank_run: Path | None
 ) -> Callable[[QueryText, int], Ranking]:
     """A function from a query of a file and k to its documents: what is found, or those of a run."""
-    if rerank_run is None:
+    if rerank_run is None or ranked is None:
         return lambda query, k: searcher(parse(query.text), k)
     from rankwell.data.trec_run import read_run
-    from rankwell.serving.ranking.ranked_search import RankedSearch
 
     check_readable(rerank_run)
-    given, ranked = read_run(rerank_run), RankedSearch(index, ranker, device=device)
+    given = read_run(rerank_run)
     return lambda query, k: rerank(ranked, parse(query.text), given.get(query.id, {}), k)
 
 

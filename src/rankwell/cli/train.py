@@ -36,6 +36,7 @@ from rankwell.cli.options import (
     NormalizeOption,
     QidOption,
     QuietOption,
+    RankerArgument,
     ScratchOption,
     SetOption,
     SkipOption,
@@ -43,7 +44,7 @@ from rankwell.cli.options import (
 from rankwell.cli.output_file import check_output
 from rankwell.cli.progress import progress_bar
 from rankwell.cli.ranker import make_ranker
-from rankwell.errors import ParameterError
+from rankwell.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from rankwell.data.dataset import RankingDataset
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 
 def train(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The ranker; `rankwell info` lists them.")],
+    name: RankerArgument,
     data: Annotated[
         list[Path],
         typer.Argument(metavar="TRAIN", help="Judged queries to learn from; - is stdin. Several only with --cluster."),
@@ -116,10 +117,12 @@ def train(
     reading = Reading(skip_bad_lines, label, qid, memory, scratch)
     if cluster is None:
         parts = _read_parts(_one_file(data, workers), vali, reading, quiet)
+        _check_labels(parts, chosen_metrics, chosen_convention)
         seconds = _fit(ranker, parts, init, quiet)
     else:
         choice = ClusterChoice(cluster, workers, gpus_per_worker, division, dashboard)
         parts = {} if vali is None else {"validation": read_data(vali, replace(reading, memory=None), quiet=quiet)}
+        _check_labels(parts, chosen_metrics, chosen_convention)
         seconds = fit_on_cluster(ranker, data, parts.get("validation"), choice, reading, init, quiet)
         parts = {name: part.widened(ranker.n_features_in_) for name, part in parts.items()}
     evaluations = _measure(ranker, parts, chosen_metrics, chosen_convention)
@@ -167,6 +170,25 @@ def _read_parts(data: Path, vali: Path | None, reading: Reading, quiet: bool) ->
         if wide[name] is not part:
             say(f"note: the {name} data has {part.n_features} features, the other {widest}: absent features count as 0")
     return wide
+
+
+def _check_labels(
+    parts: Mapping[str, RankingDataset], metrics: Sequence[Metric | FunctionMetric], convention: Convention
+) -> None:
+    """Refuse labels that the metrics cannot measure before the work starts: training itself takes any numbers."""
+    from rankwell.metrics.judged_queries import JudgedQueries
+    from rankwell.metrics.judgments import check_negative_labels
+    from rankwell.metrics.metric import Metric
+
+    named = [metric for metric in metrics if isinstance(metric, Metric)]
+    for name, part in parts.items():
+        # Without labels or features there is nothing to learn from, which `fit` says.
+        if not part.has_labels or not part.n_features:
+            continue
+        try:
+            check_negative_labels(JudgedQueries.from_dataset(part), named, convention)
+        except DataError as cause:
+            raise DataError(f"the {name} data cannot be measured: ", *cause.pieces) from cause
 
 
 def _fit(ranker: Ranker, parts: Mapping[str, RankingDataset], init: Path | None, quiet: bool) -> float:

@@ -146,7 +146,7 @@ def _disk_storage(scratch: str | os.PathLike[str] | None) -> DiskRowStorage:
 
 
 def write(dataset: RankingDataset, path: str | os.PathLike[str], *, format: str | None = None) -> None:
-    """Write a dataset to a file, whole or not at all; ``-`` is standard output.
+    """Write a dataset to a file, whole or not at all; ``-`` is standard output. Missing folders are created.
 
     The format follows from the name as in `read`; standard output is text by default. Feather is the
     fastest to read: its features are mapped into memory. Feather and Parquet keep everything but queries without
@@ -292,6 +292,7 @@ def _replaced(name: str) -> Iterator[Any]:
     is_replaced = not os.path.exists(target) or os.path.isfile(target)
     part = f"{target}.{os.getpid()}.part" if is_replaced else target
     try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         with pyarrow.OSFile(part, "wb") as file:
             if codec is None:
                 yield file

@@ -8,14 +8,15 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError
+from rankwell.streams.decompression import CODECS
 
 SUFFIX = ".query"
 
 
 def with_side_file(dataset: RankingDataset, path: str) -> RankingDataset:
     """The dataset with the queries of the side file of `path`; itself if there is none, or it has queries already."""
-    side = path + SUFFIX
-    if dataset.n_queries != 1 or not os.path.isfile(side):
+    side = side_file_of(path)
+    if dataset.n_queries != 1 or side is None:
         return dataset
     sizes = _read_sizes(side)
     if sum(sizes) != dataset.n_docs:
@@ -32,6 +33,13 @@ def with_side_file(dataset: RankingDataset, path: str) -> RankingDataset:
     )
     grouped.skipped_lines = dataset.skipped_lines
     return grouped
+
+
+def side_file_of(path: str) -> str | None:
+    """The side file of `path`, if there is one; beside compressed data it may have the name of the plain data's."""
+    stem, ending = os.path.splitext(path)
+    names = (path, stem) if ending.lower() in CODECS else (path,)
+    return next((name + SUFFIX for name in names if os.path.isfile(name + SUFFIX)), None)
 
 
 def _read_sizes(side: str) -> list[int]:

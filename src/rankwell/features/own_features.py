@@ -25,6 +25,7 @@ from rankwell.features.catalogue import OWN
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.hits import Hits
 from rankwell.features.names import Feature, escaped
+from rankwell.features.own_functions import call_own, shortened
 from rankwell.features.own_tables import read_own_table
 from rankwell.features.own_vectors import (
     ComputedVectors,
@@ -73,10 +74,11 @@ class OwnFeatures:
 
     Examples
     --------
-    >>> from rankwell.features.own_features import OwnFeatures
-    >>> own = OwnFeatures(functions={"shouting": lambda query, documents: [float(query.isupper())] * len(documents)})
-    >>> own.names
-    ('shouting',)
+    >>> import rankwell
+    >>> shouting = lambda query, documents: [float(query.isupper())] * len(documents)
+    >>> own = rankwell.OwnFeatures(functions={"shouting": shouting})
+    >>> own.feature_names
+    ['own.shouting']
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class OwnFeatures:
                     raise ParameterError(f"two sources have the feature {name!r}: rename it in one of them.")
                 self._sources[name] = source, place
         self._vectors: dict[str, QueryVectors] = {
-            name: ComputedVectors(given) if callable(given) else read_query_vectors(given)
+            name: ComputedVectors(name, given) if callable(given) else read_query_vectors(given)
             for name, given in (query_vectors or {}).items()
         }
 
@@ -213,7 +215,14 @@ class _FunctionSource:
 
     def values(self, index: Index, query: Query, docs: np.ndarray) -> np.ndarray:
         ids = [index.id_of(doc) for doc in docs.tolist()]
-        given = np.asarray(self.function(query.text, ids), np.float64)
+        returned = call_own(self.name, self.function, query, ids)
+        try:
+            given = np.asarray(returned, np.float64)
+        except (TypeError, ValueError) as cause:
+            raise DataError(
+                f"the function of {self.name!r} must return a number for each of {len(ids)} documents, got "
+                f"{shortened(returned)} for the query {query.text!r}."
+            ) from cause
         if given.shape != (len(ids),):
             raise DataError(
                 f"the function of {self.name!r} must return a number for each of {len(ids)} documents, got an array of "

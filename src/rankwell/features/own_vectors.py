@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from rankwell.errors import DataError
+from rankwell.features.own_functions import call_own, shortened
 from rankwell.features.own_tables import query_key, read_columns, read_texts
 from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
@@ -48,12 +49,18 @@ class GivenVectors:
 class ComputedVectors:
     """The vectors that a function makes of queries' texts."""
 
-    def __init__(self, function: VectorFunction) -> None:
-        self._function = function
+    def __init__(self, name: str, function: VectorFunction) -> None:
+        self._name, self._function = name, function
 
     def of(self, query: Query) -> np.ndarray | None:
-        given = self._function(query.text)
-        return None if given is None else np.ascontiguousarray(given, np.float32)
+        given = call_own(self._name, self._function, query)
+        try:
+            return None if given is None else np.ascontiguousarray(given, np.float32)
+        except (TypeError, ValueError) as cause:
+            raise DataError(
+                f"the function of {self._name!r} must return a list of numbers, or None, got {shortened(given)} for "
+                f"the query {query.text!r}."
+            ) from cause
 
 
 def read_query_vectors(path: str | os.PathLike[str]) -> GivenVectors:

@@ -40,6 +40,17 @@ class Schema:
         stop after the first that match (`rankwell.index.search.static_order`).
     vectors : mapping of str to int or (int, str)
         Fields whose values are lists of so many numbers, kept as "float32" (the default) or "int8", for features.
+
+    Examples
+    --------
+    >>> import rankwell
+    >>> schema = rankwell.Schema(keywords=["brand"], dates=["added"])
+    >>> with rankwell.IndexWriter("shop.idx", schema=schema) as writer:
+    ...     writer.add([{"id": "1", "name": "red shoes", "brand": "Acme", "added": "2024-05-31"}])
+    ...     writer.add([{"id": "2", "name": "red socks", "brand": "Other", "added": "2023"}])
+    ...     generation = writer.commit()
+    >>> rankwell.Index.open("shop.idx").search("red", filter="brand:Acme").ids
+    ['1']
     """
 
     def __init__(

@@ -25,7 +25,7 @@ def make_judgments(
     """The label-dependent parts of `metrics` under `convention`."""
     from rankwell.kernels.ranking_metrics.judgments import prepare_judgments, stop_probabilities
 
-    _check_negative_labels(queries, metrics, convention)
+    check_negative_labels(queries, metrics, convention)
     needs_stops = any(metric.family.kind == ERR for metric in metrics)
     needs_levels = any(metric.family.kind in PAIR_KINDS for metric in metrics)
     n_docs, n_queries = queries.n_docs, queries.n_queries
@@ -67,7 +67,8 @@ def highest_grade(queries: JudgedQueries, max_grade: float | None) -> float:
     return float(max_grade)
 
 
-def _check_negative_labels(queries: JudgedQueries, metrics: Sequence[Metric], convention: Convention) -> None:
+def check_negative_labels(queries: JudgedQueries, metrics: Sequence[Metric], convention: Convention) -> None:
+    """Refuse labels below 0 where a metric reads gains, unless they have none under the convention."""
     reading = [metric.name for metric in metrics if metric.family.reads_gains]
     if not reading or convention.negative_labels != "refuse" or queries.labels.min(initial=0.0) >= 0.0:
         return

@@ -19,6 +19,7 @@ from rankwell.rankers.feature_columns import in_order_of
 from rankwell.rankers.learnable import check_learnable
 from rankwell.rankers.streaming import StreamedSizes, check_streaming
 from rankwell.rankers.training_data import as_dataset, evaluation_sets, lacks_queries, stacked, weighted
+from rankwell.scoring.contributions import feature_contributions
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.importance import feature_importances
 from rankwell.scoring.linear_form import linear_form
@@ -355,7 +356,7 @@ class Ranker(Estimator):
             )
         earlier = init_model if isinstance(init_model, Ranker) else type(self).from_file(init_model)
         if not isinstance(earlier, type(self)):
-            raise ParameterError(f"must be a {self.name} ranker, got a {earlier.name} ranker.", parameter="init_model")
+            raise ParameterError(f"must be of the same kind, {self.name}, got {earlier.name}.", parameter="init_model")
         earlier._fitted_description()
         return earlier
 
@@ -387,6 +388,38 @@ class Ranker(Estimator):
         description = self._fitted_description()
         dataset = self._dataset_to_score(X, qid, group)
         return dataset.to_user_order(score_description(description, dataset, n_rounds=n_rounds, device=device))
+
+    def contributions(self, X: Any, *, qid: Any = None, group: Any = None, n_rounds: int | None = None) -> np.ndarray:
+        """What each feature adds to the score of every row: a tree's value is divided by exact Shapley values.
+
+        The same numbers as LightGBM's `pred_contrib` and XGBoost's `pred_contribs`. Rankers that are no sum of trees
+        have them as well, computed row by row: weight · value in a linear one; in a network, parts that sum to the
+        score (DeepLIFT's rescale rule). Rankers that read formulas or other rankers' scores have none.
+
+        Parameters
+        ----------
+        X, qid, group, n_rounds
+            As in `predict`.
+
+        Returns
+        -------
+        float64 array (n_docs, n_features + 1), in the order of the given rows
+            The last column is what belongs to no feature. Each row sums to its score.
+
+        Examples
+        --------
+        >>> import rankwell
+        >>> data = rankwell.make_ranking(n_docs=300, n_queries=15, n_features=5)
+        >>> ranker = rankwell.LambdaMART(n_rounds=10).fit(data)
+        >>> parts = ranker.contributions(data)
+        >>> parts.shape
+        (300, 6)
+        >>> bool(abs(parts.sum(axis=1) - ranker.predict(data)).max() < 1e-12)
+        True
+        """
+        description = self._fitted_description()
+        dataset = self._dataset_to_score(X, qid, group)
+        return dataset.to_user_order(feature_contributions(description, dataset, n_rounds=n_rounds))
 
     def _dataset_to_score(self, X: Any, qid: Any, group: Any) -> RankingDataset:
         """X with the columns in the ranker's order; refused if a query normaliser would have to guess the queries."""
@@ -470,7 +503,7 @@ class Ranker(Estimator):
     def from_content(cls, content: RankerFile, path: str | os.PathLike[str]) -> Self:
         """The fitted ranker that `content`, read from `path`, describes."""
         if content.ranker != cls.name:
-            raise FileFormatError(f"{path} holds a {content.ranker} ranker, not a {cls.name} ranker.")
+            raise FileFormatError(f"{path} holds a ranker of the kind {content.ranker}, not {cls.name}.")
         known = cls._get_param_names()
         unknown = sorted(set(content.parameters) - set(known))
         if unknown:
@@ -545,7 +578,7 @@ def ignore_step(step: TrainingStep) -> None:
 
 
 def _jsonable(parameters: dict[str, Any], owner: str) -> dict[str, Any]:
-    """Parameters as JSON values: NumPy numbers become plain ones. A function cannot be stored, so it is left out."""
+    """Parameters as JSON values, without NumPy's types. A function cannot be stored, so it is left out."""
     functions = [name for name, value in parameters.items() if callable(value)]
     for name in functions:
         logger.warning("%s: %s is a function, which a ranker file cannot hold: it is left out.", owner, name)
@@ -553,9 +586,11 @@ def _jsonable(parameters: dict[str, Any], owner: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value, or a list of values, without NumPy's types."""
+    """A value, or a list of values, without NumPy's types; a path as text."""
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     return value.item() if isinstance(value, np.generic) else value
 
 

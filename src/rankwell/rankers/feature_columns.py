@@ -28,7 +28,7 @@ def columns_in_order(wanted: tuple[str, ...], dataset: RankingDataset, reader: s
     if dataset.n_features != len(wanted):
         raise DataError(
             f"X has {dataset.n_features} features, but {reader} is expecting {len(wanted)} features as input. "
-            f"{_difference(wanted, dataset.feature_names)}"
+            f"{_difference(wanted, dataset)}"
         )
     names = dataset.feature_names
     if names is None or names == wanted:
@@ -39,7 +39,7 @@ def columns_in_order(wanted: tuple[str, ...], dataset: RankingDataset, reader: s
     if wanted == default_feature_names(len(wanted)):
         return dataset
     raise DataError(
-        f"the columns must be those that {reader} was trained on, in any order. {_difference(wanted, names)}"
+        f"the columns must be those that {reader} was trained on, in any order. {_difference(wanted, dataset)}"
     )
 
 
@@ -59,9 +59,15 @@ def _columns_taken(features: Any, places: list[int]) -> Any:
     return taken
 
 
-def _difference(wanted: tuple[str, ...], names: tuple[str, ...] | None) -> str:
+def _difference(wanted: tuple[str, ...], dataset: RankingDataset) -> str:
     """Which names are absent and which are not known; the remedy where there are no names."""
+    names, n_features = dataset.feature_names, dataset.n_features
     if names is None or wanted == default_feature_names(len(wanted)):
+        if n_features > len(wanted):
+            return (
+                "Pass the columns that it was trained on; a model of RankLib or svm_rank that does not read the last "
+                f"ones is imported with n_features={n_features}."
+            )
         return "Absent last columns of a text file can be filled with read(path, n_features=...)."
     absent, unknown = [name for name in wanted if name not in names], [name for name in names if name not in wanted]
     parts = [f"{what}: {_listed(some)}." for what, some in (("Absent", absent), ("Not known", unknown)) if some]

@@ -79,6 +79,19 @@ _ABSENT: dict[tuple[str, ...], str] = {
     ("verbose", "verbosity", "silent", "verbose_eval"): _WATCHING,
     ("callbacks",): "pass callback to fit",
 }
+# Names of what trees do not have here, and why; other rankers have no trees.
+_ABSENT_OF_TREES: dict[tuple[str, ...], str] = {
+    ("linear_tree", "linear_trees", "linear_lambda"): "a leaf has one value",
+    ("extra_trees", "extra_tree", "extra_seed"): (
+        "every cut of a leaf is compared; node_feature_fraction draws the features that it may be cut by"
+    ),
+    ("path_smooth",): (
+        "a leaf's value does not depend on the nodes above it; l2 makes it smaller, min_docs_leaf forbids small leaves"
+    ),
+    ("max_delta_step", "max_tree_output", "max_leaf_output"): (
+        "a leaf's value has no limit; learning_rate, l2 and min_hessian_leaf make it smaller"
+    ),
+}
 
 
 def hint(name: str, known: Collection[str]) -> str:
@@ -89,6 +102,8 @@ def hint(name: str, known: Collection[str]) -> str:
         return f"It is called {here[0]} here{_REMARKS.get(here[0], '')}."
     elsewhere = [own for names, owns in _SAME.items() if lower in names for own in owns]
     reason = next((reason for names, reason in _ABSENT.items() if lower in names), None)
+    of_trees = next((reason for names, reason in _ABSENT_OF_TREES.items() if lower in names), None)
+    reason = reason or (of_trees and (of_trees if "n_leaves" in known else _NO_TREES))
     reason = reason or next((_REASONS[own] for own in elsewhere if own in _REASONS), None)
     if reason is not None:
         return f"There is no such thing here: {reason}."

@@ -18,7 +18,7 @@ import numpy as np
 from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.binning import MOST_BINS, STRATEGIES, Binner
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import FileFormatError, ParameterError
+from rankwell.errors import FileFormatError, Parameter, ParameterError
 from rankwell.kernels.device import load
 from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_LEAVES, TreeBooster, TreeProblem, TreeSettings
 from rankwell.kernels.trees.feature_rules import FeatureRules
@@ -26,7 +26,7 @@ from rankwell.kernels.trees.losses import LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.sampling import Sampling
 from rankwell.kernels.trees.slabs import SLAB_BYTES, SLAB_MEMORY
 from rankwell.metrics.conventions import DEFAULT
-from rankwell.metrics.names import AnyMetric
+from rankwell.metrics.names import AnyMetric, parse_metric
 from rankwell.parameters import check_choice, check_number, check_whole_number
 from rankwell.rankers.base import WATCHED, TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
@@ -57,7 +57,11 @@ _AUTOMATIC_SHARE, _AUTOMATIC_DOCS = 100, 100
 AUTOMATIC_LOSS = "auto"
 CANDIDATE_LOSSES = ("lambdarank", "xendcg")
 _CHOSEN_LOSS = "chosen_loss"
-_FRACTIONS = ("query_fraction", "document_fraction", "feature_fraction", "node_feature_fraction")
+# Shares of what a tree is grown on besides that of the queries, and what query_fraction="auto" means where only it can
+# make seeds differ.
+_OTHER_FRACTIONS = ("document_fraction", "feature_fraction", "node_feature_fraction")
+_QUERY_FRACTION_OF_SEEDS = 0.7
+_CHOSEN_QUERY_FRACTION = "chosen_query_fraction"
 # Seeds of the models of one training are so far apart.
 _SEED_STEP = 1_000_003
 # Parameters that do not change the trees of a run.
@@ -111,14 +115,18 @@ class LambdaMART(StepwiseRanker):
         categorical features of more than 4 categories.
     max_category_set : int
         Categories at most in the set of a cut.
-    query_fraction, document_fraction : float
-        The share of queries, and of documents, whose gradients a tree is grown on, drawn anew for each tree.
+    query_fraction : float or "auto"
+        The share of queries whose gradients a tree is grown on, drawn anew for each tree. "auto" is 1, or 0.7 for
+        several seeds that nothing else makes different: no other fraction below 1, no noise, no xendcg.
+    document_fraction : float
+        The share of documents, likewise.
     feature_fraction, node_feature_fraction : float
         The share of features that a tree may cut, drawn for each tree, and of these, that a leaf may be cut by, drawn
         for each leaf.
     n_seeds : int
         Train so many models with different seeds at the same time, and add up their mean. A round has a tree of each,
-        and early stopping watches the mean. Something must be random: a fraction below 1, noise, or xendcg.
+        and early stopping watches the mean. What is random makes them different: a fraction below 1 (see
+        `query_fraction`), noise, or xendcg.
     loss : "lambdarank", "xendcg", "lambdaloss", "pairwise", "map", "mrr", "auto", or a function
         What pairs of documents weigh: the change of NDCG if they were swapped; with "lambdaloss" that and the change by
         their distance (NDCG-Loss2++); with "pairwise" all the same; with "map" or "mrr" the change of average precision
@@ -215,7 +223,7 @@ class LambdaMART(StepwiseRanker):
         category_smoothing: float = 10.0,
         category_l2: float = 10.0,
         max_category_set: int = 32,
-        query_fraction: float = 1.0,
+        query_fraction: float | Literal["auto"] = "auto",
         document_fraction: float = 1.0,
         feature_fraction: float = 1.0,
         node_feature_fraction: float = 1.0,
@@ -298,23 +306,27 @@ class LambdaMART(StepwiseRanker):
             check_number(name, getattr(self, name), least=0.0)
         for name in ("learning_rate", "sigma"):
             check_number(name, getattr(self, name), above=0.0)
-        for name in _FRACTIONS:
+        for name in _OTHER_FRACTIONS if self.query_fraction == "auto" else ("query_fraction", *_OTHER_FRACTIONS):
             check_number(name, getattr(self, name), above=0.0)
             if getattr(self, name) > 1.0:
                 raise ParameterError(f"must be at most 1, got {getattr(self, name)!r}.", parameter=name)
-        if self.n_seeds > 1 and not self._is_random():
-            raise ParameterError(
-                f"is {self.n_seeds}, but all seeds would give the same trees. Make something random: "
-                "query_fraction=0.7, feature_fraction=0.7, noise=0.3 or loss='xendcg'.",
-                parameter="n_seeds",
-            )
         if not callable(self.loss):
             check_choice("loss", self.loss, (*LOSSES, AUTOMATIC_LOSS))
+            self._check_seeds()
         self._check_growth()
         check_choice("gain", self.gain, GAINS)
         check_choice("binning", self.binning, STRATEGIES)
         check_choice("importance", self.importance, IMPORTANCES)
         super()._check_parameters()
+
+    def _check_seeds(self) -> None:
+        """Refuse seeds of which all are bound to give the same trees."""
+        if self.n_seeds > 1 and self._query_fraction() == 1.0 and not self._is_random():
+            raise ParameterError(
+                f"is {self.n_seeds}, but all seeds would give the same trees. Leave out query_fraction=1, or make "
+                "something else random: feature_fraction=0.7, noise=0.3 or loss='xendcg'.",
+                parameter="n_seeds",
+            )
 
     def _check_growth(self) -> None:
         check_choice("growth", self.growth, GROWTHS)
@@ -330,25 +342,50 @@ class LambdaMART(StepwiseRanker):
             )
 
     def _is_random(self) -> bool:
-        has_fraction = any(getattr(self, name) < 1.0 for name in _FRACTIONS)
-        return has_fraction or self.noise > 0.0 or self.loss in ("xendcg", AUTOMATIC_LOSS) or callable(self.loss)
+        """Whether trees depend on the seed, without `query_fraction`."""
+        has_fraction = any(getattr(self, name) < 1.0 for name in _OTHER_FRACTIONS)
+        return has_fraction or self.noise > 0.0 or self.loss == "xendcg"
+
+    def _query_fraction(self) -> float:
+        if self.query_fraction != "auto":
+            return self.query_fraction
+        return 1.0 if self.n_seeds == 1 or self._is_random() else _QUERY_FRACTION_OF_SEEDS
+
+    def _chooses_query_fraction(self) -> bool:
+        return self.query_fraction == "auto" and self._query_fraction() < 1.0
 
     def _train(self, task: TrainingTask) -> TrainedModel:
         return self.with_best_loss(task, lambda loss: self._train_with(loss, task))
 
     def with_best_loss(self, task: TrainingTask, train: Callable[[str | OwnLoss], TrainedModel]) -> TrainedModel:
         """The model of the ranker's loss; of loss="auto" the one that is best on the validation data."""
+        if self._chooses_query_fraction():
+            logger.info(
+                "n_seeds=%d: each tree is grown on %g %% of the queries, so that seeds differ (query_fraction=%g).",
+                self.n_seeds,
+                100.0 * self._query_fraction(),
+                self._query_fraction(),
+            )
         if self.loss != AUTOMATIC_LOSS:
             return train(self.loss)
         candidates = CANDIDATE_LOSSES if task.validation is not None else CANDIDATE_LOSSES[:1]
-        best: TrainedModel | None = None
-        for number, loss in enumerate(candidates):
-            model = train(loss)
-            model.state[_CHOSEN_LOSS] = np.array([number], np.uint8)
-            if best is None or _best_figure(model) > _best_figure(best):
-                best = model
-        assert best is not None
-        return best
+        models = [train(loss) for loss in candidates]
+        if len(models) == 1:
+            number = 0
+            logger.info(
+                "loss='auto' is %s without %s, on which losses would be compared.", candidates[0], Parameter("eval_set")
+            )
+        else:
+            figures = [_best_figure(model) for model in models]
+            number = max(range(len(figures)), key=figures.__getitem__)
+            logger.info(
+                "loss='auto' chose %s by %s on the validation set: %s",
+                candidates[number],
+                parse_metric(self.eval_metric).name,
+                ", ".join(f"{loss} {figure:.4f}" for loss, figure in zip(candidates, figures, strict=True)),
+            )
+        models[number].state[_CHOSEN_LOSS] = np.array([number], np.uint8)
+        return models[number]
 
     def _train_with(self, loss: str | OwnLoss, task: TrainingTask) -> TrainedModel:
         validation = self._validation(task)
@@ -395,7 +432,10 @@ class LambdaMART(StepwiseRanker):
                 self._least_docs(n_docs),
                 self.min_gain,
             )
-        return TrainedModel(self._description(task, trees.inputs(self.n_seeds)), trees.statistics(), run.history)
+        state = trees.statistics()
+        if self._chooses_query_fraction():
+            state[_CHOSEN_QUERY_FRACTION] = np.array([self._query_fraction()])
+        return TrainedModel(self._description(task, trees.inputs(self.n_seeds)), state, run.history)
 
     def _feature_choices(self, names: tuple[str, ...]) -> FeatureChoices:
         return FeatureChoices.from_parameters(
@@ -447,7 +487,7 @@ class LambdaMART(StepwiseRanker):
 
     def _sampling(self, seed: int) -> Sampling:
         return Sampling(
-            self.query_fraction, self.document_fraction, self.feature_fraction, self.node_feature_fraction, seed
+            self._query_fraction(), self.document_fraction, self.feature_fraction, self.node_feature_fraction, seed
         )
 
     def _check_rounds(self, earlier: LambdaMART) -> None:
@@ -535,14 +575,19 @@ class LambdaMART(StepwiseRanker):
 
     @property
     def chosen_(self) -> dict[str, Any]:
-        best, chosen = self.best_iteration_, {}
+        best = self.best_iteration_
+        chosen: dict[str, Any] = {}
         if _CHOSEN_LOSS in self.state_:
             chosen["loss"] = CANDIDATE_LOSSES[int(self.state_[_CHOSEN_LOSS][0])]
+        if _CHOSEN_QUERY_FRACTION in self.state_:
+            chosen["query_fraction"] = float(self.state_[_CHOSEN_QUERY_FRACTION][0])
         return chosen if best is None or not self._keeps_best() else {**chosen, "n_rounds": best}
 
     def settled(self, trained: Sequence[Self], share: float) -> Self:
-        """As in `StepwiseRanker`; the loss is the one that most of them chose."""
+        """As in `StepwiseRanker`; the loss is the one that most of them chose, the share of queries is theirs."""
         ranker = super().settled(trained, share)
+        if self._chooses_query_fraction():
+            ranker.set_params(query_fraction=self._query_fraction())
         losses = [one.chosen_["loss"] for one in trained if "loss" in one.chosen_]
         return ranker.set_params(loss=max(CANDIDATE_LOSSES, key=losses.count)) if losses else ranker
 

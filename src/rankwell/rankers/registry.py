@@ -52,7 +52,7 @@ def load(path: str | os.PathLike[str]) -> Ranker:
     known = RANKERS | LOADED_ONLY
     if content.ranker not in known:
         raise FileFormatError(
-            f"{path} contains a {content.ranker!r} ranker, which this release does not know. "
+            f"{path} contains a ranker of the kind {content.ranker!r}, which this release does not know. "
             f"It knows {', '.join(known)}; upgrade rankwell if the file is newer."
         )
     return _class_at(*known[content.ranker]).from_content(content, path)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
+from rankwell.errors import ParameterError
 from rankwell.metrics.conventions import get_convention
 from rankwell.metrics.names import AnyMetric, parse_metric
 from rankwell.rankers.base import SECONDS, Ranker, TrainingTask
@@ -41,6 +42,9 @@ class StepwiseRanker(Ranker):
     def _check_parameters(self) -> None:
         parse_metric(self.eval_metric, parameter="eval_metric")
         get_convention(self.eval_convention)
+        checkpoint = getattr(self, "checkpoint", None)
+        if checkpoint is not None and not isinstance(checkpoint, str | os.PathLike):
+            raise ParameterError(f"must be the path of a file, or None, got {checkpoint!r}.", parameter="checkpoint")
 
     def _validation(self, task: TrainingTask) -> Validation | None:
         """What the run watches if there is validation data; early stopping requires it."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwell.kernels.scoring.reference import tested_value
+from rankwell.kernels.threads import run_ranges
 from rankwell.scoring.trees import TreeInputs
 
 
@@ -65,8 +66,7 @@ class TreeShapley:
                 steps.append((leaf, place, step.node, step.is_left))
         table = np.array(steps, dtype=np.int64).reshape(-1, 4)
         self._leaf, self._place, self._node, self._is_left = table.T
-        m = self._length
-        self._weights = np.array([math.factorial(k) * math.factorial(m - 1 - k) / math.factorial(m) for k in range(m)])
+        self._weights = _weights(self._length)
 
     def values(self, row: np.ndarray, slopes: np.ndarray, n_columns: int) -> np.ndarray:
         """Σ over trees of slope · Shapley values, float64 (n_columns,), for one document.
@@ -80,6 +80,43 @@ class TreeShapley:
         totals = np.zeros(n_columns)
         is_real = self._feature >= 0
         np.add.at(totals, self._feature[is_real], shares[is_real])
+        return totals
+
+    def sums(self, rows: np.ndarray) -> np.ndarray:
+        """Σ over trees of Shapley values, float64 (n_docs, n_columns), for many documents, by a kernel.
+
+        rows : float32 (n_docs, n_columns), the columns' values
+        """
+        from rankwell.kernels.scoring.cpu.shapley import LeafPaths, NodeTests, add_shapley_values
+
+        trees, totals = self._trees, np.zeros(rows.shape)
+        tests = NodeTests(
+            trees.column,
+            trees.threshold,
+            trees.missing_left,
+            trees.column_feature,
+            trees.column_kind,
+            trees.category_ptr,
+            trees.categories,
+        )
+        weights = np.zeros((self._length + 1, self._length))
+        for m in range(1, self._length + 1):
+            weights[m, :m] = _weights(m)
+        paths = LeafPaths(
+            n_places=(self._feature >= 0).sum(axis=1),
+            feature=self._feature,
+            z=self._z,
+            step_ptr=np.searchsorted(self._leaf, np.arange(len(self._z) + 1)),
+            place=np.ascontiguousarray(self._place),
+            node=np.ascontiguousarray(self._node),
+            is_left=self._is_left.astype(np.uint8),
+            weights=weights,
+        )
+
+        def add(first: int, last: int) -> None:
+            add_shapley_values(rows[first:last], tests, paths, trees.leaf_value, totals[first:last])
+
+        run_ranges(add, len(rows))
         return totals
 
     def _goes_left(self, row: np.ndarray) -> np.ndarray:
@@ -116,6 +153,11 @@ class TreeShapley:
                 total += self._weights[k] * quotient
             shares[:, place] = (is_passed - own) * total
         return shares
+
+
+def _weights(m: int) -> np.ndarray:
+    """k!·(m − 1 − k)! / m! for k below m, float64 (m,)."""
+    return np.array([math.factorial(k) * math.factorial(m - 1 - k) / math.factorial(m) for k in range(m)])
 
 
 def _paths(trees: TreeInputs, tree: int, weights: np.ndarray) -> list[list[_Step]]:

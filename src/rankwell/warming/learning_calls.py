@@ -98,6 +98,7 @@ def train_lambdamart(folder: Path) -> None:
     _train_and_score(ranker)
     for _ in ranker.staged_predict(made_up_data()):
         pass
+    ranker.contributions(made_up_data())
     LambdaMART(n_rounds=2, device="cpu").fit(made_up_data(is_sparse=True))
     LambdaMART(n_rounds=2, device="cpu", binning="width", noise=0.3).fit(made_up_data())
     LambdaMART(n_rounds=2, device="cpu", loss="xendcg").fit(made_up_data())

@@ -23,6 +23,8 @@ from rankwell.scoring.imports.xgboost_model import read_xgboost
 _LIGHTGBM_BEGINNINGS = (b"tree\n", b"tree\r\n")
 # UBJSON objects begin with { and the marker of a length; JSON objects with { and a quote or white space.
 _UBJSON_BEGINNINGS = (b"{L", b"{l", b"{I", b"{i", b"{U", b"{#", b"{$")
+# The beginning of CatBoost's .cbm files.
+_CATBOOST_BINARY = b"CBM1"
 # Entries of the three libraries' JSON.
 _JSON_ENTRIES = (b"tree_info", b"learner", b'"tree"', b"features_info", b"oblivious_trees")
 
@@ -76,6 +78,11 @@ def parse_model(content: bytes, *, n_features: int | None = None) -> RankerDescr
         return found.parse(content, n_features)
     if content.lstrip().startswith(b"{"):
         return _parse_json(content, n_features)
+    if content.startswith(_CATBOOST_BINARY):
+        raise FileFormatError(
+            "this is CatBoost's binary format, which is not read: save the model again with "
+            "save_model('model.json', format='json')."
+        )
     raise FileFormatError(
         "this is neither a LightGBM model (text, JSON) nor one of XGBoost (JSON, UBJSON), CatBoost (JSON), ONNX "
         "(trees), RankLib, svm_rank or LIBLINEAR. XGBoost's old binary format and pickles are not read: save the "
