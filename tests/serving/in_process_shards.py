@@ -3,9 +3,12 @@
 import asyncio
 
 import msgspec
+from starlette.testclient import TestClient
 
 from rankwell.errors import ParameterError, RankwellError
 from rankwell.serving.deadline import Deadline
+from rankwell.serving.http.aggregator_service import AggregatorService
+from rankwell.serving.http.app import make_app
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.aggregator import Aggregator
 from rankwell.serving.shards.circuit_breaker import CircuitBreaker
@@ -70,3 +73,11 @@ def run_with(aggregator, ask):
 
 def in_time():
     return Deadline.after(30.0)
+
+
+def shards_client(folders, rankers=None, *, n_candidates, token=None):
+    """The HTTP calls of shards in this process."""
+    service = AggregatorService(aggregator_of(folders, rankers, n_candidates=n_candidates), timeout=30.0)
+    client = TestClient(make_app(service, token=token), raise_server_exceptions=False)
+    client.service = service
+    return client

@@ -169,9 +169,9 @@ class SearchAnswer(Struct):
 
 
 class FeaturePart(Struct):
-    name: str
-    value: Annotated[float | None, Meta(description="As it was extracted.")]
-    input: Annotated[float | None, Meta(description="As the ranker read it, after normalisation.")]
+    name: Annotated[str, Meta(description="A feature, or a formula that the ranker computes.")]
+    value: Annotated[float | None, Meta(description="As it was extracted; null of a formula.")]
+    input: Annotated[float | None, Meta(description="As the ranker read it, after normalisation; null of a formula.")]
     contribution: float
 
 

@@ -260,9 +260,10 @@ def explain_answer(explained: ExplainedDocument) -> messages.ExplainAnswer:
     parts = explained.explanation
     by_size = sorted(parts.features.items(), key=lambda part: -abs(part[1]))
     read = parts.columns
-    # The score of a part is read as it is.
+    # The score of a part is read as it is; a formula, which a constant is too, is no feature and has no value.
     features = [
-        messages.FeaturePart(name, explained.values.get(name, read[name]), read[name], share) for name, share in by_size
+        messages.FeaturePart(name, explained.values.get(name, read.get(name)), read.get(name), share)
+        for name, share in by_size
     ]
     return messages.ExplainAnswer(explained.id, explained.rank, parts.score, parts.feature_base, features)
 
