@@ -71,3 +71,21 @@ def test_the_parts_of_a_written_ranker_sum_to_the_score_that_was_shown(client, n
     assert parts["bm25.title"]["value"] == parts["bm25.title"]["input"] == values["bm25.title"]
     if VISITS[number]:
         assert parts["static.visits"]["contribution"] == pytest.approx(0.3 * log(VISITS[number] + 1))
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_an_explanation_has_the_transforms_and_what_they_gave(client, number):
+    visits, age = VISITS[number], AGES[number]
+    parts = {part["name"]: part for part in explained(client, number)["features"]}
+    transforms = {name: [tuple(one.values()) for one in part["transforms"]] for name, part in parts.items()}
+    title = 2 * parts["bm25.title"]["value"] + 1
+    assert transforms["bm25.title"] == [("linear", pytest.approx(title), pytest.approx(title))]
+    assert transforms["3"] == [("expression", 3.0, 3.0)]
+    ((kind, output, added),) = transforms[FORMULA]
+    assert (kind, output) == ("expression", added)
+    bucket = [3.0, 2.0, 1.0, 0.0][(age > 1) + (age > 7) + (age > 30)]
+    old = pytest.approx(-0.01 * age)
+    assert {one[0]: one[1:] for one in transforms["static.age"]} == {"linear": (old, old), "bucket": (bucket,) * 2}
+    if visits:
+        clicks = pytest.approx(0.3 * log(visits + 1))
+        assert transforms["static.visits"] == [("log-linear", clicks, clicks)]

@@ -151,6 +151,12 @@ def explain(given: dict[str, str]) -> tuple[int, Any]:
         for i in range(30)
     ]
     features[1]["input"] = 0.731
+    features[2]["transforms"] = [
+        {"kind": "linear", "output": 3.5, "contribution": 0.01},
+        {"kind": "bucket", "output": 2.0, "contribution": 0.8},
+    ]
+    formula = {"kind": "expression", "output": 1.25, "contribution": features[3]["contribution"]}
+    features[3] |= {"name": "log1p(mentions)", "value": None, "input": None, "transforms": [formula]}
     features += [{"name": f"silent_{i}", "value": 0.0, "contribution": 0.0} for i in range(38)]
     score = 0.25 + sum(feature["contribution"] for feature in features)
     return 200, {"id": given["id"], "score": score, "bias": 0.25, "features": features}

@@ -166,6 +166,11 @@ def test_why_this_score(open_page):
     )
     assert boxes[1]["width"] / boxes[0]["width"] == pytest.approx(0.9, rel=0.02)
     assert boxes[1]["x"] + boxes[1]["width"] == pytest.approx(boxes[0]["x"], abs=1)  # they meet at zero
+    assert page.locator(".feature:nth-child(2) .transforms").count() == 0
+    several = page.locator(".feature:nth-child(3) .transforms li").all_text_contents()
+    assert several == ["linear 3.5 (+0.010)", "bucket 2 (+0.800)"]
+    assert page.locator(".feature:nth-child(4) .value").text_content() == "value 1.25"
+    assert page.locator(".feature:nth-child(4) .transforms li").all_text_contents() == ["expression 1.25"]
     page.click("text=Show 53 more features (38 contributed nothing)")
     assert page.locator(".feature").count() == 68
 

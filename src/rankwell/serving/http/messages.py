@@ -168,11 +168,23 @@ class SearchAnswer(Struct):
     facets: dict[str, FacetAnswer] = {}
 
 
+class Transform(Struct):
+    """An input that the ranker made of a feature or is a formula, and what it added to the score."""
+
+    kind: Annotated[str, Meta(description="linear, log-linear, bucket or expression.")]
+    output: Annotated[float, Meta(description="The input itself: what the transform gave.")]
+    contribution: float
+
+
 class FeaturePart(Struct):
     name: Annotated[str, Meta(description="A feature, or a formula that the ranker computes.")]
     value: Annotated[float | None, Meta(description="As it was extracted; null of a formula.")]
     input: Annotated[float | None, Meta(description="As the ranker read it, after normalisation; null of a formula.")]
     contribution: float
+    transforms: Annotated[
+        list[Transform],
+        Meta(description="The inputs made of it alone. What trees added, which read several, is in contribution only."),
+    ] = []
 
 
 class ExplainAnswer(Struct):

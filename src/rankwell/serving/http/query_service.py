@@ -16,6 +16,7 @@ import numpy as np
 
 from rankwell.errors import ParameterError
 from rankwell.index.search.facets import written_facets
+from rankwell.scoring.trees import TreeInputs
 from rankwell.serving.answer import Answer, Result, SearchRequest
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.deadline import Deadline
@@ -260,9 +261,16 @@ def explain_answer(explained: ExplainedDocument) -> messages.ExplainAnswer:
     parts = explained.explanation
     by_size = sorted(parts.features.items(), key=lambda part: -abs(part[1]))
     read = parts.columns
+    transforms: dict[str, list[messages.Transform]] = {}
+    for part in parts.inputs:
+        if part.kind != TreeInputs.kind:
+            made = messages.Transform(part.kind, part.value, part.contribution)
+            transforms.setdefault(part.name, []).append(made)
     # The score of a part is read as it is; a formula, which a constant is too, is no feature and has no value.
     features = [
-        messages.FeaturePart(name, explained.values.get(name, read.get(name)), read.get(name), share)
+        messages.FeaturePart(
+            name, explained.values.get(name, read.get(name)), read.get(name), share, transforms.get(name, [])
+        )
         for name, share in by_size
     ]
     return messages.ExplainAnswer(explained.id, explained.rank, parts.score, parts.feature_base, features)

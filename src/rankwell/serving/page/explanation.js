@@ -1,4 +1,4 @@
-// Why a document has its score: features, their values and what each contributed.
+// Why a document has its score: features, their values, what the ranker made of them and what each contributed.
 
 import { explain } from "./api.js";
 import { bar, documentText, element } from "./elements.js";
@@ -6,10 +6,23 @@ import { count, figure, plural, signedFigure } from "./numbers.js";
 
 const SHOWN_AT_FIRST = 15;
 
-/** The value of a feature and, where the model transforms it, the input made from it. */
+const isFormula = (feature) => feature.transforms?.[0]?.kind === "expression";
+
+/** The value of a feature and, where the model normalises it, what it read; a formula has the value that it gave. */
 function valueText(feature) {
+  if (isFormula(feature)) return figure(feature.transforms[0].output);
   const hasInput = feature.input !== undefined && feature.input !== null && feature.input !== feature.value;
   return hasInput ? `${figure(feature.value)} → ${figure(feature.input)}` : figure(feature.value);
+}
+
+/** The transforms of a feature by kind, with what each gave and, where there are several, what it added. */
+function transformList(feature, largest) {
+  const all = feature.transforms ?? [];
+  const telling = all.filter((each) => each.kind !== "linear" || each.output !== feature.input);
+  if (telling.length === 0) return null;
+  const words = ({ kind, output, contribution }) =>
+    all.length > 1 ? `${kind} ${figure(output)} (${signedFigure(contribution, largest)})` : `${kind} ${figure(output)}`;
+  return element("ul", { class: "transforms" }, ...telling.map((each) => element("li", {}, words(each))));
 }
 
 function featureItem(feature, largest) {
@@ -25,6 +38,7 @@ function featureItem(feature, largest) {
       element("span", { class: "hidden" }, "contribution "),
       signedFigure(feature.contribution, largest),
     ),
+    transformList(feature, largest),
     element("span", { class: "axis", "aria-hidden": "true" }, bar(share, "extent")),
   );
 }
