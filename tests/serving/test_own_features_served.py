@@ -15,6 +15,7 @@ from rankwell.index.schema import Schema
 from rankwell.serving.answer import SearchRequest
 from rankwell.serving.node import Node
 from rankwell.serving.shards.aggregator import Aggregator
+from rankwell.serving.shards.messages import AskedQuery
 from rankwell.serving.shards.shard import Shard
 from rankwell.serving.shards.shard_node import ShardNode
 
@@ -67,8 +68,8 @@ def test_nodes_and_shards_answer_as_ranked_search_does(served):
 
     async def ask(aggregator):
         answers = [await aggregator.answer(request) for request in requests]
-        features = await aggregator.features(QUERIES[0], ["d1", "d8", "d0"], "own")
-        return answers, features, await aggregator.explain(QUERIES[0], answers[0].results[0].id, "own")
+        features = await aggregator.features(AskedQuery(QUERIES[0]), ["d1", "d8", "d0"], "own")
+        return answers, features, await aggregator.explain(AskedQuery(QUERIES[0]), answers[0].results[0].id, "own")
 
     answers, features, explained = run_with(aggregator, ask)
     for request, one, other in zip(requests, node.answer(requests), answers, strict=True):

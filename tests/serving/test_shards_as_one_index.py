@@ -24,6 +24,7 @@ from rankwell.serving.node import Node
 from rankwell.serving.ranking import ranker_passes
 from rankwell.serving.ranking.feature_log import FeatureLogReader
 from rankwell.serving.shards.aggregator import Aggregator
+from rankwell.serving.shards.messages import AskedQuery
 from rankwell.serving.shards.shard import Shard
 from rankwell.serving.shards.shard_node import ShardNode
 
@@ -220,12 +221,15 @@ def test_features_scores_and_explanations_are_those_of_one_index(rankers, seed, 
             search = RankedSearch(whole, path, n_candidates=12)
             found = search.search("w1 w2 w3", 12)
             ids = [*found.ids[:3], "d0", "d1"]
-            rows, expected = await aggregator.features("w1 w2 w3", ids, name), search.features("w1 w2 w3", ids)
+            rows, expected = (
+                await aggregator.features(AskedQuery("w1 w2 w3"), ids, name),
+                search.features("w1 w2 w3", ids),
+            )
             np.testing.assert_array_equal(rows, expected)
             np.testing.assert_array_equal(await aggregator.score(rows, name), search.score(expected))
             for document in found.ids[:KEEP][:2]:
                 (other,) = search.explain("w1 w2 w3", document=document)
-                one = await aggregator.explain("w1 w2 w3", document, name)
+                one = await aggregator.explain(AskedQuery("w1 w2 w3"), document, name)
                 assert (one.rank, one.id, one.first_score) == (other.rank, other.id, other.first_score)
                 # As text: NaN is not equal to itself.
                 assert repr(one.explanation) == repr(other.explanation)
@@ -233,7 +237,7 @@ def test_features_scores_and_explanations_are_those_of_one_index(rankers, seed, 
             assert await aggregator.has_document("d0")
             assert not await aggregator.has_document("nothing")
             with pytest.raises(DataError, match="there is no document 'nothing'"):
-                await aggregator.explain("w1", "nothing", name)
+                await aggregator.explain(AskedQuery("w1"), "nothing", name)
 
     run_with(aggregator, ask)
 

@@ -95,19 +95,25 @@ class Client:
         """The documents that are most like the one with that id."""
         return self._get("/similar", id=document, k=k, offset=offset, filter=filter, timeout_ms=timeout_ms)
 
-    def explain(self, query: str, document: str, *, ranker: str | None = None, plain: bool = False) -> dict[str, Any]:
-        """What the score of a document consists of."""
-        return self._get("/explain", q=query, id=document, ranker=ranker, plain=_flag(plain))
+    def explain(
+        self, query: str, document: str, *, ranker: str | None = None, plain: bool = False, filter: str | None = None
+    ) -> dict[str, Any]:
+        """What the score of a document consists of; plain, filter : as of the search that showed it"""
+        return self._get("/explain", q=query, id=document, ranker=ranker, plain=_flag(plain), filter=filter)
 
-    def compare(self, query: str, rankers: Sequence[str], k: int = 10, *, plain: bool = False) -> dict[str, Any]:
-        """The results of several rankers, and which documents moved."""
-        return self._get("/compare", q=query, rankers=",".join(rankers), k=k, plain=_flag(plain))
+    def compare(
+        self, query: str, rankers: Sequence[str], k: int = 10, *, plain: bool = False, filter: str | None = None
+    ) -> dict[str, Any]:
+        """The results of several rankers, and which documents moved; plain, filter : as of `search`"""
+        return self._get("/compare", q=query, rankers=",".join(rankers), k=k, plain=_flag(plain), filter=filter)
 
     def features(
-        self, query: str, document: str, *, ranker: str | None = None, plain: bool = False
+        self, query: str, document: str, *, ranker: str | None = None, plain: bool = False, filter: str | None = None
     ) -> dict[str, float | None]:
-        """The features of a document, by name."""
-        return self._get("/features", q=query, id=document, ranker=ranker, plain=_flag(plain))["features"]
+        """The features of a document, by name; plain, filter : as of `search`"""
+        return self._get("/features", q=query, id=document, ranker=ranker, plain=_flag(plain), filter=filter)[
+            "features"
+        ]
 
     def rank(
         self,
@@ -116,9 +122,12 @@ class Client:
         *,
         features: Sequence[Sequence[float | None]] | None = None,
         ranker: str | None = None,
+        plain: bool = False,
+        filter: str | None = None,
     ) -> list[float]:
-        """The scores of documents for a query, or of rows of features."""
+        """The scores of documents for a query, or of rows of features; plain, filter : as of `search`"""
         body = {"query": query, "documents": documents, "features": features, "ranker": ranker}
+        body |= {"plain": plain or None, "filter": filter}
         return self._call("POST", "/rank", {name: value for name, value in body.items() if value is not None})["scores"]
 
     def rankers(self) -> list[dict[str, Any]]:

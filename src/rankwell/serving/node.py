@@ -26,6 +26,7 @@ from rankwell.serving.answer import Answer, Result, SearchRequest
 from rankwell.serving.named_rankers import BM25_ALONE, checked_name
 from rankwell.serving.ranking.feature_log import FeatureLog
 from rankwell.serving.ranking.ranked_search import RankedResult, features_of
+from rankwell.serving.served_query import parse_served, parse_served_filter
 from rankwell.serving.shown_documents import shown_results
 from rankwell.serving.snapshot import SearchSettings, Snapshot, make_snapshot
 
@@ -201,11 +202,11 @@ def _parsed(index: Index, request: SearchRequest) -> Query:
     """The query of a request, what it asks for besides checked."""
     checked_settings(index, request.sort, request.facets, request.stop_after)
     if request.like is None:
-        return index.parse(request.query, plain=request.plain, filter=request.filter)
+        return parse_served(index, request.query, plain=request.plain, filter=request.filter)
     doc = index.find(request.like)
     if doc < 0:
         raise no_such_document(request.like)
-    return replace(like_query(index, doc), filter=index.parse("", filter=request.filter).filter)
+    return replace(like_query(index, doc), filter=parse_served_filter(index, request.filter))
 
 
 def _search_alone(index: Index, query: Query, request: SearchRequest) -> SearchResult:

@@ -469,3 +469,14 @@ def test_facets_narrow_results_down_with_the_keyboard(open_page, server):
     search_for(page, "glob")
     assert "filter" not in server.asked[-1]
     assert page.title() == "glob · Rankwell"
+
+
+def test_what_is_explained_and_compared_is_what_was_shown(open_page, server):
+    page = open_page("?q=match&plain=true&only=kind:function")
+    page.click(".result:nth-child(2) .why")
+    page.wait_for_selector(".feature")
+    assert server.asked[-1].startswith('/explain?q=match&plain=true&filter=+kind:("function")&id=doc-1')
+    page = open_page("?q=match&plain=true&only=kind:function&against=lists")
+    page.wait_for_selector(".ranking")
+    assert server.asked[-1].startswith('/compare?q=match&plain=true&filter=+kind:("function")&k=10')
+    assert page.inner_text("#summary").endswith(", narrowed down by 1")

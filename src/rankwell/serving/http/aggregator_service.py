@@ -14,6 +14,7 @@ from rankwell.serving.http.query_service import Cached, QueryService, explain_an
 from rankwell.serving.result_cache import ResultCache
 from rankwell.serving.shards.aggregator import Aggregator, ShardedSnapshot
 from rankwell.serving.shards.circuit_breaker import CLOSED, OPEN
+from rankwell.serving.shards.messages import AskedQuery
 from rankwell.serving.shards.node_link import NodeLink
 from rankwell.serving.shards.shard import Shard
 from rankwell.serving.shards.supervision import Supervisor
@@ -86,18 +87,18 @@ class AggregatorService(QueryService):
 
     async def explain(self, asked: messages.DocumentParameters) -> messages.ExplainAnswer:
         ranker = self.snapshot.with_features(asked.ranker)
-        return explain_answer(await self.aggregator.explain(asked.q, asked.id, ranker, plain=asked.plain))
+        return explain_answer(await self.aggregator.explain(_asked(asked.q, asked), asked.id, ranker))
 
     async def features(self, asked: messages.DocumentParameters) -> messages.FeaturesAnswer:
         ranker = self.snapshot.with_features(asked.ranker)
-        rows = await self.aggregator.features(asked.q, [asked.id], ranker, plain=asked.plain)
+        rows = await self.aggregator.features(_asked(asked.q, asked), [asked.id], ranker)
         names = self.snapshot.passes(ranker).feature_set.names
         return messages.FeaturesAnswer(dict(zip(names, rows[0].tolist(), strict=True)))
 
     async def rank(self, asked: messages.RankBody) -> messages.ScoresAnswer:
         ranker = self.snapshot.with_features(asked.ranker)
         if asked.query is not None and asked.documents is not None and asked.features is None:
-            rows = await self.aggregator.features(asked.query, asked.documents, ranker)
+            rows = await self.aggregator.features(_asked(asked.query, asked), asked.documents, ranker)
         elif asked.features is not None and asked.query is None and asked.documents is None:
             rows = feature_rows(asked.features, self.snapshot.files[ranker].description.n_features)
         else:
@@ -160,6 +161,11 @@ class AggregatorService(QueryService):
         if self.supervisor is not None:
             supervisor = self.supervisor
             gauge("rankwell_node_restarts", "Node processes that were started again.", lambda: supervisor.n_restarts)
+
+
+def _asked(text: str, settings: messages.QueryParameters | messages.RankBody) -> AskedQuery:
+    """What is searched for, as shards are told."""
+    return AskedQuery(text, settings.plain, settings.filter)
 
 
 def _add_shard_metrics(metrics: Metrics, shard: Shard, number: int) -> None:

@@ -36,14 +36,19 @@ Facet = Annotated[
 Vote = Annotated[Literal[1, -1, 0], Meta(description="1 is good, -1 is bad, 0 takes the vote back.")]
 
 
-class SearchParameters(Struct, forbid_unknown_fields=True):
+class QueryParameters(Struct, forbid_unknown_fields=True):
+    """What is searched for: the same in all calls, so that what is explained is what was shown."""
+
     q: QueryText
+    plain: Plain = False
+    filter: Filter | None = None
+
+
+class SearchParameters(QueryParameters, kw_only=True):
     k: Count = 10
     offset: Offset = 0
     ranker: RankerName | None = None
-    plain: Plain = False
     timeout_ms: Milliseconds | None = None
-    filter: Filter | None = None
     sort: (
         Annotated[
             str,
@@ -75,18 +80,14 @@ class SimilarParameters(Struct, forbid_unknown_fields=True):
     timeout_ms: Milliseconds | None = None
 
 
-class DocumentParameters(Struct, forbid_unknown_fields=True):
-    q: QueryText
+class DocumentParameters(QueryParameters, kw_only=True):
     id: DocumentId
     ranker: RankerName | None = None
-    plain: Plain = False
 
 
-class CompareParameters(Struct, forbid_unknown_fields=True):
-    q: QueryText
+class CompareParameters(QueryParameters, kw_only=True):
     rankers: Annotated[str, Meta(max_length=1000, description="Names of two to four rankers, separated by commas.")]
     k: Count = 10
-    plain: Plain = False
 
 
 class NoParameters(Struct, forbid_unknown_fields=True):
@@ -100,6 +101,8 @@ class RankBody(Struct, forbid_unknown_fields=True):
     documents: Annotated[list[DocumentId], Meta(min_length=1, max_length=MOST_RESULTS)] | None = None
     features: Annotated[list[list[float | None]], Meta(min_length=1, max_length=MOST_ROWS)] | None = None
     ranker: RankerName | None = None
+    plain: Plain = False
+    filter: Filter | None = None
 
 
 class ClickBody(Struct, forbid_unknown_fields=True):

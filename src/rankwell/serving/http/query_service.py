@@ -150,7 +150,10 @@ class QueryService(ABC):
             )
         rankers = [self.snapshot.ranker(name) for name in names]
         deadline = Deadline.after(self.timeout)
-        requests = [SearchRequest(asked.q, deadline, k=asked.k, ranker=ranker, plain=asked.plain) for ranker in rankers]
+        requests = [
+            SearchRequest(asked.q, deadline, k=asked.k, ranker=ranker, plain=asked.plain, filter=asked.filter)
+            for ranker in rankers
+        ]
         answers = await asyncio.gather(*map(self._counted, requests))
         shown = [[replace(result, fields=None) for result in answer.results] for answer in answers]
         rankings = [messages.Ranking(ranker, results) for ranker, results in zip(rankers, shown, strict=True)]

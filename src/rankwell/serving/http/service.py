@@ -11,6 +11,7 @@ from rankwell.serving.http import messages
 from rankwell.serving.http.query_service import Cached, QueryService, explain_answer, feature_rows
 from rankwell.serving.node import Node
 from rankwell.serving.result_cache import ResultCache
+from rankwell.serving.served_query import parse_served
 from rankwell.serving.snapshot import Snapshot
 from rankwell.serving.use import Use
 
@@ -86,22 +87,23 @@ class SearchService(QueryService):
 
     async def explain(self, asked: messages.DocumentParameters) -> messages.ExplainAnswer:
         search = self.node.snapshot.search_of(asked.ranker)
-        query = search.index.parse(asked.q, plain=asked.plain)
+        query = parse_served(search.index, asked.q, plain=asked.plain, filter=asked.filter)
         (explained,) = await self._run_aside(lambda: search.explain(query, document=asked.id))
         return explain_answer(explained)
 
     async def features(self, asked: messages.DocumentParameters) -> messages.FeaturesAnswer:
         search = self.node.snapshot.search_of(asked.ranker)
-        query = search.index.parse(asked.q, plain=asked.plain)
+        query = parse_served(search.index, asked.q, plain=asked.plain, filter=asked.filter)
         rows = await self._run_aside(lambda: search.features(query, [asked.id]))
         return messages.FeaturesAnswer(dict(zip(search.feature_set.names, rows[0].tolist(), strict=True)))
 
     async def rank(self, asked: messages.RankBody) -> messages.ScoresAnswer:
         search = self.node.snapshot.search_of(asked.ranker)
-        query, documents, given = asked.query, asked.documents, asked.features
-        if query is not None and documents is not None and given is None:
+        text, documents, given = asked.query, asked.documents, asked.features
+        if text is not None and documents is not None and given is None:
+            query = parse_served(search.index, text, plain=asked.plain, filter=asked.filter)
             scores = await self._run_aside(lambda: search.score(search.features(query, documents)))
-        elif given is not None and query is None and documents is None:
+        elif given is not None and text is None and documents is None:
             rows = feature_rows(given, search.description.n_features)
             scores = await self._run_aside(lambda: search.score(rows))
         else:

@@ -83,9 +83,14 @@ function featureList(features) {
   return [list, more];
 }
 
-/** What the panel shows for a document; throws ServerError. */
-export async function explanationOf({ q, id, ranker, title }, signal) {
-  const explanation = await explain({ q, id, ranker }, signal);
+/**
+ * What the panel shows for a document; throws ServerError.
+ * @param {Object} wanted  what was searched for, the document's id and the ranker
+ * @param {string} title  the document's
+ */
+export async function explanationOf(wanted, title, signal) {
+  const explanation = await explain(wanted, signal);
+  const { ranker } = wanted;
   return [
     element("p", { class: "of" }, documentText(title), ranker ? element("span", {}, `by ${ranker}`) : null),
     sumText(explanation),

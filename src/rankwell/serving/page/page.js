@@ -12,7 +12,7 @@ import { factsOf } from "./facts.js";
 import { showFailure } from "./failure.js";
 import { allowVotes } from "./feedback.js";
 import { listenToKeys } from "./keys.js";
-import { plural } from "./numbers.js";
+import { count, plural } from "./numbers.js";
 import { resultItem } from "./result.js";
 
 let shown = readAddress();
@@ -95,11 +95,15 @@ async function ask() {
   }
 }
 
+/** What is searched for: the same whether it is shown, compared or explained. */
+function searchedFor() {
+  return { q: shown.q, plain: shown.plain, filter: filterOf(shown.only, facetFields(index)) };
+}
+
 async function askOne(signal) {
-  const { q, ranker, offset, plain, only } = shown;
+  const { q, ranker, offset, only } = shown;
   const facet = facetFields(index);
-  const filter = filterOf(only, facet);
-  const answer = await api.search({ q, k: PAGE_SIZE, offset, ranker, plain, filter, facet }, signal);
+  const answer = await api.search({ k: PAGE_SIZE, offset, ranker, ...searchedFor(), facet }, signal);
   const context = { query: q, impression: answer.impression, openWhy: explainer(answer.ranker ?? "bm25") };
   const items = answer.results.map((result) => resultItem(result, context));
   return {
@@ -113,10 +117,11 @@ async function askOne(signal) {
 }
 
 async function askBoth(signal) {
-  const { q, ranker, against } = shown;
+  const { q, ranker, against, only } = shown;
   const both = `${ranker || defaultRanker(rankers)},${against}`;
-  const answer = await api.compare({ q, k: PAGE_SIZE, rankers: both }, signal);
-  return { summary: comparisonSummary(answer), results: [comparisonOf(answer, q, explainer)] };
+  const answer = await api.compare({ ...searchedFor(), k: PAGE_SIZE, rankers: both }, signal);
+  const narrowed = only.length > 0 ? `, narrowed down by ${count(only.length)}` : "";
+  return { summary: `${comparisonSummary(answer)}${narrowed}`, results: [comparisonOf(answer, q, explainer)] };
 }
 
 /** Show only documents with these keywords; the focus stays on the box that was changed. */
@@ -149,9 +154,9 @@ async function showWhy() {
   const body = byId("why-body");
   body.replaceChildren(element("p", { class: "waiting" }, "Explaining …"));
   if (!panel.open) panel.showModal();
-  const wanted = { q: shown.q, id: shown.why, ranker: shown.by, title: titleOf(shown.why) };
+  const wanted = { ...searchedFor(), id: shown.why, ranker: shown.by };
   try {
-    const parts = await explanationOf(wanted, signal);
+    const parts = await explanationOf(wanted, titleOf(shown.why), signal);
     if (!signal.aborted) body.replaceChildren(...parts);
   } catch (error) {
     if (!signal.aborted) body.replaceChildren(element("p", { class: "notice", role: "alert" }, error.message));

@@ -119,9 +119,9 @@ class Aggregator(ServedCollection):
             words=() if request.like is None else words_of(found.query),
         )
 
-    async def explain(self, text: str, document: str, ranker: str, *, plain: bool = False) -> ExplainedDocument:
+    async def explain(self, asked: messages.AskedQuery, document: str, ranker: str) -> ExplainedDocument:
         """What the score of a document consists of; see `RankedSearch.explain`."""
-        search, ranking = await self._ranking_aside(text, ranker, plain=plain)
+        search, ranking = await self._ranking_aside(asked, ranker)
         candidates = ranking.candidates
         ranked = await ranking.rank(self._n_candidates)
         rows = await ranking.features(ranked.kept)
@@ -140,9 +140,9 @@ class Aggregator(ServedCollection):
         rank = int(np.flatnonzero(ranked.rows == kept)[0]) + 1
         return ExplainedDocument(rank, document, float(candidates.score[kept]), explanation, values)
 
-    async def features(self, text: str, documents: Sequence[str], ranker: str, *, plain: bool = False) -> np.ndarray:
+    async def features(self, asked: messages.AskedQuery, documents: Sequence[str], ranker: str) -> np.ndarray:
         """The ranker's features of documents, float32 (n, n_features); see `RankedSearch.features`."""
-        search, ranking = await self._ranking_aside(text, ranker, plain=plain)
+        search, ranking = await self._ranking_aside(asked, ranker)
         found = await search.find(documents)
         self._check_all_answered(search)
         places = np.array([_place(found, document) for document in documents], np.int64).reshape(-1, 2)
@@ -196,10 +196,10 @@ class Aggregator(ServedCollection):
     def _search(self, snapshot: ShardedSnapshot, asked: messages.AskedQuery, deadline: Deadline) -> ShardedSearch:
         return ShardedSearch(self.shards, snapshot.collection, asked, deadline)
 
-    async def _ranking_aside(self, text: str, ranker: str, *, plain: bool) -> tuple[ShardedSearch, ShardedRanking]:
+    async def _ranking_aside(self, asked: messages.AskedQuery, ranker: str) -> tuple[ShardedSearch, ShardedRanking]:
         """A query's candidates and their ranking, with more time than a search has."""
         snapshot = self.snapshot
-        search = self._search(snapshot, messages.AskedQuery(text, plain), Deadline.after(ASIDE_SECONDS))
+        search = self._search(snapshot, asked, Deadline.after(ASIDE_SECONDS))
         query = await search.parse()
         candidates = await search.select(query, Selection(self._n_candidates))
         passes, digest = snapshot.passes(ranker), snapshot.digests[ranker]

@@ -20,6 +20,7 @@ from rankwell.index.schema import Schema
 from rankwell.index.search.more_like import weighted_query
 from rankwell.index.search.phrase_lists import PhraseTerms
 from rankwell.index.statistics import Statistics, TermStatistics
+from rankwell.serving.served_query import parse_served, parse_served_filter
 from rankwell.serving.shards.messages import AskedQuery, Census, Question
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ def counted_index(index: Index, census: Census) -> Index:
 def parse_asked(index: Index, asked: AskedQuery) -> Query:
     """A query as an index of the collection understands it."""
     if not asked.words:
-        return index.parse(asked.text, plain=asked.plain, filter=asked.filter)
-    return replace(weighted_query(asked.words), filter=index.parse("", filter=asked.filter).filter)
+        return parse_served(index, asked.text, plain=asked.plain, filter=asked.filter)
+    return replace(weighted_query(asked.words), filter=parse_served_filter(index, asked.filter))
 
 
 def empty_index(census: Census, analysis: Analysis) -> Index:
