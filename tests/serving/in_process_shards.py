@@ -51,11 +51,9 @@ class InProcessLink:
         self.node.prepare(body) if isinstance(body, messages.Prepare) else self.node.put_ranker(body)
 
 
-def aggregator_of(folders, rankers=None, *, n_candidates):
+def aggregator_of(folders, rankers=None, **settings):
     """An aggregator over the indexes in these folders; it is not started."""
-    return Aggregator(
-        [Shard([InProcessLink(ShardNode(folder))]) for folder in folders], rankers, n_candidates=n_candidates
-    )
+    return Aggregator([Shard([InProcessLink(ShardNode(folder))]) for folder in folders], rankers, **settings)
 
 
 def run_with(aggregator, ask):
@@ -75,9 +73,9 @@ def in_time():
     return Deadline.after(30.0)
 
 
-def shards_client(folders, rankers=None, *, n_candidates, token=None):
+def shards_client(folders, rankers=None, *, token=None, **settings):
     """The HTTP calls of shards in this process."""
-    service = AggregatorService(aggregator_of(folders, rankers, n_candidates=n_candidates), timeout=30.0)
+    service = AggregatorService(aggregator_of(folders, rankers, **settings), timeout=30.0)
     client = TestClient(make_app(service, token=token), raise_server_exceptions=False)
     client.service = service
     return client

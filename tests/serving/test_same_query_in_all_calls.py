@@ -9,6 +9,7 @@ from tests.serving.test_search_calls import documents
 
 from rankwell import Index, IndexWriter, MadeRanker, RankedSearch
 from rankwell.index.schema import Schema
+from rankwell.index.text.synonyms import Synonyms
 from rankwell.serving.http.app import make_app
 from rankwell.serving.http.service import SearchService
 from rankwell.serving.node import Node
@@ -20,6 +21,7 @@ inputs:
   - linear: {feature: bm25.body}
   - linear: {feature: static.visits, scale: 0.5}
 """
+SYNONYMS = Synonyms.of(["television, word3", "wireless set => word4 word5"])
 QUERY, FILTER, N_CANDIDATES = "word1 word2", "year:>2003 kind:k1", 30
 
 
@@ -41,9 +43,10 @@ class Served:
         rankers = {"compared": folder / "compared.rank"}
         whole, parts = write(folder / "whole", rows), [write(folder / "a", rows[:45]), write(folder / "b", rows[45:])]
         self.search = RankedSearch(Index.open(whole), rankers["compared"], n_candidates=N_CANDIDATES)
-        service = SearchService(Node(whole, rankers, n_candidates=N_CANDIDATES), timeout=30.0)
+        settings = {"n_candidates": N_CANDIDATES, "synonyms": SYNONYMS}
+        service = SearchService(Node(whole, rankers, **settings), timeout=30.0)
         one = TestClient(make_app(service), raise_server_exceptions=False)
-        sharded = shards_client(parts, rankers, n_candidates=N_CANDIDATES)
+        sharded = shards_client(parts, rankers, **settings)
         self.clients = [stack.enter_context(client) for client in (one, sharded)]
 
     def get(self, path, **asked):
@@ -98,6 +101,50 @@ def test_plain_words_are_plain_in_every_call(served):
         "/rank", {"query": "word1 (word2", "plain": True, "documents": [first["id"]], "filter": FILTER}
     )
     assert ranked.json()["scores"] == served.search.score(rows).tolist()
+
+
+def assert_agree(served, asked, parsed):
+    """All calls answer as a ranked search for `parsed`."""
+    shown = served.get("/search", **asked, k=5)
+    found = served.search.search(parsed, 5)
+    assert [(one["id"], one["score"]) for one in shown["results"]] == list(zip(found.ids, found.scores, strict=True))
+    assert shown["n_matches"] == found.selected.n_matches > 0
+    first = shown["results"][0]
+    assert served.get("/explain", **asked, id=first["id"])["score"] == first["score"]
+    features = served.get("/features", **asked, id=first["id"])["features"]
+    rows = served.search.features(parsed, [first["id"]])
+    assert list(features.values()) == rows[0].tolist()
+    body = {"query" if name == "q" else name: True if value == "true" else value for name, value in asked.items()}
+    scored = served.post("/rank", {**body, "documents": [first["id"]]})
+    assert scored.json()["scores"] == served.search.score(rows).tolist()
+    compared = served.get("/compare", **asked, k=5, rankers="bm25,compared")["rankings"][1]["results"]
+    assert [one["id"] for one in compared] == list(found.ids)
+    return shown
+
+
+def test_typing_errors_are_forgiven_in_every_call(served):
+    index = served.search.index
+    assert served.get("/search", q="wrod1 wxrd2")["n_matches"] == 0
+    asked = {"q": "wrod1 wxrd2", "typos": "true"}
+    shown = assert_agree(served, asked, index.parse("wrod1 wxrd2", typos=True, synonyms=SYNONYMS))
+    assert any(part["hit"] for part in shown["results"][0]["caption"])
+    assert served.get("/search", **asked, k=5)["cached"]
+    assert not served.get("/search", q="wrod1 wxrd2", k=5)["cached"]
+
+
+def test_synonyms_of_the_server_are_found_in_every_call(served):
+    for text in ("television", "wireless set word1"):
+        assert_agree(served, {"q": text}, served.search.index.parse(text, synonyms=SYNONYMS))
+        assert_agree(served, {"q": text, "plain": "true"}, served.search.index.parse(text, synonyms=SYNONYMS))
+
+
+def test_all_words_are_needed_in_every_call_if_that_is_asked_for(served):
+    index = served.search.index
+    strict = RankedSearch(index, served.search.description, n_candidates=N_CANDIDATES, match="all")
+    shown = assert_agree(served, {"q": QUERY, "match": "all"}, index.parse("+word1 +word2"))
+    found = strict.search(index.parse(QUERY), 5)
+    assert [(one["id"], one["score"]) for one in shown["results"]] == list(zip(found.ids, found.scores, strict=True))
+    assert shown["n_matches"] < served.get("/search", q=QUERY)["n_matches"]
 
 
 @pytest.mark.parametrize("path", ["/search", "/explain?id=d1", "/features?id=d1", "/compare?rankers=bm25,compared"])

@@ -42,11 +42,14 @@ def folders(tmp_path_factory):
     return whole, [write(folder / "a", rows[:45]), write(folder / "b", rows[45:])]
 
 
-@pytest.fixture(scope="module", params=["one index", "shards"])
+@pytest.fixture(scope="module", params=["one index", "shards", "processes"])
 def client(request, folders):
     whole, parts = folders
-    served = [whole] if request.param == "one index" else parts
-    with serving_from(*served, "--timeout", 30000) as (_, client):
+    served = parts if request.param == "shards" else [whole]
+    (whole.parent / "synonyms.txt").write_text("television, word3\n")
+    options = ["--synonyms", whole.parent / "synonyms.txt", "--timeout", 30000]
+    options += ["--processes", 2] if request.param == "processes" else []
+    with serving_from(*served, *options) as (_, client):
         yield client
 
 
@@ -65,6 +68,15 @@ def test_a_filter_leaves_documents_out(client, index):
     assert 0 < len(found) < index.search("word1 word2", k=90).n_matches
     assert answer["n_matches"] == found.n_matches
     assert sorted(ids_of(answer)) == sorted(found.ids)
+
+
+def test_typing_errors_synonyms_and_all_words(client, index):
+    assert ids_of(client.search("wrod1")) == []
+    asked = {"wrod1": {"typos": True}, "word1 word2": {"match": "all"}}
+    for query, settings in asked.items():
+        answer, found = client.search(query, 90, **settings), index.search(query, k=90, **settings)
+        assert (answer["n_matches"], sorted(ids_of(answer))) == (found.n_matches, sorted(found.ids))
+    assert sorted(ids_of(client.search("television", 90))) == sorted(index.search("word3", k=90).ids)
 
 
 def test_documents_are_sorted_by_fields(client, index):

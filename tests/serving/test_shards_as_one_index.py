@@ -18,6 +18,7 @@ from rankwell.features.feature_set import FeatureSet, make_feature_set
 from rankwell.index.schema import Schema
 from rankwell.index.segments.builder import SegmentBuilder
 from rankwell.index.segments.sink import MemorySink
+from rankwell.index.text.synonyms import Synonyms
 from rankwell.scoring.composition import FirstPass, RankerPart
 from rankwell.serving.answer import SearchRequest
 from rankwell.serving.node import Node
@@ -90,6 +91,7 @@ def _quick():
 
 SORTS = [(), ("year",), ("kind:desc", "visits"), ("day:desc",), ("kind", "year:desc")]
 FACETS = [{}, {"kind": None}, {"year": ["0", "3", "6.5"], "kind": None}, {"day": ["2020-01-01", "2020-06-01", "2021"]}]
+SYNONYMS = [None, Synonyms.of(["w1, w4, w2 w3", "w7 w8 => w9", "w5 => nothing, w6", "w11, w12"])]
 FILTERS = [None, "year:>2", "kind:(k0 OR k1)", "-kind:k2 day:>2020-03"]
 
 
@@ -152,15 +154,16 @@ def test_shards_answer_as_one_index_to_the_last_bit(rankers, seed, n_shards, sal
     parts = [index_of(own, n, deleted, forward=forward) for own, n in zip(by_shard, cuts, strict=True)]
     queries = data.draw(st.lists(st.sampled_from(QUERIES), min_size=3, max_size=3, unique=True))
     k, offset = data.draw(st.integers(1, 12)), data.draw(st.integers(0, 3))
-    node = Node(whole, rankers, n_candidates=N_CANDIDATES)
-    aggregator = Aggregator(
-        [Shard([InProcessLink(ShardNode(part))]) for part in parts], rankers, n_candidates=N_CANDIDATES
-    )
+    synonyms = data.draw(st.sampled_from(SYNONYMS))
+    node = Node(whole, rankers, n_candidates=N_CANDIDATES, synonyms=synonyms)
+    shards = [Shard([InProcessLink(ShardNode(part))]) for part in parts]
+    aggregator = Aggregator(shards, rankers, n_candidates=N_CANDIDATES, synonyms=synonyms)
 
     async def ask(aggregator):
         return [await aggregator.answer(request) for request in requests]
 
     more = {"k": k, "offset": offset, "filter": data.draw(st.sampled_from(FILTERS))}
+    more |= {"typos": data.draw(st.booleans()), "match": data.draw(st.sampled_from(["any", "all"]))}
     facets = data.draw(st.sampled_from(FACETS))
     requests = [
         SearchRequest(query, in_time(), ranker=ranker, facets=facets, **more)

@@ -150,6 +150,15 @@ def serve(
     ] = None,
     is_one_of_several: Annotated[bool, typer.Option("--one-of-several", hidden=True)] = False,
     device: DeviceOption = "cpu",
+    synonyms: Annotated[
+        Path | None,
+        typer.Option(
+            "--synonyms",
+            metavar="FILE",
+            help="Lines as 'tv, television' and 'laptop => notebook': words that are found too, in all queries.",
+            show_default=False,
+        ),
+    ] = None,
     own: OwnOption = None,
     query_vectors: QueryVectorsOption = None,
     log_level: LogLevelOption = "warning",
@@ -172,6 +181,7 @@ def serve(
     Example: rankwell serve --nodes 'a:7070|b:7070,c:7070' --ranker model.rank
     """
     check_extra("serve")
+    from rankwell.index.text.synonyms import Synonyms
     from rankwell.kernels.threads import available_cores
     from rankwell.serving.http.server import bind
     from rankwell.serving.http.server_processes import READY, ServerProcesses, cores_of, end_with_stdin
@@ -185,6 +195,7 @@ def serve(
     if nodes is not None and (own or query_vectors):
         raise ParameterError("--own and --query-vectors are read by nodes: give them to `rankwell node`.")
     own_features = given_own(own or (), query_vectors or ())
+    rules = None if synonyms is None else Synonyms.read(synonyms)
     sources = [part for one in own or () for part in ("--own", one)]
     sources += [part for one in query_vectors or () for part in ("--query-vectors", one)]
     token = read_token(token_file, TOKEN_VARIABLE)
@@ -207,6 +218,7 @@ def serve(
         check_own(named, own_features)
         ready = f"serving {folders[0]} by {processes} processes at {address}"
         cores = cores_of(processes, n_threads)
+        options += [] if synonyms is None else ["--synonyms", str(synonyms)]
         ServerProcesses([*options, *sources], processes, cores).run(partial(say, ready, quiet=quiet))
         return
     if nodes is None and len(folders) == 1 and replicas == 1 and spares == 0:
@@ -221,6 +233,7 @@ def serve(
             n_jobs=threads,
             feature_log=feature_log,
             own=own_features,
+            synonyms=rules,
         )
         node.watch()
         service = SearchService(node, batch_size=batch, batch_window=window / 1000, queue=queue, **around)
@@ -237,7 +250,7 @@ def serve(
         places = start_places(folders, replicas, spares, options)
     else:
         places = given_places(nodes, spare_nodes, read_token(node_token_file, NODE_TOKEN_VARIABLE) or "")
-    serve_shards(places, named, candidates, queue, around, token, listening, address, feature_log, quiet=quiet)
+    serve_shards(places, named, candidates, queue, around, token, listening, address, feature_log, rules, quiet=quiet)
 
 
 def _folders(indexes: Sequence[Path]) -> list[Path]:

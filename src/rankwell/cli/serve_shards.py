@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rankwell.cli.console import say
 
 if TYPE_CHECKING:
+    from rankwell.index.text.synonyms import Synonyms
     from rankwell.serving.shards.node_link import NodeLink
     from rankwell.serving.shards.supervision import NodeProcess
 
@@ -71,6 +72,7 @@ def serve_shards(
     listening: socket,
     address: str,
     feature_log: Path | None,
+    synonyms: Synonyms | None,
     *,
     quiet: bool,
 ) -> None:
@@ -85,7 +87,12 @@ def serve_shards(
 
     shards = [Shard(links) for links in places.shards]
     aggregator = Aggregator(
-        shards, rankers, n_candidates=n_candidates, spares=Spares(places.spares), feature_log=feature_log
+        shards,
+        rankers,
+        n_candidates=n_candidates,
+        spares=Spares(places.spares),
+        synonyms=synonyms,
+        feature_log=feature_log,
     )
 
     def say_ready() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rankwell.errors import ParameterError
+from rankwell.index.query.tree import Match
 from rankwell.index.search.facets import Facets
 from rankwell.serving.deadline import Deadline
 from rankwell.serving.named_rankers import BM25_ALONE, NamedRankers
@@ -21,6 +22,8 @@ class SearchRequest:
     query_id : the id under which the features are logged, if the node has a log
     captions : whether titles, captions and stored fields are wanted
     filter : what documents must meet besides
+    typos : whether words that are written nearly as the query's are found too
+    match : whether documents need "any" or "all" of the words
     sort : fields that order documents, in place of a ranker
     facets : fields to count, with the edges of their ranges or None
     stop_after : as of `rankwell.index.search.selection.search`
@@ -40,6 +43,8 @@ class SearchRequest:
     facets: Mapping[str, Sequence[str] | None] = field(default_factory=dict)
     stop_after: int | None = None
     like: str | None = None
+    typos: bool = False
+    match: Match = "any"
 
     def ranker_of(self, rankers: NamedRankers) -> str:
         """The name of the ranker; documents that are sorted by fields, or like another one, have none of their own."""

@@ -64,6 +64,8 @@ class Client:
         sort: str | Sequence[str] | None = None,
         facets: Iterable[str] | Mapping[str, Sequence[Any] | None] = (),
         stop_after: int | None = None,
+        typos: bool = False,
+        match: str = "any",
     ) -> dict[str, Any]:
         """The best documents for a query, or the first ones by fields.
 
@@ -77,11 +79,13 @@ class Client:
         sort : ``"year"``, ``"year:desc"`` or several, in place of a ranker
         facets : fields to count over all documents that match, or a mapping of fields to edges of ranges
         stop_after : look only at the first documents in the index's static order, of which about so many match
+        typos : whether words that are written nearly as the query's are found too
+        match : whether documents need ``"any"`` or ``"all"`` of the words
         """
-        asked = {"q": query, "k": k, "offset": offset, "ranker": ranker, "timeout_ms": timeout_ms, "filter": filter}
+        asked = {"q": query, "k": k, "offset": offset, "ranker": ranker, "timeout_ms": timeout_ms}
         ordered = sort if sort is None or isinstance(sort, str) else ",".join(sort)
         more = {"sort": ordered, "facet": _written_facets(facets), "stop_after": stop_after}
-        return self._get("/search", **asked, **more, plain=_flag(plain))
+        return self._get("/search", **asked, **more, **_settings(plain, filter, typos, match))
 
     def similar(
         self,
@@ -96,24 +100,49 @@ class Client:
         return self._get("/similar", id=document, k=k, offset=offset, filter=filter, timeout_ms=timeout_ms)
 
     def explain(
-        self, query: str, document: str, *, ranker: str | None = None, plain: bool = False, filter: str | None = None
+        self,
+        query: str,
+        document: str,
+        *,
+        ranker: str | None = None,
+        plain: bool = False,
+        filter: str | None = None,
+        typos: bool = False,
+        match: str = "any",
     ) -> dict[str, Any]:
-        """What the score of a document consists of; plain, filter : as of the search that showed it"""
-        return self._get("/explain", q=query, id=document, ranker=ranker, plain=_flag(plain), filter=filter)
+        """What the score of a document consists of; plain, filter, typos, match : as of the search that showed it"""
+        settings = _settings(plain, filter, typos, match)
+        return self._get("/explain", q=query, id=document, ranker=ranker, **settings)
 
     def compare(
-        self, query: str, rankers: Sequence[str], k: int = 10, *, plain: bool = False, filter: str | None = None
+        self,
+        query: str,
+        rankers: Sequence[str],
+        k: int = 10,
+        *,
+        plain: bool = False,
+        filter: str | None = None,
+        typos: bool = False,
+        match: str = "any",
     ) -> dict[str, Any]:
-        """The results of several rankers, and which documents moved; plain, filter : as of `search`"""
-        return self._get("/compare", q=query, rankers=",".join(rankers), k=k, plain=_flag(plain), filter=filter)
+        """The results of several rankers, and which documents moved; other parameters are those of `search`."""
+        settings = _settings(plain, filter, typos, match)
+        return self._get("/compare", q=query, rankers=",".join(rankers), k=k, **settings)
 
     def features(
-        self, query: str, document: str, *, ranker: str | None = None, plain: bool = False, filter: str | None = None
+        self,
+        query: str,
+        document: str,
+        *,
+        ranker: str | None = None,
+        plain: bool = False,
+        filter: str | None = None,
+        typos: bool = False,
+        match: str = "any",
     ) -> dict[str, float | None]:
-        """The features of a document, by name; plain, filter : as of `search`"""
-        return self._get("/features", q=query, id=document, ranker=ranker, plain=_flag(plain), filter=filter)[
-            "features"
-        ]
+        """The features of a document, by name; other parameters are those of `search`."""
+        settings = _settings(plain, filter, typos, match)
+        return self._get("/features", q=query, id=document, ranker=ranker, **settings)["features"]
 
     def rank(
         self,
@@ -124,10 +153,12 @@ class Client:
         ranker: str | None = None,
         plain: bool = False,
         filter: str | None = None,
+        typos: bool = False,
+        match: str = "any",
     ) -> list[float]:
-        """The scores of documents for a query, or of rows of features; plain, filter : as of `search`"""
-        body = {"query": query, "documents": documents, "features": features, "ranker": ranker}
-        body |= {"plain": plain or None, "filter": filter}
+        """The scores of documents for a query, or of rows of features; other parameters are those of `search`."""
+        body: dict[str, Any] = {"query": query, "documents": documents, "features": features, "ranker": ranker}
+        body |= {"plain": plain, "filter": filter, "typos": typos, "match": match}
         return self._call("POST", "/rank", {name: value for name, value in body.items() if value is not None})["scores"]
 
     def rankers(self) -> list[dict[str, Any]]:
@@ -216,9 +247,10 @@ class Client:
         return connection
 
 
-def _flag(is_set: bool) -> str | None:
-    """A parameter that is there or not."""
-    return "true" if is_set else None
+def _settings(plain: bool, filter: str | None, typos: bool, match: str) -> dict[str, str | None]:
+    """What is asked for besides the text of a query; what is as by default is left out."""
+    flags = {name: "true" if is_set else None for name, is_set in {"plain": plain, "typos": typos}.items()}
+    return {**flags, "filter": filter, "match": None if match == "any" else match}
 
 
 def _written_facets(facets: Iterable[str] | Mapping[str, Sequence[Any] | None]) -> list[str]:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rankwell.data.candidates import N_CANDIDATES
 from rankwell.errors import ParameterError, RankwellError
@@ -21,6 +22,7 @@ from rankwell.index.reader import Index
 from rankwell.index.search.facets import Facets
 from rankwell.index.search.more_like import like_query, no_such_document, search_others
 from rankwell.index.search.selection import SearchResult, checked_settings
+from rankwell.index.text.synonyms import Synonyms
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
 from rankwell.serving.answer import Answer, Result, SearchRequest
 from rankwell.serving.named_rankers import BM25_ALONE, checked_name
@@ -52,6 +54,8 @@ class Node:
         Where the features of the default ranker are logged, for requests with an id.
     own : OwnFeatures, optional
         Where the values of own features come from.
+    synonyms : Synonyms, optional
+        Words that are found too, in all queries.
     """
 
     def __init__(
@@ -64,7 +68,9 @@ class Node:
         n_jobs: int | None = None,
         feature_log: str | os.PathLike[str] | None = None,
         own: OwnFeatures | None = None,
+        synonyms: Synonyms | None = None,
     ) -> None:
+        self._synonyms = synonyms
         opened = index if isinstance(index, Index) else Index.open(index)
         files = {checked_name(name): read_ranker_file(path) for name, path in (rankers or {}).items()}
         default = next(iter(files), BM25_ALONE)
@@ -123,7 +129,7 @@ class Node:
         started = time.perf_counter()
         for number, request in enumerate(requests):
             try:
-                groups.setdefault(request.ranker_of(snapshot), {})[number] = _parsed(snapshot.index, request)
+                groups.setdefault(request.ranker_of(snapshot), {})[number] = self._parsed(snapshot.index, request)
             except RankwellError as error:
                 found[number] = error
         parse = time.perf_counter() - started
@@ -131,6 +137,21 @@ class Node:
             found |= _rank_group(snapshot, ranker, queries, {n: requests[n] for n in queries}, parse)
         for number, request in enumerate(requests):
             yield _answer(snapshot, request, found[number])
+
+    def parse(self, index: Index, text: str, **settings: Any) -> Query:
+        """A query as it is searched for; settings : as of `parse_served`"""
+        return parse_served(index, text, synonyms=self._synonyms, **settings)
+
+    def _parsed(self, index: Index, request: SearchRequest) -> Query:
+        """The query of a request, what it asks for besides checked."""
+        checked_settings(index, request.sort, request.facets, request.stop_after)
+        if request.like is None:
+            wanted = {"plain": request.plain, "filter": request.filter, "typos": request.typos, "match": request.match}
+            return self.parse(index, request.query, **wanted)
+        doc = index.find(request.like)
+        if doc < 0:
+            raise no_such_document(request.like)
+        return replace(like_query(index, doc), filter=parse_served_filter(index, request.filter))
 
     def _replace(self, index: Index, files: Mapping[str, RankerFile]) -> None:
         old = self.snapshot
@@ -196,17 +217,6 @@ def _search(
         deadline=[request.deadline.at for request in requests],
         stop_after=[request.stop_after for request in requests],
     )
-
-
-def _parsed(index: Index, request: SearchRequest) -> Query:
-    """The query of a request, what it asks for besides checked."""
-    checked_settings(index, request.sort, request.facets, request.stop_after)
-    if request.like is None:
-        return parse_served(index, request.query, plain=request.plain, filter=request.filter)
-    doc = index.find(request.like)
-    if doc < 0:
-        raise no_such_document(request.like)
-    return replace(like_query(index, doc), filter=parse_served_filter(index, request.filter))
 
 
 def _search_alone(index: Index, query: Query, request: SearchRequest) -> SearchResult:

@@ -480,3 +480,16 @@ def test_what_is_explained_and_compared_is_what_was_shown(open_page, server):
     page.wait_for_selector(".ranking")
     assert server.asked[-1].startswith('/compare?q=match&plain=true&filter=+kind:("function")&k=10')
     assert page.inner_text("#summary").endswith(", narrowed down by 1")
+
+
+def test_typing_errors_are_forgiven_if_that_is_chosen(open_page, server):
+    page = open_page("?q=match")
+    page.get_by_label("Forgive typing errors").check()
+    page.wait_for_url("**/?*typos=true*")
+    page.wait_for_selector(".result")
+    assert "&typos=true" in server.asked[-1]
+    page.click(".result:nth-child(2) .why")
+    page.wait_for_selector(".feature")
+    assert server.asked[-1].startswith("/explain?q=match&typos=true&id=doc-1")
+    page = open_page("?q=match&typos=true")
+    assert page.get_by_label("Forgive typing errors").is_checked()

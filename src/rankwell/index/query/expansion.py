@@ -32,19 +32,27 @@ def expanded(query: Query, index: Index, synonyms: Synonyms | None, *, typos: bo
     Phrases and excluded words are taken as they are written. The terms of the query stay those that were typed; a word
     that the index lacks becomes the best of those that are near.
     """
-    tree = query.as_tree()
-    if synonyms is not None:
-        tree = _with_synonyms(tree, _table_of(index, synonyms))
-    forgiven = {leaf for leaf in islice(scoring_leaves(tree), MOST_FORGIVEN) if typos and isinstance(leaf, Word)}
-    tree = changed(tree, lambda leaf: _near(leaf, index, leaf in forgiven))
+    tree = changed(forgiving_tree(query, index, synonyms, typos=typos), lambda leaf: _similar(leaf, index))
     if tree == query.as_tree():
         return query
     return replace(query_of(tree, query.is_shortened), filter=query.filter, text=query.text)
 
 
-def _near(leaf: Scoring, index: Index, is_forgiven: bool) -> Node:
-    if isinstance(leaf, Word) and is_forgiven:
-        leaf = Near(leaf.term, tolerance(leaf.term), leaf.place, leaf.field, leaf.boost)
+def forgiving_tree(query: Query, index: Index, synonyms: Synonyms | None, *, typos: bool) -> Node:
+    """A query's tree with synonyms, and (`typos`) a Near in place of each word in which typing errors are forgiven."""
+    tree = query.as_tree()
+    if synonyms is not None:
+        tree = _with_synonyms(tree, _table_of(index, synonyms))
+    forgiven = {leaf for leaf in islice(scoring_leaves(tree), MOST_FORGIVEN) if typos and isinstance(leaf, Word)}
+    return changed(tree, lambda leaf: _near(leaf) if isinstance(leaf, Word) and leaf in forgiven else leaf)
+
+
+def _near(leaf: Word) -> Near:
+    return Near(leaf.term, tolerance(leaf.term), leaf.place, leaf.field, leaf.boost)
+
+
+def _similar(leaf: Scoring, index: Index) -> Node:
+    """In place of a Near, the words that are near; other leaves as they are."""
     if not isinstance(leaf, Near):
         return leaf
     column = WHOLE if leaf.field is None else index.schema.streams.index(leaf.field)

@@ -10,7 +10,7 @@ from rankwell.serving.answer import Answer, SearchRequest
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.http import messages
 from rankwell.serving.http.metrics import Metrics
-from rankwell.serving.http.query_service import Cached, QueryService, explain_answer, feature_rows
+from rankwell.serving.http.query_service import Cached, QueryService, explain_answer, feature_rows, settings_of
 from rankwell.serving.result_cache import ResultCache
 from rankwell.serving.shards.aggregator import Aggregator, ShardedSnapshot
 from rankwell.serving.shards.circuit_breaker import CLOSED, OPEN
@@ -165,7 +165,7 @@ class AggregatorService(QueryService):
 
 def _asked(text: str, settings: messages.QueryParameters | messages.RankBody) -> AskedQuery:
     """What is searched for, as shards are told."""
-    return AskedQuery(text, settings.plain, settings.filter)
+    return AskedQuery(text, **settings_of(settings))
 
 
 def _add_shard_metrics(metrics: Metrics, shard: Shard, number: int) -> None:

@@ -22,6 +22,8 @@ Count = Annotated[int, Meta(ge=1, le=MOST_RESULTS, description="How many results
 Offset = Annotated[int, Meta(ge=0, le=MOST_RESULTS, description="How many results are left out before them.")]
 Milliseconds = Annotated[float, Meta(gt=0, le=LONGEST_TIMEOUT_MS, description="The time the answer may take.")]
 Plain = Annotated[bool, Meta(description="Whether the query is words and nothing else, without operators.")]
+Typos = Annotated[bool, Meta(description="Whether words that are written nearly as the query's are found too.")]
+MatchRule = Annotated[Literal["any", "all"], Meta(description="Whether documents need any or all of the words.")]
 Filter = Annotated[
     str, Meta(max_length=LONGEST_QUERY, description="What documents must meet besides, as year:>2000 kind:book.")
 ]
@@ -42,6 +44,8 @@ class QueryParameters(Struct, forbid_unknown_fields=True):
     q: QueryText
     plain: Plain = False
     filter: Filter | None = None
+    typos: Typos = False
+    match: MatchRule = "any"
 
 
 class SearchParameters(QueryParameters, kw_only=True):
@@ -103,6 +107,8 @@ class RankBody(Struct, forbid_unknown_fields=True):
     ranker: RankerName | None = None
     plain: Plain = False
     filter: Filter | None = None
+    typos: Typos = False
+    match: MatchRule = "any"
 
 
 class ClickBody(Struct, forbid_unknown_fields=True):

@@ -151,8 +151,7 @@ class QueryService(ABC):
         rankers = [self.snapshot.ranker(name) for name in names]
         deadline = Deadline.after(self.timeout)
         requests = [
-            SearchRequest(asked.q, deadline, k=asked.k, ranker=ranker, plain=asked.plain, filter=asked.filter)
-            for ranker in rankers
+            SearchRequest(asked.q, deadline, k=asked.k, ranker=ranker, **settings_of(asked)) for ranker in rankers
         ]
         answers = await asyncio.gather(*map(self._counted, requests))
         shown = [[replace(result, fields=None) for result in answer.results] for answer in answers]
@@ -169,12 +168,11 @@ class QueryService(ABC):
             k=asked.k,
             offset=asked.offset,
             ranker=asked.ranker,
-            plain=asked.plain,
             query_id=query_id_of(asked.q),
-            filter=asked.filter,
             sort=() if asked.sort is None else tuple(asked.sort.split(",")),
             facets=written_facets(asked.facet),
             stop_after=asked.stop_after,
+            **settings_of(asked),
         )
 
     def _seconds(self, asked: messages.SearchParameters | messages.SimilarParameters) -> float:
@@ -185,8 +183,8 @@ class QueryService(ABC):
         """What the answer of a search depends on, and the answer if it is cached."""
         snapshot = self.snapshot
         ranker = None if asked.sort is not None and asked.ranker is None else snapshot.ranker(asked.ranker)
-        more = (asked.filter, asked.sort, *asked.facet, asked.stop_after)
-        depends_on = (ranker, asked.q, asked.plain, asked.k, asked.offset, more)
+        more = (asked.sort, *asked.facet, asked.stop_after)
+        depends_on = (ranker, asked.q, *settings_of(asked).values(), asked.k, asked.offset, more)
         return depends_on, self.cache.get((snapshot.version, depends_on))
 
     async def _counted(self, request: SearchRequest) -> Answer:
@@ -215,6 +213,11 @@ class QueryService(ABC):
             return await asyncio.get_running_loop().run_in_executor(self._aside, call)
         finally:
             self._n_aside -= 1
+
+
+def settings_of(asked: messages.QueryParameters | messages.RankBody) -> dict[str, Any]:
+    """What is asked for besides the text of a query, as `parse_served` takes it."""
+    return {"plain": asked.plain, "filter": asked.filter, "typos": asked.typos, "match": asked.match}
 
 
 def _search_answer(

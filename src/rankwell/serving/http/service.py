@@ -8,10 +8,9 @@ from rankwell.errors import ParameterError
 from rankwell.serving.answer import Answer, SearchRequest
 from rankwell.serving.batching import Batcher, OverloadError
 from rankwell.serving.http import messages
-from rankwell.serving.http.query_service import Cached, QueryService, explain_answer, feature_rows
+from rankwell.serving.http.query_service import Cached, QueryService, explain_answer, feature_rows, settings_of
 from rankwell.serving.node import Node
 from rankwell.serving.result_cache import ResultCache
-from rankwell.serving.served_query import parse_served
 from rankwell.serving.snapshot import Snapshot
 from rankwell.serving.use import Use
 
@@ -87,13 +86,13 @@ class SearchService(QueryService):
 
     async def explain(self, asked: messages.DocumentParameters) -> messages.ExplainAnswer:
         search = self.node.snapshot.search_of(asked.ranker)
-        query = parse_served(search.index, asked.q, plain=asked.plain, filter=asked.filter)
+        query = self.node.parse(search.index, asked.q, **settings_of(asked))
         (explained,) = await self._run_aside(lambda: search.explain(query, document=asked.id))
         return explain_answer(explained)
 
     async def features(self, asked: messages.DocumentParameters) -> messages.FeaturesAnswer:
         search = self.node.snapshot.search_of(asked.ranker)
-        query = parse_served(search.index, asked.q, plain=asked.plain, filter=asked.filter)
+        query = self.node.parse(search.index, asked.q, **settings_of(asked))
         rows = await self._run_aside(lambda: search.features(query, [asked.id]))
         return messages.FeaturesAnswer(dict(zip(search.feature_set.names, rows[0].tolist(), strict=True)))
 
@@ -101,7 +100,7 @@ class SearchService(QueryService):
         search = self.node.snapshot.search_of(asked.ranker)
         text, documents, given = asked.query, asked.documents, asked.features
         if text is not None and documents is not None and given is None:
-            query = parse_served(search.index, text, plain=asked.plain, filter=asked.filter)
+            query = self.node.parse(search.index, text, **settings_of(asked))
             scores = await self._run_aside(lambda: search.score(search.features(query, documents)))
         elif given is not None and text is None and documents is None:
             rows = feature_rows(given, search.description.n_features)

@@ -9,6 +9,7 @@ export const PAGE_SIZE = 10;
  * @property {string} against  the ranker on the right-hand side; empty: one list
  * @property {number} offset
  * @property {boolean} plain  the query is words, without operators
+ * @property {boolean} typos  words that are written nearly as the query's are found too
  * @property {string[]} only  chosen values of keyword fields, as field:value
  * @property {string} why  the document whose score is explained; empty: none
  * @property {string} by  the ranker whose score that is
@@ -25,6 +26,7 @@ export function readAddress() {
     against: text("against"),
     offset: offset > 0 ? offset : 0,
     plain: text("plain") === "true",
+    typos: text("typos") === "true",
     only: given.getAll("only"),
     why: text("why"),
     by: text("by"),
@@ -42,5 +44,5 @@ export function addressOf(shown) {
 
 /** What decides the answer, as opposed to what is open on top of it. */
 export function answerKey(shown) {
-  return JSON.stringify([shown.q, shown.ranker, shown.against, shown.offset, shown.plain, shown.only]);
+  return JSON.stringify([shown.q, shown.ranker, shown.against, shown.offset, shown.plain, shown.typos, shown.only]);
 }

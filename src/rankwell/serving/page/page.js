@@ -40,6 +40,7 @@ function fillForm() {
   byId("query").value = shown.q;
   choose(byId("ranker"), shown.ranker || defaultRanker(rankers));
   choose(byId("against"), shown.against);
+  byId("typos").checked = shown.typos;
   document.body.classList.toggle("home", shown.q === "");
   document.body.classList.toggle("comparing", shown.against !== "" && shown.q !== "");
   document.title = shown.q ? `${shown.q} · Rankwell` : "Rankwell";
@@ -97,7 +98,8 @@ async function ask() {
 
 /** What is searched for: the same whether it is shown, compared or explained. */
 function searchedFor() {
-  return { q: shown.q, plain: shown.plain, filter: filterOf(shown.only, facetFields(index)) };
+  const { q, plain, typos } = shown;
+  return { q, plain, typos, filter: filterOf(shown.only, facetFields(index)) };
 }
 
 async function askOne(signal) {
@@ -200,6 +202,7 @@ function listen() {
   });
   byId("ranker").addEventListener("change", (event) => go({ ranker: event.target.value, offset: 0 }));
   byId("against").addEventListener("change", (event) => go({ against: event.target.value, offset: 0 }));
+  byId("typos").addEventListener("change", (event) => go({ typos: event.target.checked, offset: 0 }));
   byId("home").addEventListener("click", (event) => {
     event.preventDefault();
     go({ q: "", offset: 0, against: "", plain: false, only: [] });

@@ -15,6 +15,7 @@ from rankwell.errors import DataError, ParameterError
 from rankwell.index.query.query import Query
 from rankwell.index.search.more_like import no_such_document
 from rankwell.index.search.selection import checked_settings
+from rankwell.index.text.synonyms import Synonyms
 from rankwell.scoring.explanation import explain_rows
 from rankwell.scoring.ranker_file import RankerFile
 from rankwell.scoring.scorer import score_description
@@ -55,7 +56,7 @@ class Aggregator(ServedCollection):
 
     Parameters
     ----------
-    shards, rankers, spares : as of `ServedCollection`
+    shards, rankers, spares, synonyms : as of `ServedCollection`
     n_candidates : int
         How many documents of all shards together selection gives to a ranker.
     feature_log : path, optional
@@ -69,9 +70,10 @@ class Aggregator(ServedCollection):
         *,
         n_candidates: int = N_CANDIDATES,
         spares: Spares | None = None,
+        synonyms: Synonyms | None = None,
         feature_log: str | os.PathLike[str] | None = None,
     ) -> None:
-        super().__init__(shards, rankers, spares=spares)
+        super().__init__(shards, rankers, spares=spares, synonyms=synonyms)
         self._n_candidates = n_candidates
         self._log: FeatureLog | None = None
         if feature_log is not None:
@@ -95,7 +97,9 @@ class Aggregator(ServedCollection):
 
     async def answer(self, request: SearchRequest) -> Answer:
         snapshot, started = self.snapshot, time.perf_counter()
-        asked = messages.AskedQuery(request.query, request.plain, request.filter)
+        asked = messages.AskedQuery(
+            request.query, request.plain, request.filter, typos=request.typos, match=request.match
+        )
         search = self._search(snapshot, asked, request.deadline)
         found = await self._found(snapshot, search, request)
         results = await self._results(search, found.candidates, found.ranked, request)

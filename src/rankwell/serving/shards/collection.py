@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from rankwell.errors import DataError
+from rankwell.index.query.expansion import forgiving_tree
 from rankwell.index.query.near_words import best_near
 from rankwell.index.query.plan import MOST_EXPANSIONS
 from rankwell.index.query.prefixes import most_frequent
@@ -26,7 +27,7 @@ from rankwell.index.statistics import Statistics
 from rankwell.index.text.analysis import Analysis
 from rankwell.serving.ranking.ranker_passes import RankerPasses
 from rankwell.serving.shards.messages import AskedQuery, Census, Count, Counted, Counts, Facts, Question, Version
-from rankwell.serving.shards.statistics import GivenStatistics, digest, empty_index, parse_asked
+from rankwell.serving.shards.statistics import GivenStatistics, digest, empty_index, parse_asked, synonyms_of
 
 _TERMS_REMEMBERED = 262_144
 
@@ -39,7 +40,7 @@ class ShardedCollection:
     ----------
     facts : by the number of the shard; shards that were never reached are not in it
     number : counts collections
-    epoch : as that of a census
+    epoch, synonyms : as those of a census
 
     Attributes
     ----------
@@ -49,6 +50,7 @@ class ShardedCollection:
     facts: Mapping[int, Facts]
     number: int = 1
     epoch: int = 0
+    synonyms: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     passes: dict[str, RankerPasses] = field(default_factory=dict)
     is_incomplete: bool = False
 
@@ -68,7 +70,10 @@ class ShardedCollection:
         )
         n_streams = len(self.census.schema["streams"])
         tokens = sum(_padded(facts.tokens, n_streams) for facts in self.facts.values())
-        self.census = Census(self.census.schema, self.census.n_docs, np.asarray(tokens).tolist(), self.epoch)
+        self.census = Census(
+            self.census.schema, self.census.n_docs, np.asarray(tokens).tolist(), self.epoch, self.synonyms
+        )
+        self._synonyms = synonyms_of(self.census)
         self.census_digest = digest(self.census)
         self.analysis = Analysis.from_json(first.analysis)
         self.index: Index = empty_index(self.census, self.analysis)
@@ -142,7 +147,7 @@ class ShardedCollection:
     def parse(self, asked: AskedQuery) -> Query:
         """A query whose expansions are known."""
         self.statistics.take(self._question(asked, ()))
-        return parse_asked(self.index, asked)
+        return parse_asked(self.index, asked, self._synonyms)
 
     def question(self, asked: AskedQuery, terms: Sequence[bytes]) -> Question:
         """A query for nodes, with the counts of these terms."""
@@ -176,10 +181,12 @@ class ShardedCollection:
         )
 
     def _raw_leaves(self, asked: AskedQuery) -> list[Scoring]:
-        """The words of a query as they are written."""
-        if asked.plain or not any(sign in asked.text for sign in "*~"):
+        """The words of a query as they are written, where others may count for them."""
+        is_as_written = not asked.typos and self._synonyms is None
+        if is_as_written and (asked.plain or not any(sign in asked.text for sign in "*~")):
             return []
-        return list(scoring_leaves(parse_query(asked.text, self.analysis, self.index.schema).tree))
+        query = parse_query(asked.text, self.analysis, self.index.schema, plain=asked.plain)
+        return list(scoring_leaves(forgiving_tree(query, self.index, self._synonyms, typos=asked.typos)))
 
 
 def _padded(counts: Any, n_streams: int) -> np.ndarray:

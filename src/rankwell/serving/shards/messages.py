@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from rankwell.index.query.tree import Match
 from rankwell.serving.answer import CaptionPart
 
-PROTOCOL = 2
+PROTOCOL = 3
 
 Term = bytes
 Field = str | None
@@ -28,6 +29,7 @@ class Census(Struct, frozen=True, array_like=True):
 
     schema : the fields of all shards, as an index records them
     tokens : the words of each stream, and of the whole documents
+    synonyms : the rules by which queries are understood, as `Synonyms` has them
     epoch : changes when counts that a shard could not give are counted again
     """
 
@@ -35,6 +37,7 @@ class Census(Struct, frozen=True, array_like=True):
     n_docs: int
     tokens: list[int]
     epoch: int = 0
+    synonyms: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
 
 
 class Version(Struct, frozen=True, array_like=True):
@@ -45,12 +48,17 @@ class Version(Struct, frozen=True, array_like=True):
 
 
 class AskedQuery(Struct, frozen=True, array_like=True):
-    """What is searched for: a text, or terms with how much each counts; and what documents must meet besides."""
+    """What is searched for: a text, or terms with how much each counts; and what documents must meet besides.
+
+    plain, filter, typos, match : as of `rankwell.serving.served_query.parse_served`
+    """
 
     text: str
     plain: bool = False
     filter: str | None = None
     words: list[tuple[Term, float]] = []
+    typos: bool = False
+    match: Match = "any"
 
 
 class Question(Struct, frozen=True, array_like=True):

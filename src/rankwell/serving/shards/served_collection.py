@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from rankwell.errors import DataError, RankwellError
+from rankwell.index.text.synonyms import Synonyms
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.deadline import Deadline
@@ -62,6 +63,7 @@ class ServedCollection:
     shards : in the order of their documents
     rankers : ranker files by name; the first is the default, without any it is BM25 alone
     spares : nodes that take the place of those that are gone
+    synonyms : words that are found too, in all queries
     """
 
     def __init__(
@@ -70,9 +72,11 @@ class ServedCollection:
         rankers: Mapping[str, str | os.PathLike[str]] | None = None,
         *,
         spares: Spares | None = None,
+        synonyms: Synonyms | None = None,
     ) -> None:
         self.shards = list(shards)
         self.spares = spares or Spares(())
+        self._synonyms = () if synonyms is None else synonyms.rules
         self._contents = {checked_name(name): Path(path).read_bytes() for name, path in (rankers or {}).items()}
         self._digests = {name: ranker_digest(content) for name, content in self._contents.items()}
         self._files = {name: read_ranker_file(path) for name, path in (rankers or {}).items()}
@@ -188,7 +192,7 @@ class ServedCollection:
         facts = {} if before is None else dict(before.facts)
         facts |= {number: own for number, shard in enumerate(self.shards) if (own := shard.facts()) is not None}
         number, epoch = (1, 0) if before is None else (before.number + 1, before.epoch + 1)
-        collection = ShardedCollection(dict(sorted(facts.items())), number, epoch)
+        collection = ShardedCollection(dict(sorted(facts.items())), number, epoch, self._synonyms)
         for file in self._files.values():
             RankerPasses(collection.index, file.description)
         await self._prepare(collection)

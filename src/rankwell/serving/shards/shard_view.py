@@ -15,7 +15,7 @@ from rankwell.index.segments.document_counts import document_counts
 from rankwell.index.statistics import Statistics
 from rankwell.serving.ranking.ranker_passes import RankerPasses
 from rankwell.serving.shards import messages
-from rankwell.serving.shards.statistics import GivenStatistics, counted_index, parse_asked
+from rankwell.serving.shards.statistics import GivenStatistics, counted_index, parse_asked, synonyms_of
 from rankwell.serving.shown_documents import shown_results
 
 
@@ -30,6 +30,7 @@ class ShardView:
     def __init__(self, index: Index, census: messages.Census) -> None:
         self.index = counted_index(index, census)
         self.passes: dict[tuple[str, str], RankerPasses] = {}
+        self._synonyms = synonyms_of(census)
 
     @cached_property
     def statistics(self) -> GivenStatistics:
@@ -37,7 +38,7 @@ class ShardView:
 
     def parse(self, question: messages.Question) -> Query:
         self.statistics.take(question)
-        return parse_asked(self.index, question.query)
+        return parse_asked(self.index, question.query, self._synonyms)
 
     def select(self, asked: messages.Select) -> SearchResult:
         """The documents that are asked for, with their facets."""

@@ -20,6 +20,7 @@ from rankwell.index.schema import Schema
 from rankwell.index.search.more_like import weighted_query
 from rankwell.index.search.phrase_lists import PhraseTerms
 from rankwell.index.statistics import Statistics, TermStatistics
+from rankwell.index.text.synonyms import Synonyms
 from rankwell.serving.served_query import parse_served, parse_served_filter
 from rankwell.serving.shards.messages import AskedQuery, Census, Question
 
@@ -95,10 +96,23 @@ def counted_index(index: Index, census: Census) -> Index:
     return view
 
 
-def parse_asked(index: Index, asked: AskedQuery) -> Query:
+def synonyms_of(census: Census) -> Synonyms | None:
+    """The synonyms of a collection; None if it has none."""
+    return Synonyms(census.synonyms) if census.synonyms else None
+
+
+def parse_asked(index: Index, asked: AskedQuery, synonyms: Synonyms | None) -> Query:
     """A query as an index of the collection understands it."""
     if not asked.words:
-        return parse_served(index, asked.text, plain=asked.plain, filter=asked.filter)
+        return parse_served(
+            index,
+            asked.text,
+            plain=asked.plain,
+            filter=asked.filter,
+            typos=asked.typos,
+            match=asked.match,
+            synonyms=synonyms,
+        )
     return replace(weighted_query(asked.words), filter=parse_served_filter(index, asked.filter))
 
 
