@@ -244,6 +244,16 @@ def test_compare_shows_what_moved(client):
         assert places["from"] == (before.index(name) + 1 if name in before else None)
         assert places["to"] == (after.index(name) + 1 if name in after else None)
     assert all(result["fields"] is None for ranking in answer["rankings"] for result in ranking["results"])
+    assert (answer["coverage"], answer["degraded"]) == ({"shards": 1, "answered": 1, "missing": []}, None)
+
+
+def test_a_comparison_that_was_not_ranked_in_time_says_so(served, monkeypatch):
+    client, slow = slow_client(served, monkeypatch, timeout=0.2)
+    threading.Timer(0.3, slow.release.set).start()
+    with client:
+        answer = client.get("/compare?q=w1+w2&rankers=bm25,boosted").json()
+    assert answer["degraded"]["reason"] == "deadline"
+    assert answer["moved"] == {}
 
 
 def test_facts_about_rankers_and_index(client):

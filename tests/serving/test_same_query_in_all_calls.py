@@ -103,6 +103,25 @@ def test_plain_words_are_plain_in_every_call(served):
     assert ranked.json()["scores"] == served.search.score(rows).tolist()
 
 
+def test_a_comparison_without_a_shard_is_marked(served):
+    whole = served.get("/compare", q=QUERY, rankers="bm25,compared", k=50)
+    assert whole["degraded"] is None
+    client = served.clients[1]
+    (link,) = client.service.aggregator.shards[1].links
+    link.is_up = False
+    try:
+        answer = client.get("/compare", params={"q": QUERY, "rankers": "bm25,compared", "k": 50}).json()
+    finally:
+        link.is_up = True
+    assert answer["coverage"] == {"shards": 2, "answered": 1, "missing": [link.name]}
+    text = f"1 of 2 shards did not answer: {link.name}."
+    assert answer["degraded"] == {"reason": "shards", "text": text}
+    shown = {result["id"] for ranking in answer["rankings"] for result in ranking["results"]}
+    assert shown <= {f"d{number}" for number in range(45)}
+    again = client.get("/compare", params={"q": QUERY, "rankers": "bm25,compared", "k": 50}).json()
+    assert (again["degraded"], again["rankings"]) == (None, whole["rankings"])
+
+
 def assert_agree(served, asked, parsed):
     """All calls answer as a ranked search for `parsed`."""
     shown = served.get("/search", **asked, k=5)

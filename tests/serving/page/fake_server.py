@@ -139,7 +139,11 @@ def compare(given: dict[str, str]) -> tuple[int, Any]:
         for number in {*orders[0], *orders[1]}
         if places[0].get(number) != places[1].get(number)
     }
-    return 200, {"rankings": rankings, "moved": moved}
+    answer = {"rankings": rankings, "moved": moved, "coverage": {"shards": 1, "answered": 1}, "degraded": None}
+    if given["q"] == "late":
+        text = "1 of 4 shards did not answer: 127.0.0.1:7073."
+        answer |= {"coverage": {"shards": 4, "answered": 3}, "degraded": {"reason": "shards", "text": text}}
+    return 200, answer
 
 
 def explain(given: dict[str, str]) -> tuple[int, Any]:

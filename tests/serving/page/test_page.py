@@ -493,3 +493,13 @@ def test_typing_errors_are_forgiven_if_that_is_chosen(open_page, server):
     assert server.asked[-1].startswith("/explain?q=match&typos=true&id=doc-1")
     page = open_page("?q=match&typos=true")
     assert page.get_by_label("Forgive typing errors").is_checked()
+
+
+def test_a_comparison_without_some_shards_is_marked(open_page):
+    page = open_page("?q=late&against=lists")
+    page.wait_for_selector(".ranking")
+    notice = "Partial answer: 3 of 4 shards answered. 1 of 4 shards did not answer: 127.0.0.1:7073."
+    assert page.inner_text(".partial") == notice
+    page = open_page("?q=match&against=lists")
+    page.wait_for_selector(".ranking")
+    assert page.locator(".partial").count() == 0

@@ -217,8 +217,12 @@ class Move(Struct, rename={"before": "from", "after": "to"}):
 
 
 class CompareAnswer(Struct):
+    """coverage, degraded : of all rankings together; a shard that is missing from one of them is missing"""
+
     rankings: list[Ranking]
     moved: dict[str, Move]
+    coverage: Coverage
+    degraded: Degraded | None
 
 
 class RankerAnswer(Struct):

@@ -156,7 +156,10 @@ class QueryService(ABC):
         answers = await asyncio.gather(*map(self._counted, requests))
         shown = [[replace(result, fields=None) for result in answer.results] for answer in answers]
         rankings = [messages.Ranking(ranker, results) for ranker, results in zip(rankers, shown, strict=True)]
-        return messages.CompareAnswer(rankings, _moved(shown[0], shown[-1]))
+        missing = tuple(dict.fromkeys(name for answer in answers for name in answer.missing))
+        is_partial = any(answer.is_partial for answer in answers)
+        together = replace(answers[0], missing=missing, is_partial=is_partial)
+        return messages.CompareAnswer(rankings, _moved(shown[0], shown[-1]), _coverage(together), _degraded(together))
 
     def rankers(self) -> list[messages.RankerAnswer]:
         return [messages.RankerAnswer(**ranker) for ranker in self.snapshot.described()]
@@ -238,7 +241,7 @@ def _search_answer(
         took_ms=round(1000 * seconds, 3),
         stages_ms={stage: round(1000 * duration, 3) for stage, duration in stages.items()},
         cached=is_hit,
-        coverage=messages.Coverage(answer.n_shards, answer.n_shards - len(answer.missing), list(answer.missing)),
+        coverage=_coverage(answer),
         degraded=_degraded(answer),
         device=answer.device,
         fallback=answer.fallback,
@@ -251,6 +254,10 @@ def _search_answer(
 def _facet_answer(counts: Mapping[Any, int]) -> messages.FacetAnswer:
     first = itertools.islice(counts.items(), messages.MOST_FACET_VALUES)
     return messages.FacetAnswer([messages.FacetCount(*pair) for pair in first], len(counts))
+
+
+def _coverage(answer: Answer) -> messages.Coverage:
+    return messages.Coverage(answer.n_shards, answer.n_shards - len(answer.missing), list(answer.missing))
 
 
 def _degraded(answer: Answer) -> messages.Degraded | None:

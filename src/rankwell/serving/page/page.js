@@ -123,7 +123,11 @@ async function askBoth(signal) {
   const both = `${ranker || defaultRanker(rankers)},${against}`;
   const answer = await api.compare({ ...searchedFor(), k: PAGE_SIZE, rankers: both }, signal);
   const narrowed = only.length > 0 ? `, narrowed down by ${count(only.length)}` : "";
-  return { summary: `${comparisonSummary(answer)}${narrowed}`, results: [comparisonOf(answer, q, explainer)] };
+  return {
+    summary: `${comparisonSummary(answer)}${narrowed}`,
+    notices: noticesOf(answer),
+    results: [comparisonOf(answer, q, explainer)],
+  };
 }
 
 /** Show only documents with these keywords; the focus stays on the box that was changed. */
