@@ -183,6 +183,23 @@ def test_explain_and_features_agree_with_ranked_search(client):
     assert all(values[feature["name"]] == feature["value"] for feature in answer["features"])
 
 
+def test_every_result_of_a_cascade_is_explained_and_says_by_which_pass(client):
+    shown = client.get("/search?q=w1+w2&ranker=cascade&k=20").json()
+    n_ranked = shown["n_ranked"]
+    assert 0 < n_ranked < len(shown["results"])
+    asked = {"q": "w1 w2", "ranker": "cascade"}
+    for result in shown["results"]:
+        response = client.get("/explain", params={**asked, "id": result["id"]})
+        answer = response.json()
+        assert (response.status_code, answer["rank"]) == (200, result["rank"])
+        is_kept = result["rank"] <= n_ranked
+        assert answer["ranking_pass"] == ("second" if is_kept else "first")
+        assert answer["score"] == result["score"] if is_kept else answer["features"]
+        total = answer["bias"] + sum(feature["contribution"] for feature in answer["features"])
+        assert total == pytest.approx(answer["score"])
+    assert client.get("/explain", params={"q": "w1 w2", "id": answer["id"]}).json()["ranking_pass"] is None
+
+
 def test_explain_says_what_the_ranker_read(client):
     # Of least squares, a contribution is a weight times what was read; the features are scaled within the query.
     search = client.service.node.snapshot.searches["linear"]

@@ -1,15 +1,19 @@
 """Results of a ranked search in parts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.features.random_hits import random_documents
 from tests.features.small_index import index_of, text_of
 
 from rankwell import LeastSquares, ListNet, RankBoost
+from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError
 from rankwell.features.feature_set import make_feature_set
 from rankwell.features.queries import QueryText
 from rankwell.features.training_data import judged_features
+from rankwell.scoring.composition import FirstPass, RankerPart
 from rankwell.serving.ranking.ranked_search import RankedSearch
 
 STREAMS = ("title", "body")
@@ -53,6 +57,30 @@ def test_values_are_the_features_of_the_document(index, train):
     rows = range(*train.query_ptr[:2])
     row = next(row for row in rows if list(train.comments)[row] == best.id)
     assert best.values == dict(zip(FEATURES.names, train.features[row].tolist(), strict=True))
+
+
+def test_documents_below_the_second_pass_are_explained_by_the_first(index, train):
+    places = tuple(FEATURES.names.index(name) for name in ("bm25.whole", "bm25.title", "bm25.body"))
+    columns = RankingDataset(train.features[:, places], train.labels, group=np.diff(train.query_ptr))
+    small = LeastSquares(normalize="query-minmax").fit(columns).description_
+    small = replace(small, feature_names=tuple(FEATURES.names[place] for place in places))
+    boosted = RankBoost(n_rounds=5).fit(train).description_
+    cascade = replace(boosted, parts=(RankerPart("first", places, small),), first_pass=FirstPass(0, 4))
+    searcher = RankedSearch(index, cascade, n_candidates=12)
+    first = RankedSearch(index, small, n_candidates=12).search(QUERIES[1].text, k=12)
+    score_of = dict(zip(first.ids, first.scores.tolist(), strict=True))
+    served = searcher.search(QUERIES[1].text, k=12)
+    explained = searcher.explain(QUERIES[1].text, k=12)
+    assert [(item.id, item.rank) for item in explained] == [(name, rank) for rank, name in enumerate(served.ids, 1)]
+    assert [item.ranking_pass for item in explained] == ["second"] * 4 + ["first"] * 8
+    for item in explained[4:]:
+        assert item.explanation.score == pytest.approx(score_of[item.id], rel=1e-5, abs=1e-6)
+        assert item.values.keys() == set(small.feature_names)
+        (alone,) = searcher.explain(QUERIES[1].text, document=item.id)
+        assert repr(alone) == repr(item)
+    # They are in the order of what is explained.
+    scores = [item.explanation.score for item in explained[4:]]
+    assert scores == sorted(scores, reverse=True)
 
 
 def test_documents_that_were_not_ranked(index, train):

@@ -105,13 +105,23 @@ def _explain_search(
     searcher = RankedSearch(Index.open(index), load_ranker(model), **options)
     return [
         _Explained(
-            name=f"{item.rank}. {item.id}, by BM25 {item.first_score:.4f}",
-            place={"rank": item.rank, "id": item.id, "first_score": item.first_score, "values": item.values},
+            name=f"{item.rank}. {item.id}, by BM25 {item.first_score:.4f}{_of_pass(item.ranking_pass)}",
+            place={
+                "rank": item.rank,
+                "id": item.id,
+                "first_score": item.first_score,
+                "ranking_pass": item.ranking_pass,
+                "values": item.values,
+            },
             explanation=item.explanation,
             values=item.values,
         )
         for item in searcher.explain(query, document=document, k=k)
     ]
+
+
+def _of_pass(ranking_pass: str | None) -> str:
+    return ", not kept by the first pass, whose score this is" if ranking_pass == "first" else ""
 
 
 def _explain_data(

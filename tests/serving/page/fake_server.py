@@ -163,7 +163,9 @@ def explain(given: dict[str, str]) -> tuple[int, Any]:
     features[3] |= {"name": "log1p(mentions)", "value": None, "input": None, "transforms": [formula]}
     features += [{"name": f"silent_{i}", "value": 0.0, "contribution": 0.0} for i in range(38)]
     score = 0.25 + sum(feature["contribution"] for feature in features)
-    return 200, {"id": given["id"], "score": score, "bias": 0.25, "features": features}
+    ranking_pass = {"lists": "first" if given["id"] == "doc-9" else "second"}.get(given.get("ranker", ""))
+    answer = {"id": given["id"], "score": score, "bias": 0.25, "features": features, "ranking_pass": ranking_pass}
+    return 200, answer
 
 
 ANSWERS = {

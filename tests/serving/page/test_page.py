@@ -503,3 +503,12 @@ def test_a_comparison_without_some_shards_is_marked(open_page):
     page = open_page("?q=match&against=lists")
     page.wait_for_selector(".ranking")
     assert page.locator(".partial").count() == 0
+
+
+def test_a_document_that_the_first_pass_did_not_keep(open_page):
+    page = open_page("?q=match&ranker=lists&why=doc-9&by=lists")
+    page.wait_for_selector(".feature")
+    assert page.inner_text(".pass").startswith("The ranker's first pass did not keep this document for the second.")
+    page = open_page("?q=match&ranker=lists&why=doc-1&by=lists")
+    page.wait_for_selector(".feature")
+    assert page.locator(".pass").count() == 0

@@ -199,9 +199,16 @@ class FeaturePart(Struct):
 class ExplainAnswer(Struct):
     id: str
     rank: int
-    score: float
+    score: Annotated[float, Meta(description="What the parts sum to: the score of the pass that is explained.")]
     bias: float
     features: list[FeaturePart]
+    ranking_pass: Annotated[
+        Literal["first", "second"] | None,
+        Meta(
+            description="Of a ranker with two passes: first if the document was not kept for the second, and is below "
+            "all that were, in the order of the first pass."
+        ),
+    ] = None
 
 
 class Ranking(Struct):

@@ -286,7 +286,9 @@ def explain_answer(explained: ExplainedDocument) -> messages.ExplainAnswer:
         )
         for name, share in by_size
     ]
-    return messages.ExplainAnswer(explained.id, explained.rank, parts.score, parts.feature_base, features)
+    return messages.ExplainAnswer(
+        explained.id, explained.rank, parts.score, parts.feature_base, features, explained.ranking_pass
+    )
 
 
 def _moved(before: list[Result], after: list[Result]) -> dict[str, messages.Move]:

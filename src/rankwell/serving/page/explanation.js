@@ -56,6 +56,13 @@ function sumText({ score, bias, features }) {
   );
 }
 
+/** What the score is of, where it is not that of the ranker itself. */
+function passNote({ ranking_pass: pass }) {
+  if (pass !== "first") return null;
+  const words = "The ranker's first pass did not keep this document for the second. Its score in the first pass is:";
+  return element("p", { class: "pass" }, words);
+}
+
 function featureList(features) {
   const largest = Math.max(0, ...features.map((feature) => Math.abs(feature.contribution)));
   const telling = features.filter((feature) => feature.contribution !== 0);
@@ -93,6 +100,7 @@ export async function explanationOf(wanted, title, signal) {
   const { ranker } = wanted;
   return [
     element("p", { class: "of" }, documentText(title), ranker ? element("span", {}, `by ${ranker}`) : null),
+    passNote(explanation),
     sumText(explanation),
     element(
       "p",
@@ -101,5 +109,5 @@ export async function explanationOf(wanted, title, signal) {
       element("span", {}, "raises it"),
     ),
     ...featureList(explanation.features),
-  ];
+  ].filter((part) => part !== null);
 }

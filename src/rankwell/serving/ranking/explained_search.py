@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError
 from rankwell.features.feature_set import FeatureSet
 from rankwell.index.query.query import Query
+from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.explanation import Explanation, explain_rows
 
 if TYPE_CHECKING:
@@ -19,12 +20,19 @@ if TYPE_CHECKING:
     from rankwell.serving.ranking.ranked_search import RankedResult, RankedSearch
 
 
+PassName = Literal["first", "second"]
+FIRST: PassName = "first"
+SECOND: PassName = "second"
+
+
 @dataclass(frozen=True, eq=False)
 class ExplainedDocument:
     """One document of a ranked search.
 
-    rank : its place in the results, from 1; first_score : its score in the first pass
+    rank : its place in the results, from 1; first_score : its score in selection
     explanation : the ranker's score in parts; values : the features as they were extracted, by name
+    ranking_pass : of a ranker with two passes, FIRST if the document was not among those that the first pass keeps for
+        the second: the first pass's score is explained, by which it is placed below them; None of other rankers
     """
 
     rank: int
@@ -32,6 +40,7 @@ class ExplainedDocument:
     first_score: float
     explanation: Explanation
     values: dict[str, float]
+    ranking_pass: PassName | None = None
 
 
 class _SeenFeatures:
@@ -68,26 +77,61 @@ def explain_search(
     result = logged.search(query, searcher.n_candidates, query_id="explained")
     row_of = {name: row for row, name in enumerate(seen.ids)}
     wanted = result.ids[:k] if document is None else (str(document),)
-    if document is not None:
-        _check_was_ranked(searcher, str(document), row_of, result)
-    rows = [row_of[name] for name in wanted if name in row_of]
-    dataset = RankingDataset(seen.rows, group=[len(seen.rows)])
-    explained = explain_rows(searcher.description, dataset, rows)
-    return [_explained(result, seen, row, explanation) for row, explanation in zip(rows, explained, strict=True)]
+    if document is not None and str(document) not in result.ids:
+        if searcher.index.find(document) < 0:
+            raise DataError(f"there is no document {document!r} in the index.")
+        raise not_ranked(str(document), result.n_candidates)
+    # Documents that the first pass did not keep are below all others.
+    ranked = [name for name in wanted if name in row_of]
+    explained = explain_ranked(searcher.description, seen.feature_set, seen.rows, [row_of[name] for name in ranked])
+    below = [name for name in wanted if name not in row_of]
+    if below:
+        every = searcher.features(query, result.ids)
+        rows = [result.ids.index(name) for name in below]
+        explained += explain_first_pass(searcher.description, every, rows)
+    return [_placed(result, name, *parts) for name, parts in zip([*ranked, *below], explained, strict=True)]
 
 
-def _explained(result: RankedResult, seen: _SeenFeatures, row: int, explanation: Explanation) -> ExplainedDocument:
-    place = result.ids.index(seen.ids[row])
-    values = dict(zip(seen.feature_set.names, seen.rows[row].tolist(), strict=True))
-    return ExplainedDocument(place + 1, seen.ids[row], float(result.first_scores[place]), explanation, values)
+class Explained(NamedTuple):
+    """Fields as of `ExplainedDocument`."""
+
+    explanation: Explanation
+    values: dict[str, float]
+    ranking_pass: PassName | None
 
 
-def _check_was_ranked(searcher: RankedSearch, document: str, row_of: dict[str, int], result: RankedResult) -> None:
-    if document in row_of:
-        return
-    if searcher.index.find(document) < 0:
-        raise DataError(f"there is no document {document!r} in the index.")
-    raise DataError(
-        f"document {document!r} is not among the {len(row_of)} documents that were ranked for this query: it does not "
-        f"match, or {result.n_candidates} candidates are too few."
+def explain_ranked(
+    description: RankerDescription, feature_set: FeatureSet, features: np.ndarray, rows: Sequence[int]
+) -> list[Explained]:
+    """Rows of `features`, those of all documents of a query that the ranker scored."""
+    explanations = explain_rows(description, RankingDataset(features, group=[len(features)]), rows)
+    ranking_pass: PassName | None = None if description.first_pass is None else SECOND
+    return [
+        Explained(explanation, dict(zip(feature_set.names, features[row].tolist(), strict=True)), ranking_pass)
+        for row, explanation in zip(rows, explanations, strict=True)
+    ]
+
+
+def explain_first_pass(description: RankerDescription, features: np.ndarray, rows: Sequence[int]) -> list[Explained]:
+    """Rows of `features`, those of all candidates of a query, by the first pass of a ranker."""
+    assert description.first_pass is not None
+    part = description.parts[description.first_pass.part]
+    read = np.ascontiguousarray(features[:, list(part.features)])
+    explanations = explain_rows(part.description, RankingDataset(read, group=[len(read)]), rows)
+    names = part.description.feature_names
+    return [
+        Explained(explanation, dict(zip(names, read[row].tolist(), strict=True)), FIRST)
+        for row, explanation in zip(rows, explanations, strict=True)
+    ]
+
+
+def not_ranked(document: str, n_candidates: int) -> DataError:
+    return DataError(
+        f"document {document!r} is not among the {n_candidates} documents that were ranked for this query: it does not "
+        f"match, or {n_candidates} candidates are too few."
     )
+
+
+def _placed(result: RankedResult, name: str, *parts: Any) -> ExplainedDocument:
+    place = result.ids.index(name)
+    return ExplainedDocument(place + 1, name, float(result.first_scores[place]), *parts)

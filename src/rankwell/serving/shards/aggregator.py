@@ -16,7 +16,6 @@ from rankwell.index.query.query import Query
 from rankwell.index.search.more_like import no_such_document
 from rankwell.index.search.selection import checked_settings
 from rankwell.index.text.synonyms import Synonyms
-from rankwell.scoring.explanation import explain_rows
 from rankwell.scoring.ranker_file import RankerFile
 from rankwell.scoring.scorer import score_description
 from rankwell.serving.answer import Answer, Result, SearchRequest
@@ -24,7 +23,12 @@ from rankwell.serving.batching import OverloadError
 from rankwell.serving.deadline import Deadline
 from rankwell.serving.named_rankers import BM25_ALONE
 from rankwell.serving.node import words_of
-from rankwell.serving.ranking.explained_search import ExplainedDocument
+from rankwell.serving.ranking.explained_search import (
+    ExplainedDocument,
+    explain_first_pass,
+    explain_ranked,
+    not_ranked,
+)
 from rankwell.serving.ranking.feature_log import FeatureLog
 from rankwell.serving.ranking.ranked_search import features_of
 from rankwell.serving.shards import messages
@@ -128,21 +132,22 @@ class Aggregator(ServedCollection):
         search, ranking = await self._ranking_aside(asked, ranker)
         candidates = ranking.candidates
         ranked = await ranking.rank(self._n_candidates)
-        rows = await ranking.features(ranked.kept)
         found = await search.find([document])
         self._check_all_answered(search)
-        row = _row_of(candidates, ranked.kept, *_place(found, document))
-        if row is None:
-            raise DataError(
-                f"document {document!r} is not among the {len(ranked.kept)} documents that were ranked for this query: "
-                f"it does not match, or {len(candidates)} candidates are too few."
-            )
-        dataset = RankingDataset(rows, group=[len(rows)])
-        (explanation,) = await in_thread(explain_rows, ranking.passes.description, dataset, [row])
-        kept = int(ranked.kept[row])
-        values = dict(zip(ranking.passes.feature_set.names, rows[row].tolist(), strict=True))
-        rank = int(np.flatnonzero(ranked.rows == kept)[0]) + 1
-        return ExplainedDocument(rank, document, float(candidates.score[kept]), explanation, values)
+        candidate = _row_of(candidates, *_place(found, document))
+        if candidate is None:
+            raise not_ranked(document, len(candidates))
+        is_kept = candidate in ranked.kept
+        rows = await ranking.features(ranked.kept if is_kept else np.arange(len(candidates)))
+        self._check_all_answered(search)
+        description = ranking.passes.description
+        if is_kept:
+            row = int(np.searchsorted(ranked.kept, candidate))
+            (explained,) = await in_thread(explain_ranked, description, ranking.passes.feature_set, rows, [row])
+        else:
+            (explained,) = await in_thread(explain_first_pass, description, rows, [candidate])
+        rank = int(np.flatnonzero(ranked.rows == candidate)[0]) + 1
+        return ExplainedDocument(rank, document, float(candidates.score[candidate]), *explained)
 
     async def features(self, asked: messages.AskedQuery, documents: Sequence[str], ranker: str) -> np.ndarray:
         """The ranker's features of documents, float32 (n, n_features); see `RankedSearch.features`."""
@@ -268,7 +273,7 @@ def _place(found: Mapping[str, tuple[int, int]], document: str) -> tuple[int, in
     return found[document]
 
 
-def _row_of(candidates: Candidates, kept: np.ndarray, shard: int, doc: int) -> int | None:
-    """Which of the kept candidates a document is."""
-    places = np.flatnonzero((candidates.shard[kept] == shard) & (candidates.doc[kept] == doc))
+def _row_of(candidates: Candidates, shard: int, doc: int) -> int | None:
+    """Which of the candidates a document is."""
+    places = np.flatnonzero((candidates.shard == shard) & (candidates.doc == doc))
     return int(places[0]) if len(places) else None
