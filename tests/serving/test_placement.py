@@ -8,8 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 from starlette.testclient import TestClient
+from tests.serving.in_process_shards import InProcessLink, run_with
 from tests.serving.served_index import N_CANDIDATES, QUERIES
 
+from rankwell import Index
 from rankwell.errors import DataError, ParameterError
 from rankwell.kernels.device_report import report_device
 from rankwell.serving import snapshot as snapshots
@@ -20,8 +22,14 @@ from rankwell.serving.http.service import SearchService
 from rankwell.serving.node import Node
 from rankwell.serving.ranking.device_health import DeviceHealth
 from rankwell.serving.ranking.feature_log import FeatureLogReader
-from rankwell.serving.ranking.placement import BatchCosts, PlacedSearch
+from rankwell.serving.ranking.placement import BatchCosts, PlacedSearch, batch_size_on
 from rankwell.serving.ranking.ranked_search import RankedSearch
+from rankwell.serving.ranking.ranker_passes import RankerPasses
+from rankwell.serving.shards import shard_rankers
+from rankwell.serving.shards.aggregator import Aggregator
+from rankwell.serving.shards.shard import Shard
+from rankwell.serving.shards.shard_node import ShardNode
+from rankwell.serving.shards.shard_rankers import ShardRankers
 
 
 def request(query, **settings):
@@ -53,8 +61,16 @@ class FakeDevice:
                     raise RuntimeError("an illegal memory access was encountered")
                 return super().search_many(queries, *arguments, **settings)
 
-        monkeypatch.setattr(snapshots, "RankedSearch", Search)
-        monkeypatch.setattr(snapshots, "suits_device", lambda description: True)
+        def passes(*arguments, device, **settings):
+            """Of a shard; on the device cuda, those of the CPU too."""
+            if device == "cuda" and self.is_broken:
+                raise RuntimeError("an illegal memory access was encountered")
+            return RankerPasses(*arguments, device="cpu", **settings)
+
+        for module in (snapshots, shard_rankers):
+            monkeypatch.setattr(module, "RankedSearch", Search)
+            monkeypatch.setattr(module, "suits_device", lambda description: True)
+        monkeypatch.setattr(shard_rankers, "RankerPasses", passes)
 
 
 @pytest.fixture
@@ -142,6 +158,74 @@ def test_without_a_device_cuda_is_a_fall_back_and_auto_is_the_cpu(served):
     assert (auto.device, auto.fallback, ranking(auto)) == ("cpu", None, ranking(asked))
     with pytest.raises(ParameterError, match="device must be one of cpu, cuda, auto, got 'tpu'"):
         make_node(served, device="tpu")
+
+
+def shard_answers(served, queries, device, prepare=lambda node: None):
+    """The answers of one shard, why it fell back, and its node."""
+    folder, rankers = served
+    node = ShardNode(folder / "index", device=device)
+    link = InProcessLink(node)
+
+    async def ask(aggregator):
+        prepare(node)
+        answers = [await aggregator.answer(request(query)) for query in queries]
+        link.facts = node.describe()
+        return answers, aggregator.fallback()
+
+    return *run_with(Aggregator([Shard([link])], rankers, n_candidates=N_CANDIDATES), ask), node
+
+
+def test_nodes_of_shards_place_batches_by_their_documents(served, device):
+    queries = ["w1 w2", "w77", '"w1 w2"']
+    expected, _, _ = shard_answers(served, queries, "cpu")
+    sizes = [answer.n_candidates for answer in expected]
+    assert sizes[0] == N_CANDIDATES > max(sizes[1:]) > 0
+
+    def prepare(node):
+        # Both were measured, then the node is told from how many documents on the device is quicker.
+        assert {("cpu", 4), ("cuda", 4)} <= set(device.batches)
+        assert len(node._rankers._break_even) == len(served[1])
+        node._rankers._break_even = dict.fromkeys(node._rankers._break_even, N_CANDIDATES)
+        node._rankers.n_ranked.clear()
+
+    answers, fallback, node = shard_answers(served, queries, "auto", prepare)
+    assert [ranking(answer) for answer in answers] == [ranking(answer) for answer in expected]
+    assert [answer.device for answer in answers] == ["cuda", "cpu", "cpu"]
+    assert fallback is None
+    assert node.describe().load.n_ranked == {"cuda": 1, "cpu": sum(size > 0 for size in sizes[1:])}
+
+
+def test_a_measured_break_even_is_one_of_documents(served, device, monkeypatch):
+    """From 3 queries on the device is quicker, and a query has 20 documents: 60 documents."""
+    costs = BatchCosts({1: 1.0, 4: 4.0}, {1: 3.0, 4: 3.0}, documents=20.0)
+    monkeypatch.setattr(PlacedSearch, "measure", lambda placed, queries: setattr(placed, "costs", costs))
+    rankers = ShardRankers("auto", None)
+    rankers.put(served[1]["boosted"].read_bytes(), Index.open(served[0] / "index"), "w1")
+    assert list(rankers._break_even.values()) == [60.0]
+
+
+def test_a_measurement_counts_the_documents_of_a_query(served, device):
+    placed = make_node(served, device="auto").snapshot.placed["boosted"]
+    assert 1 <= placed.costs.documents <= N_CANDIDATES
+
+
+def test_a_device_of_a_shard_that_fails_is_replaced_by_the_cpu(served, device):
+    expected, _, _ = shard_answers(served, ["w1 w2"], "cpu")
+    device.is_broken = True
+    answers, fallback, _ = shard_answers(served, ["w1 w2"], "cuda")
+    assert ranking(answers[0]) == ranking(expected[0])
+    assert answers[0].device == "cpu"
+    assert fallback.endswith("cuda failed: an illegal memory access was encountered")
+
+
+@pytest.mark.skipif(report_device("cuda").usable, reason="there is a CUDA device")
+def test_without_a_device_nodes_of_shards_take_the_cpu(served):
+    answers, fallback, node = shard_answers(served, ["w1 w2"], "auto")
+    assert (answers[0].device, fallback) == ("cpu", None)
+    assert set(node._rankers._break_even.values()) == {math.inf}
+    assert [batch_size_on(name) for name in ("cpu", "auto", "cuda")] == [16, 16, 64]
+    with pytest.raises(ParameterError, match="device must be one of cpu, cuda, auto, got 'tpu'"):
+        ShardNode(served[0] / "index", device="tpu")
 
 
 def test_what_fails_on_the_cpu_too_is_not_the_device_s_fault():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -115,6 +116,24 @@ def test_four_processes_answer_as_one_index(server, shards, served):
     assert facts["documents"] == 80
     assert [shard["documents"] for shard in facts["shards"]] == [20] * 4
     assert [shard["nodes"][0]["state"] for shard in facts["shards"]] == ["up"] * 4
+
+
+def test_metrics_have_what_the_nodes_do(server):
+    _, client = server
+    assert client.search("w1 w2 w3", ranker="linear")["device"] == "cpu"
+
+    def values(name, labels=""):
+        found = re.findall(rf'^{name}{{{labels}replica="0",shard="\d"}} (\S+)$', metrics(client), re.MULTILINE)
+        return [float(value) for value in found]
+
+    # Nodes say it when they are asked the next time whether they live.
+    wait_until(lambda: all(value > 0 for value in values("rankwell_node_ranked", 'device="cpu",')))
+    batches, requests = values("rankwell_node_batches"), values("rankwell_node_requests")
+    assert len(batches) == len(requests) == 4
+    assert all(0 < own <= each for own, each in zip(batches, requests, strict=True))
+    assert values("rankwell_node_ranked", 'device="cuda",') == [0.0] * 4
+    assert len(values("rankwell_node_queue_length")) == 4
+    assert "rankwell_batch_size" not in metrics(client)
 
 
 def test_a_node_that_is_killed_under_load_is_missing_and_started_again(server):

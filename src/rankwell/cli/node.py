@@ -77,6 +77,7 @@ def node(
     check_extra("node")
     from rankwell.serving.http.server import bind
     from rankwell.serving.http.structured_log import log_to_stderr
+    from rankwell.serving.ranking.placement import batch_size_on
     from rankwell.serving.shards.node_addresses import is_loopback
     from rankwell.serving.shards.node_server import NodeServer
     from rankwell.serving.shards.supervision import TOKEN_VARIABLE
@@ -102,7 +103,7 @@ def node(
         folders=indexes if spare else (),
         open_node=open_node,
         token=token,
-        batch_size=batch or 16,
+        batch_size=batch or batch_size_on(device),
         batch_window=window / 1000,
         queue=queue,
     )

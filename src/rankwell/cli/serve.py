@@ -244,7 +244,8 @@ def serve(
         _run(service, token, listening, say_ready)
         return
     if nodes is None:
-        options = ["--batch", str(batch or 16), "--batch-window", str(window), "--queue", str(queue)]
+        options = ["--batch-window", str(window), "--queue", str(queue)]
+        options += [] if batch is None else ["--batch", str(batch)]
         options += ["--device", device, "--log-level", log_level, *sources]
         check_own(named, own_features)
         places = start_places(folders, replicas, spares, options)

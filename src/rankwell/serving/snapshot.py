@@ -10,6 +10,7 @@ from functools import partial
 from rankwell.corpus.nested_fields import flattened
 from rankwell.errors import ParameterError
 from rankwell.features.own_features import OwnFeatures
+from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.statistics import Statistics
 from rankwell.scoring.description import RankerDescription
@@ -42,8 +43,7 @@ class SearchSettings:
     health: DeviceHealth = field(default_factory=lambda: DeviceHealth("cuda"))
 
     def __post_init__(self) -> None:
-        if self.device not in _DEVICES:
-            raise ParameterError(f"must be one of {', '.join(_DEVICES)}, got {self.device!r}.", parameter="device")
+        check_device(self.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +84,13 @@ class Snapshot(NamedRankers):
         """Try the device, and find out which batches it ranks quicker, for rankers of which that is not known."""
         for placed in self.placed.values():
             if placed.health is not None and placed.costs is None:
-                texts = itertools.islice(some_texts(self.index), _MEASURED_QUERIES)
-                placed.measure([self.index.parse(text, plain=True) for text in texts])
+                placed.measure(some_queries(self.index))
+
+
+def check_device(device: str) -> None:
+    """Raise ParameterError for a device that there is not."""
+    if device not in _DEVICES:
+        raise ParameterError(f"must be one of {', '.join(_DEVICES)}, got {device!r}.", parameter="device")
 
 
 def make_snapshot(
@@ -138,6 +143,12 @@ def _health(file: RankerFile, settings: SearchSettings) -> DeviceHealth | None:
     """The health of the device that should rank; None if it is the CPU."""
     is_wanted = settings.device == "cuda" or (settings.device == "auto" and suits_device(file.description))
     return settings.health if is_wanted else None
+
+
+def some_queries(index: Index) -> list[Query]:
+    """Queries by which devices are measured."""
+    texts = itertools.islice(some_texts(index), _MEASURED_QUERIES)
+    return [index.parse(text, plain=True) for text in texts]
 
 
 def some_texts(index: Index) -> Iterator[str]:

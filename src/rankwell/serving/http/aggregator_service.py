@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from rankwell.errors import ParameterError, RankwellError
 from rankwell.serving.answer import Answer, SearchRequest
@@ -14,7 +15,7 @@ from rankwell.serving.http.query_service import Cached, QueryService, explain_an
 from rankwell.serving.result_cache import ResultCache
 from rankwell.serving.shards.aggregator import Aggregator, ShardedSnapshot
 from rankwell.serving.shards.circuit_breaker import CLOSED, OPEN
-from rankwell.serving.shards.messages import AskedQuery
+from rankwell.serving.shards.messages import AskedQuery, Load
 from rankwell.serving.shards.node_link import NodeLink
 from rankwell.serving.shards.shard import Shard
 from rankwell.serving.shards.supervision import Supervisor
@@ -180,6 +181,21 @@ def _add_node_metrics(metrics: Metrics, link: NodeLink, labels: Mapping[str, obj
     metrics.gauge("rankwell_node_breaker", "0 closed, 1 half-open, 2 open.", lambda: _breaker(link), **labels)
     metrics.gauge("rankwell_node_waiting", "Requests under way.", lambda: link.n_waiting, **labels)
     metrics.gauge("rankwell_node_failures", "Failed requests.", lambda: sum(link.n_failures.values()), **labels)
+    metrics.gauge("rankwell_node_queue_length", "Requests in its queue.", lambda: _load(link).n_waiting, **labels)
+    metrics.gauge("rankwell_node_batches", "Batches that it answered.", lambda: _load(link).n_batches, **labels)
+    metrics.gauge("rankwell_node_requests", "Requests in its batches.", lambda: _load(link).n_requests, **labels)
+    for device in ("cpu", "cuda"):
+        ranked = partial(_n_ranked, link, device)
+        metrics.gauge("rankwell_node_ranked", "Passes over a query's documents.", ranked, **labels, device=device)
+
+
+def _load(link: NodeLink) -> Load:
+    """What the node said last about its work; nothing if it was never reached."""
+    return Load() if link.facts is None else link.facts.load
+
+
+def _n_ranked(link: NodeLink, device: str) -> int:
+    return _load(link).n_ranked.get(device, 0)
 
 
 def _state(link: NodeLink) -> str:

@@ -168,7 +168,7 @@ class SearchAnswer(Struct):
     cached: bool
     coverage: Coverage
     degraded: Degraded | None
-    device: Annotated[str, Meta(description="Where it was ranked: cpu or cuda.")]
+    device: Annotated[str, Meta(description="Where it was ranked: cpu, cuda, or cpu+cuda by nodes that differ.")]
     fallback: Annotated[str | None, Meta(description="Why the CPU ranked it instead of the device.")]
     results: list[Result]
     n_examined: Annotated[

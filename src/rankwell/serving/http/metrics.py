@@ -37,9 +37,6 @@ class Metrics:
                 "rankwell_stage_seconds", "Duration of stages.", ("stage",), buckets=_SECONDS, registry=self._registry
             ).labels
         )
-        self._batches = Histogram(
-            "rankwell_batch_size", "Queries that are ranked together.", buckets=_SIZES, registry=self._registry
-        )
         self._cache = cache(
             Counter(
                 "rankwell_cache_lookups", "Lookups in the result cache.", ("result",), registry=self._registry
@@ -73,8 +70,12 @@ class Metrics:
         if status == 503:
             self._refused.inc()
 
-    def add_batch(self, size: int) -> None:
-        self._batches.observe(size)
+    def batch_sizes(self) -> Callable[[int], None]:
+        """What counts the sizes of batches, where this process ranks them."""
+        sizes = Histogram(
+            "rankwell_batch_size", "Queries that are ranked together.", buckets=_SIZES, registry=self._registry
+        )
+        return sizes.observe
 
     def add_lookup(self, *, is_hit: bool) -> None:
         self._cache("hit" if is_hit else "miss").inc()

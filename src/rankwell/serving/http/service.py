@@ -44,7 +44,7 @@ class SearchService(QueryService):
             most=batch_size or node.snapshot.batch_size,
             window=batch_window,
             capacity=queue,
-            on_batch=self.metrics.add_batch,
+            on_batch=self.metrics.batch_sizes(),
         )
         self.metrics.gauge("rankwell_queue_length", "Requests that wait.", lambda: self._batcher.length)
         self.metrics.gauge("rankwell_index_documents", "Documents.", lambda: node.snapshot.index.n_docs)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rankwell.index.query.query import Query
+from rankwell.kernels.device_report import report_device
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.scorer import scoring_device
 from rankwell.serving.ranking.device_health import DeviceHealth
@@ -33,12 +34,14 @@ _WORTH_WAITING = 1.1
 class BatchCosts:
     """Seconds of ranking by the size of a batch, measured on both.
 
+    documents : how many a query had, on average
     break_even : the number of queries from which on the device is quicker; infinite if it never is
     best_size : the smallest batch that costs about as little per query as any
     """
 
     on_cpu: Mapping[int, float]
     on_device: Mapping[int, float]
+    documents: float = 0.0
 
     @property
     def break_even(self) -> float:
@@ -142,6 +145,7 @@ class PlacedSearch:
         if self.health is None or not queries:
             return
         measured: tuple[dict[int, float], dict[int, float]] = {}, {}
+        documents = 0.0
         try:
             searches = self.on_cpu, self._device_search()
             for search in searches:
@@ -151,7 +155,9 @@ class PlacedSearch:
                 batch = [queries[number % len(queries)] for number in range(size)]
                 for search, seconds in zip(searches, measured, strict=True):
                     search.search_many(batch)
-                    seconds[size] = search.search_many(batch)[0].seconds["rank"]
+                    found = search.search_many(batch)
+                    seconds[size] = found[0].seconds["rank"]
+                    documents = sum(result.n_candidates for result in found) / size
                 now = time.monotonic()
                 # The next size takes about four times as long as this one.
                 if now + 4 * (now - before) > started + _MEASURING_SECONDS:
@@ -161,12 +167,18 @@ class PlacedSearch:
             self._on_device = None
             self.health.report_failure(error)
             return
-        self.costs = BatchCosts(*measured)
+        self.costs = BatchCosts(*measured, documents)
 
     def _device_search(self) -> RankedSearch:
         if self._on_device is None:
             self._on_device = self._make("cuda" if self.health is None else self.health.device)
         return self._on_device
+
+
+def batch_size_on(device: str) -> int:
+    """How many requests should be taken together at most by a process whose rankers, which are measured, come later."""
+    is_used = device == "cuda" or (device == "auto" and report_device("cuda").usable)
+    return max(_MEASURED_SIZES) if is_used else CPU_BATCH
 
 
 def suits_device(description: RankerDescription) -> bool:

@@ -121,6 +121,7 @@ class Aggregator(ServedCollection):
             results=tuple(results),
             n_shards=len(self.shards),
             missing=tuple(self.shards[shard].name for shard in sorted(search.rounds.missing)),
+            device="+".join(sorted(search.rounds.devices)) or "cpu",
             fallback=self.fallback(),
             n_examined=found.candidates.n_examined,
             facets=found.candidates.facets,

@@ -195,6 +195,18 @@ class Done(Struct, frozen=True, array_like=True, tag="done"):
     pass
 
 
+class Load(Struct, frozen=True, array_like=True):
+    """What a node has done since it was started, and what waits.
+
+    n_batches, n_requests : batches, and requests in them; n_ranked : passes over a query's documents, by device
+    """
+
+    n_batches: int = 0
+    n_requests: int = 0
+    n_waiting: int = 0
+    n_ranked: dict[str, int] = {}
+
+
 class Facts(Struct, frozen=True, array_like=True, tag="facts"):
     """The index of a node.
 
@@ -215,6 +227,7 @@ class Facts(Struct, frozen=True, array_like=True, tag="facts"):
     tokens: list[int]
     sample: str
     fallback: str = ""
+    load: Load = Load()
 
 
 class Counted(Struct, frozen=True, array_like=True, tag="counted"):
@@ -226,11 +239,15 @@ class Counted(Struct, frozen=True, array_like=True, tag="counted"):
 
 
 class Scored(Struct, frozen=True, array_like=True, tag="scored"):
-    """Scores, float64; or features, float32, if the ranker needs all documents of the query to score one."""
+    """Scores, float64; or features, float32, if the ranker needs all documents of the query to score one.
+
+    device : where they were computed
+    """
 
     scores: bytes | None = None
     rows: bytes | None = None
     ids: list[str] = []
+    device: str = "cpu"
 
 
 class Selected(Struct, frozen=True, array_like=True, tag="selected"):

@@ -122,7 +122,7 @@ class NodeLink:
                 if self.is_up:
                     _log.warning("node %s does not answer: %s", self.name, error)
                 self.lost(error if isinstance(error, NodeError) else NodeError("connection", str(error) or "timeout"))
-        if self.is_up != was_up or self.facts != before:
+        if self.is_up != was_up or _without_load(self.facts) != _without_load(before):
             self._on_change()
 
     def begin(self, body: messages.Request, deadline: Deadline, check: Callable[[Any], T]) -> NodeCall[T]:
@@ -273,3 +273,8 @@ def _unexpected(body: messages.Reply) -> NodeError:
     if isinstance(body, messages.Failure):
         return NodeError(body.kind, body.text, body)
     return NodeError("rubbish", f"it answered {type(body).__name__}")
+
+
+def _without_load(facts: messages.Facts | None) -> messages.Facts | None:
+    """What a change of is a change of what is served."""
+    return None if facts is None else msgspec.structs.replace(facts, load=messages.Load())

@@ -57,8 +57,9 @@ class NodeServer:
         queue: int = 256,
     ) -> None:
         self.node, self._open_node, self._folders, self._token = node, open_node, folders, token
+        self._n_batches = self._n_requests = 0
         self._batcher: Batcher[NodeRequest, messages.Reply] = Batcher(
-            self._answer, most=batch_size, window=batch_window, capacity=queue
+            self._answer, most=batch_size, window=batch_window, capacity=queue, on_batch=self._count_batch
         )
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.StreamWriter] = set()
@@ -154,7 +155,7 @@ class NodeServer:
             return await loop.run_in_executor(None, self._open, body)
         node = self._the_node()
         if isinstance(body, messages.Describe):
-            return node.describe()
+            return self._described(node)
         # Whatever takes long and is rare does not hold up queries.
         if isinstance(body, messages.Prepare):
             return await loop.run_in_executor(None, node.prepare, body)
@@ -166,6 +167,17 @@ class NodeServer:
 
     def _answer(self, requests: Any) -> Any:
         return self._the_node().answer(requests)
+
+    def _count_batch(self, size: int) -> None:
+        self._n_batches, self._n_requests = self._n_batches + 1, self._n_requests + size
+
+    def _described(self, node: ShardNode) -> messages.Facts:
+        """The node's facts, with what its queue has had to do."""
+        facts = node.describe()
+        load = msgspec.structs.replace(
+            facts.load, n_batches=self._n_batches, n_requests=self._n_requests, n_waiting=self._batcher.length
+        )
+        return msgspec.structs.replace(facts, load=load)
 
     def _the_node(self) -> ShardNode:
         if self.node is None:

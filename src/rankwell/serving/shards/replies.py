@@ -14,6 +14,8 @@ from rankwell.serving.shards import messages
 from rankwell.serving.shards.candidates import Selection
 from rankwell.serving.shards.node_link import RubbishError
 
+_DEVICES = ("cpu", "cuda")
+
 
 class SelectedDocuments(NamedTuple):
     """docs : int64 (n,), numbers in the shard; scores : float64 (n,); n_matches : int
@@ -61,10 +63,14 @@ def selected(
 
 
 class ScoredDocuments(NamedTuple):
-    """values : float64 (n,), scores, or float32 (n, n_features), rows of features; ids : if they were asked for"""
+    """values : float64 (n,), scores, or float32 (n, n_features), rows of features; ids : if they were asked for
+
+    device : where they were computed
+    """
 
     values: np.ndarray
     ids: list[str]
+    device: str
 
 
 def scored(n_docs: int, n_features: int, *, alone: bool, ids: bool = False) -> Callable[[Any], ScoredDocuments]:
@@ -72,6 +78,8 @@ def scored(n_docs: int, n_features: int, *, alone: bool, ids: bool = False) -> C
 
     def check(reply: Any) -> ScoredDocuments:
         own = _of(reply, messages.Scored)
+        if own.device not in _DEVICES:
+            raise RubbishError(f"a device that there is not, {own.device!r:.40}")
         if len(own.ids) != (n_docs if ids else 0):
             raise RubbishError(f"{len(own.ids)} ids for {n_docs} documents")
         if (own.scores is None) == alone or (own.rows is None) != alone:
@@ -80,11 +88,11 @@ def scored(n_docs: int, n_features: int, *, alone: bool, ids: bool = False) -> C
             rows = _array(own.rows, np.float32)
             if len(rows) != n_docs * n_features:
                 raise RubbishError(f"{len(rows)} numbers for {n_docs} documents of {n_features} features")
-            return ScoredDocuments(rows.reshape(n_docs, n_features), own.ids)
+            return ScoredDocuments(rows.reshape(n_docs, n_features), own.ids, own.device)
         scores = _array(own.scores or b"", np.float64)
         if len(scores) != n_docs or np.isnan(scores).any():
             raise RubbishError(f"{len(scores)} scores for {n_docs} documents, or one that is not a number")
-        return ScoredDocuments(scores, own.ids)
+        return ScoredDocuments(scores, own.ids, own.device)
 
     return check
 

@@ -33,6 +33,7 @@ class Rounds:
     Attributes
     ----------
     missing : shards that did not answer in time or at all, and why
+    devices : where nodes ranked
     seconds : by stage, how long the slowest node took for it, and what was scored here; what is left is merging and the
         network
     """
@@ -41,6 +42,7 @@ class Rounds:
         self._shards, self._collection, self._deadline = shards, collection, deadline
         self._started = time.monotonic()
         self.seconds: dict[str, float] = {}
+        self.devices: set[str] = set()
         self.missing: dict[int, NodeError] = {
             shard: NodeError("connection", "it was not reached yet")
             for shard in range(len(shards))

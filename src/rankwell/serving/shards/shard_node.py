@@ -51,7 +51,7 @@ class ShardNode:
     Parameters
     ----------
     index : Index or path
-    device, n_jobs, own : as of `RankedSearch`
+    device, n_jobs, own : as of `rankwell.serving.node.Node`
     """
 
     def __init__(
@@ -95,7 +95,8 @@ class ShardNode:
 
     def describe(self) -> messages.Facts:
         """The newest commit."""
-        return msgspec.structs.replace(self._facts, fallback=self._rankers.health.reason or "")
+        load = messages.Load(n_ranked=dict(self._rankers.n_ranked))
+        return msgspec.structs.replace(self._facts, fallback=self._rankers.health.reason or "", load=load)
 
     def prepare(self, asked: messages.Prepare) -> messages.Done:
         """Make what answers by a census."""

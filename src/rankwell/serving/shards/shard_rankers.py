@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import tempfile
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +25,7 @@ from rankwell.index.search.selection import SearchResult
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.ranker_file import read_ranker_file
 from rankwell.serving.ranking.device_health import DeviceHealth
+from rankwell.serving.ranking.placement import PlacedSearch, suits_device
 from rankwell.serving.ranking.ranked_search import RankedSearch, features_of
 from rankwell.serving.ranking.ranker_passes import FIRST, RankerPasses
 from rankwell.serving.ranking.ranking_pass import RankingPass
@@ -30,10 +33,11 @@ from rankwell.serving.shards import messages
 from rankwell.serving.shards.missing import MissingError
 from rankwell.serving.shards.shard_view import ShardView
 from rankwell.serving.shown_documents import shown_results
+from rankwell.serving.snapshot import check_device, some_queries
 
 # How many rankers are kept: those that are in use, and those before.
 _RANKERS_KEPT = 32
-CPU = "cpu"
+CPU, AUTO = "cpu", "auto"
 
 
 class ShardRankers:
@@ -41,13 +45,20 @@ class ShardRankers:
 
     Parameters
     ----------
-    device, n_jobs, own : as of `RankedSearch`
+    device, n_jobs, own : as of `rankwell.serving.node.Node`
+
+    Attributes
+    ----------
+    n_ranked : passes over the documents of a query, by device
     """
 
     def __init__(self, device: str, n_jobs: int | None, own: OwnFeatures | None = None) -> None:
-        self.health = DeviceHealth(device)
+        check_device(device)
+        self.health = DeviceHealth("cuda")
+        self.n_ranked: Counter[str] = Counter()
         self._device, self._n_jobs, self._own = device, n_jobs, own or NOTHING
         self._descriptions: OrderedDict[str, RankerDescription] = OrderedDict()
+        self._break_even: dict[str, float] = {}
         self._changing = threading.Lock()
 
     def put(self, content: bytes, index: Index, sample: str) -> None:
@@ -58,10 +69,13 @@ class ShardRankers:
             description = read_ranker_file(path).description
         self._own.check(features_of(description))
         self._try_out(description, index, sample)
+        break_even = self._measured_break_even(description, index)
         with self._changing:
             self._descriptions[ranker_digest(content)] = description
+            self._break_even[ranker_digest(content)] = break_even
             while len(self._descriptions) > _RANKERS_KEPT:
-                self._descriptions.popitem(last=False)
+                gone, _ = self._descriptions.popitem(last=False)
+                del self._break_even[gone]
 
     def first_pass(self, view: ShardView, asked: messages.Select, found: SearchResult) -> messages.Scored | None:
         """What the first pass of a cascade gives, if it reads nothing but what selection knows."""
@@ -73,11 +87,14 @@ class ShardRankers:
         return first
 
     def score(self, view: ShardView, asked: Sequence[messages.Score]) -> list[messages.Scored]:
-        """One pass over several queries; the CPU gives the same answer if the device fails."""
+        """One pass over several queries, on the device if that is quicker for so many documents; the CPU gives the same
+        answer if the device fails.
+        """
         failure = None
-        if self._device != CPU and self.health.may_be_used:
+        n_docs = sum(len(one.docs) for one in asked) // np.dtype(np.int64).itemsize
+        if n_docs >= self._break_even.get(asked[0].ranker, math.inf) and self.health.may_be_used:
             try:
-                scored = self._score_on(self._device, view, asked)
+                scored = self._score_on(self.health.device, view, asked)
                 self.health.report_success()
                 return scored
             except MissingError:
@@ -100,13 +117,14 @@ class ShardRankers:
             SearchResult(own, np.frombuffer(one.scores, np.float64), query, cast(Any, None))
             for own, one, query in zip(docs, asked, queries, strict=True)
         ]
+        self.n_ranked[device] += len(asked)
         alone = passes.scores_alone(stage)
         values = _values(passes, asked, queries, found, alone=alone)
         ends, scored = np.cumsum([len(own) for own in docs])[:-1], []
         for own, one, part in zip(docs, asked, np.split(values, ends), strict=True):
             ids = [view.index.id_of(doc) for doc in own.tolist()] if one.ids else []
-            content = part.tobytes()
-            scored.append(messages.Scored(content, ids=ids) if alone else messages.Scored(rows=content, ids=ids))
+            scores, rows = (part.tobytes(), None) if alone else (None, part.tobytes())
+            scored.append(messages.Scored(scores, rows, ids, device))
         return scored
 
     def _passes(self, view: ShardView, ranker: str, device: str) -> RankerPasses:
@@ -121,10 +139,30 @@ class ShardRankers:
             view.passes[ranker, device] = passes
         return passes
 
+    def _measured_break_even(self, description: RankerDescription, index: Index) -> float:
+        """From how many documents on the device is used: of all queries together, since a shard has a part of each
+        query's. 0 if it is always used, infinite if it never is.
+        """
+        if self._device != AUTO:
+            return math.inf if self._device == CPU else 0.0
+        if not suits_device(description):
+            return math.inf
+        make = partial(self._search_on, index, description)
+        # A shard may lack streams that the collection has: then nothing can be measured.
+        with contextlib.suppress(DataError):
+            placed = PlacedSearch(make(CPU), make, self.health)
+            placed.measure(some_queries(index))
+            if placed.costs is not None:
+                return placed.costs.break_even * placed.costs.documents
+        return 0.0
+
+    def _search_on(self, index: Index, description: RankerDescription, device: str) -> RankedSearch:
+        return RankedSearch(index, description, own=self._own, device=device, n_jobs=self._n_jobs)
+
     def _try_out(self, description: RankerDescription, index: Index, sample: str) -> None:
         """Search once, so that no query waits for kernels; a shard may lack streams that the collection has."""
         with contextlib.suppress(DataError):
-            search = RankedSearch(index, description, own=self._own, n_jobs=self._n_jobs)
+            search = self._search_on(index, description, CPU)
             found = search.search(index.parse(sample, plain=True), 1)
             docs, none = found.docs.tolist(), [0.0] * len(found.docs)
             shown_results(index, found.selected.query, docs, none, none, 1)

@@ -142,6 +142,7 @@ class ShardedRanking:
             bodies[shard] = messages.Score(version, search.question, self.ranker, stage, docs, scores, self.models, ids)
         checks = {shard: replies.scored(len(own), n_features, alone=alone, ids=ids) for shard, own in places.items()}
         answered = await search.rounds.ask("first" if stage == FIRST else "second", bodies, checks, self.ranker)
+        search.rounds.devices |= {answer.device for answer in answered.values()}
         return [(places[shard], answer) for shard, answer in answered.items()]
 
 
