@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from starlette.testclient import TestClient
+from tests.serving.in_process_shards import shards_client
 from tests.serving.served_index import N_CANDIDATES, QUERIES
 
-from rankwell import Index, RankedSearch
+from rankwell import Index, MadeRanker, RankedSearch
 from rankwell.clicks.use_log import read_impressions
 from rankwell.features.qrels import read_qrels
 from rankwell.features.queries import read_queries
@@ -158,6 +159,9 @@ def test_overload_is_refused_at_once_with_retry_after(served, monkeypatch):
         ("/explain?q=w1&id=none", 404, None, "there is no document 'none' in the index"),
         ("/explain?q=w1&id=d1&ranker=bm25", 422, "ranker", "must be a ranker with features"),
         ("/features?q=w1&id=none", 404, None, "there is no document 'none'"),
+        ("/search?q=w1&filter=foo:1", 422, "filter", "the filter cannot be read, column 1: there is no field 'foo'"),
+        ("/search?q=w1&facet=none", 422, "facet", "facet must be"),
+        ("/search?q=foo:1", 422, "q", "or pass plain=true to search for the whole query as plain text"),
         ("/compare?q=w1&rankers=bm25", 422, "rankers", "two to 4 different names"),
         ("/nothing", 404, None, "there is nothing at /nothing. /openapi.json describes the calls."),
     ],
@@ -250,6 +254,28 @@ def test_bodies_are_limited_and_typed(client):
     assert client.post("/rank", content=b"{", headers={"Content-Type": "application/json"}).status_code == 400
     # What a form of another site could send.
     assert client.post("/votes", content=b"{}", headers={"Content-Type": "text/plain"}).status_code == 415
+
+
+@pytest.mark.parametrize(
+    ("body", "parameter", "words"),
+    [
+        ([], None, "Expected `object`, got `array`"),
+        ({"nothing": 1}, "nothing", "unknown field `nothing`"),
+        ({"query": "w1", "documents": []}, "documents", "length >= 1"),
+        ({"query": "(w1", "documents": ["d1"]}, "query", "or pass plain=true to search for the whole query"),
+        ({"query": "w1", "documents": ["d1"], "filter": "("}, "filter", "the filter cannot be read"),
+    ],
+)
+def test_a_mistake_in_a_body_is_told(client, body, parameter, words):
+    response = client.post("/rank", json=body)
+    assert (response.status_code, response.json()["parameter"]) == (422, parameter)
+    assert words in response.json()["error"]
+
+
+def test_a_deadline_that_is_too_short_is_told_as_that(client):
+    response = client.get("/search?q=w1+w2&timeout_ms=0.0001")
+    assert response.status_code == 503
+    assert response.json()["error"] == "the deadline passed before the work could begin: allow more time."
 
 
 def test_compare_shows_what_moved(client):
@@ -354,6 +380,27 @@ def test_changes_need_the_token_and_do_not_exist_without_one(served, client):
         assert guarded.post("/rankers/new", json={"path": "/no/file"}, headers=right).status_code == 422
         assert guarded.delete("/rankers/new", headers=right).status_code == 204
         assert guarded.delete("/rankers/boosted", headers=right).status_code == 422
+        assert guarded.delete("/rankers/bm25", headers=right).status_code == 422
+        gone = guarded.delete("/rankers/new", headers=right)
+        assert gone.status_code == 404
+        words = "there is no ranker 'new'; those that can be removed are: boosted, linear, cascade."
+        assert gone.json()["error"] == words
+
+
+def test_a_ranker_that_the_index_cannot_serve_is_refused(served, tmp_path):
+    (tmp_path / "other.yaml").write_text("inputs: [{linear: {feature: static.clicks}}]")
+    MadeRanker.from_yaml(tmp_path / "other.yaml").save(tmp_path / "other.rank")
+    right = {"Authorization": "Bearer secret"}
+    folder, rankers = served
+    sharded = shards_client([folder / "index"], rankers, token="secret", n_candidates=N_CANDIDATES)
+    for made in (make_client(served, token="secret"), sharded):
+        with made as client:
+            refused = client.post("/rankers/other", json={"path": str(tmp_path / "other.rank")}, headers=right)
+            assert (refused.status_code, refused.json()["parameter"]) == (422, "path")
+            assert "static.clicks" in refused.json()["error"]
+            assert client.delete("/rankers/other", headers=right).status_code == 404
+            short = client.get("/search?q=w1+w2&timeout_ms=0.0001")
+            assert (short.status_code, short.json()["error"][:19]) == (503, "the deadline passed")
 
 
 def test_logs_have_no_query_at_info(client, caplog):

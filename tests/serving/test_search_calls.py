@@ -132,7 +132,7 @@ def test_similar_documents(client, index):
     ("call", "status", "words"),
     [
         (lambda client: client.search("word1", sort="body"), 422, "sort must be fields as year or year:desc; 'body'"),
-        (lambda client: client.search("word1", facets=["none"]), 422, "facets must be of year, visits, day, kind"),
+        (lambda client: client.search("word1", facets=["none"]), 422, "facet must be of year, visits, day, kind"),
         (lambda client: client.search("word1", facets={"year": [3, 2]}), 422, "two edges or more that ascend"),
         (lambda client: client.search("word1", filter="none:3"), 422, "none"),
         (lambda client: client.search("word1", stop_after=0), 422, "stop_after: Expected `int` >= 1"),

@@ -105,9 +105,9 @@ def test_a_deadline_that_passes_in_the_queue_is_told(own):
         assert client.search("w1")["degraded"] is None
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "rankwell", "serve", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+def run(*arguments, command="serve"):
+    line = [sys.executable, "-m", "rankwell", command, *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_mistakes_on_the_command_line_are_one_line(own):
@@ -131,9 +131,12 @@ def test_a_port_in_use_is_told(own):
     folder, _, options = own
     with serving(folder, *options) as (_, client):
         port = client.address.rpartition(":")[2]
-        done = run(folder / "index", "--port", port)
-    assert done.returncode == 2
-    assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
+        told = [run(folder / "index", "--port", port, command=command) for command in ("serve", "node")]
+    words = (
+        f"cannot listen on 127.0.0.1 port {port}: another program uses it. Choose another with --port; 0 is any that"
+    )
+    for done in told:
+        assert (done.returncode, done.stderr) == (2, f"error: {words} is free.\n")
 
 
 def test_without_the_extra_its_name_is_told(own, monkeypatch):

@@ -54,6 +54,11 @@ class OverloadError(RankwellError, RuntimeError):
         super().__init__(message)
 
 
+def too_short() -> OverloadError:
+    """The refusal of a request that had no time left when it came."""
+    return OverloadError("the deadline passed before the work could begin: allow more time.", retry_after=1.0)
+
+
 @dataclass(eq=False)
 class _Waiting(Generic[Asked, Answered]):
     request: Asked
@@ -115,6 +120,8 @@ class Batcher(Generic[Asked, Answered]):
         """Why a request that has so many seconds would be refused now; None if it would be queued."""
         if self._is_closed:
             return OverloadError("the server is about to stop. Ask another one.", retry_after=1.0)
+        if seconds <= 0:
+            return too_short()
         n_before = len(self._queue) + self._n_running
         wait = self._cost * n_before
         if len(self._queue) < self._capacity and wait <= _WAITING_SHARE * seconds:

@@ -8,7 +8,7 @@ from functools import partial
 
 from rankwell.errors import ParameterError, RankwellError
 from rankwell.serving.answer import Answer, SearchRequest
-from rankwell.serving.batching import OverloadError
+from rankwell.serving.batching import OverloadError, too_short
 from rankwell.serving.http import messages
 from rankwell.serving.http.metrics import Metrics
 from rankwell.serving.http.query_service import Cached, QueryService, explain_answer, feature_rows, settings_of
@@ -78,6 +78,9 @@ class AggregatorService(QueryService):
         self.use.close()
 
     async def answer(self, request: SearchRequest) -> Answer:
+        if request.deadline.is_over:
+            # Nodes would be blamed for it.
+            raise too_short()
         if self._n_running >= self._most:
             raise OverloadError(f"too many requests: {self._n_running} are being answered.", retry_after=1.0)
         self._n_running += 1

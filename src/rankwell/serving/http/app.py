@@ -19,10 +19,12 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from rankwell.errors import DataError
 from rankwell.serving.http import messages
 from rankwell.serving.http.endpoint import RequestError, Work, make_endpoint
 from rankwell.serving.http.openapi import Call, describe
 from rankwell.serving.http.query_service import QueryService
+from rankwell.serving.named_rankers import BM25_ALONE
 
 PAGE = Path(__file__).parents[1] / "page"
 
@@ -121,16 +123,24 @@ def _using(service: QueryService) -> dict[Call, Work]:
 
 def _changing(service: QueryService) -> dict[Call, Work]:
     async def put(asked: None, body: messages.RankerBody, request: Request) -> None:
-        await service.put_ranker(request.path_params["name"], body.path)
+        try:
+            await service.put_ranker(request.path_params["name"], body.path)
+        except DataError as error:
+            # Features that the index lacks: there is such a file, but it cannot be used.
+            raise RequestError(422, str(error), "path") from error
 
     async def remove(asked: None, body: None, request: Request) -> None:
-        await service.remove_ranker(request.path_params["name"])
+        name, files = request.path_params["name"], service.snapshot.files
+        if name != BM25_ALONE and name not in files:
+            known = ", ".join(files) or "none"
+            raise RequestError(404, f"there is no ranker {name!r}; those that can be removed are: {known}.", "name")
+        await service.remove_ranker(name)
 
     path = "/rankers/{name}"
     return {
         Call(
             "POST", path, "Add or replace a ranker.", body=messages.RankerBody,
-            errors=(400, 404, 413, 415, 422, 503), needs_token=True,
+            errors=(400, 413, 415, 422, 503), needs_token=True,
         ): put,
         Call("DELETE", path, "Remove a ranker.", errors=(404, 422, 503), needs_token=True): remove,
     }  # fmt: skip

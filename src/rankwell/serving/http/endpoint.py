@@ -6,15 +6,15 @@ import hmac
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable
-from functools import cache
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rankwell.errors import DataError, ParameterError, RankwellError
+from rankwell.errors import DataError, Parameter, ParameterError, RankwellError
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.http.messages import ErrorAnswer
 from rankwell.serving.http.openapi import Call
@@ -23,6 +23,8 @@ from rankwell.serving.http.query_service import QueryService
 MOST_BYTES = 1 << 20
 """The largest body."""
 
+# Parameters of the library that are called otherwise in the calls.
+_NAMES = {"facets": "facet"}
 _log = logging.getLogger("rankwell.serving")
 
 # What a call does with its parameters, its body and the request.
@@ -128,12 +130,26 @@ def _converted(given: Any, kind: type, *, strict: bool = False) -> Any:
     except msgspec.ValidationError as cause:
         text, _, place = str(cause).partition(" - at `$")
         name = place.strip(".`").partition("[")[0] or None
-        if name is None and "`" in text:
-            # A field that is missing or unknown is named in the text.
+        if name is None and " field `" in text:
+            # A field that is missing or unknown is named in the text, as other things are in other texts.
             name = text.rsplit("`", 2)[-2]
         got = f", got {given[name]!r:.60}" if isinstance(given, dict) and name in given else ""
         where = f"{name}: " if place and name is not None else ""
         raise RequestError(422, f"{where}{text}{got}. /openapi.json says what is allowed.", name) from cause
+
+
+def _fields_of(call: Call) -> tuple[str, ...]:
+    """The parameters of a call: of its query string or of its body."""
+    kinds = (kind for kind in (call.parameters, call.body) if kind is not None)
+    return tuple(field.name for kind in kinds for field in msgspec.structs.fields(kind))
+
+
+def _name_in(given: Sequence[str], parameter: Parameter) -> str | None:
+    """What a parameter of the library is called in a call that has these; None if it has none for it."""
+    name = _NAMES.get(parameter.name, parameter.name)
+    if name not in given or parameter.value is None:
+        return name if name in given else None
+    return f"{name}={msgspec.json.encode(parameter.value).decode()}"
 
 
 def _error_response(wrong: RequestError) -> Response:
@@ -150,9 +166,11 @@ def _request_error(error: Exception, call: Call) -> RequestError:
     if isinstance(error, OverloadError):
         return RequestError(503, str(error), retry_after=error.retry_after)
     if isinstance(error, ParameterError):
+        given = _fields_of(call)
         # A mistake in the query's text has no name of its own.
-        asks = "q" in getattr(call.parameters, "__struct_fields__", ())
-        return RequestError(422, str(error), error.parameter or ("q" if asks else None))
+        of_text = next((name for name in ("q", "query") if name in given), None)
+        parameter = of_text if error.parameter is None else _NAMES.get(error.parameter, error.parameter)
+        return RequestError(422, error.in_words_of(partial(_name_in, given)), parameter)
     if isinstance(error, DataError):
         return RequestError(404, str(error))
     if isinstance(error, RankwellError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -40,10 +41,12 @@ def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
         listening.bind((host, port))
     except (OSError, OverflowError) as cause:
         listening.close()
+        is_used = getattr(cause, "errno", None) == errno.EADDRINUSE
+        why = "another program uses it" if is_used else getattr(cause, "strerror", None) or str(cause)
+        # Without the cause, which the command line would take for one of a file.
         raise ParameterError(
-            f"cannot listen on {host} port {port}: {getattr(cause, 'strerror', None) or cause}. Choose another with "
-            f"--port; 0 is any that is free."
-        ) from cause
+            f"cannot listen on {host} port {port}: {why}. Choose another with --port; 0 is any that is free."
+        ) from None
     return listening
 
 

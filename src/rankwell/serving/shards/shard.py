@@ -113,7 +113,10 @@ def raise_mistake(error: NodeError) -> None:
     failure = error.failure
     if failure is not None and failure.kind == "mistake":
         if failure.parameter is not None:
-            raise ParameterError(failure.text, parameter=failure.parameter)
+            mistake = ParameterError(failure.text)
+            # The text names it already.
+            mistake.parameter = failure.parameter
+            raise mistake
         raise DataError(failure.text)
 
 
