@@ -9,7 +9,16 @@ from rankwell.index.text.synonyms import Synonyms
 from rankwell.serving.served_query import parse_served
 
 SYNONYMS = Synonyms.of(["w1, w4, w2 w3", "w7 w8 => w9", "w5 => w6"])
-MORE = ["w1 w2 (w3 w4)", "w1 -(w2 w3)", "w1 OR (w2 w3)", "w1 NOT w2 w3", "+w1 w2", "w1 kind:k1", "w7 w8 w1"]
+MORE = [
+    "w1 w2 (w3 w4)",
+    "w1 -(w2 w3)",
+    "w1 OR (w2 w3)",
+    "w1 NOT w2 w3",
+    "+w1 w2",
+    "w1 kind:k1",
+    "w7 w8 w1",
+    "year:>3 kind:k1",
+]
 
 
 @pytest.fixture(scope="module")

@@ -27,9 +27,9 @@ def parse_served(
     captions need not know.
     """
     query = index.parse(text, plain=plain, synonyms=synonyms, typos=typos)
-    if match == "all" and query.terms:
+    if match == "all":
         query = replace(query_of(_all_required(query.as_tree()), query.is_shortened), text=query.text)
-    return replace(query, filter=parse_served_filter(index, filter))
+    return query if filter is None else replace(query, filter=parse_served_filter(index, filter))
 
 
 def _all_required(node: Node) -> Node:
