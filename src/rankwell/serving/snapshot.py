@@ -75,7 +75,9 @@ class Snapshot(NamedRankers):
         if self.index.n_docs == 0:
             return
         _ = Statistics.of(self.index).tokens
-        query = self.index.parse(next(some_texts(self.index), ""), plain=True)
+        text = next(some_texts(self.index), "")
+        self.index.search(text, plain=True, typos=True)
+        query = self.index.parse(text, plain=True)
         self.index.search(query)
         for placed in self.placed.values():
             placed.on_cpu.search(query)

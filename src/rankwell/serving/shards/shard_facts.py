@@ -33,7 +33,8 @@ def try_out(index: Index) -> None:
     """Search once: kernels are compiled, and a commit that cannot be read is known, before the first user asks."""
     _ = Statistics.of(index).tokens
     if index.n_docs:
-        index.search(next(some_texts(index), ""), plain=True)
+        for typos in (False, True):
+            index.search(next(some_texts(index), ""), plain=True, typos=typos)
 
 
 def count(index: Index, asked: messages.Count) -> messages.Counted:
