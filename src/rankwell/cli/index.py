@@ -17,6 +17,7 @@ from rankwell.cli.corpus import (
     IdFieldOption,
     IgnoreOption,
     LinksOption,
+    SiteOption,
     SkipDocumentsOption,
     StaticsOption,
     add_all,
@@ -167,6 +168,7 @@ def build(
     encoding: EncodingOption = None,
     follow_links: FollowLinksOption = False,
     links: LinksOption = True,
+    site: SiteOption = None,
     skip_bad_documents: SkipDocumentsOption = False,
     memory: MemoryOption = 128,
     shards: ShardsOption = None,
@@ -209,6 +211,7 @@ def build(
         encoding=encoding,
         follow_links=follow_links,
         links=links,
+        site=site,
         bad_documents=bad_documents,
     )
     batches = read_documents(corpus, options, progress)
@@ -264,6 +267,7 @@ def add(
     encoding: EncodingOption = None,
     follow_links: FollowLinksOption = False,
     links: LinksOption = True,
+    site: SiteOption = None,
     skip_bad_documents: SkipDocumentsOption = False,
     memory: MemoryOption = 128,
     as_json: JsonOption = False,
@@ -290,6 +294,7 @@ def add(
         encoding=encoding,
         follow_links=follow_links,
         links=links,
+        site=site,
         bad_documents=bad_documents,
     )
     batches = read_documents(corpus, options, progress)
