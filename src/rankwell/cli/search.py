@@ -205,6 +205,9 @@ def search(
         raise ParameterError("--rerank needs --queries FILE and --ranker FILE: it ranks the documents of a run again.")
     if rerank_run is not None and run is not None:
         check_output(run, option="--run", inputs=[rerank_run])
+    if queries is not None and (facets or as_json):
+        refused = " and ".join(name for name, given in (("--facet", facets), ("--json", as_json)) if given)
+        raise ParameterError(f"a run has documents and scores only: leave out {refused}, or give one QUERY.")
     if sort is not None and ranker is not None:
         raise ParameterError("give --sort or --ranker, not both: documents are ordered by fields or by scores.")
     opened = Index.open(index)
@@ -228,8 +231,11 @@ def search(
     wanted = filters[0] if filters and len(filters) == 1 else " ".join(f"+({one})" for one in filters or ()) or None
     parse = _parser(opened, wanted, synonyms, typos=typos)
     if queries is not None and run is not None:
+        if wanted is not None:
+            opened.parse("", filter=wanted)  # one that cannot be read is not the queries' fault
         answer = _answerer(searcher, ranked, parse, rerank_run)
-        write_run(answer, queries, run, k or RUN_DEPTH, prose=prose or plain, tag=tag, quiet=quiet)
+        depth, by_rank = k or RUN_DEPTH, sort is not None
+        write_run(answer, queries, run, depth, prose=prose or plain, by_rank=by_rank, tag=tag, quiet=quiet)
         return
     if like is not None:
         alike = opened.more_like(like, k=k or 10, model=model, filter=wanted)
