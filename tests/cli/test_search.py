@@ -274,6 +274,8 @@ def test_like_a_document(index: Path) -> None:
     code, stdout, _ = run(index, "--like", "oil", "--json")
     assert code == 0
     assert [row["id"] for row in json.loads(stdout)["results"]] == ["gas"]
+    assert json.loads(stdout)["n_matches"] == 1
+    assert "1 of 1 documents that match, of 3 in the index" in run(index, "--like", "oil")[1]
     code, _, stderr = run(index, "--like", "nothing")
     assert code == 1
     assert "there is no document with the id 'nothing'" in stderr
@@ -281,6 +283,12 @@ def test_like_a_document(index: Path) -> None:
     assert code == 2
     assert "--like takes the place of a query" in stderr
     assert "leave out a QUERY and --typos" in stderr
+
+
+def test_facets_of_documents_like_another(shop: Path) -> None:
+    found = json.loads(run(shop, "--like", "1", "--facet", "brand", "--json")[1])
+    assert ([row["id"] for row in found["results"]], found["n_matches"]) == (["2"], 1)
+    assert found["facets"] == {"brand": [{"value": "Bolt", "n_docs": 1}]}
 
 
 def test_a_search_that_stops_early_says_so(index: Path, tmp_path: Path) -> None:

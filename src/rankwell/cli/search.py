@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -240,17 +241,18 @@ def search(
     if like is not None:
         alike = opened.more_like(like, k=k or 10, model=model, filter=wanted)
         result, parsed = cast("SearchResult | RankedResult", alike), alike.query
+        counted = replace(alike, facets=alike.count_facets(written_facets(facets or ())))
     else:
         parsed = parse(" ".join(query or ()), plain=plain)
         result = searcher(parsed, k or 10)
-    counted = opened.search(
-        parsed,
-        k=1,
-        match=cast("Match", match),
-        model=model,
-        facets=written_facets(facets or ()),
-        stop_after=stop_after,
-    )
+        counted = opened.search(
+            parsed,
+            k=1,
+            match=cast("Match", match),
+            model=model,
+            facets=written_facets(facets or ()),
+            stop_after=stop_after,
+        )
     if parsed.is_shortened:
         say(f"the query is too long: only its first {len(parsed.terms):,} different words were used.", quiet=quiet)
     rows = _rows(opened, parsed, result)
