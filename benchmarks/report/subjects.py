@@ -23,7 +23,9 @@ SUBJECTS = (
     Subject("listnet", "ListNet and other networks", ("listnet",)),
     Subject("cluster", "Several processes, and data larger than memory", ("cluster_", "plan_", "train_streaming")),
     Subject("data", "Reading, binning, measuring", ("read_", "bin_", "evaluate_metrics")),
-    Subject("search", "Indexing and searching", ("index_", "select_", "filter_", "forward_", "open_", "static_")),
+    Subject(
+        "search", "Indexing and searching", ("index_", "select_", "filter_", "forward_", "open_", "static_", "linked_")
+    ),
     Subject("features", "Features, and scoring on a GPU", ("extract_", "evaluate_rankers", "scoring_", "cascade")),
     Subject("serving", "Serving", ("serve_", "shards")),
     Subject("hardware", "Accelerators as hardware", ("hardware",)),

@@ -66,4 +66,6 @@ def test_a_log_that_says_nothing_about_positions(rankwell, tmp_path):
     outcome = rankwell("clicks", str(tmp_path / "use.jsonl"), "--out", str(tmp_path / "qrels"))
     assert outcome.exit_code == 1
     assert "position bias cannot be estimated" in outcome.stderr
+    assert "results whose neighbours were exchanged at random" in outcome.stderr
+    assert "or take a bias that you assume, --eta 1: position p is examined 1/p times" in outcome.stderr
     assert not (tmp_path / "qrels").exists()

@@ -280,6 +280,36 @@ def test_keyword_fields_and_dates_can_be_named_later(tmp_path: Path, rankwell: C
     assert [row["id"] for row in json.loads(found.stdout)["results"]] == ["2"]
 
 
+def test_fields_that_no_document_has_are_named(tmp_path: Path, rankwell: Command) -> None:
+    corpus, index = tmp_path / "docs.jsonl", str(tmp_path / "idx")
+    corpus.write_text('{"id": "1", "title": "a", "brand": "Acme", "year": 3}\n{"id": "2", "title": "b"}\n')
+    named = ["--streams", "text", "--statics", "yaer", "--keywords", "brand,brnd", "--dates", "day"]
+    built = rankwell("index", "build", str(corpus), "--out", index, *named, "--static-order", "year", "-q")
+    assert built.exit_code == 0
+    warnings = [line.partition(" The fields of the documents are ")[::2] for line in built.stderr.splitlines()]
+    assert warnings == [
+        (f"warning: no document has the field {name}", "title, year, brand.")
+        for name in (
+            "'text', which --streams names.",
+            "'yaer', which --statics names; is it 'year'?",
+            "'brnd', which --keywords names; is it 'brand'?",
+            "'day', which --dates names.",
+        )
+    ]
+    added = rankwell("index", "add", index, str(corpus), "--keywords", "brand,colour", "-q")
+    assert "no document has the field 'colour', which --keywords names" in added.stderr
+    assert "'brand'," not in added.stderr
+    built = rankwell("index", "build", str(corpus), "--out", index, "--static-order", "year", "--overwrite")
+    assert "1 of 2 documents have no 'year', which --static-order names: they are last." in built.stderr
+
+
+def test_a_corpus_that_is_not_there(tmp_path: Path, rankwell: Command) -> None:
+    outcome = rankwell("index", "build", str(tmp_path / "nosuch"), "--out", str(tmp_path / "idx"))
+    assert outcome.exit_code == 1
+    assert f"cannot read {tmp_path / 'nosuch'}: No such file or directory" in outcome.stderr
+    assert not (tmp_path / "idx").exists()
+
+
 def test_a_forward_index(tmp_path: Path, rankwell: Command) -> None:
     corpus, index = tmp_path / "docs.jsonl", str(tmp_path / "idx")
     corpus.write_text('{"id": "1", "title": "a", "body": "x y"}\n{"id": "2", "title": "b", "body": "x"}\n')
@@ -289,5 +319,5 @@ def test_a_forward_index(tmp_path: Path, rankwell: Command) -> None:
         assert f"forward       {', '.join(streams)}\n" in rankwell("index", "info", index).stdout
         assert rankwell("index", "check", index).stdout.startswith("sound")
     misspelt = rankwell("index", "build", str(corpus), "--out", index, "--forward", "boddy", "--overwrite")
-    assert "no document has words in 'boddy', which --forward names" in misspelt.stderr
+    assert "no document has the field 'boddy', which --forward names; is it 'body'?" in misspelt.stderr
     assert json.loads(rankwell("search", index, "--like", "1", "--json").stdout)["results"][0]["id"] == "2"

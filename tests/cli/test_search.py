@@ -141,16 +141,49 @@ def test_a_run_of_many_queries(index: Path, tmp_path: Path) -> None:
     assert [line.split()[2] for line in stdout.splitlines()] == ["oil", "gas"]
 
 
+def test_a_run_without_the_queries_that_cannot_be_read(index: Path, tmp_path: Path) -> None:
+    queries, out = tmp_path / "queries.tsv", tmp_path / "run"
+    queries.write_text("q1\toil\n\nq2\t(oil\nq3\tgas\nq4\toil^x\n")
+    code, _, stderr = run(index, "--queries", queries, "--run", out)
+    assert code == 1
+    assert f"warning: {queries}, line 3, query 'q2': the query cannot be read, column 1: '(' is not closed" in stderr
+    assert f"{queries}, line 5, query 'q4': the query cannot be read, column 4: a boost is written" in stderr
+    assert "2 of 4 queries cannot be read and are not in the run. Correct them, or read the queries as prose" in stderr
+    assert {line.split()[0] for line in out.read_text().splitlines()} == {"q1", "q3"}
+    code, _, stderr = run(index, "--queries", queries, "--run", tmp_path / "other", "--filter", "(oil")
+    assert code == 2
+    assert "the filter cannot be read" in stderr
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_sorted_run_has_falling_scores(shop: Path, tmp_path: Path) -> None:
+    (tmp_path / "queries.tsv").write_text("q1\tshoes paper\nq2\t*\n")
+    code, stdout, stderr = run(shop, "--queries", tmp_path / "queries.tsv", "--run", "-", "--sort", "price")
+    assert code == 0
+    assert "scores in the run count down to 1" in stderr
+    for query, words in (("q1", "shoes paper"), ("q2", "*")):
+        shown = json.loads(run(shop, words, "--sort", "price", "--json")[1])["results"]
+        lines = [line.split() for line in stdout.splitlines() if line.startswith(query)]
+        assert [line[2] for line in lines] == [row["id"] for row in shown]
+        assert [float(line[4]) for line in lines] == list(range(len(shown), 0, -1))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--queries", "x", "--run", "y", "--json"], "a run has documents and scores only: leave out --json, or give"),
+        (["--queries", "x", "--run", "y", "--facet", "a", "--json"], "leave out --facet and --json, or give one QUERY"),
         ([], "give a QUERY, or --queries FILE and --run FILE"),
         (["oil", "--run", "x"], "got --run without --queries"),
         (["oil", "--queries", "x"], "give a QUERY or --queries, not both"),
         (["--queries", "x"], "--queries needs --run FILE"),
     ],
 )
-def test_a_query_or_queries(index: Path, arguments: list[str], message: str) -> None:
+def test_a_query_or_queries(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "x").write_text("q1\toil\n")
+    monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["search", str(index), *arguments])
     assert result.exit_code != 0
     assert message in str(result.exception) + result.stderr
@@ -223,6 +256,9 @@ def test_where_the_querys_words_are(shop: Path) -> None:
         (["shoes (red"], "the query cannot be read, column 7: '(' is not closed"),
         (["colour:red"], "there is no field 'colour'; the fields are title, day, price, brand, tags"),
         (["shoes", "--filter", "brand:[a TO b]"], "the filter cannot be read, column 7"),
+        (["shoes", "--filter", "price:"], "the filter cannot be read, column 7: field 'price' has nothing after"),
+        (["shoes", "--filter", "day:"], "as in day:2024-05"),
+        (["shoes^abc"], "a boost is written ^ and a number, as in oil^2 or oil^0.5, got '^abc'"),
         (["shoes", "--sort", "title"], "--sort must be fields as year or year:desc; 'title' holds text"),
         (["shoes", "--facet", "title"], "--facet must be of"),
         (["shoes", "--sort", "price", "--ranker", "x.rank"], "give --sort or --ranker, not both"),
@@ -238,6 +274,8 @@ def test_like_a_document(index: Path) -> None:
     code, stdout, _ = run(index, "--like", "oil", "--json")
     assert code == 0
     assert [row["id"] for row in json.loads(stdout)["results"]] == ["gas"]
+    assert json.loads(stdout)["n_matches"] == 1
+    assert "1 of 1 documents that match, of 3 in the index" in run(index, "--like", "oil")[1]
     code, _, stderr = run(index, "--like", "nothing")
     assert code == 1
     assert "there is no document with the id 'nothing'" in stderr
@@ -245,6 +283,12 @@ def test_like_a_document(index: Path) -> None:
     assert code == 2
     assert "--like takes the place of a query" in stderr
     assert "leave out a QUERY and --typos" in stderr
+
+
+def test_facets_of_documents_like_another(shop: Path) -> None:
+    found = json.loads(run(shop, "--like", "1", "--facet", "brand", "--json")[1])
+    assert ([row["id"] for row in found["results"]], found["n_matches"]) == (["2"], 1)
+    assert found["facets"] == {"brand": [{"value": "Bolt", "n_docs": 1}]}
 
 
 def test_a_search_that_stops_early_says_so(index: Path, tmp_path: Path) -> None:
@@ -274,4 +318,4 @@ def test_a_static_order_that_no_document_has_is_noted(tmp_path: Path) -> None:
     arguments = ["index", "build", str(tmp_path / "docs.jsonl"), "--out", str(tmp_path / "idx"), "--language", "none"]
     built = CliRunner().invoke(app, [*arguments, "--static-order", "rnak"])
     assert built.exit_code == 0
-    assert "1 of 1 documents have no 'rnak', which --static-order names" in built.stderr
+    assert "warning: no document has the field 'rnak', which --static-order names" in built.stderr

@@ -146,6 +146,7 @@ def test_dates_as_text() -> None:
         ({"filter": {"year": "x"}}, "filter field 'year' holds numbers, got 'x'"),
         ({"filter": 3}, "filter must be a text or a mapping"),
         ({"filter": "kind:[a TO b]"}, "the filter cannot be read, column 6: a range needs a field with numbers"),
+        ({"filter": "year:"}, "the filter cannot be read, column 6: field 'year' has nothing after its colon"),
     ],
 )
 def test_wrong_arguments(tmp_path: Path, arguments: dict, message: str) -> None:

@@ -65,6 +65,12 @@ def test_the_same_with_and_without_a_forward_index(tmp_path, parts):
         np.testing.assert_array_equal(one.scores, other.scores)
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_the_document_itself_is_not_counted(tmp_path, parts):
+    found = make_index(tmp_path / "index", ROWS, (), Analysis(common_words=("the", "and")), parts).more_like("a")
+    assert (found.n_matches, found.count_facets(["year"])) == (2, {"year": {1: 1, 2: 1}})
+
+
 def test_what_makes_no_sense_is_refused(tmp_path):
     index = make_index(tmp_path / "index", ROWS, "all")
     with pytest.raises(DataError, match="there is no document with the id 'x'"):

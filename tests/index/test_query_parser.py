@@ -14,6 +14,7 @@ from rankwell.index.query.tree import (
     Everything,
     Exists,
     Group,
+    Keyword,
     Node,
     Not,
     Nothing,
@@ -80,7 +81,8 @@ def test_boolean_groups(text: str, tree: Node) -> None:
         ("Comp* title:B*^2", any_of(Prefix(b"comp"), Prefix(b"b", "title", 2.0))),
         ("title:*", Group((Exists("title"),))),
         (r"a\:b \AND \(c\)", any_of(A, B, Word(b"and", 2), Word(b"c", 3))),
-        ("title:body:a", any_of(A._replace(field="body"))),
+        ("title:(a body:b)", any_of(any_of(A._replace(field="title"), B._replace(field="body")))),
+        ("a (+)", any_of(A)),
     ],
 )
 def test_fields_boosts_prefixes_slop(text: str, tree: Node) -> None:
@@ -137,9 +139,33 @@ def test_several_values_of_a_field() -> None:
         ("year:nan", 6, "field 'year' holds numbers, got 'nan'"),
         ("a^", 2, "a boost is written"),
         ("a^0", 2, "a boost must be between 0.000001 and 1000000, got 0"),
+        *(
+            (
+                f"oil {word}^{boost}",
+                5 + len(word),
+                rf"a boost is written \^ and a number, as in oil\^2 .*got '\^{boost}'",
+            )
+            for word in ("a", "title:a", "comp*", '"a b"', "(a b)")
+            for boost in ("-1", "abc", "nan", "1e400", "2x", "2~")
+        ),
         ("year:5^2", 7, "a boost needs words"),
         ('"a b"~2.5', 1, "the slop of a phrase must be a whole number from 0 to 99, got 2.5"),
         ('"a b"~100', 1, "from 0 to 99, got 100"),
+        ('a "a b"~x', 3, "the slop of a phrase must be a whole number from 0 to 99, got x"),
+        ('"a b"~', 1, "from 0 to 99, got nothing after its tilde"),
+        ('"a b"~3x', 1, "from 0 to 99, got 3x"),
+        ("foo~bar", 4, "the edits after a tilde must be 0, 1 or 2, got bar"),
+        ("foo~1x", 4, "the edits after a tilde must be 0, 1 or 2, got 1x"),
+        *(
+            (f"{text}~2", 1 + len(text), "a tilde needs one whole word, as in receive~, or a phrase")
+            for text in ("comp*", "(a b)", "year:5", "*", "title:*")
+        ),
+        ("title: oil", 7, "field 'title' has nothing after its colon: .* follows without a blank, as in title:oil"),
+        ("a -title:", 10, "field 'title' has nothing after its colon"),
+        ("(a title:)", 10, "field 'title' has nothing after its colon"),
+        ("price:", 7, r"field 'price' has nothing after its colon: .*as in price:\[1 TO 5\]"),
+        ("title:title:oil", 7, "field 'title' is followed by another field, 'title': give one of them"),
+        ("year:title:oil", 6, "field 'year' is followed by another field, 'title'"),
         ("a* " * 33, 97, "there are more than 32 prefixes"),
         ("abc~ " * 33, 161, "there are more than 32 words with a tilde"),
         ("(a) " * 1025, 4097, "there are more than 1,024 parentheses"),
@@ -155,6 +181,42 @@ def test_what_is_not_supported_is_named_with_its_column(text: str, column: int, 
     assert "pass plain=True" in str(caught.value)
 
 
+DATED = Schema(["title"], dates=["added"], keywords=["tags"])
+MAY = 1714521600.0  # 2024-05-01
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("added:2024-05-01T00:00:00Z", Range("added", MAY, MAY + 1, with_high=False)),
+        ("added:2024-05-01T00:00", Range("added", MAY, MAY + 60, with_high=False)),
+        ("added:2024-05-01T02:00:00+02:00", Range("added", MAY, MAY + 1, with_high=False)),
+        ('added:"2024-05-01 00:00:00"', Range("added", MAY, MAY + 1, with_high=False)),
+        ("added:>=2024-05-01T00:00:00", Range("added", MAY, math.inf)),
+        ("added:<2024-05-01T00:00:00", Range("added", -math.inf, MAY, with_high=False)),
+        ("added:[2024-05-01T00:00:00 TO *]", Range("added", MAY, math.inf)),
+        ("added:{* TO 2024-05-01T00:00:00}", Range("added", -math.inf, MAY, with_high=False)),
+        ("tags:a:b", Keyword("tags", b"a:b")),
+    ],
+)
+def test_values_that_contain_colons(text: str, wanted: Node) -> None:
+    assert parse_query(f"{text} a", Analysis(), DATED).tree == Group((wanted,), (A,))
+    if text.startswith("added:2024"):
+        grouped = text.replace("added:", "added:(") + ")"
+        assert parse_query(f"{grouped} a", Analysis(), DATED).tree == Group((Group((wanted,)),), (A,))
+
+
+@pytest.mark.parametrize(("text", "example"), [("added: a", "added:2024-05"), ("tags:", "tags:value")])
+def test_a_field_needs_a_value(text: str, example: str) -> None:
+    with pytest.raises(QueryError, match=f"has nothing after its colon: .*as in {example}"):
+        parse_query(text, Analysis(), DATED)
+
+
+def test_in_a_group_of_keywords_an_unknown_field_is_an_error() -> None:
+    with pytest.raises(QueryError, match="there is no field 'pricee'"):
+        parse_query("tags:(new pricee:5)", Analysis(), DATED)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -162,7 +224,8 @@ def test_what_is_not_supported_is_named_with_its_column(text: str, column: int, 
         ("http://a.org/b?c=d*", "http a org b c d"),  # an address
         ("who is he?", "who is he"),
         ("error: not found", "error not found"),
-        ("a^b ~5 foo~bar", "a b 5 foo bar"),
+        ("^ a ~5 ^^ ~~b", "a 5 b"),
+        ("http://a.org/~b/c^2", "http a org b c 2"),
         ("[1] {x}", "1 x"),
         ("and or not", "and or not"),
     ],

@@ -101,9 +101,9 @@ class _NoteHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.name == "rankwell.compilation" and not sys.stderr.isatty():
             return
-        if isinstance(record.args, tuple):
-            record.args = tuple(map(in_words_of_options, record.args))
-        text = record.getMessage()
+        # Other handlers get the same record: it stays as it is.
+        args = tuple(map(in_words_of_options, record.args)) if isinstance(record.args, tuple) else record.args
+        text = str(record.msg) % args if args else str(record.msg)
         if text not in self._said:
             self._said.add(text)
             say(text)

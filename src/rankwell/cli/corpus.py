@@ -75,6 +75,16 @@ LinksOption = Annotated[
         "link_score).",
     ),
 ]
+SiteOption = Annotated[
+    str | None,
+    typer.Option(
+        "--site",
+        metavar="ADDRESSES",
+        help="Where these pages are on the web, as https://example.org/docs/, separated by commas: links to there are "
+        "links among them. By default what most pages name as their own address.",
+        show_default=False,
+    ),
+]
 SkipDocumentsOption = Annotated[
     bool,
     typer.Option(
@@ -93,6 +103,7 @@ def corpus_options(
     encoding: str | None,
     follow_links: bool,
     links: bool,
+    site: str | None,
     bad_documents: BadDocuments,
 ) -> CorpusOptions:
     """How a corpus is read, from the options above."""
@@ -108,6 +119,7 @@ def corpus_options(
         on_bad_document=bad_documents,
         follow_links=follow_links,
         links=links,
+        site=names_of(site),
     )
 
 

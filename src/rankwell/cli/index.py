@@ -17,6 +17,7 @@ from rankwell.cli.corpus import (
     IdFieldOption,
     IgnoreOption,
     LinksOption,
+    SiteOption,
     SkipDocumentsOption,
     StaticsOption,
     add_all,
@@ -36,6 +37,7 @@ from rankwell.cli.index_shards import (
 )
 from rankwell.cli.index_summary import describe_index
 from rankwell.cli.language import detected_analysis, given_analysis
+from rankwell.cli.named_fields import note_missing_statics, warn_of_absent_fields
 from rankwell.cli.options import JsonOption, QuietOption, given_path
 from rankwell.errors import DataError, ParameterError
 
@@ -167,6 +169,7 @@ def build(
     encoding: EncodingOption = None,
     follow_links: FollowLinksOption = False,
     links: LinksOption = True,
+    site: SiteOption = None,
     skip_bad_documents: SkipDocumentsOption = False,
     memory: MemoryOption = 128,
     shards: ShardsOption = None,
@@ -209,6 +212,7 @@ def build(
         encoding=encoding,
         follow_links=follow_links,
         links=links,
+        site=site,
         bad_documents=bad_documents,
     )
     batches = read_documents(corpus, options, progress)
@@ -242,10 +246,17 @@ def build(
             memory_bytes=memory * 2**20,
         ) as writer:
             add_all(writer, batches, bad_documents, progress=progress, quiet=quiet)
-    if schema.forward:
-        _warn_of_empty_streams(out, quiet=quiet)
+    _warn_of_absent_fields(
+        out,
+        streams=streams,
+        statics=statics,
+        keywords=keywords,
+        dates=dates,
+        forward=None if forward == "all" else forward,
+        static_order=static_order,
+    )
     if static_order is not None:
-        _warn_of_missing_statics(out, static_order, quiet=quiet)
+        note_missing_statics(out, static_order, quiet=quiet)
     describe_index(out, as_json=as_json)
 
 
@@ -264,6 +275,7 @@ def add(
     encoding: EncodingOption = None,
     follow_links: FollowLinksOption = False,
     links: LinksOption = True,
+    site: SiteOption = None,
     skip_bad_documents: SkipDocumentsOption = False,
     memory: MemoryOption = 128,
     as_json: JsonOption = False,
@@ -290,6 +302,7 @@ def add(
         encoding=encoding,
         follow_links=follow_links,
         links=links,
+        site=site,
         bad_documents=bad_documents,
     )
     batches = read_documents(corpus, options, progress)
@@ -301,6 +314,7 @@ def add(
         memory_bytes=memory * 2**20,
     ) as writer:
         add_all(writer, batches, bad_documents, progress=progress, quiet=quiet)
+    _warn_of_absent_fields(index, statics=statics, keywords=keywords, dates=dates)
     describe_index(index, as_json=as_json)
 
 
@@ -401,16 +415,9 @@ def check(index: IndexArgument, as_json: JsonOption = False, quiet: QuietOption 
         raise typer.Exit(1)
 
 
-def _warn_of_empty_streams(path: Path, *, quiet: bool) -> None:
-    """Say which streams of the forward index have no words: their names may be misspelt."""
-    from rankwell.index.reader import Index
-    from rankwell.index.statistics import Statistics
-
-    index = Index.open(path)
-    tokens = Statistics.of(index).tokens
-    empty = [index.schema.streams[number] for number in index.schema.forward_streams if tokens[number] == 0]
-    if empty and index.n_docs:
-        say(f"no document has words in {', '.join(map(repr, empty))}, which --forward names.", quiet=quiet)
+def _warn_of_absent_fields(path: Path, **named: str | None) -> None:
+    """Warn of fields that options name, each by its parameter, and no document has."""
+    warn_of_absent_fields(path, {f"--{name.replace('_', '-')}": names_of(text) for name, text in named.items()})
 
 
 def _vectors(written: str | None) -> dict[str, int | tuple[int, str]]:
@@ -423,24 +430,6 @@ def _vectors(written: str | None) -> dict[str, int | tuple[int, str]]:
             raise ParameterError(f"must be like embedding=384 or embedding=384:int8, got {one!r}.", parameter="vectors")
         vectors[name] = (int(number), kind) if colon else int(number)
     return vectors
-
-
-def _warn_of_missing_statics(path: Path, name: str, *, quiet: bool) -> None:
-    """Say how many documents have no value of the static order: its name may be misspelt."""
-    import numpy as np
-
-    from rankwell.index.reader import Index
-    from rankwell.index.segments.columns import number_column
-
-    index = Index.open(path)
-    columns = [number_column(segment, index.schema.statics.index(name)) for segment in index.segments]
-    n_known = sum(int(np.count_nonzero(~np.isnan(column))) for column in columns if column is not None)
-    n_missing = int(index.bases[-1]) - n_known
-    if n_missing:
-        say(
-            f"{n_missing:,} of {index.n_docs:,} documents have no {name!r}, which --static-order names: they are last.",
-            quiet=quiet,
-        )
 
 
 def _stop_words(text: str | None) -> str | tuple[str, ...] | None:

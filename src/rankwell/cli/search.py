@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -205,6 +206,9 @@ def search(
         raise ParameterError("--rerank needs --queries FILE and --ranker FILE: it ranks the documents of a run again.")
     if rerank_run is not None and run is not None:
         check_output(run, option="--run", inputs=[rerank_run])
+    if queries is not None and (facets or as_json):
+        refused = " and ".join(name for name, given in (("--facet", facets), ("--json", as_json)) if given)
+        raise ParameterError(f"a run has documents and scores only: leave out {refused}, or give one QUERY.")
     if sort is not None and ranker is not None:
         raise ParameterError("give --sort or --ranker, not both: documents are ordered by fields or by scores.")
     opened = Index.open(index)
@@ -228,23 +232,27 @@ def search(
     wanted = filters[0] if filters and len(filters) == 1 else " ".join(f"+({one})" for one in filters or ()) or None
     parse = _parser(opened, wanted, synonyms, typos=typos)
     if queries is not None and run is not None:
+        if wanted is not None:
+            opened.parse("", filter=wanted)  # one that cannot be read is not the queries' fault
         answer = _answerer(searcher, ranked, parse, rerank_run)
-        write_run(answer, queries, run, k or RUN_DEPTH, prose=prose or plain, tag=tag, quiet=quiet)
+        depth, by_rank = k or RUN_DEPTH, sort is not None
+        write_run(answer, queries, run, depth, prose=prose or plain, by_rank=by_rank, tag=tag, quiet=quiet)
         return
     if like is not None:
         alike = opened.more_like(like, k=k or 10, model=model, filter=wanted)
         result, parsed = cast("SearchResult | RankedResult", alike), alike.query
+        counted = replace(alike, facets=alike.count_facets(written_facets(facets or ())))
     else:
         parsed = parse(" ".join(query or ()), plain=plain)
         result = searcher(parsed, k or 10)
-    counted = opened.search(
-        parsed,
-        k=1,
-        match=cast("Match", match),
-        model=model,
-        facets=written_facets(facets or ()),
-        stop_after=stop_after,
-    )
+        counted = opened.search(
+            parsed,
+            k=1,
+            match=cast("Match", match),
+            model=model,
+            facets=written_facets(facets or ()),
+            stop_after=stop_after,
+        )
     if parsed.is_shortened:
         say(f"the query is too long: only its first {len(parsed.terms):,} different words were used.", quiet=quiet)
     rows = _rows(opened, parsed, result)

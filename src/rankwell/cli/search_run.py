@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from rankwell.cli.console import say
 from rankwell.cli.inputs import check_readable
+from rankwell.cli.naming import in_words_of_options
 from rankwell.cli.output_file import check_output, write_output
 from rankwell.cli.progress import progress_bar
 from rankwell.errors import DataError, Parameter, ParameterError, QueryError
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Documents of each query, as in TREC's tracks.
 RUN_DEPTH = 1000
+# How many queries that cannot be read are named.
+_MOST_NAMED = 10
 
 
 class Ranking(Protocol):
@@ -66,10 +69,15 @@ def write_run(
     k: int,
     *,
     prose: bool,
+    by_rank: bool,
     tag: str,
     quiet: bool,
 ) -> None:
-    """Search every query of a file and write the run, whole or not at all."""
+    """Search every query of a file and write the run; queries that cannot be read are named, and an error at the end.
+
+    by_rank : whether documents are not in the order of their scores: those of the run then count down to 1, because
+        programs that read runs order documents by scores
+    """
     from rankwell.data.trec_lines import check_ids
     from rankwell.data.trec_run import format_run
     from rankwell.features.queries import read_queries
@@ -77,23 +85,36 @@ def write_run(
     check_ids([tag])
     asked = read_queries(queries, operators=not prose)
     lines = []
-    n_found = n_empty = 0
+    n_found = n_empty = n_unreadable = 0
     with progress_bar(f"searching {len(asked):,} queries", quiet=quiet) as bar:
         for done, query in enumerate(asked, start=1):
             try:
                 result = searcher(query, k)
             except QueryError as cause:
-                remedy = ("Or read the queries as prose (", Parameter("operators", False), ").")
-                raise DataError(f"query {query.id!r}: ", *cause.pieces, " ", remedy) from cause
+                n_unreadable += 1
+                if n_unreadable <= _MOST_NAMED:
+                    problem = DataError(f"line {query.line}, query {query.id!r}: ", *cause.pieces)
+                    say(f"warning: {queries}, {in_words_of_options(problem)}")
+                continue
             n_found += len(result.ids)
             n_empty += not len(result.ids)
-            lines.append(format_run(query.id, result.ids, result.scores.tolist(), tag=tag))
+            scores = range(len(result.ids), 0, -1) if by_rank else result.scores.tolist()
+            lines.append(format_run(query.id, result.ids, scores, tag=tag))
             bar.show(done=done, total=len(asked))
-    write_output(run, "".join(lines).encode())
+    if lines:
+        write_output(run, "".join(lines).encode())
     if n_empty:
         say(f"note: nothing was found for {n_empty:,} of {len(asked):,} queries", quiet=quiet)
-    if str(run) != "-":
-        say(f"{n_found:,} documents of {len(asked):,} queries written to {run}", quiet=quiet)
+    if by_rank:
+        say("note: scores in the run count down to 1, because documents are not ordered by scores", quiet=quiet)
+    if lines and str(run) != "-":
+        say(f"{n_found:,} documents of {len(lines):,} queries written to {run}", quiet=quiet)
+    if n_unreadable:
+        raise DataError(
+            f"{n_unreadable:,} of {len(asked):,} queries cannot be read and are not in the run. Correct them",
+            (", or read the queries as prose (", Parameter("operators", False), ")"),
+            ".",
+        )
 
 
 class RerankedDocuments(NamedTuple):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwell.clicks.click_counts import ClickCounts
-from rankwell.errors import DataError, ParameterError
+from rankwell.errors import DataError, Parameter, ParameterError
 
 _MOST_ITERATIONS = 100_000
 _CONVERGED = 1e-9
@@ -62,8 +62,11 @@ def estimate_position_bias(counts: ClickCounts) -> PositionBias:
     if seen.sum() < 2:
         raise DataError(
             "position bias cannot be estimated: no document was clicked that was shown for a query at the first "
-            "position and at another. Log results of more than one ranker, or exchange some results at random "
-            "(`exchanged_neighbours`); or pass a bias that is known."
+            "position and at another. Log results of more than one ranker, or results whose neighbours were exchanged "
+            "at random before they were shown (`rankwell.clicks.exchanged_neighbours`); or take a bias that you "
+            "assume, ",
+            Parameter("eta", 1),
+            ": position p is examined 1/p times as often as the first (`PositionBias.power`).",
         )
     theta = _most_likely(rates, counts.n_positions)
     theta = np.where(seen, theta, 1.0)

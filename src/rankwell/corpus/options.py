@@ -6,6 +6,7 @@ import codecs
 from dataclasses import dataclass
 
 from rankwell.corpus.bad_documents import BadDocuments
+from rankwell.corpus.site import given_site
 from rankwell.errors import ParameterError
 
 LONGEST_DOCUMENT = 2**26
@@ -41,6 +42,9 @@ class CorpusOptions:
     links : bool
         Whether links among the HTML and Markdown files of a folder describe the pages they lead to: by the stream
         `anchor` and the statics `link_score`, `inlinks` and `outlinks` (see `link_graph`).
+    site : tuple of str
+        The addresses that these pages have on the web, as https://example.org/docs/: links to them are links among the
+        pages. Empty: what most pages name by <link rel="canonical"> or <base>.
     on_bad_document : "error", "skip" or BadDocuments
         The first bad document is a DataError, or each is logged with its place and left out. A `BadDocuments` can be
         shared with an `IndexWriter`; the caller that created it reports how many there were.
@@ -56,9 +60,12 @@ class CorpusOptions:
     on_bad_document: str | BadDocuments = "error"
     follow_links: bool = False
     links: bool = True
+    site: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         BadDocuments.of(self.on_bad_document)
+        for address in self.site:
+            given_site(address)
         if self.longest_document < 1:
             raise ParameterError(f"must be at least 1, got {self.longest_document}.", parameter="longest_document")
         if self.encoding is not None and text_encoding(self.encoding) is None:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 OPENING = re.compile(r"<a\b[^>]*>", re.IGNORECASE)
 CLOSING = re.compile(r"</a\b", re.IGNORECASE)
 BASE = re.compile(r"<base\b[^>]*>", re.IGNORECASE)
+LINK = re.compile(r"<link\b[^>]*>", re.IGNORECASE)
+CANONICAL = re.compile(r"""\brel\s*=\s*(?:"[^"]*\bcanonical\b|'[^']*\bcanonical\b|canonical\b)""", re.IGNORECASE)
 HREF = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 ALTERNATIVE = re.compile(r"""<img\b[^>]*?\balt\s*=\s*(?:"([^"]*)"|'([^']*)')[^>]*>""", re.IGNORECASE)
 TAG = re.compile(r"<[^>]*>")
@@ -29,11 +31,24 @@ class PageLink(NamedTuple):
     text: str
 
 
-def html_links(text: str) -> tuple[str, list[PageLink]]:
-    """The address that relative ones of a page are relative to (empty: the page itself), and its links in order."""
+class PageLinks(NamedTuple):
+    """The links of a page in order.
+
+    base : the address that relative ones are relative to; empty: the page itself
+    canonical : the address that the page says it has; empty if it says none
+    """
+
+    links: list[PageLink]
+    base: str = ""
+    canonical: str = ""
+
+
+def html_links(text: str) -> PageLinks:
+    """The links of a page in HTML."""
     # Every opening tag has an end then, so that looking for one never takes more than a step.
     text = _without_unseen(text[: text.rfind(">") + 1])
     base = BASE.search(text)
+    canonical = next((one for one in LINK.finditer(text) if CANONICAL.search(one[0])), None)
     links = []
     openings = list(OPENING.finditer(text))
     for place, opening in enumerate(openings):
@@ -43,10 +58,13 @@ def html_links(text: str) -> tuple[str, list[PageLink]]:
         address = _attribute(HREF.search(opening[0]))
         if address:
             links.append(PageLink(address, _words(text[opening.end() : closing.start() if closing else end])))
-    return _attribute(None if base is None else HREF.search(base[0])), links
+    base_address, own_address = (
+        _attribute(None if element is None else HREF.search(element[0])) for element in (base, canonical)
+    )
+    return PageLinks(links, base_address, own_address)
 
 
-def markdown_links(text: str) -> tuple[str, list[PageLink]]:
+def markdown_links(text: str) -> PageLinks:
     """The same for Markdown: inline links and references, not pictures and code."""
     text = CODE.sub(" ", _without_fences(text))
     definitions = {_label(name): address for name, address in DEFINITION.findall(text)}
@@ -56,7 +74,7 @@ def markdown_links(text: str) -> tuple[str, list[PageLink]]:
         address = definitions.get(_label(match[2] or match[1]))
         if address is not None:
             links.append((match.start(), PageLink(address, " ".join(match[1].split()))))
-    return "", [link for _, link in sorted(links)]
+    return PageLinks([link for _, link in sorted(links)])
 
 
 def _without_fences(text: str) -> str:

@@ -122,6 +122,8 @@ def _files(paths: list[str], options: CorpusOptions) -> Iterator[tuple[str, str]
         elif os.path.isdir(path):
             yield from _files_of_folder(path, options)
         else:
+            with named_errors(path):
+                os.stat(path)  # a name that tells no format may be that of no file
             yield path, os.path.basename(path)
 
 

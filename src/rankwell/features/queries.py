@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rankwell.errors import DataError
 from rankwell.features.query_formats import query_rows
@@ -13,10 +13,11 @@ from rankwell.streams.decompression import ByteStream
 
 @dataclass(frozen=True)
 class QueryText:
-    """A query as it was asked."""
+    """A query as it was asked; line : of its file, None if it was not read from one."""
 
     id: str
     text: str
+    line: int | None = field(default=None, compare=False)
 
 
 def read_queries(path: str | os.PathLike[str], *, operators: bool = True) -> list[QueryText]:
@@ -41,7 +42,7 @@ def read_queries(path: str | os.PathLike[str], *, operators: bool = True) -> lis
                     "each query its own id."
                 )
             line_of_id[query_id] = number
-            queries.append(QueryText(query_id, (text if operators else without_operators(text)).strip()))
+            queries.append(QueryText(query_id, (text if operators else without_operators(text)).strip(), number))
         if not queries:
             raise DataError(f"{stream.name} contains no query. A line is a query's id, a tab and its text.")
     return queries

@@ -30,7 +30,8 @@ _PHRASE = re.compile(r'"((?:\\.|[^"\\])*)"?', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _RANGE = re.compile(r'[\[{]\s*("[^"]*"|[^\s"]+)\s+TO\s+("[^"]*"|[^\s"\]}]+)\s*[\]}]')
 _COMPARISON = re.compile(r'([<>]=?)\s*("[^"]*"|[^\s"()^~]+)')
-_SLOP = re.compile(r"~([0-9]+(?:\.[0-9]*)?)?(?![^\W\d_])")
+_TILDE = re.compile(r'~([^\s"()^]*)')
+_ADDRESS_END = re.compile(r'[^\s"()]*')
 _WILDCARD = re.compile(r"(?<!\\)(?:\*|(?<=\w)\?(?=\w))")
 _EXPRESSION = re.compile(r"/[^/\s]+/")
 _PLAIN = (", or pass ", Parameter("plain", True), " to search for the whole query as plain text")
@@ -100,13 +101,15 @@ class LeafReader:
         return None if words is None else _phrase_of(words, slop)
 
     def _slop(self, start: int) -> int:
-        found = _SLOP.match(self.text, self.at)
-        if found is None or found[1] is None:
+        found = _TILDE.match(self.text, self.at)
+        if found is None:
             return 0
-        if not found[1].isdigit() or int(found[1]) > MOST_SLOP:
-            self.fail(start, f"the slop of a phrase must be a whole number from 0 to {MOST_SLOP}, got {found[1]}.")
+        written = found[1]
+        if not (written.isascii() and written.isdigit() and len(written) <= 9) or int(written) > MOST_SLOP:
+            got = written or "nothing after its tilde"
+            self.fail(start, f"the slop of a phrase must be a whole number from 0 to {MOST_SLOP}, got {got}.")
         self.at = found.end()
-        return int(found[1])
+        return int(written)
 
     def chunk(self, field: str | None) -> Node | Several | None:
         start = self.at
@@ -118,12 +121,15 @@ class LeafReader:
         written = found[0]
         if written == "*":
             return Everything() if field is None else Exists(field)
-        if "://" not in written:
+        if "://" in written:
+            self.at = _ADDRESS_END.match(self.text, self.at).end()  # type: ignore[union-attr]
+            written = self.text[start : self.at]
+        else:
             if written.endswith("*") and not _WILDCARD.search(written[:-1]) and not written.endswith("\\*"):
                 return self._prefix(start, written, field)
             self._refuse_lookalikes(start, written, field)
         words = self._words(unescaped(written), field, as_one=field is not None)
-        near = _SLOP.match(self.text, self.at)
+        near = _TILDE.match(self.text, self.at)
         if near is not None:
             return self._near(start, words, near)
         return one_node(words) if words is not None and (field is not None or len(words.words) == 1) else words
@@ -137,10 +143,10 @@ class LeafReader:
         if len(words.words) > 1:
             self.fail(start, "a tilde needs one word, as in receive~, or a phrase in quotes.")
         word = words.words[0]
-        distance = tolerance(word.term) if found[1] is None else found[1]
-        if str(distance) not in ("0", "1", "2"):
-            self.fail(found.start(), f"the edits after a tilde must be 0, 1 or 2, got {distance}.")
-        return Near(word.term, int(distance), word.place, word.field)
+        if found[1] not in ("", "0", "1", "2"):
+            self.fail(found.start(), f"the edits after a tilde must be 0, 1 or 2, got {found[1]}.")
+        distance = int(found[1]) if found[1] else tolerance(word.term)
+        return Near(word.term, distance, word.place, word.field)
 
     def _refuse_lookalikes(self, start: int, written: str, field: str | None) -> None:
         """Refuse what Lucene has and this language has not."""

@@ -12,7 +12,8 @@ beginning of a clause only; elsewhere it separates words as other punctuation do
 between them (``e-mail``) are a phrase after an operator, several words without one. A quote that is not closed extends
 to the end. A backslash takes its meaning from the next character. Stop words are not indexed, so they are ignored, but
 keep their place in a phrase. Common words are indexed, but as plain words they count only if the query has no other
-words. What looks like Lucene's syntax and is not supported is an error.
+words. What looks like Lucene's syntax and is not supported is an error, and so is an operator that lacks its word or
+number, or has another one: ``oil^x``, ``"crude oil"~``, ``comp*~``, ``title: oil``.
 """
 
 from __future__ import annotations
@@ -44,8 +45,11 @@ MOST_DEPTH = 50
 
 _BLANKS = re.compile(r"\s*")
 _SIGNS = re.compile(r"[+\-!]+")
-_FIELD = re.compile(r'((?:\\.|[^\s"()\\^~:])+):(?=\S)')
-_BOOST = re.compile(r"\^([0-9]+(?:\.[0-9]*)?|\.[0-9]+)?")
+_FIELD = re.compile(r'((?:\\.|[^\s"()\\^~:])+):')
+_BOOST = re.compile(r'\^([^\s"()]*)')
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+_DAY_AND_HOUR = re.compile(r"\d{4}-\d\d-\d\dT\d\d", re.ASCII)
+_EXAMPLES = {"stream": "oil", "static": "[1 TO 5]", "date": "2024-05", "keyword": "value"}
 _OPERATORS = {"AND": "AND", "&&": "AND", "OR": "OR", "||": "OR", "NOT": "NOT"}
 
 
@@ -142,7 +146,7 @@ class _Parser(LeafReader):
                 sign = "" if sign == "-" else "-"
             elif not sign:
                 sign = "+"
-            if self.at == len(self.text) or self.text[self.at].isspace():
+            if self.at == len(self.text) or self.text[self.at].isspace() or self.text[self.at] == ")":
                 return "", None
         self.n_negations += sign == "-"
         node = self._boosted(field)
@@ -170,14 +174,15 @@ class _Parser(LeafReader):
     def _boosted(self, field: str | None) -> Node | Several | None:
         start = self.at
         node = self._operand(field)
-        found = _BOOST.match(self.text, self.at) if self.at > start else None
+        if self.text[start] in "^~":
+            return node  # without a word before it, as in ~5: it separates words
+        if self.text.startswith("~", self.at):
+            self.fail(self.at, 'a tilde needs one whole word, as in receive~, or a phrase, as in "crude oil"~3.')
+        found = _BOOST.match(self.text, self.at)
         if found is None:
             return node
-        if found[1] is None:
-            follows = self.text[found.end() : found.end() + 1]
-            if follows and not follows.isspace() and follows != ")":
-                return node  # as in a^b: it separates words
-            self.fail(self.at, "a boost is written ^ and a number, as in oil^2.")
+        if not _NUMBER.fullmatch(found[1]):
+            self.fail(self.at, f"a boost is written ^ and a number, as in oil^2 or oil^0.5, got {found[0]!r}.")
         self.at = found.end()
         boost = float(found[1])
         if not 1e-6 <= boost <= 1e6:
@@ -188,20 +193,39 @@ class _Parser(LeafReader):
         return boosted
 
     def _operand(self, field: str | None) -> Node | Several | None:
-        here = self.text[self.at]
-        if here == "(":
+        if self.text[self.at] == "(":
             return self._parenthesis(field)
-        found = _FIELD.match(self.text, self.at) if here != '"' else None
-        if found is not None:
-            name = unescaped(found[1])
-            if self._is_field(name, found.end()):
-                self.at = found.end()
-                return self._operand(name)
+        name = self._passed_field(field)
+        if name is None:
+            return self._leaf(field)
+        start = self.at
+        if start == len(self.text) or self.text[start].isspace() or self.text[start] == ")":
+            kind = None if self.schema is None else self.schema.kind_of(name)
+            self.fail(
+                start,
+                f"field {name!r} has nothing after its colon: what it must have follows without a blank, as in "
+                f"{name}:{_EXAMPLES[kind or 'stream']}.",
+            )
+        if self.text[start] == "(":
+            return self._parenthesis(name)
+        found = _FIELD.match(self.text, start)
+        if found is not None and self.schema is not None and self.schema.kind_of(unescaped(found[1])) is not None:
+            self.fail(start, f"field {name!r} is followed by another field, {unescaped(found[1])!r}: give one of them.")
+        return self._leaf(name)
+
+    def _passed_field(self, field: str | None) -> str | None:
+        """The name of a field at the current place, which is passed with its colon; None if there is none."""
+        found = _FIELD.match(self.text, self.at)
+        if found is None or not self._is_field(unescaped(found[1]), found.end(), field):
+            return None
+        self.at = found.end()
+        return unescaped(found[1])
+
+    def _leaf(self, field: str | None) -> Node | Several | None:
+        """What follows the name of a field, or stands without one."""
         if field is not None and self.schema is not None and self.schema.kind_of(field) != "stream":
             return self.value(field, self.schema)
-        if here == '"':
-            return self.phrase(field)
-        return self.chunk(field)
+        return self.phrase(field) if self.text[self.at] == '"' else self.chunk(field)
 
     def _parenthesis(self, field: str | None) -> Node | None:
         start = self.at
@@ -217,11 +241,19 @@ class _Parser(LeafReader):
         self.depth -= 1
         return None if group == Group() else group
 
-    def _is_field(self, name: str, after: int) -> bool:
-        """Whether a name before a colon is a field. One that is not is an error, unless it is a time or an address."""
+    def _is_field(self, name: str, after: int, field: str | None) -> bool:
+        """Whether a name before a colon is a field. One that is not is an error, unless it is a time or an address.
+
+        field : the one whose values are being read, None if there is none
+        """
         if self.schema is not None and self.schema.kind_of(name) is not None:
             return True
         if name.isdigit() or self.text.startswith("//", after) or not re.search(r"\w", name):
+            return False
+        if after == len(self.text) or self.text[after].isspace():
+            return False  # as in prose
+        is_date = field is not None and self.schema is not None and self.schema.kind_of(field) == "date"
+        if is_date and _DAY_AND_HOUR.search(name):
             return False
         known = ", ".join(self.schema.fields()) if self.schema is not None else ""
         return self.fail(self.at, f"there is no field {name!r}{f'; the fields are {known}' if known else ''}.")

@@ -76,8 +76,8 @@ class QuerySearch:
 
     def is_match(self, doc: int) -> bool:
         """Whether a document matches."""
-        number = int(np.searchsorted(self.index.bases, doc, side="right")) - 1
-        matches, local = self.matches[number], doc - int(self.index.bases[number])
+        number, local = self._place_of(doc)
+        matches = self.matches[number]
         place = int(np.searchsorted(matches, local))
         return place < len(matches) and int(matches[place]) == local
 
@@ -85,6 +85,16 @@ class QuerySearch:
     def matches(self) -> list[np.ndarray]:
         """For each segment the numbers of its documents that match, ascending."""
         return list(map(np.flatnonzero, self._marks()))
+
+    def matches_without(self, doc: int) -> list[np.ndarray]:
+        """The matches of each segment, without a document."""
+        number, local = self._place_of(doc)
+        return [docs[docs != local] if place == number else docs for place, docs in enumerate(self.matches)]
+
+    def _place_of(self, doc: int) -> tuple[int, int]:
+        """The segment of a document, and its number there."""
+        number = int(np.searchsorted(self.index.bases, doc, side="right")) - 1
+        return number, doc - int(self.index.bases[number])
 
     def count(self) -> int:
         """How many documents match."""

@@ -68,8 +68,9 @@ class SearchResult:
 
     def count_facets(self, facets: AskedFacets) -> Facets:
         """Counts over all documents that match; facets : as of `search`."""
-        index = self._search.index
-        return count_facets(index, self._search.matches, facet_keys(facets, index.schema))
+        index, left_out = self._search.index, self.left_out
+        matches = self._search.matches if left_out is None else self._search.matches_without(left_out)
+        return count_facets(index, matches, facet_keys(facets, index.schema))
 
 
 _DEFAULT_MODEL = BM25()
