@@ -339,6 +339,24 @@ def test_clicks_are_logged_for_what_was_shown(served, tmp_path):
     assert (query.text, query.id) == ("w1 w2", impressions[0].query_id)
 
 
+def test_neighbours_are_exchanged_for_each_user_and_logged_as_they_were_shown(served, tmp_path):
+    with make_client(served) as client:
+        expected = [result["id"] for result in client.get("/search?q=w1+w2&k=5").json()["results"]]
+    with make_client(served, use=Use(tmp_path / "use.jsonl", exchanges=True)) as client:
+        answers = [client.get("/search?q=w1+w2&k=5").json() for _ in range(40)]
+        later = [client.get("/search?q=w1+w2&k=5&offset=5").json() for _ in range(10)]
+    orders = [[result["id"] for result in answer["results"]] for answer in answers]
+    assert all(sorted(order) == sorted(expected) for order in orders)
+    assert all(abs(order.index(one) - place) <= 1 for order in orders for place, one in enumerate(expected))
+    assert len({tuple(order) for order in orders}) > 3  # cached answers are exchanged too, each in its own way
+    assert all([result["rank"] for result in answer["results"]] == [1, 2, 3, 4, 5] for answer in answers)
+    score = {result["id"]: result["score"] for result in answers[0]["results"]}
+    assert all(result["score"] == score[result["id"]] for answer in answers for result in answer["results"])
+    assert len({tuple(result["id"] for result in answer["results"]) for answer in later}) == 1
+    shown = [list(impression.document_ids) for impression in read_impressions(tmp_path / "use.jsonl")]
+    assert shown == orders
+
+
 def test_votes_become_judgments_that_can_be_read(served, tmp_path):
     path = tmp_path / "votes.qrels"
 

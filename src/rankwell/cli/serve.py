@@ -78,6 +78,13 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    exchange: Annotated[
+        bool,
+        typer.Option(
+            "--exchange",
+            help="With --use-log: exchange neighbouring results at random, so that position bias can be estimated.",
+        ),
+    ] = False,
     feature_log: Annotated[
         Path | None,
         typer.Option(
@@ -198,6 +205,8 @@ def serve(
     rules = None if synonyms is None else Synonyms.read(synonyms)
     sources = [part for one in own or () for part in ("--own", one)]
     sources += [part for one in query_vectors or () for part in ("--query-vectors", one)]
+    if exchange and use_log is None:
+        raise ParameterError("--exchange is for the log that position bias is estimated from: give --use-log too.")
     token = read_token(token_file, TOKEN_VARIABLE)
     if processes > 1:
         alone = {"--use-log": use_log, "--judgments": judgments, "a token": token, "--nodes": nodes}
@@ -207,7 +216,10 @@ def serve(
     log_to_stderr(log_level)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}"
-    around: dict[str, Any] = {"use": Use(use_log, judgments), "cache": ResultCache(cache << 20, expiry)}
+    around: dict[str, Any] = {
+        "use": Use(use_log, judgments, exchanges=exchange),
+        "cache": ResultCache(cache << 20, expiry),
+    }
     around["timeout"] = timeout / 1000
     if processes > 1:
         n_threads = threads or max(1, available_cores() // processes)

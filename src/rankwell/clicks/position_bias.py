@@ -63,7 +63,8 @@ def estimate_position_bias(counts: ClickCounts) -> PositionBias:
         raise DataError(
             "position bias cannot be estimated: no document was clicked that was shown for a query at the first "
             "position and at another. Log results of more than one ranker, or results whose neighbours were exchanged "
-            "at random before they were shown (`rankwell.clicks.exchanged_neighbours`); or take a bias that you "
+            "at random before they were shown (`rankwell serve --use-log FILE --exchange`, or "
+            "`rankwell.clicks.exchanged_neighbours`); or take a bias that you "
             "assume, ",
             Parameter("eta", 1),
             ": position p is examined 1/p times as often as the first (`PositionBias.power`).",

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
+from rankwell.clicks.position_bias import exchanged_neighbours
 from rankwell.clicks.use_log import UseLog
 from rankwell.serving.votes import QUERIES_NAME, QueryNames, Votes
 
@@ -19,13 +22,22 @@ class Use:
     """The use log and the judgments of a server, each only if it has a path.
 
     Beside the use log is a file `queries.tsv` with the texts of the queries that it names.
+
+    Parameters
+    ----------
+    exchanges : bool
+        Whether neighbouring results are exchanged at random before they are shown, so that position bias can be
+        estimated from the log.
     """
 
     def __init__(
         self,
         use_log: str | os.PathLike[str] | None = None,
         judgments: str | os.PathLike[str] | None = None,
+        *,
+        exchanges: bool = False,
     ) -> None:
+        self._random = np.random.default_rng() if exchanges else None
         self._log = None if use_log is None else UseLog(use_log)
         # Of use log and judgments in one folder, the queries are in one file.
         names_at = cache(QueryNames)
@@ -36,6 +48,12 @@ class Use:
     @property
     def has_log(self) -> bool:
         return self._log is not None
+
+    def order(self, n_results: int) -> list[int] | None:
+        """The places of the results, in the order in which they are shown; None if nothing is exchanged."""
+        if self._log is None or self._random is None:
+            return None
+        return exchanged_neighbours(n_results, self._random).tolist()
 
     def show(self, query: str, documents: Sequence[str]) -> str | None:
         """Log results as they were shown, from the first place on; returns the impression, None without a log."""

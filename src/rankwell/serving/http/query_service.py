@@ -124,8 +124,10 @@ class QueryService(ABC):
         if found is None:
             request = self._request(asked, Deadline.after(timeout))
             found = self._keep(await self._counted(request), depends_on)
-        # Positions count from the first place, so that only first pages are impressions.
-        impression = self.use.show(asked.q, found.ids) if asked.offset == 0 else None
+        impression = None
+        if asked.offset == 0:  # positions count from the first place, so that only first pages are impressions
+            found = found if asked.sort else self._exchanged(found)
+            impression = self.use.show(asked.q, found.ids)
         return _search_answer(asked.q, found, impression, time.perf_counter() - started, is_hit=known is not None)
 
     async def similar(self, asked: messages.SimilarParameters) -> messages.SearchAnswer:
@@ -207,6 +209,16 @@ class QueryService(ABC):
             # Of the version that gave it, which may be newer than the one that was looked up.
             self.cache.put((answer.version, depends_on), kept, len(encoded) + len(facets))
         return kept
+
+    def _exchanged(self, found: Cached) -> Cached:
+        """The answer as it is shown to one user, if neighbours are exchanged; it is cached as it was found."""
+        order = self.use.order(len(found.ids))
+        if order is None:
+            return found
+        results = msgspec.json.decode(found.results, type=list[Result])
+        shown = [replace(results[place], rank=at.rank) for place, at in zip(order, results, strict=True)]
+        encoded = msgspec.Raw(self._encoder.encode(shown))
+        return replace(found, results=encoded, ids=tuple(one.id for one in shown))
 
     async def _run_aside(self, call: Callable[[], T]) -> T:
         if self._n_aside >= _MOST_ASIDE:
