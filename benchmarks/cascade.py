@@ -3,13 +3,12 @@
 The full ranker is LambdaMART as it comes, on all candidates: it is given all features, and charged for those that it
 reads, which are all that ranked search extracts for it. The cascade's first pass is linear and its second pass the same
 LambdaMART, each over the features that it was given; features, the number of documents kept and so the point of the
-curve are chosen by cross-validation inside the training queries (five parts; three on the demo's 160 queries, whose
-rankers take longest to train), with a budget of a quarter of the full ranker's cost.
+curve are chosen by cross-validation inside the training queries, with a budget of a quarter of the full ranker's cost.
 Both are then judged on queries that neither has seen, in five folds: NDCG@10, convention `burges`, ideal ranking of the
 candidates.
 
 Costs. MQ2007 is a feature file: every feature costs one microsecond a document, and models what they are measured to
-take. Cranfield, CISI, CACM and the demo's collection are searched for 1,000 candidates a query (BM25; `full` features):
+take. Cranfield, CISI and CACM are searched for 1,000 candidates a query (BM25; `full` features; see also `cascade_demo`):
 costs are measured on the index (it has a forward index) with the collection's own queries, in processor time.
 Selection is not included; it is the same for both. "end to end" is the processor time of ranked search with each
 ranker, less that of selection.
@@ -38,9 +37,6 @@ from benchmarks.letor_folds import joined, letor_folds, synthetic_fold
 from rankwell import Cascade, Index, LambdaMART, RankedSearch, evaluate
 from rankwell.data.dataset import RankingDataset
 from rankwell.demo.candidates import build_index
-from rankwell.demo.collection import make_collection
-from rankwell.demo.collection_files import write_documents
-from rankwell.demo.library import read_library
 from rankwell.features.cost_measurement import index_costs
 from rankwell.features.feature_set import make_feature_set
 from rankwell.features.qrels import Qrels, read_qrels
@@ -53,7 +49,7 @@ from rankwell.rankers.cascade_plot import plot_curve
 from rankwell.scoring.costs import FeatureCosts, processor_seconds
 
 COLLECTIONS = ("cranfield", "cisi", "cacm")
-DEPTH, N_FOLDS, N_DEMO_QUERIES = 1000, 5, 160
+DEPTH, N_FOLDS, N_INNER = 1000, 5, 5
 LOSS, SHARE = 0.003, 0.25
 METRIC = "ndcg@10"
 SETTINGS: dict[str, Any] = {"device": "cpu"}
@@ -89,8 +85,6 @@ def run(bench: Benchmark) -> None:
             folder = bench.data(f"text/{name}")
             if folder is not None:
                 measure_search(bench, name, collection_of(bench, folder, Path(place) / name))
-        if not bench.quick:
-            measure_search(bench, "demo", demo_collection(Path(place) / "demo"), n_inner=3)
 
 
 def measure_letor(bench: Benchmark) -> None:
@@ -98,14 +92,14 @@ def measure_letor(bench: Benchmark) -> None:
     name = "MQ2007" if len(parts) > 1 else "synthetic"
     folds = [
         measure_fold(
-            joined([part.train, part.validation]), part.test, FeatureCosts(), LETOR_KEEPS, 5, quick=bench.quick
+            joined([part.train, part.validation]), part.test, FeatureCosts(), LETOR_KEEPS, N_INNER, quick=bench.quick
         )
         for part in parts
     ]
     record(bench, name, folds)
 
 
-def measure_search(bench: Benchmark, name: str, judged: Judged, n_inner: int = 5) -> None:
+def measure_search(bench: Benchmark, name: str, judged: Judged, n_inner: int = N_INNER) -> None:
     queries = [parse_query(query.text, judged.index.analysis) for query in judged.queries]
     feature_set = make_feature_set("full", tuple(judged.index.schema.streams), tuple(judged.index.schema.statics))
     costs = index_costs(judged.index, feature_set, queries=queries[:: max(1, len(queries) // N_TIMED)])
@@ -199,16 +193,6 @@ def collection_of(bench: Benchmark, folder: Path, place: Path) -> Judged:
     index = build_index(folder / "corpus.jsonl.gz", place, Schema(forward="all"))
     queries = read_queries(folder / "queries.tsv", operators=False)
     return judged_by(index, queries[:20] if bench.quick else queries, read_qrels(folder / "qrels.txt"))
-
-
-def demo_collection(place: Path) -> Judged:
-    """The documentation of Python's standard library; a query looks for one item, grade 2."""
-    place.mkdir()
-    collection = make_collection(read_library(), N_DEMO_QUERIES, 0)
-    index = build_index(write_documents(collection.documents, place), place / "index", Schema(forward="all"))
-    queries = [QueryText(str(number), known.query) for number, known in enumerate(collection.known_items)]
-    qrels = {str(number): dict(known.grades) for number, known in enumerate(collection.known_items)}
-    return judged_by(index, queries, qrels)
 
 
 def judged_by(index: Index, queries: Sequence[QueryText], qrels: Qrels) -> Judged:
