@@ -8,8 +8,9 @@ Both are then judged on queries that neither has seen, in five folds: NDCG@10, c
 candidates.
 
 Costs. MQ2007 is a feature file: every feature costs one microsecond a document, and models what they are measured to
-take. Cranfield, CISI and CACM are searched for 1,000 candidates a query (BM25; `full` features; see also `cascade_demo`):
-costs are measured on the index (it has a forward index) with the collection's own queries, in processor time.
+take. Cranfield, CISI and CACM (and the demo's collection, in `cascade_demo`) are searched for 1,000 candidates a query
+(BM25; `full` features): costs are measured on the index, which has a forward index, with the collection's own queries,
+in processor time.
 Selection is not included; it is the same for both. "end to end" is the processor time of ranked search with each
 ranker, less that of selection.
 
