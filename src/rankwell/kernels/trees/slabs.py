@@ -16,6 +16,8 @@ from rankwell.kernels.trees.columns import Columns
 
 SLAB_BYTES = 64
 WORD = 8
+# Columns of which one thread at a time finds the best cut.
+HALF_WORD = WORD // 2
 # How much of slabs on disk may be in memory.
 SLAB_MEMORY = 2**26
 MOST_WORDS = SLAB_BYTES // WORD
@@ -26,6 +28,10 @@ def slab_shape(n_columns: int) -> tuple[int, int, int]:
     n_words = max(1, -(-n_columns // WORD))
     n_slabs = -(-n_words // MOST_WORDS)
     return n_slabs, -(-n_words // n_slabs), n_words
+
+
+def count_half_words(n_columns: int) -> int:
+    return max(1, -(-n_columns // HALF_WORD))
 
 
 def fill_slabs(

@@ -43,7 +43,7 @@ from rankwell.kernels.trees.cpu.workspace import (
 from rankwell.kernels.trees.losses import XENDCG, JudgedQueries, RankingLoss
 from rankwell.kernels.trees.rules import LOWER_HALF
 from rankwell.kernels.trees.sampling import NODE_STREAM, Sampling, stream_seed
-from rankwell.kernels.trees.slabs import SLAB_MEMORY, WORD, slab_shape
+from rankwell.kernels.trees.slabs import HALF_WORD, SLAB_MEMORY, WORD, slab_shape
 
 # Fills gradient and Hessian from scores and the number of the round; all but the number float32 (n_docs,).
 GradientSource = Callable[[np.ndarray, int, np.ndarray, np.ndarray], None]
@@ -202,8 +202,11 @@ class CpuTreeBooster:
         space, columns = self._space, self._problem.columns
         column = columns.by_feature[columns.features, COLUMN]
         chosen = np.unique(column[space.allowed[columns.features] != 0])
-        space.n_counted[:] = np.bincount(chosen // WORD, minlength=len(space.n_counted))
-        place = np.arange(len(chosen)) - np.repeat(np.cumsum(space.n_counted) - space.n_counted, space.n_counted)
+        n_words = len(space.n_counted)
+        n_chosen = np.bincount(chosen // WORD, minlength=n_words)
+        space.n_counted[:, 0] = np.bincount(chosen[chosen % WORD < HALF_WORD] // WORD, minlength=n_words)
+        space.n_counted[:, 1] = n_chosen
+        place = np.arange(len(chosen)) - np.repeat(np.cumsum(n_chosen) - n_chosen, n_chosen)
         space.shifts[chosen // WORD, place] = 8 * (chosen % WORD)
 
     def _limits(self) -> Limits:

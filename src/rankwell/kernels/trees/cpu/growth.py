@@ -1,15 +1,16 @@
 """A tree in compiled code, leaf by leaf, by a team of threads.
 
 The leader (worker 0) decides; stages of tasks are shared out: `COUNT` the documents of the smaller child of a cut, of
-one slab and one part of the documents; `SEARCH` one word: add up the parts, subtract them from the parent's histograms,
+one slab and one part of the documents; `SEARCH` half a word: add up the parts, subtract them from the parent's histograms,
 which so become the larger child's, and find the best cut of both; `COUNT_AND_SEARCH` both at once, where the
-documents are one part: some words of a slab, which are searched by the thread that has them in its cache; `PART`
+documents are one part: some half words of a slab, which are searched by the thread that has them in its cache; `PART`
 documents by their side, `JOIN` the parts; `ADD` leaf values to scores. Every sum is of whole numbers, so the tree does
 not depend on who did what.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from rankwell.kernels.trees.columns import COLUMN, DIVISOR, HAS_MISSING, LOWEST,
 from rankwell.kernels.trees.contract import BIN_SET_WORDS
 from rankwell.kernels.trees.cpu.category_splits import category_l2
 from rankwell.kernels.trees.cpu.partition import mark_set, mark_sides
-from rankwell.kernels.trees.cpu.splits import LOWER_HALF, best_word, bounded_step
+from rankwell.kernels.trees.cpu.splits import LOWER_HALF, best_half, bounded_step
 from rankwell.kernels.trees.cpu.tasks import (
     ADD,
     COUNT,
@@ -129,18 +130,18 @@ class Plan(NamedTuple):
 @inlined_kernel
 def keep_best(found, found_gain, child, leaf, whole, real):
     """Make the best cut that a search found the leaf's."""
-    word = best_word(found, found_gain, child)
+    half = best_half(found, found_gain, child)
     real[GAIN, leaf] = 0.0
-    if word >= 0:
-        real[GAIN, leaf] = found_gain[word, child]
+    if half >= 0:
+        real[GAIN, leaf] = found_gain[half, child]
         whole[FEATURE, leaf], whole[CODE, leaf] = (
-            found[word, child, FOUND_FEATURE],
-            found[word, child, FOUND_CODE],
+            found[half, child, FOUND_FEATURE],
+            found[half, child, FOUND_CODE],
         )
-        whole[LEFT_TOTAL, leaf] = found[word, child, FOUND_LEFT]
-        whole[MISSING_LEFT, leaf] = found[word, child, FOUND_MISSING_LEFT]
+        whole[LEFT_TOTAL, leaf] = found[half, child, FOUND_LEFT]
+        whole[MISSING_LEFT, leaf] = found[half, child, FOUND_MISSING_LEFT]
         for k in range(BIN_SET_WORDS):
-            whole[SET + k, leaf] = found[word, child, FOUND_SET + k]
+            whole[SET + k, leaf] = found[half, child, FOUND_SET + k]
 
 
 @inlined_kernel
@@ -350,7 +351,7 @@ def prepare_stage(stage, leaf, n_leaves, control, space, columns, limits, plan):
         return prepare_counting(control, space.words.shape[0], plan)
     if stage == SEARCH:
         begin_search(space, limits)
-        return space.pool.shape[1]
+        return len(space.found)
     if stage == PART:
         prepare_parting(leaf, control, whole, space.sides, columns, plan.words_per_slab)
         return share_parting(control, most_ranges)
@@ -363,7 +364,7 @@ def prepare_stage(stage, leaf, n_leaves, control, space, columns, limits, plan):
 def prepare_both(control, space, limits):
     """Prepare COUNT_AND_SEARCH, for documents that are one part; returns its number of tasks."""
     n_slabs, n_workers = space.words.shape[0], len(space.to_beat)
-    control[N_GROUPS] = min(-(-n_workers // n_slabs), control[WORDS_PER_SLAB])
+    control[N_GROUPS] = min(n_workers // math.gcd(n_workers, n_slabs), 2 * control[WORDS_PER_SLAB])
     begin_search(space, limits)
     return n_slabs * control[N_GROUPS]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel
 from rankwell.kernels.cpu.vectors import prefetch, prefetch_near
-from rankwell.kernels.trees.cpu.workspace import BLOCK, NEAR, WORD_VALUES
+from rankwell.kernels.trees.cpu.workspace import BLOCK, HALF_VALUES, NEAR
 from rankwell.kernels.trees.slabs import MOST_WORDS
 
 # Indices of hot loops are unsigned: a signed one could count from the end.
@@ -48,9 +48,9 @@ def _near_word(slab, rows, place, k):
 
 
 @inlined_kernel
-def _add_columns(n_columns, shifts, first, last, histogram, slab, rows, block, k, values):
-    """Add `n_columns` columns of word k, from the bits `shifts` on, of a block's documents first, ..., last − 1."""
-    column = 0
+def _add_columns(column, n_columns, shifts, first, last, histogram, slab, rows, block, k, values):
+    """Add the columns of word k that begin at the bits shifts[column:n_columns], of a block's documents first, ...,
+    last − 1."""
     while n_columns - column >= 4:
         a, b, c, d = shifts[column], shifts[column + 1], shifts[column + 2], shifts[column + 3]
         for place in range(first, last):
@@ -75,16 +75,18 @@ def _add_columns(n_columns, shifts, first, last, histogram, slab, rows, block, k
 
 @inner_kernel
 def _add_block(
-    block, n_docs, first, n_words, n_counted, shifts, values, histograms, first_word, slab, packed, rows, n_ahead
+    block, n_docs, first, first_half, last_half, n_counted, shifts, values, histograms, slab, packed, rows, n_ahead
 ):
     """Add the documents rows[block : block + n_docs], and fetch the lines of the `n_ahead` after them meanwhile."""
-    share = n_docs // _FETCHING_WORDS
-    for k in range(n_words):
-        histogram, word = histograms[first_word + k], U(first + k)
+    share, first_word = n_docs // _FETCHING_WORDS, first_half // 2
+    for k in range((last_half + 1) // 2 - first_word):
+        histogram, word, own = histograms[first_word + k], U(first + k), shifts[first_word + k]
+        half, n_first, n_both = 2 * (first_word + k), n_counted[first_word + k, 0], n_counted[first_word + k, 1]
+        begin_column, end_column = 0 if first_half <= half else n_first, n_both if half + 2 <= last_half else n_first
         ahead = U(block + n_docs + k * share)
         n_fetched = share if share < n_ahead - k * share else n_ahead - k * share
         n_fetched = U(n_fetched) if n_fetched > 0 and k < _FETCHING_WORDS else U(0)
-        if n_counted[first_word + k] >= _NEARLY_WHOLE:
+        if end_column - begin_column >= _NEARLY_WHOLE:
             for c in range(n_fetched):
                 row = U(rows[ahead + c])
                 prefetch(slab, row * _WORDS)
@@ -101,25 +103,27 @@ def _add_block(
                 prefetch(slab, row * _WORDS)
                 prefetch(packed, row)
             end = U(min(begin + _TILE, n_docs))
-            own = shifts[first_word + k]
-            _add_columns(n_counted[first_word + k], own, U(begin), end, histogram, slab, rows, U(block), word, values)
+            _add_columns(
+                begin_column, end_column, own, U(begin), end, histogram, slab, rows, U(block), word, values
+            )
 
 
 @inner_kernel
 def count_documents(
-    slab, first, n_words, n_counted, shifts, rows, start, end, packed, histograms, first_word, values, is_new
+    slab, first, first_half, last_half, n_counted, shifts, rows, start, end, packed, histograms, values, is_new
 ):
-    """Add the documents rows[start:end] to histograms[first_word : first_word + n_words], which are 0 first if new.
+    """Add the documents rows[start:end] to the histograms of the half words first_half, ..., last_half − 1, which are 0
+    first if new.
 
-    slab : uint64 (n_docs · 8,), of which each document's words first, ..., first + n_words − 1 count
+    slab : uint64 (n_docs · 8,), of which word `first` of each document has the first of these halves
     packed : int64 (n_docs,)
-    n_counted, shifts : int64 (any,) and uint64 (any, 8), by word, how many of its columns are counted, and where
+    n_counted, shifts : int64 (any, 2) and uint64 (any, 8), by word: see `Workspace`
     rows : uint32, with `NEAR` documents, whichever, after the last; histograms : int64 (any, 2048)
     values : int64 (BLOCK,), written
     """
-    for k in range(n_words if is_new else 0):
-        histogram = histograms[first_word + k]
-        for place in range(U(WORD_VALUES)):
+    for half in range(first_half, last_half if is_new else first_half):
+        histogram, begin = histograms[half // 2], U(half % 2 * HALF_VALUES)
+        for place in range(begin, begin + U(HALF_VALUES)):
             histogram[place] = 0
     for block in range(start, end, BLOCK):
         n_docs = end - block if end - block < BLOCK else BLOCK
@@ -136,12 +140,12 @@ def count_documents(
             block,
             n_docs,
             first,
-            n_words,
+            first_half,
+            last_half,
             n_counted,
             shifts,
             values,
             histograms,
-            first_word,
             slab,
             packed,
             rows,

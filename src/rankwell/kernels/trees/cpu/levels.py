@@ -1,7 +1,7 @@
 """A symmetric tree in compiled code, level by level, by a team of threads (see `growth`).
 
 The histograms of all leaves of a level are ready before it is searched: of each leaf that is divided, the smaller side
-is counted, and `MERGE` makes the larger one's of the parent's. `SEARCH` one word: for each of its features, add up the
+is counted, and `MERGE` makes the larger one's of the parent's. `SEARCH` half a word: for each of its features, add up the
 gains of all leaves, cut by cut.
 """
 
@@ -39,7 +39,7 @@ from rankwell.kernels.trees.cpu.growth import (
 )
 from rankwell.kernels.trees.cpu.splits import (
     LOWER_HALF,
-    best_word,
+    best_half,
     leaf_numbers,
     may_cut,
     ordered_gains,
@@ -81,7 +81,7 @@ from rankwell.kernels.trees.cpu.workspace import (
     SLOT,
     TOTAL,
 )
-from rankwell.kernels.trees.slabs import WORD
+from rankwell.kernels.trees.slabs import HALF_WORD, WORD
 
 MERGE = ADD + 1
 
@@ -126,11 +126,11 @@ def _gains_of_leaf(leaf, feature, side, level, space, columns, limits, plan, sum
 
 
 @inlined_kernel
-def _search(word, n_leaves, level, space, columns, limits, plan, sums, gains, found, found_gain):
-    """The best cut of all leaves by a feature of one word's columns."""
+def _search(half, n_leaves, level, space, columns, limits, plan, sums, gains, found, found_gain):
+    """The best cut of all leaves by a feature of the columns of half a word."""
     found_gain[0] = 0.0
-    last_column = min(word * WORD + WORD, len(columns.sizes))
-    for place in range(columns.column_ptr[word * WORD], columns.column_ptr[last_column]):
+    last_column = min((half + 1) * HALF_WORD, len(columns.sizes))
+    for place in range(columns.column_ptr[half * HALF_WORD], columns.column_ptr[last_column]):
         feature = columns.features[place]
         n_cuts = columns.by_feature[feature, N_CODES] - 1
         has_missing = False
@@ -159,12 +159,12 @@ def _search(word, n_leaves, level, space, columns, limits, plan, sums, gains, fo
 @inlined_kernel
 def _cut_leaves(n_leaves, level, space, columns, limits, plan, sums, gains):
     """Make the best cut of the level that of the leaves that it divides; returns whether there is one."""
-    word = best_word(space.found, space.found_gain, 0)
+    half = best_half(space.found, space.found_gain, 0)
     whole, real = space.whole, space.real
-    if word < 0:
+    if half < 0:
         return False
-    feature, code = space.found[word, 0, FOUND_FEATURE], space.found[word, 0, FOUND_CODE]
-    side, missing_left = space.found[word, 0, FOUND_LEFT], space.found[word, 0, FOUND_MISSING_LEFT]
+    feature, code = space.found[half, 0, FOUND_FEATURE], space.found[half, 0, FOUND_CODE]
+    side, missing_left = space.found[half, 0, FOUND_LEFT], space.found[half, 0, FOUND_MISSING_LEFT]
     heavier = np.int64(0)
     for leaf in range(n_leaves):
         largest, _ = _gains_of_leaf(leaf, feature, side, level, space, columns, limits, plan, sums, gains)
@@ -197,6 +197,7 @@ def _work_off(worker, control, space, columns, limits, plan):
                 rows,
                 packed,
                 space.pool,
+                len(space.found),
                 n_leaves,
                 worker,
                 space.begun,
@@ -233,7 +234,7 @@ def grow_levels(worker, control, space, columns, limits, plan):
     """As `grow_tree`, with one cut for all leaves of a level, of which there are `plan.max_depth`."""
     whole, real, sides, live = space.whole, space.real, space.sides, space.live
     times, n_leaves, leaf, level, n_level, n_tasks = 0, 1, 0, 0, 1, 1
-    n_slabs, n_words = space.words.shape[0], space.pool.shape[1]
+    n_slabs = space.words.shape[0]
     most_ranges = (len(sides) - N_LEFT) // 2
     stage = COUNT
     if worker == 0:
@@ -285,7 +286,7 @@ def grow_levels(worker, control, space, columns, limits, plan):
             n_tasks = parts_of(plan.n_docs, most_ranges, DOCS_PER_PART)
         else:
             control[N_LEAVES], control[SMALL_ID] = n_leaves, level
-            n_tasks = n_words
+            n_tasks = len(space.found)
         stage = following
         publish(control, stage, n_tasks)
     return n_leaves

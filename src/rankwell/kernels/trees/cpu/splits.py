@@ -22,7 +22,7 @@ from rankwell.kernels.trees.cpu.workspace import (
     RUNNING,
     SHIFTED,
 )
-from rankwell.kernels.trees.slabs import WORD
+from rankwell.kernels.trees.slabs import HALF_WORD, WORD
 
 LOWER_HALF = np.int64(rules.LOWER_HALF)
 objective = inlined_kernel(rules.objective)
@@ -208,27 +208,27 @@ def shift_sums(n_codes, missing, sums):
 
 
 @inner_kernel
-def search_word(
-    histogram, word, total, leaf, limits, columns, allowed, direction, n_categories, groups, live, sums, gains, found,
+def search_half(
+    histogram, half, total, leaf, limits, columns, allowed, direction, n_categories, groups, live, sums, gains, found,
     child, found_gain, to_beat, beaten
 ):  # fmt: skip
-    """The best cut by a feature of one word's columns, of a leaf with the packed sums `total`.
+    """The best cut by a feature of the columns of half a word, of a leaf with the packed sums `total`.
 
     leaf : LeafNumbers; live : uint64 (n_words of groups,), of the leaf
-    histogram : int64 (2048,), of the word; found : int64 (2, 9), found_gain : float64 (2,), written at `child`
-    to_beat, beaten : float64 and int64 (8,), the best gain of the words searched before, and its feature; changed at
+    histogram : int64 (2048,), of the whole word; found : int64 (2, 9), found_gain : float64 (2,), written at `child`
+    to_beat, beaten : float64 and int64 (8,), the best gain of what was searched before, and its feature; changed at
         `child`. What does not reach it is not even computed.
     """
     found_gain[child] = 0.0
     best, best_feature = to_beat[child], beaten[child]
-    last_column = min(word * WORD + WORD, len(columns.sizes))
-    for column in range(word * WORD, last_column):
+    last_column = min((half + 1) * HALF_WORD, len(columns.sizes))
+    for column in range(half * HALF_WORD, last_column):
         for place in range(columns.column_ptr[column], columns.column_ptr[column + 1]):
             feature = columns.features[place]
             if not may_cut(feature, leaf, allowed, groups, live):
                 continue
             n_codes, divisor = columns.by_feature[feature, N_CODES], columns.by_feature[feature, DIVISOR]
-            base, size = (column - word * WORD) * COLUMN_VALUES, columns.sizes[column]
+            base, size = column % WORD * COLUMN_VALUES, columns.sizes[column]
             values, first_value = sum_codes(histogram, base, divisor, n_codes, size, sums)
             has_missing = columns.by_feature[feature, HAS_MISSING]
             if n_categories[feature] > 0:
@@ -275,11 +275,11 @@ def search_word(
 
 
 @inlined_kernel
-def best_word(found, found_gain, child):
-    """The word with the best cut; −1 if there is none."""
+def best_half(found, found_gain, child):
+    """The half word with the best cut; −1 if there is none."""
     best = -1
-    for word in range(len(found_gain)):
-        gain = found_gain[word, child]
+    for half in range(len(found_gain)):
+        gain = found_gain[half, child]
         if gain <= 0.0:
             continue
         if (
@@ -287,8 +287,8 @@ def best_word(found, found_gain, child):
             or gain > found_gain[best, child]
             or (
                 gain == found_gain[best, child]
-                and found[word, child, FOUND_FEATURE] < found[best, child, FOUND_FEATURE]
+                and found[half, child, FOUND_FEATURE] < found[best, child, FOUND_FEATURE]
             )
         ):
-            best = word
+            best = half
     return best

@@ -10,9 +10,10 @@ from rankwell.kernels.cpu.team import DONE, N_TASKS, add_to_place, take_task, wr
 from rankwell.kernels.trees.contract import MOST_LEAVES
 from rankwell.kernels.trees.cpu.histograms import U, count_documents
 from rankwell.kernels.trees.cpu.partition import join_part, part_rows
-from rankwell.kernels.trees.cpu.splits import leaf_numbers, read_limits, search_word
+from rankwell.kernels.trees.cpu.splits import leaf_numbers, read_limits, search_half
 from rankwell.kernels.trees.cpu.workspace import (
     END,
+    HALF_VALUES,
     HIGH,
     LOW,
     N_LEFT,
@@ -20,7 +21,6 @@ from rankwell.kernels.trees.cpu.workspace import (
     OTHER_START,
     START,
     VALUE,
-    WORD_VALUES,
 )
 from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD
 
@@ -31,7 +31,7 @@ MOST_NODES = 2 * MOST_LEAVES
 # Integers in `control` that tasks read. The leaf's documents and, if they are counted, the number of their parts; the
 # column that parts them; the places in the pool of the leaves searched, their packed sums, documents, numbers by which
 # features are drawn, and their own numbers; the leaf's documents that do not count, and the parts of those that do; the
-# groups of words that a slab is counted in; the number of the count, from 1 on.
+# groups of half words that a slab is counted in; the number of the count, from 1 on.
 FIRST, LAST, N_PARTS, SLAB, WORD_IN_SLAB, SHIFT = range(33, 39)
 IS_ROOT, SMALL, LARGE, SMALL_TOTAL, LARGE_TOTAL, SMALL_DOCS, LARGE_DOCS = range(39, 46)
 N_LEAVES, WORDS_PER_SLAB, SMALL_ID, LARGE_ID, SMALL_LEAF, LARGE_LEAF = range(46, 52)
@@ -68,7 +68,7 @@ def work_on(kind, task, worker, control, space, columns, plan):
         join_leaf(task, control, sides, rows, right)
     elif kind == ADD:
         add_values(task, control, whole, real, rows, scores)
-    first_word, last_word = (task, task + 1) if kind == SEARCH else (0, 0)
+    first_half, last_half = (task, task + 1) if kind == SEARCH else (0, 0)
     if kind in (COUNT, COUNT_AND_SEARCH):
         counted = count_part(
             task,
@@ -79,16 +79,17 @@ def work_on(kind, task, worker, control, space, columns, plan):
             rows,
             packed,
             pool,
+            len(space.found),
             len(whole[0]),
             worker,
             space.begun,
             sums[worker],
         )
         if kind == COUNT_AND_SEARCH:
-            first_word, last_word = counted
-    for word in range(first_word, last_word):
+            first_half, last_half = counted
+    for half in range(first_half, last_half):
         _search(
-            word,
+            half,
             control,
             pool,
             len(whole[0]),
@@ -98,25 +99,25 @@ def work_on(kind, task, worker, control, space, columns, plan):
             space,
             sums[worker],
             space.gains[worker],
-            space.found[word],
-            space.found_gain[word],
+            space.found[half],
+            space.found_gain[half],
             space.to_beat[worker],
             space.beaten[worker],
         )
 
 
 @inlined_kernel
-def words_of(group, control, n_words):
-    """The first and the last + 1 of the words of a group, the slabs having N_GROUPS groups each."""
-    n_groups, of_slab = control[N_GROUPS], control[WORDS_PER_SLAB]
+def halves_of(group, control, n_halves):
+    """The first and the last + 1 of the half words of a group, the slabs having N_GROUPS groups each."""
+    n_groups, of_slab = control[N_GROUPS], 2 * control[WORDS_PER_SLAB]
     start = group // n_groups * of_slab
-    n_own, own = min(of_slab, n_words - start), group % n_groups
+    n_own, own = min(of_slab, n_halves - start), group % n_groups
     return start + n_own * own // n_groups, start + n_own * (own + 1) // n_groups
 
 
 @inlined_kernel
-def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_leaves, worker, begun, values):
-    """Count one part of the documents, in one group of words; returns the first of these and the last + 1.
+def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_halves, n_leaves, worker, begun, values):
+    """Count one part of the documents, in one group of half words; returns the first of these and the last + 1.
 
     Of several parts, a worker adds all that it takes of a slab to histograms of its own.
     """
@@ -125,14 +126,15 @@ def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_le
     slab = group // n_groups
     start, n_docs = control[FIRST], control[LAST] - control[FIRST]
     first, last = start + n_docs * part // n_parts, start + n_docs * (part + 1) // n_parts
-    first_word, last_word = words_of(group, control, pool.shape[1])
+    first_half, last_half = halves_of(group, control, n_halves)
     is_new = n_parts == 1 or begun[worker, slab] != control[COUNTING]
     if n_parts > 1:
         begun[worker, slab] = control[COUNTING]
     count_documents(
         words[slab],
-        first_word - slab * control[WORDS_PER_SLAB],
-        last_word - first_word,
+        first_half // 2 - slab * control[WORDS_PER_SLAB],
+        first_half,
+        last_half,
         n_counted,
         shifts,
         rows,
@@ -140,13 +142,12 @@ def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_le
         last,
         packed,
         pool[control[SMALL] if n_parts == 1 else n_leaves + worker],
-        first_word,
         values,
         is_new,
     )
     if control[STREAMED] != 0 and last > first:
         _give_back_lines(control, words, last - first, rows[first], rows[last - 1])
-    return first_word, last_word
+    return first_half, last_half
 
 
 @inner_kernel
@@ -163,8 +164,11 @@ def _give_back_lines(control, words, n_docs, lowest, highest):
 
 
 @inlined_kernel
-def merge_parts(word, control, pool, n_leaves, begun):
-    """The histograms of the smaller child, from those of the workers, and of the larger one, from the parent's."""
+def merge_parts(half, control, pool, n_leaves, begun):
+    """The histograms of the smaller child, from those of the workers, and of the larger one, from the parent's; of half
+    a word."""
+    word, start = half // 2, U(half % 2 * HALF_VALUES)
+    end = start + U(HALF_VALUES)
     small = pool[control[SMALL], word]
     if control[N_PARTS] > 1:
         slab, is_first = word // control[WORDS_PER_SLAB], True
@@ -172,20 +176,20 @@ def merge_parts(word, control, pool, n_leaves, begun):
             if begun[worker, slab] != control[COUNTING]:
                 continue
             own = pool[n_leaves + worker, word]
-            for value in range(U(WORD_VALUES)):
+            for value in range(start, end):
                 small[value] = own[value] if is_first else small[value] + own[value]
             is_first = False
     large = pool[control[LARGE], word]
     if control[IS_ROOT] == 0:
-        for value in range(U(WORD_VALUES)):
+        for value in range(start, end):
             large[value] -= small[value]
 
 
 @inlined_kernel
 def _search(
-    word, control, pool, n_leaves, columns, limits, plan, space, sums, gains, found, found_gain, to_beat, beaten
+    half, control, pool, n_leaves, columns, limits, plan, space, sums, gains, found, found_gain, to_beat, beaten
 ):
-    merge_parts(word, control, pool, n_leaves, space.begun)
+    merge_parts(half, control, pool, n_leaves, space.begun)
     for child in range(1 if control[IS_ROOT] != 0 else 2):
         number, total = control[SMALL_LEAF + child], control[SMALL_TOTAL + child]
         leaf = leaf_numbers(
@@ -198,9 +202,9 @@ def _search(
             (plan.number + control[ROUND]) * MOST_NODES + control[SMALL_ID + child],
             limits,
         )
-        search_word(
-            pool[control[SMALL + child], word],
-            word,
+        search_half(
+            pool[control[SMALL + child], half // 2],
+            half,
             total,
             leaf,
             limits,

@@ -11,14 +11,14 @@ from rankwell.kernels.trees.columns import COLUMN_VALUES
 from rankwell.kernels.trees.contract import BIN_SET_WORDS, TreeProblem
 from rankwell.kernels.trees.cpu.vector_code import GAIN_LANES
 from rankwell.kernels.trees.feature_rules import FeatureRules
-from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
+from rankwell.kernels.trees.slabs import HALF_WORD, SLAB_BYTES, WORD, count_half_words, slab_shape
 
 BLOCK = 2048
 # How many documents ahead their lines are fetched into the first-level cache.
 NEAR = 16
 # Tasks of counting for each worker: the last of them may keep one worker while others wait.
 _TASKS_PER_WORKER = 8
-WORD_VALUES = WORD * COLUMN_VALUES
+HALF_VALUES = HALF_WORD * COLUMN_VALUES
 
 # Fields of `Workspace.whole`. Of leaves: their places in `rows`, of the documents that count and of the others; packed
 # sums, depth, the node above and the place of their histograms.
@@ -32,7 +32,7 @@ _WHOLE = NODE_SET + BIN_SET_WORDS
 # Fields of `Workspace.real`: gain of a leaf's best cut; value of a leaf, bounds of its step, and its l2; gain of a
 # node.
 GAIN, VALUE, LOW, HIGH, L2, NODE_GAIN = range(6)
-# Fields of `Workspace.found`, the best cut of a word's columns.
+# Fields of `Workspace.found`, the best cut of the columns of half a word.
 FOUND_FEATURE, FOUND_CODE, FOUND_MISSING_LEFT, FOUND_LEFT, FOUND_SET = range(5)
 _FOUND = FOUND_SET + BIN_SET_WORDS
 # Places in a worker's row of `Workspace.sums`: after a block's packed values, sums up to each code, the same without
@@ -58,12 +58,12 @@ class Workspace(NamedTuple):
     begun : int64 (n_workers, n_slabs), the last count in which a worker had a part of a slab
     whole : int64 (28, n_leaves), real : float64 (6, n_leaves), leaves and nodes
     live : uint64 (n_leaves, n_words of groups), the groups that all features on a leaf's path are in
-    found : int64 (n_words, 2, 9), found_gain : float64 (n_words, 2), cuts of the two leaves searched
+    found : int64 (n_halves, 2, 9), found_gain : float64 (n_halves, 2), cuts of the two leaves searched, by half words
     to_beat : float64, beaten : int64 (n_workers, 8), by worker the best gain found so far for either, and its feature
     sums : int64 (n_workers, ...), gains : float64 (n_workers, 528), by worker
     sides : int64 (256 + 2 · n_ranges,); allowed : uint8 (n_features,), 1 for features that may be cut
-    n_counted : int64 (n_words,), shifts : uint64 (n_words, 8), the columns of each word that are counted: how many, and
-        where their bits begin
+    n_counted : int64 (n_words, 2), shifts : uint64 (n_words, 8), the columns of each word that are counted: how many
+        of its first half, and of all of it; and where their bits begin
     direction, n_categories, groups : of `FeatureRules`
     limits : float64 (9,), what cuts of the present tree must satisfy (`splits.Limits`)
     """
@@ -107,7 +107,8 @@ def _blocks_on_disk(problem: TreeProblem) -> int:
 
 
 def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> Workspace:
-    n_slabs, _, n_words = slab_shape(len(problem.columns.sizes))
+    n_columns = len(problem.columns.sizes)
+    (n_slabs, _, n_words), n_halves = slab_shape(n_columns), count_half_words(n_columns)
     n_docs, n_leaves, n_features = problem.n_docs, problem.settings.n_leaves, len(problem.columns.by_feature)
     feature_rules = problem.feature_rules or FeatureRules.none(n_features)
     n_ranges = max(2 * n_workers, _blocks_on_disk(problem))
@@ -118,20 +119,20 @@ def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> W
         scores=scores,
         rows=np.zeros(n_docs + NEAR, np.uint32),
         right=np.zeros(n_docs, np.uint32),
-        pool=np.zeros((n_leaves + n_counting, n_words, WORD_VALUES), np.int64),
+        pool=np.zeros((n_leaves + n_counting, n_words, 2 * HALF_VALUES), np.int64),
         begun=np.zeros((n_workers, n_slabs), np.int64),
         whole=np.zeros((_WHOLE, n_leaves), np.int64),
         real=np.zeros((NODE_GAIN + 1, n_leaves)),
         live=np.zeros((n_leaves, feature_rules.groups.shape[1]), np.uint64),
-        found=np.zeros((n_words, 2, _FOUND), np.int64),
-        found_gain=np.zeros((n_words, 2)),
+        found=np.zeros((n_halves, 2, _FOUND), np.int64),
+        found_gain=np.zeros((n_halves, 2)),
         to_beat=np.zeros((n_workers, 8)),
         beaten=np.zeros((n_workers, 8), np.int64),
         sums=np.zeros((n_workers, _SUMS), np.int64),
         gains=np.zeros((n_workers, 2 * LEVEL_GAINS)),
         sides=np.zeros(N_LEFT + 2 * n_ranges, np.int64),
         allowed=np.ones(n_features, np.uint8),
-        n_counted=np.zeros(n_words, np.int64),
+        n_counted=np.zeros((n_words, 2), np.int64),
         shifts=np.zeros((n_words, WORD), np.uint64),
         direction=feature_rules.direction,
         n_categories=feature_rules.n_categories,
