@@ -27,6 +27,8 @@ from rankwell.scoring.costs import FeatureCosts
 _SECOND_SIZES = (4, 8, 16, 32, 64)
 _KEEPS = (5, 10, 15, 20, 30, 50, 100, 200, 500)
 _FIRST_SIZES = (1, 2, 4, 8)
+# The parameter of rankers that are the mean of several models.
+_SEEDS = "n_seeds"
 
 
 class Cascade(Ranker):
@@ -58,6 +60,10 @@ class Cascade(Ranker):
         How many features the first pass may read; those that selection already knows are always tried too.
     second_sizes : tuple of int
         How many the second may read; all of them, and sets that fit the budget, are always tried too.
+    n_seeds : int
+        The second pass of the cascade that is chosen is the mean of so many models, if its ranker has seeds: of few
+        documents, that costs little. The full ranker is one model, as are those that are compared for the choice; a
+        number in `second_parameters` is for all of them instead.
     n_candidates : int, optional
         Documents a query for which costs are counted; by default, as many as the validation queries have.
     n_folds : int
@@ -101,6 +107,7 @@ class Cascade(Ranker):
         keep: tuple[int, ...] = _KEEPS,
         first_sizes: tuple[int, ...] = _FIRST_SIZES,
         second_sizes: tuple[int, ...] = _SECOND_SIZES,
+        n_seeds: int = 4,
         n_candidates: int | None = None,
         n_folds: int = 5,
         eval_metric: str = "ndcg@10",
@@ -117,6 +124,7 @@ class Cascade(Ranker):
         self.keep = keep
         self.first_sizes = first_sizes
         self.second_sizes = second_sizes
+        self.n_seeds = n_seeds
         self.n_candidates = n_candidates
         self.n_folds = n_folds
         self.eval_metric = eval_metric
@@ -148,6 +156,7 @@ class Cascade(Ranker):
                 raise ParameterError("give budget or budget_share, not both.")
         check_number("tolerance", self.tolerance, least=0)
         check_whole_number("n_folds", self.n_folds, least=2)
+        check_whole_number("n_seeds", self.n_seeds, least=1)
         if self.n_candidates is not None:
             check_whole_number("n_candidates", self.n_candidates, least=1)
         for name in ("keep", "first_sizes", "second_sizes"):
@@ -174,7 +183,7 @@ class Cascade(Ranker):
         budget = self.budget if self.budget_share is None else self.budget_share * self.full_.cost
         self.point_ = choose_point(self.points_, self.full_, budget=budget, tolerance=self.tolerance)
         task.callback(TrainingStep(len(splits) + 1, len(splits) + 1, {}))
-        return TrainedModel(final.description(self.point_, task.feature_names), state={}, history={})
+        return TrainedModel(passes.description(self.point_, final), state={}, history={})
 
     def _splits(self, task: TrainingTask) -> Iterator[Split]:
         """The validation data with rows of all of it, or parts of the training queries."""
@@ -187,6 +196,11 @@ class Cascade(Ranker):
         part_of = np.random.default_rng(self.random_state).permutation(np.arange(n_queries) % self.n_folds)
         for part in range(self.n_folds):
             yield Split(task.train.subset(part_of != part), task.train.subset(part_of == part), None)
+
+    def _seeds_of_kept(self) -> int:
+        """How many models a second pass of kept documents is the mean of."""
+        has_seeds = _SEEDS in self._make(self.second, None).get_params()
+        return self.n_seeds if has_seeds and _SEEDS not in (self.second_parameters or {}) else 1
 
     def _make(self, name: str, parameters: Mapping[str, Any] | None) -> Ranker:
         from rankwell.rankers.registry import ranker_class

@@ -92,20 +92,13 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class TrainedPasses:
-    """The passes of one split, over all features, and the features that each was given."""
+    """The passes of one split, over all features; the features that each was given, and what second ones learnt from."""
 
     first: dict[Recipe, RankerDescription]
     second: dict[Second, RankerDescription]
     first_columns: dict[Recipe, Columns]
     second_columns: dict[Second, Columns]
-
-    def description(self, point: CascadePoint, names: tuple[str, ...]) -> RankerDescription:
-        """The cascade of a point."""
-        second = self.second[point.second_pass]
-        if point.first_pass is None:
-            return second
-        part = RankerPart(FIRST, tuple(range(len(names))), self.first[point.first_pass])
-        return replace(second, parts=(part,), first_pass=FirstPass(0, point.second_pass.keep))
+    learnt_from: dict[Second, Split]
 
 
 class Passes:
@@ -113,6 +106,7 @@ class Passes:
 
     def __init__(self, cascade: Cascade, task: TrainingTask, costs: FeatureCosts) -> None:
         self._cascade, self.costs, self.names = cascade, costs, task.feature_names
+        self._n_seeds = cascade._seeds_of_kept()
         data = task.validation or task.train
         self._sizes = data.query_sizes if cascade.n_candidates is None else np.array([cascade.n_candidates])
         self._mean_cost = self.costs.of(self.names, self.mean_kept(None)) / len(self.names)
@@ -165,6 +159,7 @@ class Passes:
         fitting = Fitting(self, split, first[self._cheapest], train_once, by_gain)
         second: dict[Second, RankerDescription] = {}
         second_columns: dict[Second, Columns] = {}
+        learnt_from_of: dict[Second, Split] = {}
         for one in self._seconds:
             learnt_from = kept[one.keep] if one.from_kept and one.keep is not None else split
             if one.features.kind == "fit":
@@ -173,7 +168,19 @@ class Passes:
                 columns = self._chosen(one.features, orders)
             if columns:
                 second_columns[one], second[one] = columns, train_once(columns, learnt_from)
-        return TrainedPasses(first, second, first_columns, second_columns)
+                learnt_from_of[one] = learnt_from
+        return TrainedPasses(first, second, first_columns, second_columns, learnt_from_of)
+
+    def description(self, point: CascadePoint, trained: TrainedPasses) -> RankerDescription:
+        """The cascade of a point; its second pass is trained again if it is to be the mean of several models."""
+        chosen = point.second_pass
+        if point.first_pass is None:
+            return trained.second[chosen]
+        second = trained.second[chosen]
+        if self._n_seeds > 1:
+            second = self._train_second(trained.second_columns[chosen], trained.learnt_from[chosen], self._n_seeds)
+        part = RankerPart(FIRST, self.everything, trained.first[point.first_pass])
+        return replace(second, parts=(part,), first_pass=FirstPass(0, chosen.keep))
 
     def _chosen(self, recipe: Recipe, orders: Mapping[str, Sequence[int]]) -> Columns:
         if recipe == ALL:
@@ -208,9 +215,11 @@ class Passes:
         cascade = self._cascade
         return self._train_one(cascade._make(cascade.first, cascade.first_parameters), columns, split)
 
-    def _train_second(self, columns: Columns, split: Split) -> RankerDescription:
-        cascade = self._cascade
-        return self._train_one(cascade._make(cascade.second, cascade.second_parameters), columns, split)
+    def _train_second(self, columns: Columns, split: Split, n_seeds: int = 1) -> RankerDescription:
+        ranker = self._cascade._make(self._cascade.second, self._cascade.second_parameters)
+        if n_seeds > 1:
+            ranker.set_params(n_seeds=n_seeds)
+        return self._train_one(ranker, columns, split)
 
     def _train_one(self, ranker: Ranker, columns: Columns, split: Split) -> RankerDescription:
         """A ranker trained on some of the features, as a description over all of them."""
@@ -232,7 +241,8 @@ class Passes:
         read = read_features(ranker)
         fetched = () if sorter is None else read_features(sorter)
         first_cost = 0.0 if sorter is None else self.costs.of(fetched, n_docs) + model_costs[sorter].of(n_docs)
-        second_cost = self.costs.of(read, n_kept, fetched=fetched) + model_costs[ranker].of(n_kept)
+        model_cost = model_costs[ranker] if sorter is None else self.cost_of_seeds(model_costs[ranker])
+        second_cost = self.costs.of(read, n_kept, fetched=fetched) + model_cost.of(n_kept)
         metric = float(np.nanmean(by_query)) if (~np.isnan(by_query)).any() else float("nan")
         return CascadePoint(
             first=fetched,
@@ -269,6 +279,10 @@ class Passes:
         columns = [self.names.index(name) for name in names]
         rows = data.dense_features()[:_TIMED_ROWS]
         return measure_model(over_features(ranker, names), np.ascontiguousarray(rows[:, columns]))
+
+    def cost_of_seeds(self, one_model: Cost) -> Cost:
+        """What the second pass of kept documents takes, by what one model takes."""
+        return Cost(one_model.query, one_model.document * self._n_seeds)
 
     def _added_cost(self, taken: list[int], feature: int) -> float:
         """A feature's own part of the cost; at least a small share of the mean, since no feature is free.
@@ -325,7 +339,7 @@ class Fitting:
         passes, names = self._passes, self._passes.names
         n_kept = passes.mean_kept(second.keep)
         budget = passes.given_budget(second.features, self._full_cost)
-        left = budget - self._first_cost - self._model_cost(learnt_from).of(n_kept)
+        left = budget - self._first_cost - passes.cost_of_seeds(self._model_cost(learnt_from)).of(n_kept)
         taken: list[str] = []
         for column in self._by_importance(learnt_from):
             more = [*taken, names[column]]
