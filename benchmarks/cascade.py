@@ -73,8 +73,8 @@ class Judged:
 
 @dataclass(frozen=True)
 class Fold:
-    """What one fold's test queries say: the metric of each, by the full ranker, by the cascade, and by a full ranker that
-    is the mean of as many models as the cascade's second pass."""
+    """What one fold's test queries say: the metric of each, by the full ranker, by the cascade, and by the full ranker
+    as the mean of as many models as the cascade's second pass."""
 
     full: np.ndarray
     cascade: np.ndarray

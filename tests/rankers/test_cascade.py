@@ -250,3 +250,27 @@ def test_where_no_kept_documents_differ_second_passes_learn_from_all():
     cascade = Cascade(**settings, budget_share=0.5)
     cascade.fit(make_data(1), eval_set=make_data(2), costs=COSTS)
     assert {point.keep for point in cascade.points_} == {None, 1}
+
+
+def test_the_chosen_second_pass_is_the_mean_of_several_models_whose_cost_counts():
+    parameters = {"n_rounds": 10, "n_leaves": 4, "device": "cpu", "n_jobs": 1}
+    settings = {"second_parameters": parameters, "second_sizes": (3,), "keep": (5,), "first_sizes": (1,), "n_folds": 2}
+    one, three = (
+        Cascade(**settings, n_seeds=n_seeds, budget_share=0.6).fit(make_data(1), costs=COSTS) for n_seeds in (1, 3)
+    )
+    assert one.point_.keep == three.point_.keep == 5
+    assert [cascade.description_.n_inputs for cascade in (one, three)] == [10, 30]
+    # The points are single models: their metrics agree, and their costs differ by the model's time alone.
+    of_one = {(point.first_pass, point.second_pass): point for point in one.points_}
+    for point in three.points_:
+        known = of_one[point.first_pass, point.second_pass]
+        assert point.metric == known.metric
+        assert point.second == known.second
+    # A number for all rankers is not multiplied.
+    all_of_two = Cascade(**settings | {"second_parameters": parameters | {"n_seeds": 2}}, budget_share=0.6)
+    all_of_two.fit(make_data(1), costs=COSTS)
+    assert all_of_two.description_.n_inputs == 20
+    # Rankers without seeds are one model.
+    assert Cascade(second="rankboost", n_seeds=3)._seeds_of_kept() == 1
+    with pytest.raises(ParameterError, match="n_seeds"):
+        Cascade(n_seeds=0).fit(make_data(1))

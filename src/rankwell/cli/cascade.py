@@ -101,6 +101,10 @@ def cascade(
             show_default=False,
         ),
     ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option("--seeds", metavar="N", min=1, help="The chosen second pass is the mean of so many models."),
+    ] = 4,
     folds: Annotated[
         int, typer.Option("--folds", metavar="N", help="Without --vali: parts of the training queries.")
     ] = 5,
@@ -125,8 +129,8 @@ def cascade(
     show_log(quiet=quiet)
     ranker = _make(
         first, second, first_settings, settings,
-        **_budget(budget), tolerance=tolerance, n_candidates=candidates, n_folds=folds, eval_metric=metric,
-        eval_convention=convention,
+        **_budget(budget), tolerance=tolerance, n_candidates=candidates, n_seeds=seeds, n_folds=folds,
+        eval_metric=metric, eval_convention=convention,
     )  # fmt: skip
     check_output(out, inputs=[data, vali, index, costs, queries])
     if plot is not None:

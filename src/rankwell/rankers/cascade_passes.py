@@ -92,7 +92,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class TrainedPasses:
-    """The passes of one split, over all features; the features that each was given, and what second ones learnt from."""
+    """The passes of one split, over all features; the features that each was given, what second ones learnt from."""
 
     first: dict[Recipe, RankerDescription]
     second: dict[Second, RankerDescription]

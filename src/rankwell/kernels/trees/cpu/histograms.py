@@ -103,9 +103,7 @@ def _add_block(
                 prefetch(slab, row * _WORDS)
                 prefetch(packed, row)
             end = U(min(begin + _TILE, n_docs))
-            _add_columns(
-                begin_column, end_column, own, U(begin), end, histogram, slab, rows, U(block), word, values
-            )
+            _add_columns(begin_column, end_column, own, U(begin), end, histogram, slab, rows, U(block), word, values)
 
 
 @inner_kernel
