@@ -1,11 +1,11 @@
 """A tree in compiled code, leaf by leaf, by a team of threads.
 
 The leader (worker 0) decides; stages of tasks are shared out: `COUNT` the documents of the smaller child of a cut, of
-one slab and one part of the documents; `SEARCH` half a word: add up the parts, subtract them from the parent's histograms,
-which so become the larger child's, and find the best cut of both; `COUNT_AND_SEARCH` both at once, where the
-documents are one part: some half words of a slab, which are searched by the thread that has them in its cache; `PART`
-documents by their side, `JOIN` the parts; `ADD` leaf values to scores. Every sum is of whole numbers, so the tree does
-not depend on who did what.
+one slab and one part of the documents; `SEARCH` half a word: add up the parts, subtract them from the parent's
+histograms, which so become the larger child's, and find the best cut of both; `COUNT_AND_SEARCH` both at once, where
+the documents are one part: some half words of a slab, which are searched by the thread that has them in its cache;
+`PART` documents by their side, `JOIN` the parts; `ADD` leaf values to scores. Every sum is of whole numbers, so the
+tree does not depend on who did what.
 """
 
 from __future__ import annotations

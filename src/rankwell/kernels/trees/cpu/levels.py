@@ -1,8 +1,8 @@
 """A symmetric tree in compiled code, level by level, by a team of threads (see `growth`).
 
 The histograms of all leaves of a level are ready before it is searched: of each leaf that is divided, the smaller side
-is counted, and `MERGE` makes the larger one's of the parent's. `SEARCH` half a word: for each of its features, add up the
-gains of all leaves, cut by cut.
+is counted, and `MERGE` makes the larger one's of the parent's. `SEARCH` half a word: for each of its features, add up
+the gains of all leaves, cut by cut.
 """
 
 from __future__ import annotations
