@@ -87,16 +87,11 @@ def judged_queries(
     if loss.kind in (MAP, MRR):
         gain = (gain > 0).astype(np.float32)
     inverse = np.zeros(len(sizes))
-    for query, (start, end) in enumerate(zip(query_ptr[:-1].tolist(), query_ptr[1:].tolist(), strict=True)):
-        own = np.sort(gain[start:end])[::-1]
-        if end - start < 2 or own[0] == own[-1]:
-            continue
-        inverse[query] = 1.0
-        if loss.kind in (LAMBDARANK, LAMBDALOSS):
-            best = own[: loss.truncation].astype(np.float64)
-            inverse[query] = 1.0 / float(np.add.reduce(best * discount[: len(best)]))
-        elif loss.kind == MAP:
-            inverse[query] = 1.0 / float(np.add.reduce(own))
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        of_size = np.flatnonzero(sizes == size)
+        ordered = np.sort(gain[query_ptr[of_size, None] + np.arange(size)], axis=1)[:, ::-1]
+        has_pairs = ordered[:, 0] > ordered[:, -1]
+        inverse[of_size[has_pairs]] = _inverse_of(loss, ordered[has_pairs], discount)
     return JudgedQueries(
         query_ptr=np.ascontiguousarray(query_ptr, np.int64),
         gain=gain,
@@ -104,6 +99,16 @@ def judged_queries(
         discount=discount.astype(np.float32),
         weight=np.zeros(0, np.float32) if weights is None else weights.astype(np.float32),
     )
+
+
+def _inverse_of(loss: RankingLoss, ordered: np.ndarray, discount: np.ndarray) -> np.ndarray | float:
+    """What the gradients of queries are multiplied by, each a row of falling gains that are not all equal."""
+    if loss.kind in (LAMBDARANK, LAMBDALOSS):
+        best = ordered[:, : loss.truncation].astype(np.float64)
+        return 1.0 / np.add.reduce(np.ascontiguousarray(best * discount[: best.shape[1]]), axis=1)
+    if loss.kind == MAP:
+        return 1.0 / np.add.reduce(np.ascontiguousarray(ordered), axis=1).astype(np.float64)
+    return 1.0
 
 
 def distance_weights(loss: RankingLoss, longest: int, first: int) -> np.ndarray:
