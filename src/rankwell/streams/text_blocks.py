@@ -12,6 +12,8 @@ from rankwell.streams.decompression import ByteStream
 
 LINE_FEED, HASH = ord("\n"), ord("#")
 BLOCK_BYTES = 2**20
+# The first block is shorter: other blocks wait until it says what rows look like.
+FIRST_BLOCK_BYTES = 2**16
 LONGEST_LINE = 2**26
 
 
@@ -82,9 +84,12 @@ class TextBlocks:
             buffer = bytearray(min(2 * filled, self._longest_line + 2))
         buffer[:filled] = self._begun_line
         self._begun_line = b""
+        # One byte is kept back for the line feed that the last line may lack.
+        end_of_room = len(buffer) - 1
+        if self._next_line == 1 and filled == 0:
+            end_of_room = min(FIRST_BLOCK_BYTES, end_of_room)
         while True:
-            # One byte is kept back for the line feed that the last line may lack.
-            room = memoryview(buffer)[filled:-1]
+            room = memoryview(buffer)[filled:end_of_room]
             n_read = self.stream.readinto(room)
             filled += n_read
             if n_read < len(room):
@@ -96,11 +101,15 @@ class TextBlocks:
             if end > 0:
                 self._begun_line = bytes(memoryview(buffer)[end:filled])
                 return buffer, end, False
+            if filled < len(buffer) - 1:
+                end_of_room = len(buffer) - 1
+                continue
             if filled > self._longest_line:
                 on_long_line(self._next_line, self._longest_line)
                 self._leave_out_line(buffer)
                 return buffer, 0, False
             buffer = _grown(buffer, min(2 * len(buffer), self._longest_line + 2))
+            end_of_room = len(buffer) - 1
 
     def _leave_out_line(self, buffer: bytearray) -> None:
         """Skip to the end of the current line."""
