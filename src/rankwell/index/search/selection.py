@@ -55,10 +55,14 @@ class SearchResult:
     def __len__(self) -> int:
         return len(self.docs)
 
+    @property
+    def index(self) -> Index:
+        return self._search.index
+
     @cached_property
     def ids(self) -> list[str]:
         """The user's ids of the documents."""
-        return [self._search.index.id_of(doc) for doc in self.docs.tolist()]
+        return [self.index.id_of(doc) for doc in self.docs.tolist()]
 
     @cached_property
     def n_matches(self) -> int:
@@ -68,7 +72,7 @@ class SearchResult:
 
     def count_facets(self, facets: AskedFacets) -> Facets:
         """Counts over all documents that match; facets : as of `search`."""
-        index, left_out = self._search.index, self.left_out
+        index, left_out = self.index, self.left_out
         matches = self._search.matches if left_out is None else self._search.matches_without(left_out)
         return count_facets(index, matches, facet_keys(facets, index.schema))
 

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +44,7 @@ _NAMED_IN_ERRORS = 8
 class RankedResult:
     """The best documents of one query, best first.
 
-    docs : int64 (k,), numbers in the index; ids : their ids; scores : float64 (k,), the ranker's
+    docs : int64 (k,), numbers in the index; scores : float64 (k,), the ranker's
     first_scores : float64 (k,), their scores in selection; n_candidates : how many documents selection gave
     n_ranked : how many of them the ranker scored; the others are below, in the order of its first pass (or of
         selection, if the deadline came before any ranking)
@@ -52,13 +53,17 @@ class RankedResult:
     """
 
     docs: np.ndarray
-    ids: tuple[str, ...]
     scores: np.ndarray
     first_scores: np.ndarray
     n_candidates: int
     n_ranked: int
     selected: SearchResult = field(repr=False)
     seconds: Mapping[str, float] = field(repr=False)
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """The user's ids of the documents."""
+        return tuple(map(self.selected.index.id_of, self.docs.tolist()))
 
 
 class RankedSearch:
@@ -293,8 +298,7 @@ class RankedSearch:
     ) -> RankedResult:
         """The best k; equal scores stay in the order of selection."""
         best, scores = best_candidates(kept, scores, before, k)
-        ids = tuple(self.index.id_of(doc) for doc in found.docs[best].tolist())
-        return RankedResult(found.docs[best], ids, scores, found.scores[best], len(found), len(kept), found, seconds)
+        return RankedResult(found.docs[best], scores, found.scores[best], len(found), len(kept), found, seconds)
 
 
 def first_pass_of(
