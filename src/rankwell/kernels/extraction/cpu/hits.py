@@ -81,11 +81,11 @@ def _find_in_list(arrays, list_number, docs, numbers, first_cell, cell_step, cel
         if block != current:
             current, reached, before = block, np.int64(0), np.int64(-1)
             count = block_documents(arrays, list_number, block, documents, 0)
-        place = reached
-        # The block's last document is this one or a later one.
-        while documents[place] < docs[i]:
-            place += 1
-        if documents[place] != docs[i]:
+        # Without a branch, so that several documents are compared at once. The block's last one is this one or later.
+        place, wanted = np.int64(0), np.uint32(docs[i])
+        for j in range(np.uint64(count)):
+            place += documents[j] < wanted
+        if documents[place] != wanted:
             continue
         if before < 0:
             block_frequencies(arrays, block, count, frequencies)
