@@ -12,7 +12,7 @@ from benchmarks.report.figures.listnet import LISTNET_GRADIENTS, LISTNET_LENGTHS
 from benchmarks.report.figures.paper_times import paper_times
 from benchmarks.report.figures.quality import QUALITY
 from benchmarks.report.figures.rankboost import RANKBOOST_GAMMA, RANKBOOST_ROUTINES, RANKBOOST_SURFACE
-from benchmarks.report.figures.ranksvm import descents
+from benchmarks.report.figures.ranksvm import RANKSVM_CONVERGENCE, descents
 from benchmarks.report.figures.training import TRAINING
 from benchmarks.report.figures.web_search import SEARCH_DOCUMENTS, SEARCH_SHARES
 from benchmarks.report.stored_results import StoredResults
@@ -57,11 +57,26 @@ def test_finding_is_by_words_of_a_query():
     assert finding_seconds(StoredResults([document("select_documents", "cpu2", (), times)])) == {"rankwell": {3: 5e-4}}
 
 
-def test_convergence_is_read_from_the_steps():
-    note = "eta after each outer iteration: 2e-03 (0.050 s), 3e-05 (0.083 s)"
+def test_convergence_is_read_from_the_steps_of_every_machine():
+    case = "`mslr10k` shape on {}: to a relative gradient of 1e-5"
+    old = "eta after each outer iteration: 2e-03 (0.050 s), 3e-05 (0.083 s)"
+    new = "direct; eta after each outer iteration: 2.1e-03 (0.40000 s), 3.2e-05 (0.70000 s)"
+    with_device = document("ranksvm_convergence", "cpu16", [Row(case.format("cuda"), 0.083, "s", note=old)])
+    ways = [Row(case.format(way), 0.7, "s", note=new) for way in ("cpu, DCM", "cpu")]
+    without_steps = Row(case.format("cpu, OST"), 0.7, "s", note="5 outer iterations, eta 2.0e-13")
+    two_cores = document("ranksvm_convergence", "cpu2", [*ways, without_steps])
+    found = descents(StoredResults([with_device, two_cores]))
+    steps = ([0.4, 0.7], [2.1e-3, 3.2e-5])
+    device = ([0.05, 0.083], [2e-3, 3e-5])
+    assert found == {"mslr10k": {"H200": device, "2 cores, DCM": steps, "2 cores, chosen way": steps}}
+
+
+def test_convergence_is_beside_the_seconds_that_the_paper_prints():
+    note = "eta after each outer iteration: 2e-03 (0.050 s), 0e+00 (0.083 s)"
     row = Row("`mslr10k` shape on cuda: to a relative gradient of 1e-5", 0.083, "s", note=note)
-    found = descents(stored("ranksvm_convergence", "cpu16", row))
-    assert found == {"mslr10k": {"cuda": ([0.05, 0.083], [2e-3, 3e-5])}}
+    own, *printed = lines_of(RANKSVM_CONVERGENCE, stored("ranksvm_convergence", "cpu16", row))
+    assert own == [(0.05, 2e-3), (0.083, pytest.approx(1e-16))]
+    assert [line[0][0] for line in printed] == [2791.0, 2481.0, 276.0]
 
 
 def test_quality_shows_differences_and_their_intervals():
