@@ -14,3 +14,13 @@ RANKSVM_TABLE_2 = {
     "mq2008-list": "DCM 493 s, OST 276 s, GPU 37.2 s",
     "mq2007": "DCM 12.67 s, OST 10.18 s, GPU 5.90 s",
 }
+
+# Xu et al. 2009, sections 4.3 and 4.4, at the size of their Table II: a round's speed-up over the software M3.int.
+FAR_SPEEDUPS = {"FAR1": 17.28, "FAR2": 27.63}
+# Section 4.4: as many threads as are needed to be as fast as FAR1.
+FAR_THREADS_LIKE_FAR1 = 52
+
+# Wang et al. 2010, Table I: documents and features; Table II: seconds of a round, and its speed-up over the CPU's.
+CUDA_N_DOCS, CUDA_N_FEATURES = 173_354, 2_576
+CUDA_ROUND_SECONDS = {"CPU": 12.2815, "CUDA": 0.5365, "ATI": 1.328}
+CUDA_SPEEDUPS = {"CUDA": 22.9, "ATI": 9.2}

@@ -86,16 +86,31 @@ def test_quality_shows_differences_and_their_intervals():
     assert [(pytest.approx(0.1), 0)] in lines
 
 
-def test_routines_and_threads():
-    rows = [Row("routine: π", 0.5, "ms", paper="software 0.11 s, FAR2 0.137 s"), Row("threads: 1", 8.0, "ms")]
-    results = stored("rankboost_routines", "cpu2", *rows, Row("threads: 2", 4.5, "ms"))
-    assert lines_of(RANKBOOST_ROUTINES, results) == [[(1, 8.0), (2, 4.5)]]
+def test_routines_and_threads_are_beside_those_of_the_paper():
+    rows = [Row("routine: π", 0.5, "ms"), Row("threads: 1", 8.0, "ms"), Row("threads: 2", 4.5, "ms")]
+    results = stored("rankboost_routines", "cpu2", *rows)
+    ours, printed = lines_of(RANKBOOST_ROUTINES, results)
+    assert ours == [(1, 0.008), (2, 0.0045)]
+    assert printed == [(1, 53.136), (4, pytest.approx(0.78 * 3600 / 300)), (52, 3.075)]
+    bars = RANKBOOST_ROUTINES.draw(results).axes[0].patches
+    assert [bar.get_width() for bar in bars] == [0.0005, 0.110, 0.110, 0.176, 0.137]
 
 
 def test_the_surface_shows_predicted_against_measured():
     rows = [Row("round, 6,000 documents, 160 features", 0.5, "ms", note="predicted 0.6 ms")]
     results = stored("rankboost_surface", "cpu2", *rows, Row("median error of the prediction", 20.0, "%"))
     assert lines_of(RANKBOOST_SURFACE, results)[0] == [(0.5, 0.6)]
+
+
+def test_the_surface_shows_gains_beside_those_of_the_papers():
+    case = "round, 6,000 documents, 160 features"
+    cores = document("rankboost_surface", "cpu2", [Row(case, 0.5, "ms", note="predicted 0.6 ms")])
+    device = document("rankboost_surface_cuda", "h200", [Row(case, 0.1, "ms", note="predicted 0.1 ms")])
+    gains = RANKBOOST_SURFACE.draw(StoredResults([cores, device])).axes[1].get_lines()
+    found = {line.get_label(): tuple(line.get_xydata()[0]) for line in gains}
+    assert found["H200 over 2 cores"] == (960_000, 5.0)
+    assert found["FAR1 over software (paper)"] == (1_196_711 * 646, 17.28)
+    assert found["ATI over CPU (paper)"] == (173_354 * 2_576, 9.2)
 
 
 def test_gamma_against_time():
