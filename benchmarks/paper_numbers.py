@@ -24,3 +24,32 @@ FAR_THREADS_LIKE_FAR1 = 52
 CUDA_N_DOCS, CUDA_N_FEATURES = 173_354, 2_576
 CUDA_ROUND_SECONDS = {"CPU": 12.2815, "CUDA": 0.5365, "ATI": 1.328}
 CUDA_SPEEDUPS = {"CUDA": 22.9, "ATI": 9.2}
+
+# Li 2019, section 3.5: an epoch of Top-3 over all permutations, in seconds ("5 days").
+LISTNET_EXACT_TOP_3 = 5 * 24 * 3600.0
+# Section 4.3.4: bits in multiplications with which at most 4 % of the accuracy is lost, and with which none is.
+LISTNET_BITS_WITHIN_4_PERCENT = {"direct": 27, "adaptive": 10, "batch": 8}
+LISTNET_BITS_WITHOUT_LOSS = {"direct": 36, "adaptive": 22}
+# Table 4.3: the accuracy that batches of 8 bits keep of float32's, on the whole data.
+LISTNET_BATCH_8_BITS = 0.9399
+# Section 4.3.4: NDCG@10 of other rankers in float32 on LETOR 4.0, lowest and highest.
+LISTNET_NDCG_10 = (0.34, 0.40)
+
+# Tadros 2015, chapter 5: documents from which on the GPU is faster than the CPU.
+SEARCH_CROSSINGS = {"R-S-BLG": 1_000, "R-M-BGD": 500, "R-L-D": 50}
+# R-L-D: ms of 500 documents on the CPU; and at 10,000 documents, how many times faster the GPU is.
+SEARCH_CPU_MS = {"R-L-D": (500, 70.61)}
+SEARCH_SPEEDUPS = {"R-L-D": 19.0}
+# Abstract: the harmonic mean over rankers, at 10,000 documents.
+SEARCH_MEAN_SPEEDUP = 8.8
+# About Figure 5.2: the most that copies take of the GPU's time.
+SEARCH_MOST_COPIES = {"R-S-BLG": 0.68}
+# Section 5.1 (idle) and Table 4.1 (at most), in W.
+SEARCH_WATTS = {
+    "GTX 660 Ti (Kepler), idle": 19.35,
+    "GTX 750 Ti (Maxwell), idle": 1.44,
+    "whole system, idle": 67.0,
+    "GTX 750 Ti, at most": 60.0,
+    "Xeon W3690, at most": 130.0,
+    "GTX 660 Ti, at most": 150.0,
+}

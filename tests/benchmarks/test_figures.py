@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from benchmarks.report.drawing import Drawing
 from benchmarks.report.figures.growth import finding_seconds, scoring_seconds
-from benchmarks.report.figures.listnet import LISTNET_GRADIENTS, LISTNET_LENGTHS, LISTNET_LOSSES
+from benchmarks.report.figures.listnet import LISTNET_BITS, LISTNET_GRADIENTS, LISTNET_LENGTHS, LISTNET_LOSSES
 from benchmarks.report.figures.paper_times import paper_times
 from benchmarks.report.figures.quality import QUALITY
 from benchmarks.report.figures.rankboost import RANKBOOST_GAMMA, RANKBOOST_ROUTINES, RANKBOOST_SURFACE
 from benchmarks.report.figures.ranksvm import RANKSVM_CONVERGENCE, descents
 from benchmarks.report.figures.training import TRAINING
-from benchmarks.report.figures.web_search import SEARCH_DOCUMENTS, SEARCH_SHARES
+from benchmarks.report.figures.web_search import SEARCH_DOCUMENTS, SEARCH_ENERGY, SEARCH_SHARES
 from benchmarks.report.stored_results import StoredResults
 from benchmarks.row import Row
 
@@ -151,24 +151,47 @@ def test_training_has_a_line_for_each_ranker_and_for_the_rival():
     assert drawn == [[(72_000, 0.1), (723_000, 1.0)], [(72_000, 0.2), (723_000, 2.0)]]
 
 
-def test_documents_mark_where_the_device_wins():
+def test_documents_mark_where_the_device_wins_here_and_in_the_paper():
     times = {"device": (1.0, 1.0), "one thread": (0.1, 9.0), "all cores": (0.2, 3.0)}
     rows = [
-        Row(f"R-S-BLG, {n:,} documents, {where}", of_size[place], "ms")
+        Row(f"{ranker}, {n:,} documents, {where}", of_size[place], "ms")
+        for ranker in ("R-S-BLG", "R-L-D")
         for place, n in enumerate((1, 10_000))
         for where, of_size in times.items()
     ]
     drawn = lines_of(SEARCH_DOCUMENTS, stored("evaluate_rankers_cuda", "h200", *rows))
     assert drawn[0] == [(1, 1.0), (10_000, 1.0)]
-    assert drawn[3][0][0] == 10_000
+    assert [line[0][0] for line in drawn[3:5]] == [10_000, 1_000]
+    assert drawn[9][0][0] == 50
+    assert drawn[10] == [(500, 70.61)]
 
 
-def test_shares_add_up_to_one():
+def test_shares_add_up_to_one_copies_first():
     stages = {"copy to the device": 1.0, "transforms": 2.0, "evaluation": 0.5, "copy back": 0.5}
-    rows = [Row(f"R-L-D, 1,000 documents, {stage}", value, "ms") for stage, value in stages.items()]
+    rows = [Row(f"R-S-BLG, 1,000 documents, {stage}", value, "ms") for stage, value in stages.items()]
     (panel,) = SEARCH_SHARES.draw(stored("scoring_shares_cuda", "h200", *rows)).axes
-    assert [bar.get_width() for bar in panel.patches] == [0.25, 0.5, 0.125, 0.125]
-    assert panel.get_yticklabels()[0].get_text() == "R-L-D, 1,000 documents"
+    assert [bar.get_width() for bar in panel.patches] == [0.25, 0.125, 0.5, 0.125]
+    assert panel.get_yticklabels()[0].get_text() == "R-S-BLG, 1,000 documents"
+    (copies,) = panel.collections
+    assert copies.get_segments()[0].tolist() == [[0.68, -0.5], [0.68, 0.5]]
+
+
+def test_energy_has_the_powers_of_the_paper():
+    case = "ranking alone, batches of 1, 1,000 candidates a query: energy of a query, idle included"
+    row = Row(case, 35.0, "mJ", note="idle subtracted 2.8 mJ; 131.5 W at 3,723 queries/s, idle 121.0 W")
+    energy, power = SEARCH_ENERGY.draw(stored("serve_batches_cuda", "h200", row)).axes
+    assert [line.get_ydata().tolist() for line in energy.get_lines()] == [[35.0], [2.8]]
+    assert [bar.get_width() for bar in power.patches] == [19.35, 1.44, 67.0, 60.0, 130.0, 150.0, 121.0, 131.5]
+
+
+def test_bits_have_those_that_the_thesis_needs():
+    rows = [Row("batch, 8 bits: training loss above float32's", 0.5, "%", note="10.0% of float32's fall in loss")]
+    rows.append(Row("batch, 8 bits: NDCG@10 lost", 2.0, "%"))
+    lines = lines_of(LISTNET_BITS, stored("listnet_fixed_point", "cpu2", *rows))
+    assert [(8, 10.0)] in lines
+    assert [(8, 2.0)] in lines
+    assert [(8, 4.0)] in lines
+    assert [(8, pytest.approx(6.01))] in lines
 
 
 def test_a_plot_is_the_same_each_time(tmp_path: Path):
