@@ -22,7 +22,7 @@ from rankwell import RankingDataset
 from rankwell.kernels.device_report import report_device
 
 SHAPES = ("mq2007", "mslr10k", "mq2007-list")
-TRAININGS = 3
+TRAININGS = 5
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def draw_losses(results: StoredResults) -> Any:
             values = [results.row("listnet_quality", case).value for case in cases]
             panel.plot(list(_CUTS), values, marker="o", markersize=3, color=colour, label=loss)
         panel.set(title=collection, xlabel="k", ylabel="NDCG@k (letor4), test", xticks=list(_CUTS))
-    panels[1].vlines(10, *LISTNET_NDCG_10, color=PAPER, linewidth=3, label="NDCG@10, MQ2008-list (thesis)")
+    panels[1].vlines(10, *LISTNET_NDCG_10, color=PAPER, linewidth=3, label="NDCG@10, LETOR 4.0 (thesis)")
     panels[0].legend()
     panels[1].legend(handles=panels[1].collections)
     return figure
@@ -158,8 +158,8 @@ LISTNET_LOSSES = Drawing(
     "listnet-losses",
     "listnet",
     "NDCG@1 to NDCG@10 of six losses on the same network, five folds, settings chosen on validation data. The thesis "
-    "prints no numbers of its Figure 3.9; grey is the range of NDCG@10 that section 4.3.4 names, for lists with places "
-    "as labels",
+    "prints no numbers of its Figure 3.9; grey is the range of NDCG@10 on LETOR 4.0 that its section 4.3.4 names for "
+    "RankSVM, RankBoost, ListNet and AdaRank, without saying how NDCG is counted",
     draw_losses,
 )
 LISTNET_EPOCHS = Drawing(
