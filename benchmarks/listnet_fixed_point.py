@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.harness import Benchmark
 from benchmarks.letor_folds import letor_fold, synthetic_fold
+from benchmarks.paper_numbers import LISTNET_BITS_WITHIN_4_PERCENT
 from rankwell.data.folds import FoldData
 from rankwell.kernels.lists.fixed_point_format import METHODS, MOST_BITS
 from rankwell.metrics.evaluation import evaluate
@@ -23,7 +24,6 @@ from rankwell.rankers.listnet import ListNet
 BITS = (4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 27, MOST_BITS)
 FOLDS = (1, 2)
 NEAR = 0.01
-THESIS_BITS = {"direct": 27, "adaptive": 10, "batch": 8}
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def record(bench: Benchmark, method: str, bits: int, exact: Outcome, fixed: Outc
     )  # fmt: skip
     bench.record(
         f"{method}, {bits} bits: NDCG@10 lost", value=ndcg, unit="%",
-        paper="within 4%" if THESIS_BITS[method] == bits else None, note=f"NDCG@10 {fixed.ndcg:.4f}",
+        paper="within 4%" if LISTNET_BITS_WITHIN_4_PERCENT[method] == bits else None, note=f"NDCG@10 {fixed.ndcg:.4f}",
     )  # fmt: skip
     return fall, ndcg
 

@@ -29,6 +29,7 @@ import numpy as np
 from benchmarks.closed_load import ClosedOutcome, closed_load
 from benchmarks.harness import Benchmark
 from benchmarks.hit_cases import STREAMS, HitsJoiner, web_hits
+from benchmarks.paper_numbers import SEARCH_WATTS
 from benchmarks.power import Watts, gpu_meter, sampled
 from benchmarks.thesis_rankers import N_FEATURES, thesis_ranker
 from benchmarks.tree_cases import rows_like_a_feature_set
@@ -51,14 +52,6 @@ _HOST_THREADS = (None, 4, 1)
 _LENGTHS = {"body": 60, "anchor": 6, "title": 5, "url": 4}
 _N_WORDS = 20_000
 _ASKED_WORDS = (20, 2000)
-THESIS_POWER = {
-    "GTX 660 Ti (Kepler), idle": 19.35,
-    "GTX 750 Ti (Maxwell), idle": 1.44,
-    "whole system, idle": 67.0,
-    "GTX 750 Ti, at most": 60.0,
-    "Xeon W3690, at most": 130.0,
-    "GTX 660 Ti, at most": 150.0,
-}
 THESIS = (
     "10,000 documents a query, R-M-BGD: the GPU 2 x as efficient as the CPU, idle subtracted; idle: Kepler 19.35 W, "
     "Maxwell 1.44 W, system 67 W"
@@ -357,8 +350,8 @@ def draw(joules: Sequence[Joules], idle: float, path: Path) -> None:
     energy.set_xticks(sizes, [str(size) for size in sizes])
     energy.legend()
     ours = {"this GPU, idle": idle} | {f"this GPU, batches of {one.size}": one.watts for one in joules}
-    bars = {f"thesis: {name}": watts for name, watts in THESIS_POWER.items()} | ours
-    power.barh(list(bars), list(bars.values()), color=["0.7"] * len(THESIS_POWER) + ["C0"] * len(ours))
+    bars = {f"thesis: {name}": watts for name, watts in SEARCH_WATTS.items()} | ours
+    power.barh(list(bars), list(bars.values()), color=["0.7"] * len(SEARCH_WATTS) + ["C0"] * len(ours))
     power.set(title="power, W")
     power.tick_params(axis="y", labelsize=7)
     drawing.savefig(path, dpi=120)

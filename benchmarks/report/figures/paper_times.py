@@ -11,6 +11,9 @@ _TIME = re.compile(r"(?P<what>[A-Za-z]\w*) (?P<number>[\d,]+(?:\.\d+)?) (?P<unit
 
 def paper_times(row: Row) -> dict[str, float]:
     """Seconds, by what took them."""
+    return printed_times(row.paper if isinstance(row.paper, str) else "")
+
+
+def printed_times(text: str) -> dict[str, float]:
     unit = {"s": 1.0, "ms": 1e-3}
-    text = row.paper if isinstance(row.paper, str) else ""
     return {time["what"]: float(time["number"].replace(",", "")) * unit[time["unit"]] for time in _TIME.finditer(text)}

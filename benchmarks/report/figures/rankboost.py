@@ -1,18 +1,41 @@
-"""RankBoost's plots: a round beside the papers' hardware, its growth by Table I, its energy."""
+"""RankBoost's plots: a round beside the papers' hardware, its routines and growth, its energy."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from benchmarks.paper_numbers import (
+    CUDA_N_DOCS,
+    CUDA_N_FEATURES,
+    CUDA_ROUND_SECONDS,
+    CUDA_SPEEDUPS,
+    FAR_SPEEDUPS,
+    FAR_THREADS_LIKE_FAR1,
+)
 from benchmarks.report.drawing import COLOURS, OURS, PAPER, Drawing, new_figure
-from benchmarks.report.figures.paper_times import paper_times
 from benchmarks.report.stored_results import MissingResultError, StoredResults
 from benchmarks.table import write_figure
+from rankwell.hardware.rankboost.far_paper import (
+    ENERGY_ROUNDS,
+    N_DOCS,
+    N_FEATURES,
+    RUN_HOURS,
+    RUN_ROUNDS,
+    TABLE_IV,
+    TABLE_V,
+)
 
 _WEAK_LEARNERS = ("m2", "m2.2dint", "m3", "m3.int")
 _QUANTITIES = ("documents", "pairs", "features", "thresholds")
-_JOULES = re.compile(r"FAR2 (\d+) J")
+# The columns of the FAR paper's Table IV, and the rows of its Table V.
+_COLUMNS = {"software": "software", "optimised software": "optimised", "far1": "FAR1", "far2": "FAR2"}
+_COMPUTERS = {
+    "naive": "naive software",
+    "far1": "FAR1",
+    "far2": "FAR2",
+    "distributed": "2 computers",
+    "distributed, 52 threads": "26 computers",
+}
 
 
 def draw_rounds(results: StoredResults) -> Any:
@@ -22,12 +45,14 @@ def draw_rounds(results: StoredResults) -> Any:
     cuda = results.row("rankboost_cuda", "cuda2010, a whole round", "h200")
     bars = {
         "1,196,711 documents, 646 features": {
-            **{f"{what} (2009)": seconds for what, seconds in paper_times(cpu).items()},
+            **{f"{name} (2009)": TABLE_IV[column].total for column, name in _COLUMNS.items()},
+            "naive software (2009)": seconds_of_run("naive"),
+            "4 threads (2009)": seconds_of_run("distributed"),
             "2 cores": cpu.value / 1e3,
             "H200": far.value / 1e3,
         },
         "173,354 documents, 2,576 features": {
-            **{f"{what} (2010)": seconds for what, seconds in paper_times(cuda).items()},
+            **{f"{what} (2010)": seconds for what, seconds in CUDA_ROUND_SECONDS.items()},
             "H200": cuda.value / 1e3,
         },
     }
@@ -35,12 +60,17 @@ def draw_rounds(results: StoredResults) -> Any:
         if results.has("rankboost_opencl_cuda"):
             opencl = results.row("rankboost_opencl_cuda", f"{name}, a whole round with OpenCL")
             times["H200, OpenCL"] = opencl.value / 1e3
-    figure = new_figure(9.0, 2.2)
+    figure = new_figure(9.0, 2.8)
     panels = figure.subplots(1, 2)
     for panel, (title, times) in zip(panels, bars.items(), strict=True):
         horizontal_bars(panel, dict(sorted(times.items(), key=lambda each: -each[1])), "s")
         panel.set(title=title, xlabel="seconds of a round (log)")
     return figure
+
+
+def seconds_of_run(implementation: str) -> float:
+    """A round of the FAR paper's Table III, which prints the hours of a run."""
+    return RUN_HOURS[implementation] * 3600 / RUN_ROUNDS
 
 
 def horizontal_bars(panel: Any, values: dict[str, float], unit: str) -> None:
@@ -72,13 +102,13 @@ def draw_weak_learners(results: StoredResults) -> Any:
 
 def draw_energy(results: StoredResults) -> Any:
     row = results.row("rankboost_cuda", "far, energy of a round", "h200")
-    printed = _JOULES.search(str(row.paper))
-    energies = {"FAR2, the whole computer (2009)": float(printed[1])} if printed else {}
+    joules = {name: TABLE_V[line].kilowatt_hours * 3.6e6 / ENERGY_ROUNDS for line, name in _COMPUTERS.items()}
+    energies = {f"{name} (2009)": each for name, each in sorted(joules.items(), key=lambda each: -each[1])}
     energies["H200, power.draw"] = row.value
     of_cpu = [row for row in results.rows("rankboost_cpu", "cpu2") if row.case == "far, energy of a round"]
     if of_cpu:
         energies["2 cores, RAPL"] = of_cpu[0].value
-    figure = new_figure(6.0, 1.4)
+    figure = new_figure(6.0, 2.2)
     panel = figure.subplots()
     horizontal_bars(panel, energies, "J")
     unknown = "" if of_cpu else "\n2 cores: unknown, the machine has no RAPL counters"
@@ -87,46 +117,86 @@ def draw_energy(results: StoredResults) -> Any:
 
 
 def draw_routines(results: StoredResults) -> Any:
-    """FAR's table IV: seconds of a round by routine, the paper's software beside ours, and more threads."""
+    """FAR's table IV: seconds of a round by routine, the paper's software and boards beside ours, and more threads."""
     rows = results.rows("rankboost_routines", "cpu2")
-    shares = {row.case: row for row in rows if row.case.startswith("routine: ")}
-    threads = {int(row.case.split()[1]): row.value for row in rows if row.case.startswith("threads: ")}
-    figure = new_figure(9.0, 2.6)
+    ours = {row.case.removeprefix("routine: "): row.value / 1e3 for row in rows if row.case.startswith("routine: ")}
+    threads = {int(row.case.split()[1]): row.value / 1e3 for row in rows if row.case.startswith("threads: ")}
+    figure = new_figure(9.0, 3.4)
     left, right = figure.subplots(1, 2)
-    names = [case.removeprefix("routine: ") for case in shares]
-    for place, row in enumerate(shares.values()):
-        left.barh(place - 0.27, row.value / 1e3, color=OURS, height=0.25, label="2 cores" if place == 0 else None)
-        for number, (what, seconds) in enumerate(paper_times(row).items()):
-            label = f"{what} (2009)" if place == 0 else None
-            place_of_bar, alpha = place + 0.27 * number, 1.0 - 0.45 * number
-            left.barh(place_of_bar, seconds, color=PAPER, alpha=alpha, height=0.25, label=label)
-    left.set_yticks(range(len(names)), names)
+    bars = {"2 cores": ours, **{f"{name} (paper)": printed_routines(column) for column, name in _COLUMNS.items()}}
+    greys = (OURS, "#555555", "#888888", "#AAAAAA", "#CCCCCC")
+    for number, ((who, seconds), colour) in enumerate(zip(bars.items(), greys, strict=True)):
+        places = [place + (number - 2) * 0.17 for place in range(len(ours))]
+        left.barh(places, [seconds[routine] for routine in ours], color=colour, height=0.16, label=who)
+    left.set_yticks(range(len(ours)), list(ours))
     left.invert_yaxis()
     left.set(xscale="log", xlabel="seconds of a round (log)")
-    left.legend()
+    figure.legend(loc="outside lower left", ncols=5)
     right.plot(list(threads), list(threads.values()), marker="o", color=OURS)
-    right.set(xlabel="threads", ylabel="ms of a round", xticks=list(threads), ylim=(0, None))
+    printed = {
+        1: TABLE_IV["software"].total,
+        4: seconds_of_run("distributed"),
+        FAR_THREADS_LIKE_FAR1: TABLE_IV["far1"].total,
+    }
+    right.plot(list(printed), list(printed.values()), marker="s", linestyle="--", color=PAPER)
+    right.annotate("distributed software (paper)", (4, printed[4]), (5, -2), textcoords="offset points", va="bottom")
+    right.annotate("ours", (max(threads), threads[max(threads)]), (7, 0), textcoords="offset points", va="center")
+    right.set(xscale="log", yscale="log", xlabel="threads (log)", ylabel="seconds of a round (log)")
+    every = sorted({*threads, *printed})
+    right.set_xticks(every, [str(number) for number in every])
+    right.minorticks_off()
     return figure
 
 
+def printed_routines(column: str) -> dict[str, float]:
+    """A column of the FAR paper's Table IV, by our names of the routines; the search includes the transfer."""
+    times = TABLE_IV[column]
+    search = times.search + times.transfer
+    return {"π": times.potentials, "search": search, "new weights": times.weights, "whole round": times.total}
+
+
 def draw_surface(results: StoredResults) -> Any:
-    """The cost of a round as a fitted function of documents and features, predicted against measured."""
-    figure = new_figure(5.0, 4.0)
-    panel = figure.subplots()
+    """The cost of a round as a fitted function of documents and features, and what a device gains."""
     found = {"2 cores": ("rankboost_surface", "cpu2"), "H200": ("rankboost_surface_cuda", "h200")}
     stored = {title: results.rows(*where) for title, where in found.items() if results.has(*where)}
     if not stored:
         raise MissingResultError("there are no results of rankboost_surface")
-    for (title, every), colour in zip(stored.items(), COLOURS, strict=False):
-        rows = [row for row in every if row.case.startswith("round, ")]
+    rounds = {who: [row for row in every if row.case.startswith("round, ")] for who, every in stored.items()}
+    figure = new_figure(9.0, 3.6)
+    fitted, gained = figure.subplots(1, 2)
+    for (who, rows), colour in zip(rounds.items(), COLOURS, strict=False):
         measured = [row.value for row in rows]
-        predicted = [float(row.note.split()[1]) for row in rows]
-        panel.plot(measured, predicted, "o", color=colour, label=title)
+        fitted.plot(measured, [float(row.note.split()[1]) for row in rows], "o", color=colour, label=who)
         ends = (min(measured), max(measured))
-        panel.plot(ends, ends, color="black", linewidth=0.8)
-    panel.set(xscale="log", yscale="log", xlabel="measured, ms of a round (log)", ylabel="predicted, ms (log)")
-    panel.legend()
+        fitted.plot(ends, ends, color="black", linewidth=0.8)
+    fitted.set(xscale="log", yscale="log", xlabel="measured, ms of a round (log)", ylabel="predicted, ms (log)")
+    fitted.legend()
+    draw_gains(gained, *({row.case: row.value for row in rounds.get(who, [])} for who in found))
     return figure
+
+
+def draw_gains(panel: Any, cores: dict[str, float], device: dict[str, float]) -> None:
+    """The quantity of the papers' figures: how many times faster a device's round is, against documents × features."""
+    both = [case for case in cores if case in device]
+    if both:
+        gains = [cores[case] / device[case] for case in both]
+        panel.plot([n_values(case) for case in both], gains, "o", color=OURS, label="H200 over 2 cores")
+    optimised = TABLE_IV["optimised software"].total / TABLE_IV["far1"].total
+    far = {f"{board} over software": gain for board, gain in FAR_SPEEDUPS.items()}
+    far["FAR1 over optimised"] = optimised
+    gpus = {f"{gpu} over CPU": gain for gpu, gain in CUDA_SPEEDUPS.items()}
+    sizes = {N_DOCS * N_FEATURES: far, CUDA_N_DOCS * CUDA_N_FEATURES: gpus}
+    printed = [(size, who, gain) for size, each in sizes.items() for who, gain in each.items()]
+    for (size, who, gain), marker in zip(printed, "sD^vP", strict=True):
+        panel.plot(size, gain, marker, color=PAPER, label=f"{who} (paper)")
+    panel.set(xscale="log", yscale="log", xlabel="documents x features (log)", ylabel="times as fast (log)")
+    panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def n_values(case: str) -> int:
+    """Of "round, 30,000 documents, 160 features": documents × features."""
+    documents, features = case.removeprefix("round, ").removesuffix(" features").split(" documents, ")
+    return int(documents.replace(",", "")) * int(features)
 
 
 def draw_gamma(results: StoredResults) -> Any:
@@ -141,7 +211,11 @@ def draw_gamma(results: StoredResults) -> Any:
 
 
 RANKBOOST_ROUNDS = Drawing(
-    "rankboost-rounds", "rankboost", "A whole round of RankBoost, beside what the papers measured (grey)", draw_rounds
+    "rankboost-rounds",
+    "rankboost",
+    "A whole round of RankBoost, beside what the papers measured (grey): Tables III and IV of the FAR paper, Table II "
+    "of the CUDA paper",
+    draw_rounds,
 )
 RANKBOOST_WEAK_LEARNERS = Drawing(
     "rankboost-weak-learners",
@@ -149,19 +223,32 @@ RANKBOOST_WEAK_LEARNERS = Drawing(
     "Table I of the FAR paper: how the search of each weak learner grows, measured and predicted",
     draw_weak_learners,
 )
-RANKBOOST_ENERGY = Drawing("rankboost-energy", "rankboost", "The energy of a round", draw_energy)
+RANKBOOST_ENERGY = Drawing(
+    "rankboost-energy",
+    "rankboost",
+    "The energy of a round, beside Table V of the FAR paper (grey: of whole computers, 10,000 rounds divided)",
+    draw_energy,
+)
 RANKBOOST_ROUTINES = Drawing(
     "rankboost-routines",
     "rankboost",
-    "Table IV of the FAR paper: the time of a round by routine, and with more threads",
+    "Table IV of the FAR paper: the time of a round by routine, beside the paper's software and boards; and with more "
+    "threads, beside the paper's distributed software (1: Table IV; 4: Table III; 52: section 4.4 estimates that "
+    "they are as fast as FAR1)",
     draw_routines,
 )
 RANKBOOST_SURFACE = Drawing(
     "rankboost-surface",
     "rankboost",
-    "Figures 7 and 9 of the FAR paper: the fitted cost of a round against the measured one",
+    "Figures 7 and 9 of the FAR paper, 3 and 4 of the CUDA paper: the fitted cost of a round against the measured one, "
+    "and the speed-up by size. The papers draw surfaces without printing their constants; grey are the speed-ups that "
+    "they measured (FAR: sections 4.3 and 4.4, Table IV; CUDA and ATI: Table II)",
     draw_surface,
 )
 RANKBOOST_GAMMA = Drawing(
-    "rankboost-gamma", "rankboost", "The time of a round if a share of the bins does not fit on the device", draw_gamma
+    "rankboost-gamma",
+    "rankboost",
+    "The time of a round if only the share γ of the bins fits on the device: section VII.C of the CUDA paper, which "
+    "prints no numbers for it",
+    draw_gamma,
 )
