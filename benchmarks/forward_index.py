@@ -9,33 +9,49 @@ values, on one thread: "new" queries have feedback documents whose texts were no
 index written in four commits. The values must be the same with and without, and in 4 segments. More like this (of
 documents that were not cut before) is that of the best document of each query. Figures are the mean over queries of the
 fastest of several runs; the index is on disk, in the page cache, and its pages were checked by an earlier query.
+
+Captions: what a node shows of the ten best documents of a query, from their numbers to the results with titles,
+captions and stored fields, in processor time; for documents that were never shown ("new"), or were shown just before
+("known"). *Varied* is that of `select_documents`, *long* is Reuters with documents joined to 20,000 characters.
+Words are found in the stored text, by the forward index, or by what is chosen, which is the forward index for texts of
+`LEAST_INDEXED` characters or more. The captions must be the same. The figure is the fastest of several rounds over all
+queries, by their number.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import math
 import tempfile
 import time
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+from unittest.mock import patch
 
 import numpy as np
 
 from benchmarks.harness import Benchmark
 from benchmarks.index_text import size_of_folder
 from benchmarks.rivals import tantivy_index
+from benchmarks.select_documents import draw_queries, varied_collection
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.feedback import with_feedback
 from rankwell.features.hit_reading import collect_hits
 from rankwell.features.hits import Hits
+from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.schema import Schema
+from rankwell.index.search import caption
 from rankwell.index.search.selection import SearchResult
 from rankwell.index.segments.document_terms import DocumentTerms
 from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
+from rankwell.serving.answer import Result
+from rankwell.serving.short_pauses import short_pauses
+from rankwell.serving.shown_documents import ShownDocuments, shown_results
 
 STREAMS = ("title", "body", "source")
 # The arrays of a segment, by what their names begin with.
@@ -51,6 +67,9 @@ FEATURES = FeatureSet(["relevance_model.whole", "relevance_model.title", "releva
 N_CANDIDATES = 50
 MOST_MILLISECONDS = 0.5
 MOST_SIZE = 1.2
+LONG_TEXT = 20_000
+# How the words of captions are found, and the length from which on it is by the forward index.
+WAYS = {"by the text": math.inf, "by the forward index": 0, "as chosen": caption.LEAST_INDEXED}
 
 Job = tuple[Hits, SearchResult]
 
@@ -68,6 +87,8 @@ def run(bench: Benchmark) -> None:
         bench.check("the same documents with and without a forward index", found[0] == found[1])
         bench.check("the same values with and without a forward index", np.array_equal(values[0], values[1]))
         bench.check("the same values in 4 segments", np.array_equal(values[1], values[2]))
+    for name, index, texts in _captioned(bench, lines):
+        _record_captions(bench, name, index, texts)
 
 
 def _lines(bench: Benchmark) -> list[bytes]:
@@ -164,6 +185,72 @@ def _record_more_like(bench: Benchmark, index: Index, queries: list[str]) -> lis
     value = timing.minimum / len(results) * 1e6
     bench.record(f"more like this, {name} a forward index", value=value, unit="µs")
     return alike()
+
+
+def _captioned(bench: Benchmark, lines: list[bytes]) -> Iterator[tuple[str, Index, list[str]]]:
+    """Collections whose documents are shown: the name, the index and the texts of queries."""
+    n_queries = 5 if bench.quick else 100
+    with tempfile.TemporaryDirectory(prefix="rankwell-captions-") as folder:
+        collection = varied_collection(bench)
+        with IndexWriter(f"{folder}/varied", schema=Schema(forward="all"), analysis=Analysis()) as writer:
+            writer.add(collection.documents())
+            writer.commit()
+            writer.merge()
+        drawn = draw_queries(collection.words, -(-n_queries // 8))
+        del collection
+        yield "varied", Index.open(f"{folder}/varied"), [" ".join(words) for words in drawn]
+        joined = list(_joined(lines))
+        yield "long", _build(f"{folder}/long", joined, "all"), _queries(joined, n_queries)
+
+
+def _joined(lines: list[bytes]) -> Iterator[bytes]:
+    """Documents one after the other as one, until it is long."""
+    parts: list[str] = []
+    for number, line in enumerate(lines):
+        parts.append(json.loads(line).get("body", ""))
+        if sum(map(len, parts)) >= LONG_TEXT:
+            yield json.dumps({"id": str(number), "title": parts[0][:20], "body": "\n".join(parts)}).encode()
+            parts = []
+
+
+def _record_captions(bench: Benchmark, name: str, index: Index, texts: list[str]) -> None:
+    queries = [index.parse(text, plain=True) for text in texts]
+    jobs = [(query, index.search(query, k=10).docs.tolist()) for query in queries]
+    lengths = [len(index.stored(doc).get("body", "")) for _, docs in jobs for doc in docs]
+    expected: list[list[Result]] = []
+    for way, least in WAYS.items():
+        with patch.object(caption, "LEAST_INDEXED", least), short_pauses(0.005):
+            ShownDocuments.of(index).forget()
+            shown = [_shown(index, job) for job in jobs]
+            expected = expected or shown
+            bench.check(f"{name}: the same captions {way}", shown == expected)
+            for case in ("new", "known"):
+                runs = [_caption_seconds(index, jobs, new=case == "new") for _ in range(2 if bench.quick else 7)]
+                bench.record(
+                    f"{name}: captions of 10 {case} documents, {way}",
+                    value=min(runs) / len(jobs) * 1e6,
+                    unit="µs/query",
+                    note=f"processor time; a text has {np.mean(lengths):,.0f} characters on average",
+                )
+
+
+def _caption_seconds(index: Index, jobs: list[tuple[Query, list[int]]], *, new: bool) -> float:
+    seconds = 0.0
+    for job in jobs:
+        if new:
+            ShownDocuments.of(index).forget()
+        else:
+            _shown(index, job)
+        start = time.process_time()
+        _shown(index, job)
+        seconds += time.process_time() - start
+    return seconds
+
+
+def _shown(index: Index, job: tuple[Query, list[int]]) -> list[Result]:
+    query, docs = job
+    scores: list[Any] = [0.0] * len(docs)
+    return shown_results(index, query, docs, scores, scores, 1)
 
 
 def _fastest(index: Index, job: Job, repeat: int, *, new: bool) -> float:

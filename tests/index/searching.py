@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from tests.index.brute_force import BruteForce
@@ -29,9 +29,10 @@ def make_index(
     keywords: Sequence[str] = (),
     dates: Sequence[str] = (),
     analysis: Analysis | None = None,
+    forward: Literal["all"] | Sequence[str] = (),
 ) -> Index:
     """An index in memory: segments end before the documents numbered in `cuts`; `deleted` ones are not live."""
-    schema, analysis = Schema(streams, statics, keywords, dates), analysis or Analysis()
+    schema, analysis = Schema(streams, statics, keywords, dates, forward), analysis or Analysis()
     bounds = [0, *sorted(set(cuts)), len(documents)]
     segments, live = [], []
     for start, stop in itertools.pairwise(bounds):

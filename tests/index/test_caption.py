@@ -32,6 +32,11 @@ def test_a_caption_ends_with_a_word() -> None:
     assert caption({"body": "oil" + "x" * 50}, "oil", 10) == "oilxxxxxxx"
 
 
+def test_a_word_that_is_longer_than_a_caption() -> None:
+    assert caption({"body": "crude " + "o" * 50}, "oo*", 20) == "crude …"
+    assert caption({"body": "o" * 50 + " crude"}, "oo*", 20) == "o" * 20 + " …"
+
+
 def test_without_a_hit_the_beginning() -> None:
     assert caption({"id": "x", "title": "", "body": "A short text.", "year": 1987}, "zzz") == "A short text."
     assert caption({"id": "x"}, "zzz") == ""

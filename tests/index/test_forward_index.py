@@ -17,6 +17,7 @@ from rankwell.index.segments import builder as segment_builder
 from rankwell.index.segments import forward_writing
 from rankwell.index.segments.forward_index import (
     count_terms,
+    find_terms,
     forward_problems,
     has_every_stream,
     record_bytes,
@@ -108,6 +109,32 @@ def test_counts_are_those_of_the_words(segment):
             assert by_stream[i, j].tolist() == [pairs[term, stream] for stream in range(segment.n_streams)]
 
 
+def test_terms_are_found_where_the_words_are(segment):
+    generator = np.random.default_rng(3)
+    for doc in range(segment.n_docs):
+        words = document_words(segment, doc)
+        wanted = np.flatnonzero(generator.random(segment.n_terms) < generator.choice([0.0, 0.05, 0.5, 1.0]))
+        found = find_terms(segment, doc, wanted.astype(np.int32))
+        for stream in range(segment.n_streams):
+            own = (words.streams == stream) & np.isin(words.terms, wanted)
+            assert (stream in found) == own.any()
+            if stream in found:
+                assert wanted[found[stream].places].tolist() == words.terms[own].tolist()
+                assert found[stream].positions.tolist() == words.positions[own].tolist()
+
+
+def test_positions_of_found_terms_count_what_is_skipped():
+    segment = build(documents_of(ROWS), Schema(["title", "body"], forward="all"), ANALYSIS)
+    number = {term: segment.term_number(term.encode()) for term in ("cats", "three", "two")}
+    wanted = np.array(sorted(number.values()), np.int32)
+    assert find_terms(segment, 0, wanted)[0].positions.tolist() == [4]  # the cat of the CATS
+    found = find_terms(segment, 1, wanted)
+    assert found[0].positions.tolist() == [0]
+    assert found[1].positions.tolist() == [1, 2 + VALUE_GAP + 1]  # one TWO, the THREE
+    assert found[1].places.tolist() == [wanted.tolist().index(number[term]) for term in ("two", "three")]
+    assert find_terms(segment, 2, wanted) == find_terms(segment, 0, wanted[:0]) == {}
+
+
 @pytest.mark.parametrize("bytes_at_a_time", [2**22, 100])
 def test_merged_is_built_at_once(monkeypatch, bytes_at_a_time):
     monkeypatch.setattr(forward_writing, "_BYTES_AT_A_TIME", bytes_at_a_time)
@@ -162,6 +189,7 @@ def test_wrong_records_are_refused(segment):
         for read in (
             lambda: term_counts(forged, docs),  # noqa: B023
             lambda: count_terms(forged, docs, np.arange(forged.n_terms, dtype=np.int32)),  # noqa: B023
+            lambda: find_terms(forged, 60, np.arange(forged.n_terms, dtype=np.int32)),  # noqa: B023
         ):
             try:
                 read()

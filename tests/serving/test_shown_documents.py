@@ -46,6 +46,15 @@ def test_what_is_kept_gives_the_same_results(monkeypatch):
         assert most / 2 < ShownDocuments.of(other).n_bytes <= most
 
 
+def test_a_forward_index_changes_nothing():
+    rows = [row | {"body": f"{row['body']}, and of the sea: " * 60} for row in ROWS]
+    plain = make_index(rows, cuts=[10])
+    by_words = make_index(rows, cuts=[10], forward="all")
+    for query in ("oil 7", "crude sea", "se* 12", "nothing"):
+        for _ in range(2):
+            assert shown(plain, query, range(40)) == shown(by_words, query, range(40))
+
+
 def test_an_index_that_is_gone_keeps_nothing():
     index = make_index(ROWS)
     shown(index, "oil", range(40))

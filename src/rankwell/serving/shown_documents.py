@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.search.caption import Caption, CaptionTexts, WantedTerms
+from rankwell.index.search.indexed_text import DocumentWords
 from rankwell.serving.answer import CaptionPart, Result
 
 # Fields whose text is a result's title or address, the first that a document has.
@@ -30,11 +31,11 @@ class _Shown:
 
     def __init__(self, index: Index, doc: int) -> None:
         # Not the index: it is the key under which this is kept for as long as the index lives.
-        self._analysis = index.analysis
+        self._analysis, self._words = index.analysis, DocumentWords(index, doc)
         self.id, self.fields = index.id_of(doc), index.stored(doc)
         self.title, self.url = _first_text(self.fields, _TITLES), _address(self.fields)
         body = {name: value for name, value in self.fields.items() if name not in (*_TITLES, *_ADDRESSES)}
-        self.body = CaptionTexts(body, index.analysis)
+        self.body = CaptionTexts(body, index.analysis, self._words)
 
     @property
     def n_bytes(self) -> int:
@@ -43,7 +44,7 @@ class _Shown:
 
     def caption(self, wanted: WantedTerms) -> Caption:
         caption = self.body.caption(wanted)
-        return caption if caption.text else CaptionTexts(self.fields, self._analysis).caption(wanted)
+        return caption if caption.text else CaptionTexts(self.fields, self._analysis, self._words).caption(wanted)
 
 
 class ShownDocuments:
@@ -58,6 +59,12 @@ class ShownDocuments:
     def of(cls, index: Index) -> ShownDocuments:
         known = _shown.get(index)
         return _shown.setdefault(index, cls()) if known is None else known
+
+    def forget(self) -> None:
+        """Keep nothing of any document."""
+        with self._lock:
+            self._documents.clear()
+            self.n_bytes = 0
 
     def document(self, index: Index, doc: int) -> _Shown:
         with self._lock:

@@ -76,6 +76,17 @@ def search(folder: Path) -> None:
                     index.search(query, k=k, match=match, model=model)
     index.more_like("7")
     index.search("presure", typos=True, filter="heat year:<3")
+    _find_words(index)
+
+
+def _find_words(index: Index) -> None:
+    """The words of a caption, by the forward index."""
+    from rankwell.index.search.caption import WantedTerms
+    from rankwell.index.search.indexed_text import DocumentWords, IndexedText
+
+    fields = index.stored(0)
+    text = IndexedText(fields["body"], index.schema.streams.index("body"), DocumentWords(index, 0), index.analysis)
+    text.hits(WantedTerms(index.parse("boundary layer")))
 
 
 def extract_features(folder: Path) -> None:

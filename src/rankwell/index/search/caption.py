@@ -9,17 +9,22 @@ import numpy as np
 
 from rankwell.corpus.nested_fields import flattened
 from rankwell.index.query.tree import Prefix, Similar, scoring_leaves
+from rankwell.index.search.indexed_text import LEAST_INDEXED, IndexedText
 
 if TYPE_CHECKING:
     from rankwell.index.query.query import Query
+    from rankwell.index.search.indexed_text import DocumentWords
+    from rankwell.index.segments.segment import Segment
     from rankwell.index.text.analysis import Analysis
 
 _LONGEST_TEXT = 100_000
 _LEAD = 20  # characters before the first hit
 # What is no part of a word, as a blank.
 _BLANKS = bytes(byte if bytes([byte]).isalnum() else 32 for byte in range(256))
-# A word: its first character, one after its last, and its term.
-Hit = tuple[int, int, bytes | None]
+# A control character, as a blank.
+_LINE = bytes(byte if 32 <= byte != 127 else 32 for byte in range(256))
+# A word: its first character, one after its last, and its term, or the number that it has.
+Hit = tuple[int, int, bytes | int | None]
 
 
 class Caption(NamedTuple):
@@ -46,23 +51,35 @@ def find_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *,
 class CaptionTexts:
     """The texts of a document, ready to make captions for several queries.
 
+    Parameters
+    ----------
+    words : DocumentWords, optional
+        Where the document has terms by the forward index, for the texts of which that is quicker.
+
     Attributes
     ----------
     n_terms : how many different terms each text has, added up
     """
 
-    def __init__(self, fields: Mapping[str, Any], analysis: Analysis) -> None:
-        named = flattened(fields).items()
+    def __init__(self, fields: Mapping[str, Any], analysis: Analysis, words: DocumentWords | None = None) -> None:
+        self._analysis = analysis
         self._texts = [
-            _CaptionText(_one_line(text), analysis) for name, value in named if name != "id" for text in _texts(value)
+            _made_ready(name, text, analysis, words if text is value else None)
+            for name, value in flattened(fields).items()
+            if name != "id"
+            for text in _texts(value)
         ]
         self.n_terms = sum(text.n_terms for text in self._texts)
 
     def caption(self, wanted: WantedTerms, *, length: int = 160) -> Caption:
         """See `find_caption`."""
         best, most = None, 0
-        for one in self._texts:
-            if hits := one.hits(wanted):
+        for place, one in enumerate(self._texts):
+            hits = one.hits(wanted)
+            if hits is None:
+                one = self._texts[place] = _CaptionText(one.text, self._analysis)
+                hits = one.hits(wanted)
+            if hits:
                 caption, found = _best_piece(one.text, hits, length)
                 if found > most:
                     best, most = caption, found
@@ -77,6 +94,7 @@ class WantedTerms:
         self._terms = set(query.terms)
         self._terms.update(term for leaf in leaves if isinstance(leaf, Similar) for term, _ in leaf.terms)
         self._prefixes = tuple(leaf.start for leaf in leaves if isinstance(leaf, Prefix))
+        self._numbers: dict[Segment, np.ndarray] = {}
 
     def among(self, terms: Mapping[bytes, Any]) -> list[bytes]:
         """Those of the terms of a text that are wanted."""
@@ -84,6 +102,15 @@ class WantedTerms:
         if self._prefixes:
             found += [term for term in terms if term.startswith(self._prefixes) and term not in self._terms]
         return found
+
+    def numbers(self, segment: Segment) -> np.ndarray:
+        """The numbers of the terms of a segment that are wanted, int32, ascending."""
+        known = self._numbers.get(segment)
+        if known is None:
+            numbers = sorted({segment.term_number(term) for term in self._terms} - {-1})
+            ranges = [np.arange(*segment.terms_with_prefix(start), dtype=np.int32) for start in self._prefixes]
+            known = self._numbers[segment] = np.unique(np.concatenate([np.array(numbers, np.int32), *ranges]))
+        return known
 
 
 class _CaptionText:
@@ -105,9 +132,9 @@ class _CaptionText:
                 if (term := analysis.memory.term(word)) is not None:
                     self._words.setdefault(term, []).append(word)
         else:
-            for hit in _located(data, analysis.word_spans(data), analysis):
-                if hit[2] is not None:
-                    self._places.setdefault(hit[2], []).append(hit)
+            for start, stop, term in _located(data, analysis.word_spans(data), analysis):
+                if term is not None:
+                    self._places.setdefault(term, []).append((start, stop, term))
 
     @property
     def n_terms(self) -> int:
@@ -121,16 +148,33 @@ class _CaptionText:
         return _occurrences(self._spaced, {word: term for term in terms for word in self._words[term]}) if terms else []
 
 
+def _made_ready(name: str, text: str, analysis: Analysis, words: DocumentWords | None) -> _CaptionText | IndexedText:
+    """A text of a field; words : if it is the field's only text"""
+    line, has_all_words = _one_line(text)
+    stream = None if words is None or not has_all_words or len(line) < LEAST_INDEXED else words.stream_of(name)
+    if words is None or stream is None:
+        return _CaptionText(line, analysis)
+    return IndexedText(line, stream, words, analysis)
+
+
 def _texts(value: Any) -> list[str]:
     """The texts of a stored field: one, those of a list, or none."""
     return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
-def _one_line(text: str) -> str:
-    line = " ".join(text[:_LONGEST_TEXT].split())
+def _one_line(text: str) -> tuple[str, bool]:
+    """A text, or its beginning, as one line, and whether that has the words of the text, in their order."""
+    is_whole, text = len(text) <= _LONGEST_TEXT, text[:_LONGEST_TEXT]
+    if text.isascii():
+        line = text.encode().translate(_LINE).decode().strip(" ")
+        while "  " in line:
+            line = line.replace("  ", " ")
+        return line, is_whole
+    line = " ".join(text.split())
     if line.isprintable():
-        return line
-    return " ".join("".join(character if character.isprintable() else " " for character in line).split())
+        return line, is_whole
+    # A joiner cannot be printed, but is a part of a word.
+    return " ".join("".join(character if character.isprintable() else " " for character in line).split()), False
 
 
 def _spaced(data: bytes) -> bytes:
@@ -155,10 +199,11 @@ def _best_piece(text: str, hits: Sequence[Hit], length: int) -> tuple[Caption, i
     """The piece of a text with most of the terms, and how many it has; it begins shortly before its first hit."""
     best_start, most = 0, 0
     first = 0
-    in_piece: dict[bytes | None, int] = {}
-    for _, stop, term in hits:
+    in_piece: dict[bytes | int | None, int] = {}
+    for number, (_, stop, term) in enumerate(hits):
         in_piece[term] = in_piece.get(term, 0) + 1
-        while stop - hits[first][0] > length:
+        # A word that is longer than a piece is one all the same.
+        while first < number and stop - hits[first][0] > length:
             gone = hits[first][2]
             in_piece[gone] -= 1
             if in_piece[gone] == 0:
@@ -182,7 +227,7 @@ def _best_piece(text: str, hits: Sequence[Hit], length: int) -> tuple[Caption, i
     return Caption(dots_before + text[start:end].strip() + dots_after, shown), most
 
 
-def _located(data: bytes, spans: Sequence[tuple[int, int]], analysis: Analysis) -> list[Hit]:
+def _located(data: bytes, spans: Sequence[tuple[int, int]], analysis: Analysis) -> list[tuple[int, int, bytes | None]]:
     """The words of a text in UTF-8 that are at `spans`."""
     terms = [analysis.memory.term(data[start:stop]) for start, stop in spans]
     if data.isascii():

@@ -1,4 +1,4 @@
-"""The forward index of a segment: how often documents have terms.
+"""The forward index of a segment: how often documents have terms, and where.
 
 Optional: `Schema(forward=…)`. Every function takes numbers of the segment's documents and terms, checks the records
 that it reads, and raises FileFormatError if one is not as a writer makes it.
@@ -22,6 +22,13 @@ class TermCounts(NamedTuple):
     term_ptr: np.ndarray  # int64 (n_docs + 1,)
     terms: np.ndarray  # int32, ascending within a document
     counts: np.ndarray  # int32
+
+
+class FoundTerms(NamedTuple):
+    """Where one stream of a document has some terms: places among the terms asked for, and positions, ascending."""
+
+    places: np.ndarray  # int32
+    positions: np.ndarray  # int32
 
 
 def has_every_stream(segment: Segment) -> bool:
@@ -57,6 +64,24 @@ def count_terms(segment: Segment, docs: np.ndarray, terms: np.ndarray) -> np.nda
     if wrong >= 0:
         raise _wrong(segment, int(docs[wrong]))
     return counts
+
+
+def find_terms(segment: Segment, doc: int, terms: np.ndarray) -> dict[int, FoundTerms]:
+    """Where a document has terms, by the numbers of the streams that have any. terms : int32, ascending"""
+    segment.verify_records(np.array([doc], np.int64))
+    start, stop = segment["forward.offsets"][doc : doc + 2].tolist()
+    n_bytes = stop - start
+    room, bounds = np.empty((18, n_bytes), np.int32), np.zeros(2 * segment.n_streams, np.int64)
+    places, positions = room[2:10].reshape(-1), room[10:].reshape(-1)
+    data, sizes = segment.unverified("forward.data"), (segment.n_terms, segment.n_streams)
+    if forward.find_terms(data, start, stop, *sizes, terms, room[0], room[1], bounds, places, positions) < 0:
+        raise _wrong(segment, doc)
+    ends = bounds.tolist()
+    return {
+        stream: FoundTerms(places[first:last], positions[first:last])
+        for stream, (first, last) in enumerate(zip(ends[::2], ends[1::2], strict=True))
+        if first < last
+    }
 
 
 def record_bytes(segment: Segment, docs: np.ndarray) -> int:

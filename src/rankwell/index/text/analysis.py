@@ -129,12 +129,15 @@ class Analysis:
         """
         if len(data) <= _SHORT_TEXT and data.isascii():
             return [match.span() for match in _ASCII_WORD.finditer(data)]
+        found: list[tuple[int, int]] = self.word_places(data).tolist()
+        return found
+
+    def word_places(self, data: bytes) -> np.ndarray:
+        """The same by the kernel, int64 (n, 2)."""
         from rankwell.kernels.words.finding import find_words
 
         spans = np.empty(((len(data) + 1) // 2, 2), dtype=np.int64)
-        n_words = find_words(np.frombuffer(data, dtype=np.uint8), kind_table(self.word_rule), spans)
-        found: list[tuple[int, int]] = spans[:n_words].tolist()
-        return found
+        return spans[: find_words(np.frombuffer(data, dtype=np.uint8), kind_table(self.word_rule), spans)]
 
     def cut(self, text: str) -> list[tuple[bytes, int]]:
         """The terms of a text, each with its position: the number of words before it, stop words counted."""

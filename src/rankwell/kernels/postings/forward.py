@@ -233,6 +233,19 @@ def _count_words(data, place, stop, n_words, bits, n_terms, number, counts, step
     return True
 
 
+@inner_kernel
+def _wanted_places(terms, n_terms, wanted, number):
+    """Fill `number`: for each term of a document its place in `wanted`, or -1; returns how many are wanted."""
+    found, n_found = 0, 0
+    for local in range(n_terms):
+        while found < len(wanted) and wanted[found] < terms[local]:
+            found += 1
+        is_wanted = found < len(wanted) and wanted[found] == terms[local]
+        number[local] = found if is_wanted else -1
+        n_found += is_wanted
+    return n_found
+
+
 @kernel
 def count_terms(data, offsets, docs, n_terms, n_streams, wanted, terms, number, counts):
     """How often documents have each of some terms, stream by stream.
@@ -248,14 +261,7 @@ def count_terms(data, offsets, docs, n_terms, n_streams, wanted, terms, number, 
         count, place = _read_terms(data, place, stop, n_terms, terms)
         if count < 0:
             return i
-        found, n_found = 0, 0
-        for local in range(count):
-            while found < n_wanted and wanted[found] < terms[local]:
-                found += 1
-            is_wanted = found < n_wanted and wanted[found] == terms[local]
-            number[local] = found if is_wanted else -1
-            n_found += is_wanted
-        if n_found == 0:
+        if _wanted_places(terms, count, wanted, number) == 0:
             continue
         bits = _bits_of(count)
         n_parts, place = _read_number(data, place, stop)
@@ -320,6 +326,82 @@ def _read_positions(data, place, stop, n_words, n_jumps, positions):
         if position > LARGEST:
             return np.int64(-1)
     return np.int64(place)
+
+
+@inner_kernel
+def _find_words(data, place, n_words, bits, n_terms, number, places, words):
+    """Write the wanted words of a stream, their numbers in it and their places in `wanted`; returns how many, or -1."""
+    waiting, n_waiting, mask = np.int64(0), 0, (np.int64(1) << bits) - 1
+    n_found = np.int64(0)
+    for word in range(n_words):
+        while n_waiting < bits:
+            waiting |= np.int64(data[place]) << n_waiting
+            n_waiting += 8
+            place += 1
+        local = waiting & mask
+        waiting >>= bits
+        n_waiting -= bits
+        if local >= n_terms:
+            return np.int64(-1)
+        if number[local] >= 0:
+            places[n_found] = number[local]
+            words[n_found] = word
+            n_found += 1
+    return n_found
+
+
+@inner_kernel
+def _skip_positions(data, place, stop, n_words, n_jumps, words):
+    """Turn the numbers of some words, ascending, into positions; returns the place after the jumps, -1 if wrong."""
+    word, skipped_before, done = np.int64(0), np.int64(0), 0
+    for jump in range(n_jumps):
+        distance, place = _read_number(data, place, stop)
+        skipped, place = _read_number(data, place, stop)
+        word += distance
+        if distance < 0 or skipped <= 0 or word >= n_words or (jump > 0 and distance == 0):
+            return np.int64(-1)
+        while done < len(words) and words[done] < word:
+            words[done] += skipped_before
+            done += 1
+        skipped_before += skipped
+        if n_words + skipped_before > LARGEST:
+            return np.int64(-1)
+    for rest in range(done, len(words)):
+        words[rest] += skipped_before
+    return np.int64(place)
+
+
+@kernel
+def find_terms(data, start, stop, n_terms, n_streams, wanted, terms, number, bounds, places, positions):
+    """Where one document has each of some terms; returns how many places there are, -1 if the record is wrong.
+
+    wanted : int32, ascending terms; terms, number : int32, room for as many as the record has bytes
+    bounds : int64 (2 * n_streams,), zero; filled: what was found in stream s is from bounds[2 * s] to bounds[2 * s + 1]
+    places, positions : int32, room for eight times the record's bytes: places in `wanted`, positions ascending
+    """
+    if start == stop:
+        return np.int64(0)
+    count, place = _read_terms(data, start, stop, n_terms, terms)
+    if count < 0:
+        return np.int64(-1)
+    if _wanted_places(terms, count, wanted, number) == 0:
+        return np.int64(0)
+    bits, end = _bits_of(count), np.int64(0)
+    n_parts, place = _read_number(data, place, stop)
+    for _ in range(n_parts):
+        stream, n_words, n_jumps, place = _read_stream(data, place, stop, n_streams, bits)
+        if n_words < 0:
+            return np.int64(-1)
+        n_found = _find_words(data, place, n_words, bits, count, number, places[end:], positions[end:])
+        if n_found < 0:
+            return np.int64(-1)
+        place += (n_words * bits + 7) >> 3
+        place = _skip_positions(data, place, stop, n_words, n_jumps, positions[end : end + n_found])
+        if place < 0:
+            return np.int64(-1)
+        bounds[2 * stream], bounds[2 * stream + 1] = end, end + n_found
+        end += n_found
+    return end if place == stop else np.int64(-1)
 
 
 @kernel
