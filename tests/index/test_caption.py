@@ -46,6 +46,17 @@ def test_one_harmless_line() -> None:
     assert caption({"body": "a\x1b[31m\n\n  oil\tb\x00c"}, "oil") == "a [31m oil b c"
 
 
+def test_one_line_has_single_blanks() -> None:
+    """Of texts of ASCII characters, which are not cut for it, as of others."""
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        text = "".join(
+            rng.choice(["a", "bc", " ", "  ", "\t", "\r\n", "\x1b", "\x7f", "\x1f", "-"], rng.integers(0, 12))
+        )
+        shown = "".join(character if character.isprintable() else " " for character in text)
+        assert caption({"body": text}, "none", 100) == " ".join(shown.split())
+
+
 def test_characters_of_several_bytes() -> None:
     text = "ä" * 300 + " Öl steigt"
     found = caption({"body": text}, "öl", 20)

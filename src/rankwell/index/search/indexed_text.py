@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 LEAST_INDEXED = 1000
 """The characters of a text from which on words are found by the forward index.
 
-Microseconds a text of processor time, by the text and by the forward index: the first time 18 and 16 at 300 characters,
-46 and 24 at 1,000, 150 and 52 at 4,000, 780 and 210 at 20,000; again, with what was kept of the text, 3 and 9, 5 and
-10, 11 and 13, 67 and 24. From here on the first time saves more than a few further times cost.
+Microseconds a text of processor time, by the text and by the forward index: the first time 18 and 17 at 300 characters,
+46 and 23 at 1,000, 139 and 43 at 4,000, 670 and 128 at 20,000; again, with what was kept of the text, 3 and 9, 5 and
+10, 11 and 13, 66 and 25 (CISI's texts, ten documents a query). From here on the first time saves more than four further
+times cost. `python -m benchmarks forward_index` measures all that a node shows of documents.
 """
 
 
