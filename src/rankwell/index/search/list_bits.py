@@ -18,7 +18,7 @@ from rankwell.index.segments.segment import Segment
 
 # Terms that at least one in this many documents has are frequent.
 _FREQUENT = 32
-_BYTES_PER_DOC = 32
+_BYTES_PER_DOC = 64
 
 # Threads share an index.
 _lock = Lock()
