@@ -1,11 +1,11 @@
 """A tree in compiled code, leaf by leaf, by a team of threads.
 
 The leader (worker 0) decides; stages of tasks are shared out: `COUNT` the documents of the smaller child of a cut, of
-one slab and one part of the documents; `SEARCH` half a word: add up the parts, subtract them from the parent's
-histograms, which so become the larger child's, and find the best cut of both; `COUNT_AND_SEARCH` both at once, where
-the documents are one part: some half words of a slab, which are searched by the thread that has them in its cache;
-`PART` documents by their side, `JOIN` the parts; `ADD` leaf values to scores. Every sum is of whole numbers, so the
-tree does not depend on who did what.
+one slab and one part of the documents; `SEARCH` a word, or half of it: add up the parts, subtract them from the
+parent's histograms, which so become the larger child's, and find the best cut of both; `COUNT_AND_SEARCH` both at once,
+where the documents are one part: some half words of a slab, which are searched by the thread that has them in its
+cache; `PART` documents by their side, `JOIN` the parts; `ADD` leaf values to scores. Every sum is of whole numbers, so
+the tree does not depend on who did what.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from rankwell.kernels.trees.cpu.tasks import (
     N_GROUPS,
     N_LEAVES,
     N_PARTS,
+    N_SEARCHED,
     OTHER_FIRST,
     OTHER_LAST,
     PART,
@@ -99,6 +100,8 @@ from rankwell.kernels.trees.slabs import WORD
 DOCS_PER_PART = 2048
 _DOCS_PER_PARTED = 2048
 _DOCS_JOINED_BY_ALL = 16384
+# With as many words for each worker, words are searched whole.
+_WORDS_PER_WORKER = 16
 _NOTHING = 0
 
 _leaf_value = inlined_kernel(rules.leaf_value)
@@ -350,14 +353,22 @@ def prepare_stage(stage, leaf, n_leaves, control, space, columns, limits, plan):
     if stage == COUNT:
         return prepare_counting(control, space.words.shape[0], plan)
     if stage == SEARCH:
-        begin_search(space, limits)
-        return len(space.found)
+        return prepare_search(control, space, limits)
     if stage == PART:
         prepare_parting(leaf, control, whole, space.sides, columns, plan.words_per_slab)
         return share_parting(control, most_ranges)
     evaluate_leaves(whole, space.real, n_leaves, limits, plan)
     control[N_LEAVES] = n_leaves if n_leaves > 1 else 0
     return parts_of(plan.n_docs, most_ranges, DOCS_PER_PART)
+
+
+@inlined_kernel
+def prepare_search(control, space, limits):
+    """The number of tasks of SEARCH: words, but half words if a word more or less would be a large part of the work."""
+    n_halves, n_workers = len(space.found), len(space.to_beat)
+    control[N_SEARCHED] = 1 if n_workers > 1 and n_halves < _WORDS_PER_WORKER * 2 * n_workers else 2
+    begin_search(space, limits)
+    return -(-n_halves // control[N_SEARCHED])
 
 
 @inlined_kernel

@@ -75,18 +75,17 @@ def _add_columns(column, n_columns, shifts, first, last, histogram, slab, rows, 
 
 @inner_kernel
 def _add_block(
-    block, n_docs, first, first_half, last_half, n_counted, shifts, values, histograms, slab, packed, rows, n_ahead
+    block, n_docs, first, n_words, n_counted, shifts, values, histograms, first_word, slab, packed, rows, n_ahead
 ):
-    """Add the documents rows[block : block + n_docs], and fetch the lines of the `n_ahead` after them meanwhile."""
-    share, first_word = n_docs // _FETCHING_WORDS, first_half // 2
-    for k in range((last_half + 1) // 2 - first_word):
-        histogram, word, own = histograms[first_word + k], U(first + k), shifts[first_word + k]
-        half, n_first, n_both = 2 * (first_word + k), n_counted[first_word + k, 0], n_counted[first_word + k, 1]
-        begin_column, end_column = 0 if first_half <= half else n_first, n_both if half + 2 <= last_half else n_first
+    """Add whole words of the documents rows[block : block + n_docs], and fetch the lines of the `n_ahead` after them
+    meanwhile."""
+    share = n_docs // _FETCHING_WORDS
+    for k in range(n_words):
+        histogram, word = histograms[first_word + k], U(first + k)
         ahead = U(block + n_docs + k * share)
         n_fetched = share if share < n_ahead - k * share else n_ahead - k * share
         n_fetched = U(n_fetched) if n_fetched > 0 and k < _FETCHING_WORDS else U(0)
-        if end_column - begin_column >= _NEARLY_WHOLE:
+        if n_counted[first_word + k, 1] >= _NEARLY_WHOLE:
             for c in range(n_fetched):
                 row = U(rows[ahead + c])
                 prefetch(slab, row * _WORDS)
@@ -103,7 +102,18 @@ def _add_block(
                 prefetch(slab, row * _WORDS)
                 prefetch(packed, row)
             end = U(min(begin + _TILE, n_docs))
-            _add_columns(begin_column, end_column, own, U(begin), end, histogram, slab, rows, U(block), word, values)
+            n_columns, own = n_counted[first_word + k, 1], shifts[first_word + k]
+            _add_columns(0, n_columns, own, U(begin), end, histogram, slab, rows, U(block), word, values)
+
+
+@inner_kernel
+def _add_half(block, n_docs, word, half, n_counted, shifts, values, histograms, slab, rows):
+    """Add half a word, which is `word` of the slab, of the documents rows[block : block + n_docs]."""
+    histogram, own, n_first = histograms[half // 2], shifts[half // 2], n_counted[half // 2, 0]
+    first, last = (0, n_first) if half % 2 == 0 else (n_first, n_counted[half // 2, 1])
+    for begin in range(0, n_docs, _TILE):
+        end = U(min(begin + _TILE, n_docs))
+        _add_columns(first, last, own, U(begin), end, histogram, slab, rows, U(block), U(word), values)
 
 
 @inner_kernel
@@ -119,6 +129,8 @@ def count_documents(
     rows : uint32, with `NEAR` documents, whichever, after the last; histograms : int64 (any, 2048)
     values : int64 (BLOCK,), written
     """
+    if first_half == last_half:
+        return
     for half in range(first_half, last_half if is_new else first_half):
         histogram, begin = histograms[half // 2], U(half % 2 * HALF_VALUES)
         for place in range(begin, begin + U(HALF_VALUES)):
@@ -134,18 +146,24 @@ def count_documents(
             values[place] = packed[U(rows[U(block) + place])]
         n_ahead = end - block - n_docs
         n_ahead = n_ahead if n_ahead < BLOCK else BLOCK
+        if first_half % 2 == 1:
+            _add_half(block, n_docs, first, first_half, n_counted, shifts, values, histograms, slab, rows)
+        first_word, last_word = (first_half + 1) // 2, last_half // 2
         _add_block(
             block,
             n_docs,
-            first,
-            first_half,
-            last_half,
+            first + first_half % 2,
+            last_word - first_word,
             n_counted,
             shifts,
             values,
             histograms,
+            first_word,
             slab,
             packed,
             rows,
             n_ahead,
         )
+        if last_half % 2 == 1:
+            word = first + last_word - first_half // 2
+            _add_half(block, n_docs, word, last_half - 1, n_counted, shifts, values, histograms, slab, rows)

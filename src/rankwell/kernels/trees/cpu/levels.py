@@ -204,7 +204,7 @@ def _work_off(worker, control, space, columns, limits, plan):
                 sums,
             )
         elif kind == MERGE:
-            merge_parts(task, control, space.pool, n_leaves, space.begun)
+            merge_parts(task, task + 1, control, space.pool, n_leaves, space.begun)
         elif kind == SEARCH:
             _search(
                 task,

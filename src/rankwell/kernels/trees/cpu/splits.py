@@ -22,7 +22,7 @@ from rankwell.kernels.trees.cpu.workspace import (
     RUNNING,
     SHIFTED,
 )
-from rankwell.kernels.trees.slabs import HALF_WORD, WORD
+from rankwell.kernels.trees.slabs import WORD
 
 LOWER_HALF = np.int64(rules.LOWER_HALF)
 objective = inlined_kernel(rules.objective)
@@ -208,21 +208,20 @@ def shift_sums(n_codes, missing, sums):
 
 
 @inner_kernel
-def search_half(
-    histogram, half, total, leaf, limits, columns, allowed, direction, n_categories, groups, live, sums, gains, found,
-    child, found_gain, to_beat, beaten
+def search_columns(
+    histogram, first_column, last_column, total, leaf, limits, columns, allowed, direction, n_categories, groups, live,
+    sums, gains, found, child, found_gain, to_beat, beaten
 ):  # fmt: skip
-    """The best cut by a feature of the columns of half a word, of a leaf with the packed sums `total`.
+    """The best cut by a feature of some columns of a word, of a leaf with the packed sums `total`.
 
     leaf : LeafNumbers; live : uint64 (n_words of groups,), of the leaf
-    histogram : int64 (2048,), of the whole word; found : int64 (2, 9), found_gain : float64 (2,), written at `child`
+    histogram : int64 (2048,), of the whole word
+    found : int64 (2, 9), found_gain : float64 (2,), written at `child` if there is a better cut than `to_beat`
     to_beat, beaten : float64 and int64 (8,), the best gain of what was searched before, and its feature; changed at
         `child`. What does not reach it is not even computed.
     """
-    found_gain[child] = 0.0
     best, best_feature = to_beat[child], beaten[child]
-    last_column = min((half + 1) * HALF_WORD, len(columns.sizes))
-    for column in range(half * HALF_WORD, last_column):
+    for column in range(first_column, last_column):
         for place in range(columns.column_ptr[column], columns.column_ptr[column + 1]):
             feature = columns.features[place]
             if not may_cut(feature, leaf, allowed, groups, live):

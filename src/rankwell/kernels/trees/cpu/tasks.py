@@ -10,7 +10,7 @@ from rankwell.kernels.cpu.team import DONE, N_TASKS, add_to_place, take_task, wr
 from rankwell.kernels.trees.contract import MOST_LEAVES
 from rankwell.kernels.trees.cpu.histograms import U, count_documents
 from rankwell.kernels.trees.cpu.partition import join_part, part_rows
-from rankwell.kernels.trees.cpu.splits import leaf_numbers, read_limits, search_half
+from rankwell.kernels.trees.cpu.splits import leaf_numbers, read_limits, search_columns
 from rankwell.kernels.trees.cpu.workspace import (
     END,
     HALF_VALUES,
@@ -22,7 +22,7 @@ from rankwell.kernels.trees.cpu.workspace import (
     START,
     VALUE,
 )
-from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD
+from rankwell.kernels.trees.slabs import HALF_WORD, SLAB_BYTES, WORD
 
 # What the system maps around a line that is touched.
 MAPPED_BYTES = 2**16
@@ -39,8 +39,8 @@ OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS, N_GROUPS = range(52, 56)
 # The bytes of slabs on disk that may be in memory, 0 if there is no limit; and those that tasks have touched.
 STREAMED, TOUCHED = range(56, 58)
 COUNTING = 58
-# How many trees were grown before, of those that are grown together.
-ROUND = 59
+# How many trees were grown before, of those that are grown together; half words of a task of SEARCH.
+ROUND, N_SEARCHED = range(59, 61)
 
 
 @inlined_kernel
@@ -68,7 +68,7 @@ def work_on(kind, task, worker, control, space, columns, plan):
         join_leaf(task, control, sides, rows, right)
     elif kind == ADD:
         add_values(task, control, whole, real, rows, scores)
-    first_half, last_half = (task, task + 1) if kind == SEARCH else (0, 0)
+    first_half, last_half = searched_halves(task, control, len(space.found)) if kind == SEARCH else (0, 0)
     if kind in (COUNT, COUNT_AND_SEARCH):
         counted = count_part(
             task,
@@ -87,9 +87,12 @@ def work_on(kind, task, worker, control, space, columns, plan):
         )
         if kind == COUNT_AND_SEARCH:
             first_half, last_half = counted
-    for half in range(first_half, last_half):
+    half = first_half
+    while half < last_half:
+        end = min(half // 2 * 2 + 2, last_half)
         _search(
             half,
+            end,
             control,
             pool,
             len(whole[0]),
@@ -100,10 +103,18 @@ def work_on(kind, task, worker, control, space, columns, plan):
             sums[worker],
             space.gains[worker],
             space.found[half],
-            space.found_gain[half],
+            space.found_gain[half:end],
             space.to_beat[worker],
             space.beaten[worker],
         )
+        half = end
+
+
+@inlined_kernel
+def searched_halves(task, control, n_halves):
+    """The first and the last + 1 of the half words of a task of SEARCH."""
+    first = task * control[N_SEARCHED]
+    return first, min(first + control[N_SEARCHED], n_halves)
 
 
 @inlined_kernel
@@ -164,11 +175,11 @@ def _give_back_lines(control, words, n_docs, lowest, highest):
 
 
 @inlined_kernel
-def merge_parts(half, control, pool, n_leaves, begun):
-    """The histograms of the smaller child, from those of the workers, and of the larger one, from the parent's; of half
-    a word."""
-    word, start = half // 2, U(half % 2 * HALF_VALUES)
-    end = start + U(HALF_VALUES)
+def merge_parts(first_half, last_half, control, pool, n_leaves, begun):
+    """The histograms of the smaller child, from those of the workers, and of the larger one, from the parent's; of a
+    word's half words first_half, ..., last_half − 1."""
+    word, start = first_half // 2, U(first_half % 2 * HALF_VALUES)
+    end = start + U((last_half - first_half) * HALF_VALUES)
     small = pool[control[SMALL], word]
     if control[N_PARTS] > 1:
         slab, is_first = word // control[WORDS_PER_SLAB], True
@@ -187,9 +198,12 @@ def merge_parts(half, control, pool, n_leaves, begun):
 
 @inlined_kernel
 def _search(
-    half, control, pool, n_leaves, columns, limits, plan, space, sums, gains, found, found_gain, to_beat, beaten
+    half, end, control, pool, n_leaves, columns, limits, plan, space, sums, gains, found, found_gain, to_beat, beaten
 ):
-    merge_parts(half, control, pool, n_leaves, space.begun)
+    """Search the half words half, ..., end − 1 of a word; what is found is kept with the first of them."""
+    merge_parts(half, end, control, pool, n_leaves, space.begun)
+    for place in range(len(found_gain)):
+        found_gain[place, 0], found_gain[place, 1] = 0.0, 0.0
     for child in range(1 if control[IS_ROOT] != 0 else 2):
         number, total = control[SMALL_LEAF + child], control[SMALL_TOTAL + child]
         leaf = leaf_numbers(
@@ -202,9 +216,10 @@ def _search(
             (plan.number + control[ROUND]) * MOST_NODES + control[SMALL_ID + child],
             limits,
         )
-        search_half(
+        search_columns(
             pool[control[SMALL + child], half // 2],
-            half,
+            half * HALF_WORD,
+            min(end * HALF_WORD, len(columns.sizes)),
             total,
             leaf,
             limits,
@@ -218,7 +233,7 @@ def _search(
             gains,
             found,
             child,
-            found_gain,
+            found_gain[0],
             to_beat,
             beaten,
         )
