@@ -361,13 +361,14 @@ def _time_choice(bench: Benchmark, collection: str, one: Index, queries: list[li
 def _seconds_by_query(
     engines: dict[str, Callable[[list[str]], Any]], queries: list[list[str]], rounds: int
 ) -> dict[str, np.ndarray]:
-    """The seconds of each query, the fastest of several, all engines in turn, each first as often as the others."""
+    """The seconds of each query, the fastest of several, all engines in turn, in a random order: what one leaves in the
+    caches is not always found by the same other one."""
     seconds = {engine: np.full(len(queries), np.inf) for engine in engines}
-    in_turn = list(engines.items())
+    in_turn, rng = list(engines.items()), np.random.default_rng(0)
     for _ in range(rounds):
-        in_turn = [*in_turn[1:], in_turn[0]]
         for number, query in enumerate(queries):
-            for engine, answer in in_turn:
+            for place in rng.permutation(len(in_turn)):
+                engine, answer = in_turn[place]
                 start = time.perf_counter()
                 answer(query)
                 seconds[engine][number] = min(seconds[engine][number], time.perf_counter() - start)
