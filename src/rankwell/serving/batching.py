@@ -76,8 +76,8 @@ class Batcher(Generic[Asked, Answered]):
         The largest batch.
     window : float
         How many seconds the first request of a batch waits for others. 0 takes what is in the queue. On a CPU, waiting
-        saves processor time and costs latency: of the demo at half of its capacity, windows of 0, 1 and 5 ms take 977,
-        862 and 745 µs a query, and the median answer 3.5, 5.2 and 12 ms (`python -m benchmarks serve_batch_sizes`).
+        saves processor time and costs latency: of the demo at half of its capacity, windows of 0, 1 and 5 ms take 822,
+        676 and 575 µs a query, and the median answer 2.7, 4.9 and 12 ms (`python -m benchmarks serve_batch_sizes`).
     capacity : int
         The length of the queue.
     on_batch : called with the size of each batch, for metrics

@@ -23,9 +23,9 @@ from rankwell.serving.ranking.ranked_search import RankedResult, RankedSearch
 CPU_BATCH = 16
 """How many queries are ranked together on a CPU: more save little.
 
-Of the demo, a query in full batches of 1, 2, 4, 8, 16, 32, 64 takes 1,019, 783, 650, 594, 549, 516, 524 µs of processor
-time. At 90 % of the capacity batches have 3 to 5 queries where up to 16, 32 or 64 may be in them, and take the same
-time, 730 µs a query; up to 4 do not keep up (`python -m benchmarks serve_batch_sizes`, on two cores with other work).
+Of the demo, a query in full batches of 1, 2, 4, 8, 16, 32, 64 takes 928, 707, 583, 523, 477, 458, 452 µs of processor
+time. At 90 % of the capacity batches have 9 to 13 queries where up to 16, 32 or 64 may be in them, and take 546, 545
+and 565 µs a query; up to 4 do not keep up (`python -m benchmarks serve_batch_sizes`, on two cores).
 """
 
 # The batches that are measured, each twice: the first call on a device prepares the second.
