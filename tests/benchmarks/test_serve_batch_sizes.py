@@ -10,8 +10,6 @@ from benchmarks.serve_batch_sizes import Measured, Setting, open_load
 from rankwell.serving.answer import SearchRequest
 from rankwell.serving.deadline import Deadline
 
-REQUESTS = [SearchRequest(text, Deadline.after(60.0)) for text in ("oil", "sea")]
-
 
 class SlowNode:
     """Takes so many seconds for a batch, whatever its size."""
@@ -28,8 +26,9 @@ class SlowNode:
 
 def measured(setting: Setting, seconds: float = 0.01) -> Measured:
     node, outcome = SlowNode(seconds), Measured()
+    requests = [SearchRequest(text, Deadline.after(60.0)) for text in ("oil", "sea")]
     for turn in range(2):
-        open_load(node, REQUESTS, setting, 400.0, 0.2, turn, outcome)
+        open_load(node, requests, setting, 400.0, 0.2, turn, outcome)
     assert len(outcome.latencies) == node.n_answered == sum(outcome.batches)
     assert node.n_answered > 50
     return outcome

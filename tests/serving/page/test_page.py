@@ -466,7 +466,9 @@ def test_facets_narrow_results_down_with_the_keyboard(open_page, server):
     assert 'kind:("function" OR "a \\"quoted\\" \\\\ kind")' in server.asked[-1]
     page.go_back()
     page.locator(".facets summary", has_text="Narrowed down by 1").wait_for()
-    search_for(page, "glob")
+    # The results before show a time too, for which `search_for` waits.
+    with page.expect_response(lambda answer: "q=glob" in answer.url):
+        search_for(page, "glob")
     assert "filter" not in server.asked[-1]
     assert page.title() == "glob · Rankwell"
 
