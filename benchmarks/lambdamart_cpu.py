@@ -9,8 +9,9 @@ timed so many in a row, as they are grown in a training, and a time is that of o
 of a tree, after a pause in which the threads of the library before stop waiting busily; the lambdas alone, beside a
 tree of LightGBM with two leaves and one feature, which takes little else; and memory.
 
-On a virtual machine the times of two threads depend on where its two cores are at the moment: the same code took 0.74 or
-0.97 ms for a tree of 7 leaves of MQ2007, 1.05 or 1.37 ms for one of 31, minutes apart, and the same time on one thread.
+On a virtual machine the times of two threads depend on where its two cores are at the moment: the same code took 0.74
+or 0.97 ms for a tree of 7 leaves of MQ2007, 1.05 or 1.37 ms for one of 31, minutes apart, and the same time on one
+thread.
 """
 
 from __future__ import annotations
