@@ -10,6 +10,7 @@ from rankwell.rankers.cascade_curve import CascadePoint, best_points, choose_poi
 from rankwell.rankers.cascade_passes import SELECTED
 from rankwell.rankers.feature_order import feature_orders
 from rankwell.scoring.costs import Cost, FeatureCost, FeatureCosts
+from rankwell.scoring.feature_use import read_features
 
 N_FEATURES = 12
 
@@ -266,11 +267,14 @@ def test_the_chosen_second_pass_is_the_mean_of_several_models_whose_cost_counts(
         known = of_one[point.first_pass, point.second_pass]
         assert point.metric == known.metric
         assert point.second == known.second
+    # Several models read nothing that was not counted in the point's cost.
+    assert set(read_features(three.description_)) <= {*three.point_.first, *three.point_.second}
     # A number for all rankers is not multiplied.
     all_of_two = Cascade(**settings | {"second_parameters": parameters | {"n_seeds": 2}}, budget_share=0.6)
     all_of_two.fit(make_data(1), costs=COSTS)
     assert all_of_two.description_.n_inputs == 20
-    # Rankers without seeds are one model.
+    # Rankers without seeds are one model, and networks are the mean of several as they come.
     assert Cascade(second="rankboost", n_seeds=3)._seeds_of_kept() == 1
+    assert Cascade(second="listnet", n_seeds=5)._seeds_of_kept() == 1
     with pytest.raises(ParameterError, match="n_seeds"):
         Cascade(n_seeds=0).fit(make_data(1))

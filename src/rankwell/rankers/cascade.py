@@ -61,9 +61,9 @@ class Cascade(Ranker):
     second_sizes : tuple of int
         How many the second may read; all of them, and sets that fit the budget, are always tried too.
     n_seeds : int
-        The second pass of the cascade that is chosen is the mean of so many models, if its ranker has seeds: of few
-        documents, that costs little. The full ranker is one model, as are those that are compared for the choice; a
-        number in `second_parameters` is for all of them instead.
+        The second pass of the cascade that is chosen is the mean of so many models, if its ranker can be but is one as
+        it comes, as LambdaMART is: of few documents, that costs little. The full ranker is one model, as are those that
+        are compared for the choice; a number in `second_parameters` is for all of them instead.
     n_candidates : int, optional
         Documents a query for which costs are counted; by default, as many as the validation queries have.
     n_folds : int
@@ -199,8 +199,8 @@ class Cascade(Ranker):
 
     def _seeds_of_kept(self) -> int:
         """How many models a second pass of kept documents is the mean of."""
-        has_seeds = _SEEDS in self._make(self.second, None).get_params()
-        return self.n_seeds if has_seeds and _SEEDS not in (self.second_parameters or {}) else 1
+        is_one_model = self._make(self.second, None).get_params().get(_SEEDS) == 1
+        return self.n_seeds if is_one_model and _SEEDS not in (self.second_parameters or {}) else 1
 
     def _make(self, name: str, parameters: Mapping[str, Any] | None) -> Ranker:
         from rankwell.rankers.registry import ranker_class

@@ -172,13 +172,17 @@ class Passes:
         return TrainedPasses(first, second, first_columns, second_columns, learnt_from_of)
 
     def description(self, point: CascadePoint, trained: TrainedPasses) -> RankerDescription:
-        """The cascade of a point; its second pass is trained again if it is to be the mean of several models."""
+        """The cascade of a point; its second pass is trained again if it is to be the mean of several models.
+
+        These are given the features that the point reads, and so cost no more than it does.
+        """
         chosen = point.second_pass
-        if point.first_pass is None:
-            return trained.second[chosen]
         second = trained.second[chosen]
-        if self._n_seeds > 1:
-            second = self._train_second(trained.second_columns[chosen], trained.learnt_from[chosen], self._n_seeds)
+        if point.first_pass is None:
+            return second
+        if self._n_seeds > 1 and point.second:
+            columns = tuple(sorted(map(self.names.index, point.second)))
+            second = self._train_second(columns, trained.learnt_from[chosen], self._n_seeds)
         part = RankerPart(FIRST, self.everything, trained.first[point.first_pass])
         return replace(second, parts=(part,), first_pass=FirstPass(0, chosen.keep))
 
