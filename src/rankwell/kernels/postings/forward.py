@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwell.kernels.cpu.compilation import inner_kernel, kernel
+from rankwell.kernels.cpu.compilation import inlined_kernel, inner_kernel, kernel
 from rankwell.kernels.cpu.sorting import sort_keys
 from rankwell.kernels.postings.inversion import first_position
 
@@ -211,21 +211,28 @@ def _skip_numbers(data, place, stop, n_numbers):
     return np.int64(place)
 
 
+@inlined_kernel
+def _next_word(data, place, waiting, n_waiting, bits):
+    """The next of a stream's words, of `bits` bits each; waiting : bits that were read before, n_waiting of them
+
+    Returns the word, the place after what was read, and what is waiting now.
+    """
+    while n_waiting < bits:
+        waiting |= np.int64(data[place]) << n_waiting
+        n_waiting += 8
+        place += 1
+    return waiting & ((np.int64(1) << bits) - 1), place, waiting >> bits, n_waiting - bits
+
+
 @inner_kernel
 def _count_words(data, place, stop, n_words, bits, n_terms, number, counts, step):
     """Add the words of a stream to `counts`; returns whether all of them are terms of the document.
 
     number : int32, for each of the document's terms the row of `counts` (whose rows are `step` apart), or -1
     """
-    waiting, n_waiting, mask = np.int64(0), 0, (np.int64(1) << bits) - 1
+    waiting, n_waiting = np.int64(0), 0
     for _ in range(n_words):
-        while n_waiting < bits:
-            waiting |= np.int64(data[place]) << n_waiting
-            n_waiting += 8
-            place += 1
-        local = waiting & mask
-        waiting >>= bits
-        n_waiting -= bits
+        local, place, waiting, n_waiting = _next_word(data, place, waiting, n_waiting, bits)
         if local >= n_terms:
             return False
         if number[local] >= 0:
@@ -331,16 +338,10 @@ def _read_positions(data, place, stop, n_words, n_jumps, positions):
 @inner_kernel
 def _find_words(data, place, n_words, bits, n_terms, number, places, words):
     """Write the wanted words of a stream, their numbers in it and their places in `wanted`; returns how many, or -1."""
-    waiting, n_waiting, mask = np.int64(0), 0, (np.int64(1) << bits) - 1
+    waiting, n_waiting = np.int64(0), 0
     n_found = np.int64(0)
     for word in range(n_words):
-        while n_waiting < bits:
-            waiting |= np.int64(data[place]) << n_waiting
-            n_waiting += 8
-            place += 1
-        local = waiting & mask
-        waiting >>= bits
-        n_waiting -= bits
+        local, place, waiting, n_waiting = _next_word(data, place, waiting, n_waiting, bits)
         if local >= n_terms:
             return np.int64(-1)
         if number[local] >= 0:
