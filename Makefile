@@ -76,7 +76,7 @@ serve: $(VENV)/.installed-serve  ## a page to search the demo's index by its ran
 
 test: $(VENV)/.installed-test  ## run the tests (not the slow ones, not those that need a GPU)
 	@echo "==> running the tests"
-	@$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile -m 'not slow and not gpu' --durations=10
+	@$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile --max-worker-restart=0 -m 'not slow and not gpu' --durations=10
 
 test-slow: $(VENV)/.installed-test  ## run the tests that take minutes, and those of kernels with every index checked
 	@$(BIN)/python -m pytest -m slow
