@@ -46,7 +46,7 @@ ClusterOption = Annotated[
     typer.Option(
         "--cluster",
         metavar="WHERE",
-        help="Build shards as tasks on Ray: local, auto, or the address of one that runs; its hosts see the files.",
+        help="Build shards on Ray: local, auto, or the address of one that runs; its hosts see the files.",
         show_default=False,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Shards built apart from each other: by one process after another, by several, or by tasks on a cluster.
+"""Shards built apart from each other: by one process after another, by several, or on a cluster.
 
 A document belongs to the shard that the hash of its id says, so that the same id is always in the same shard. The
 corpus is read once to learn its fields, which all shards have in the same order, and once for every shard, which keeps
