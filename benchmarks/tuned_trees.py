@@ -1,8 +1,8 @@
-"""Boosted trees whose settings, loss and number of rounds are chosen on validation data.
+"""Boosted trees whose settings and number of rounds are chosen on validation data.
 
-A library tries every setting with every one of its losses, each with one seed; the best of them by the validation data
-is trained with the other seeds too. With each seed, and for the mean of all, validation data choose the number of
-rounds. Test documents are scored once, with what was chosen.
+Every setting is tried with one seed; the best of them by the validation data is trained with the other seeds too. With
+each seed, and for the mean of all, validation data choose the number of rounds. Test documents are scored once, with
+what was chosen.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ class Criterion:
 
 @dataclass(frozen=True)
 class FoldResult:
-    """Of one fold: the highest validation figure, the setting, the test scores of each seed's model and of their mean.
+    """Of one fold: the setting, the test scores of each seed's model and of their mean.
 
+    validation : the mean over seeds of the highest validation figure
     seeds : float64 (n_seeds, n_docs); mean : float64 (n_docs,)
     """
 
@@ -63,12 +64,11 @@ def fold_result(
     curves = [tried[best], *(make(fold, setting, seed) for seed in range(1, n_seeds))]
     mean = Curve(*(np.mean([getattr(curve, part) for curve in curves], axis=0) for part in ("validation", "test")))
 
-    def chosen_scores(curve: Curve) -> np.ndarray:
-        return curve.test[criterion.best_step(fold.validation, curve.validation)[0]]
-
+    chosen = [(curve, *criterion.best_step(fold.validation, curve.validation)) for curve in (*curves, mean)]
+    scores = [curve.test[step] for curve, step, _ in chosen]
     return FoldResult(
-        figures[best],
+        float(np.mean([figure for _, _, figure in chosen[:-1]])),
         f"{setting.leaves} leaves, rate {setting.learning_rate:g}",
-        np.array([chosen_scores(curve) for curve in curves]),
-        chosen_scores(mean),
+        np.array(scores[:-1]),
+        scores[-1],
     )

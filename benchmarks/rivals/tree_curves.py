@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +26,7 @@ STEP = 10
 class TreeSetting:
     """What is tried with every library, each in its own words.
 
-    leaves : at most; of symmetric trees the power of two above
+    leaves : at most; of trees that grow by levels the power of two above
     feature_fraction : the share of features that a tree may cut, which makes seeds matter
     """
 
@@ -44,26 +46,33 @@ CurveMaker = Callable[[FoldData, TreeSetting, int], Curve]
 
 
 def curve_makers() -> dict[str, CurveMaker]:
-    """By name: Rankwell's losses, and the libraries that are installed."""
+    """By name: Rankwell's losses, and those of the libraries that are installed."""
     makers: dict[str, CurveMaker] = {
-        "LambdaMART lambdarank": lambda *task: _own("lambdarank", *task),
-        "LambdaMART xendcg": lambda *task: _own("xendcg", *task),
+        "LambdaMART lambdarank": partial(_own, {"loss": "lambdarank"}),
+        "LambdaMART xendcg": partial(_own, {"loss": "xendcg"}),
+        "LambdaMART symmetric xendcg": partial(_own, {"loss": "xendcg", "growth": "symmetric"}),
     }
     if find_spec("lightgbm"):
-        makers["LightGBM lambdarank"] = lambda *task: _lightgbm("lambdarank", *task)
-        makers["LightGBM rank_xendcg"] = lambda *task: _lightgbm("rank_xendcg", *task)
+        makers["LightGBM lambdarank"] = partial(_lightgbm, {"objective": "lambdarank"})
+        makers["LightGBM rank_xendcg"] = partial(_lightgbm, {"objective": "rank_xendcg"})
+        makers["LightGBM extra-trees rank_xendcg"] = partial(
+            _lightgbm, {"objective": "rank_xendcg", "extra_trees": True}
+        )
     if find_spec("xgboost"):
-        makers["XGBoost rank:ndcg"] = lambda *task: _xgboost("rank:ndcg", *task)
-        makers["XGBoost rank:pairwise"] = lambda *task: _xgboost("rank:pairwise", *task)
+        makers["XGBoost rank:ndcg"] = partial(_xgboost, _leaf_wise, {"objective": "rank:ndcg"})
+        makers["XGBoost rank:pairwise"] = partial(_xgboost, _leaf_wise, {"objective": "rank:pairwise"})
+        makers["XGBoost depthwise rank:pairwise"] = partial(_xgboost, _depth_wise, {"objective": "rank:pairwise"})
     if find_spec("catboost"):
-        makers["CatBoost YetiRank"] = lambda *task: _catboost("YetiRank", *task)
-        makers["CatBoost QuerySoftMax"] = lambda *task: _catboost("QuerySoftMax", *task)
+        makers["CatBoost YetiRank"] = partial(_catboost, {"loss_function": "YetiRank"})
+        makers["CatBoost QuerySoftMax"] = partial(_catboost, {"loss_function": "QuerySoftMax"})
+        makers["CatBoost plain YetiRank"] = partial(
+            _catboost, {"loss_function": "YetiRank", "random_strength": 0, "bootstrap_type": "No"}
+        )
     return makers
 
 
-def _own(loss: str, fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
+def _own(form: dict[str, str], fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
     ranker = LambdaMART(
-        loss=loss,
         n_leaves=setting.leaves,
         learning_rate=setting.learning_rate,
         feature_fraction=setting.feature_fraction,
@@ -71,6 +80,7 @@ def _own(loss: str, fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
         random_state=seed,
         device="cpu",
         n_jobs=1,
+        **form,
     ).fit(fold.train)
 
     def curve(data: RankingDataset) -> np.ndarray:
@@ -82,13 +92,13 @@ def _own(loss: str, fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
     return Curve(curve(fold.validation), curve(fold.test))
 
 
-def _lightgbm(objective: str, fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
+def _lightgbm(form: dict[str, Any], fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
     import lightgbm
 
     train = fold.train
     data = lightgbm.Dataset(train.dense_features(), train.labels.astype(np.int32), group=train.query_sizes)
     settings = {
-        "objective": objective,
+        **form,
         "num_leaves": setting.leaves,
         "learning_rate": setting.learning_rate,
         "feature_fraction": setting.feature_fraction,
@@ -110,18 +120,28 @@ def _lightgbm(objective: str, fold: FoldData, setting: TreeSetting, seed: int) -
     )
 
 
-def _xgboost(objective: str, fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
+def _leaf_wise(leaves: int) -> dict[str, Any]:
+    """XGBoost's settings for trees that grow the best leaf first."""
+    return {"grow_policy": "lossguide", "max_leaves": leaves, "max_depth": 0}
+
+
+def _depth_wise(leaves: int) -> dict[str, Any]:
+    """XGBoost's settings for trees that grow level by level, which is its default."""
+    return {"grow_policy": "depthwise", "max_depth": _depth(leaves)}
+
+
+def _xgboost(
+    growth: Callable[[int], dict[str, Any]], form: dict[str, Any], fold: FoldData, setting: TreeSetting, seed: int
+) -> Curve:
     import xgboost
 
     def matrix(part: RankingDataset) -> xgboost.DMatrix:
         return xgboost.DMatrix(part.dense_features(), part.labels, group=part.query_sizes)
 
     settings = {
-        "objective": objective,
+        **form,
+        **growth(setting.leaves),
         "tree_method": "hist",
-        "grow_policy": "lossguide",
-        "max_leaves": setting.leaves,
-        "max_depth": 0,
         "learning_rate": setting.learning_rate,
         "colsample_bytree": setting.feature_fraction,
         "seed": seed,
@@ -143,7 +163,7 @@ def _xgboost(objective: str, fold: FoldData, setting: TreeSetting, seed: int) ->
     )
 
 
-def _catboost(loss: str, fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
+def _catboost(form: dict[str, Any], fold: FoldData, setting: TreeSetting, seed: int) -> Curve:
     import catboost
 
     train = fold.train
@@ -151,9 +171,9 @@ def _catboost(loss: str, fold: FoldData, setting: TreeSetting, seed: int) -> Cur
     pool = catboost.Pool(train.dense_features(), train.labels, group_id=query)
     model = catboost.CatBoost(
         {
-            "loss_function": loss,
+            **form,
             "iterations": setting.n_rounds,
-            "depth": (setting.leaves - 1).bit_length(),
+            "depth": _depth(setting.leaves),
             "learning_rate": setting.learning_rate,
             "rsm": setting.feature_fraction,
             "random_seed": seed,
@@ -170,6 +190,11 @@ def _catboost(loss: str, fold: FoldData, setting: TreeSetting, seed: int) -> Cur
         )
 
     return Curve(curve(fold.validation), curve(fold.test))
+
+
+def _depth(leaves: int) -> int:
+    """Of the smallest full tree with as many leaves."""
+    return (leaves - 1).bit_length()
 
 
 def _added_up(part_from: Callable[[int], np.ndarray], n_rounds: int) -> np.ndarray:
