@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+pytest.importorskip("lightgbm")
+
+import lightgbm
 from tests.compare.test_untuned_networks import folds_of
 from tests.rankers.test_listnet_letor import joined
 
 from rankwell import LambdaMART, evaluate
 
-lightgbm = pytest.importorskip("lightgbm")
 pytestmark = pytest.mark.slow
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+pytest.importorskip("Stemmer", reason="words are indexed by their stems here: pip install PyStemmer")
+
 from tests.index.segments import build, documents_of
 
 from rankwell.index.reader import Index

@@ -7,6 +7,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
+pytest.importorskip("starlette", reason="the server needs the extra 'serve'")
+
 from starlette.testclient import TestClient
 from tests.serving.in_process_shards import shards_client
 from tests.serving.served_index import N_CANDIDATES, QUERIES

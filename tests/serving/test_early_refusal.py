@@ -7,6 +7,9 @@ import threading
 import time
 
 import pytest
+
+pytest.importorskip("uvicorn", reason="the server needs the extra 'serve'")
+
 import uvicorn
 from starlette.testclient import TestClient
 from tests.serving.served_index import N_CANDIDATES

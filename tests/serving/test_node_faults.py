@@ -4,9 +4,12 @@ import asyncio
 import time
 from dataclasses import replace
 
-import msgspec
 import numpy as np
 import pytest
+
+pytest.importorskip("msgspec", reason="the server needs the extra 'serve'")
+
+import msgspec
 from tests.serving.node_network import Node, ask, make_shards, network, shown, until_whole
 
 from rankwell import IndexWriter, MadeRanker, RankedSearch

@@ -5,6 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
+pytest.importorskip("msgspec", reason="the server needs the extra 'serve'")
+
 from tests.serving.in_process_shards import InProcessLink, in_time, run_with
 
 from rankwell import Index, IndexWriter, LeastSquares, MadeRanker, RankedSearch

@@ -7,6 +7,9 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+
+pytest.importorskip("starlette", reason="the server needs the extra 'serve'")
+
 from starlette.testclient import TestClient
 from tests.serving.in_process_shards import InProcessLink, run_with
 from tests.serving.served_index import N_CANDIDATES, QUERIES

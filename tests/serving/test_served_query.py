@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+
+pytest.importorskip("msgspec", reason="the server needs the extra 'serve'")
+
 from tests.serving.test_shards_as_one_index import QUERIES, documents_of, index_of
 
 from rankwell.errors import QueryError

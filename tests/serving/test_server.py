@@ -10,6 +10,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
+pytest.importorskip("uvicorn", reason="the server needs the extra 'serve'")
+
 import uvicorn
 from starlette.applications import Starlette
 from tests.serving.served_index import N_CANDIDATES, QUERIES, add_document

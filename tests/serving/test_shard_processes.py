@@ -11,6 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("msgspec", reason="the server needs the extra 'serve'")
+
 from tests.serving.node_network import make_shards
 from tests.serving.served_index import N_CANDIDATES, QUERIES
 from tests.serving.server_process import node_process, serving_from

@@ -5,6 +5,9 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+
+pytest.importorskip("msgspec", reason="the server needs the extra 'serve'")
+
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.features.random_hits import random_documents

@@ -3,6 +3,9 @@
 from math import log, log1p
 
 import pytest
+
+pytest.importorskip("starlette", reason="the server needs the extra 'serve'")
+
 from starlette.testclient import TestClient
 from tests.serving.in_process_shards import shards_client
 

@@ -63,5 +63,6 @@ def test_queries_have_a_place_in_a_block():
     short, long = place_queries(np.concatenate(([0], np.cumsum(sizes))))
     assert long.order.tolist() == [4]
     assert short.order.tolist() == [2, 6, 5, 7, 0, 3]
-    assert short.block_ptr.tolist() == [0, 1, 3, 6]
-    assert short.offset.tolist() == [0, 0, 300, 0, 40, 44]
+    # Two at a time, one for each warp, unless they do not fit into a block together: 528 and 300.
+    assert short.block_ptr.tolist() == [0, 1, 2, 6]
+    assert short.offset.tolist() == [0, 0, 0, 200, 240, 244]

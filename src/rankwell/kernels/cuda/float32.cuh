@@ -1,17 +1,24 @@
-// float32 numbers as float64, and back. CuPy compiles with -ftz=true, under which the hardware's own conversions and
-// comparisons treat subnormal float32 numbers as 0.
+// float32 numbers as float64, and back. CuPy compiles with -ftz=true, under which the compiler's own conversions treat
+// subnormal float32 numbers as 0; these do not.
 
 // x as it is.
 __device__ inline double widen(float x) {
-  const unsigned bits = __float_as_uint(x);
-  if ((bits & 0x7f800000u) != 0) return x;
-  const double size = (bits & 0x7fffffu) * 0x1p-149;
-  return bits >> 31 ? -size : size;
+#ifdef __CUDACC__
+  double result;
+  asm("cvt.f64.f32 %0, %1;" : "=d"(result) : "f"(x));
+  return result;
+#else
+  return x;
+#endif
 }
 
 // x rounded to float32.
 __device__ inline float narrow(double x) {
-  if (!(fabs(x) < 0x1p-126)) return static_cast<float>(x);
-  const unsigned bits = static_cast<unsigned>(rint(fabs(x) * 0x1p149));
-  return __uint_as_float(signbit(x) ? bits | 0x80000000u : bits);
+#ifdef __CUDACC__
+  float result;
+  asm("cvt.rn.f32.f64 %0, %1;" : "=f"(result) : "d"(x));
+  return result;
+#else
+  return static_cast<float>(x);
+#endif
 }

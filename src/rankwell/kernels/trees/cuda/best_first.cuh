@@ -145,23 +145,6 @@ __device__ __forceinline__ unsigned turn_of(const Frontier& frontier, int part) 
   return (turn >> 11) << 12 | min(more, 4095u);
 }
 
-// The greatest number that `wanted` of the given ones have or exceed, found by a warp; 0 if there are no more of them.
-__device__ __forceinline__ unsigned number_of_rank(const unsigned* numbers, int n_numbers, int wanted) {
-  unsigned turn = 0;
-  if (n_numbers <= wanted) return turn;
-#pragma unroll 1
-  for (int bit = 31; bit >= 0; --bit) {
-    const unsigned trial = turn | 1u << bit;
-    int n_reached = 0;
-#pragma unroll 4
-    for (int i = lane_of(); i < n_numbers; i += 32) n_reached += numbers[i] >= trial;
-    n_reached = static_cast<int>(__reduce_add_sync(WHOLE_WARP, static_cast<unsigned>(n_reached)));
-    if (n_reached >= wanted) turn = trial;
-    if (n_reached == wanted) break;
-  }
-  return turn;
-}
-
 // Choose the parts to be opened next: `needed`, and those whose turns are among the first of what may still be cut.
 __device__ __forceinline__ void choose_openings(const Settings& settings, const Space& space, const Frontier& frontier,
                                                 int needed, int n_leaves) {
@@ -171,7 +154,7 @@ __device__ __forceinline__ void choose_openings(const Settings& settings, const 
   const int n_parts = growth->n_parts, n_opened = growth->n_opened;
   const int n_cuts = settings.n_leaves - n_leaves;
   if (threadIdx.x == 0) {
-    n_chosen = 1;
+    n_chosen = least = 1;
     n_turns = 0;
   }
   for (int i = threadIdx.x; i < n_parts; i += THREADS) frontier.turn[i] = turn_of(frontier, i);
@@ -187,9 +170,12 @@ __device__ __forceinline__ void choose_openings(const Settings& settings, const 
   const int spare = settings.most_opened - n_opened - n_cuts;
   const int room = settings.node_features < 1.0 ? 1 : min(MOST_OPENINGS, spare + 1);
   const int limit = max(1, static_cast<int>(ceil(OPENED_SHARE * n_cuts)));
-  if (warp_of() == 0) {
-    const unsigned turn = max(1u, number_of_rank(turns, n_turns, limit));
-    if (lane_of() == 0) least = turn;
+  // The greatest turn that as many have or exceed; 1 if there are no more.
+  for (int i = threadIdx.x; n_turns > limit && i < n_turns; i += THREADS) {
+    int n_reaching = 0;
+#pragma unroll 4
+    for (int j = 0; j < n_turns; ++j) n_reaching += turns[j] >= turns[i];
+    if (n_reaching >= limit) atomicMax(&least, turns[i]);
   }
   __syncthreads();
   for (int i = threadIdx.x; i < n_parts; i += THREADS) {

@@ -18,6 +18,7 @@ from rankwell.kernels.trees.losses import PAIRWISE, JudgedQueries, RankingLoss, 
 
 # Arrays of a query begin at multiples of 16 bytes.
 _PADDING = 4
+_WARPS = QUERY_THREADS // 32
 
 
 class QueryPlaces(NamedTuple):
@@ -35,21 +36,28 @@ class QueryPlaces(NamedTuple):
 
 
 def place_queries(query_ptr: np.ndarray) -> tuple[QueryPlaces, QueryPlaces]:
-    """Short queries, many a block, and long ones, a block each; both the longest first, so that blocks end together."""
+    """Short queries, many a block, and long ones, a block each; both the longest first, so that blocks end together.
+
+    Each warp of a block has as many of the short queries, all about as long, so that none waits for the others.
+    """
     sizes = np.diff(query_ptr)
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > 0]
     padded = -(-sizes[order] // _PADDING) * _PADDING
     n_long = int((padded > BLOCK_DOCUMENTS).sum())
     long_offset = np.cumsum(padded[:n_long]) - padded[:n_long]
+    short_sizes = padded[n_long:].tolist()
     block_ptr, offsets, used = [0], [], BLOCK_DOCUMENTS + 1
-    for number, size in enumerate(padded[n_long:].tolist()):
-        if used + size > BLOCK_DOCUMENTS:
-            used = 0
-            if number:
-                block_ptr.append(number)
-        offsets.append(used)
-        used += size
+    for first in range(0, len(short_sizes), _WARPS):
+        turn = short_sizes[first : first + _WARPS]
+        for together in [turn] if sum(turn) <= BLOCK_DOCUMENTS else [[size] for size in turn]:
+            if used + sum(together) > BLOCK_DOCUMENTS:
+                used = 0
+                if offsets:
+                    block_ptr.append(len(offsets))
+            for size in together:
+                offsets.append(used)
+                used += size
     block_ptr += [len(offsets)] if offsets else []
     short = (order[n_long:], np.array(offsets), np.array(block_ptr))
     long = (order[:n_long], long_offset, np.arange(n_long + 1))

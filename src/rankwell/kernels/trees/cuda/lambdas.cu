@@ -2,9 +2,9 @@
 // column adds rows in ascending order, and a row sums by 16 lanes, then lanes by halves. So gradients have the same
 // bits.
 //
-// Queries of which several fit into a block's shared memory are worked on by one warp each, four rows at a time: half
-// of the warp has two of the rows and 16 columns, the other half the next two rows and the same columns. A longer query
-// has a block, which computes its pairs twice: once column by column, once row by row.
+// Queries of which several fit into a block's shared memory are worked on by one warp each, eight rows at a time: half
+// of the warp has four of the rows and 16 columns, the other half the next four rows and the 16 columns before. A
+// longer query has a block, which computes its pairs twice: once column by column, once row by row.
 //
 // Macro: KIND  the loss
 
@@ -14,7 +14,7 @@
 namespace {
 
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
-constexpr int HALF_ROWS = PAIR_ROWS / 2;
+constexpr float LARGEST = 3.4028234663852886e38f;
 
 // A query's documents. Keys, or what is sorted, are where sums are later.
 struct Table {
@@ -42,7 +42,6 @@ struct Team {
 
 struct Row {
   Real score, inverse, gain, weight;
-  int place;
 };
 
 struct Sums {
@@ -54,32 +53,30 @@ struct Scale {
   int limit;
 };
 
-__device__ __forceinline__ Row row_at(const Queries& queries, const Table& table, int place, int n_docs, int limit) {
+// Of a row beyond the limit the weight is lower than all others, so that its pairs add 0.
+__device__ __forceinline__ Row row_at(const Table& table, int place, int n_docs, int limit) {
   const int there = min(place, n_docs - 1);
   const float4 own = table.places[there];
   const float weight = KIND > PAIRWISE ? table.row_weight[there] : KIND == PAIRWISE ? 1.0f : own.w;
-  // No place is after that of a row beyond the limit.
-  return {{own.x}, reciprocal({own.y}), {own.z}, {weight}, place < limit ? place : 2147483647};
+  return {{own.x}, reciprocal({own.y}), {own.z}, {place < limit ? weight : -LARGEST}};
 }
 
-// What the pair of a row and the document at place j adds to the column's gradient, to the Hessian of both, and to Σλ.
+// What the pair of a row and a document so many places after it adds to the column's gradient, to the Hessian of both,
+// and to Σλ. One that is not after it adds 0: all that its weight is multiplied by is finite, as e is below e^FARTHEST.
 __device__ __forceinline__ Sums pair_of(const Queries& queries, const Scale& scale, const Row& row, float4 column,
-                                        int j) {
+                                        int distance) {
   const Real one = {1.0f}, difference = row.gain - Real{column.z};
   Real gap = positive_part(row.weight - Real{column.w});
-  if (KIND == LAMBDALOSS) gap = gap + Real{queries.by_distance[max(j - row.place, 0)]};
-  // What is no pair adds 0; its e could be too large.
-  const bool is_pair = j > row.place;
-  if (!is_pair) gap = {0.0f};
+  if (KIND == LAMBDALOSS && row.weight.value != -LARGEST) gap = gap + Real{queries.by_distance[max(distance, 0)]};
+  if (distance <= 0) gap = {0.0f};
   Real size = size_of(difference);
   if (KIND == PAIRWISE) size = {is_positive(size) ? 1.0f : 0.0f};
-  const Real e = {is_pair ? (Real{column.y} * row.inverse).value : 0.0f};
+  const Real e = Real{column.y} * row.inverse;
   const Real t = scale.slope * positive_part(row.score - Real{column.x}) + scale.floor;
   const Real inverse = reciprocal(t * (one + e));
   const Real w = (size * gap) * inverse, we = w * e;
-  const bool is_better = is_positive(difference);
-  const Real value = is_better ? we : w;
-  return {is_better ? value : -value, we * (t * inverse), value};
+  const Real value = is_positive(difference) ? we : w;
+  return {with_sign_of(difference, value), we * (t * inverse), value};
 }
 
 __device__ __forceinline__ void add_to_row(Sums& row, const Sums& pair) {
@@ -87,8 +84,6 @@ __device__ __forceinline__ void add_to_row(Sums& row, const Sums& pair) {
   row.hessian = row.hessian + pair.hessian;
   row.total = row.total + pair.total;
 }
-
-__device__ __forceinline__ Real of_other_half(Real x) { return {__shfl_xor_sync(WHOLE_WARP, x.value, PAIR_LANES)}; }
 
 // The sum of 16 lanes, low and high halves added.
 __device__ __forceinline__ Real sum_of_half(Real sum) {
@@ -127,8 +122,68 @@ __device__ __forceinline__ void rank(const Team<true>& team, int n_docs, const T
   }
 }
 
-// A warp sorts them, by Batcher's odd-even merges: 1, 2, 4, ... sorted documents become twice as many.
-__device__ __forceinline__ void rank(const Team<false>& team, int n_docs, const Table& table) {
+// Which of two numbers is kept: the lower one in the place that comes first, the higher one in the other.
+__device__ __forceinline__ unsigned long long kept_of(unsigned long long own, unsigned long long other, bool is_first) {
+  return (other < own) == is_first ? other : own;
+}
+
+__device__ __forceinline__ void put_in_order(unsigned long long& one, unsigned long long& other) {
+  const unsigned long long lower = kept_of(one, other, true);
+  other = kept_of(one, other, false);
+  one = lower;
+}
+
+// Compare numbers that are `apart`, then half as far, and so on: a lane's bitonic sequences of 2·apart become sorted.
+template <int OWN>
+__device__ __forceinline__ void merge_own(unsigned long long (&own)[OWN], int apart) {
+#pragma unroll
+  for (; apart > 0; apart /= 2) {
+#pragma unroll
+    for (int i = 0; i < OWN; ++i) {
+      if ((i & apart) == 0) put_in_order(own[i], own[i + apart]);
+    }
+  }
+}
+
+// Sort up to 32·OWN numbers by bitonic merges, OWN consecutive ones to a lane: first each lane's, then those of 2, 4,
+// ... lanes. A merge begins with a comparison of each number and the one at the mirrored place.
+template <int OWN>
+__device__ __forceinline__ void sort_in_registers(int lane, int n_docs, const Table& table) {
+  unsigned long long own[OWN];
+#pragma unroll
+  for (int i = 0; i < OWN; ++i) own[i] = i * 32 + lane < n_docs ? table.sorted[i * 32 + lane] : ~0ull;
+#pragma unroll
+  for (int size = 2; size <= OWN; size *= 2) {
+#pragma unroll
+    for (int i = 0; i < OWN; ++i) {
+      if ((i ^ (size - 1)) > i) put_in_order(own[i], own[i ^ (size - 1)]);
+    }
+    merge_own(own, size / 4);
+  }
+#pragma unroll 1
+  for (int lanes = 2; lanes <= 32; lanes *= 2) {
+    unsigned long long other[OWN];
+#pragma unroll
+    for (int i = 0; i < OWN; ++i) other[i] = __shfl_xor_sync(WHOLE_WARP, own[OWN - 1 - i], lanes - 1);
+#pragma unroll
+    for (int i = 0; i < OWN; ++i) own[i] = kept_of(own[i], other[i], (lane & (lanes / 2)) == 0);
+#pragma unroll 1
+    for (int apart = lanes / 4; apart > 0; apart /= 2) {
+#pragma unroll
+      for (int i = 0; i < OWN; ++i) {
+        own[i] = kept_of(own[i], __shfl_xor_sync(WHOLE_WARP, own[i], apart), (lane & apart) == 0);
+      }
+    }
+    merge_own(own, OWN / 2);
+  }
+#pragma unroll
+  for (int i = 0; i < OWN; ++i) {
+    if (lane * OWN + i < n_docs) table.place[static_cast<unsigned>(own[i])] = lane * OWN + i;
+  }
+}
+
+// Sort any number in shared memory, by Batcher's odd-even merges: 1, 2, 4, ... sorted documents become twice as many.
+__device__ __forceinline__ void sort_in_memory(int lane, int n_docs, const Table& table) {
   unsigned long long* sorted = table.sorted;
 #pragma unroll 1
   for (int size = 1; size < n_docs; size *= 2) {
@@ -136,7 +191,7 @@ __device__ __forceinline__ void rank(const Team<false>& team, int n_docs, const 
     for (int apart = size; apart > 0; apart /= 2) {
       const int first = apart == size ? 0 : apart;
 #pragma unroll 1
-      for (int i = team.thread;; i += team.n_threads) {
+      for (int i = lane;; i += 32) {
         const int low = first + 2 * (i & -apart) + (i & (apart - 1)), high = low + apart;
         if (high >= n_docs) break;
         if (((low ^ high) & (-2 * size)) != 0) continue;
@@ -149,8 +204,17 @@ __device__ __forceinline__ void rank(const Team<false>& team, int n_docs, const 
       __syncwarp();
     }
   }
-  for (int place = team.thread; place < n_docs; place += team.n_threads) {
-    table.place[static_cast<unsigned>(sorted[place])] = place;
+  for (int place = lane; place < n_docs; place += 32) table.place[static_cast<unsigned>(sorted[place])] = place;
+}
+
+// A warp sorts them.
+__device__ __forceinline__ void rank(const Team<false>& team, int n_docs, const Table& table) {
+  if (n_docs <= 32 * 4) {
+    sort_in_registers<4>(team.thread, n_docs, table);
+  } else if (n_docs <= 32 * 8) {
+    sort_in_registers<8>(team.thread, n_docs, table);
+  } else {
+    sort_in_memory(team.thread, n_docs, table);
   }
 }
 
@@ -182,55 +246,78 @@ __device__ __forceinline__ void weigh_for_mrr(int n_docs, const Table& table) {
   }
 }
 
-// Four rows at a time with all columns, by a warp; returns Σλ.
+// The sums of PAIR_ROWS rows over the 16 lanes of a half of the warp, low and high halves added, as `sum_of_half`:
+// lanes that are 8 apart exchange the sums of two rows for those of the other two, and so on. Lane l has those of row l
+// / 4: `total`, and the gradient, or the Hessian if l & 2.
+struct RowSum {
+  Real gradient_or_hessian, total;
+};
+
+__device__ __forceinline__ Real exchanged(bool is_upper, Real lower, Real upper, int apart) {
+  const Real kept = is_upper ? upper : lower, sent = is_upper ? lower : upper;
+  return kept + Real{__shfl_xor_sync(WHOLE_WARP, sent.value, apart)};
+}
+
+__device__ __forceinline__ Sums exchanged(bool is_upper, const Sums& lower, const Sums& upper, int apart) {
+  return {exchanged(is_upper, lower.gradient, upper.gradient, apart),
+          exchanged(is_upper, lower.hessian, upper.hessian, apart),
+          exchanged(is_upper, lower.total, upper.total, apart)};
+}
+
+__device__ __forceinline__ RowSum sum_rows(const Sums (&sums)[PAIR_ROWS], int lane) {
+  static_assert(PAIR_ROWS == 4 && PAIR_LANES == 16, "four lanes have the sums of a row in the end");
+  const Sums even = exchanged((lane & 8) != 0, sums[0], sums[2], 8),
+             odd = exchanged((lane & 8) != 0, sums[1], sums[3], 8);
+  const Sums row = exchanged((lane & 4) != 0, even, odd, 4);
+  RowSum sum = {exchanged((lane & 2) != 0, row.gradient, row.hessian, 2), row.total};
+  sum.total = sum.total + Real{__shfl_xor_sync(WHOLE_WARP, sum.total.value, 2)};
+  sum.gradient_or_hessian =
+      sum.gradient_or_hessian + Real{__shfl_xor_sync(WHOLE_WARP, sum.gradient_or_hessian.value, 1)};
+  sum.total = sum.total + Real{__shfl_xor_sync(WHOLE_WARP, sum.total.value, 1)};
+  return sum;
+}
+
+// Eight rows at a time with all columns, by a warp; returns Σλ. The half with the later four rows is one step behind,
+// so that a column's sums have all earlier rows before it adds to them.
 __device__ __forceinline__ double add_pairs(const Queries& queries, const Table& table, const Scale& scale, int n_docs,
                                             int thread) {
   const int lane = thread % PAIR_LANES, half = thread / PAIR_LANES;
   double total = 0.0;
-  for (int first = 0; first < scale.limit; first += PAIR_ROWS) {
-    Row rows[HALF_ROWS];
-    Sums sums[HALF_ROWS] = {};
+#pragma unroll 1
+  for (int first = 0; first < scale.limit; first += 2 * PAIR_ROWS) {
+    const int own = first + half * PAIR_ROWS;
+    Row rows[PAIR_ROWS];
+    Sums sums[PAIR_ROWS] = {};
 #pragma unroll
-    for (int k = 0; k < HALF_ROWS; ++k) {
-      rows[k] = row_at(queries, table, first + half * HALF_ROWS + k, n_docs, scale.limit);
-    }
-    for (int from = (first + 1) & -PAIR_LANES; from < n_docs; from += PAIR_LANES) {
-      const int j = from + lane, there = min(j, n_docs - 1);
+    for (int k = 0; k < PAIR_ROWS; ++k) rows[k] = row_at(table, own + k, n_docs, scale.limit);
+    const int end = n_docs + (first + PAIR_ROWS < scale.limit ? PAIR_LANES : 0);
+#pragma unroll 1
+    for (int from = (first + 1) & -PAIR_LANES; from < end; from += PAIR_LANES) {
+      const int at = from - half * PAIR_LANES + lane;
+      const bool is_there = static_cast<unsigned>(at) < static_cast<unsigned>(n_docs);
+      const int there = is_there ? at : 0, distance = is_there ? at - own : 0;
       const float4 column = table.places[there];
-      Real gradient = {0.0f}, hessian = {0.0f};
-      if (half == 0 && j < n_docs) {
-        const float2 so_far = table.sums[j];
-        gradient = {so_far.x};
-        hessian = {so_far.y};
-      }
-      Sums pairs[HALF_ROWS];
+      const float2 so_far = table.sums[there];
+      Real gradient = {so_far.x}, hessian = {so_far.y};
 #pragma unroll
-      for (int k = 0; k < HALF_ROWS; ++k) {
-        pairs[k] = pair_of(queries, scale, rows[k], column, j < n_docs ? j : -1);
-        add_to_row(sums[k], pairs[k]);
-        gradient = gradient + pairs[k].gradient;
-        hessian = hessian + pairs[k].hessian;
+      for (int k = 0; k < PAIR_ROWS; ++k) {
+        const Sums pair = pair_of(queries, scale, rows[k], column, distance - k);
+        add_to_row(sums[k], pair);
+        gradient = gradient + pair.gradient;
+        hessian = hessian + pair.hessian;
       }
-      // The half with the first rows adds those of the other one.
-#pragma unroll
-      for (int k = 0; k < HALF_ROWS; ++k) {
-        gradient = gradient + of_other_half(pairs[k].gradient);
-        hessian = hessian + of_other_half(pairs[k].hessian);
-      }
-      if (half == 0 && j < n_docs) table.sums[j] = make_float2(gradient.value, hessian.value);
+      if (is_there) table.sums[there] = make_float2(gradient.value, hessian.value);
+      __syncwarp();
     }
-    __syncwarp();
-#pragma unroll
-    for (int k = 0; k < HALF_ROWS; ++k) {
-      const Real gradient = sum_of_half(sums[k].gradient), hessian = sum_of_half(sums[k].hessian);
-      sums[k].total = sum_of_half(sums[k].total);
-      const int place = first + half * HALF_ROWS + k;
-      if (lane == 0 && place < scale.limit) add_to_place(table, place, gradient, hessian);
+    const RowSum sum = sum_rows(sums, lane);
+    const int place = own + lane / PAIR_ROWS;
+    if (lane % 2 == 0 && place < scale.limit) {
+      float* of_place = lane & 2 ? &table.sums[place].y : &table.sums[place].x;
+      *of_place = (Real{*of_place} + sum.gradient_or_hessian).value;
     }
 #pragma unroll
-    for (int k = 0; k < PAIR_ROWS; ++k) {
-      const float of_row = __shfl_sync(WHOLE_WARP, sums[k % HALF_ROWS].total.value, k / HALF_ROWS * PAIR_LANES);
-      total = __dadd_rn(total, widen(of_row));
+    for (int k = 0; k < 2 * PAIR_ROWS; ++k) {
+      total = __dadd_rn(total, widen(__shfl_sync(WHOLE_WARP, sum.total.value, 4 * k)));
     }
     __syncwarp();
   }
@@ -244,7 +331,7 @@ __device__ __forceinline__ double add_pairs_by_block(const Queries& queries, con
     const float4 column = table.places[j];
     Real gradient = {0.0f}, hessian = {0.0f};
     for (int place = 0; place < min(scale.limit, j); ++place) {
-      const Sums pair = pair_of(queries, scale, row_at(queries, table, place, n_docs, scale.limit), column, j);
+      const Sums pair = pair_of(queries, scale, row_at(table, place, n_docs, scale.limit), column, j - place);
       gradient = gradient + pair.gradient;
       hessian = hessian + pair.hessian;
     }
@@ -254,11 +341,11 @@ __device__ __forceinline__ double add_pairs_by_block(const Queries& queries, con
   const int lane = team.thread % PAIR_LANES, member = team.thread / PAIR_LANES, n_members = team.n_threads / PAIR_LANES;
   for (int first = 0; first < scale.limit; first += n_members) {
     const int place = first + member;
-    const Row row = row_at(queries, table, place, n_docs, scale.limit);
+    const Row row = row_at(table, place, n_docs, scale.limit);
     Sums sums = {};
     // A row of the CPU's begins with the columns of its group of rows: those before its own place add 0.
     for (int j = (min(place, n_docs) & -PAIR_LANES) + lane; j < n_docs; j += PAIR_LANES) {
-      add_to_row(sums, pair_of(queries, scale, row, table.places[j], j));
+      add_to_row(sums, pair_of(queries, scale, row, table.places[j], j - place));
     }
     __syncwarp();
     const Real gradient = sum_of_half(sums.gradient), hessian = sum_of_half(sums.hessian);

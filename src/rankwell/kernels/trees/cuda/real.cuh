@@ -58,6 +58,11 @@ __device__ __forceinline__ float of_order(int order) { return __int_as_float(ord
 
 __device__ __forceinline__ bool is_positive(Real x) { return __float_as_int(x.value) > 0; }
 
+// y, or −y if x has a minus.
+__device__ __forceinline__ Real with_sign_of(Real x, Real y) {
+  return {__int_as_float(__float_as_int(y.value) ^ (__float_as_int(x.value) & static_cast<int>(0x80000000)))};
+}
+
 // e^x for x from −87.3 to 88.3: `exp32` of kernels/cpu/elementary_functions.py, operation by operation.
 __device__ __forceinline__ Real exponential(Real x) {
   const Real rounding = {12582912.0f}, one = {1.0f};
