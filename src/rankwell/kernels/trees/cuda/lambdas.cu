@@ -370,7 +370,7 @@ __global__ void __launch_bounds__(QUERY_THREADS) short_query_gradients(Queries q
   }
 }
 
-// A query a block. numbers : LONG_FIELDS · length
+// A query a block. numbers : 9 · length
 __global__ void __launch_bounds__(LONG_THREADS) long_query_gradients(Queries queries, float* numbers, int length) {
   const Team<true> team = {static_cast<int>(threadIdx.x), LONG_THREADS};
   query_gradients(queries, queries.order[blockIdx.x], team, table_at(numbers, length, queries.offset[blockIdx.x]));
