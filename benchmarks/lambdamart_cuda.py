@@ -16,7 +16,7 @@ from benchmarks.device_reading import reader
 from benchmarks.harness import Benchmark
 from rankwell.data.synthetic import make_ranking
 from rankwell.kernels.trees.contract import BinTree, TreeProblem, TreeSettings
-from rankwell.kernels.trees.losses import PAIR_LOSSES, RankingLoss, judged_queries
+from rankwell.kernels.trees.losses import LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.sampling import Sampling
 
 ROUNDS = 32
@@ -37,6 +37,7 @@ def run(bench: Benchmark) -> None:
         if name == "mslr30k":
             record_waiting(bench, tree_problem(data, 31))
             record_sampling(bench, tree_problem(data, 31))
+            record_losses(bench, data)
         else:
             record_streaming(bench, tree_problem(data, 31))
 
@@ -51,10 +52,10 @@ def slabs_of(dataset: Any) -> tuple[Any, ...]:
     return slabs, columns, dataset.query_ptr, gains_of(dataset.labels, "exponential")
 
 
-def tree_problem(data: tuple[Any, ...], n_leaves: int) -> TreeProblem:
-    """LightGBM's defaults but for the number of leaves."""
+def tree_problem(data: tuple[Any, ...], n_leaves: int, name: str = "lambdarank", noise: float = 0.0) -> TreeProblem:
+    """LightGBM's defaults but for the number of leaves and the loss."""
     slabs, columns, query_ptr, gains = data
-    loss = RankingLoss(PAIR_LOSSES["lambdarank"], 30, 1.0, 1)
+    loss = RankingLoss(LOSSES[name], 30, 1.0, 1, noise)
     settings = TreeSettings(n_leaves=n_leaves, min_docs_leaf=20, min_hessian_leaf=1e-3)
     return TreeProblem(slabs, columns, settings, loss, judged_queries(loss, query_ptr, gains), query_ptr)
 
@@ -69,9 +70,14 @@ def check_trees(bench: Benchmark) -> None:
     """Trees grown on the device have the bytes of the CPU's."""
     from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
 
-    whole = tree_problem(slabs_of(make_ranking("mslr10k", scale=0.05, missing=0.02)), 63)
-    for drawn, sampling in (("", None), (" with random parts", Sampling(0.6, 0.7, 0.8, 0.9, seed=1))):
-        problem = replace(whole, sampling=sampling)
+    data = slabs_of(make_ranking("mslr10k", scale=0.05, missing=0.02))
+    whole = tree_problem(data, 63)
+    for drawn, problem in (
+        ("", whole),
+        (" with random parts", replace(whole, sampling=Sampling(0.6, 0.7, 0.8, 0.9, seed=1))),
+        (" of noisy rankings", tree_problem(data, 63, noise=0.3)),
+        (" of xendcg", tree_problem(data, 63, "xendcg")),
+    ):
         cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
         booster = make_booster(problem)
         trees = booster.boost_rounds(0, 20)
@@ -162,6 +168,37 @@ def record_sampling(bench: Benchmark, whole: TreeProblem) -> None:
             f"mslr30k, {words}: {ROUNDS} rounds", lambda booster=booster: booster.boost_rounds(0, ROUNDS), repeat=3
         )
         bench.record(f"mslr30k, 31 leaves, {words}", value=timing.median / ROUNDS * 1e3, unit="ms")
+
+
+def record_losses(bench: Benchmark, data: tuple[Any, ...]) -> None:
+    """Losses that draw random numbers, beside rounds whose gradients are computed on the CPU and sent."""
+    from rankwell.kernels.trees.cpu.booster import gradient_source
+
+    for words, name, noise in (("xendcg", "xendcg", 0.0), ("lambdarank with noise", "lambdarank", 0.3)):
+        problem = tree_problem(data, 31, name, noise)
+        assert problem.loss is not None
+        assert problem.queries is not None
+        booster, fill = make_booster(problem), gradient_source(problem.loss, problem.queries)
+        booster.boost_rounds(0, 2 if bench.quick else EARLIER_ROUNDS)
+        timing = bench.time(
+            f"mslr30k, 31 leaves, {words}: {ROUNDS} rounds",
+            lambda booster=booster: booster.boost_rounds(0, ROUNDS),
+            repeat=2 if bench.quick else 5,
+        )
+        gradient, hessian = np.zeros((2, problem.n_docs), np.float32)
+
+        def round_by_host(booster: Any = booster, fill: Any = fill, of_loss: Any = (gradient, hessian)) -> None:
+            fill(booster.scores(), 0, *of_loss)
+            booster.boost_along(0, *of_loss)
+
+        by_host = bench.time(f"mslr30k, 31 leaves, {words}: a round with the CPU's gradients", round_by_host, repeat=5)
+        bench.record(
+            f"mslr30k, 31 leaves, {words}, a whole round",
+            value=timing.median / ROUNDS * 1e3,
+            unit="ms",
+            rival="gradients from the CPU",
+            rival_value=by_host.median * 1e3,
+        )
 
 
 def record_streaming(bench: Benchmark, problem: TreeProblem) -> None:

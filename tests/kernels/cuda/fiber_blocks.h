@@ -173,6 +173,9 @@ struct alignas(8) float2 {
 struct alignas(8) int2 {
   int x, y;
 };
+struct alignas(16) double2 {
+  double x, y;
+};
 struct alignas(16) longlong2 {
   long long x, y;
 };
@@ -181,6 +184,7 @@ static int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 static float2 make_float2(float x, float y) { return {x, y}; }
 static int2 make_int2(int x, int y) { return {x, y}; }
+static double2 make_double2(double x, double y) { return {x, y}; }
 static longlong2 make_longlong2(long long x, long long y) { return {x, y}; }
 static unsigned __funnelshift_r(unsigned low, unsigned high, int shift) {
   return static_cast<unsigned>(((static_cast<uint64_t>(high) << 32) | low) >> (shift & 31));

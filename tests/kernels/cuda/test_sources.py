@@ -24,7 +24,7 @@ from rankwell.kernels.source_text import source_text
 from rankwell.kernels.trees.contract import BOOSTED_TREES
 from rankwell.kernels.trees.cuda import booster as tree_booster
 from rankwell.kernels.trees.cuda import gradients
-from rankwell.kernels.trees.losses import PAIR_LOSSES, RankingLoss
+from rankwell.kernels.trees.losses import PAIR_LOSSES, XENDCG, RankingLoss
 from rankwell.solvers.first_order import FirstOrder
 
 KERNELS = Path(rankwell.__file__).parent / "kernels"
@@ -86,9 +86,11 @@ BUILDS = {
         ("", lambda capability: tree_booster.definitions(tree_booster.column_groups(SHARED_MEMORY[capability])))
     ],
     "trees/lambdas": [
-        (name, lambda _, kind=kind: gradients.definitions(RankingLoss(kind, 30, 1.0, 1)))
+        (name, lambda _, kind=kind: gradients.kernels_of(RankingLoss(kind, 30, 1.0, 1)).definitions)
         for name, kind in PAIR_LOSSES.items()
     ],
+    "trees/cross_entropy": [("", lambda _: gradients.kernels_of(RankingLoss(XENDCG, 1, 1.0, 0)).definitions)],
+    "trees/score_noise": [("", lambda _: ())],
 }
 QUICK = (75, 90)
 # What the contract demands, where it is more than the least of all.

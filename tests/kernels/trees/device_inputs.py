@@ -8,6 +8,7 @@ import numpy as np
 
 from rankwell.kernels.trees.columns import arrange_columns
 from rankwell.kernels.trees.contract import TreeProblem, TreeSettings
+from rankwell.kernels.trees.declarations import BLOCK_DOCUMENTS, LONG_THREADS
 from rankwell.kernels.trees.slabs import fill_slabs
 
 
@@ -104,4 +105,19 @@ def make_queries(seed):
     scores[query_ptr[8] : query_ptr[8] + 3] = -300.0
     scores[query_ptr[7] : query_ptr[8]] *= np.float32(1e-40)
     scores[query_ptr[6] : query_ptr[6] + 4] = [0.0, -0.0, 0.0, -0.0]
+    return query_ptr, gains, scores
+
+
+def make_edge_queries(seed):
+    """The same with sizes around a warp, a block's threads and its memory; one document, equal gains, equal scores."""
+    generator = np.random.default_rng(seed)
+    in_memory = [BLOCK_DOCUMENTS - 1, BLOCK_DOCUMENTS, BLOCK_DOCUMENTS + 1, BLOCK_DOCUMENTS + 4]
+    sizes = generator.permutation([1, 2, 31, 32, 33, 63, 64, 65, 0, 5, 7, *in_memory, LONG_THREADS * 2 + 1])
+    query_ptr = np.concatenate(([0], np.cumsum(sizes)))
+    n_docs = int(query_ptr[-1])
+    gains = 2.0 ** generator.integers(0, 5, n_docs) * (generator.random(n_docs) < 0.3)
+    scores = (4.0 * generator.normal(size=n_docs)).astype(np.float32)
+    gains[query_ptr[2] : query_ptr[3]] = 0.0
+    gains[query_ptr[4] : query_ptr[5]] = 3.0
+    scores[query_ptr[6] : query_ptr[7]] = 0.25
     return query_ptr, gains, scores

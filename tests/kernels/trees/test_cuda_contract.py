@@ -9,8 +9,9 @@ from tests.kernels.trees.device_inputs import INPUTS
 
 from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_CUDA_LEAVES
 from rankwell.kernels.trees.cuda.booster import device_bytes
-from rankwell.kernels.trees.cuda.gradients import BLOCK_DOCUMENTS, place_queries
+from rankwell.kernels.trees.cuda.gradients import BLOCK_DOCUMENTS, place_queries, query_bytes
 from rankwell.kernels.trees.cuda.workspace import GrowthSizes, slab_pieces
+from rankwell.kernels.trees.losses import LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.sampling import Sampling
 
 CUDA = BOOSTED_TREES.devices["cuda"]
@@ -41,6 +42,23 @@ def test_random_queries_take_memory():
         for sampling in (None, Sampling(documents=0.5), Sampling(queries=0.5))
     ]
     assert sizes[0] == sizes[1] == sizes[2] - 4 * 700
+
+
+def test_queries_take_memory():
+    """Numbers of each query and document; of documents of a long query more, and with noise their noisy scores."""
+    problem = INPUTS["plain"].problem()
+    query_ptr, gains = np.array([0, 50, 700]), np.arange(700.0)
+
+    def taken(name, **settings):
+        loss = RankingLoss(LOSSES[name], 30, 1.0, 1, **settings)
+        return query_bytes(loss, judged_queries(loss, query_ptr, gains))
+
+    assert taken("xendcg") == taken("xendcg", noise=0.3) >= 700 * (4 + 4) + 2 * 3 * 8 + 650 * 2 * 8
+    assert taken("lambdarank") >= 700 * (4 + 4) + 2 * 3 * 8 + 650 * 9 * 4
+    assert taken("lambdarank", noise=0.3) == taken("lambdarank") + 4 * 700
+    loss = RankingLoss(LOSSES["xendcg"], 30, 1.0, 1)
+    with_queries = dataclasses.replace(problem, loss=loss, queries=judged_queries(loss, query_ptr, gains))
+    assert device_bytes(with_queries, None) == device_bytes(problem, None) + taken("xendcg")
 
 
 def test_leaves_are_chosen_in_shared_memory_of_every_device():

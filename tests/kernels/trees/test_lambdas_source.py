@@ -1,35 +1,28 @@
-"""The CUDA source of pair losses, compiled for the host: the same bits as the CPU's kernels."""
+"""The CUDA sources of pair losses and of noise on scores, compiled for the host: the same bits as the CPU's kernels."""
 
 from __future__ import annotations
 
 import ctypes
-import platform
-import shutil
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.kernels.trees.device_inputs import make_queries
+from tests.kernels.trees.device_inputs import make_edge_queries, make_queries
+from tests.kernels.trees.gradient_source import (
+    assert_same_bits,
+    compile_gradients,
+    compile_source,
+    needs_compiler,
+    run_gradients,
+)
 from tests.kernels.trees.test_growth_source import shared_bytes, shared_copy
 
-from rankwell.kernels.source_text import source_text
 from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
+from rankwell.kernels.trees.cpu.random_gradients import noisy_scores
 from rankwell.kernels.trees.cuda import gradients
-from rankwell.kernels.trees.losses import PAIR_LOSSES, RankingLoss, judged_queries
+from rankwell.kernels.trees.declarations import NOISE_THREADS
+from rankwell.kernels.trees.losses import LAMBDARANK, PAIR_LOSSES, RankingLoss, judged_queries
 
-COMPILER = shutil.which("g++")
-pytestmark = pytest.mark.skipif(COMPILER is None or platform.machine() != "x86_64", reason="this needs g++ on x86-64")
-HOST = """
-#include "fiber_blocks.h"
-#include "lambdas.cu"
-extern "C" bool run_short(int n_blocks, Queries* queries) {
-  return run_blocks(n_blocks, QUERY_THREADS, [=] { short_query_gradients(*queries); });
-}
-extern "C" bool run_long(int n_blocks, Queries* queries, float* memory, int length) {
-  return run_blocks(n_blocks, LONG_THREADS, [=] { long_query_gradients(*queries, memory, length); });
-}
-"""
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")
@@ -39,39 +32,10 @@ def compiled(tmp_path_factory):
 
     def library(loss):
         if loss.kind not in known:
-            folder = tmp_path_factory.mktemp("source")
-            text = source_text("trees", "cuda", "lambdas.cu")
-            text = text.replace("#define LONG_THREADS 512", "#define LONG_THREADS 64")
-            memory = "float4* query_memory = reinterpret_cast<float4*>(dynamic_memory);"
-            (folder / "lambdas.cu").write_text(text.replace("extern __shared__ float4 query_memory[];", memory))
-            (folder / "fiber_blocks.h").write_text((Path(__file__).parents[1] / "cuda" / "fiber_blocks.h").read_text())
-            (folder / "host.cpp").write_text(HOST)
-            macros = [f"-D{macro}" for macro in gradients.definitions(loss)]
-            options = ["-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-o", "host.so", "host.cpp"]
-            command = [str(COMPILER), *macros, *options]
-            built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-            assert built.returncode == 0, built.stderr
-            known[loss.kind] = ctypes.CDLL(str(folder / "host.so"))
-            known[loss.kind].run_short.restype = known[loss.kind].run_long.restype = ctypes.c_bool
+            known[loss.kind] = compile_gradients(tmp_path_factory.mktemp("source"), loss)
         return known[loss.kind]
 
     return library
-
-
-def run(library, loss, queries, scores):
-    placed = {"scores": shared_copy(scores)}
-    placed |= {name: shared_copy(np.full(len(scores), np.nan, np.float32)) for name in ("gradient", "hessian")}
-    short, long = gradients.place_queries(queries.query_ptr)
-    for places, is_long in ((short, False), (long, True)):
-        struct, held = gradients.pack_queries(loss, queries, places, placed, shared_copy)
-        address = ctypes.c_void_p(struct.ctypes.data)
-        if is_long and len(places.order):
-            table = shared_bytes(4 * gradients.LONG_FIELDS * places.length)
-            assert library.run_long(len(places.order), address, ctypes.c_void_p(table.ctypes.data), places.length)
-        elif not is_long and len(places.order):
-            assert library.run_short(len(places.block_ptr) - 1, address)
-        del held
-    return (np.array(placed[name]).view(np.float32) for name in ("gradient", "hessian"))
 
 
 @pytest.mark.parametrize("name", PAIR_LOSSES)
@@ -86,5 +50,50 @@ def test_gradients_have_the_bits_of_the_cpu(compiled, monkeypatch, name, normali
     queries = judged_queries(loss, query_ptr, gains, weights)
     expected = np.full((2, len(scores)), np.nan, np.float32)
     pair_gradient_source(loss, queries)(scores, *expected)
-    for own, theirs in zip(run(compiled(loss), loss, queries, scores), expected, strict=True):
-        np.testing.assert_array_equal(own.view(np.int32), theirs.view(np.int32))
+    assert_same_bits(run_gradients(compiled(loss), loss, queries, scores), expected)
+
+
+@pytest.mark.parametrize("name", PAIR_LOSSES)
+def test_queries_at_the_edges_of_blocks(compiled, name):
+    query_ptr, gains, scores = make_edge_queries(seed=1)
+    loss = RankingLoss(PAIR_LOSSES[name], 30, 1.0, 1)
+    queries = judged_queries(loss, query_ptr, gains)
+    expected = np.full((2, len(scores)), np.nan, np.float32)
+    pair_gradient_source(loss, queries)(scores, *expected)
+    assert_same_bits(run_gradients(compiled(loss), loss, queries, scores), expected)
+
+
+NOISE = """
+extern "C" bool run(int n_blocks, const float* scores, int n_docs, double noise, long long seed,
+                    long long tree, float* noisy) {
+  return run_blocks(n_blocks, NOISE_THREADS, [=] { add_noise(scores, n_docs, noise, seed, tree, noisy); });
+}
+"""
+
+
+def test_noisy_scores_have_the_bits_of_the_cpu(tmp_path):
+    library = compile_source(tmp_path, "score_noise.cu", NOISE)
+    library.run.restype = ctypes.c_bool
+    for n_docs, noise, seed, tree in [
+        (1, 0.3, 0, 0),
+        (NOISE_THREADS, 1e-3, 3, 1),
+        (NOISE_THREADS + 1, 50.0, 2**63 - 1, 999),
+        (5000, 1e-42, 7, 12),
+    ]:
+        loss = RankingLoss(LAMBDARANK, 30, 1.0, 1, noise, seed)
+        scores = np.random.default_rng(tree).normal(size=n_docs).astype(np.float32)
+        scores[1::3] *= np.float32(1e-40)
+        scores[2::3] = -0.0
+        given, noisy = shared_copy(scores), shared_bytes(scores.nbytes)
+        assert library.run(
+            -(-n_docs // NOISE_THREADS),
+            ctypes.c_void_p(given.ctypes.data),
+            n_docs,
+            ctypes.c_double(noise),
+            ctypes.c_int64(seed),
+            ctypes.c_int64(tree),
+            ctypes.c_void_p(noisy.ctypes.data),
+        )
+        expected = noisy_scores(scores, loss, tree)
+        assert not np.array_equal(expected, scores) or noise < 1e-40
+        assert_same_bits([np.array(noisy).view(np.float32)], [expected])

@@ -6,12 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from tests.kernels.trees.device_inputs import INPUTS, LARGE_INPUTS, make_queries
+from tests.kernels.trees.device_inputs import INPUTS, LARGE_INPUTS, make_edge_queries, make_queries
 
 from rankwell.kernels.device_report import report_device
 from rankwell.kernels.trees.contract import BinTree
-from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
-from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
+from rankwell.kernels.trees.cpu.booster import CpuTreeBooster, gradient_source
 from rankwell.kernels.trees.losses import LOSSES, PAIR_LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.reference.growth import grow_tree
 from rankwell.kernels.trees.sampling import Sampling
@@ -76,27 +75,61 @@ def query_problem(made, loss, seed=0):
     return dataclasses.replace(made.problem(), loss=loss, queries=judged_queries(loss, query_ptr, gains))
 
 
-@pytest.mark.parametrize("name", PAIR_LOSSES)
-@pytest.mark.parametrize(("normalize", "truncation", "sigma"), [(1, 30, 1.0), (0, 5, 2.0), (1, 10_000, 0.5)])
-def test_gradients_have_the_bits_of_the_cpu(name, normalize, truncation, sigma):
+def assert_gradients_of_the_cpu(loss, queries, scores, tree):
     import cupy
 
-    from rankwell.kernels.trees.cuda.gradients import PairGradients
+    from rankwell.kernels.trees.cuda.gradients import QueryGradients
 
-    query_ptr, gains, scores = make_queries(seed=truncation)
-    loss = RankingLoss(PAIR_LOSSES[name], truncation, sigma, normalize)
-    weights = None if normalize else np.linspace(0.1, 3.0, len(scores))
-    queries = judged_queries(loss, query_ptr, gains, weights)
     expected = np.full((2, len(scores)), np.nan, np.float32)
-    pair_gradient_source(loss, queries)(scores, *expected)
+    gradient_source(loss, queries)(scores, tree, *expected)
     placed = {"scores": cupy.asarray(scores)}
     placed |= {name: cupy.full(len(scores), np.nan, dtype=np.float32) for name in ("gradient", "hessian")}
-    PairGradients(loss, queries, placed).launch()
+    gradients = QueryGradients(loss, queries, placed)
+    # A tree before it leaves nothing behind.
+    for number in (tree + 1, tree):
+        gradients.launch(number)
     for own, theirs in zip((placed["gradient"], placed["hessian"]), expected, strict=True):
         np.testing.assert_array_equal(own.get().view(np.int32), theirs.view(np.int32))
 
 
-@pytest.mark.parametrize(("name", "noise"), [("lambdarank", 0.0), ("map", 0.0), ("lambdarank", 0.3), ("xendcg", 0.0)])
+@pytest.mark.parametrize("name", PAIR_LOSSES)
+@pytest.mark.parametrize(
+    ("normalize", "truncation", "sigma", "noise"),
+    [(1, 30, 1.0, 0.0), (0, 5, 2.0, 0.0), (1, 10_000, 0.5, 0.0), (1, 30, 1.0, 0.3)],
+)
+def test_gradients_of_pairs_have_the_bits_of_the_cpu(name, normalize, truncation, sigma, noise):
+    for number, make in enumerate((make_queries, make_edge_queries)):
+        query_ptr, gains, scores = make(truncation)
+        loss = RankingLoss(PAIR_LOSSES[name], truncation, sigma, normalize, noise, seed=5)
+        weights = None if normalize else np.linspace(0.1, 3.0, len(scores))
+        assert_gradients_of_the_cpu(loss, judged_queries(loss, query_ptr, gains, weights), scores, number)
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize(("seed", "tree"), [(0, 0), (7, 3), (2**63 - 1, 1_000_000)])
+@pytest.mark.parametrize("make", [make_queries, make_edge_queries])
+def test_gradients_of_xendcg_have_the_bits_of_the_cpu(make, seed, tree, is_weighted):
+    query_ptr, gains, scores = make(tree)
+    loss = RankingLoss(LOSSES["xendcg"], 1, 1.0, 0, seed=seed)
+    weights = np.linspace(0.0, 3.0, len(scores)) if is_weighted else None
+    assert_gradients_of_the_cpu(loss, judged_queries(loss, query_ptr, gains, weights), scores, tree)
+
+
+def test_gradients_of_xendcg_for_many_queries():
+    generator = np.random.default_rng(0)
+    sizes = np.concatenate((generator.integers(0, 250, 4000), [20_000, 3]))
+    query_ptr = np.concatenate(([0], np.cumsum(generator.permutation(sizes))))
+    n_docs = int(query_ptr[-1])
+    gains = 2.0 ** generator.integers(0, 5, n_docs) - 1.0
+    scores = (generator.normal(size=n_docs) * generator.choice([1e-39, 0.1, 5.0, 300.0], n_docs)).astype(np.float32)
+    loss = RankingLoss(LOSSES["xendcg"], 1, 1.0, 0, seed=11)
+    assert_gradients_of_the_cpu(loss, judged_queries(loss, query_ptr, gains), scores, 4)
+
+
+LOSSES_OF_ROUNDS = [("lambdarank", 0.0), ("map", 0.0), ("lambdarank", 0.3), ("mrr", 0.1), ("xendcg", 0.0)]
+
+
+@pytest.mark.parametrize(("name", "noise"), LOSSES_OF_ROUNDS)
 def test_rounds_are_those_of_the_cpu(name, noise):
     problem = query_problem(LARGE_INPUTS["many tiles"], RankingLoss(LOSSES[name], 30, 1.0, 1, noise, seed=3))
     cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
@@ -106,6 +139,31 @@ def test_rounds_are_those_of_the_cpu(name, noise):
     for number, tree in enumerate(trees):
         assert_same_tree(tree, cpu.boost(number))
     np.testing.assert_array_equal(booster.scores(), cpu.scores())
+
+
+@pytest.mark.parametrize(("name", "noise"), [("lambdarank", 0.3), ("xendcg", 0.0)])
+def test_what_is_drawn_depends_on_the_tree_alone(monkeypatch, name, noise):
+    """20 rounds grown together are 7 and, by another booster, 13 more; the host waits once for each."""
+    from rankwell.kernels.trees.cuda.booster import CudaTreeBooster
+
+    waits, grow = [], CudaTreeBooster._boost_together
+
+    def counted(booster, first, n_rounds):
+        waits.append(n_rounds)
+        return grow(booster, first, n_rounds)
+
+    monkeypatch.setattr(CudaTreeBooster, "_boost_together", counted)
+    problem = query_problem(LARGE_INPUTS["many tiles"], RankingLoss(LOSSES[name], 30, 1.0, 1, noise, seed=3))
+    whole, first = cuda_booster(problem), cuda_booster(problem)
+    trees = whole.boost_rounds(0, 20)
+    resumed = [*first.boost_rounds(0, 7)]
+    second = CudaTreeBooster(problem, first.scores())
+    resumed += second.boost_rounds(7, 13)
+    assert waits == [20, 7, 13]
+    assert len(trees) == len(resumed) == 20
+    for own, expected in zip(resumed, trees, strict=True):
+        assert_same_tree(own, expected)
+    np.testing.assert_array_equal(second.scores(), whole.scores())
 
 
 DRAWN = [
@@ -161,7 +219,7 @@ def test_nothing_is_grown_after_a_tree_without_a_cut():
 
 
 @pytest.mark.parametrize("random", [{"query_fraction": 0.7, "feature_fraction": 0.6, "n_seeds": 2}, {}])
-@pytest.mark.parametrize("loss", ["lambdarank", "xendcg"])
+@pytest.mark.parametrize("loss", [{"loss": "lambdarank"}, {"loss": "lambdarank", "noise": 0.3}, {"loss": "xendcg"}])
 def test_a_ranker_is_that_of_the_cpu(loss, random):
     from rankwell import LambdaMART
     from rankwell.data.synthetic import make_ranking
@@ -169,7 +227,7 @@ def test_a_ranker_is_that_of_the_cpu(loss, random):
     whole = make_ranking(n_docs=12_000, n_queries=150, n_features=40, missing=0.05)
     train, validation = whole.subset(range(100)), whole.subset(range(100, 150))
     own, expected = (
-        LambdaMART(n_rounds=60, n_leaves=15, loss=loss, device=device, **random).fit(train, eval_set=validation)
+        LambdaMART(n_rounds=60, n_leaves=15, device=device, **loss, **random).fit(train, eval_set=validation)
         for device in ("cuda", "cpu")
     )
     assert own.state_.keys() == expected.state_.keys()

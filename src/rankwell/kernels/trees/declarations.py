@@ -18,11 +18,11 @@ FEATURE_INTEGERS = 5
 PAIR_LANES = 16
 PAIR_ROWS = 4
 # Threads of a block of short queries, and of one long query; documents of the short queries of a block, so many that
-# the multiprocessor's memory is as soon full as its registers; numbers for each document of a long query.
+# with a pair loss the multiprocessor's memory is as soon full as its registers.
 QUERY_THREADS = 64
 LONG_THREADS = 512
 BLOCK_DOCUMENTS = 528
-LONG_FIELDS = 9
+NOISE_THREADS = 256
 LN_2 = 0.6931471805599453
 
 PIECE = Struct(
@@ -214,6 +214,8 @@ QUERIES = Struct(
         ("const int*", "order", "queries, the longest first"),
         ("const int*", "offset", "of each of them in its block's memory"),
         ("const int*", "block_ptr", "(n_blocks + 1,), the queries of each block, in `order`"),
+        ("long long", "seed", "of random numbers"),
+        ("long long", "tree", "its number, for losses that draw random numbers"),
         ("double", "sigma", ""),
         ("float", "sigma_32", "rounded to float32"),
         ("int", "truncation", ""),
@@ -242,11 +244,13 @@ CUDA = constants(
     QUERY_THREADS=QUERY_THREADS,
     LONG_THREADS=LONG_THREADS,
     BLOCK_DOCUMENTS=BLOCK_DOCUMENTS,
+    NOISE_THREADS=NOISE_THREADS,
     LAMBDALOSS=losses.LAMBDALOSS,
     PAIRWISE=losses.PAIRWISE,
     MAP=losses.MAP,
     FARTHEST=losses.FARTHEST,
     NEAREST=losses.NEAREST,
+    LEAST_REST=losses.LEAST_REST,
     LN_2=LN_2,
 ) + "".join(
     struct.declaration()

@@ -37,6 +37,8 @@ LOSSES = {**PAIR_LOSSES, "xendcg": XENDCG}
 DISTANCE_WEIGHT = 10.0
 # A document whose score is further below its query's best than this, over σ, counts as that far below.
 FARTHEST = 80.0
+# The least 1 − ρ that xendcg divides by.
+LEAST_REST = 1e-15
 # What is added to the distance of two scores before a pair's weight is divided by it.
 NEAREST = 0.01
 

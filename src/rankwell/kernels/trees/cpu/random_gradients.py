@@ -8,9 +8,7 @@ from rankwell.kernels.cpu.elementary_functions import exp64, log64
 from rankwell.kernels.cpu.lean_compilation import kernel
 from rankwell.kernels.cpu.random_numbers import random_unit
 from rankwell.kernels.threads import run_ranges
-from rankwell.kernels.trees.losses import JudgedQueries, RankingLoss
-
-_LEAST = 1e-15
+from rankwell.kernels.trees.losses import LEAST_REST, JudgedQueries, RankingLoss
 
 
 @kernel
@@ -63,13 +61,13 @@ def xendcg_queries(first, last, queries, scores, seed, number, before, gradient,
             share[document] /= total
             term = share[document] - part[document] / target
             gradient[document] = np.float32(term)
-            part[document] = term / max(1.0 - share[document], _LEAST)
+            part[document] = term / max(1.0 - share[document], LEAST_REST)
             spread += part[document]
         following = 0.0
         for document in range(start, end):
             term = share[document] * (spread - part[document])
             gradient[document] = np.float32(np.float64(gradient[document]) + term)
-            part[document] = term / max(1.0 - share[document], _LEAST)
+            part[document] = term / max(1.0 - share[document], LEAST_REST)
             following += part[document]
         for document in range(start, end):
             term = share[document] * (following - part[document])

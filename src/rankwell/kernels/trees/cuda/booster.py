@@ -17,8 +17,7 @@ from rankwell.kernels.cuda.module import cuda_module
 from rankwell.kernels.device_report import DeviceReport
 from rankwell.kernels.trees.columns import COLUMN
 from rankwell.kernels.trees.contract import BinTree, TreeProblem
-from rankwell.kernels.trees.cpu.booster import GradientSource, gradient_source
-from rankwell.kernels.trees.cuda.gradients import PairGradients, query_bytes
+from rankwell.kernels.trees.cuda.gradients import QueryGradients, query_bytes
 from rankwell.kernels.trees.cuda.slab_places import SlabPlaces
 from rankwell.kernels.trees.cuda.workspace import (
     GrowthSizes,
@@ -31,7 +30,6 @@ from rankwell.kernels.trees.cuda.workspace import (
     slab_pieces,
 )
 from rankwell.kernels.trees.declarations import GROWTH, OPENING, PART
-from rankwell.kernels.trees.losses import XENDCG
 from rankwell.kernels.trees.sampling import Sampling
 from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
 
@@ -54,7 +52,8 @@ def sizes_of(problem: TreeProblem) -> GrowthSizes:
 def device_bytes(problem: TreeProblem, report: DeviceReport, **_: Any) -> int:
     """Slabs that do not fit are sent when they are needed: two of them in nine tenths of the free memory are enough."""
     slab_bytes = problem.n_docs * SLAB_BYTES
-    of_queries = 0 if problem.queries is None else query_bytes(problem.queries)
+    loss, queries = problem.loss, problem.queries
+    of_queries = 0 if loss is None or queries is None else query_bytes(loss, queries)
     of_queries += 4 * problem.n_docs if _drawn(problem).queries < 1.0 else 0
     return sizes_of(problem).array_bytes + of_queries + min(2, len(problem.slabs)) * slab_bytes * 10 // 9
 
@@ -91,7 +90,8 @@ class CudaTreeBooster:
             self._place_columns(room)
             self._array("scores")[:] = cupy.asarray(scores)
             self._records = _pinned(_ROUNDS_TOGETHER, self._sizes.record_bytes)
-            self._choose_gradients()
+            self._grown = [cupy.cuda.Event(disable_timing=True) for _ in range(_ROUNDS_TOGETHER)]
+            self._place_queries()
             self._stream.synchronize()
 
     def _choose_kernels(self) -> None:
@@ -105,18 +105,12 @@ class CudaTreeBooster:
             self._kernels[name].max_dynamic_shared_size_bytes = self._shared
         self._n_blocks = attributes["MultiProcessorCount"]
 
-    def _choose_gradients(self) -> None:
-        """Sums over pairs are computed on the device; what draws random numbers, on the host."""
+    def _place_queries(self) -> None:
         loss, queries = self._problem.loss, self._problem.queries
-        self._gradients: PairGradients | None = None
-        self._fill_gradients: GradientSource | None = None
-        if loss is None or queries is None:
-            return
-        if loss.kind == XENDCG or loss.noise > 0:
-            self._fill_gradients = gradient_source(loss, queries)
-        else:
+        self._gradients: QueryGradients | None = None
+        if loss is not None and queries is not None:
             placed = {name: self._array(name) for name in ("scores", "gradient", "hessian")}
-            self._gradients = PairGradients(loss, queries, placed)
+            self._gradients = QueryGradients(loss, queries, placed)
 
     def _array(self, name: str) -> Any:
         _, kind = self._sizes.arrays()[name]
@@ -169,9 +163,9 @@ class CudaTreeBooster:
     def boost_rounds(self, first: int, n_rounds: int) -> list[BinTree]:
         """See `TreeBooster`.
 
-        The host waits once for many rounds, unless slabs are sent to the device or gradients come from the host.
+        The host waits once for many rounds, unless slabs are sent to the device.
         """
-        waits = self._slabs.streams or self._gradients is None
+        waits = self._slabs.streams
         trees: list[BinTree] = []
         for place in range(0, n_rounds, 1 if waits else _ROUNDS_TOGETHER):
             together = 1 if waits else min(n_rounds - place, _ROUNDS_TOGETHER)
@@ -182,13 +176,16 @@ class CudaTreeBooster:
         return trees
 
     def _boost_together(self, first: int, n_rounds: int) -> list[BinTree]:
+        if self._gradients is None:
+            raise ValueError("the problem has no loss: give the gradients, with boost_along.")
         with self._stream:
             self._prepare(first, n_rounds)
             for place in range(n_rounds):
-                self._launch_gradients(first + place)
+                self._gradients.launch(first + place)
                 self._grow(place, first + place)
-            self._stream.synchronize()
-            grown = [self._tree(record) for record in self._records[:n_rounds]]
+                self._grown[place].record(self._stream)
+            # A tree is read while the device grows the next ones.
+            grown = [self._tree(place) for place in range(n_rounds)]
             return [tree for tree in grown if tree is not None]
 
     def _prepare(self, first: int, n_rounds: int) -> None:
@@ -200,16 +197,6 @@ class CudaTreeBooster:
         drawn = [self._sampling.allowed_features(first + i, varying, n_features) for i in range(n_rounds)]
         self._allowed[:n_rounds].set(np.stack(drawn), stream=self._stream)
 
-    def _launch_gradients(self, number: int) -> None:
-        if self._gradients is not None:
-            self._gradients.launch()
-            return
-        if self._fill_gradients is None:
-            raise ValueError("the problem has no loss: give the gradients, with boost_along.")
-        gradient, hessian = np.zeros((2, self._sizes.n_docs), np.float32)
-        self._fill_gradients(self.scores(), number, gradient, hessian)
-        self._set_gradients(gradient, hessian)
-
     def _set_gradients(self, gradient: np.ndarray, hessian: np.ndarray) -> None:
         self._array("gradient").set(np.ascontiguousarray(gradient, np.float32), stream=self._stream)
         self._array("hessian").set(np.ascontiguousarray(hessian, np.float32), stream=self._stream)
@@ -220,8 +207,8 @@ class CudaTreeBooster:
             self._set_gradients(gradient, hessian)
             self._prepare(number, 1)
             self._grow(0, number)
-            self._stream.synchronize()
-            return self._tree(self._records[0])
+            self._grown[0].record(self._stream)
+            return self._tree(0)
 
     def _grow(self, place: int, number: int) -> None:
         """Grow tree `number`, whose record goes to `place`."""
@@ -234,8 +221,9 @@ class CudaTreeBooster:
             self._launch("grow_tree", self._data, self._settings, self._space)
         copy_to_host(record, self._records[place])
 
-    def _tree(self, record: np.ndarray) -> BinTree | None:
-        return read_tree(record, self._sizes, self._problem.columns)
+    def _tree(self, place: int) -> BinTree | None:
+        self._grown[place].synchronize()
+        return read_tree(self._records[place], self._sizes, self._problem.columns)
 
     def _grow_by_slab(self) -> None:
         data, settings, space, stream = self._data, self._settings, self._space, self._stream

@@ -1,4 +1,4 @@
-"""Gradients of pair losses on a CUDA device."""
+"""Gradients of losses on a CUDA device."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwell.kernels.cuda.module import cuda_module
+from rankwell.kernels.trees.cuda.score_noise import ScoreNoise
 from rankwell.kernels.trees.declarations import (
     BLOCK_DOCUMENTS,
-    LONG_FIELDS,
     LONG_THREADS,
     QUERIES,
     QUERY_THREADS,
 )
-from rankwell.kernels.trees.losses import PAIRWISE, JudgedQueries, RankingLoss, distance_weights
+from rankwell.kernels.trees.losses import PAIRWISE, XENDCG, JudgedQueries, RankingLoss, distance_weights
 
 # Arrays of a query begin at multiples of 16 bytes.
 _PADDING = 4
@@ -90,6 +90,8 @@ def pack_queries(
     }
     packed = QUERIES.pack(
         **arrays,
+        seed=loss.seed,
+        tree=0,
         sigma=loss.sigma,
         sigma_32=np.float32(loss.sigma),
         truncation=min(loss.truncation, 2**31 - 1),
@@ -99,29 +101,51 @@ def pack_queries(
     return packed, arrays
 
 
-def query_bytes(queries: JudgedQueries) -> int:
+class QueryKernels(NamedTuple):
+    """What fills the gradients of a loss.
+
+    source : the `.cu` file; definitions : its macros
+    short_bytes, long_bytes : of memory for each document of a short and of a long query
+    """
+
+    source: str
+    definitions: tuple[str, ...]
+    short_bytes: int
+    long_bytes: int
+
+
+def kernels_of(loss: RankingLoss) -> QueryKernels:
+    """Those of pairs, or of xendcg."""
+    if loss.kind == XENDCG:
+        return QueryKernels("trees/cross_entropy", (), 16, 16)
+    # Losses by places have one number more.
+    return QueryKernels("trees/lambdas", (f"KIND={loss.kind}",), 28 if loss.kind <= PAIRWISE else 32, 36)
+
+
+def ranks_with_noise(loss: RankingLoss) -> bool:
+    """Whether documents are ranked by other scores than those of the trees."""
+    return loss.kind != XENDCG and loss.noise > 0.0
+
+
+def query_bytes(loss: RankingLoss, queries: JudgedQueries) -> int:
     """Bytes of device memory that the queries take."""
     _, long = place_queries(queries.query_ptr)
-    return int(16 * len(queries.gain) + 24 * len(queries.inverse) + 4 * LONG_FIELDS * long.length)
+    of_document = 20 if ranks_with_noise(loss) else 16
+    of_long = kernels_of(loss).long_bytes * long.length
+    return int(of_document * len(queries.gain) + 24 * len(queries.inverse) + of_long)
 
 
-def definitions(loss: RankingLoss) -> tuple[str, ...]:
-    """The macros of `lambdas.cu`: the loss."""
-    return (f"KIND={loss.kind}",)
-
-
-def short_fields(loss: RankingLoss) -> int:
-    """Numbers of 4 bytes in a block's memory for each document: a loss by places has one more."""
-    return 7 if loss.kind <= PAIRWISE else 8
-
-
-class PairGradients:
+class QueryGradients:
     """Fills `gradient` and `hessian` from `scores`, all CuPy float32 (n_docs,)."""
 
     def __init__(self, loss: RankingLoss, queries: JudgedQueries, placed: dict[str, Any]) -> None:
         import cupy
 
-        module = cuda_module("trees/lambdas", *definitions(loss), fuse=False)
+        self._noise = ScoreNoise(loss, placed["scores"]) if ranks_with_noise(loss) else None
+        if self._noise is not None:
+            placed = {**placed, "scores": self._noise.noisy}
+        kernels = kernels_of(loss)
+        module = cuda_module(kernels.source, *kernels.definitions, fuse=False)
         self._short_kernel = module.get_function("short_query_gradients")
         self._long_kernel = module.get_function("long_query_gradients")
         self._short, self._long = place_queries(queries.query_ptr)
@@ -129,17 +153,20 @@ class PairGradients:
         self._long_struct, self._also_held = pack_queries(loss, queries, self._long, placed, cupy.asarray)
         # Of the memory that a multiprocessor divides between cache and shared memory, as much as there is.
         self._short_kernel.preferred_shared_memory_carveout = 100
-        self._n_fields = short_fields(loss)
+        self._shared = kernels.short_bytes * BLOCK_DOCUMENTS
         self._beside = cupy.cuda.Stream(non_blocking=True)
         self._begun, self._done = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
-        self._table = cupy.empty(max(1, LONG_FIELDS * self._long.length), dtype=np.float32)
+        self._table = cupy.empty(max(1, kernels.long_bytes * self._long.length), dtype=np.uint8)
 
-    def launch(self) -> None:
-        """On the current stream; long queries on another one at the same time."""
+    def launch(self, tree: int) -> None:
+        """Those that tree `tree` is grown on. On the current stream; long queries on another one at the same time."""
         import cupy
 
         stream = cupy.cuda.get_current_stream()
         n_long, n_blocks = len(self._long.order), len(self._short.block_ptr) - 1
+        self._short_struct["tree"] = self._long_struct["tree"] = tree
+        if self._noise is not None:
+            self._noise.launch(tree)
         if n_long:
             self._begun.record(stream)
             self._beside.wait_event(self._begun)
@@ -148,7 +175,6 @@ class PairGradients:
                 self._long_kernel((n_long,), (LONG_THREADS,), arguments)
             self._done.record(self._beside)
         if n_blocks:
-            shared = 4 * self._n_fields * BLOCK_DOCUMENTS
-            self._short_kernel((n_blocks,), (QUERY_THREADS,), (self._short_struct,), shared_mem=shared)
+            self._short_kernel((n_blocks,), (QUERY_THREADS,), (self._short_struct,), shared_mem=self._shared)
         if n_long:
             stream.wait_event(self._done)

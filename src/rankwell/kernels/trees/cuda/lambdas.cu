@@ -9,11 +9,11 @@
 // Macro: KIND  the loss
 
 #include "declarations.h"
-#include "real.cuh"
+#include "elementary_functions.cuh"
+#include "teams.cuh"
 
 namespace {
 
-constexpr unsigned WHOLE_WARP = 0xffffffffu;
 constexpr float LARGEST = 3.4028234663852886e38f;
 
 // A query's documents. Keys, or what is sorted, are where sums are later.
@@ -25,19 +25,6 @@ struct Table {
   int* place;                  // by document
   float* row_weight;           // by place, X; of map and mrr only
   float* row_total;            // by place, Σλ of a row; of long queries only
-};
-
-// Those who work on a query together: a warp or a block.
-template <bool BLOCK>
-struct Team {
-  int thread, n_threads;
-  __device__ __forceinline__ void meet() const {
-    if (BLOCK) {
-      __syncthreads();
-    } else {
-      __syncwarp();
-    }
-  }
 };
 
 struct Row {
@@ -376,23 +363,7 @@ __device__ __forceinline__ int2 read_scores(const Queries& queries, int start, i
     best = max(best, key);
     worst = max(worst, -key);
   }
-  for (int apart = 16; apart > 0; apart /= 2) {
-    best = max(best, __shfl_xor_sync(WHOLE_WARP, best, apart));
-    worst = max(worst, __shfl_xor_sync(WHOLE_WARP, worst, apart));
-  }
-  if (BLOCK) {
-    __shared__ int of_block[2];
-    if (team.thread == 0) of_block[0] = of_block[1] = -2147483647;
-    __syncthreads();
-    if (team.thread % 32 == 0) {
-      atomicMax(&of_block[0], best);
-      atomicMax(&of_block[1], worst);
-    }
-    __syncthreads();
-    best = of_block[0];
-    worst = of_block[1];
-  }
-  return make_int2(best, worst);
+  return make_int2(team.largest(best), team.largest(worst));
 }
 
 template <bool BLOCK>
@@ -486,7 +457,7 @@ __global__ void __launch_bounds__(QUERY_THREADS) short_query_gradients(Queries q
   }
 }
 
-// A query a block. numbers : LONG_FIELDS · length
+// A query a block. numbers : 9 · length
 __global__ void __launch_bounds__(LONG_THREADS) long_query_gradients(Queries queries, float* numbers, int length) {
   const Team<true> team = {static_cast<int>(threadIdx.x), LONG_THREADS};
   query_gradients(queries, queries.order[blockIdx.x], team, table_at(numbers, length, queries.offset[blockIdx.x]));
