@@ -1,8 +1,8 @@
-"""Boosted trees whose settings and number of rounds are chosen on validation data.
+"""Boosted trees whose settings and number of rounds are chosen on queries that are not tested.
 
-Every setting is tried with one seed; the best of them by the validation data is trained with the other seeds too. With
-each seed, and for the mean of all, validation data choose the number of rounds. Test documents are scored once, with
-what was chosen.
+A setting is judged by the best round of one seed on documents that it was not trained on. With what was chosen, each
+seed's number of rounds, and that of the mean of all, are chosen on the fold's validation data, and test documents are
+scored once.
 """
 
 from __future__ import annotations
@@ -43,32 +43,33 @@ class Criterion:
 class FoldResult:
     """Of one fold: the setting, the test scores of each seed's model and of their mean.
 
-    validation : the mean over seeds of the highest validation figure
     seeds : float64 (n_seeds, n_docs); mean : float64 (n_docs,)
     """
 
-    validation: float
     setting: str
     seeds: np.ndarray
     mean: np.ndarray
 
 
-def fold_result(
-    fold: FoldData, make: CurveMaker, settings: Sequence[TreeSetting], n_seeds: int, criterion: Criterion
-) -> FoldResult:
-    """Choose the setting with the first seed, the rounds with every seed, and those of the mean with all."""
-    tried = [make(fold, setting, 0) for setting in settings]
-    figures = [criterion.best_step(fold.validation, curve.validation)[1] for curve in tried]
-    best = int(np.argmax(figures))
-    setting = settings[best]
-    curves = [tried[best], *(make(fold, setting, seed) for seed in range(1, n_seeds))]
-    mean = Curve(*(np.mean([getattr(curve, part) for curve in curves], axis=0) for part in ("validation", "test")))
-
-    chosen = [(curve, *criterion.best_step(fold.validation, curve.validation)) for curve in (*curves, mean)]
-    scores = [curve.test[step] for curve, step, _ in chosen]
-    return FoldResult(
-        float(np.mean([figure for _, _, figure in chosen[:-1]])),
-        f"{setting.leaves} leaves, rate {setting.learning_rate:g}",
-        np.array(scores[:-1]),
-        scores[-1],
+def best_figures(
+    split: FoldData, make: CurveMaker, settings: Sequence[TreeSetting], criterion: Criterion
+) -> np.ndarray:
+    """Of each setting, the figures of its best round on validation and on test data: float64 (n_settings, 2)."""
+    curves = [make(split, setting, 0) for setting in settings]
+    return np.array(
+        [
+            [criterion.best_step(split.validation, curve.validation)[1], criterion.best_step(split.test, curve.test)[1]]
+            for curve in curves
+        ]
     )
+
+
+def fold_result(
+    fold: FoldData, make: CurveMaker, setting: TreeSetting, n_seeds: int, criterion: Criterion
+) -> FoldResult:
+    """Train with every seed, and choose the rounds of each and those of their mean."""
+    curves = [make(fold, setting, seed) for seed in range(n_seeds)]
+    mean = Curve(*(np.mean([getattr(curve, part) for curve in curves], axis=0) for part in ("validation", "test")))
+    scores = [curve.test[criterion.best_step(fold.validation, curve.validation)[0]] for curve in (*curves, mean)]
+    label = f"{setting.leaves} leaves, rate {setting.learning_rate:g}"
+    return FoldResult(label, np.array(scores[:-1]), scores[-1])
