@@ -6,6 +6,7 @@ import pytest
 import rankwell
 from rankwell import Cascade, DataError, ParameterError, RankBoost
 from rankwell.data.dataset import RankingDataset
+from rankwell.rankers import cascade_passes
 from rankwell.rankers.cascade_curve import CascadePoint, best_points, choose_point
 from rankwell.rankers.cascade_passes import SELECTED
 from rankwell.rankers.feature_order import feature_orders
@@ -28,6 +29,14 @@ def make_data(seed, n_queries=40, size=30):
 COSTS = FeatureCosts({"x0": FeatureCost(0.1)}, default=10.0, source="test")
 BOOSTED = {"n_rounds": 30, "n_jobs": 1, "device": "cpu", "normalize": "none"}
 SETTINGS = {"second": "rankboost", "second_parameters": BOOSTED, "second_sizes": (3, 6), "keep": (5, 10, 15)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def models_cost_what_they_read():
+    """Measured times, and what is chosen by them, depend on what else the machine does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cascade_passes, "measure_model", lambda ranker, rows: Cost(5.0, 0.02 * rows.shape[1]))
+        yield
 
 
 @pytest.fixture(scope="module")
