@@ -106,7 +106,17 @@ def extract_features(folder: Path) -> None:
             found = judged_features(index, queries, qrels, features, source=source)
     ranker = LeastSquares().fit(found.dataset)
     RankedSearch(index, ranker, n_candidates=50).search_many(_QUERIES, k=5)
+    _pack_hits(index)
     _multiply_vectors(folder)
+
+
+def _pack_hits(index: Index) -> None:
+    """Hits as a device gets them."""
+    from rankwell.features.hit_reading import collect_hits
+    from rankwell.kernels.extraction.cuda.packing import join_queries, pack
+
+    parts = [collect_hits(index, [index.parse(text)], [np.arange(3)]).for_kernels() for text in _QUERIES]
+    pack(parts, join_queries(parts), (), lambda n_bytes: np.empty(n_bytes, np.uint8))
 
 
 def _multiply_vectors(folder: Path) -> None:

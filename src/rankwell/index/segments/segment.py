@@ -42,6 +42,7 @@ ARRAYS: Mapping[str, str] = {
 _TERMS_REMEMBERED = 65_536
 _DOCUMENTS_CHECKED = 1
 _POSITIONS_CHECKED = 2
+_ALL_CHECKED = bytes([_DOCUMENTS_CHECKED | _POSITIONS_CHECKED])
 
 # Checks the bytes [start, stop) of the array of that name against the checksums of their pages, once.
 Verifier = Callable[[str, int, int], None]
@@ -142,6 +143,13 @@ class Segment:
             check_positions(self, list_number)
         # Another thread may have checked other parts meanwhile.
         self._checked_lists[list_number] |= wanted
+
+    def verify_lists(self, first: int, stop: int) -> None:
+        """`verify_list` of the lists of some streams of a term, which is mostly done already."""
+        if self._verifier is None or self._checked_lists[first:stop] == _ALL_CHECKED * (stop - first):
+            return
+        for number in range(first, stop):
+            self.verify_list(number)
 
     def verify_records(self, docs: np.ndarray) -> None:
         """Check the checksums of documents' records of the forward index; what they hold is checked by who reads them.
