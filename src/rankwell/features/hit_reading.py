@@ -136,8 +136,12 @@ class _Batch:
     def n_cells(self) -> int:
         return int(self.cell_base[-1])
 
-    def by_segment(self) -> Iterator[tuple[int, np.ndarray]]:
+    def by_segment(self) -> Iterator[tuple[int, np.ndarray | slice]]:
         """The segments that have candidates, and which places of `order` are theirs."""
+        if len(self.index.segments) == 1:
+            if len(self.order):
+                yield 0, slice(None)
+            return
         segments = self.index.bases.searchsorted(self.docs[self.order], side="right") - 1
         for number in np.flatnonzero(np.bincount(segments)).tolist():
             yield number, np.flatnonzero(segments == number)
@@ -182,7 +186,7 @@ class _Batch:
 class _SegmentPart:
     """The candidates of one segment, ascending by document within each query: lists are read forwards."""
 
-    def __init__(self, batch: _Batch, number: int, places: np.ndarray) -> None:
+    def __init__(self, batch: _Batch, number: int, places: np.ndarray | slice) -> None:
         self.batch = batch
         self.segment: Segment = batch.index.segments[number]
         self.rows = batch.order[places]

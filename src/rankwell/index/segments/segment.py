@@ -86,6 +86,7 @@ class Segment:
         self._verifier = verifier
         self._release = release
         self._checked_lists = bytearray(self.n_terms * self.lists_per_term if verifier else 0)
+        self._checked_ids = bytearray(self.n_docs if verifier else 0)
         self._checked_records = np.zeros(self.n_docs if verifier and self.forward_streams else 0, bool)
         self._checked_arrays: set[str] = set()
         self._term_numbers: dict[bytes, int] = {}
@@ -242,8 +243,12 @@ class Segment:
 
     def id_of(self, doc: int) -> str:
         """The user's id of the segment's document `doc`."""
+        if self._checked_ids and not self._checked_ids[doc]:
+            self._slice("documents.ids", doc)
+            self._checked_ids[doc] = 1
+        offsets = self._arrays["documents.ids.offsets"]
         try:
-            return self._slice("documents.ids", doc).decode()
+            return self._arrays["documents.ids.text"][offsets[doc] : offsets[doc + 1]].tobytes().decode()
         except UnicodeDecodeError as cause:
             raise forged(self, f"the id of document {doc:,} is not text") from cause
 
