@@ -111,12 +111,13 @@ def extract_features(folder: Path) -> None:
 
 
 def _pack_hits(index: Index) -> None:
-    """Hits as a device gets them."""
+    """Hits as a device gets them, of so many candidates that their cells are counted in blocks."""
     from rankwell.features.hit_reading import collect_hits
     from rankwell.kernels.extraction.cuda.packing import join_queries, pack
 
-    parts = [collect_hits(index, [index.parse(text)], [np.arange(3)]).for_kernels() for text in _QUERIES]
-    pack(parts, join_queries(parts), (), lambda n_bytes: np.empty(n_bytes, np.uint8))
+    queries = [index.parse("wing flow heat")] * 100
+    hits = collect_hits(index, queries, [np.arange(300)] * len(queries)).for_kernels()
+    pack([hits, hits], join_queries([hits, hits]), (), lambda n_bytes: np.empty(n_bytes, np.uint8))
 
 
 def _multiply_vectors(folder: Path) -> None:
