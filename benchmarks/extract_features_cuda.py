@@ -19,7 +19,7 @@ from rankwell.features.extraction import extract
 from rankwell.features.feature_set import make_feature_set
 from rankwell.features.hits import Hits
 from rankwell.kernels.extraction.cpu.features import weigh_terms
-from rankwell.kernels.extraction.cuda.launches import pack
+from rankwell.kernels.extraction.cuda.packing import join_queries, pack
 from rankwell.scoring.cuda_scorer import CudaRankerScorer
 from rankwell.scoring.ranker_cache import RankerCache
 from rankwell.scoring.scorer import RankerScorer
@@ -80,7 +80,8 @@ def _check(bench: Benchmark, n_queries: int, rows: np.ndarray, expected: np.ndar
 
 def _packed(hits: Hits, room) -> np.ndarray:
     arrays = hits.for_kernels()
-    return pack(arrays, weigh_terms(arrays, hits.n_docs), room)
+    queries = join_queries([arrays])
+    return pack([arrays], queries, weigh_terms(queries, hits.n_docs), room)
 
 
 def _beside(

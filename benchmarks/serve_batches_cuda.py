@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks.closed_load import ClosedOutcome, closed_load
 from benchmarks.harness import Benchmark
-from benchmarks.hit_cases import STREAMS, HitsJoiner, web_hits
+from benchmarks.hit_cases import STREAMS, web_hits
 from benchmarks.paper_numbers import SEARCH_WATTS
 from benchmarks.power import Watts, gpu_meter, sampled
 from benchmarks.thesis_rankers import N_FEATURES, thesis_ranker
@@ -115,19 +115,12 @@ class Ranking:
     """Extraction, transforms and evaluation on one device, of the hits of several queries at once."""
 
     def __init__(self, ranker: RankerDescription, features: FeatureSet, device: str) -> None:
-        self._features, self._scorer = features, make_scorer(ranker, device)
-        self._expected, self._joiner = make_scorer(ranker), HitsJoiner()
+        self._features, self._scorer, self._expected = features, make_scorer(ranker, device), make_scorer(ranker)
         self._extractor: Any = None
         if device == "cuda":
             from rankwell.features.cuda_extraction import CudaFeatureExtractor
 
             self._extractor = CudaFeatureExtractor(features)
-
-    def score(self, hits: Hits) -> np.ndarray:
-        if self._extractor is not None:
-            scores: np.ndarray = self._extractor.score(hits, self._scorer)
-            return scores
-        return self._scorer.score(extract(hits, self._features))
 
     def expected(self, hits: Hits) -> np.ndarray:
         """The CPU's scores."""
@@ -135,8 +128,11 @@ class Ranking:
 
     def answer(self, requests: Sequence[HitsRequest]) -> list[np.ndarray]:
         """The scores of a batch, by request."""
-        hits = self._joiner.join([request.hits for request in requests])
-        return np.split(self.score(hits), hits.query_ptr[1:-1])
+        parts = [request.hits for request in requests]
+        if self._extractor is None:
+            return [self._scorer.score(extract(part, self._features)) for part in parts]
+        ends = itertools.accumulate(part.n_candidates for part in parts[:-1])
+        return np.split(self._extractor.score(parts, self._scorer), list(ends))
 
 
 def record_ranking(bench: Benchmark, ranking: Ranking, sizes: Sizes) -> None:

@@ -2,12 +2,10 @@
 
 import json
 
-import numpy as np
 import pytest
 from benchmarks.catalogue import Question
 from benchmarks.closed_load import closed_load
 from benchmarks.harness import Benchmark
-from benchmarks.hit_cases import HitsJoiner, web_hits
 from benchmarks.power import sampled
 
 from benchmarks import serve_batches_cuda
@@ -37,19 +35,6 @@ def test_the_figure_is_drawn_from_results_too(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["draw", str(tmp_path / "results.json")])
     serve_batches_cuda.main()
     assert (tmp_path / "results.joules.png").stat().st_size > 0
-
-
-def test_hits_joined_are_those_of_one_batch():
-    whole = web_hits(3, n_candidates=5)
-    parts = [web_hits(2, n_candidates=5, seed=1), web_hits(1, n_candidates=4, seed=2)]
-    joiner = HitsJoiner()
-    assert joiner.join([whole]) is whole
-    assert joiner.join([whole, *parts]).check().n_queries == 6
-    joined = joiner.join(parts).check()
-    assert (joined.n_queries, joined.n_candidates) == (3, 14)
-    assert np.diff(joined.cell_ptr).tolist() == [*np.diff(parts[0].cell_ptr), *np.diff(parts[1].cell_ptr)]
-    for name in ("positions", "lengths", "doc_freq"):
-        np.testing.assert_array_equal(getattr(joined, name), np.concatenate([getattr(part, name) for part in parts]))
 
 
 def test_power_is_the_mean_after_the_first_second():

@@ -157,3 +157,15 @@ def random_hits(seed: int, *, n_docs: int = 20, longest: int = 30, streams: Sequ
     candidates[0] = list(range(n_docs))
     statics = {"rank": rng.normal(size=n_docs).tolist(), "age": [float("nan")] * n_docs}
     return hits_of_documents(documents, queries, streams=streams, candidates=candidates, statics=statics)
+
+
+def join_hits(parts: Sequence[Hits]) -> Hits:
+    """The hits of several batches in one collection, whose statistics are those of the first, as one batch."""
+    joined = {}
+    for name, array in parts[0].arrays().items():
+        own = [getattr(part, name) for part in parts]
+        if name in ("query_ptr", "term_ptr", "word_ptr", "cell_base", "cell_ptr"):
+            joined[name] = np.concatenate(([0], np.cumsum(np.concatenate(list(map(np.diff, own)))))).astype(np.int64)
+        else:
+            joined[name] = array if name == "stream_tokens" else np.concatenate(own)
+    return replace(parts[0], **joined)

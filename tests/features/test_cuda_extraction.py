@@ -7,6 +7,7 @@ import pytest
 from tests.features.random_hits import (
     FIVE_STREAMS,
     hits_of_documents,
+    join_hits,
     phrase_hits,
     random_documents,
     random_hits,
@@ -124,6 +125,47 @@ def normalised(rows, hits, description):
     return description.normaliser.apply(dataset)
 
 
+def parts_of_one_collection():
+    """Batches of very different sizes: a part may have no candidates, one, or queries of many terms."""
+    rng = np.random.default_rng(8)
+    documents = random_documents(rng, 40, longest=80, vocabulary=40)
+    statics = {"rank": rng.normal(size=40).tolist(), "age": [float("nan")] * 40}
+    asked = [[[1, 2]], [[], [3, 3, 4]], [list(range(30)), [5]], [[6]], [rng.integers(0, 50, 12).tolist()]]
+    chosen = [[range(40)], [range(9), range(3)], [range(33), [7]], [[]], [range(40)]]
+    return [
+        hits_of_documents(documents, queries, candidates=candidates, statics=statics)
+        for queries, candidates in zip(asked, chosen, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("normaliser", NORMALISERS)
+def test_scores_of_parts_are_those_of_the_cpu(normaliser):
+    """Often enough to be recorded and replayed, in several orders, so that buffers hold what was there before."""
+    feature_set = FeatureSet([name for name in FULL.names if not name.startswith("lm_")])
+    description = trees_over(feature_set, 1, normaliser)
+    extractor, scorer = CudaFeatureExtractor(feature_set), CudaRankerScorer(description)
+    parts = parts_of_one_collection()
+    for own in (parts, parts[::-1], parts[2:], parts[3:4], parts, parts[::-1], parts):
+        hits = join_hits(own)
+        expected = RankerScorer(description).score(normalised(extract(hits, feature_set), hits, description))
+        np.testing.assert_array_equal(extractor.score(own, scorer), expected)
+
+
+def test_features_of_parts_are_those_of_the_whole_batch():
+    extractor, parts = CudaFeatureExtractor(FULL), parts_of_one_collection()
+    for _ in range(3):
+        np.testing.assert_array_equal(extractor.extract(parts), extractor.extract(join_hits(parts)))
+        assert_same_as_the_cpu(extractor, join_hits(parts))
+
+
+def test_a_large_batch_in_parts_is_packed_by_several_threads():
+    documents = random_documents(np.random.default_rng(3), 300, longest=300, vocabulary=30)
+    own = [hits_of_documents(documents, [[1 + query, 2, 3, 4 + query]]) for query in range(12)]
+    extractor, scorer = CudaFeatureExtractor(MSLR), CudaRankerScorer(trees_over(MSLR, 2))
+    expected = np.concatenate([extractor.score(part, scorer) for part in own])
+    np.testing.assert_array_equal(extractor.score(own * 8, scorer), np.tile(expected, 8))
+
+
 def test_rankers_from_the_cache():
     hits = random_hits(1, n_docs=40)
     rankers = {name: trees_over(MSLR, seed) for seed, name in enumerate("abc")}
@@ -153,6 +195,14 @@ def test_a_ranker_of_other_features_is_refused():
     scorer = CudaRankerScorer(trees_over(FULL, 1))
     with pytest.raises(DataError, match="the ranker's 216 features are not the 125 of this feature set"):
         CudaFeatureExtractor(MSLR).score(random_hits(1), scorer)
+
+
+def test_parts_of_different_collections_are_refused():
+    parts = [random_hits(1, n_docs=20), random_hits(1, n_docs=21)]
+    with pytest.raises(DataError, match="the hits of a batch must be of one collection"):
+        CudaFeatureExtractor(MSLR).extract(parts)
+    with pytest.raises(DataError, match="a batch needs hits"):
+        CudaFeatureExtractor(MSLR).extract([])
 
 
 def test_asked_for_by_device():

@@ -26,11 +26,14 @@ KERNELS = {
     "search index wing heat": SEARCHING | {"selection.document_bits.count_bits", "selection.document_bits.mark_bits"},
     "features index queries.tsv qrels --out features.txt": SEARCHING
     | {
+        "extraction.cpu.candidates.order_queries",
+        "extraction.cpu.candidates.read_rows",
         "extraction.cpu.features.extract_candidates",
         "extraction.cpu.features.fill_weights",
         "extraction.cpu.feedback.add_bm25",
         "extraction.cpu.feedback.weigh_terms",
         "extraction.cpu.hits.decode_cells",
+        "extraction.cpu.hits.fill_blocks",
         "extraction.cpu.hits.find_in_lists",
         "postings.checking.check_positions",
         "scoring.cpu.expressions.expression_inputs",

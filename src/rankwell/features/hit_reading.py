@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,7 @@ from rankwell.index.statistics import Statistics
 from rankwell.kernels.threads import kernel_threads
 
 if TYPE_CHECKING:
+    from rankwell.kernels.extraction.cpu.candidates import DocumentColumns
     from rankwell.kernels.extraction.cpu.hits import CellSources
 
 
@@ -41,17 +42,18 @@ def collect_hits(
     n_jobs : int, optional
         Threads; None is every core. The result does not depend on it.
     """
-    from rankwell.kernels.extraction.cpu.hits import decode_hits
+    from rankwell.kernels.extraction.cpu.hits import cell_offsets, cells_for_now, decode_hits
 
-    batch = _Batch(index, queries, candidates)
     with kernel_threads(n_jobs):
-        parts, cells = _find(batch)
-        cell_ptr = _offsets(cells.frequency)
+        batch = _Batch(index, queries, candidates)
+        cells = cells_for_now(batch.n_cells)
+        parts = _find(batch, cells)
+        cell_ptr = cell_offsets(cells.frequency)
         positions = np.empty(int(cell_ptr[-1]) if places else 0, np.int32)
         for part in parts if places else ():
             encoded = part.segment.unverified("postings")
             decode_hits(encoded, cells, part.first_cell, part.n_cells, cell_ptr, positions)
-    hits = batch.hits(parts, cell_ptr, positions)
+        hits = batch.hits(parts, cell_ptr, positions)
     return with_phrases(hits, index, queries, candidates) if any(query.phrases for query in queries) else hits
 
 
@@ -75,9 +77,12 @@ def count_hits(
 def _count_in_lists(
     index: Index, queries: Sequence[Query], candidates: Sequence[np.ndarray], n_jobs: int | None
 ) -> list[np.ndarray]:
-    batch = _Batch(index, queries, candidates)
+    from rankwell.kernels.extraction.cpu.hits import make_cells
+
     with kernel_threads(n_jobs):
-        _, cells = _find(batch)
+        batch = _Batch(index, queries, candidates)
+        cells = make_cells(batch.n_cells)
+        _find(batch, cells)
     by_query = np.split(cells.frequency, batch.cell_base[1:-1])
     shapes = [
         (len(docs), len(query.terms), len(batch.streams)) for query, docs in zip(queries, candidates, strict=True)
@@ -85,55 +90,74 @@ def _count_in_lists(
     return [own.reshape(shape) for own, shape in zip(by_query, shapes, strict=True)]
 
 
+def _numbers(docs: np.ndarray) -> np.ndarray:
+    return np.asarray(docs, np.int64)
+
+
 def _checked_docs(index: Index, docs: np.ndarray) -> np.ndarray:
     """Numbers of documents, int64; DataError if there is no such document."""
-    docs = np.asarray(docs, np.int64)
+    docs = _numbers(docs)
     if len(docs) and (docs.min() < 0 or docs.max() >= index.bases[-1]):
         outside = docs[(docs < 0) | (docs >= index.bases[-1])][0]
         raise DataError(f"candidates must be documents 0 to {index.bases[-1] - 1}, got {outside}.")
     return docs
 
 
-def _find(batch: _Batch) -> tuple[list[_SegmentPart], CellSources]:
-    """The parts of a batch by segment, and where the hits of all its cells come from."""
-    from rankwell.kernels.extraction.cpu.hits import Candidates, CellSources, ListTasks, find_hits
+def _find(batch: _Batch, cells: CellSources) -> list[_SegmentPart]:
+    """Store in `cells` where the hits of a batch come from; returns its parts by segment."""
+    from rankwell.kernels.extraction.cpu.hits import Candidates, ListTasks, find_hits
 
-    n_cells = int(batch.cell_base[-1])
-    cells = CellSources(np.zeros(n_cells, np.int32), np.empty(n_cells, np.int64), np.empty(n_cells, np.uint8))
-    parts = [_SegmentPart(batch, number) for number in np.unique(batch.segment_of_row).tolist()]
+    parts = [_SegmentPart(batch, number, places) for number, places in batch.by_segment()]
     for part in parts:
         candidates = Candidates(part.query_ptr, part.docs, part.within)
         find_hits(posting_arrays(part.segment), ListTasks(*part.tasks()), candidates, cells)
-    return parts, cells
+    return parts
 
 
 class _Batch:
     """Queries and candidates as flat arrays."""
 
     def __init__(self, index: Index, queries: Sequence[Query], candidates: Sequence[np.ndarray]) -> None:
+        from rankwell.kernels.extraction.cpu.candidates import order_candidates
+
         if len(queries) != len(candidates):
             raise DataError(f"each query needs its candidates: {len(queries)} queries, {len(candidates)} lists.")
         check_streams(index.schema.streams)
         self.index, self.queries = index, queries
         self.streams = tuple(index.schema.streams)
-        self.docs = np.concatenate([np.empty(0, np.int64), *(_checked_docs(index, docs) for docs in candidates)])
+        self.docs = _checked_docs(index, np.concatenate([np.empty(0, np.int64), *map(_numbers, candidates)]))
         self.query_ptr = _offsets([len(docs) for docs in candidates])
         self.term_ptr = _offsets([len(query.terms) for query in queries])
         self.cell_base = cell_bases(self.query_ptr, self.term_ptr, len(self.streams))
         self.query_of_row = np.repeat(np.arange(len(queries)), np.diff(self.query_ptr))
-        self.segment_of_row = np.searchsorted(index.bases, self.docs, side="right") - 1
+        self.order = order_candidates(self.query_ptr, self.docs)
+
+    @property
+    def n_cells(self) -> int:
+        return int(self.cell_base[-1])
+
+    def by_segment(self) -> Iterator[tuple[int, np.ndarray | slice]]:
+        """The segments that have candidates, and which places of `order` are theirs."""
+        if len(self.index.segments) == 1:
+            if len(self.order):
+                yield 0, slice(None)
+            return
+        segments = self.index.bases.searchsorted(self.docs[self.order], side="right") - 1
+        for number in np.flatnonzero(np.bincount(segments)).tolist():
+            yield number, np.flatnonzero(segments == number)
 
     def hits(self, parts: Sequence[_SegmentPart], cell_ptr: np.ndarray, positions: np.ndarray) -> Hits:
         """All of it together, with the statistics of the collection and the data of the documents."""
-        n_rows, n_columns = len(self.docs), len(self.streams) + 1
-        statics = tuple(self.index.schema.statics)
-        lengths = np.zeros((n_rows, n_columns), np.int32)
-        distinct = np.zeros((n_rows, n_columns), np.int32)
-        numbers = np.full((n_rows, len(statics)), np.nan, np.float32)
+        from rankwell.kernels.extraction.cpu.candidates import CandidateColumns, read_documents
+
+        n_rows, n_streams, statics = len(self.docs), len(self.streams), tuple(self.index.schema.statics)
+        columns = CandidateColumns(
+            lengths=np.empty((n_rows, n_streams), np.int32),
+            distinct=np.empty((n_rows, n_streams + 1), np.int32),
+            statics=np.empty((n_rows, len(statics)), np.float32),
+        )
         for part in parts:
-            lengths[part.rows] = part.by_column("documents.lengths", n_columns)
-            distinct[part.rows] = part.by_column("documents.distinct", n_columns)
-            numbers[part.rows, : part.segment.n_statics] = part.statics()
+            read_documents(part.documents(), part.rows, part.docs, columns)
         statistics = Statistics.of(self.index)
         terms = [statistics.term(term) for query in self.queries for term in query.terms]
         none = np.empty(0, np.int64)
@@ -150,9 +174,9 @@ class _Batch:
             word_places=np.array([place for query in self.queries for place in query.places], np.int32),
             doc_freq=np.concatenate([none, *(term.doc_freq for term in terms)]),
             occurrences=np.concatenate([none, *(term.occurrences for term in terms)]),
-            lengths=np.ascontiguousarray(lengths[:, :-1]).reshape(-1),
-            distinct=distinct.reshape(-1),
-            statics=numbers.reshape(-1),
+            lengths=columns.lengths.reshape(-1),
+            distinct=columns.distinct.reshape(-1),
+            statics=columns.statics.reshape(-1),
             cell_base=self.cell_base,
             cell_ptr=cell_ptr,
             positions=positions,
@@ -162,15 +186,12 @@ class _Batch:
 class _SegmentPart:
     """The candidates of one segment, ascending by document within each query: lists are read forwards."""
 
-    def __init__(self, batch: _Batch, number: int) -> None:
+    def __init__(self, batch: _Batch, number: int, places: np.ndarray | slice) -> None:
         self.batch = batch
         self.segment: Segment = batch.index.segments[number]
-        rows = np.flatnonzero(batch.segment_of_row == number)
-        docs = batch.docs[rows] - int(batch.index.bases[number])
-        # By query, then by document, as one number: to sort by two takes more than twice as long.
-        order = np.argsort(batch.query_of_row[rows] * self.segment.n_docs + docs, kind="stable")
-        self.rows, self.docs = rows[order], docs[order].astype(np.int32)
-        queries = batch.query_of_row[self.rows]
+        self.rows = batch.order[places]
+        self.docs = (batch.docs[self.rows] - int(batch.index.bases[number])).astype(np.int32)
+        queries = batch.query_of_row[places]
         self.within = self.rows - batch.query_ptr[queries]
         self.n_cells = np.diff(batch.term_ptr)[queries] * len(batch.streams)
         self.first_cell = batch.cell_base[queries] + self.within * self.n_cells
@@ -179,32 +200,34 @@ class _SegmentPart:
     def tasks(self) -> tuple[np.ndarray, ...]:
         """The arrays of ListTasks: every list that a query's terms have here, checked against its checksums."""
         segment, n_streams = self.segment, len(self.batch.streams)
-        tasks = []
+        found = []
         for query in np.flatnonzero(np.diff(self.query_ptr)).tolist():
-            terms = self.batch.queries[query].terms
+            terms, first_cell = self.batch.queries[query].terms, int(self.batch.cell_base[query])
             for term, text in enumerate(terms):
                 number = segment.term_number(text)
-                if number < 0:
-                    continue
-                for stream in range(segment.n_streams):
-                    list_number = number * segment.lists_per_term + stream
-                    segment.verify_list(list_number)
-                    cell = int(self.batch.cell_base[query]) + term * n_streams + stream
-                    tasks.append((list_number, query, cell, len(terms) * n_streams))
-        return tuple(np.ascontiguousarray(column) for column in np.array(tasks, np.int64).reshape(-1, 4).T)
+                if number >= 0:
+                    first = number * segment.lists_per_term
+                    segment.verify_lists(first, first + segment.n_streams)
+                    found.append((first, query, first_cell + term * n_streams, len(terms) * n_streams))
+        first_list, query_of, first_cells, steps = np.array(found, np.int64).reshape(-1, 4).T
+        own = np.arange(segment.n_streams)
+        by_stream = (np.add.outer(first_list, own), np.add.outer(first_cells, own))
+        lists, cells = (array.reshape(-1) for array in by_stream)
+        return lists, np.repeat(query_of, len(own)), cells, np.repeat(steps, len(own))
 
-    def by_column(self, name: str, n_columns: int) -> np.ndarray:
-        """Rows of an array that has a number for each list column: int32 (n, n_columns), the whole document last."""
-        segment = self.segment
-        own = segment[name].reshape(segment.n_docs, segment.lists_per_term)[self.docs]
-        values = np.zeros((len(own), n_columns), np.int32)
-        values[:, : segment.n_streams] = own[:, : segment.n_streams]
-        values[:, -1] = own[:, -1]
-        return values
+    def documents(self) -> DocumentColumns:
+        """What the segment knows of its documents."""
+        from rankwell.kernels.extraction.cpu.candidates import DocumentColumns
 
-    def statics(self) -> np.ndarray:
         segment = self.segment
-        return segment["documents.statics"].reshape(segment.n_docs, segment.n_statics)[self.docs]
+        return DocumentColumns(
+            segment["documents.lengths"],
+            segment["documents.distinct"],
+            segment["documents.statics"],
+            segment.n_streams,
+            segment.lists_per_term,
+            segment.n_statics,
+        )
 
 
 def _offsets(sizes: Sequence[int] | np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from rankwell.kernels.extraction.rules import HitArrays
 
 WHOLE = "whole"
 """The name of the whole document among the streams."""
+
+_FOR_KERNELS = attrgetter(*HitArrays._fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +93,7 @@ class Hits:
 
     def for_kernels(self) -> HitArrays:
         """The arrays as kernels take them."""
-        return HitArrays(**{name: getattr(self, name) for name in HitArrays._fields})
+        return HitArrays._make(_FOR_KERNELS(self))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Every array by its name, in the order of the fields."""

@@ -92,11 +92,11 @@ def score_in_two_passes(
 def best_rows(scores: np.ndarray, query_ptr: np.ndarray, keep: int) -> np.ndarray:
     """The rows of the best `keep` documents of each query, ascending; of equal scores the first rows are kept."""
     ends = query_ptr.tolist()
-    kept = [start + _best(scores[start:end], keep) for start, end in pairwise(ends)]
+    kept = [start + best_places(scores[start:end], keep) for start, end in pairwise(ends)]
     return np.concatenate([np.empty(0, np.int64), *kept])
 
 
-def _best(scores: np.ndarray, keep: int) -> np.ndarray:
+def best_places(scores: np.ndarray, keep: int) -> np.ndarray:
     """The places of the best `keep` scores, ascending; of equal ones the first."""
     if keep >= len(scores):
         return np.arange(len(scores))

@@ -106,7 +106,18 @@ def extract_features(folder: Path) -> None:
             found = judged_features(index, queries, qrels, features, source=source)
     ranker = LeastSquares().fit(found.dataset)
     RankedSearch(index, ranker, n_candidates=50).search_many(_QUERIES, k=5)
+    _pack_hits(index)
     _multiply_vectors(folder)
+
+
+def _pack_hits(index: Index) -> None:
+    """Hits as a device gets them, of so many candidates that their cells are counted in blocks."""
+    from rankwell.features.hit_reading import collect_hits
+    from rankwell.kernels.extraction.cuda.packing import join_queries, pack
+
+    queries = [index.parse("wing flow heat")] * 100
+    hits = collect_hits(index, queries, [np.arange(300)] * len(queries)).for_kernels()
+    pack([hits, hits], join_queries([hits, hits]), (), lambda n_bytes: np.empty(n_bytes, np.uint8))
 
 
 def _multiply_vectors(folder: Path) -> None:

@@ -9,13 +9,19 @@ import subprocess
 
 import numpy as np
 import pytest
-from tests.features.random_hits import FIVE_STREAMS, hits_of_documents, random_documents, random_hits, scattered_hits
+from tests.features.random_hits import (
+    FIVE_STREAMS,
+    hits_of_documents,
+    join_hits,
+    random_documents,
+    random_hits,
+    scattered_hits,
+)
+from tests.kernels.extraction.packed_hits import packed_parts
 
-from rankwell.errors import DataError
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import make_feature_set
-from rankwell.kernels.extraction.cpu.features import weigh_terms
-from rankwell.kernels.extraction.cuda.launches import pack
+from rankwell.features.hits import Hits
 from rankwell.kernels.extraction.rules import FeatureColumns
 from rankwell.kernels.source_text import source_text
 
@@ -60,24 +66,25 @@ def library(tmp_path_factory):
     return ctypes.CDLL(str(folder / "host.so"))
 
 
-def extract_by_source(library, hits, feature_set):
-    arrays = hits.for_kernels()
+def extract_by_source(library, parts, feature_set):
+    hits = parts[0]
     columns = FeatureColumns(*map(np.ascontiguousarray, feature_set.columns(hits.streams, hits.static_names)))
-    packed = pack(arrays, weigh_terms(arrays, hits.n_docs), lambda n_bytes: np.full(n_bytes, 0xAB, np.uint8))
-    n_cells, stride = int(arrays.cell_base[-1]), hits.n_candidates + 3
+    packed, n_candidates = packed_parts(parts), sum(part.n_candidates for part in parts)
+    n_cells, stride = sum(int(part.cell_base[-1]) for part in parts), n_candidates + 3
     features = np.full((len(feature_set), stride), -12345, np.float32)
     scratch = np.full(3 * n_cells + 1, 77, np.uint32), np.full(n_cells + 1, 5.0)
     addresses = [ctypes.c_void_p(array.ctypes.data) for array in (packed, *columns, *scratch, features)]
-    numbers = map(ctypes.c_int, (hits.n_candidates, len(hits.streams), len(hits.static_names)))
+    numbers = map(ctypes.c_int, (n_candidates, len(hits.streams), len(hits.static_names)))
     size, n_streams, n_statics = numbers
     library.run(size, addresses[0], n_streams, n_statics, *addresses[1:8], ctypes.c_longlong(stride), addresses[8])
-    assert (features[:, hits.n_candidates :] == -12345).all()
-    return features[:, : hits.n_candidates].T
+    assert (features[:, n_candidates:] == -12345).all()
+    return features[:, :n_candidates].T
 
 
 def assert_same_as_the_cpu(library, hits, feature_set):
+    parts = [hits] if isinstance(hits, Hits) else hits
     plain = [column for column, feature in enumerate(feature_set.features) if feature.expression is None]
-    features, expected = extract_by_source(library, hits, feature_set), extract(hits, feature_set)
+    features, expected = extract_by_source(library, parts, feature_set), extract(join_hits(parts), feature_set)
     np.testing.assert_array_equal(features[:, plain], expected[:, plain])
 
 
@@ -107,7 +114,5 @@ def test_some_features_and_other_parameters(library):
     assert_same_as_the_cpu(library, hits, make_feature_set("mslr", FIVE_STREAMS))
 
 
-def test_a_batch_too_large_for_a_device_is_refused():
-    arrays = random_hits(1).for_kernels()._replace(query_ptr=np.array([0, 2**20 + 1]))
-    with pytest.raises(DataError, match="may have 1048576 candidates and 4294967295 hits, got 1048577 and"):
-        pack(arrays, [], lambda n_bytes: np.empty(n_bytes, np.uint8))
+def test_a_batch_in_parts(library):
+    assert_same_as_the_cpu(library, [random_hits(seed, n_docs=7 * seed) for seed in (2, 0, 3, 1)], FULL)

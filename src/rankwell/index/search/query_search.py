@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -42,16 +42,22 @@ class QuerySearch:
 
         reach : how many documents of each segment are searched, from its first on; None: all
         """
-        query = self.query
-        if query.tree is None:
-            among = None if query.filter is None else filtered_documents(self.index, query.filter)
-            return self._selector.select(self._asked, among, k, prune, reach)
+        if self.query.tree is None:
+            return self.prepare(k, prune, reach)()
         docs, scores = self._select(self._allowed, k, prune, reach)
         if self._plan.scores_all or len(docs) == k:
             return docs, scores
         first = self._all_matches(reach)[:k]
         more = first[~np.isin(first, docs)][: k - len(docs)]
         return np.concatenate((docs, more)), np.concatenate((scores, np.zeros(len(more))))
+
+    def prepare(
+        self, k: int, prune: bool, reach: Sequence[int] | None = None
+    ) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+        """`best` of words without conditions on them, still to be called: see `Selector.prepare`."""
+        wanted = self.query.filter
+        among = None if wanted is None else filtered_documents(self.index, wanted)
+        return self._selector.prepare(self._asked, among, k, prune, reach)
 
     def best_of_first(self, k: int, stop_after: int) -> Examined:
         """The best k of the first documents in the index's static order: of so many that about `stop_after` match."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from rankwell.index.search.facets import FacetKeys, Facets, count_facets, facet_
 from rankwell.index.search.query_search import QuerySearch
 from rankwell.index.search.sorting import SortKey, SortValue, first_documents, sort_keys
 from rankwell.index.search.static_order import Examined, ordering_static
+from rankwell.kernels.threads import kernel_threads, run_ranges
 from rankwell.parameters import check_whole_number
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class SearchResult:
 
 
 _DEFAULT_MODEL = BM25()
+# Queries that are worth a thread: they take some tenths of a millisecond.
+_LEAST_QUERIES = 8
 
 
 def search(
@@ -145,6 +148,40 @@ def search(
         docs, scores = asked.best(wanted, prune)
     found = count_facets(index, asked.matches, counted) if counted else {}
     return SearchResult(docs, scores, parsed, asked, found, sort_values=values)
+
+
+def search_many(
+    index: Index,
+    queries: Sequence[Query],
+    *,
+    k: int,
+    model: BM25 | BM25F | None = None,
+    match: Match = "any",
+    stop_after: Sequence[int | None] | None = None,
+    n_jobs: int | None = None,
+) -> list[SearchResult]:
+    """The same as `search` of one query after another; stop_after : of each query
+
+    Queries of words are all prepared first, and then searched on `n_jobs` threads (None: every core), which need the
+    interpreter lock for little of that.
+    """
+    wanted, stops = _checked_k(k, index), stop_after or [None] * len(queries)
+    found: list[SearchResult | None] = [None] * len(queries)
+    prepared: list[tuple[int, QuerySearch, Callable[[], tuple[np.ndarray, np.ndarray]]]] = []
+    for number, (query, stop) in enumerate(zip(queries, stops, strict=True)):
+        if query.tree is None and stop is None:
+            asked = _search_of(index, query, model, match)
+            prepared.append((number, asked, asked.prepare(wanted, prune=True)))
+        else:
+            found[number] = search(index, query, k=k, model=model, match=match, stop_after=stop)
+
+    def select(first: int, last: int) -> None:
+        for number, asked, best in prepared[first:last]:
+            found[number] = SearchResult(*best(), asked.query, asked)
+
+    with kernel_threads(n_jobs):
+        run_ranges(select, len(prepared), ranges_per_thread=2, least_items=_LEAST_QUERIES)
+    return [one for one in found if one is not None]
 
 
 def search_first(index: Index, query: Query, n_first: int, *, k: int) -> SearchResult:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -50,6 +51,16 @@ _UNKNOWN = _Term((), 0, 0.0, (), ())
 
 # (−weight in the query, name, the term, whether it is required), as they are sorted.
 Asked = tuple[float, tuple[tuple[bytes, str], ...], _Term, bool]
+
+
+class _SegmentSearch(NamedTuple):
+    """A query in the first documents of a segment: the kernel's QueryArrays, and how it is searched."""
+
+    number: int
+    n_docs: int
+    query: Any
+    driver: int
+    pruning: Pruning
 
 
 class Selector:
@@ -117,16 +128,33 @@ class Selector:
         asked : of `asked_words` or `asked_terms`; allowed : for each segment; None: all live documents
         reach : how many documents of each segment are searched, from its first on; None: all
         """
+        return self.prepare(asked, allowed, k, prune, reach)()
+
+    def prepare(
+        self,
+        asked: Sequence[Asked],
+        allowed: Sequence[Allowed] | None,
+        k: int,
+        prune: bool,
+        reach: Sequence[int] | None = None,
+    ) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+        """A `select` that is still to be called: most of that is done without the interpreter lock, in any thread."""
         among = self._live if allowed is None else allowed
-        best = BestDocuments(k)
         share = most_matches(asked) / max(self.statistics.n_docs, 1)
+        searches: list[_SegmentSearch] = []
         for number, part in enumerate(self._parts):
             n_docs = part.segment.n_docs if reach is None else reach[number]
             prepared = self._prepare(number, asked, among[number]) if n_docs else None
             if prepared is not None:
                 query, driver = prepared
                 pruning = self._pruning(number, n_docs, share, k, query, driver) if prune else Pruning.NONE
-                self._select_part(number, n_docs, query, driver, pruning, best)
+                searches.append(_SegmentSearch(number, n_docs, query, driver, pruning))
+        return partial(self._select, searches, k)
+
+    def _select(self, searches: Sequence[_SegmentSearch], k: int) -> tuple[np.ndarray, np.ndarray]:
+        best = BestDocuments(k)
+        for one in searches:
+            self._select_part(*one, best)
         return best.ranked()
 
     def _pruning(self, number: int, n_docs: int, share: float, k: int, query: Any, driver: int) -> Pruning:

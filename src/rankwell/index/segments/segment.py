@@ -42,6 +42,7 @@ ARRAYS: Mapping[str, str] = {
 _TERMS_REMEMBERED = 65_536
 _DOCUMENTS_CHECKED = 1
 _POSITIONS_CHECKED = 2
+_ALL_CHECKED = bytes([_DOCUMENTS_CHECKED | _POSITIONS_CHECKED])
 
 # Checks the bytes [start, stop) of the array of that name against the checksums of their pages, once.
 Verifier = Callable[[str, int, int], None]
@@ -85,6 +86,7 @@ class Segment:
         self._verifier = verifier
         self._release = release
         self._checked_lists = bytearray(self.n_terms * self.lists_per_term if verifier else 0)
+        self._checked_ids = bytearray(self.n_docs if verifier else 0)
         self._checked_records = np.zeros(self.n_docs if verifier and self.forward_streams else 0, bool)
         self._checked_arrays: set[str] = set()
         self._term_numbers: dict[bytes, int] = {}
@@ -142,6 +144,13 @@ class Segment:
             check_positions(self, list_number)
         # Another thread may have checked other parts meanwhile.
         self._checked_lists[list_number] |= wanted
+
+    def verify_lists(self, first: int, stop: int) -> None:
+        """`verify_list` of the lists of some streams of a term, which is mostly done already."""
+        if self._verifier is None or self._checked_lists[first:stop] == _ALL_CHECKED * (stop - first):
+            return
+        for number in range(first, stop):
+            self.verify_list(number)
 
     def verify_records(self, docs: np.ndarray) -> None:
         """Check the checksums of documents' records of the forward index; what they hold is checked by who reads them.
@@ -234,8 +243,12 @@ class Segment:
 
     def id_of(self, doc: int) -> str:
         """The user's id of the segment's document `doc`."""
+        if self._checked_ids and not self._checked_ids[doc]:
+            self._slice("documents.ids", doc)
+            self._checked_ids[doc] = 1
+        offsets = self._arrays["documents.ids.offsets"]
         try:
-            return self._slice("documents.ids", doc).decode()
+            return self._arrays["documents.ids.text"][offsets[doc] : offsets[doc + 1]].tobytes().decode()
         except UnicodeDecodeError as cause:
             raise forged(self, f"the id of document {doc:,} is not text") from cause
 

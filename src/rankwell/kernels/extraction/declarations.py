@@ -26,7 +26,7 @@ FEW_TERMS = 8
 # order: those of the hits, and the weights of their terms. The queries' pointers come first, so that they begin at the
 # same byte in every batch.
 HEADER_BYTES = 256
-HIT_ARRAYS: dict[str, Any] = {
+QUERY_ARRAYS: dict[str, Any] = {
     "query_ptr": np.int64,
     "term_ptr": np.int64,
     "word_ptr": np.int64,
@@ -34,12 +34,16 @@ HIT_ARRAYS: dict[str, Any] = {
     "query_frequency": np.int32,
     "words": np.int32,
     "word_places": np.int32,
+}
+# These grow with the candidates; elements of all of them have four bytes here.
+CANDIDATE_ARRAYS: dict[str, Any] = {
     "lengths": np.int32,
     "distinct": np.int32,
     "statics": np.float32,
     "cell_ptr": np.uint32,
     "positions": np.int32,
 }
+HIT_ARRAYS = QUERY_ARRAYS | CANDIDATE_ARRAYS
 # The fields of `rankwell.kernels.extraction.cpu.features.TermWeights`, all float64.
 WEIGHT_ARRAYS = ("idf", "background", "idf_sum", "squares", "importance", "likelihood", "relative_length")
 PARAMETERS = {"K1": K1, "B": B, "MU": MU, "LAMBDA": LAMBDA, "DELTA": DELTA}

@@ -94,6 +94,21 @@ class HitArrays(NamedTuple):
     positions: np.ndarray
 
 
+class HitQueries(NamedTuple):
+    """The arrays of `HitArrays` that do not grow with the candidates."""
+
+    stream_tokens: np.ndarray
+    query_ptr: np.ndarray
+    term_ptr: np.ndarray
+    query_frequency: np.ndarray
+    word_ptr: np.ndarray
+    words: np.ndarray
+    word_places: np.ndarray
+    doc_freq: np.ndarray
+    occurrences: np.ndarray
+    cell_base: np.ndarray
+
+
 class FeatureColumns(NamedTuple):
     """Which features are wanted and where they go; streams in the order of the hits, the whole document last.
 

@@ -26,8 +26,8 @@ from rankwell.index.query.query import Query
 from rankwell.index.query.tree import Match
 from rankwell.index.reader import Index
 from rankwell.index.search.bm25 import BM25, BM25F
-from rankwell.index.search.selection import SearchResult, search
-from rankwell.scoring.composition import best_rows, rank_below
+from rankwell.index.search.selection import SearchResult, search, search_many
+from rankwell.scoring.composition import best_places, best_rows, rank_below
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.ranker_file import read_ranker_file
 from rankwell.scoring.scorer import score_description, scoring_device
@@ -146,7 +146,7 @@ class RankedSearch:
         self.match: Match = match
         self.stop_after = stop_after
         self.device = scoring_device(self.description, device)
-        self._log = log
+        self._log, self._n_jobs = log, n_jobs
         self._ranker = RankingPass(
             index,
             self.description.second_pass,
@@ -193,7 +193,15 @@ class RankedSearch:
         started = time.perf_counter()
         parsed = [query if isinstance(query, Query) else self.index.parse(query) for query in queries]
         stops = [self.stop_after] * len(queries) if stop_after is None else stop_after
-        found = [self._candidates(query, stop) for query, stop in zip(parsed, stops, strict=True)]
+        found = search_many(
+            self.index,
+            parsed,
+            k=self.n_candidates,
+            model=self.model,
+            match=self.match,
+            stop_after=stops,
+            n_jobs=self._n_jobs,
+        )
         selected = time.perf_counter()
         ranked = self._rank(parsed, found, query_ids, deadline)
         seconds = {"select": selected - started, "rank": time.perf_counter() - selected}
@@ -206,7 +214,9 @@ class RankedSearch:
             if doc < 0:
                 raise DataError(f"there is no document {document!r} in the index.")
         parsed = query if isinstance(query, Query) else self.index.parse(query)
-        found = self._candidates(parsed, self.stop_after)
+        found = search(
+            self.index, parsed, k=self.n_candidates, model=self.model, match=self.match, stop_after=self.stop_after
+        )
         whole = RankingPass(self.index, self.description.second_pass, self.feature_set, all_features=True, own=self.own)
         return whole.rows(whole.hits([parsed], [found], [docs]))
 
@@ -227,17 +237,6 @@ class RankedSearch:
         from rankwell.serving.ranking.explained_search import explain_search
 
         return explain_search(self, query, document=document, k=k)
-
-    def _candidates(self, query: Query, stop_after: int | None) -> SearchResult:
-        """What selection gives to the ranker."""
-        return search(
-            self.index,
-            query,
-            k=self.n_candidates,
-            model=self.model,
-            match=self.match,
-            stop_after=stop_after,
-        )
 
     def _rank(
         self,
@@ -323,7 +322,9 @@ def best_candidates(kept: np.ndarray, scores: np.ndarray, before: np.ndarray, k:
 
     kept : which candidates were ranked; scores : theirs; before : the scores of all candidates in the stage before
     """
-    order = np.argsort(-scores, kind="stable")[:k]
+    # To sort a few of many costs less than to sort all.
+    first = best_places(scores, k)
+    order = first[np.argsort(-scores[first], kind="stable")]
     best, best_scores = kept[order], scores[order]
     if len(best) < min(k, len(before)):
         # Not enough: the others follow, in the order of the stage before.

@@ -20,6 +20,7 @@ from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.search.bm25 import BM25, BM25F
 from rankwell.index.search.selection import SearchResult
+from rankwell.kernels.threads import kernel_threads
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.feature_use import over_features, read_features
 from rankwell.scoring.scorer import kept_scorer, score_description
@@ -89,7 +90,8 @@ class RankingPass:
     def score(self, hits: Hits) -> np.ndarray:
         """The scores of candidates, float64 (n_candidates,); on a device, the features stay there."""
         if self.device == "cuda" and not self.description.parts and self._columns is None:
-            return self._cuda.score(hits, kept_scorer(self.description, "cuda"), by_position=True)
+            with kernel_threads(self._n_jobs):
+                return self._cuda.score(hits, kept_scorer(self.description, "cuda"), by_position=True)
         return self.score_rows(self.rows(hits), np.diff(hits.query_ptr))
 
     def rows(self, hits: Hits) -> np.ndarray:

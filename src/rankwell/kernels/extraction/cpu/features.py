@@ -31,6 +31,7 @@ from rankwell.kernels.extraction.rules import (
     B,
     FeatureColumns,
     HitArrays,
+    HitQueries,
     Kind,
 )
 from rankwell.kernels.threads import run_ranges
@@ -79,7 +80,7 @@ def extract_features(hits: HitArrays, n_docs: int, columns: FeatureColumns, out:
     )
 
 
-def weigh_terms(hits: HitArrays, n_docs: int) -> TermWeights:
+def weigh_terms(hits: HitArrays | HitQueries, n_docs: int) -> TermWeights:
     """The weights of a batch's terms; n_docs : the live documents of the collection"""
     n_columns = len(hits.stream_tokens)
     n_terms, n_queries = len(hits.query_frequency), len(hits.term_ptr) - 1

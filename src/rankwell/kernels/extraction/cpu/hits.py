@@ -1,11 +1,12 @@
 """Hits of given documents from posting lists: each list is read once, forwards, from candidate to candidate.
 
 Two passes over a segment. The first finds each candidate's posting and stores its frequency and where its positions
-are; then the cells' places are known, and the second decodes the positions into them.
+are; then the cells' places are known (`cell_offsets`), and the second decodes the positions into them.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,11 @@ from rankwell.kernels.threads import run_ranges
 # a fifth of a millisecond.
 _LEAST_LOOKUPS = 2**14
 _LEAST_DECODED = 2**11
+# Cells whose memory a thread keeps, 13 bytes each.
+_MOST_KEPT = 2**20
+# Cells whose hits are counted at a time, and how many such blocks are worth a thread.
+_COUNTED_CELLS = 2**16
+_LEAST_BLOCKS = 2
 
 
 class ListTasks(NamedTuple):
@@ -64,6 +70,28 @@ class CellSources(NamedTuple):
     frequency: np.ndarray
     place: np.ndarray
     width: np.ndarray
+
+
+_rooms = threading.local()
+
+
+def make_cells(n_cells: int) -> CellSources:
+    """Cells without hits."""
+    return CellSources(np.zeros(n_cells, np.int32), np.empty(n_cells, np.int64), np.empty(n_cells, np.uint8))
+
+
+def cells_for_now(n_cells: int) -> CellSources:
+    """Cells without hits, in memory of this thread that its next call uses again: fresh memory of some megabytes takes
+    about as long to get as to fill.
+    """
+    if n_cells > _MOST_KEPT:
+        return make_cells(n_cells)
+    room: CellSources | None = getattr(_rooms, "room", None)
+    if room is None or len(room.frequency) < n_cells:
+        room = _rooms.room = make_cells(min(2 * n_cells, _MOST_KEPT))
+    cells = CellSources(*(array[:n_cells] for array in room))
+    cells.frequency.fill(0)
+    return cells
 
 
 @inlined_kernel
@@ -128,6 +156,42 @@ def find_in_lists(first, last, arrays, tasks, candidates, cells):
             documents,
             frequencies,
         )
+
+
+def cell_offsets(frequency: np.ndarray) -> np.ndarray:
+    """Where the hits of each cell begin, and where those of the last one end: int64 (cells + 1,)."""
+    n_cells = len(frequency)
+    n_blocks = -(-n_cells // _COUNTED_CELLS)
+    counts, cell_ptr = np.zeros(n_blocks + 1, np.int64), np.empty(n_cells + 1, np.int64)
+    run_ranges(
+        lambda first, last: count_blocks(first, last, frequency, counts), n_blocks - 1, least_items=_LEAST_BLOCKS
+    )
+    before = np.cumsum(counts) - counts
+    run_ranges(
+        lambda first, last: fill_blocks(first, last, frequency, before, cell_ptr), n_blocks, least_items=_LEAST_BLOCKS
+    )
+    cell_ptr[0] = 0
+    return cell_ptr
+
+
+@kernel(allocates=False)
+def count_blocks(first, last, frequency, counts):
+    """The hits in each of the blocks first, ..., last − 1 of cells."""
+    for block in range(first, last):
+        total = np.int64(0)
+        for cell in range(block * _COUNTED_CELLS, min((block + 1) * _COUNTED_CELLS, len(frequency))):
+            total += frequency[cell]
+        counts[block] = total
+
+
+@kernel(allocates=False)
+def fill_blocks(first, last, frequency, before, cell_ptr):
+    """The ends of the cells in some blocks; before : int64, the hits before each block"""
+    for block in range(first, last):
+        end = before[block]
+        for cell in range(block * _COUNTED_CELLS, min((block + 1) * _COUNTED_CELLS, len(frequency))):
+            end += frequency[cell]
+            cell_ptr[cell + 1] = end
 
 
 def decode_hits(
