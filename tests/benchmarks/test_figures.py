@@ -118,6 +118,15 @@ def test_gamma_against_time():
     assert lines_of(RANKBOOST_GAMMA, stored("rankboost_gamma_cuda", "h200", *rows)) == [[(0.3, 10.0), (1.0, 0.3)]]
 
 
+def test_gamma_has_opencl_beside_cuda():
+    cuda = document("rankboost_gamma_cuda", "h200", [Row("γ = 0.30", 10.0, "ms"), Row("γ = 1.00", 0.3, "ms")])
+    shares = [Row("γ = 0.30, a round with OpenCL", 11.0, "ms"), Row("γ = 1.00, a round with OpenCL", 1.4, "ms")]
+    opencl = document("rankboost_opencl_cuda", "h200", [Row("far, a whole round with OpenCL", 1.4, "ms"), *shares])
+    lines = RANKBOOST_GAMMA.draw(StoredResults([cuda, opencl])).axes[0].get_lines()
+    drawn = {line.get_label(): [tuple(point) for point in line.get_xydata()] for line in lines}
+    assert drawn == {"CUDA": [(0.3, 10.0), (1.0, 0.3)], "OpenCL": [(0.3, 11.0), (1.0, 1.4)]}
+
+
 def test_lengths_and_gradients_by_k():
     lengths = [Row(f"Top-{k}, lists of {n:,} documents", k * n, "ms") for k in (1, 2, 3) for n in (10, 3000)]
     drawn = lines_of(LISTNET_LENGTHS, stored("listnet_lengths", "cpu2", *lengths))

@@ -151,9 +151,21 @@ class TestBoosting:
         assert device_for(LEVEL_BOOSTING, "auto", large, naive=False) == "cpu"
         assert "cuda refuses 2.5 GiB of device memory (1.0 GiB, which is free)" in note()
 
-    def test_opencl_needs_room_for_all_bins(self, pretend):
-        pretend(DeviceReport("opencl", True, "pretended", largest_buffer=GIBIBYTE // 2))
-        with pytest.raises(DeviceError, match=r"with 646000000 bytes of bins; allowed: at most 536870912"):
+    def test_opencl_takes_bins_that_do_not_fit(self, pretend):
+        """Neither into one array nor into the memory."""
+        pretend(DeviceReport("opencl", True, "pretended", largest_buffer=16 * 2**20), free=64 * 2**20)
+        assert device_for(LEVEL_BOOSTING, "opencl", self.SIZES, naive=False) == "opencl"
+
+    def test_opencl_refuses_documents_and_features_that_do_not_fit(self, pretend):
+        report = DeviceReport("opencl", True, "pretended", largest_buffer=7_999_999)
+        pretend(report, free=GIBIBYTE)
+        with pytest.raises(DeviceError, match=r"8000000 bytes of weights in one array; allowed: at most 7999999"):
+            device_for(LEVEL_BOOSTING, "opencl", self.SIZES, naive=False)
+        wide = replace(self.SIZES, n_docs=1000, n_features=7813)
+        with pytest.raises(DeviceError, match=r"8000512 bytes of histograms in one array; allowed: at most 7999999"):
+            device_for(LEVEL_BOOSTING, "opencl", wide, naive=False)
+        pretend(replace(report, largest_buffer=GIBIBYTE), free=24 * 2**20)
+        with pytest.raises(DeviceError, match="GiB of device memory"):
             device_for(LEVEL_BOOSTING, "opencl", self.SIZES, naive=False)
 
     def test_naive_search_and_pairs_are_for_the_cpu(self, pretend):

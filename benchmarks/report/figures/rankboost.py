@@ -12,7 +12,7 @@ from benchmarks.paper_numbers import (
     FAR_SPEEDUPS,
     FAR_THREADS_LIKE_FAR1,
 )
-from benchmarks.report.drawing import COLOURS, OURS, PAPER, Drawing, new_figure
+from benchmarks.report.drawing import COLOURS, OURS, PAPER, RIVAL, Drawing, new_figure
 from benchmarks.report.stored_results import MissingResultError, StoredResults
 from benchmarks.table import write_figure
 from rankwell.hardware.rankboost.far_paper import (
@@ -205,9 +205,20 @@ def draw_gamma(results: StoredResults) -> Any:
     shares = [float(row.case.removeprefix("γ = ")) for row in rows]
     figure = new_figure(5.0, 3.0)
     panel = figure.subplots()
-    panel.plot(shares, [row.value for row in rows], marker="o", color=OURS)
+    panel.plot(shares, [row.value for row in rows], marker="o", color=OURS, label="CUDA")
+    opencl = opencl_shares(results)
+    if opencl:
+        panel.plot(list(opencl), list(opencl.values()), marker="s", color=RIVAL, label="OpenCL")
+        panel.legend()
     panel.set(xlabel="γ, the share of the bins on the device", ylabel="ms of a round", ylim=(0, None), xlim=(0, 1.05))
     return figure
+
+
+def opencl_shares(results: StoredResults) -> dict[float, float]:
+    """ms of a round with OpenCL by γ; empty if that was not measured."""
+    rows = results.rows("rankboost_opencl_cuda") if results.has("rankboost_opencl_cuda") else []
+    begin, end = "γ = ", ", a round with OpenCL"
+    return {float(row.case[len(begin) : -len(end)]): row.value for row in rows if row.case.startswith(begin)}
 
 
 RANKBOOST_ROUNDS = Drawing(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -38,6 +40,22 @@ def opencl_booster(problem, weights=None, **options):
     return OpenClBooster(problem.by_feature, problem.n_features, problem.n_bins, problem.queries, weights, **options)
 
 
+def placed_opencl_booster(problem, weights=None, *, columns=None, per_array=None, **options):
+    """With memory for some feature columns, and arrays that have at most `per_array` of them."""
+    stride = problem.by_feature.shape[1]
+    if columns is not None:
+        options["memory"] = columns * stride
+    with pytest.MonkeyPatch.context() as patch:
+        if per_array is not None:
+            report = replace(report_device("opencl"), largest_buffer=per_array * stride)
+            patch.setattr("rankwell.kernels.boosting.opencl.booster.report_device", lambda kind: report)
+        booster = opencl_booster(problem, weights, **options)
+    several = problem.n_features > (per_array or problem.n_features)
+    assert booster._bins.streams == (columns is not None and problem.n_features + several > columns)
+    assert booster._bins.streams or len(booster.placement.resident) > several
+    return booster
+
+
 def cuda_booster(problem, weights=None, **options):
     from rankwell.kernels.boosting.cuda.booster import CudaBooster
 
@@ -65,6 +83,18 @@ def marked(make, name, device):
     return pytest.param(make, id=name, marks=marks)
 
 
+# Where the bins are: none of them stays on the device, some do in one or several arrays, all do in several.
+OPENCL_PLACEMENTS = {
+    "none stays": {"columns": 3},
+    "some stay": {"columns": 5},
+    "some stay in several arrays": {"columns": 6, "per_array": 2},
+    "all stay in several arrays": {"per_array": 2},
+}
+OPENCL_PLACED = [
+    marked(partial(placed_opencl_booster, documents_on_host=on_host, **placement), f"opencl, {name}{where}", "opencl")
+    for name, placement in OPENCL_PLACEMENTS.items()
+    for on_host, where in ((False, ""), (True, ", without doubles"))
+]
 # Those that compute in factorised form have the same bits as the CPU's.
 SAME_BITS = [
     pytest.param(partial(level_booster, n_jobs=1), id="one thread"),
@@ -72,6 +102,7 @@ SAME_BITS = [
     pytest.param(partial(level_booster, bounded=True), id="by bounds"),
     marked(opencl_booster, "opencl", "opencl"),
     marked(partial(opencl_booster, documents_on_host=True), "opencl without doubles", "opencl"),
+    *OPENCL_PLACED,
     marked(cuda_booster, "cuda", "cuda"),
     marked(eight_lane_booster, "cuda, eight lanes", "cuda"),
     marked(streamed_booster, "cuda, streamed", "cuda"),
@@ -164,6 +195,64 @@ def test_same_bits_around_block_edges(make, n_docs, n_features):
     np.testing.assert_array_equal(ours.loss, others.loss)
 
 
+@pytest.mark.parametrize("make", OPENCL_PLACED)
+def test_same_bits_with_one_pair(make):
+    """And a query of one document, which nothing is learned from."""
+    base = make_dataset(2, [1, 2], 9, 2)
+    problem = Problem(RankingDataset(base.features, [1, 0, 1], group=base.query_sizes))
+    assert problem.queries.n_docs == 2
+    ours, others = level_booster(problem).boost(5), make(problem).boost(5)
+    assert len(ours) > 0
+    for field in ("feature", "bin", "r", "loss"):
+        np.testing.assert_array_equal(getattr(ours, field), getattr(others, field))
+
+
+@pytest.mark.skipif(not report_device("opencl").usable, reason=report_device("opencl").description)
+@pytest.mark.parametrize("documents_on_host", [False, True])
+@pytest.mark.parametrize(
+    ("n_docs", "n_features", "lengths"),
+    [(63, 12, []), (64, 13, [3, 3, 2]), (65, 14, [3, 3, 3]), (1023, 15, [3, 3, 3, 1]), (1025, 8, [])],
+)
+def test_opencl_has_the_same_bits_around_edges_of_blocks(n_docs, n_features, lengths, documents_on_host, monkeypatch):
+    """Twelve columns of memory are two blocks of three, the chosen column, and five that stay."""
+    monkeypatch.setattr("rankwell.kernels.boosting.opencl.booster._DOCS_PER_PART", 64)
+    problem = Problem(make_dataset(n_docs, [n_docs - 20, 0, 19, 1], n_features, 3))
+    booster = placed_opencl_booster(problem, columns=12, documents_on_host=documents_on_host)
+    assert list(map(len, booster.placement.streamed)) == lengths
+    assert booster.placement.n_resident == (5 if lengths else n_features)
+    ours, others = level_booster(problem).boost(40), booster.boost(40)
+    assert not lengths or documents_on_host or set(others.feature) - set(range(5))
+    for field in ("feature", "bin", "r", "loss"):
+        np.testing.assert_array_equal(getattr(ours, field), getattr(others, field))
+
+
+@pytest.mark.skipif(not report_device("opencl").usable, reason=report_device("opencl").description)
+@pytest.mark.parametrize("documents_on_host", [False, True])
+def test_opencl_reads_a_block_after_it_came_and_before_the_next_comes(documents_on_host):
+    """Columns long enough that transfers and kernels really run at the same time, of features that are alike good."""
+    base = make_dataset(10, [100] * 1000, 25, 3)
+    problem = Problem(RankingDataset(base.features[:, 1:], base.labels, group=base.query_sizes), n_bins=256)
+    whole = opencl_booster(problem).boost(20)
+    booster = placed_opencl_booster(problem, columns=3, documents_on_host=documents_on_host)
+    assert len(booster.placement.streamed) == 24
+    np.testing.assert_array_equal(booster.boost(20).r, whole.r)
+
+
+@pytest.mark.skipif(not report_device("opencl").usable, reason=report_device("opencl").description)
+@pytest.mark.parametrize(("columns", "copies"), [(None, 0), (5, 1)])
+def test_opencl_waits_in_a_round_only_where_bins_are_streamed(columns, copies, monkeypatch):
+    problem = PROBLEMS["five levels"]
+    booster = placed_opencl_booster(problem, columns=columns, per_array=2)
+    counted = []
+    copy = Mock(wraps=booster._copy)
+    monkeypatch.setattr(booster, "_copy", copy)
+    for n_rounds in (1, 21):
+        copy.reset_mock()
+        assert len(booster.boost(n_rounds)) == n_rounds
+        counted.append(copy.call_count)
+    assert counted[1] - counted[0] == 20 * copies
+
+
 @pytest.mark.parametrize("make", SAME_BITS)
 def test_resumed_state_has_the_same_bits(make):
     """Rounds replayed on the host and gone on from elsewhere: the same as without a break."""
@@ -182,6 +271,13 @@ def test_a_device_without_room_is_an_error_that_says_how_much():
     problem = PROBLEMS["five levels"]
     with pytest.raises(DeviceError, match=f"three feature columns take {3 * problem.by_feature.shape[1]} bytes, 10"):
         cuda_booster(problem, memory=10)
+
+
+@pytest.mark.skipif(not report_device("opencl").usable, reason=report_device("opencl").description)
+def test_an_opencl_device_without_room_is_an_error_that_says_how_much():
+    problem = PROBLEMS["five levels"]
+    with pytest.raises(DeviceError, match=f"three feature columns take {3 * problem.by_feature.shape[1]} bytes, 10"):
+        opencl_booster(problem, memory=10)
 
 
 def test_potentials_are_the_references():

@@ -226,9 +226,10 @@ def _many_documents(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> Ref
 
 
 def _opencl_limits(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> Refusal | None:
-    """The bins must fit in one buffer."""
+    """Bins are divided among arrays; weights by document and histograms by feature are not."""
     refusal = _many_documents(sizes, report)
-    return refusal or at_most(sizes.n_features * sizes.column_bytes, report.largest_buffer, "bytes of bins")
+    refusal = refusal or at_most(8 * sizes.n_docs, report.largest_buffer, "bytes of weights in one array")
+    return refusal or at_most(1024 * sizes.n_features, report.largest_buffer, "bytes of histograms in one array")
 
 
 def _lacks_naive_search(sizes: BoostingSizes, *, naive: bool = False, **options: Any) -> Refusal | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwell.errors import DeviceError
+from rankwell.kernels.boosting.bin_placement import place_bins
 from rankwell.kernels.boosting.contract import BoostedRounds, BoostingSizes, LevelledQueries, ScoreWeights
 from rankwell.kernels.boosting.cpu.weights import level_ratios
 from rankwell.kernels.boosting.declarations import (
@@ -36,7 +36,6 @@ _HISTOGRAM_THREADS = 1024
 _QUERY_THREADS = 256
 _COLUMN_BYTES = BINS * COLUMNS * 4  # one feature's histogram
 _MOST_FEATURES = 5  # histograms per block; with six there are too few registers (H200: 0.234 against 0.240 ms)
-_STREAM_BLOCK_BYTES = 256 * 2**20
 
 
 def device_bytes(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> int:
@@ -147,18 +146,11 @@ class CudaBooster:
             self._bins = bins
             return
         room = int(cupy.cuda.runtime.memGetInfo()[0] * 0.9) if memory is None else memory
-        n_resident = self._n_features
-        if self._n_features * self._stride > room:
-            per_block = max(1, min(_STREAM_BLOCK_BYTES, room // 4) // self._stride)
-            n_resident = room // self._stride - 2 * per_block - 1
-            if n_resident < 0:
-                raise DeviceError(
-                    f"the device has no room for RankBoost on {self._queries.n_docs} documents: three feature columns "
-                    f"take {3 * self._stride} bytes, {room} are free. Use device='cpu', or train on fewer documents."
-                )
-            blocks = range(n_resident, self._n_features, per_block)
-            self._host_blocks = [(first, bins[first : first + per_block]) for first in blocks]
-            self._staging = [cupy.empty((per_block, self._stride), dtype=np.uint8) for _ in range(2)]
+        placement = place_bins(self._n_features, self._stride, room)
+        if placement.streamed:
+            self._host_blocks = [(block.start, bins[block.start : block.stop]) for block in placement.streamed]
+            longest = len(placement.streamed[0])
+            self._staging = [cupy.empty((longest, self._stride), dtype=np.uint8) for _ in range(2)]
             self._column = cupy.empty(self._stride, dtype=np.uint8)
             self._ready = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
             self._used = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
@@ -167,9 +159,9 @@ class CudaBooster:
             runtime = cupy.cuda.runtime
             runtime.hostRegister(bins.ctypes.data, bins.nbytes, 0)
             weakref.finalize(self, runtime.hostUnregister, bins.ctypes.data)
-        self._bins = cupy.empty((n_resident, self._stride), dtype=np.uint8)
-        if n_resident:
-            self._bins.set(bins[:n_resident])
+        self._bins = cupy.empty((placement.n_resident, self._stride), dtype=np.uint8)
+        if len(self._bins):
+            self._bins.set(bins[: len(self._bins)])
 
     def _start(self, weights: ScoreWeights) -> None:
         """Sums and Z of the current weights."""

@@ -2,6 +2,9 @@
 
 Pair weights need double precision. A device without it builds the histograms and searches them, and the host does the
 remaining O(documents) work, as in the ATI Stream part of the 2010 paper.
+
+Bins that do not fit the device's memory are sent through it block by block, every round (that paper's 1 − γ); then the
+host waits once per round, to send the chosen feature's column.
 """
 
 from __future__ import annotations
@@ -10,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from rankwell.kernels.boosting.bin_placement import place_bins
 from rankwell.kernels.boosting.contract import BoostedRounds, BoostingSizes, LevelledQueries, ScoreWeights
 from rankwell.kernels.boosting.cpu.documents import DocumentWeights
 from rankwell.kernels.boosting.declarations import BINS, Control
+from rankwell.kernels.boosting.opencl.feature_bins import FeatureBins
 from rankwell.kernels.boosting.precision import LARGEST_R, QUERY_LANES, tolerance
-from rankwell.kernels.device_report import DeviceReport
+from rankwell.kernels.device_report import DeviceReport, report_device
+from rankwell.kernels.opencl.memory import free_bytes
 from rankwell.kernels.opencl.program import opencl_context, opencl_program
 from rankwell.kernels.threads import kernel_threads
 
@@ -24,8 +30,8 @@ _DOCS_PER_PART = 65536
 
 
 def device_bytes(sizes: BoostingSizes, report: DeviceReport, **_: Any) -> int:
-    """Everything stays on the device."""
-    return sizes.document_bytes + sizes.n_features * sizes.column_bytes
+    """Bins that do not fit are streamed: three columns in nine tenths of what documents leave are enough."""
+    return sizes.document_bytes + min(sizes.n_features, 3) * sizes.column_bytes * 10 // 9
 
 
 def definitions(*, with_doubles: bool) -> tuple[str, ...]:
@@ -47,6 +53,8 @@ class OpenClBooster:
         The learning rate is 2^−n_halvings.
     documents_on_host : bool, optional
         Keep the pair weights on the host; by default if the device has no double precision.
+    memory : int, optional
+        Bytes of device memory for bins; by default nine tenths of what the other arrays leave.
     n_jobs : int or None
         Threads of the host.
     """
@@ -61,6 +69,7 @@ class OpenClBooster:
         *,
         n_halvings: int = 0,
         documents_on_host: bool | None = None,
+        memory: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
         import pyopencl
@@ -75,7 +84,8 @@ class OpenClBooster:
         self._kernels = {kernel.function_name: kernel for kernel in program.all_kernels()}
         self._queries, self._weights = queries, weights
         self._n_features, self._n_bins, self._stride = n_features, n_bins, bins.shape[1]
-        self._place_search(bins)
+        self._place_search()
+        self._place_bins(bins, memory)
         with kernel_threads(n_jobs):
             self._documents = DocumentWeights(queries, weights)
         if not self._on_host:
@@ -88,9 +98,17 @@ class OpenClBooster:
             opencl_context(), flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=np.ascontiguousarray(array)
         )
 
-    def _place_search(self, bins: np.ndarray) -> None:
+    def _place_bins(self, bins: np.ndarray, memory: int | None) -> None:
+        """As many features on the device as fit; the others stay on the host, in blocks to be streamed."""
+        if memory is None:
+            queries = self._queries
+            sizes = BoostingSizes(queries.n_docs, queries.n_segments, queries.n_queries, self._n_features)
+            memory = max(0, free_bytes() - sizes.document_bytes) * 9 // 10
+        self.placement = place_bins(self._n_features, self._stride, memory, report_device("opencl").largest_buffer)
+        self._bins = FeatureBins(self._queue, bins, self.placement)
+
+    def _place_search(self) -> None:
         table = np.zeros((self._n_features, BINS), dtype=np.int32)
-        self._bins = self._buffer(bins)
         self._pi = self._buffer(np.zeros(self._stride, dtype=np.int32))
         self._histogram, self._table = self._buffer(table), self._buffer(table)
         self._largest = self._buffer(np.zeros(self._n_features, dtype=np.int32))
@@ -131,7 +149,7 @@ class OpenClBooster:
         return BoostedRounds(feature, threshold, r, np.concatenate(losses), bool(self._control_host[Control.FINISHED]))
 
     def _boost_on_device(self, n_rounds: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rounds that the host does not wait for: (feature, bin, r) int32 (3, done), and losses."""
+        """Rounds that the host waits for only if bins are streamed: (feature, bin, r) int32 (3, done), and losses."""
         self._control_host[Control.RECORDED] = 0
         self._copy(self._control, self._control_host)
         places = tuple(self._held[name] for name in ("segment_ptr", "query_segments"))
@@ -144,9 +162,12 @@ class OpenClBooster:
             self._run("potentials", n_items, *places, n_queries, *both, *levels[3:5], self._total, self._control,
                       self._pi)  # fmt: skip
             self._search()
-            bins = (self._bins, np.int32(self._stride))
-            halvings = np.int32(self._n_halvings)
-            self._run("reweight", n_items, *places, n_queries, *bins, halvings, *both, *exponents, self._control)
+            if self._bins.streams:
+                self._copy(self._control_host, self._control)
+                if self._control_host[Control.FINISHED]:
+                    break
+            column, halvings = self._chosen_column(), np.int32(self._n_halvings)
+            self._run("reweight", n_items, *places, n_queries, *column, halvings, *both, *exponents, self._control)
             self._run("sum_levels", n_items, *places, *fixed, *both, *exponents, *levels, self._control)
             self._run("lane_sums", QUERY_LANES, self._held["share"], n_queries, self._control, self._lanes)
             self._run("fold_lanes", 32, self._control, self._lanes)
@@ -174,7 +195,7 @@ class OpenClBooster:
                 feature, threshold, r = (
                     int(self._control_host[place]) for place in (Control.FEATURE, Control.BIN, Control.R)
                 )
-                self._copy(column, self._bins, src_offset=feature * self._stride)
+                self._bins.read_column(feature, column)
                 losses.append(self._documents.apply(column[: self._queries.n_docs] > threshold, r, self._n_halvings))
                 chosen.append((feature, threshold, r))
                 self._control_host[Control.FINISHED] = abs(r) >= LARGEST_R
@@ -184,12 +205,25 @@ class OpenClBooster:
         """Integral histograms of π and the best weak ranker."""
         n_parts = max(1, self._stride // _DOCS_PER_PART)
         margin = np.int32(tolerance(self._queries.n_docs))
-        self._run("histograms", self._n_features * n_parts * _GROUP_ITEMS, self._bins, self._pi,
-                  np.int32(self._stride), np.int32(n_parts), self._control, self._histogram)  # fmt: skip
+        for features, bins in self._bins.arrays():
+            self._run("histograms", len(features) * n_parts * _GROUP_ITEMS, bins, self._pi, np.int32(self._stride),
+                      np.int32(n_parts), np.int32(features.start), self._control, self._histogram)  # fmt: skip
         found = (self._table, self._largest)
         sizes = (np.int32(self._n_features), np.int32(self._n_bins))
         self._run("integrate", self._n_features, self._histogram, *sizes, *found, self._control)
         self._run("choose", 1, *found, *sizes, margin, self._control)
+
+    def _chosen_column(self) -> tuple[Any, np.int32]:
+        """The bins and the stride by which `reweight` finds the chosen feature's."""
+        bins, stride = self._bins, np.int32(self._stride)
+        if bins.column is None:
+            return bins.resident[0][1], stride
+        for features, array in bins.resident:
+            sizes = (np.int32(features.start), np.int32(len(features)))
+            self._run("take_column", self._stride // 16, array, stride, *sizes, self._control, bins.column)
+        if bins.streams:
+            bins.send_column(int(self._control_host[Control.FEATURE]))
+        return bins.column, np.int32(0)
 
     def _run(self, name: str, n_items: int, *arguments: Any) -> None:
         """Queue a kernel over `n_items` work-items, rounded up to whole work-groups."""
