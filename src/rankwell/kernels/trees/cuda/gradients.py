@@ -46,22 +46,26 @@ def place_queries(query_ptr: np.ndarray) -> tuple[QueryPlaces, QueryPlaces]:
     padded = -(-sizes[order] // _PADDING) * _PADDING
     n_long = int((padded > BLOCK_DOCUMENTS).sum())
     long_offset = np.cumsum(padded[:n_long]) - padded[:n_long]
-    short_sizes = padded[n_long:].tolist()
-    block_ptr, offsets, used = [0], [], BLOCK_DOCUMENTS + 1
-    for first in range(0, len(short_sizes), _WARPS):
-        turn = short_sizes[first : first + _WARPS]
-        for together in [turn] if sum(turn) <= BLOCK_DOCUMENTS else [[size] for size in turn]:
-            if used + sum(together) > BLOCK_DOCUMENTS:
-                used = 0
-                if offsets:
-                    block_ptr.append(len(offsets))
-            for size in together:
-                offsets.append(used)
-                used += size
-    block_ptr += [len(offsets)] if offsets else []
+    block_ptr, offsets = _fill_blocks(padded[n_long:].tolist())
     short = (order[n_long:], np.array(offsets), np.array(block_ptr))
     long = (order[:n_long], long_offset, np.arange(n_long + 1))
     return _placed(short, BLOCK_DOCUMENTS), _placed(long, int(padded[:n_long].sum()))
+
+
+def _fill_blocks(sizes: list[int]) -> tuple[list[int], list[int]]:
+    """Where the queries of each block begin and end, and where each query is in its block's memory."""
+    block_ptr, used = [0], 0
+    offsets: list[int] = []
+    for first in range(0, len(sizes), _WARPS):
+        turn = sizes[first : first + _WARPS]
+        for together in [turn] if sum(turn) <= BLOCK_DOCUMENTS else [[size] for size in turn]:
+            if used + sum(together) > BLOCK_DOCUMENTS:
+                block_ptr.append(len(offsets))
+                used = 0
+            for size in together:
+                offsets.append(used)
+                used += size
+    return block_ptr + [len(offsets)] * bool(offsets), offsets
 
 
 def _placed(arrays: tuple[np.ndarray, ...], length: int) -> QueryPlaces:
