@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from rankwell.kernels.trees.columns import arrange_columns
 from rankwell.kernels.trees.contract import TreeProblem, TreeSettings
+from rankwell.kernels.trees.feature_rules import FeatureRules
 from rankwell.kernels.trees.slabs import fill_slabs
 
 
@@ -17,12 +19,17 @@ class TreeInput(NamedTuple):
     gradient: np.ndarray
     hessian: np.ndarray
     settings: TreeSettings
+    feature_rules: FeatureRules | None = None
 
     def problem(self) -> TreeProblem:
         bins = self.bins
         columns = arrange_columns(bins.max(axis=0, initial=1), self.has_missing)
         slabs = fill_slabs(columns, len(bins), iter([(0, bins)]))
-        return TreeProblem(slabs, columns, self.settings)
+        return TreeProblem(slabs, columns, self.settings, feature_rules=self.feature_rules)
+
+    def symmetric(self, levels: int) -> TreeInput:
+        settings = replace(self.settings, is_symmetric=True, max_depth=levels, n_leaves=2**levels)
+        return self._replace(settings=settings)
 
 
 def make_input(n_docs, n_values, *, missing=(), seed=0, constant_hessian=False, **settings) -> TreeInput:
@@ -80,12 +87,23 @@ INPUTS = {
     ),
     "subnormal": _changed(_PLAIN, gradient=(_PLAIN.gradient * np.float32(1e-39)).astype(np.float32)),
 }
+# Symmetric trees: levels of more leaves than are searched together, and than are opened together.
+SYMMETRIC_INPUTS = {
+    **{f"symmetric, {name}": made.symmetric(1 + number % 4) for number, (name, made) in enumerate(INPUTS.items())},
+    "symmetric, 6 levels": make_input(700, [40, 9, 7, 2, 3], missing=(1,), n_leaves=2, seed=15).symmetric(6),
+    "symmetric, 9 levels": make_input(1500, [2] * 9, missing=(2,), n_leaves=2, seed=16).symmetric(9),
+}
 # Too slow for the reference and the kernels on the host.
 LARGE_INPUTS = {
     "255 leaves": make_input(30_000, [255] * 20 + [9] * 30, missing=(3, 25), n_leaves=255, min_docs_leaf=3, seed=11),
     "1024 leaves": make_input(40_000, [255, 9, 100, 255, 3], missing=(2,), n_leaves=1024, seed=14),
     "four slabs": make_input(20_000, [255] * 200, missing=(3, 150), n_leaves=15, seed=13),
     "many tiles": make_input(200_003, [255, 16, 15, 254, 100], missing=(1, 3), n_leaves=31, seed=12),
+}
+LARGE_SYMMETRIC_INPUTS = {
+    "symmetric, 10 levels": LARGE_INPUTS["1024 leaves"].symmetric(10),
+    "symmetric, four slabs": LARGE_INPUTS["four slabs"].symmetric(5),
+    "symmetric, many tiles": LARGE_INPUTS["many tiles"].symmetric(6),
 }
 
 # Empty and single queries; sizes around the lanes.

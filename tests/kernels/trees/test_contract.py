@@ -17,9 +17,3 @@ def test_cuda_refuses_rules_of_features(what):
     assert BOOSTED_TREES.devices["cuda"].lacks(problem) is None
     problem = replace(case.problem(), feature_rules=random_rules(case, 3, what))
     assert "categorical features" in BOOSTED_TREES.devices["cuda"].lacks(problem).got
-
-
-def test_cuda_refuses_symmetric_trees():
-    problem = random_case(1, 50, 6).problem()
-    symmetric = replace(problem, settings=replace(problem.settings, is_symmetric=True))
-    assert "symmetric trees" in BOOSTED_TREES.devices["cuda"].lacks(symmetric).got

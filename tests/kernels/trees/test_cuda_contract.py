@@ -27,6 +27,19 @@ def test_too_many_leaves_are_refused():
     assert (refusal.got, refusal.allowed) == ("1025 leaves", "at most 1024")
 
 
+def test_symmetric_trees_of_ten_levels_are_accepted():
+    for levels, is_accepted in ((10, True), (11, False)):
+        problem = INPUTS["plain"].symmetric(levels).problem()
+        assert CUDA.lacks(problem) is None
+        assert (CUDA.limits(problem, None) is None) == is_accepted
+
+
+def test_symmetric_trees_need_a_histogram_for_every_other_leaf():
+    histogram = 64 * 256 * 8
+    few, many = (device_bytes(INPUTS["plain"].symmetric(levels).problem(), None) for levels in (1, 8))
+    assert 127 * histogram < many - few < 128 * histogram
+
+
 def test_memory_grows_with_leaves_and_documents():
     few, many = (device_bytes(with_leaves(n_leaves), None) for n_leaves in (2, 200))
     slab, histogram = 700 * 64, 64 * 256 * 8

@@ -6,7 +6,13 @@ import dataclasses
 
 import numpy as np
 import pytest
-from tests.kernels.trees.device_inputs import INPUTS, LARGE_INPUTS, make_queries
+from tests.kernels.trees.device_inputs import (
+    INPUTS,
+    LARGE_INPUTS,
+    LARGE_SYMMETRIC_INPUTS,
+    SYMMETRIC_INPUTS,
+    make_queries,
+)
 
 from rankwell.kernels.device_report import report_device
 from rankwell.kernels.trees.contract import BinTree
@@ -18,6 +24,10 @@ from rankwell.kernels.trees.sampling import Sampling
 
 REPORT = report_device("cuda")
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not REPORT.usable, reason=REPORT.description)]
+
+
+SMALL = {**INPUTS, **SYMMETRIC_INPUTS}
+LARGE = {**LARGE_INPUTS, **LARGE_SYMMETRIC_INPUTS}
 
 
 def cuda_booster(problem, **options):
@@ -34,9 +44,9 @@ def assert_same_tree(own, expected):
         np.testing.assert_array_equal(getattr(own, name), getattr(expected, name), err_msg=name)
 
 
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("name", SMALL)
 def test_a_tree_is_that_of_the_reference(name):
-    made = INPUTS[name]
+    made = SMALL[name]
     expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings)
     booster = cuda_booster(made.problem())
     for _ in range(2):
@@ -49,9 +59,9 @@ def test_a_tree_is_that_of_the_reference(name):
 
 
 @pytest.mark.parametrize("memory", [None, 2], ids=["all slabs on the device", "slabs sent"])
-@pytest.mark.parametrize("name", [*LARGE_INPUTS, "130 columns", "31 leaves"])
+@pytest.mark.parametrize("name", [*LARGE, "130 columns", "31 leaves"])
 def test_trees_are_those_of_the_cpu(name, memory):
-    made = {**LARGE_INPUTS, **INPUTS}[name]
+    made = {**LARGE, **SMALL}[name]
     problem = made.problem()
     cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
     if memory is not None:
@@ -97,8 +107,9 @@ def test_gradients_have_the_bits_of_the_cpu(name, normalize, truncation, sigma):
 
 
 @pytest.mark.parametrize(("name", "noise"), [("lambdarank", 0.0), ("map", 0.0), ("lambdarank", 0.3), ("xendcg", 0.0)])
-def test_rounds_are_those_of_the_cpu(name, noise):
-    problem = query_problem(LARGE_INPUTS["many tiles"], RankingLoss(LOSSES[name], 30, 1.0, 1, noise, seed=3))
+@pytest.mark.parametrize("of", ["many tiles", "symmetric, many tiles"])
+def test_rounds_are_those_of_the_cpu(name, noise, of):
+    problem = query_problem(LARGE[of], RankingLoss(LOSSES[name], 30, 1.0, 1, noise, seed=3))
     cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
     booster = cuda_booster(problem)
     trees = [booster.boost(0), *booster.boost_rounds(1, 40)]
@@ -117,10 +128,10 @@ DRAWN = [
 
 
 @pytest.mark.parametrize("sampling", DRAWN)
-@pytest.mark.parametrize("name", ["many tiles", "four slabs"])
+@pytest.mark.parametrize("name", ["many tiles", "four slabs", "symmetric, many tiles", "symmetric, four slabs"])
 def test_random_parts_are_those_of_the_cpu(name, sampling):
     loss = RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1)
-    problem = query_problem(LARGE_INPUTS[name], loss)
+    problem = query_problem(LARGE[name], loss)
     problem = dataclasses.replace(problem, query_ptr=problem.queries.query_ptr, sampling=sampling)
     cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
     booster = cuda_booster(problem)
@@ -160,16 +171,26 @@ def test_nothing_is_grown_after_a_tree_without_a_cut():
     np.testing.assert_array_equal(booster.scores(), cpu.scores())
 
 
-@pytest.mark.parametrize("random", [{"query_fraction": 0.7, "feature_fraction": 0.6, "n_seeds": 2}, {}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"query_fraction": 0.7, "feature_fraction": 0.6, "n_seeds": 2},
+        {"growth": "symmetric"},
+        {"growth": "symmetric", "max_depth": 5, "n_leaves": "auto", "document_fraction": 0.8},
+    ],
+)
 @pytest.mark.parametrize("loss", ["lambdarank", "xendcg"])
-def test_a_ranker_is_that_of_the_cpu(loss, random):
+def test_a_ranker_is_that_of_the_cpu(loss, options):
     from rankwell import LambdaMART
     from rankwell.data.synthetic import make_ranking
 
     whole = make_ranking(n_docs=12_000, n_queries=150, n_features=40, missing=0.05)
     train, validation = whole.subset(range(100)), whole.subset(range(100, 150))
     own, expected = (
-        LambdaMART(n_rounds=60, n_leaves=15, loss=loss, device=device, **random).fit(train, eval_set=validation)
+        LambdaMART(**{"n_rounds": 60, "n_leaves": 15, "loss": loss, "device": device, **options}).fit(
+            train, eval_set=validation
+        )
         for device in ("cuda", "cpu")
     )
     assert own.state_.keys() == expected.state_.keys()

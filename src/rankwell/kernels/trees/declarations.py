@@ -11,6 +11,8 @@ from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD
 # certain that they are needed.
 MOST_OPENINGS = 64
 OPENED_SHARE = 0.6
+# Leaves of a symmetric tree's level that are searched at the same time.
+LEVEL_LEAVES = 16
 # Integers of a feature in `Data.by_feature`.
 FEATURE_INTEGERS = 5
 # Lanes that work on a query's pairs, and rows of pairs together: those of the CPU's `pair_rows`, since the order of
@@ -102,7 +104,10 @@ GROWTH = Struct(
         ("int", "n_leaves", "0 if there is no tree"),
         ("int", "n_closed", "parts in `places`"),
         ("int", "n_steps", "times that parts were opened, for measurements"),
-        ("int", "unused", ""),
+        ("int", "level", "of a symmetric tree, which is cut next; likewise the next three"),
+        ("int", "first_side", "the first part that the last level's cut made"),
+        ("int", "n_waiting", "parts that the level's cut divides, not opened yet"),
+        ("int", "is_deepest", "no level follows"),
     ),
 )
 PART = Struct(
@@ -237,6 +242,7 @@ CUDA = constants(
     LOWER_HALF=rules.LOWER_HALF,
     MOST_OPENINGS=MOST_OPENINGS,
     OPENED_SHARE=OPENED_SHARE,
+    LEVEL_LEAVES=LEVEL_LEAVES,
     PAIR_LANES=PAIR_LANES,
     PAIR_ROWS=PAIR_ROWS,
     QUERY_THREADS=QUERY_THREADS,

@@ -134,6 +134,29 @@ __device__ __forceinline__ void move_tiles(const Data& data, const Space& space,
   }
 }
 
+// Once an opening's documents are divided, one of its sides becomes a part, whose best cut is not known yet.
+__device__ __forceinline__ void make_side(const Data& data, const Space& space, const Opening& opening, int side) {
+  const Part part = space.parts[opening.part];
+  const int n_left = left_documents(data, opening);
+  const bool is_smaller = is_left_smaller(opening, part, n_left) == (side == 0);
+  Part& own = space.parts[opening.left + side];
+  own.total = side == 0 ? part.left_total : part.total - part.left_total;
+  own.start = side == 0 ? part.start : part.start + n_left;
+  own.end = side == 0 ? part.start + n_left : part.end;
+  own.buffer = 1 - part.buffer;
+  own.slot = is_smaller ? opening.slot : part.slot;
+  own.depth = part.depth + 1;
+  own.above = opening.part;
+  own.left = own.leaf = own.node = -1;
+}
+
+__device__ __forceinline__ void make_sides(const Data& data, const Space& space) {
+  for (int i = threadIdx.x; i < 2 * space.growth->n_openings; i += THREADS) {
+    const Opening opening = space.openings[i / 2];
+    if (opening.part >= 0) make_side(data, space, opening, i % 2);
+  }
+}
+
 // Move the documents of the openings whose column is in the slabs first_slab, ..., end_slab − 1.
 template <bool WAITS>
 __device__ __forceinline__ void divide(const Data& data, const Space& space, int first_slab, int end_slab) {
@@ -164,7 +187,10 @@ __device__ __forceinline__ void divide(const Data& data, const Space& space, int
     __syncthreads();
     move_tiles(data, space, opening, part, own, goes_left, alternating, n_moved);
   }
-  end_stage<WAITS>(space.growth, [] {});
+  end_stage<WAITS>(space.growth, [&] {
+    // A search leaf by leaf makes them along with their cuts.
+    if constexpr (SYMMETRIC) make_sides(data, space);
+  });
 }
 
 // Set the histograms that the openings are counted into to 0.

@@ -104,12 +104,12 @@ __device__ __forceinline__ long long sum_of_code(const long long* column, int di
   return sum;
 }
 
-// The best cut by one feature, found by a warp: `n_own` codes a lane, one after another. Loops are not unrolled: the
-// multiprocessor must fetch all that a step executes in every step, and this would be half of it.
+// Call `each` with every cut by a feature: its code, the packed sum of the codes up to it, and that of the missing
+// values. By a warp: `n_own` codes a lane, one after another. Loops are not unrolled: the multiprocessor must fetch all
+// that a step executes in every step, and this would be half of it. Returns the packed sum of the missing values.
 // sum_of : the packed sum of a code
-template <class SumOf>
-__device__ __forceinline__ Candidate best_cut(const Bound& bound, const Cuttable& feature, int n_own, SumOf sum_of,
-                                              bool& has_missing) {
+template <class SumOf, class Each>
+__device__ __forceinline__ long long for_cuts(const Cuttable& feature, int n_own, SumOf sum_of, Each each) {
   const int first = lane_of() * n_own;
   long long sum_of_first = 0, all_own = 0;
 #pragma unroll 1
@@ -119,18 +119,38 @@ __device__ __forceinline__ Candidate best_cut(const Bound& bound, const Cuttable
     all_own += sum;
   }
   const long long missing = feature.may_miss ? __shfl_sync(WHOLE_WARP, sum_of_first, 0) : 0;
-  has_missing = missing != 0;
   long long running = running_sum(all_own) - all_own;
-  Candidate best = {0.0, 0, 2 * COLUMN_VALUES};
 #pragma unroll 1
   for (int code = first; code < min(first + n_own, feature.n_codes - 1); ++code) {
     running += sum_of(code);
-#pragma unroll 1
-    for (int order = code; order < (has_missing ? 2 * COLUMN_VALUES : COLUMN_VALUES); order += COLUMN_VALUES) {
-      const long long left = order < COLUMN_VALUES ? running : running - missing;
-      take_better(best, cut_gain(bound, left), left, order);
-    }
+    each(code, running, missing);
   }
+  return missing;
+}
+
+// The same; sums : of its column, in shared memory
+template <class Each>
+__device__ __forceinline__ long long for_cuts_of(const Cuttable& feature, int size, const long long* sums, Each each) {
+  const int n_codes = feature.n_codes, divisor = feature.divisor;
+  // Few codes of a column that several features share are a lane each, and known before.
+  const bool is_shared = size != n_codes && n_codes < 32;
+  const long long known = is_shared ? shared_sum(sums, divisor, n_codes, size) : 0;
+  const auto sum_of = [=](int code) { return is_shared ? known : sum_of_code(sums, divisor, n_codes, size, code); };
+  return for_cuts(feature, n_codes <= 32 ? 1 : LANE_CODES, sum_of, each);
+}
+
+// The best cut by one feature, found by a warp. sums : of its column, in shared memory
+__device__ __forceinline__ Candidate best_cut_of(const Bound& bound, const Cuttable& feature, int size,
+                                                 const long long* sums, bool& has_missing) {
+  Candidate best = {0.0, 0, 2 * COLUMN_VALUES};
+  has_missing = for_cuts_of(feature, size, sums, [&](int code, long long running, long long missing) {
+                  const int end = missing != 0 ? 2 * COLUMN_VALUES : COLUMN_VALUES;
+#pragma unroll 1
+                  for (int order = code; order < end; order += COLUMN_VALUES) {
+                    const long long left = order < COLUMN_VALUES ? running : running - missing;
+                    take_better(best, cut_gain(bound, left), left, order);
+                  }
+                }) != 0;
 #pragma unroll 1
   for (int apart = 16; apart > 0; apart /= 2) {
     const double gain = __shfl_xor_sync(WHOLE_WARP, best.gain, apart);
@@ -139,17 +159,6 @@ __device__ __forceinline__ Candidate best_cut(const Bound& bound, const Cuttable
     take_better(best, gain, left, order);
   }
   return best;
-}
-
-// The same; sums : of its column, in shared memory
-__device__ __forceinline__ Candidate best_cut_of(const Bound& bound, const Cuttable& feature, int size,
-                                                 const long long* sums, bool& has_missing) {
-  const int n_codes = feature.n_codes, divisor = feature.divisor;
-  // Few codes of a column that several features share are a lane each, and known before.
-  const bool is_shared = size != n_codes && n_codes < 32;
-  const long long known = is_shared ? shared_sum(sums, divisor, n_codes, size) : 0;
-  const auto sum_of = [=](int code) { return is_shared ? known : sum_of_code(sums, divisor, n_codes, size, code); };
-  return best_cut(bound, feature, n_codes <= 32 ? 1 : LANE_CODES, sum_of, has_missing);
 }
 
 // Of several cuts, the gain and feature of the best one, and which it is.
@@ -238,14 +247,18 @@ __device__ __forceinline__ Found best_of_column(const Data& data, const Settings
   return best;
 }
 
+// Where a column's first cell is in the histograms of a slot; the next one is GROUP_COLUMNS later.
+__device__ __forceinline__ size_t first_cell(const Data& data, int column) {
+  const int slab = column / data.slab_columns, in_slab = column % data.slab_columns;
+  return static_cast<size_t>(slab) * SLAB_CELLS + in_slab / GROUP_COLUMNS * GROUP_CELLS + in_slab % GROUP_COLUMNS;
+}
+
 // Read the histograms of a word's columns to shared memory: first those that were counted; then the other side's, which
 // are the part's without them, and take the place of the part's.
 __device__ __forceinline__ void load_word(const Data& data, const Space& space, const Opening& opening,
                                           const Part& part, int word, long long* sums) {
   constexpr int PAIRS = COLUMN_VALUES * WORD / 2, TOGETHER = 2;
-  const int column = word * WORD, slab = column / data.slab_columns, in_slab = column % data.slab_columns;
-  const size_t base =
-      static_cast<size_t>(slab) * SLAB_CELLS + in_slab / GROUP_COLUMNS * GROUP_CELLS + in_slab % GROUP_COLUMNS;
+  const size_t base = first_cell(data, word * WORD);
   const longlong2* own = reinterpret_cast<longlong2*>(histogram_of(data, space, opening.slot) + base);
   longlong2* whole = reinterpret_cast<longlong2*>(histogram_of(data, space, part.slot) + base);
   const bool is_root = opening.part < 0;

@@ -172,7 +172,8 @@ __device__ __forceinline__ void pack(const Data& data, const Settings& settings,
     Opening opening = {};
     opening.part = -1;
     space.openings[0] = opening;
-    growth->n_parts = growth->n_openings = 1;
+    space.leaves[0].part = 0;
+    growth->n_parts = growth->n_openings = growth->n_leaves = 1;
   });
 }
 

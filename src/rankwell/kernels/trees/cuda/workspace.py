@@ -36,10 +36,10 @@ _OPENED_PER_CUT, _MOST_OPENED = 3, 2046
 _PART_BYTES, _LEAF_BYTES = 16, 12
 
 
-def most_opened(n_leaves: int) -> int:
-    """Parts that may be opened in a tree."""
+def most_opened(n_leaves: int, *, is_symmetric: bool) -> int:
+    """Parts that may be opened in a tree; in a symmetric one, only those that are cut."""
     n_cuts = n_leaves - 1
-    return max(2 * n_cuts, min(_OPENED_PER_CUT * n_cuts, _MOST_OPENED))
+    return n_cuts if is_symmetric else max(2 * n_cuts, min(_OPENED_PER_CUT * n_cuts, _MOST_OPENED))
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class GrowthSizes:
     n_columns: int
     n_features: int
     n_leaves: int
+    is_symmetric: bool = False
 
     @property
     def n_slabs(self) -> int:
@@ -57,11 +58,16 @@ class GrowthSizes:
 
     @property
     def most_opened(self) -> int:
-        return most_opened(self.n_leaves)
+        return most_opened(self.n_leaves, is_symmetric=self.is_symmetric)
 
     @property
     def most_parts(self) -> int:
         return 1 + 2 * self.most_opened
+
+    @property
+    def n_slots(self) -> int:
+        """Histograms of parts: of one side of each that is opened, and the root's; the last level needs none."""
+        return self.n_leaves // 2 if self.is_symmetric else 1 + self.most_opened
 
     @property
     def frontier_bytes(self) -> int:
@@ -91,7 +97,7 @@ class GrowthSizes:
         }
         return {
             **{name: (self.n_docs, kind) for name, kind in by_document.items()},
-            "pool": ((1 + self.most_opened) * self.histogram_cells, np.int64),
+            "pool": (self.n_slots * self.histogram_cells, np.int64),
             "parts": (self.most_parts, PART.dtype),
             "openings": (MOST_OPENINGS, OPENING.dtype),
             "found": (2 * MOST_OPENINGS * slab_shape(self.n_columns)[2], FOUND.dtype),
@@ -173,7 +179,7 @@ def pack_settings(settings: TreeSettings, drawn: Sampling, number: int) -> np.nd
         node_seed=stream_seed(drawn.seed, NODE_STREAM),
         tree=number,
         first_draw=number * 2 * MOST_LEAVES,
-        most_opened=most_opened(settings.n_leaves),
+        most_opened=most_opened(settings.n_leaves, is_symmetric=settings.is_symmetric),
     )
 
 
