@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwell.kernels.trees.columns import arrange_columns
 from rankwell.kernels.trees.contract import TreeProblem, TreeSettings
-from rankwell.kernels.trees.feature_rules import FeatureRules
+from rankwell.kernels.trees.feature_rules import FeatureRules, group_bits
 from rankwell.kernels.trees.slabs import fill_slabs
 
 
@@ -30,6 +30,12 @@ class TreeInput(NamedTuple):
     def symmetric(self, levels: int) -> TreeInput:
         settings = replace(self.settings, is_symmetric=True, max_depth=levels, n_leaves=2**levels)
         return self._replace(settings=settings)
+
+    def ruled(self, direction: list[int], groups: list[list[int]] | None = None) -> TreeInput:
+        n_features = len(direction)
+        bits = group_bits(groups or (), n_features)
+        rules = FeatureRules(np.array(direction, np.int8), np.zeros(n_features, np.int64), bits)
+        return self._replace(feature_rules=rules)
 
 
 def make_input(n_docs, n_values, *, missing=(), seed=0, constant_hessian=False, **settings) -> TreeInput:
@@ -93,6 +99,12 @@ SYMMETRIC_INPUTS = {
     "symmetric, 6 levels": make_input(700, [40, 9, 7, 2, 3], missing=(1,), n_leaves=2, seed=15).symmetric(6),
     "symmetric, 9 levels": make_input(1500, [2] * 9, missing=(2,), n_leaves=2, seed=16).symmetric(9),
 }
+_DIRECTIONS = [1, -1, 0, 1, 0, -1, 1, 0]
+RULED_INPUTS = {
+    "rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS),
+    "rising and falling, penalties": INPUTS["penalties"].ruled([-1, 0, 1, 0, 0, 1]),
+    "symmetric, rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS).symmetric(5),
+}
 # Too slow for the reference and the kernels on the host.
 LARGE_INPUTS = {
     "255 leaves": make_input(30_000, [255] * 20 + [9] * 30, missing=(3, 25), n_leaves=255, min_docs_leaf=3, seed=11),
@@ -104,6 +116,13 @@ LARGE_SYMMETRIC_INPUTS = {
     "symmetric, 10 levels": LARGE_INPUTS["1024 leaves"].symmetric(10),
     "symmetric, four slabs": LARGE_INPUTS["four slabs"].symmetric(5),
     "symmetric, many tiles": LARGE_INPUTS["many tiles"].symmetric(6),
+}
+LARGE_RULED_INPUTS = {
+    "rising and falling, many tiles": LARGE_INPUTS["many tiles"].ruled([1, -1, 0, 1, 0]),
+    "rising and falling, four slabs": LARGE_INPUTS["four slabs"].ruled([1, -1, 0, 0] * 50),
+    "symmetric, rising and falling, four slabs": LARGE_SYMMETRIC_INPUTS["symmetric, four slabs"].ruled(
+        [1, -1, 0, 0] * 50
+    ),
 }
 
 # Empty and single queries; sizes around the lanes.

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.kernels.trees.device_inputs import INPUTS, SYMMETRIC_INPUTS, make_input
-from tests.kernels.trees.tree_inputs import random_case
+from tests.kernels.trees.device_inputs import INPUTS, RULED_INPUTS, SYMMETRIC_INPUTS, make_input
+from tests.kernels.trees.tree_inputs import random_case, random_rules
 
 from rankwell.kernels.source_text import source_text
 from rankwell.kernels.trees.contract import MOST_LEAVES, BinTree
-from rankwell.kernels.trees.cuda.booster import kinds_of_trees, sizes_of
+from rankwell.kernels.trees.cuda.booster import kinds_of_trees, rules_of, sizes_of
 from rankwell.kernels.trees.cuda.workspace import (
     column_arrays,
     make_space,
@@ -29,6 +29,7 @@ from rankwell.kernels.trees.cuda.workspace import (
     pack_settings,
     queries_of_documents,
     read_tree,
+    rule_arrays,
     slab_pieces,
 )
 from rankwell.kernels.trees.declarations import GROWTH, MOST_OPENINGS
@@ -38,7 +39,7 @@ from rankwell.kernels.trees.sampling import NODE_STREAM, Sampling, random_units,
 COMPILER = shutil.which("g++")
 pytestmark = pytest.mark.skipif(COMPILER is None or platform.machine() != "x86_64", reason="this needs g++ on x86-64")
 THREADS = 64
-ALL_INPUTS = {**INPUTS, **SYMMETRIC_INPUTS}
+ALL_INPUTS = {**INPUTS, **SYMMETRIC_INPUTS, **RULED_INPUTS}
 HOST = """
 #include "fiber_blocks.h"
 #include "growth.cu"
@@ -125,7 +126,8 @@ def run_growth(
     library, sizes = compiled(problem, groups), sizes_of(problem)
     arrays, space = make_space(sizes, shared_bytes)
     slabs = [shared_copy(slab) for slab in problem.slabs]
-    placed = {name: shared_copy(array) for name, array in column_arrays(problem.columns).items()}
+    of_features = {**column_arrays(problem.columns), **rule_arrays(rules_of(problem))}
+    placed = {name: shared_copy(array) for name, array in of_features.items()}
     placed["allowed"] = shared_copy(allowed_features(made, drawn, number))
     placed["query_of"] = shared_copy(queries_of_documents(query_ptr, drawn))
     placed["slabs"] = shared_copy(np.array([slab.ctypes.data for slab in slabs], np.uint64))
@@ -164,6 +166,7 @@ def allowed_features(made, drawn, number):
 
 
 def check(grown, scores, made, **drawn):
+    drawn["feature_rules"] = made.feature_rules
     expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings, **drawn)
     if expected is None:
         assert grown == [None] * len(grown)
@@ -186,7 +189,17 @@ def test_a_tree_is_that_of_the_reference(compiled, name):
     check(grown, scores, ALL_INPUTS[name])
 
 
-@pytest.mark.parametrize("name", ["plain", "70 columns", "symmetric, 6 levels", "symmetric, 70 columns"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plain",
+        "70 columns",
+        "symmetric, 6 levels",
+        "symmetric, 70 columns",
+        "rising and falling",
+        "symmetric, rising and falling",
+    ],
+)
 @pytest.mark.parametrize(
     ("groups", "n_blocks", "by_slab", "by_column"),
     [(1, 1, False, False), (1, 4, False, True), (2, 1, False, True), (2, 2, True, False), (1, 3, True, False)],
@@ -208,10 +221,11 @@ def test_it_does_not_matter_how_the_work_is_divided(compiled, name, groups, n_bl
     ],
 )
 @pytest.mark.parametrize("number", [0, 1, 700])
-@pytest.mark.parametrize("levels", [0, 3])
-def test_random_parts_are_those_of_the_cpu(compiled, drawn, number, levels):
+@pytest.mark.parametrize(("levels", "has_rules"), [(0, False), (3, False), (0, True), (3, True)])
+def test_random_parts_are_those_of_the_cpu(compiled, drawn, number, levels, has_rules):
     made = make_input(700, [255, 3, 2, 9, 7, 40, 20, 255], missing=(0, 4), n_leaves=13, min_docs_leaf=5, seed=21)
     made = made.symmetric(levels) if levels else made
+    made = made.ruled([1, 0, -1, 0, 1, -1, 0, -1]) if has_rules else made
     query_ptr = np.array([0, 0, 1, 90, 91, 300, 350, 351, 352, 500, 505, 640, 700])
     n_features = made.bins.shape[1]
     in_tree = allowed_features(made, drawn, number) > 0
@@ -229,13 +243,23 @@ def test_random_parts_are_those_of_the_cpu(compiled, drawn, number, levels):
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_random_symmetric_trees(compiled, seed):
-    case, levels = random_case(seed, 160), 1 + seed % 4
-    settings = replace(
-        case.settings, is_symmetric=True, max_depth=levels, n_leaves=2**levels, min_docs_leaf=1 + seed % 3
-    )
-    case = replace(case, settings=settings)
+@pytest.mark.parametrize("what", ["nothing", "directions"])
+@pytest.mark.parametrize("is_symmetric", [False, True])
+def test_random_trees_with_rules(compiled, seed, what, is_symmetric):
+    """The inputs of `test_growth.py`, which tests that their rules are felt."""
+    case, levels = random_case(seed, 180), 1 + seed % 4
+    case = replace(case, feature_rules=random_rules(case, seed, what))
+    if is_symmetric:
+        case = replace(case, settings=replace(case.settings, is_symmetric=True, max_depth=levels, n_leaves=2**levels))
     check(*run_growth(compiled, case, 2)[:2], case)
+
+
+@pytest.mark.parametrize("name", RULED_INPUTS)
+def test_rules_are_felt(compiled, name):
+    made = RULED_INPUTS[name]
+    (ruled,), _, _ = run_growth(compiled, made, 2)
+    (free,), _, _ = run_growth(compiled, made._replace(feature_rules=None), 2)
+    assert ruled.leaf_value.tolist() != free.leaf_value.tolist()
 
 
 def test_a_level_is_opened_in_parts(compiled):

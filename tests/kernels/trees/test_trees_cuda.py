@@ -9,7 +9,9 @@ import pytest
 from tests.kernels.trees.device_inputs import (
     INPUTS,
     LARGE_INPUTS,
+    LARGE_RULED_INPUTS,
     LARGE_SYMMETRIC_INPUTS,
+    RULED_INPUTS,
     SYMMETRIC_INPUTS,
     make_queries,
 )
@@ -26,8 +28,8 @@ REPORT = report_device("cuda")
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not REPORT.usable, reason=REPORT.description)]
 
 
-SMALL = {**INPUTS, **SYMMETRIC_INPUTS}
-LARGE = {**LARGE_INPUTS, **LARGE_SYMMETRIC_INPUTS}
+SMALL = {**INPUTS, **SYMMETRIC_INPUTS, **RULED_INPUTS}
+LARGE = {**LARGE_INPUTS, **LARGE_SYMMETRIC_INPUTS, **LARGE_RULED_INPUTS}
 
 
 def cuda_booster(problem, **options):
@@ -47,7 +49,8 @@ def assert_same_tree(own, expected):
 @pytest.mark.parametrize("name", SMALL)
 def test_a_tree_is_that_of_the_reference(name):
     made = SMALL[name]
-    expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings)
+    rules = {"feature_rules": made.feature_rules}
+    expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings, **rules)
     booster = cuda_booster(made.problem())
     for _ in range(2):
         assert_same_tree(booster.boost_along(0, made.gradient, made.hessian), None if expected is None else expected[0])
@@ -107,7 +110,7 @@ def test_gradients_have_the_bits_of_the_cpu(name, normalize, truncation, sigma):
 
 
 @pytest.mark.parametrize(("name", "noise"), [("lambdarank", 0.0), ("map", 0.0), ("lambdarank", 0.3), ("xendcg", 0.0)])
-@pytest.mark.parametrize("of", ["many tiles", "symmetric, many tiles"])
+@pytest.mark.parametrize("of", ["many tiles", "symmetric, many tiles", "rising and falling, many tiles"])
 def test_rounds_are_those_of_the_cpu(name, noise, of):
     problem = query_problem(LARGE[of], RankingLoss(LOSSES[name], 30, 1.0, 1, noise, seed=3))
     cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
@@ -128,7 +131,7 @@ DRAWN = [
 
 
 @pytest.mark.parametrize("sampling", DRAWN)
-@pytest.mark.parametrize("name", ["many tiles", "four slabs", "symmetric, many tiles", "symmetric, four slabs"])
+@pytest.mark.parametrize("name", ["many tiles", *(name for name in LARGE if name.endswith("four slabs"))])
 def test_random_parts_are_those_of_the_cpu(name, sampling):
     loss = RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1)
     problem = query_problem(LARGE[name], loss)
@@ -177,6 +180,8 @@ def test_nothing_is_grown_after_a_tree_without_a_cut():
         {},
         {"query_fraction": 0.7, "feature_fraction": 0.6, "n_seeds": 2},
         {"growth": "symmetric"},
+        {"increasing": [0, 3], "decreasing": [1]},
+        {"growth": "symmetric", "increasing": [0, 3], "decreasing": [1]},
         {"growth": "symmetric", "max_depth": 5, "n_leaves": "auto", "document_fraction": 0.8},
     ],
 )

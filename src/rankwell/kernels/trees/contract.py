@@ -144,9 +144,9 @@ def _lacks(problem: TreeProblem, **_: Any) -> Refusal | None:
     if is_on_disk(problem.slabs):
         return ON_DISK
     rules = problem.feature_rules
-    if rules is None or not (rules.is_bounded or rules.has_categories or rules.has_groups):
+    if rules is None or not (rules.has_categories or rules.has_groups):
         return None
-    return Refusal("rising, falling or categorical features, or groups of features", "no such rules")
+    return Refusal("categorical features, or groups of features", "no such rules")
 
 
 def _cuda_limits(problem: TreeProblem, report: DeviceReport, **_: Any) -> Refusal | None:

@@ -47,6 +47,7 @@ DATA = Struct(
         ("const int*", "sizes", "(n_columns,), values that a column can have"),
         ("const int*", "by_feature", "[n_features][FEATURE_INTEGERS]"),
         ("const unsigned char*", "allowed", "(n_features,), 1 for those that may be cut"),
+        ("const int*", "direction", "(n_features,), 1 for those that rise, -1 for those that fall, if any does"),
         ("const int*", "query_of", "(n_docs,), the query of each document, if queries are drawn"),
         ("int", "n_pieces", ""),
         ("int", "has_columns", ""),
@@ -183,6 +184,7 @@ PLACES = Struct(
         ("float", "value", ""),
     ),
 )
+BOUNDS = Struct("Bounds", (("double", "low", "of a part's step"), ("double", "high", "")))
 SPACE = Struct(
     "Space",
     (
@@ -196,6 +198,7 @@ SPACE = Struct(
         ("long long*", "pool", "[slot][slab][half][value][32 columns], packed sums"),
         ("Growth*", "growth", ""),
         ("Part*", "parts", ""),
+        ("Bounds*", "bounds", "by part, if features rise or fall"),
         ("Opening*", "openings", "(MOST_OPENINGS,)"),
         ("Found*", "found", "[opening][side][word]"),
         ("Node*", "nodes", "(n_leaves,)"),
@@ -256,5 +259,5 @@ CUDA = constants(
     LN_2=LN_2,
 ) + "".join(
     struct.declaration()
-    for struct in (PIECE, DATA, SETTINGS, GROWTH, PART, OPENING, FOUND, NODE, LEAF, PLACES, SPACE, QUERIES)
+    for struct in (PIECE, DATA, SETTINGS, GROWTH, PART, OPENING, FOUND, NODE, LEAF, PLACES, BOUNDS, SPACE, QUERIES)
 )

@@ -119,8 +119,8 @@ __device__ __forceinline__ unsigned number_of_rank(const unsigned* numbers, int 
 }
 
 // Choose the parts to be opened next: `needed`, and those whose turns are among the first of what may still be cut.
-__device__ __forceinline__ void choose_openings(const Settings& settings, const Space& space, const Frontier& frontier,
-                                                int needed, int n_leaves) {
+__device__ __forceinline__ void choose_openings(const Data& data, const Settings& settings, const Space& space,
+                                                const Frontier& frontier, int needed, int n_leaves) {
   __shared__ int n_chosen, n_turns;
   __shared__ unsigned least;
   Growth* growth = space.growth;
@@ -162,6 +162,7 @@ __device__ __forceinline__ void choose_openings(const Settings& settings, const 
     opening.left = n_parts + 2 * i;
     opening.slot = 1 + n_opened + i;
     space.parts[opening.part].left = opening.left;
+    pass_on_rules(data, space, opening);
   }
   if (threadIdx.x == 0) {
     growth->n_openings = n_openings;
@@ -195,7 +196,7 @@ __device__ __forceinline__ void choose(const Data& data, const Settings& setting
   if (needed < 0) {
     finish_tree(settings, space, frontier, n_leaves);
   } else {
-    choose_openings(settings, space, frontier, needed, n_leaves);
+    choose_openings(data, settings, space, frontier, needed, n_leaves);
   }
 }
 

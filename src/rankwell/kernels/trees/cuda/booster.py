@@ -28,9 +28,11 @@ from rankwell.kernels.trees.cuda.workspace import (
     pack_settings,
     queries_of_documents,
     read_tree,
+    rule_arrays,
     slab_pieces,
 )
 from rankwell.kernels.trees.declarations import GROWTH, LEVEL_LEAVES, OPENING, PART
+from rankwell.kernels.trees.feature_rules import FeatureRules
 from rankwell.kernels.trees.losses import XENDCG
 from rankwell.kernels.trees.sampling import Sampling
 from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
@@ -53,7 +55,11 @@ def sizes_of(problem: TreeProblem) -> GrowthSizes:
     columns = problem.columns
     settings = problem.settings
     sizes = problem.n_docs, len(columns.sizes), len(columns.by_feature), settings.n_leaves
-    return GrowthSizes(*sizes, is_symmetric=settings.is_symmetric)
+    return GrowthSizes(*sizes, is_symmetric=settings.is_symmetric, is_bounded=rules_of(problem).is_bounded)
+
+
+def rules_of(problem: TreeProblem) -> FeatureRules:
+    return problem.feature_rules or FeatureRules.none(len(problem.columns.by_feature))
 
 
 def device_bytes(problem: TreeProblem, report: DeviceReport, **_: Any) -> int:
@@ -141,7 +147,8 @@ class CudaTreeBooster:
                 count = min(per_slab, sizes.n_columns - first)
                 arguments = (self._slabs.resident[number], np.int32(sizes.n_docs), np.int32(count))
                 self._launch("gather_columns", *arguments, columns[first * sizes.n_docs :])
-        self._placed = {name: cupy.asarray(array) for name, array in column_arrays(problem.columns).items()}
+        of_features = {**column_arrays(problem.columns), **rule_arrays(rules_of(problem))}
+        self._placed = {name: cupy.asarray(array) for name, array in of_features.items()}
         self._placed["allowed"] = self._allowed = cupy.ones((_ROUNDS_TOGETHER, sizes.n_features), dtype=np.uint8)
         self._placed["query_of"] = cupy.asarray(queries_of_documents(problem.query_ptr, self._sampling))
         self._placed["slabs"], self._placed["columns"] = self._slabs.addresses, columns
@@ -297,4 +304,4 @@ def definitions(groups: int, problem: TreeProblem) -> tuple[str, ...]:
 
 def kinds_of_trees(problem: TreeProblem) -> tuple[str, ...]:
     """The macros that say what trees are grown: code that a problem does not need is not in its kernels."""
-    return (f"SYMMETRIC={int(problem.settings.is_symmetric)}",)
+    return f"SYMMETRIC={int(problem.settings.is_symmetric)}", f"BOUNDED={int(rules_of(problem).is_bounded)}"

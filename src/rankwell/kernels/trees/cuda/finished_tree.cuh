@@ -1,5 +1,6 @@
 // What is known of all parts while leaves are chosen, and what becomes of them once the tree is complete.
 
+#include "feature_rules.cuh"
 #include "splits.cuh"
 #include "stages.cuh"
 #include "units.cuh"
@@ -40,13 +41,10 @@ __device__ __forceinline__ Frontier load_frontier(const Settings& settings, cons
   return frontier;
 }
 
-__device__ __forceinline__ float leaf_value(const Settings& settings, const Growth& growth, long long total) {
-  const double gradient = gradient_of(total), hessian = hessian_of(total);
-  const double size = __dsub_rn(fabs(gradient), growth.l1), below = __dadd_rn(hessian, growth.l2);
-  if (size <= 0.0 || below <= 0.0) return 0.0f;
+__device__ __forceinline__ float leaf_value(const Settings& settings, const Growth& growth, long long total,
+                                            const Bounds& bounds) {
   const double scale = power_of_two(growth.hessian_exponent - growth.gradient_exponent);
-  const double value = __dmul_rn(__dmul_rn(__ddiv_rn(size, below), scale), settings.learning_rate);
-  return narrow(gradient > 0.0 ? -value : value);
+  return narrow(__dmul_rn(__dmul_rn(step_of(growth, total, bounds), scale), settings.learning_rate));
 }
 
 // The number of a part in the tree: a node's, or -1 - that of a leaf.
@@ -106,11 +104,12 @@ __device__ __forceinline__ void finish_tree(const Settings& settings, const Spac
                                             int n_leaves) {
   Growth* growth = space.growth;
   for (int i = threadIdx.x; i < n_leaves; i += THREADS) {
-    Part& part = space.parts[space.leaves[i].part];
+    const int number = space.leaves[i].part;
+    Part& part = space.parts[number];
     part.leaf = i;
     space.leaves[i].total = part.total;
     space.leaves[i].docs = documents_of(part);
-    space.leaves[i].value = leaf_value(settings, *growth, part.total);
+    space.leaves[i].value = leaf_value(settings, *growth, part.total, bounds_of(space, number));
   }
   __syncthreads();
   for (int i = threadIdx.x; i < growth->n_parts; i += THREADS) {

@@ -8,6 +8,7 @@
 // Macros: THREADS    of a block; there is one block per multiprocessor
 //         GROUPS     groups of 32 columns whose histograms a block holds, 1 or 2: 64 KiB of shared memory each
 //         SYMMETRIC  1 if trees are grown level by level, 0 if leaf by leaf
+//         BOUNDED    1 if there are features that rise or fall
 
 #include "units.cuh"
 #include "histograms.cuh"

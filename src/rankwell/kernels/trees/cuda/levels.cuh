@@ -46,7 +46,7 @@ __device__ __forceinline__ LevelLeaf level_leaf(const Data& data, const Space& s
   const int own = space.leaves[number].part;
   const Part& part = space.parts[own];
   LevelLeaf leaf;
-  leaf.bound = bound_of(*space.growth, part.total, documents_of(part));
+  leaf.bound = bound_of(*space.growth, part.total, documents_of(part), bounds_of(space, own));
   leaf.cells = cells_of_column(data, space, part.slot, column);
   leaf.smaller = nullptr;
   leaf.missing = 0;
@@ -107,7 +107,7 @@ __device__ __forceinline__ void add_gains(const Cuttable& feature, const LevelLe
     for (int number = 0; number < n_leaves; ++number) {
       const LevelLeaf& leaf = leaves[number];
       const long long left = sums[number * COLUMN_ROOM + room_of(code)];
-      const double gain = cut_gain(leaf.bound, side == 0 ? left : left - leaf.missing);
+      const double gain = cut_gain(leaf.bound, side == 0 ? left : left - leaf.missing, feature.direction);
       if (gain > leaf.bound.min_gain) so_far = __dadd_rn(so_far, gain);
     }
     total[side * COLUMN_VALUES + code] = so_far;
@@ -233,7 +233,8 @@ __device__ __forceinline__ long long try_cut(const Data& data, const Space& spac
   __syncthreads();
   const int column = data.by_feature[cut.feature * FEATURE_INTEGERS + COLUMN];
   for (int leaf = warp_of(); leaf < space.growth->n_leaves; leaf += WARPS) {
-    Part& part = space.parts[space.leaves[leaf].part];
+    const int number = space.leaves[leaf].part;
+    Part& part = space.parts[number];
     const long long* cells = cells_of_column(data, space, part.slot, column);
     long long left = 0;
 #pragma unroll
@@ -243,8 +244,8 @@ __device__ __forceinline__ long long try_cut(const Data& data, const Space& spac
     }
     left = sum_of_warp(left);
     if (lane_of() != 0) continue;
-    const Bound bound = bound_of(*space.growth, part.total, documents_of(part));
-    const double gain = cut_gain(bound, left);
+    const Bound bound = bound_of(*space.growth, part.total, documents_of(part), bounds_of(space, number));
+    const double gain = cut_gain(bound, left, direction_of(data, cut.feature));
     part.gain = gain > bound.min_gain ? gain : 0.0;
     part.left_total = left;
     part.feature = cut.feature;
@@ -285,7 +286,7 @@ __device__ __forceinline__ void cut_level(const Settings& settings, const Space&
 }
 
 // Open the next of the parts that the level's cut divides.
-__device__ __forceinline__ void open_next(const Space& space) {
+__device__ __forceinline__ void open_next(const Data& data, const Space& space) {
   Growth* growth = space.growth;
   const int n_openings = min(growth->n_waiting, MOST_OPENINGS);
   for (int i = threadIdx.x; i < n_openings; i += THREADS) {
@@ -294,6 +295,7 @@ __device__ __forceinline__ void open_next(const Space& space) {
     opening.left = growth->n_parts + 2 * i;
     opening.part = space.parts[opening.left].above;
     opening.slot = 1 + growth->n_opened + i;
+    pass_on_rules(data, space, opening);
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -321,7 +323,7 @@ __device__ __forceinline__ void choose_level(const Data& data, const Settings& s
     __syncthreads();
   }
   if (growth->n_waiting > 0) {
-    open_next(space);
+    open_next(data, space);
   } else {
     finish_tree(settings, space, load_frontier(settings, space), growth->n_leaves);
   }

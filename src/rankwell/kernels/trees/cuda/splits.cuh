@@ -1,5 +1,6 @@
 // The best cut of both sides of every opening, from their histograms: see `rules.py`. Nothing is fused.
 
+#include "feature_rules.cuh"
 #include "random_numbers.cuh"
 #include "stages.cuh"
 #include "histograms.cuh"
@@ -21,6 +22,7 @@ __device__ __forceinline__ int words_of(const Data& data) { return (data.n_colum
 
 struct Bound {
   double gradient, hessian, l1, l2, least, objective, min_gain;
+  Bounds bounds;
   long long total;
 };
 
@@ -29,16 +31,22 @@ __device__ __forceinline__ double shrunk_square(double gradient, double l1) {
   return size > 0.0 ? __dmul_rn(size, size) : 0.0;
 }
 
-__device__ __forceinline__ Bound bound_of(const Growth& growth, long long total, int n_docs) {
+__device__ __forceinline__ Bound bound_of(const Growth& growth, long long total, int n_docs, const Bounds& bounds) {
   Bound bound;
   bound.gradient = gradient_of(total);
   bound.hessian = hessian_of(total);
   bound.l1 = growth.l1;
   bound.l2 = growth.l2;
   bound.min_gain = growth.min_gain;
+  bound.bounds = bounds;
   bound.total = total;
   const double below = __dadd_rn(bound.hessian, bound.l2);
-  bound.objective = below > 0.0 ? __ddiv_rn(shrunk_square(bound.gradient, bound.l1), below) : 0.0;
+  if constexpr (BOUNDED) {
+    const double step = step_of(growth, total, bounds);
+    bound.objective = bounded_objective(bound.gradient, bound.hessian, bound.l1, bound.l2, step);
+  } else {
+    bound.objective = below > 0.0 ? __ddiv_rn(shrunk_square(bound.gradient, bound.l1), below) : 0.0;
+  }
   const long long twice = 2 * static_cast<long long>(max(n_docs, 1));
   const long long docs = 2 * static_cast<long long>(growth.min_docs_leaf) - 1;
   const long long by_docs = (hessian_of(total) * docs + twice - 1) / twice;
@@ -46,11 +54,19 @@ __device__ __forceinline__ Bound bound_of(const Growth& growth, long long total,
   return bound;
 }
 
-// 0 if the cut with this left side is not allowed.
-__device__ __forceinline__ double cut_gain(const Bound& bound, long long left) {
+// 0 if the cut with this left side is not allowed. direction : of its feature
+__device__ __forceinline__ double cut_gain(const Bound& bound, long long left, int direction) {
   const double g1 = gradient_of(left), h1 = hessian_of(left);
   const double g2 = __dsub_rn(bound.gradient, g1), h2 = __dsub_rn(bound.hessian, h1);
   if (h1 < bound.least || h2 < bound.least) return 0.0;
+  if constexpr (BOUNDED) {
+    const double step1 = bounded_step(g1, h1, bound.l1, bound.l2, bound.bounds);
+    const double step2 = bounded_step(g2, h2, bound.l1, bound.l2, bound.bounds);
+    if (__dmul_rn(__dsub_rn(step2, step1), direction) < 0.0) return 0.0;
+    const double objective1 = bounded_objective(g1, h1, bound.l1, bound.l2, step1);
+    const double objective2 = bounded_objective(g2, h2, bound.l1, bound.l2, step2);
+    return __dsub_rn(__dadd_rn(objective1, objective2), bound.objective);
+  }
   const double a = __dadd_rn(h1, bound.l2), b = __dadd_rn(h2, bound.l2);
   const double top = __dadd_rn(__dmul_rn(shrunk_square(g1, bound.l1), b), __dmul_rn(shrunk_square(g2, bound.l1), a));
   return __dsub_rn(__ddiv_rn(top, __dmul_rn(a, b)), bound.objective);
@@ -58,7 +74,7 @@ __device__ __forceinline__ double cut_gain(const Bound& bound, long long left) {
 
 // A feature that may be cut.
 struct Cuttable {
-  int number, divisor, n_codes;
+  int number, divisor, n_codes, direction;
   bool may_miss, is_allowed;
 };
 
@@ -148,7 +164,7 @@ __device__ __forceinline__ Candidate best_cut_of(const Bound& bound, const Cutta
 #pragma unroll 1
                   for (int order = code; order < end; order += COLUMN_VALUES) {
                     const long long left = order < COLUMN_VALUES ? running : running - missing;
-                    take_better(best, cut_gain(bound, left), left, order);
+                    take_better(best, cut_gain(bound, left, feature.direction), left, order);
                   }
                 }) != 0;
 #pragma unroll 1
@@ -190,6 +206,7 @@ __device__ __forceinline__ Leading leading_of_lanes(Leading best, int width) {
 struct Side {
   long long total, draw;  // draw : its number over all trees, see `sampling.py`
   int n_docs, number;     // number : 0 if it is the left one, or the root
+  int part;               // that it becomes
   bool is_deepest;
 };
 
@@ -203,6 +220,7 @@ __device__ __forceinline__ Side side_of(const Data& data, const Settings& settin
   side.total = is_left ? left_total : part.total - left_total;
   side.n_docs = is_left ? n_left : documents_of(part) - n_left;
   side.number = is_left ? 0 : 1;
+  side.part = opening.left + side.number;
   side.draw = settings.first_draw + (is_root ? 0 : 2 * space.growth->n_leaves + side.number);
   side.is_deepest = settings.max_depth > 0 && !is_root && part.depth + 1 >= settings.max_depth;
   return side;
@@ -214,7 +232,14 @@ __device__ __forceinline__ Cuttable cuttable_at(const Data& data, const Settings
   const int* feature = data.by_feature + number * FEATURE_INTEGERS;
   const bool is_drawn =
       settings.node_features >= 1.0 || random_unit(settings.node_seed, side.draw, number) < settings.node_features;
-  return {number, feature[DIVISOR], feature[N_CODES], feature[HAS_MISSING] != 0, data.allowed[number] != 0 && is_drawn};
+  Cuttable cuttable;
+  cuttable.number = number;
+  cuttable.divisor = feature[DIVISOR];
+  cuttable.n_codes = feature[N_CODES];
+  cuttable.direction = direction_of(data, number);
+  cuttable.may_miss = feature[HAS_MISSING] != 0;
+  cuttable.is_allowed = data.allowed[number] != 0 && is_drawn;
+  return cuttable;
 }
 
 // The best cut of a side by the features of a column, found by a warp; lane 0 knows where missing values go. The warp
@@ -226,7 +251,7 @@ __device__ __forceinline__ Found best_of_column(const Data& data, const Settings
   const bool is_searched = column < data.n_columns && !side.is_deepest;
   const int there = min(column, data.n_columns - 1), size = data.sizes[there];
   const int first = data.column_ptr[there], last = data.column_ptr[there + 1];
-  const Bound bound = bound_of(*space.growth, side.total, side.n_docs);
+  const Bound bound = bound_of(*space.growth, side.total, side.n_docs, bounds_of(space, side.part));
   Cuttable next = cuttable_at(data, settings, side, first);
   meet();
   for (int place = first; is_searched && place < last; ++place) {

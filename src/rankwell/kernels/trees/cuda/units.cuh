@@ -1,5 +1,6 @@
 // Gradients and Hessians as packed whole numbers: see `rules.py`.
 
+#include "feature_rules.cuh"
 #include "float32.cuh"
 #include "random_numbers.cuh"
 #include "stages.cuh"
@@ -173,6 +174,7 @@ __device__ __forceinline__ void pack(const Data& data, const Settings& settings,
     opening.part = -1;
     space.openings[0] = opening;
     space.leaves[0].part = 0;
+    begin_rules(space);
     growth->n_parts = growth->n_openings = growth->n_leaves = 1;
   });
 }

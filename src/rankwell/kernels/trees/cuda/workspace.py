@@ -11,6 +11,7 @@ import numpy as np
 from rankwell.kernels.trees.columns import COLUMN_VALUES, LOWEST, Columns
 from rankwell.kernels.trees.contract import MOST_LEAVES, BinTree, TreeSettings
 from rankwell.kernels.trees.declarations import (
+    BOUNDS,
     DATA,
     FOUND,
     GROWTH,
@@ -24,6 +25,7 @@ from rankwell.kernels.trees.declarations import (
     SETTINGS,
     SPACE,
 )
+from rankwell.kernels.trees.feature_rules import FeatureRules
 from rankwell.kernels.trees.rules import LOWER_HALF
 from rankwell.kernels.trees.sampling import DOCUMENT_STREAM, NODE_STREAM, QUERY_STREAM, Sampling, stream_seed
 from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
@@ -51,6 +53,7 @@ class GrowthSizes:
     n_features: int
     n_leaves: int
     is_symmetric: bool = False
+    is_bounded: bool = False
 
     @property
     def n_slabs(self) -> int:
@@ -99,6 +102,7 @@ class GrowthSizes:
             **{name: (self.n_docs, kind) for name, kind in by_document.items()},
             "pool": (self.n_slots * self.histogram_cells, np.int64),
             "parts": (self.most_parts, PART.dtype),
+            "bounds": (self.most_parts if self.is_bounded else 1, BOUNDS.dtype),
             "openings": (MOST_OPENINGS, OPENING.dtype),
             "found": (2 * MOST_OPENINGS * slab_shape(self.n_columns)[2], FOUND.dtype),
             "places": (self.most_parts, PLACES.dtype),
@@ -138,7 +142,7 @@ def slab_pieces(n_columns: int, groups: int) -> np.ndarray:
 
 
 def pack_data(columns: Columns, n_docs: int, placed: dict[str, Any], *, n_pieces: int, has_columns: bool) -> np.ndarray:
-    """The struct `Data`; placed : the arrays that `column_arrays` names, and the others that it points to."""
+    """The struct `Data`; placed : the arrays of `column_arrays` and `rule_arrays`, and the others that it points to."""
     n_slabs, words_per_slab, _ = slab_shape(len(columns.sizes))
     return DATA.pack(
         **placed,
@@ -158,6 +162,11 @@ def column_arrays(columns: Columns) -> dict[str, np.ndarray]:
         name: np.ascontiguousarray(getattr(columns, name), np.int32)
         for name in ("column_ptr", "features", "sizes", "by_feature")
     }
+
+
+def rule_arrays(rules: FeatureRules) -> dict[str, np.ndarray]:
+    """What kernels know of the rules of features."""
+    return {"direction": np.ascontiguousarray(rules.direction, np.int32)}
 
 
 def queries_of_documents(query_ptr: np.ndarray | None, drawn: Sampling) -> np.ndarray:
