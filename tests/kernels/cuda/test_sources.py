@@ -25,7 +25,7 @@ from rankwell.kernels.trees.columns import arrange_columns
 from rankwell.kernels.trees.contract import BOOSTED_TREES, TreeProblem, TreeSettings
 from rankwell.kernels.trees.cuda import booster as tree_booster
 from rankwell.kernels.trees.cuda import gradients
-from rankwell.kernels.trees.feature_rules import FeatureRules
+from rankwell.kernels.trees.feature_rules import FeatureRules, group_bits
 from rankwell.kernels.trees.losses import PAIR_LOSSES, RankingLoss
 from rankwell.kernels.trees.slabs import SLAB_BYTES
 from rankwell.solvers.first_order import FirstOrder
@@ -52,10 +52,10 @@ def network_macros(capability, *, team, n_features=46, hidden=(15,), optimizer="
     return trainer.definitions(problem, placement, team, capability >= CLUSTERS_FROM, feature_bits)
 
 
-def tree_macros(capability, *, is_symmetric=False, direction=0):
+def tree_macros(capability, *, is_symmetric=False, direction=0, n_groups=0):
     settings = TreeSettings(n_leaves=8, max_depth=3, is_symmetric=is_symmetric)
     columns = arrange_columns(np.array([2]), np.array([False]))
-    rules = FeatureRules.none(1)._replace(direction=np.array([direction], np.int8))
+    rules = FeatureRules(np.array([direction], np.int8), np.zeros(1, np.int64), group_bits([[0]] * n_groups, 1))
     problem = TreeProblem(np.empty((1, 1, SLAB_BYTES), np.uint8), columns, settings, feature_rules=rules)
     return tree_booster.definitions(tree_booster.column_groups(SHARED_MEMORY[capability]), problem)
 
@@ -96,8 +96,11 @@ BUILDS = {
     "trees/growth": [
         ("", lambda capability: tree_macros(capability)),
         ("symmetric", lambda capability: tree_macros(capability, is_symmetric=True)),
-        ("rising", lambda capability: tree_macros(capability, direction=1)),
-        ("symmetric, rising", lambda capability: tree_macros(capability, is_symmetric=True, direction=1)),
+        ("rising, groups", lambda capability: tree_macros(capability, direction=1, n_groups=1)),
+        (
+            "symmetric, rising, groups",
+            lambda capability: tree_macros(capability, is_symmetric=True, direction=1, n_groups=65),
+        ),
     ],
     "trees/lambdas": [
         (name, lambda _, kind=kind: gradients.definitions(RankingLoss(kind, 30, 1.0, 1)))

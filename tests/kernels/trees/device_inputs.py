@@ -100,9 +100,17 @@ SYMMETRIC_INPUTS = {
     "symmetric, 9 levels": make_input(1500, [2] * 9, missing=(2,), n_leaves=2, seed=16).symmetric(9),
 }
 _DIRECTIONS = [1, -1, 0, 1, 0, -1, 1, 0]
+_INTERACTING = [[0, 1, 3], [2, 7], [7, 1, 4], [5, 6], [0, 2]]
 RULED_INPUTS = {
     "rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS),
     "rising and falling, penalties": INPUTS["penalties"].ruled([-1, 0, 1, 0, 0, 1]),
+    "groups": INPUTS["31 leaves"].ruled([0] * 8, _INTERACTING),
+    "more groups than bits of a word": INPUTS["70 columns"].ruled(
+        [0] * 70, [[first, (first + 7) % 70] for first in range(70)]
+    ),
+    "groups, rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS, _INTERACTING),
+    "symmetric, groups": INPUTS["31 leaves"].ruled([0] * 8, _INTERACTING).symmetric(5),
+    "symmetric, groups, rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS, _INTERACTING).symmetric(5),
     "symmetric, rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS).symmetric(5),
 }
 # Too slow for the reference and the kernels on the host.
@@ -120,6 +128,12 @@ LARGE_SYMMETRIC_INPUTS = {
 LARGE_RULED_INPUTS = {
     "rising and falling, many tiles": LARGE_INPUTS["many tiles"].ruled([1, -1, 0, 1, 0]),
     "rising and falling, four slabs": LARGE_INPUTS["four slabs"].ruled([1, -1, 0, 0] * 50),
+    "groups, rising and falling, four slabs": LARGE_INPUTS["four slabs"].ruled(
+        [1, -1, 0, 0] * 50, [list(range(first, 200, 9)) for first in range(9)]
+    ),
+    "symmetric, groups, four slabs": LARGE_SYMMETRIC_INPUTS["symmetric, four slabs"].ruled(
+        [0] * 200, [list(range(first, 200, 9)) for first in range(9)]
+    ),
     "symmetric, rising and falling, four slabs": LARGE_SYMMETRIC_INPUTS["symmetric, four slabs"].ruled(
         [1, -1, 0, 0] * 50
     ),

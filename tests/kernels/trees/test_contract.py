@@ -6,21 +6,18 @@ import pytest
 from tests.kernels.trees.tree_inputs import random_case, random_rules
 
 from rankwell.kernels.trees.contract import BOOSTED_TREES
-from rankwell.kernels.trees.feature_rules import FeatureRules
 
 
-def test_cuda_accepts_rising_and_falling_features():
+@pytest.mark.parametrize("what", ["nothing", "directions", "groups"])
+def test_cuda_accepts_rules_of_features(what):
     case = random_case(1, 50, 6)
-    problem = replace(case.problem(), feature_rules=random_rules(case, 3, "directions"))
-    assert problem.feature_rules.is_bounded
-    assert BOOSTED_TREES.devices["cuda"].lacks(problem) is None
-
-
-@pytest.mark.parametrize("what", ["categories", "groups"])
-def test_cuda_refuses_rules_of_features(what):
-    case = random_case(1, 50, 6)
+    rules = random_rules(case, 3, what)
+    assert (rules.is_bounded, rules.has_groups) == (what == "directions", what == "groups")
     assert BOOSTED_TREES.devices["cuda"].lacks(case.problem()) is None
-    problem = replace(case.problem(), feature_rules=FeatureRules.none(6))
-    assert BOOSTED_TREES.devices["cuda"].lacks(problem) is None
-    problem = replace(case.problem(), feature_rules=random_rules(case, 3, what))
-    assert "categorical features" in BOOSTED_TREES.devices["cuda"].lacks(problem).got
+    assert BOOSTED_TREES.devices["cuda"].lacks(replace(case.problem(), feature_rules=rules)) is None
+
+
+def test_cuda_refuses_categories():
+    case = random_case(1, 50, 6)
+    problem = replace(case.problem(), feature_rules=random_rules(case, 3, "categories"))
+    assert BOOSTED_TREES.devices["cuda"].lacks(problem).got == "categorical features"

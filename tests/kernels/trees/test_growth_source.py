@@ -198,6 +198,8 @@ def test_a_tree_is_that_of_the_reference(compiled, name):
         "symmetric, 70 columns",
         "rising and falling",
         "symmetric, rising and falling",
+        "groups, rising and falling",
+        "symmetric, groups",
     ],
 )
 @pytest.mark.parametrize(
@@ -225,7 +227,7 @@ def test_it_does_not_matter_how_the_work_is_divided(compiled, name, groups, n_bl
 def test_random_parts_are_those_of_the_cpu(compiled, drawn, number, levels, has_rules):
     made = make_input(700, [255, 3, 2, 9, 7, 40, 20, 255], missing=(0, 4), n_leaves=13, min_docs_leaf=5, seed=21)
     made = made.symmetric(levels) if levels else made
-    made = made.ruled([1, 0, -1, 0, 1, -1, 0, -1]) if has_rules else made
+    made = made.ruled([1, 0, -1, 0, 1, -1, 0, -1], [[0, 1, 2, 5], [3, 4, 6, 7], [5, 6, 7, 0]]) if has_rules else made
     query_ptr = np.array([0, 0, 1, 90, 91, 300, 350, 351, 352, 500, 505, 640, 700])
     n_features = made.bins.shape[1]
     in_tree = allowed_features(made, drawn, number) > 0
@@ -243,7 +245,7 @@ def test_random_parts_are_those_of_the_cpu(compiled, drawn, number, levels, has_
 
 
 @pytest.mark.parametrize("seed", range(16))
-@pytest.mark.parametrize("what", ["nothing", "directions"])
+@pytest.mark.parametrize("what", ["nothing", "directions", "groups"])
 @pytest.mark.parametrize("is_symmetric", [False, True])
 def test_random_trees_with_rules(compiled, seed, what, is_symmetric):
     """The inputs of `test_growth.py`, which tests that their rules are felt."""

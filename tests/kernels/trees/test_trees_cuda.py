@@ -182,6 +182,8 @@ def test_nothing_is_grown_after_a_tree_without_a_cut():
         {"growth": "symmetric"},
         {"increasing": [0, 3], "decreasing": [1]},
         {"growth": "symmetric", "increasing": [0, 3], "decreasing": [1]},
+        {"interaction_groups": [[0, 1, 2, *range(20, 40)], list(range(2, 20))]},
+        {"growth": "symmetric", "increasing": [0], "interaction_groups": [[*range(25)], [*range(20, 40)]]},
         {"growth": "symmetric", "max_depth": 5, "n_leaves": "auto", "document_fraction": 0.8},
     ],
 )

@@ -144,9 +144,9 @@ def _lacks(problem: TreeProblem, **_: Any) -> Refusal | None:
     if is_on_disk(problem.slabs):
         return ON_DISK
     rules = problem.feature_rules
-    if rules is None or not (rules.has_categories or rules.has_groups):
-        return None
-    return Refusal("categorical features, or groups of features", "no such rules")
+    if rules is not None and rules.has_categories:
+        return Refusal("categorical features", "features whose values have an order")
+    return None
 
 
 def _cuda_limits(problem: TreeProblem, report: DeviceReport, **_: Any) -> Refusal | None:

@@ -52,10 +52,16 @@ _ROUNDS_TOGETHER = 32
 
 
 def sizes_of(problem: TreeProblem) -> GrowthSizes:
-    columns = problem.columns
-    settings = problem.settings
-    sizes = problem.n_docs, len(columns.sizes), len(columns.by_feature), settings.n_leaves
-    return GrowthSizes(*sizes, is_symmetric=settings.is_symmetric, is_bounded=rules_of(problem).is_bounded)
+    columns, settings, rules = problem.columns, problem.settings, rules_of(problem)
+    return GrowthSizes(
+        problem.n_docs,
+        len(columns.sizes),
+        len(columns.by_feature),
+        settings.n_leaves,
+        is_symmetric=settings.is_symmetric,
+        is_bounded=rules.is_bounded,
+        interaction_words=rules.groups.shape[1],
+    )
 
 
 def rules_of(problem: TreeProblem) -> FeatureRules:
@@ -304,4 +310,9 @@ def definitions(groups: int, problem: TreeProblem) -> tuple[str, ...]:
 
 def kinds_of_trees(problem: TreeProblem) -> tuple[str, ...]:
     """The macros that say what trees are grown: code that a problem does not need is not in its kernels."""
-    return f"SYMMETRIC={int(problem.settings.is_symmetric)}", f"BOUNDED={int(rules_of(problem).is_bounded)}"
+    rules = rules_of(problem)
+    return (
+        f"SYMMETRIC={int(problem.settings.is_symmetric)}",
+        f"BOUNDED={int(rules.is_bounded)}",
+        f"INTERACTION_WORDS={rules.groups.shape[1]}",
+    )

@@ -1,5 +1,6 @@
-// Features that rise or fall: bounds of the steps of parts (see `rules.py`). Without such features, nothing is left of
-// this but the step itself. Nothing is fused.
+// Features that rise or fall: bounds of the steps of parts. Groups of features that may interact: those that all
+// features above a part are in. See `rules.py`; without such features and groups, nothing is left of this but the step
+// itself. Nothing is fused.
 
 #include "stages.cuh"
 
@@ -43,25 +44,52 @@ __device__ __forceinline__ double bounded_objective(double gradient, double hess
   return -__dmul_rn(step, __dadd_rn(__dmul_rn(2.0, t), __dmul_rn(__dadd_rn(hessian, l2), step)));
 }
 
+__device__ __forceinline__ unsigned long long* live_groups(const Space& space, int part) {
+  return space.live_groups + part * INTERACTION_WORDS;
+}
+
+__device__ __forceinline__ const unsigned long long* groups_of(const Data& data, int feature) {
+  return data.groups + feature * INTERACTION_WORDS;
+}
+
+// Whether a feature is in a group with all features above a part.
+__device__ __forceinline__ bool may_interact(const Data& data, const Space& space, int part, int feature) {
+#pragma unroll 1
+  for (int word = 0; word < INTERACTION_WORDS; ++word) {
+    if ((live_groups(space, part)[word] & groups_of(data, feature)[word]) != 0) return true;
+  }
+  return INTERACTION_WORDS == 0;
+}
+
 __device__ __forceinline__ void begin_rules(const Space& space) {
   if constexpr (BOUNDED) space.bounds[0] = no_bounds();
+#pragma unroll 1
+  for (int word = 0; word < INTERACTION_WORDS; ++word) live_groups(space, 0)[word] = ~0ull;
+}
+
+__device__ __forceinline__ void pass_on_bounds(const Data& data, const Space& space, const Opening& opening) {
+  const Part& part = space.parts[opening.part];
+  const int direction = direction_of(data, part.feature);
+  Bounds left = bounds_of(space, opening.part), right = left;
+  if (direction != 0) {
+    const double step = step_of(*space.growth, part.left_total, left);
+    const double other = step_of(*space.growth, part.total - part.left_total, left);
+    const double middle = __dmul_rn(__dadd_rn(step, other), 0.5);
+    (direction > 0 ? left : right).high = middle;
+    (direction > 0 ? right : left).low = middle;
+  }
+  space.bounds[opening.left] = left;
+  space.bounds[opening.left + 1] = right;
 }
 
 // What holds for the sides of an opening, by the cut of its part.
 __device__ __forceinline__ void pass_on_rules(const Data& data, const Space& space, const Opening& opening) {
-  if constexpr (BOUNDED) {
-    const Part& part = space.parts[opening.part];
-    const int direction = direction_of(data, part.feature);
-    Bounds left = bounds_of(space, opening.part), right = left;
-    if (direction != 0) {
-      const double step = step_of(*space.growth, part.left_total, left);
-      const double other = step_of(*space.growth, part.total - part.left_total, left);
-      const double middle = __dmul_rn(__dadd_rn(step, other), 0.5);
-      (direction > 0 ? left : right).high = middle;
-      (direction > 0 ? right : left).low = middle;
-    }
-    space.bounds[opening.left] = left;
-    space.bounds[opening.left + 1] = right;
+  if constexpr (BOUNDED) pass_on_bounds(data, space, opening);
+#pragma unroll 1
+  for (int word = 0; word < INTERACTION_WORDS; ++word) {
+    const unsigned long long of_feature = groups_of(data, space.parts[opening.part].feature)[word];
+    const unsigned long long live = live_groups(space, opening.part)[word] & of_feature;
+    live_groups(space, opening.left)[word] = live_groups(space, opening.left + 1)[word] = live;
   }
 }
 

@@ -9,6 +9,7 @@
 //         GROUPS     groups of 32 columns whose histograms a block holds, 1 or 2: 64 KiB of shared memory each
 //         SYMMETRIC  1 if trees are grown level by level, 0 if leaf by leaf
 //         BOUNDED    1 if there are features that rise or fall
+//         INTERACTION_WORDS  of 64 groups of features that may interact, a bit each; 0 if there are none
 
 #include "units.cuh"
 #include "histograms.cuh"

@@ -20,7 +20,10 @@ struct LevelLeaf {
   Bound bound;
   long long* cells;          // of the column that is searched
   const long long* smaller;  // of the other side, if the histograms are still those of both sides; else nullptr
-  long long missing;         // packed sum of the missing values of a feature
+  int part;
+  // Of a feature:
+  long long missing;  // packed sum of the missing values
+  bool may_be_cut;    // by it
 };
 
 // In the memory whose size the launch says: LEVEL_BYTES of booster.py.
@@ -45,11 +48,10 @@ __device__ __forceinline__ long long* cells_of_column(const Data& data, const Sp
 __device__ __forceinline__ LevelLeaf level_leaf(const Data& data, const Space& space, int number, int column) {
   const int own = space.leaves[number].part;
   const Part& part = space.parts[own];
-  LevelLeaf leaf;
+  LevelLeaf leaf = {};
+  leaf.part = own;
   leaf.bound = bound_of(*space.growth, part.total, documents_of(part), bounds_of(space, own));
   leaf.cells = cells_of_column(data, space, part.slot, column);
-  leaf.smaller = nullptr;
-  leaf.missing = 0;
   // The larger side of a leaf that was divided for this level has the histograms of both.
   if (part.above >= 0 && own >= space.growth->first_side) {
     const Part& above = space.parts[part.above];
@@ -84,15 +86,17 @@ __device__ __forceinline__ void load_column(const LevelLeaf* leaves, int n_leave
   }
 }
 
-// The packed sums up to each code of a feature: a warp a leaf.
-__device__ __forceinline__ void sum_codes(const Cuttable& feature, int size, LevelLeaf* leaves, int n_leaves,
-                                          const LevelMemory& memory) {
+// The packed sums up to each code of a feature: a warp a leaf. size : of its column
+__device__ __forceinline__ void sum_codes(const Data& data, const Space& space, const Cuttable& feature, int size,
+                                          LevelLeaf* leaves, int n_leaves, const LevelMemory& memory) {
   for (int number = warp_of(); number < n_leaves; number += WARPS) {
     long long* left = memory.left + number * COLUMN_ROOM;
     const long long missing =
         for_cuts_of(feature, size, memory.sums + number * COLUMN_ROOM,
                     [=](int code, long long running, long long) { left[room_of(code)] = running; });
-    if (lane_of() == 0) leaves[number].missing = missing;
+    if (lane_of() != 0) continue;
+    leaves[number].missing = missing;
+    leaves[number].may_be_cut = may_interact(data, space, leaves[number].part, feature.number);
   }
 }
 
@@ -108,7 +112,7 @@ __device__ __forceinline__ void add_gains(const Cuttable& feature, const LevelLe
       const LevelLeaf& leaf = leaves[number];
       const long long left = sums[number * COLUMN_ROOM + room_of(code)];
       const double gain = cut_gain(leaf.bound, side == 0 ? left : left - leaf.missing, feature.direction);
-      if (gain > leaf.bound.min_gain) so_far = __dadd_rn(so_far, gain);
+      if (leaf.may_be_cut && gain > leaf.bound.min_gain) so_far = __dadd_rn(so_far, gain);
     }
     total[side * COLUMN_VALUES + code] = so_far;
   }
@@ -191,7 +195,7 @@ __device__ __forceinline__ void search_level(const Data& data, const Settings& s
       for (int i = 0; i < n_features; total += features.each[i++].n_codes) {
         const Cuttable feature = features.each[i];
         if (!feature.is_allowed) continue;
-        sum_codes(feature, data.sizes[column], leaves, n_together, memory);
+        sum_codes(data, space, feature, data.sizes[column], leaves, n_together, memory);
         __syncthreads();
         add_gains(feature, leaves, n_together, memory.left, total);
         for (int number = 0; threadIdx.x == 0 && number < n_together; ++number) {
@@ -246,7 +250,7 @@ __device__ __forceinline__ long long try_cut(const Data& data, const Space& spac
     if (lane_of() != 0) continue;
     const Bound bound = bound_of(*space.growth, part.total, documents_of(part), bounds_of(space, number));
     const double gain = cut_gain(bound, left, direction_of(data, cut.feature));
-    part.gain = gain > bound.min_gain ? gain : 0.0;
+    part.gain = may_interact(data, space, number, cut.feature) && gain > bound.min_gain ? gain : 0.0;
     part.left_total = left;
     part.feature = cut.feature;
     part.code = cut.code;

@@ -257,7 +257,7 @@ __device__ __forceinline__ Found best_of_column(const Data& data, const Settings
   for (int place = first; is_searched && place < last; ++place) {
     const Cuttable feature = next;
     if (place + 1 < last) next = cuttable_at(data, settings, side, place + 1);
-    if (!feature.is_allowed) continue;
+    if (!feature.is_allowed || !may_interact(data, space, side.part, feature.number)) continue;
     bool has_missing;
     const Candidate found = best_cut_of(bound, feature, size, sums, has_missing);
     const bool is_better = found.gain > best.gain || (found.gain == best.gain && feature.number < best.feature);

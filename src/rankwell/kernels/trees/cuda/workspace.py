@@ -54,6 +54,7 @@ class GrowthSizes:
     n_leaves: int
     is_symmetric: bool = False
     is_bounded: bool = False
+    interaction_words: int = 0
 
     @property
     def n_slabs(self) -> int:
@@ -102,6 +103,7 @@ class GrowthSizes:
             **{name: (self.n_docs, kind) for name, kind in by_document.items()},
             "pool": (self.n_slots * self.histogram_cells, np.int64),
             "parts": (self.most_parts, PART.dtype),
+            "live_groups": (max(1, self.most_parts * self.interaction_words), np.uint64),
             "bounds": (self.most_parts if self.is_bounded else 1, BOUNDS.dtype),
             "openings": (MOST_OPENINGS, OPENING.dtype),
             "found": (2 * MOST_OPENINGS * slab_shape(self.n_columns)[2], FOUND.dtype),
@@ -166,7 +168,8 @@ def column_arrays(columns: Columns) -> dict[str, np.ndarray]:
 
 def rule_arrays(rules: FeatureRules) -> dict[str, np.ndarray]:
     """What kernels know of the rules of features."""
-    return {"direction": np.ascontiguousarray(rules.direction, np.int32)}
+    groups = rules.groups if rules.has_groups else np.zeros(1, np.uint64)
+    return {"direction": np.ascontiguousarray(rules.direction, np.int32), "groups": np.ascontiguousarray(groups)}
 
 
 def queries_of_documents(query_ptr: np.ndarray | None, drawn: Sampling) -> np.ndarray:
