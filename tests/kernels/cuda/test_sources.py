@@ -52,10 +52,10 @@ def network_macros(capability, *, team, n_features=46, hidden=(15,), optimizer="
     return trainer.definitions(problem, placement, team, capability >= CLUSTERS_FROM, feature_bits)
 
 
-def tree_macros(capability, *, is_symmetric=False, direction=0, n_groups=0):
+def tree_macros(capability, *, is_symmetric=False, direction=0, n_groups=0, n_categories=0):
     settings = TreeSettings(n_leaves=8, max_depth=3, is_symmetric=is_symmetric)
     columns = arrange_columns(np.array([2]), np.array([False]))
-    rules = FeatureRules(np.array([direction], np.int8), np.zeros(1, np.int64), group_bits([[0]] * n_groups, 1))
+    rules = FeatureRules(np.array([direction], np.int8), np.array([n_categories]), group_bits([[0]] * n_groups, 1))
     problem = TreeProblem(np.empty((1, 1, SLAB_BYTES), np.uint8), columns, settings, feature_rules=rules)
     return tree_booster.definitions(tree_booster.column_groups(SHARED_MEMORY[capability]), problem)
 
@@ -97,6 +97,7 @@ BUILDS = {
         ("", lambda capability: tree_macros(capability)),
         ("symmetric", lambda capability: tree_macros(capability, is_symmetric=True)),
         ("rising, groups", lambda capability: tree_macros(capability, direction=1, n_groups=1)),
+        ("categories", lambda capability: tree_macros(capability, n_categories=2)),
         (
             "symmetric, rising, groups",
             lambda capability: tree_macros(capability, is_symmetric=True, direction=1, n_groups=65),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -31,11 +32,19 @@ class TreeInput(NamedTuple):
         settings = replace(self.settings, is_symmetric=True, max_depth=levels, n_leaves=2**levels)
         return self._replace(settings=settings)
 
-    def ruled(self, direction: list[int], groups: list[list[int]] | None = None) -> TreeInput:
-        n_features = len(direction)
-        bits = group_bits(groups or (), n_features)
-        rules = FeatureRules(np.array(direction, np.int8), np.zeros(n_features, np.int64), bits)
-        return self._replace(feature_rules=rules)
+    def ruled(
+        self,
+        direction: Sequence[int] = (),
+        groups: Sequence[Sequence[int]] = (),
+        n_categories: Sequence[int] = (),
+        **settings: float,
+    ) -> TreeInput:
+        """direction, n_categories : for the first features"""
+        n_features = self.bins.shape[1]
+        directions, categories = np.zeros(n_features, np.int8), np.zeros(n_features, np.int64)
+        directions[: len(direction)], categories[: len(n_categories)] = direction, n_categories
+        rules = FeatureRules(directions, categories, group_bits(groups, n_features))
+        return self._replace(feature_rules=rules, settings=replace(self.settings, **settings))
 
 
 def make_input(n_docs, n_values, *, missing=(), seed=0, constant_hessian=False, **settings) -> TreeInput:
@@ -104,14 +113,27 @@ _INTERACTING = [[0, 1, 3], [2, 7], [7, 1, 4], [5, 6], [0, 2]]
 RULED_INPUTS = {
     "rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS),
     "rising and falling, penalties": INPUTS["penalties"].ruled([-1, 0, 1, 0, 0, 1]),
-    "groups": INPUTS["31 leaves"].ruled([0] * 8, _INTERACTING),
+    "groups": INPUTS["31 leaves"].ruled(groups=_INTERACTING),
     "more groups than bits of a word": INPUTS["70 columns"].ruled(
-        [0] * 70, [[first, (first + 7) % 70] for first in range(70)]
+        groups=[[first, (first + 7) % 70] for first in range(70)]
     ),
     "groups, rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS, _INTERACTING),
-    "symmetric, groups": INPUTS["31 leaves"].ruled([0] * 8, _INTERACTING).symmetric(5),
+    "symmetric, groups": INPUTS["31 leaves"].ruled(groups=_INTERACTING).symmetric(5),
     "symmetric, groups, rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS, _INTERACTING).symmetric(5),
     "symmetric, rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS).symmetric(5),
+}
+# Categories: few and many, missing ones, rare ones in the last bin, alone in a column and with other features.
+_CATEGORIES = [255, 0, 58, 2, 0, 1, 3, 200]
+RULED_INPUTS |= {
+    "categories": INPUTS["31 leaves"].ruled(
+        n_categories=_CATEGORIES, category_smoothing=2.0, category_l2=3.0, max_category_set=200
+    ),
+    "small sets of categories": INPUTS["31 leaves"].ruled(
+        n_categories=_CATEGORIES, category_smoothing=0.0, category_l2=0.0, max_category_set=2
+    ),
+    "categories, groups, rising and falling": INPUTS["31 leaves"].ruled(
+        [0, -1, 0, 0, 1], _INTERACTING, _CATEGORIES, category_smoothing=1.0, l1=0.1
+    ),
 }
 # Too slow for the reference and the kernels on the host.
 LARGE_INPUTS = {
@@ -131,8 +153,12 @@ LARGE_RULED_INPUTS = {
     "groups, rising and falling, four slabs": LARGE_INPUTS["four slabs"].ruled(
         [1, -1, 0, 0] * 50, [list(range(first, 200, 9)) for first in range(9)]
     ),
+    "categories, many tiles": LARGE_INPUTS["many tiles"].ruled(n_categories=[255, 16, 0, 250]),
+    "categories, four slabs": LARGE_INPUTS["four slabs"].ruled(
+        [0, 1] * 50, n_categories=[255, 0, 200, 0] * 50, category_smoothing=1.0
+    ),
     "symmetric, groups, four slabs": LARGE_SYMMETRIC_INPUTS["symmetric, four slabs"].ruled(
-        [0] * 200, [list(range(first, 200, 9)) for first in range(9)]
+        groups=[list(range(first, 200, 9)) for first in range(9)]
     ),
     "symmetric, rising and falling, four slabs": LARGE_SYMMETRIC_INPUTS["symmetric, four slabs"].ruled(
         [1, -1, 0, 0] * 50

@@ -40,6 +40,24 @@ def test_symmetric_trees_need_a_histogram_for_every_other_leaf():
     assert 127 * histogram < many - few < 128 * histogram
 
 
+def test_rules_of_features_take_memory():
+    plain = INPUTS["31 leaves"]
+    parts = 1 + 2 * 90
+    free, bounded, grouped, categorical = (
+        device_bytes(made.problem(), None)
+        for made in (
+            plain,
+            plain.ruled([1]),
+            plain.ruled(groups=[[first] for first in range(8)] * 9),
+            plain.ruled(n_categories=[255]),
+        )
+    )
+    assert bounded - free == (parts - 1) * 16
+    assert grouped - free == parts * 2 * 8 - 8
+    # One word of columns; a set for what is found in it, for each part, and for each node.
+    assert categorical - free == (parts + 128 + 31) * 32 - 2 * 4
+
+
 def test_memory_grows_with_leaves_and_documents():
     few, many = (device_bytes(with_leaves(n_leaves), None) for n_leaves in (2, 200))
     slab, histogram = 700 * 64, 64 * 256 * 8

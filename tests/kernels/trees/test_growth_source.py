@@ -126,7 +126,7 @@ def run_growth(
     library, sizes = compiled(problem, groups), sizes_of(problem)
     arrays, space = make_space(sizes, shared_bytes)
     slabs = [shared_copy(slab) for slab in problem.slabs]
-    of_features = {**column_arrays(problem.columns), **rule_arrays(rules_of(problem))}
+    of_features = {**column_arrays(problem.columns), **rule_arrays(rules_of(problem), problem.columns)}
     placed = {name: shared_copy(array) for name, array in of_features.items()}
     placed["allowed"] = shared_copy(allowed_features(made, drawn, number))
     placed["query_of"] = shared_copy(queries_of_documents(query_ptr, drawn))
@@ -199,6 +199,7 @@ def test_a_tree_is_that_of_the_reference(compiled, name):
         "rising and falling",
         "symmetric, rising and falling",
         "groups, rising and falling",
+        "categories",
         "symmetric, groups",
     ],
 )
@@ -223,11 +224,17 @@ def test_it_does_not_matter_how_the_work_is_divided(compiled, name, groups, n_bl
     ],
 )
 @pytest.mark.parametrize("number", [0, 1, 700])
-@pytest.mark.parametrize(("levels", "has_rules"), [(0, False), (3, False), (0, True), (3, True)])
-def test_random_parts_are_those_of_the_cpu(compiled, drawn, number, levels, has_rules):
+@pytest.mark.parametrize(
+    ("levels", "has_rules", "has_categories"),
+    [(0, False, False), (3, False, False), (0, True, False), (3, True, False), (0, False, True)],
+)
+def test_random_parts_are_those_of_the_cpu(compiled, drawn, number, levels, has_rules, has_categories):
     made = make_input(700, [255, 3, 2, 9, 7, 40, 20, 255], missing=(0, 4), n_leaves=13, min_docs_leaf=5, seed=21)
     made = made.symmetric(levels) if levels else made
-    made = made.ruled([1, 0, -1, 0, 1, -1, 0, -1], [[0, 1, 2, 5], [3, 4, 6, 7], [5, 6, 7, 0]]) if has_rules else made
+    if has_rules:
+        made = made.ruled([1, 0, -1, 0, 1, -1, 0, -1], [[0, 1, 2, 5], [3, 4, 6, 7], [5, 6, 7, 0]])
+    if has_categories:
+        made = made.ruled(n_categories=[255, 0, 0, 0, 7, 39], category_smoothing=0.5)
     query_ptr = np.array([0, 0, 1, 90, 91, 300, 350, 351, 352, 500, 505, 640, 700])
     n_features = made.bins.shape[1]
     in_tree = allowed_features(made, drawn, number) > 0
@@ -245,15 +252,41 @@ def test_random_parts_are_those_of_the_cpu(compiled, drawn, number, levels, has_
 
 
 @pytest.mark.parametrize("seed", range(16))
-@pytest.mark.parametrize("what", ["nothing", "directions", "groups"])
-@pytest.mark.parametrize("is_symmetric", [False, True])
+@pytest.mark.parametrize(
+    ("what", "is_symmetric"),
+    [
+        ("directions", False),
+        ("groups", False),
+        ("categories", False),
+        ("all", False),
+        ("nothing", True),
+        ("directions", True),
+        ("groups", True),
+    ],
+)
 def test_random_trees_with_rules(compiled, seed, what, is_symmetric):
     """The inputs of `test_growth.py`, which tests that their rules are felt."""
     case, levels = random_case(seed, 180), 1 + seed % 4
-    case = replace(case, feature_rules=random_rules(case, seed, what))
+    settings = replace(case.settings, category_smoothing=0.3 * (seed % 4), category_l2=seed % 3, max_category_set=4)
     if is_symmetric:
-        case = replace(case, settings=replace(case.settings, is_symmetric=True, max_depth=levels, n_leaves=2**levels))
+        settings = replace(settings, is_symmetric=True, max_depth=levels, n_leaves=2**levels)
+    case = replace(case, feature_rules=random_rules(case, seed, what), settings=settings)
     check(*run_growth(compiled, case, 2)[:2], case)
+
+
+@pytest.mark.parametrize("n_categories", [2, 4, 5, 31, 32, 33, 63, 64, 65, 128, 250])
+def test_categories_around_a_word_of_bits(compiled, n_categories):
+    generator = np.random.default_rng(n_categories)
+    bins = generator.integers(0, n_categories + 1, (1500, 2)).astype(np.uint8)
+    made = make_input(1500, [n_categories, n_categories], missing=(0,), n_leaves=4)._replace(
+        bins=np.maximum(bins, [0, 1]).astype(np.uint8),
+        gradient=(generator.normal(size=1500) - 2 * (bins[:, 0] % 3 == 1)).astype(np.float32),
+    )
+    made = made.ruled(n_categories=[n_categories] * 2, category_smoothing=2.0, max_category_set=128)
+    (tree,), scores, _ = run_growth(compiled, made, 2)
+    check([tree], scores, made)
+    assert tree.feature[0] == 0
+    assert tree.cut[0] == -1
 
 
 @pytest.mark.parametrize("name", RULED_INPUTS)

@@ -141,12 +141,7 @@ class TreeBooster(Protocol):
 
 
 def _lacks(problem: TreeProblem, **_: Any) -> Refusal | None:
-    if is_on_disk(problem.slabs):
-        return ON_DISK
-    rules = problem.feature_rules
-    if rules is not None and rules.has_categories:
-        return Refusal("categorical features", "features whose values have an order")
-    return None
+    return ON_DISK if is_on_disk(problem.slabs) else None
 
 
 def _cuda_limits(problem: TreeProblem, report: DeviceReport, **_: Any) -> Refusal | None:

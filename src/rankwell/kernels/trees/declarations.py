@@ -13,6 +13,8 @@ MOST_OPENINGS = 64
 OPENED_SHARE = 0.6
 # Leaves of a symmetric tree's level that are searched at the same time.
 LEVEL_LEAVES = 16
+# Words of 32 bits of a set of codes.
+SET_WORDS = COLUMN_VALUES // 32
 # Integers of a feature in `Data.by_feature`.
 FEATURE_INTEGERS = 5
 # Lanes that work on a query's pairs, and rows of pairs together: those of the CPU's `pair_rows`, since the order of
@@ -48,6 +50,7 @@ DATA = Struct(
         ("const int*", "by_feature", "[n_features][FEATURE_INTEGERS]"),
         ("const unsigned char*", "allowed", "(n_features,), 1 for those that may be cut"),
         ("const int*", "direction", "(n_features,), 1 for those that rise, -1 for those that fall, if any does"),
+        ("const int*", "set_codes", "(n_features,), the codes that sets of a categorical feature can have, else 0"),
         ("const unsigned long long*", "groups", "[n_features][INTERACTION_WORDS], the groups that each is in"),
         ("const int*", "query_of", "(n_docs,), the query of each document, if queries are drawn"),
         ("int", "n_pieces", ""),
@@ -75,6 +78,9 @@ SETTINGS = Struct(
         ("long long", "node_seed", ""),
         ("long long", "tree", "its number"),
         ("long long", "first_draw", "the number of its root over all trees"),
+        ("double", "category_smoothing", ""),
+        ("double", "category_l2", ""),
+        ("int", "max_category_set", ""),
         ("int", "n_leaves", ""),
         ("int", "max_depth", ""),
         ("int", "min_docs_leaf", ""),
@@ -201,6 +207,9 @@ SPACE = Struct(
         ("Part*", "parts", ""),
         ("Bounds*", "bounds", "by part, if features rise or fall"),
         ("unsigned long long*", "live_groups", "[part][INTERACTION_WORDS], those that all features above it are in"),
+        ("unsigned*", "sets", "[part][SET_WORDS], the codes on the left of a cut by categories, a bit each"),
+        ("unsigned*", "found_sets", "[opening][side][word][SET_WORDS], likewise"),
+        ("unsigned*", "node_sets", "[node][SET_WORDS], likewise"),
         ("Opening*", "openings", "(MOST_OPENINGS,)"),
         ("Found*", "found", "[opening][side][word]"),
         ("Node*", "nodes", "(n_leaves,)"),
@@ -248,6 +257,8 @@ CUDA = constants(
     MOST_OPENINGS=MOST_OPENINGS,
     OPENED_SHARE=OPENED_SHARE,
     LEVEL_LEAVES=LEVEL_LEAVES,
+    SET_WORDS=SET_WORDS,
+    FEW_CODES=rules.FEW_CODES,
     PAIR_LANES=PAIR_LANES,
     PAIR_ROWS=PAIR_ROWS,
     QUERY_THREADS=QUERY_THREADS,

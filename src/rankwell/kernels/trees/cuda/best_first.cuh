@@ -41,6 +41,10 @@ __device__ __forceinline__ void keep_sides(const Data& data, const Space& space)
     own.feature = cut.feature;
     own.code = cut.code;
     own.missing_left = cut.missing_left;
+    if constexpr (CATEGORICAL) {
+      const unsigned* set = space.found_sets + (static_cast<size_t>(task) * n_words + best.which) * SET_WORDS;
+      for (int i = 0; i < SET_WORDS; ++i) set_of(space, opening.left + side)[i] = set[i];
+    }
   }
 }
 
@@ -194,7 +198,7 @@ __device__ __forceinline__ void choose(const Data& data, const Settings& setting
   }
   __syncthreads();
   if (needed < 0) {
-    finish_tree(settings, space, frontier, n_leaves);
+    finish_tree(data, settings, space, frontier, n_leaves);
   } else {
     choose_openings(data, settings, space, frontier, needed, n_leaves);
   }

@@ -38,7 +38,7 @@ from rankwell.kernels.trees.sampling import Sampling
 from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
 
 _THREADS = 1024
-# Bytes of shared memory: the histograms of 32 columns, the sums of a column (`COLUMN_ROOM` of splits.cuh), those of a
+# Bytes of shared memory: the histograms of 32 columns, the sums of a column (`COLUMN_ROOM` of gains.cuh), those of a
 # column for each warp, those of a level (`LevelMemory` of levels.cuh), and what kernels declare.
 _GROUP_BYTES = 2**16
 _COLUMN_BYTES = 290 * 8
@@ -61,6 +61,7 @@ def sizes_of(problem: TreeProblem) -> GrowthSizes:
         is_symmetric=settings.is_symmetric,
         is_bounded=rules.is_bounded,
         interaction_words=rules.groups.shape[1],
+        has_categories=rules.has_categories,
     )
 
 
@@ -153,7 +154,7 @@ class CudaTreeBooster:
                 count = min(per_slab, sizes.n_columns - first)
                 arguments = (self._slabs.resident[number], np.int32(sizes.n_docs), np.int32(count))
                 self._launch("gather_columns", *arguments, columns[first * sizes.n_docs :])
-        of_features = {**column_arrays(problem.columns), **rule_arrays(rules_of(problem))}
+        of_features = {**column_arrays(problem.columns), **rule_arrays(rules_of(problem), problem.columns)}
         self._placed = {name: cupy.asarray(array) for name, array in of_features.items()}
         self._placed["allowed"] = self._allowed = cupy.ones((_ROUNDS_TOGETHER, sizes.n_features), dtype=np.uint8)
         self._placed["query_of"] = cupy.asarray(queries_of_documents(problem.query_ptr, self._sampling))
@@ -315,4 +316,5 @@ def kinds_of_trees(problem: TreeProblem) -> tuple[str, ...]:
         f"SYMMETRIC={int(problem.settings.is_symmetric)}",
         f"BOUNDED={int(rules.is_bounded)}",
         f"INTERACTION_WORDS={rules.groups.shape[1]}",
+        f"CATEGORICAL={int(rules.has_categories)}",
     )

@@ -21,6 +21,11 @@ __device__ __forceinline__ int direction_of(const Data& data, int feature) {
   return BOUNDED ? data.direction[feature] : 0;
 }
 
+// The codes that the sets of a categorical feature can have, the first ones; 0 if its codes have an order.
+__device__ __forceinline__ int set_codes_of(const Data& data, int feature) {
+  return CATEGORICAL ? data.set_codes[feature] : 0;
+}
+
 __device__ __forceinline__ double bounded_step(double gradient, double hessian, double l1, double l2,
                                                const Bounds& bounds) {
   const double size = __dsub_rn(fabs(gradient), l1), below = __dadd_rn(hessian, l2);
@@ -43,6 +48,9 @@ __device__ __forceinline__ double bounded_objective(double gradient, double hess
   const double t = gradient > 0.0 ? shrunk : -shrunk;
   return -__dmul_rn(step, __dadd_rn(__dmul_rn(2.0, t), __dmul_rn(__dadd_rn(hessian, l2), step)));
 }
+
+// The set of codes on the left of a part's cut, if it has one.
+__device__ __forceinline__ unsigned* set_of(const Space& space, int part) { return space.sets + part * SET_WORDS; }
 
 __device__ __forceinline__ unsigned long long* live_groups(const Space& space, int part) {
   return space.live_groups + part * INTERACTION_WORDS;

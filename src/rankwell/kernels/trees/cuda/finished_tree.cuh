@@ -1,5 +1,6 @@
 // What is known of all parts while leaves are chosen, and what becomes of them once the tree is complete.
 
+#include "category_splits.cuh"
 #include "feature_rules.cuh"
 #include "splits.cuh"
 #include "stages.cuh"
@@ -41,10 +42,20 @@ __device__ __forceinline__ Frontier load_frontier(const Settings& settings, cons
   return frontier;
 }
 
-__device__ __forceinline__ float leaf_value(const Settings& settings, const Growth& growth, long long total,
-                                            const Bounds& bounds) {
+__device__ __forceinline__ float leaf_value(const Data& data, const Settings& settings, const Space& space,
+                                            int number) {
+  const Growth& growth = *space.growth;
+  const Part& part = space.parts[number];
+  double l2 = growth.l2;
+  if (CATEGORICAL && part.above >= 0 && space.parts[part.above].code < 0) {
+    const Part& above = space.parts[part.above];
+    const int n_codes = set_codes_of(data, above.feature);
+    l2 = category_l2(settings, growth, hessian_of(above.total), documents_of(above), n_codes);
+  }
+  const double step =
+      bounded_step(gradient_of(part.total), hessian_of(part.total), growth.l1, l2, bounds_of(space, number));
   const double scale = power_of_two(growth.hessian_exponent - growth.gradient_exponent);
-  return narrow(__dmul_rn(__dmul_rn(step_of(growth, total, bounds), scale), settings.learning_rate));
+  return narrow(__dmul_rn(__dmul_rn(step, scale), settings.learning_rate));
 }
 
 // The number of a part in the tree: a node's, or -1 - that of a leaf.
@@ -100,8 +111,8 @@ __device__ __forceinline__ void list_places(const Space& space, const Frontier& 
 }
 
 // The nodes, the leaves and their values.
-__device__ __forceinline__ void finish_tree(const Settings& settings, const Space& space, const Frontier& frontier,
-                                            int n_leaves) {
+__device__ __forceinline__ void finish_tree(const Data& data, const Settings& settings, const Space& space,
+                                            const Frontier& frontier, int n_leaves) {
   Growth* growth = space.growth;
   for (int i = threadIdx.x; i < n_leaves; i += THREADS) {
     const int number = space.leaves[i].part;
@@ -109,12 +120,18 @@ __device__ __forceinline__ void finish_tree(const Settings& settings, const Spac
     part.leaf = i;
     space.leaves[i].total = part.total;
     space.leaves[i].docs = documents_of(part);
-    space.leaves[i].value = leaf_value(settings, *growth, part.total, bounds_of(space, number));
+    space.leaves[i].value = leaf_value(data, settings, space, number);
   }
   __syncthreads();
   for (int i = threadIdx.x; i < growth->n_parts; i += THREADS) {
     const Part& part = space.parts[i];
-    if (part.node >= 0) space.nodes[part.node] = node_of(space, part);
+    if (part.node < 0) continue;
+    space.nodes[part.node] = node_of(space, part);
+    if constexpr (CATEGORICAL) {
+      for (int k = 0; k < SET_WORDS; ++k) {
+        space.node_sets[part.node * SET_WORDS + k] = part.code < 0 ? set_of(space, i)[k] : 0;
+      }
+    }
   }
   list_places(space, frontier, n_leaves);
   if (threadIdx.x == 0) {

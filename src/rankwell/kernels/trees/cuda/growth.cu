@@ -10,6 +10,7 @@
 //         SYMMETRIC  1 if trees are grown level by level, 0 if leaf by leaf
 //         BOUNDED    1 if there are features that rise or fall
 //         INTERACTION_WORDS  of 64 groups of features that may interact, a bit each; 0 if there are none
+//         CATEGORICAL  1 if there are features whose values are categories
 
 #include "units.cuh"
 #include "histograms.cuh"

@@ -91,9 +91,8 @@ __device__ __forceinline__ void sum_codes(const Data& data, const Space& space, 
                                           LevelLeaf* leaves, int n_leaves, const LevelMemory& memory) {
   for (int number = warp_of(); number < n_leaves; number += WARPS) {
     long long* left = memory.left + number * COLUMN_ROOM;
-    const long long missing =
-        for_cuts_of(feature, size, memory.sums + number * COLUMN_ROOM,
-                    [=](int code, long long running, long long) { left[room_of(code)] = running; });
+    const long long missing = for_cuts(feature, size, memory.sums + number * COLUMN_ROOM,
+                                       [=](int code, long long running, long long) { left[room_of(code)] = running; });
     if (lane_of() != 0) continue;
     leaves[number].missing = missing;
     leaves[number].may_be_cut = may_interact(data, space, leaves[number].part, feature.number);
@@ -232,7 +231,7 @@ __device__ __forceinline__ long long try_cut(const Data& data, const Space& spac
   marked.feature = cut.feature;
   marked.code = cut.code;
   marked.missing_left = cut.missing_left != 0;
-  mark_sides(data, marked, goes_left);
+  mark_sides(data, marked, nullptr, goes_left);
   if (threadIdx.x == 0) heavier = 0;
   __syncthreads();
   const int column = data.by_feature[cut.feature * FEATURE_INTEGERS + COLUMN];
@@ -329,7 +328,7 @@ __device__ __forceinline__ void choose_level(const Data& data, const Settings& s
   if (growth->n_waiting > 0) {
     open_next(data, space);
   } else {
-    finish_tree(settings, space, load_frontier(settings, space), growth->n_leaves);
+    finish_tree(data, settings, space, load_frontier(settings, space), growth->n_leaves);
   }
 }
 

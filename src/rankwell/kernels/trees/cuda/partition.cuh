@@ -2,6 +2,7 @@
 // right ones before their end. Tiles of documents are moved in any order; the order within one is kept, so that
 // documents that are read together stay near each other.
 
+#include "category_splits.cuh"
 #include "histograms.cuh"
 #include "stages.cuh"
 
@@ -21,8 +22,9 @@ struct Moves {
   int left, right;  // where the tile's documents begin
 };
 
-// Which values of the cut's column go left. goes_left : (COLUMN_VALUES,)
-__device__ __forceinline__ void mark_sides(const Data& data, const Part& part, unsigned char* goes_left) {
+// Which values of the cut's column go left. set : of the cut, if it has one; goes_left : (COLUMN_VALUES,)
+__device__ __forceinline__ void mark_sides(const Data& data, const Part& part, const unsigned* set,
+                                           unsigned char* goes_left) {
   const int* feature = data.by_feature + part.feature * FEATURE_INTEGERS;
   const unsigned divisor = feature[DIVISOR], n_codes = feature[N_CODES];
 #pragma unroll 1
@@ -30,6 +32,7 @@ __device__ __forceinline__ void mark_sides(const Data& data, const Part& part, u
     const int code = static_cast<int>(value / divisor % n_codes);
     const bool is_missing = code == 0 && feature[HAS_MISSING] != 0;
     goes_left[value] = is_missing ? part.missing_left != 0 : code <= part.code;
+    if (CATEGORICAL && part.code < 0) goes_left[value] = has_code(set, code);
   }
 }
 
@@ -183,7 +186,7 @@ __device__ __forceinline__ void divide(const Data& data, const Space& space, int
     const Part part = space.parts[opening->part];
     const Tiles own = {first, static_cast<int>(gridDim.x), tiles[i]};
     // All threads have read the marks of the last part: they have met since.
-    mark_sides(data, part, goes_left);
+    mark_sides(data, part, set_of(space, opening->part), goes_left);
     __syncthreads();
     move_tiles(data, space, opening, part, own, goes_left, alternating, n_moved);
   }

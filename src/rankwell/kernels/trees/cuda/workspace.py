@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwell.kernels.trees.columns import COLUMN_VALUES, LOWEST, Columns
-from rankwell.kernels.trees.contract import MOST_LEAVES, BinTree, TreeSettings
+from rankwell.kernels.trees.columns import COLUMN_VALUES, LOWEST, Columns, bins_of_codes
+from rankwell.kernels.trees.contract import BIN_SET_WORDS, MOST_LEAVES, BinTree, TreeSettings
 from rankwell.kernels.trees.declarations import (
     BOUNDS,
     DATA,
@@ -22,6 +22,7 @@ from rankwell.kernels.trees.declarations import (
     PART,
     PIECE,
     PLACES,
+    SET_WORDS,
     SETTINGS,
     SPACE,
 )
@@ -34,8 +35,9 @@ from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
 READ_COLUMNS = 16
 # Parts that may be opened in a tree, for each cut that it can have; fewer if they are more than this, but two at least.
 _OPENED_PER_CUT, _MOST_OPENED = 3, 2046
-# Bytes of shared memory in which leaves are chosen, for each part and for each leaf (`Frontier` of best_first.cuh).
+# Bytes of shared memory in which leaves are chosen, for each part and for each leaf (`Frontier` of finished_tree.cuh).
 _PART_BYTES, _LEAF_BYTES = 16, 12
+_SET_BYTES = 4 * SET_WORDS
 
 
 def most_opened(n_leaves: int, *, is_symmetric: bool) -> int:
@@ -55,6 +57,7 @@ class GrowthSizes:
     is_symmetric: bool = False
     is_bounded: bool = False
     interaction_words: int = 0
+    has_categories: bool = False
 
     @property
     def n_slabs(self) -> int:
@@ -84,9 +87,14 @@ class GrowthSizes:
         return self.n_slabs * SLAB_BYTES * COLUMN_VALUES
 
     @property
+    def n_node_sets(self) -> int:
+        return self.n_leaves if self.has_categories else 0
+
+    @property
     def record_bytes(self) -> int:
-        """Progress, nodes and leaves of a tree, which the host reads together."""
-        return int(GROWTH.dtype.itemsize + self.n_leaves * (NODE.dtype.itemsize + LEAF.dtype.itemsize))
+        """Progress, nodes, leaves and sets of codes of a tree, which the host reads together."""
+        by_leaf = self.n_leaves * (NODE.dtype.itemsize + LEAF.dtype.itemsize)
+        return int(GROWTH.dtype.itemsize + by_leaf + self.n_node_sets * _SET_BYTES)
 
     def arrays(self) -> dict[str, tuple[int, Any]]:
         """The number of elements and the kind of every array of `Space` but the record."""
@@ -99,6 +107,7 @@ class GrowthSizes:
             "packed_even": np.int64,
             "packed_odd": np.int64,
         }
+        n_found = 2 * MOST_OPENINGS * slab_shape(self.n_columns)[2]
         return {
             **{name: (self.n_docs, kind) for name, kind in by_document.items()},
             "pool": (self.n_slots * self.histogram_cells, np.int64),
@@ -106,7 +115,9 @@ class GrowthSizes:
             "live_groups": (max(1, self.most_parts * self.interaction_words), np.uint64),
             "bounds": (self.most_parts if self.is_bounded else 1, BOUNDS.dtype),
             "openings": (MOST_OPENINGS, OPENING.dtype),
-            "found": (2 * MOST_OPENINGS * slab_shape(self.n_columns)[2], FOUND.dtype),
+            "found": (n_found, FOUND.dtype),
+            "sets": (self.most_parts * SET_WORDS if self.has_categories else 1, np.uint32),
+            "found_sets": (n_found * SET_WORDS if self.has_categories else 1, np.uint32),
             "places": (self.most_parts, PLACES.dtype),
             "stopped": (1, np.int32),
         }
@@ -125,7 +136,8 @@ def make_space(sizes: GrowthSizes, allocate: Callable[[int], Any]) -> tuple[dict
     arrays["record"] = record = allocate(sizes.record_bytes)
     nodes = int(GROWTH.dtype.itemsize)
     leaves = nodes + sizes.n_leaves * int(NODE.dtype.itemsize)
-    pieces = {"growth": record, "nodes": record[nodes:], "leaves": record[leaves:]}
+    sets = leaves + sizes.n_leaves * int(LEAF.dtype.itemsize)
+    pieces = {"growth": record, "nodes": record[nodes:], "leaves": record[leaves:], "node_sets": record[sets:]}
     return arrays, SPACE.pack(**arrays, **pieces)
 
 
@@ -166,10 +178,14 @@ def column_arrays(columns: Columns) -> dict[str, np.ndarray]:
     }
 
 
-def rule_arrays(rules: FeatureRules) -> dict[str, np.ndarray]:
+def rule_arrays(rules: FeatureRules, columns: Columns) -> dict[str, np.ndarray]:
     """What kernels know of the rules of features."""
-    groups = rules.groups if rules.has_groups else np.zeros(1, np.uint64)
-    return {"direction": np.ascontiguousarray(rules.direction, np.int32), "groups": np.ascontiguousarray(groups)}
+    set_codes = np.where(rules.n_categories > 0, rules.n_categories + 1 - columns.by_feature[:, LOWEST], 0)
+    return {
+        "direction": np.ascontiguousarray(rules.direction, np.int32),
+        "set_codes": set_codes.astype(np.int32),
+        "groups": np.ascontiguousarray(rules.groups) if rules.has_groups else np.zeros(1, np.uint64),
+    }
 
 
 def queries_of_documents(query_ptr: np.ndarray | None, drawn: Sampling) -> np.ndarray:
@@ -205,6 +221,10 @@ def read_tree(record: np.ndarray, sizes: GrowthSizes, columns: Columns) -> BinTr
     nodes = record[start:][: (n_leaves - 1) * NODE.dtype.itemsize].view(NODE.dtype)
     start += sizes.n_leaves * NODE.dtype.itemsize
     leaves = record[start:][: n_leaves * LEAF.dtype.itemsize].view(LEAF.dtype)
+    start += sizes.n_leaves * LEAF.dtype.itemsize
+    # Empty without categories.
+    sets = record[start:][: (n_leaves - 1) * _SET_BYTES].view(np.uint64).reshape(-1, BIN_SET_WORDS)
+    has_set = nodes["code"] < 0
     a, b = int(growth["gradient_exponent"]), int(growth["hessian_exponent"])
     lowest = columns.by_feature[nodes["feature"], LOWEST]
 
@@ -213,7 +233,7 @@ def read_tree(record: np.ndarray, sizes: GrowthSizes, columns: Columns) -> BinTr
 
     return BinTree(
         feature=nodes["feature"].copy(),
-        cut=(nodes["code"] + lowest).astype(np.int32),
+        cut=np.where(has_set, -1, nodes["code"] + lowest).astype(np.int32),
         left=nodes["left"].copy(),
         right=nodes["right"].copy(),
         missing_left=nodes["missing_left"].astype(np.uint8),
@@ -223,4 +243,5 @@ def read_tree(record: np.ndarray, sizes: GrowthSizes, columns: Columns) -> BinTr
         leaf_docs=leaves["docs"].astype(np.int64),
         leaf_hessian=hessian(leaves["total"]),
         leaf_value=leaves["value"].copy(),
+        **({"left_bins": bins_of_codes(sets, lowest)} if has_set.any() else {}),
     )
