@@ -143,7 +143,7 @@ LARGE_INPUTS = {
     "many tiles": make_input(200_003, [255, 16, 15, 254, 100], missing=(1, 3), n_leaves=31, seed=12),
 }
 LARGE_SYMMETRIC_INPUTS = {
-    "symmetric, 10 levels": LARGE_INPUTS["1024 leaves"].symmetric(10),
+    "symmetric, 10 levels": make_input(40_000, [2] * 12 + [9] * 3, missing=(2, 13), n_leaves=2, seed=17).symmetric(10),
     "symmetric, four slabs": LARGE_INPUTS["four slabs"].symmetric(5),
     "symmetric, many tiles": LARGE_INPUTS["many tiles"].symmetric(6),
 }

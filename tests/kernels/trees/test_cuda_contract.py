@@ -8,7 +8,7 @@ import numpy as np
 from tests.kernels.trees.device_inputs import INPUTS
 
 from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_CUDA_LEAVES
-from rankwell.kernels.trees.cuda.booster import device_bytes
+from rankwell.kernels.trees.cuda.booster import LEVEL_BYTES, device_bytes
 from rankwell.kernels.trees.cuda.gradients import BLOCK_DOCUMENTS, place_queries
 from rankwell.kernels.trees.cuda.workspace import GrowthSizes, slab_pieces
 from rankwell.kernels.trees.sampling import Sampling
@@ -74,9 +74,11 @@ def test_random_queries_take_memory():
     assert sizes[0] == sizes[1] == sizes[2] - 4 * 700
 
 
-def test_leaves_are_chosen_in_shared_memory_of_every_device():
+def test_leaves_and_levels_fit_the_shared_memory_of_every_device():
     """99 KB on compute capability 8.6 and 8.9, of which kernels declare some themselves."""
     assert GrowthSizes(1, 1, 1, MOST_CUDA_LEAVES).frontier_bytes <= 99 * 1024 - 8192
+    assert GrowthSizes(1, 1, 1, MOST_CUDA_LEAVES, is_symmetric=True).frontier_bytes <= 99 * 1024 - 8192
+    assert LEVEL_BYTES <= 99 * 1024 - 8192
 
 
 def test_pieces_cover_every_column_once():
