@@ -21,10 +21,13 @@ from rankwell.kernels.pair_loss.cuda import loss
 from rankwell.kernels.pair_loss.method import METHODS
 from rankwell.kernels.scoring.cuda import launches
 from rankwell.kernels.source_text import source_text
-from rankwell.kernels.trees.contract import BOOSTED_TREES
+from rankwell.kernels.trees.columns import arrange_columns
+from rankwell.kernels.trees.contract import BOOSTED_TREES, TreeProblem, TreeSettings
 from rankwell.kernels.trees.cuda import booster as tree_booster
 from rankwell.kernels.trees.cuda import gradients
+from rankwell.kernels.trees.feature_rules import FeatureRules, group_bits
 from rankwell.kernels.trees.losses import PAIR_LOSSES, XENDCG, RankingLoss
+from rankwell.kernels.trees.slabs import SLAB_BYTES
 from rankwell.solvers.first_order import FirstOrder
 
 KERNELS = Path(rankwell.__file__).parent / "kernels"
@@ -47,6 +50,14 @@ def network_macros(capability, *, team, n_features=46, hidden=(15,), optimizer="
     )
     placement = place(problem.shape, 1000, SHARED_MEMORY[capability], one_step_per_query=team > 1)
     return trainer.definitions(problem, placement, team, capability >= CLUSTERS_FROM, feature_bits)
+
+
+def tree_macros(capability, *, is_symmetric=False, direction=0, n_groups=0, n_categories=0):
+    settings = TreeSettings(n_leaves=8, max_depth=3, is_symmetric=is_symmetric)
+    columns = arrange_columns(np.array([2]), np.array([False]))
+    rules = FeatureRules(np.array([direction], np.int8), np.array([n_categories]), group_bits([[0]] * n_groups, 1))
+    problem = TreeProblem(np.empty((1, 1, SLAB_BYTES), np.uint8), columns, settings, feature_rules=rules)
+    return tree_booster.definitions(tree_booster.column_groups(SHARED_MEMORY[capability]), problem)
 
 
 # Of each source what it is compiled with, by compute capability; the first of a source is compiled in every run.
@@ -83,7 +94,14 @@ BUILDS = {
     "extraction/extraction": [("", lambda _: ())],
     "vectors/products": [("", lambda _: ())],
     "trees/growth": [
-        ("", lambda capability: tree_booster.definitions(tree_booster.column_groups(SHARED_MEMORY[capability])))
+        ("", lambda capability: tree_macros(capability)),
+        ("symmetric", lambda capability: tree_macros(capability, is_symmetric=True)),
+        ("rising, groups", lambda capability: tree_macros(capability, direction=1, n_groups=1)),
+        ("categories", lambda capability: tree_macros(capability, n_categories=2)),
+        (
+            "symmetric, rising, groups",
+            lambda capability: tree_macros(capability, is_symmetric=True, direction=1, n_groups=65),
+        ),
     ],
     "trees/lambdas": [
         (name, lambda _, kind=kind: gradients.kernels_of(RankingLoss(kind, 30, 1.0, 1)).definitions)

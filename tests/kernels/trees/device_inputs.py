@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from rankwell.kernels.trees.columns import arrange_columns
 from rankwell.kernels.trees.contract import TreeProblem, TreeSettings
 from rankwell.kernels.trees.declarations import BLOCK_DOCUMENTS, LONG_THREADS
+from rankwell.kernels.trees.feature_rules import FeatureRules, group_bits
 from rankwell.kernels.trees.slabs import fill_slabs
 
 
@@ -18,12 +21,31 @@ class TreeInput(NamedTuple):
     gradient: np.ndarray
     hessian: np.ndarray
     settings: TreeSettings
+    feature_rules: FeatureRules | None = None
 
     def problem(self) -> TreeProblem:
         bins = self.bins
         columns = arrange_columns(bins.max(axis=0, initial=1), self.has_missing)
         slabs = fill_slabs(columns, len(bins), iter([(0, bins)]))
-        return TreeProblem(slabs, columns, self.settings)
+        return TreeProblem(slabs, columns, self.settings, feature_rules=self.feature_rules)
+
+    def symmetric(self, levels: int) -> TreeInput:
+        settings = replace(self.settings, is_symmetric=True, max_depth=levels, n_leaves=2**levels)
+        return self._replace(settings=settings)
+
+    def ruled(
+        self,
+        direction: Sequence[int] = (),
+        groups: Sequence[Sequence[int]] = (),
+        n_categories: Sequence[int] = (),
+        **settings: float,
+    ) -> TreeInput:
+        """direction, n_categories : for the first features"""
+        n_features = self.bins.shape[1]
+        directions, categories = np.zeros(n_features, np.int8), np.zeros(n_features, np.int64)
+        directions[: len(direction)], categories[: len(n_categories)] = direction, n_categories
+        rules = FeatureRules(directions, categories, group_bits(groups, n_features))
+        return self._replace(feature_rules=rules, settings=replace(self.settings, **settings))
 
 
 def make_input(n_docs, n_values, *, missing=(), seed=0, constant_hessian=False, **settings) -> TreeInput:
@@ -81,12 +103,67 @@ INPUTS = {
     ),
     "subnormal": _changed(_PLAIN, gradient=(_PLAIN.gradient * np.float32(1e-39)).astype(np.float32)),
 }
+# Symmetric trees: levels of more leaves than are searched together, and than are opened together.
+SYMMETRIC_INPUTS = {
+    **{f"symmetric, {name}": made.symmetric(1 + number % 4) for number, (name, made) in enumerate(INPUTS.items())},
+    "symmetric, 6 levels": make_input(700, [40, 9, 7, 2, 3], missing=(1,), n_leaves=2, seed=15).symmetric(6),
+    "symmetric, 9 levels": make_input(1500, [2] * 9, missing=(2,), n_leaves=2, seed=16).symmetric(9),
+}
+_DIRECTIONS = [1, -1, 0, 1, 0, -1, 1, 0]
+_INTERACTING = [[0, 1, 3], [2, 7], [7, 1, 4], [5, 6], [0, 2]]
+RULED_INPUTS = {
+    "rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS),
+    "rising and falling, penalties": INPUTS["penalties"].ruled([-1, 0, 1, 0, 0, 1]),
+    "groups": INPUTS["31 leaves"].ruled(groups=_INTERACTING),
+    "more groups than bits of a word": INPUTS["70 columns"].ruled(
+        groups=[[first, (first + 7) % 70] for first in range(70)]
+    ),
+    "groups, rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS, _INTERACTING),
+    "symmetric, groups": INPUTS["31 leaves"].ruled(groups=_INTERACTING).symmetric(5),
+    "symmetric, groups, rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS, _INTERACTING).symmetric(5),
+    "symmetric, rising and falling": INPUTS["31 leaves"].ruled(_DIRECTIONS).symmetric(5),
+}
+# Categories: few and many, missing ones, rare ones in the last bin, alone in a column and with other features.
+_CATEGORIES = [255, 0, 58, 2, 0, 1, 3, 200]
+RULED_INPUTS |= {
+    "categories": INPUTS["31 leaves"].ruled(
+        n_categories=_CATEGORIES, category_smoothing=2.0, category_l2=3.0, max_category_set=200
+    ),
+    "small sets of categories": INPUTS["31 leaves"].ruled(
+        n_categories=_CATEGORIES, category_smoothing=0.0, category_l2=0.0, max_category_set=2
+    ),
+    "categories, groups, rising and falling": INPUTS["31 leaves"].ruled(
+        [0, -1, 0, 0, 1], _INTERACTING, _CATEGORIES, category_smoothing=1.0, l1=0.1
+    ),
+}
 # Too slow for the reference and the kernels on the host.
 LARGE_INPUTS = {
     "255 leaves": make_input(30_000, [255] * 20 + [9] * 30, missing=(3, 25), n_leaves=255, min_docs_leaf=3, seed=11),
     "1024 leaves": make_input(40_000, [255, 9, 100, 255, 3], missing=(2,), n_leaves=1024, seed=14),
     "four slabs": make_input(20_000, [255] * 200, missing=(3, 150), n_leaves=15, seed=13),
     "many tiles": make_input(200_003, [255, 16, 15, 254, 100], missing=(1, 3), n_leaves=31, seed=12),
+}
+LARGE_SYMMETRIC_INPUTS = {
+    "symmetric, 10 levels": make_input(40_000, [2] * 12 + [9] * 3, missing=(2, 13), n_leaves=2, seed=17).symmetric(10),
+    "symmetric, four slabs": LARGE_INPUTS["four slabs"].symmetric(5),
+    "symmetric, many tiles": LARGE_INPUTS["many tiles"].symmetric(6),
+}
+LARGE_RULED_INPUTS = {
+    "rising and falling, many tiles": LARGE_INPUTS["many tiles"].ruled([1, -1, 0, 1, 0]),
+    "rising and falling, four slabs": LARGE_INPUTS["four slabs"].ruled([1, -1, 0, 0] * 50),
+    "groups, rising and falling, four slabs": LARGE_INPUTS["four slabs"].ruled(
+        [1, -1, 0, 0] * 50, [list(range(first, 200, 9)) for first in range(9)]
+    ),
+    "categories, many tiles": LARGE_INPUTS["many tiles"].ruled(n_categories=[255, 16, 0, 250]),
+    "categories, four slabs": LARGE_INPUTS["four slabs"].ruled(
+        [0, 1] * 50, n_categories=[255, 0, 200, 0] * 50, category_smoothing=1.0
+    ),
+    "symmetric, groups, four slabs": LARGE_SYMMETRIC_INPUTS["symmetric, four slabs"].ruled(
+        groups=[list(range(first, 200, 9)) for first in range(9)]
+    ),
+    "symmetric, rising and falling, four slabs": LARGE_SYMMETRIC_INPUTS["symmetric, four slabs"].ruled(
+        [1, -1, 0, 0] * 50
+    ),
 }
 
 # Empty and single queries; sizes around the lanes.

@@ -1,4 +1,4 @@
-"""What devices refuse."""
+"""What devices accept."""
 
 from dataclasses import replace
 
@@ -6,20 +6,13 @@ import pytest
 from tests.kernels.trees.tree_inputs import random_case, random_rules
 
 from rankwell.kernels.trees.contract import BOOSTED_TREES
-from rankwell.kernels.trees.feature_rules import FeatureRules
 
 
-@pytest.mark.parametrize("what", ["directions", "categories", "groups"])
-def test_cuda_refuses_rules_of_features(what):
+@pytest.mark.parametrize("what", ["nothing", "directions", "groups", "categories", "all"])
+def test_cuda_accepts_rules_of_features(what):
     case = random_case(1, 50, 6)
+    rules = random_rules(case, 3, what)
+    given = {"directions": rules.is_bounded, "groups": rules.has_groups, "categories": rules.has_categories}
+    assert given == {name: what in (name, "all") for name in given}
     assert BOOSTED_TREES.devices["cuda"].lacks(case.problem()) is None
-    problem = replace(case.problem(), feature_rules=FeatureRules.none(6))
-    assert BOOSTED_TREES.devices["cuda"].lacks(problem) is None
-    problem = replace(case.problem(), feature_rules=random_rules(case, 3, what))
-    assert "categorical features" in BOOSTED_TREES.devices["cuda"].lacks(problem).got
-
-
-def test_cuda_refuses_symmetric_trees():
-    problem = random_case(1, 50, 6).problem()
-    symmetric = replace(problem, settings=replace(problem.settings, is_symmetric=True))
-    assert "symmetric trees" in BOOSTED_TREES.devices["cuda"].lacks(symmetric).got
+    assert BOOSTED_TREES.devices["cuda"].lacks(replace(case.problem(), feature_rules=rules)) is None

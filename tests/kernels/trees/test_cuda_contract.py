@@ -8,7 +8,7 @@ import numpy as np
 from tests.kernels.trees.device_inputs import INPUTS
 
 from rankwell.kernels.trees.contract import BOOSTED_TREES, MOST_CUDA_LEAVES
-from rankwell.kernels.trees.cuda.booster import device_bytes
+from rankwell.kernels.trees.cuda.booster import LEVEL_BYTES, device_bytes
 from rankwell.kernels.trees.cuda.gradients import BLOCK_DOCUMENTS, place_queries, query_bytes
 from rankwell.kernels.trees.cuda.workspace import GrowthSizes, slab_pieces
 from rankwell.kernels.trees.losses import LOSSES, RankingLoss, judged_queries
@@ -26,6 +26,37 @@ def test_too_many_leaves_are_refused():
     assert CUDA.limits(with_leaves(MOST_CUDA_LEAVES), None) is None
     refusal = CUDA.limits(with_leaves(MOST_CUDA_LEAVES + 1), None)
     assert (refusal.got, refusal.allowed) == ("1025 leaves", "at most 1024")
+
+
+def test_symmetric_trees_of_ten_levels_are_accepted():
+    for levels, is_accepted in ((10, True), (11, False)):
+        problem = INPUTS["plain"].symmetric(levels).problem()
+        assert CUDA.lacks(problem) is None
+        assert (CUDA.limits(problem, None) is None) == is_accepted
+
+
+def test_symmetric_trees_need_a_histogram_for_every_other_leaf():
+    histogram = 64 * 256 * 8
+    few, many = (device_bytes(INPUTS["plain"].symmetric(levels).problem(), None) for levels in (1, 8))
+    assert 127 * histogram < many - few < 128 * histogram
+
+
+def test_rules_of_features_take_memory():
+    plain = INPUTS["31 leaves"]
+    parts = 1 + 2 * 90
+    free, bounded, grouped, categorical = (
+        device_bytes(made.problem(), None)
+        for made in (
+            plain,
+            plain.ruled([1]),
+            plain.ruled(groups=[[first] for first in range(8)] * 9),
+            plain.ruled(n_categories=[255]),
+        )
+    )
+    assert bounded - free == (parts - 1) * 16
+    assert grouped - free == parts * 2 * 8 - 8
+    # One word of columns; a set for what is found in it, for each part, and for each node.
+    assert categorical - free == (parts + 128 + 31) * 32 - 2 * 4
 
 
 def test_memory_grows_with_leaves_and_documents():
@@ -61,9 +92,11 @@ def test_queries_take_memory():
     assert device_bytes(with_queries, None) == device_bytes(problem, None) + taken("xendcg")
 
 
-def test_leaves_are_chosen_in_shared_memory_of_every_device():
+def test_leaves_and_levels_fit_the_shared_memory_of_every_device():
     """99 KB on compute capability 8.6 and 8.9, of which kernels declare some themselves."""
     assert GrowthSizes(1, 1, 1, MOST_CUDA_LEAVES).frontier_bytes <= 99 * 1024 - 8192
+    assert GrowthSizes(1, 1, 1, MOST_CUDA_LEAVES, is_symmetric=True).frontier_bytes <= 99 * 1024 - 8192
+    assert LEVEL_BYTES <= 99 * 1024 - 8192
 
 
 def test_pieces_cover_every_column_once():

@@ -99,6 +99,17 @@ def test_random_symmetric_trees(seed, what):
         assert len(set(zip(tree.feature, tree.cut, tree.missing_left, strict=True))) <= levels
 
 
+def test_missing_values_may_be_all_that_is_above_in_a_rising_feature():
+    """Also in a leaf without the feature's highest value: the mirrored cut, with them on the left, is not allowed."""
+    bins = np.array([[1, 0], [1, 1], [1, 2], [2, 1], [2, 2], [2, 3]], np.uint8).repeat(10, axis=0)
+    gradient = np.array([-1, 1, 1, -9, -9, -9], np.float32).repeat(10)
+    rules = FeatureRules(np.array([0, 1], np.int8), np.zeros(2, np.int64), group_bits((), 2))
+    hessian = np.ones(60, np.float32)
+    tree = check(TreeCase(bins, np.array([2, 3]), gradient, hessian, TreeSettings(n_leaves=3), rules))
+    assert tree is not None
+    assert (tree.feature.tolist(), tree.cut.tolist(), tree.missing_left.tolist()) == ([0, 1], [1, 2], [1, 0])
+
+
 @pytest.mark.parametrize("n_categories", [2, 4, 5, 63, 64, 65, 128, 250])
 def test_categories_around_a_word_of_bits(n_categories):
     generator = np.random.default_rng(n_categories)

@@ -11,31 +11,35 @@ import mmap
 import platform
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.kernels.trees.device_inputs import INPUTS, make_input
+from tests.kernels.trees.device_inputs import INPUTS, RULED_INPUTS, SYMMETRIC_INPUTS, make_input
+from tests.kernels.trees.tree_inputs import random_case, random_rules
 
 from rankwell.kernels.source_text import source_text
 from rankwell.kernels.trees.contract import MOST_LEAVES, BinTree
+from rankwell.kernels.trees.cuda.booster import kinds_of_trees, rules_of, sizes_of
 from rankwell.kernels.trees.cuda.workspace import (
-    GrowthSizes,
     column_arrays,
     make_space,
     pack_data,
     pack_settings,
     queries_of_documents,
     read_tree,
+    rule_arrays,
     slab_pieces,
 )
-from rankwell.kernels.trees.declarations import GROWTH
+from rankwell.kernels.trees.declarations import GROWTH, MOST_OPENINGS
 from rankwell.kernels.trees.reference.growth import grow_tree
 from rankwell.kernels.trees.sampling import NODE_STREAM, Sampling, random_units, stream_seed
 
 COMPILER = shutil.which("g++")
 pytestmark = pytest.mark.skipif(COMPILER is None or platform.machine() != "x86_64", reason="this needs g++ on x86-64")
 THREADS = 64
+ALL_INPUTS = {**INPUTS, **SYMMETRIC_INPUTS, **RULED_INPUTS}
 HOST = """
 #include "fiber_blocks.h"
 #include "growth.cu"
@@ -48,11 +52,12 @@ extern "C" bool grow_by_slab(int n_blocks, Data* data, Settings* settings, Space
     if (!run([=] { find_units(*data, *settings, *space, stage); })) return false;
   }
   while (!space->growth->finished) {
-    if (!run([=] { clear_histograms(*data, *space); })) return false;
+    const bool are_counted = !space->growth->is_deepest;
+    if (are_counted && !run([=] { clear_histograms(*data, *space); })) return false;
     for (int slab = 0; slab < data->n_slabs; ++slab) {
       if (!run([=] { divide_parts(*data, *space, slab, slab + 1); })) return false;
     }
-    for (int piece = 0; piece < data->n_pieces; ++piece) {
+    for (int piece = 0; are_counted && piece < data->n_pieces; ++piece) {
       if (!run([=] { count_parts(*data, *space, piece, piece + 1); })) return false;
     }
     if (!run([=] { search_parts(*data, *settings, *space); })) return false;
@@ -85,11 +90,12 @@ def shared_copy(array):
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """The library for a number of groups, compiled once."""
+    """The library for a problem and a number of groups, compiled once for each kind of trees."""
     known = {}
 
-    def library(groups):
-        if groups not in known:
+    def library(problem, groups=2):
+        macros = f"THREADS={THREADS}", f"GROUPS={groups}", *kinds_of_trees(problem)
+        if macros not in known:
             folder = tmp_path_factory.mktemp("source")
             text = source_text("trees", "cuda", "growth.cu")
             text = text.replace("extern __shared__ int4 memory[];", "int4* memory = dynamic_memory;")
@@ -98,29 +104,30 @@ def compiled(tmp_path_factory):
             (folder / "fiber_blocks.h").write_text(header.read_text())
             (folder / "host.cpp").write_text(HOST)
             options = ["-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-o", "host.so"]
-            command = [str(COMPILER), *options, f"-DTHREADS={THREADS}", f"-DGROUPS={groups}", "host.cpp"]
+            command = [str(COMPILER), *options, *(f"-D{macro}" for macro in macros), "host.cpp"]
             built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
             assert built.returncode == 0, built.stderr
-            known[groups] = ctypes.CDLL(str(folder / "host.so"))
+            known[macros] = ctypes.CDLL(str(folder / "host.so"))
             for name in ("grow", "grow_by_slab", "gather"):
-                getattr(known[groups], name).restype = ctypes.c_bool
-        return known[groups]
+                getattr(known[macros], name).restype = ctypes.c_bool
+        return known[macros]
 
     return library
 
 
 def run_growth(
-    library, made, n_blocks, *, groups=2, by_slab=False, by_column=False, trees=1, number=0, drawn=None, query_ptr=None
+    compiled, made, n_blocks, *, groups=2, by_slab=False, by_column=False, trees=1, number=0, drawn=None, query_ptr=None
 ):
     """Trees one after another for the same gradients, the scores after them, and the last `Growth`.
 
     number, drawn, query_ptr : the trees' number, and what is drawn by it
     """
     problem, drawn = made.problem(), drawn or Sampling()
-    sizes = GrowthSizes(problem.n_docs, len(problem.columns.sizes), made.bins.shape[1], made.settings.n_leaves)
+    library, sizes = compiled(problem, groups), sizes_of(problem)
     arrays, space = make_space(sizes, shared_bytes)
     slabs = [shared_copy(slab) for slab in problem.slabs]
-    placed = {name: shared_copy(array) for name, array in column_arrays(problem.columns).items()}
+    of_features = {**column_arrays(problem.columns), **rule_arrays(rules_of(problem), problem.columns)}
+    placed = {name: shared_copy(array) for name, array in of_features.items()}
     placed["allowed"] = shared_copy(allowed_features(made, drawn, number))
     placed["query_of"] = shared_copy(queries_of_documents(query_ptr, drawn))
     placed["slabs"] = shared_copy(np.array([slab.ctypes.data for slab in slabs], np.uint64))
@@ -159,6 +166,7 @@ def allowed_features(made, drawn, number):
 
 
 def check(grown, scores, made, **drawn):
+    drawn["feature_rules"] = made.feature_rules
     expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings, **drawn)
     if expected is None:
         assert grown == [None] * len(grown)
@@ -175,21 +183,34 @@ def check(grown, scores, made, **drawn):
     np.testing.assert_array_equal(scores, total)
 
 
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("name", ALL_INPUTS)
 def test_a_tree_is_that_of_the_reference(compiled, name):
-    grown, scores, _ = run_growth(compiled(2), INPUTS[name], 3, trees=2 if name == "plain" else 1)
-    check(grown, scores, INPUTS[name])
+    grown, scores, _ = run_growth(compiled, ALL_INPUTS[name], 3, trees=2 if name == "plain" else 1)
+    check(grown, scores, ALL_INPUTS[name])
 
 
-@pytest.mark.parametrize("name", ["plain", "70 columns"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plain",
+        "70 columns",
+        "symmetric, 6 levels",
+        "symmetric, 70 columns",
+        "rising and falling",
+        "symmetric, rising and falling",
+        "groups, rising and falling",
+        "categories",
+        "symmetric, groups",
+    ],
+)
 @pytest.mark.parametrize(
     ("groups", "n_blocks", "by_slab", "by_column"),
     [(1, 1, False, False), (1, 4, False, True), (2, 1, False, True), (2, 2, True, False), (1, 3, True, False)],
 )
 def test_it_does_not_matter_how_the_work_is_divided(compiled, name, groups, n_blocks, by_slab, by_column):
-    made = INPUTS[name]
+    made = ALL_INPUTS[name]
     ways = {"groups": groups, "by_slab": by_slab, "by_column": by_column}
-    check(*run_growth(compiled(groups), made, n_blocks, **ways)[:2], made)
+    check(*run_growth(compiled, made, n_blocks, **ways)[:2], made)
 
 
 @pytest.mark.parametrize(
@@ -203,8 +224,17 @@ def test_it_does_not_matter_how_the_work_is_divided(compiled, name, groups, n_bl
     ],
 )
 @pytest.mark.parametrize("number", [0, 1, 700])
-def test_random_parts_are_those_of_the_cpu(compiled, drawn, number):
+@pytest.mark.parametrize(
+    ("levels", "has_rules", "has_categories"),
+    [(0, False, False), (3, False, False), (0, True, False), (3, True, False), (0, False, True)],
+)
+def test_random_parts_are_those_of_the_cpu(compiled, drawn, number, levels, has_rules, has_categories):
     made = make_input(700, [255, 3, 2, 9, 7, 40, 20, 255], missing=(0, 4), n_leaves=13, min_docs_leaf=5, seed=21)
+    made = made.symmetric(levels) if levels else made
+    if has_rules:
+        made = made.ruled([1, 0, -1, 0, 1, -1, 0, -1], [[0, 1, 2, 5], [3, 4, 6, 7], [5, 6, 7, 0]])
+    if has_categories:
+        made = made.ruled(n_categories=[255, 0, 0, 0, 7, 39], category_smoothing=0.5)
     query_ptr = np.array([0, 0, 1, 90, 91, 300, 350, 351, 352, 500, 505, 640, 700])
     n_features = made.bins.shape[1]
     in_tree = allowed_features(made, drawn, number) > 0
@@ -215,16 +245,70 @@ def test_random_parts_are_those_of_the_cpu(compiled, drawn, number):
 
     counts = drawn.counting_documents(number, query_ptr)
     ways = {"number": number, "drawn": drawn, "query_ptr": query_ptr}
-    grown, scores, growth = run_growth(compiled(2), made, 3, **ways)
+    grown, scores, growth = run_growth(compiled, made, 3, **ways)
     assert grown[0] is not None
     assert growth["n_counting"] == counts.sum()
     check(grown, scores, made, counts=counts, allowed=allowed)
 
 
+@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize(
+    ("what", "is_symmetric"),
+    [
+        ("directions", False),
+        ("groups", False),
+        ("categories", False),
+        ("all", False),
+        ("nothing", True),
+        ("directions", True),
+        ("groups", True),
+    ],
+)
+def test_random_trees_with_rules(compiled, seed, what, is_symmetric):
+    """The inputs of `test_growth.py`, which tests that their rules are felt."""
+    case, levels = random_case(seed, 180), 1 + seed % 4
+    settings = replace(case.settings, category_smoothing=0.3 * (seed % 4), category_l2=seed % 3, max_category_set=4)
+    if is_symmetric:
+        settings = replace(settings, is_symmetric=True, max_depth=levels, n_leaves=2**levels)
+    case = replace(case, feature_rules=random_rules(case, seed, what), settings=settings)
+    check(*run_growth(compiled, case, 2)[:2], case)
+
+
+@pytest.mark.parametrize("n_categories", [2, 4, 5, 31, 32, 33, 63, 64, 65, 128, 250])
+def test_categories_around_a_word_of_bits(compiled, n_categories):
+    generator = np.random.default_rng(n_categories)
+    bins = generator.integers(0, n_categories + 1, (1500, 2)).astype(np.uint8)
+    made = make_input(1500, [n_categories, n_categories], missing=(0,), n_leaves=4)._replace(
+        bins=np.maximum(bins, [0, 1]).astype(np.uint8),
+        gradient=(generator.normal(size=1500) - 2 * (bins[:, 0] % 3 == 1)).astype(np.float32),
+    )
+    made = made.ruled(n_categories=[n_categories] * 2, category_smoothing=2.0, max_category_set=128)
+    (tree,), scores, _ = run_growth(compiled, made, 2)
+    check([tree], scores, made)
+    assert tree.feature[0] == 0
+    assert tree.cut[0] == -1
+
+
+@pytest.mark.parametrize("name", RULED_INPUTS)
+def test_rules_are_felt(compiled, name):
+    made = RULED_INPUTS[name]
+    (ruled,), _, _ = run_growth(compiled, made, 2)
+    (free,), _, _ = run_growth(compiled, made._replace(feature_rules=None), 2)
+    assert ruled.leaf_value.tolist() != free.leaf_value.tolist()
+
+
+def test_a_level_is_opened_in_parts(compiled):
+    """More leaves than are opened together."""
+    (tree,), _, growth = run_growth(compiled, SYMMETRIC_INPUTS["symmetric, 9 levels"], 2)
+    assert growth["level"] == 9
+    assert growth["n_steps"] > 9
+    assert tree.n_leaves > 2 * MOST_OPENINGS
+
+
 def test_parts_are_opened_together(compiled):
     """There are hardly more steps than levels of the tree, though each cut needs a part that is open."""
     made = make_input(900, [255, 17, 60, 255], n_leaves=31, seed=8)
-    (tree,), _, growth = run_growth(compiled(2), made, 2)
+    (tree,), _, growth = run_growth(compiled, made, 2)
     assert tree.n_leaves == 31
     assert growth["n_steps"] <= depth_of(tree) + 2
     assert 30 <= growth["n_opened"] <= 60
@@ -240,6 +324,6 @@ def depth_of(tree):
 
 
 def test_no_tree_is_grown_after_one_without_a_cut(compiled):
-    grown, scores, _ = run_growth(compiled(2), INPUTS["constant features"], 2, trees=2)
+    grown, scores, _ = run_growth(compiled, INPUTS["constant features"], 2, trees=2)
     assert grown == [None, None]
     assert not scores.any()

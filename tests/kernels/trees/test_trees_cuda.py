@@ -6,7 +6,16 @@ import dataclasses
 
 import numpy as np
 import pytest
-from tests.kernels.trees.device_inputs import INPUTS, LARGE_INPUTS, make_edge_queries, make_queries
+from tests.kernels.trees.device_inputs import (
+    INPUTS,
+    LARGE_INPUTS,
+    LARGE_RULED_INPUTS,
+    LARGE_SYMMETRIC_INPUTS,
+    RULED_INPUTS,
+    SYMMETRIC_INPUTS,
+    make_edge_queries,
+    make_queries,
+)
 
 from rankwell.kernels.device_report import report_device
 from rankwell.kernels.trees.contract import BinTree
@@ -17,6 +26,10 @@ from rankwell.kernels.trees.sampling import Sampling
 
 REPORT = report_device("cuda")
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not REPORT.usable, reason=REPORT.description)]
+
+
+SMALL = {**INPUTS, **SYMMETRIC_INPUTS, **RULED_INPUTS}
+LARGE = {**LARGE_INPUTS, **LARGE_SYMMETRIC_INPUTS, **LARGE_RULED_INPUTS}
 
 
 def cuda_booster(problem, **options):
@@ -33,10 +46,11 @@ def assert_same_tree(own, expected):
         np.testing.assert_array_equal(getattr(own, name), getattr(expected, name), err_msg=name)
 
 
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("name", SMALL)
 def test_a_tree_is_that_of_the_reference(name):
-    made = INPUTS[name]
-    expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings)
+    made = SMALL[name]
+    rules = {"feature_rules": made.feature_rules}
+    expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings, **rules)
     booster = cuda_booster(made.problem())
     for _ in range(2):
         assert_same_tree(booster.boost_along(0, made.gradient, made.hessian), None if expected is None else expected[0])
@@ -48,9 +62,9 @@ def test_a_tree_is_that_of_the_reference(name):
 
 
 @pytest.mark.parametrize("memory", [None, 2], ids=["all slabs on the device", "slabs sent"])
-@pytest.mark.parametrize("name", [*LARGE_INPUTS, "130 columns", "31 leaves"])
+@pytest.mark.parametrize("name", [*LARGE, "130 columns", "31 leaves"])
 def test_trees_are_those_of_the_cpu(name, memory):
-    made = {**LARGE_INPUTS, **INPUTS}[name]
+    made = {**LARGE, **SMALL}[name]
     problem = made.problem()
     cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
     if memory is not None:
@@ -130,8 +144,9 @@ LOSSES_OF_ROUNDS = [("lambdarank", 0.0), ("map", 0.0), ("lambdarank", 0.3), ("mr
 
 
 @pytest.mark.parametrize(("name", "noise"), LOSSES_OF_ROUNDS)
-def test_rounds_are_those_of_the_cpu(name, noise):
-    problem = query_problem(LARGE_INPUTS["many tiles"], RankingLoss(LOSSES[name], 30, 1.0, 1, noise, seed=3))
+@pytest.mark.parametrize("of", [name for name in LARGE if name.endswith("many tiles")])
+def test_rounds_are_those_of_the_cpu(name, noise, of):
+    problem = query_problem(LARGE[of], RankingLoss(LOSSES[name], 30, 1.0, 1, noise, seed=3))
     cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
     booster = cuda_booster(problem)
     trees = [booster.boost(0), *booster.boost_rounds(1, 40)]
@@ -175,10 +190,10 @@ DRAWN = [
 
 
 @pytest.mark.parametrize("sampling", DRAWN)
-@pytest.mark.parametrize("name", ["many tiles", "four slabs"])
+@pytest.mark.parametrize("name", ["many tiles", *(name for name in LARGE if name.endswith("four slabs"))])
 def test_random_parts_are_those_of_the_cpu(name, sampling):
     loss = RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1)
-    problem = query_problem(LARGE_INPUTS[name], loss)
+    problem = query_problem(LARGE[name], loss)
     problem = dataclasses.replace(problem, query_ptr=problem.queries.query_ptr, sampling=sampling)
     cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
     booster = cuda_booster(problem)
@@ -218,16 +233,36 @@ def test_nothing_is_grown_after_a_tree_without_a_cut():
     np.testing.assert_array_equal(booster.scores(), cpu.scores())
 
 
-@pytest.mark.parametrize("random", [{"query_fraction": 0.7, "feature_fraction": 0.6, "n_seeds": 2}, {}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"query_fraction": 0.7, "feature_fraction": 0.6, "n_seeds": 2},
+        {"growth": "symmetric"},
+        {"increasing": [0, 3], "decreasing": [1]},
+        {"growth": "symmetric", "increasing": [0, 3], "decreasing": [1]},
+        {"interaction_groups": [[0, 1, 2, *range(20, 40)], list(range(2, 20))]},
+        {"growth": "symmetric", "increasing": [0], "interaction_groups": [[*range(25)], [*range(20, 40)]]},
+        {"categorical_features": [0, 1], "category_smoothing": 1.0},
+        {"categorical_features": [0, 1], "decreasing": [2], "interaction_groups": [[*range(25)], [1, *range(20, 40)]]},
+        {"growth": "symmetric", "max_depth": 5, "n_leaves": "auto", "document_fraction": 0.8},
+    ],
+)
 @pytest.mark.parametrize("loss", [{"loss": "lambdarank"}, {"loss": "lambdarank", "noise": 0.3}, {"loss": "xendcg"}])
-def test_a_ranker_is_that_of_the_cpu(loss, random):
+def test_a_ranker_is_that_of_the_cpu(loss, options):
     from rankwell import LambdaMART
     from rankwell.data.synthetic import make_ranking
 
     whole = make_ranking(n_docs=12_000, n_queries=150, n_features=40, missing=0.05)
+    if "categorical_features" in options:
+        features = whole.features.copy()
+        features[:, :2] = np.floor(np.abs(features[:, :2]) % 40)
+        whole = whole.replace(features=features)
     train, validation = whole.subset(range(100)), whole.subset(range(100, 150))
     own, expected = (
-        LambdaMART(n_rounds=60, n_leaves=15, device=device, **loss, **random).fit(train, eval_set=validation)
+        LambdaMART(**{"n_rounds": 60, "n_leaves": 15, "device": device, **loss, **options}).fit(
+            train, eval_set=validation
+        )
         for device in ("cuda", "cpu")
     )
     assert own.state_.keys() == expected.state_.keys()

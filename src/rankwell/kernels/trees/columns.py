@@ -35,6 +35,14 @@ class Columns(NamedTuple):
     by_feature: np.ndarray
 
 
+def bins_of_codes(codes: np.ndarray, lowest: np.ndarray) -> np.ndarray:
+    """Sets of bins, uint64 (n_sets, 4), a bit each, from sets of codes; lowest : of each set's feature."""
+    # A code is its bin without the bins below `lowest`, of which there is one at most.
+    carried = np.concatenate([np.zeros((len(codes), 1), np.uint64), codes[:, :-1] >> np.uint64(63)], axis=1)
+    bins: np.ndarray = np.where(lowest[:, None] > 0, (codes << np.uint64(1)) | carried, codes)
+    return bins
+
+
 def arrange_columns(n_value_bins: np.ndarray, has_missing: np.ndarray) -> Columns:
     """The columns of features with this many bins for values (bins 1, 2, ...), and with missing values or without.
 

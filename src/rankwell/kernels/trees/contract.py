@@ -141,14 +141,7 @@ class TreeBooster(Protocol):
 
 
 def _lacks(problem: TreeProblem, **_: Any) -> Refusal | None:
-    if is_on_disk(problem.slabs):
-        return ON_DISK
-    if problem.settings.is_symmetric:
-        return Refusal("symmetric trees", "growth by leaf")
-    rules = problem.feature_rules
-    if rules is None or not (rules.is_bounded or rules.has_categories or rules.has_groups):
-        return None
-    return Refusal("rising, falling or categorical features, or groups of features", "no such rules")
+    return ON_DISK if is_on_disk(problem.slabs) else None
 
 
 def _cuda_limits(problem: TreeProblem, report: DeviceReport, **_: Any) -> Refusal | None:

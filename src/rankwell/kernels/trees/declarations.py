@@ -11,6 +11,10 @@ from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD
 # certain that they are needed.
 MOST_OPENINGS = 64
 OPENED_SHARE = 0.6
+# Leaves of a symmetric tree's level that are searched at the same time.
+LEVEL_LEAVES = 16
+# Words of 32 bits of a set of codes.
+SET_WORDS = COLUMN_VALUES // 32
 # Integers of a feature in `Data.by_feature`.
 FEATURE_INTEGERS = 5
 # Lanes that work on a query's pairs, and rows of pairs together: those of the CPU's `pair_rows`, since the order of
@@ -45,6 +49,9 @@ DATA = Struct(
         ("const int*", "sizes", "(n_columns,), values that a column can have"),
         ("const int*", "by_feature", "[n_features][FEATURE_INTEGERS]"),
         ("const unsigned char*", "allowed", "(n_features,), 1 for those that may be cut"),
+        ("const int*", "direction", "(n_features,), 1 for those that rise, -1 for those that fall, if any does"),
+        ("const int*", "set_codes", "(n_features,), the codes that sets of a categorical feature can have, else 0"),
+        ("const unsigned long long*", "groups", "[n_features][INTERACTION_WORDS], the groups that each is in"),
         ("const int*", "query_of", "(n_docs,), the query of each document, if queries are drawn"),
         ("int", "n_pieces", ""),
         ("int", "has_columns", ""),
@@ -71,6 +78,9 @@ SETTINGS = Struct(
         ("long long", "node_seed", ""),
         ("long long", "tree", "its number"),
         ("long long", "first_draw", "the number of its root over all trees"),
+        ("double", "category_smoothing", ""),
+        ("double", "category_l2", ""),
+        ("int", "max_category_set", ""),
         ("int", "n_leaves", ""),
         ("int", "max_depth", ""),
         ("int", "min_docs_leaf", ""),
@@ -102,7 +112,10 @@ GROWTH = Struct(
         ("int", "n_leaves", "0 if there is no tree"),
         ("int", "n_closed", "parts in `places`"),
         ("int", "n_steps", "times that parts were opened, for measurements"),
-        ("int", "unused", ""),
+        ("int", "level", "of a symmetric tree, which is cut next; likewise the next three"),
+        ("int", "first_side", "the first part that the last level's cut made"),
+        ("int", "n_waiting", "parts that the level's cut divides, not opened yet"),
+        ("int", "is_deepest", "no level follows"),
     ),
 )
 PART = Struct(
@@ -178,6 +191,7 @@ PLACES = Struct(
         ("float", "value", ""),
     ),
 )
+BOUNDS = Struct("Bounds", (("double", "low", "of a part's step"), ("double", "high", "")))
 SPACE = Struct(
     "Space",
     (
@@ -191,6 +205,11 @@ SPACE = Struct(
         ("long long*", "pool", "[slot][slab][half][value][32 columns], packed sums"),
         ("Growth*", "growth", ""),
         ("Part*", "parts", ""),
+        ("Bounds*", "bounds", "by part, if features rise or fall"),
+        ("unsigned long long*", "live_groups", "[part][INTERACTION_WORDS], those that all features above it are in"),
+        ("unsigned*", "sets", "[part][SET_WORDS], the codes on the left of a cut by categories, a bit each"),
+        ("unsigned*", "found_sets", "[opening][side][word][SET_WORDS], likewise"),
+        ("unsigned*", "node_sets", "[node][SET_WORDS], likewise"),
         ("Opening*", "openings", "(MOST_OPENINGS,)"),
         ("Found*", "found", "[opening][side][word]"),
         ("Node*", "nodes", "(n_leaves,)"),
@@ -239,6 +258,9 @@ CUDA = constants(
     LOWER_HALF=rules.LOWER_HALF,
     MOST_OPENINGS=MOST_OPENINGS,
     OPENED_SHARE=OPENED_SHARE,
+    LEVEL_LEAVES=LEVEL_LEAVES,
+    SET_WORDS=SET_WORDS,
+    FEW_CODES=rules.FEW_CODES,
     PAIR_LANES=PAIR_LANES,
     PAIR_ROWS=PAIR_ROWS,
     QUERY_THREADS=QUERY_THREADS,
@@ -254,5 +276,5 @@ CUDA = constants(
     LN_2=LN_2,
 ) + "".join(
     struct.declaration()
-    for struct in (PIECE, DATA, SETTINGS, GROWTH, PART, OPENING, FOUND, NODE, LEAF, PLACES, SPACE, QUERIES)
+    for struct in (PIECE, DATA, SETTINGS, GROWTH, PART, OPENING, FOUND, NODE, LEAF, PLACES, BOUNDS, SPACE, QUERIES)
 )

@@ -10,7 +10,7 @@ import numpy as np
 from rankwell.kernels.cpu.team import FAILED, STOP, new_team
 from rankwell.kernels.disk_arrays import give_back, is_on_disk
 from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
-from rankwell.kernels.trees.columns import COLUMN, LOWEST
+from rankwell.kernels.trees.columns import COLUMN, LOWEST, bins_of_codes
 from rankwell.kernels.trees.contract import BIN_SET_WORDS, BinTree, TreeProblem
 from rankwell.kernels.trees.cpu.drawing import counting_documents
 from rankwell.kernels.trees.cpu.gradients import Totals, pack_gradients
@@ -321,10 +321,7 @@ def _documents_with_gradients(problem: TreeProblem) -> np.ndarray:
 def _left_bins(nodes: np.ndarray, has_set: np.ndarray, lowest: np.ndarray) -> np.ndarray:
     """The sets of bins on the left, uint64 (n_nodes, 4), from sets of codes; empty for nodes without one."""
     codes = np.ascontiguousarray(nodes[NODE_SET : NODE_SET + BIN_SET_WORDS].T).view(np.uint64)
-    # A code is its bin without the bins below `lowest`, of which there is one at most.
-    carried = np.concatenate([np.zeros((len(codes), 1), np.uint64), codes[:, :-1] >> np.uint64(63)], axis=1)
-    bins = np.where(lowest[:, None] > 0, (codes << np.uint64(1)) | carried, codes)
-    return np.where(has_set[:, None], bins, np.uint64(0))
+    return np.where(has_set[:, None], bins_of_codes(codes, lowest), np.uint64(0))
 
 
 def gradient_source(loss: RankingLoss, queries: JudgedQueries, before: int = 0) -> GradientSource:

@@ -15,7 +15,7 @@ from rankwell.kernels.cuda.buffers import copy_to_host
 from rankwell.kernels.cuda.memory import free_bytes
 from rankwell.kernels.cuda.module import cuda_module
 from rankwell.kernels.device_report import DeviceReport
-from rankwell.kernels.trees.columns import COLUMN
+from rankwell.kernels.trees.columns import COLUMN, COLUMN_VALUES
 from rankwell.kernels.trees.contract import BinTree, TreeProblem
 from rankwell.kernels.trees.cuda.gradients import QueryGradients, query_bytes
 from rankwell.kernels.trees.cuda.slab_places import SlabPlaces
@@ -27,16 +27,21 @@ from rankwell.kernels.trees.cuda.workspace import (
     pack_settings,
     queries_of_documents,
     read_tree,
+    rule_arrays,
     slab_pieces,
 )
-from rankwell.kernels.trees.declarations import GROWTH, OPENING, PART
+from rankwell.kernels.trees.declarations import GROWTH, LEVEL_LEAVES, OPENING, PART
+from rankwell.kernels.trees.feature_rules import FeatureRules
 from rankwell.kernels.trees.sampling import Sampling
 from rankwell.kernels.trees.slabs import SLAB_BYTES, WORD, slab_shape
 
 _THREADS = 1024
-# Bytes of shared memory: the histograms of 32 columns, the sums of a column for each warp, and what kernels declare.
+# Bytes of shared memory: the histograms of 32 columns, the sums of a column (`COLUMN_ROOM` of gains.cuh), those of a
+# column for each warp, those of a level (`LevelMemory` of levels.cuh), and what kernels declare.
 _GROUP_BYTES = 2**16
-_SEARCH_BYTES = _THREADS // 32 * 290 * 8
+_COLUMN_BYTES = 290 * 8
+_SEARCH_BYTES = _THREADS // 32 * _COLUMN_BYTES
+LEVEL_BYTES = 2 * LEVEL_LEAVES * _COLUMN_BYTES + 2 * COLUMN_VALUES * 8
 _STATIC_BYTES = 8192
 _WITH_SHARED_MEMORY = ("grow_tree", "count_parts", "search_parts", "add_leaf_values")
 _MEMORY_SHARE = 0.9
@@ -45,8 +50,21 @@ _ROUNDS_TOGETHER = 32
 
 
 def sizes_of(problem: TreeProblem) -> GrowthSizes:
-    columns = problem.columns
-    return GrowthSizes(problem.n_docs, len(columns.sizes), len(columns.by_feature), problem.settings.n_leaves)
+    columns, settings, rules = problem.columns, problem.settings, rules_of(problem)
+    return GrowthSizes(
+        problem.n_docs,
+        len(columns.sizes),
+        len(columns.by_feature),
+        settings.n_leaves,
+        is_symmetric=settings.is_symmetric,
+        is_bounded=rules.is_bounded,
+        interaction_words=rules.groups.shape[1],
+        has_categories=rules.has_categories,
+    )
+
+
+def rules_of(problem: TreeProblem) -> FeatureRules:
+    return problem.feature_rules or FeatureRules.none(len(problem.columns.by_feature))
 
 
 def device_bytes(problem: TreeProblem, report: DeviceReport, **_: Any) -> int:
@@ -97,10 +115,11 @@ class CudaTreeBooster:
     def _choose_kernels(self) -> None:
         attributes = self._cupy.cuda.Device().attributes
         self._groups = groups = column_groups(attributes["MaxSharedMemoryPerBlockOptin"])
-        module = cuda_module("trees/growth", *definitions(groups), fuse=False, cooperative=True)
+        macros = definitions(groups, self._problem)
+        module = cuda_module("trees/growth", *macros, fuse=False, cooperative=True)
         names = ("grow_tree", "find_units", "clear_histograms", "divide_parts", "count_parts", "search_parts")
         self._kernels = {name: module.get_function(name) for name in (*names, "add_leaf_values", "gather_columns")}
-        self._shared = max(groups * _GROUP_BYTES, _SEARCH_BYTES, self._sizes.frontier_bytes)
+        self._shared = max(groups * _GROUP_BYTES, _SEARCH_BYTES, LEVEL_BYTES, self._sizes.frontier_bytes)
         for name in _WITH_SHARED_MEMORY:
             self._kernels[name].max_dynamic_shared_size_bytes = self._shared
         self._n_blocks = attributes["MultiProcessorCount"]
@@ -129,7 +148,8 @@ class CudaTreeBooster:
                 count = min(per_slab, sizes.n_columns - first)
                 arguments = (self._slabs.resident[number], np.int32(sizes.n_docs), np.int32(count))
                 self._launch("gather_columns", *arguments, columns[first * sizes.n_docs :])
-        self._placed = {name: cupy.asarray(array) for name, array in column_arrays(problem.columns).items()}
+        of_features = {**column_arrays(problem.columns), **rule_arrays(rules_of(problem), problem.columns)}
+        self._placed = {name: cupy.asarray(array) for name, array in of_features.items()}
         self._placed["allowed"] = self._allowed = cupy.ones((_ROUNDS_TOGETHER, sizes.n_features), dtype=np.uint8)
         self._placed["query_of"] = cupy.asarray(queries_of_documents(problem.query_ptr, self._sampling))
         self._placed["slabs"], self._placed["columns"] = self._slabs.addresses, columns
@@ -230,10 +250,13 @@ class CudaTreeBooster:
         for stage in range(3):
             self._launch("find_units", data, settings, space, np.int32(stage))
         every = range(self._sizes.n_slabs)
-        while not self._read_growth()["finished"]:
-            self._launch("clear_histograms", data, space)
-            self._slabs.visit(self._cut_slabs(), stream, self._divide)
-            self._slabs.visit(every, stream, self._count)
+        while not (growth := self._read_growth())["finished"]:
+            # The sides of a symmetric tree's last cuts are not cut, so they need no histograms.
+            if not growth["is_deepest"]:
+                self._launch("clear_histograms", data, space)
+            self._slabs.visit(self._cut_slabs(int(growth["n_openings"])), stream, self._divide)
+            if not growth["is_deepest"]:
+                self._slabs.visit(every, stream, self._count)
             self._launch("search_parts", data, settings, space)
         self._launch("add_leaf_values", data, space)
 
@@ -247,9 +270,8 @@ class CudaTreeBooster:
     def _read_growth(self) -> Any:
         return self._arrays["record"][: GROWTH.dtype.itemsize].get(stream=self._stream).view(GROWTH.dtype)[0]
 
-    def _cut_slabs(self) -> set[int]:
+    def _cut_slabs(self, n_openings: int) -> set[int]:
         """The slabs with a column by which parts are being divided."""
-        n_openings = int(self._read_growth()["n_openings"])
         openings = self._arrays["openings"].get(stream=self._stream).view(OPENING.dtype)[:n_openings]
         parts = self._arrays["parts"].get(stream=self._stream).view(PART.dtype)
         features = parts["feature"][openings["part"][openings["part"] >= 0]]
@@ -270,6 +292,17 @@ def column_groups(shared_bytes: int) -> int:
     return 2 if shared_bytes >= 2 * _GROUP_BYTES + _STATIC_BYTES else 1
 
 
-def definitions(groups: int) -> tuple[str, ...]:
+def definitions(groups: int, problem: TreeProblem) -> tuple[str, ...]:
     """The macros of `growth.cu`, for blocks that hold the histograms of so many groups of 32 columns."""
-    return f"THREADS={_THREADS}", f"GROUPS={groups}"
+    return f"THREADS={_THREADS}", f"GROUPS={groups}", *kinds_of_trees(problem)
+
+
+def kinds_of_trees(problem: TreeProblem) -> tuple[str, ...]:
+    """The macros that say what trees are grown: code that a problem does not need is not in its kernels."""
+    rules = rules_of(problem)
+    return (
+        f"SYMMETRIC={int(problem.settings.is_symmetric)}",
+        f"BOUNDED={int(rules.is_bounded)}",
+        f"INTERACTION_WORDS={rules.groups.shape[1]}",
+        f"CATEGORICAL={int(rules.has_categories)}",
+    )

@@ -5,17 +5,38 @@
 // and to search both sides' best cuts. Sums are of whole numbers, so their order does not matter, and decisions are
 // made by float64 operations in the order of the CPU's: the tree has the same bits.
 //
-// Macros: THREADS  of a block; there is one block per multiprocessor
-//         GROUPS   groups of 32 columns whose histograms a block holds, 1 or 2: 64 KiB of shared memory each
+// Macros: THREADS    of a block; there is one block per multiprocessor
+//         GROUPS     groups of 32 columns whose histograms a block holds, 1 or 2: 64 KiB of shared memory each
+//         SYMMETRIC  1 if trees are grown level by level, 0 if leaf by leaf
+//         BOUNDED    1 if there are features that rise or fall
+//         INTERACTION_WORDS  of 64 groups of features that may interact, a bit each; 0 if there are none
+//         CATEGORICAL  1 if there are features whose values are categories
 
 #include "units.cuh"
 #include "histograms.cuh"
 #include "partition.cuh"
 #include "splits.cuh"
+#include "finished_tree.cuh"
 #include "best_first.cuh"
+#include "levels.cuh"
 #include "real.cuh"
 
 namespace {
+
+// The sides of a symmetric tree's last cuts are not cut, so they need no histograms.
+__device__ __forceinline__ bool are_sides_counted(const Space& space) {
+  return !SYMMETRIC || !space.growth->is_deepest;
+}
+
+// Find the best cuts, and say what is opened next.
+template <bool WAITS>
+__device__ __forceinline__ void search(const Data& data, const Settings& settings, const Space& space) {
+  if constexpr (SYMMETRIC) {
+    search_by_level<WAITS>(data, settings, space);
+  } else {
+    search_by_leaf<WAITS>(data, settings, space);
+  }
+}
 
 // Add the leaves' values to the scores of their documents.
 __device__ __forceinline__ void add_values(const Data& data, const Space& space) {
@@ -65,9 +86,10 @@ __global__ void __launch_bounds__(THREADS, 1)
     pack<true>(data, settings, space);
   }
   while (!space.growth->finished) {
-    clear_slots(data, space);
+    const bool are_counted = are_sides_counted(space);
+    if (are_counted) clear_slots(data, space);
     divide<true>(data, space, 0, data.n_slabs);
-    count<true>(data, space, 0, data.n_pieces);
+    if (are_counted) count<true>(data, space, 0, data.n_pieces);
     search<true>(data, settings, space);
   }
   add_values(data, space);

@@ -2,6 +2,7 @@
 // right ones before their end. Tiles of documents are moved in any order; the order within one is kept, so that
 // documents that are read together stay near each other.
 
+#include "category_splits.cuh"
 #include "histograms.cuh"
 #include "stages.cuh"
 
@@ -21,8 +22,9 @@ struct Moves {
   int left, right;  // where the tile's documents begin
 };
 
-// Which values of the cut's column go left. goes_left : (COLUMN_VALUES,)
-__device__ __forceinline__ void mark_sides(const Data& data, const Part& part, unsigned char* goes_left) {
+// Which values of the cut's column go left. set : of the cut, if it has one; goes_left : (COLUMN_VALUES,)
+__device__ __forceinline__ void mark_sides(const Data& data, const Part& part, const unsigned* set,
+                                           unsigned char* goes_left) {
   const int* feature = data.by_feature + part.feature * FEATURE_INTEGERS;
   const unsigned divisor = feature[DIVISOR], n_codes = feature[N_CODES];
 #pragma unroll 1
@@ -30,6 +32,7 @@ __device__ __forceinline__ void mark_sides(const Data& data, const Part& part, u
     const int code = static_cast<int>(value / divisor % n_codes);
     const bool is_missing = code == 0 && feature[HAS_MISSING] != 0;
     goes_left[value] = is_missing ? part.missing_left != 0 : code <= part.code;
+    if (CATEGORICAL && part.code < 0) goes_left[value] = has_code(set, code);
   }
 }
 
@@ -134,6 +137,29 @@ __device__ __forceinline__ void move_tiles(const Data& data, const Space& space,
   }
 }
 
+// Once an opening's documents are divided, one of its sides becomes a part, whose best cut is not known yet.
+__device__ __forceinline__ void make_side(const Data& data, const Space& space, const Opening& opening, int side) {
+  const Part part = space.parts[opening.part];
+  const int n_left = left_documents(data, opening);
+  const bool is_smaller = is_left_smaller(opening, part, n_left) == (side == 0);
+  Part& own = space.parts[opening.left + side];
+  own.total = side == 0 ? part.left_total : part.total - part.left_total;
+  own.start = side == 0 ? part.start : part.start + n_left;
+  own.end = side == 0 ? part.start + n_left : part.end;
+  own.buffer = 1 - part.buffer;
+  own.slot = is_smaller ? opening.slot : part.slot;
+  own.depth = part.depth + 1;
+  own.above = opening.part;
+  own.left = own.leaf = own.node = -1;
+}
+
+__device__ __forceinline__ void make_sides(const Data& data, const Space& space) {
+  for (int i = threadIdx.x; i < 2 * space.growth->n_openings; i += THREADS) {
+    const Opening opening = space.openings[i / 2];
+    if (opening.part >= 0) make_side(data, space, opening, i % 2);
+  }
+}
+
 // Move the documents of the openings whose column is in the slabs first_slab, ..., end_slab − 1.
 template <bool WAITS>
 __device__ __forceinline__ void divide(const Data& data, const Space& space, int first_slab, int end_slab) {
@@ -160,11 +186,14 @@ __device__ __forceinline__ void divide(const Data& data, const Space& space, int
     const Part part = space.parts[opening->part];
     const Tiles own = {first, static_cast<int>(gridDim.x), tiles[i]};
     // All threads have read the marks of the last part: they have met since.
-    mark_sides(data, part, goes_left);
+    mark_sides(data, part, set_of(space, opening->part), goes_left);
     __syncthreads();
     move_tiles(data, space, opening, part, own, goes_left, alternating, n_moved);
   }
-  end_stage<WAITS>(space.growth, [] {});
+  end_stage<WAITS>(space.growth, [&] {
+    // A search leaf by leaf makes them along with their cuts.
+    if constexpr (SYMMETRIC) make_sides(data, space);
+  });
 }
 
 // Set the histograms that the openings are counted into to 0.

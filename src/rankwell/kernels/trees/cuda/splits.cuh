@@ -1,5 +1,8 @@
 // The best cut of both sides of every opening, from their histograms: see `rules.py`. Nothing is fused.
 
+#include "category_splits.cuh"
+#include "feature_rules.cuh"
+#include "gains.cuh"
 #include "random_numbers.cuh"
 #include "stages.cuh"
 #include "histograms.cuh"
@@ -10,107 +13,16 @@ namespace {
 constexpr int TEAM_WARPS = WARPS < 2 * WORD ? WARPS : 2 * WORD;
 constexpr int TEAM_THREADS = 32 * TEAM_WARPS;
 constexpr int TEAMS = WARPS / TEAM_WARPS;
-// Codes of a lane, one after another, if there are more than lanes. A column's sums have a gap after so many of them:
-// the lanes then read different banks.
-constexpr int LANE_CODES = COLUMN_VALUES / 32;
-constexpr int COLUMN_ROOM = COLUMN_VALUES + COLUMN_VALUES / LANE_CODES + 2;
-
-__device__ __forceinline__ int room_of(int value) { return value + value / LANE_CODES; }
 
 __device__ __forceinline__ int words_of(const Data& data) { return (data.n_columns + WORD - 1) / WORD; }
 
-struct Bound {
-  double gradient, hessian, l1, l2, least, objective, min_gain;
-  long long total;
-};
-
-__device__ __forceinline__ double shrunk_square(double gradient, double l1) {
-  const double size = __dsub_rn(fabs(gradient), l1);
-  return size > 0.0 ? __dmul_rn(size, size) : 0.0;
-}
-
-__device__ __forceinline__ Bound bound_of(const Growth& growth, long long total, int n_docs) {
-  Bound bound;
-  bound.gradient = gradient_of(total);
-  bound.hessian = hessian_of(total);
-  bound.l1 = growth.l1;
-  bound.l2 = growth.l2;
-  bound.min_gain = growth.min_gain;
-  bound.total = total;
-  const double below = __dadd_rn(bound.hessian, bound.l2);
-  bound.objective = below > 0.0 ? __ddiv_rn(shrunk_square(bound.gradient, bound.l1), below) : 0.0;
-  const long long twice = 2 * static_cast<long long>(max(n_docs, 1));
-  const long long docs = 2 * static_cast<long long>(growth.min_docs_leaf) - 1;
-  const long long by_docs = (hessian_of(total) * docs + twice - 1) / twice;
-  bound.least = max(max(by_docs, growth.least_hessian), 1ll);
-  return bound;
-}
-
-// 0 if the cut with this left side is not allowed.
-__device__ __forceinline__ double cut_gain(const Bound& bound, long long left) {
-  const double g1 = gradient_of(left), h1 = hessian_of(left);
-  const double g2 = __dsub_rn(bound.gradient, g1), h2 = __dsub_rn(bound.hessian, h1);
-  if (h1 < bound.least || h2 < bound.least) return 0.0;
-  const double a = __dadd_rn(h1, bound.l2), b = __dadd_rn(h2, bound.l2);
-  const double top = __dadd_rn(__dmul_rn(shrunk_square(g1, bound.l1), b), __dmul_rn(shrunk_square(g2, bound.l1), a));
-  return __dsub_rn(__ddiv_rn(top, __dmul_rn(a, b)), bound.objective);
-}
-
-// A feature that may be cut.
-struct Cuttable {
-  int number, divisor, n_codes;
-  bool may_miss, is_allowed;
-};
-
-struct Candidate {
-  double gain;
-  long long left;
-  int order;  // code, and COLUMN_VALUES more if missing values go right: of equal gains the lowest is taken
-};
-
-__device__ __forceinline__ void take_better(Candidate& best, double gain, long long left, int order) {
-  if (gain > best.gain || (gain == best.gain && order < best.order)) {
-    best.gain = gain;
-    best.left = left;
-    best.order = order;
-  }
-}
-
-// The packed sum of code `lane` if there are fewer than 32 codes, in a column that several features share: lanes take a
-// part of the values each.
-__device__ __forceinline__ long long shared_sum(const long long* column, int divisor, int n_codes, int size) {
-  int width = 2;
-  while (width < n_codes) width *= 2;
-  const int code = lane_of() & (width - 1), n_values = size / n_codes;
-  long long sum = 0;
-  if (code < n_codes) {
-    for (int i = lane_of() / width; i < n_values; i += 32 / width) {
-      const int value = (i / divisor * n_codes + code) * divisor + i % divisor;
-      sum += column[room_of(value)];
-    }
-  }
-  for (int apart = width; apart < 32; apart *= 2) sum += __shfl_xor_sync(WHOLE_WARP, sum, apart);
-  return lane_of() < n_codes ? sum : 0;
-}
-
-__device__ __forceinline__ long long sum_of_code(const long long* column, int divisor, int n_codes, int size,
-                                                 int code) {
-  if (code >= n_codes) return 0;
-  if (size == n_codes) return column[room_of(code)];
-  long long sum = 0;
-  for (int first = code * divisor; first < size; first += n_codes * divisor) {
-    for (int value = first; value < first + divisor; ++value) sum += column[room_of(value)];
-  }
-  return sum;
-}
-
-// The best cut by one feature, found by a warp: `n_own` codes a lane, one after another. Loops are not unrolled: the
-// multiprocessor must fetch all that a step executes in every step, and this would be half of it.
-// sum_of : the packed sum of a code
-template <class SumOf>
-__device__ __forceinline__ Candidate best_cut(const Bound& bound, const Cuttable& feature, int n_own, SumOf sum_of,
-                                              bool& has_missing) {
-  const int first = lane_of() * n_own;
+// Call `each` with every cut by a feature: its code, the packed sum of the codes up to it, and that of the missing
+// values. By a warp. Loops are not unrolled: the multiprocessor must fetch all that a step executes in every step, and
+// this would be half of it. Returns the packed sum of the missing values. sums : of its column, in shared memory
+template <class Each>
+__device__ __forceinline__ long long for_cuts(const Cuttable& feature, int size, const long long* sums, Each each) {
+  const auto sum_of = sums_of_codes(feature, size, sums);
+  const int n_own = feature.n_codes <= 32 ? 1 : LANE_CODES, first = lane_of() * n_own;
   long long sum_of_first = 0, all_own = 0;
 #pragma unroll 1
   for (int i = 0; i < n_own; ++i) {
@@ -119,37 +31,28 @@ __device__ __forceinline__ Candidate best_cut(const Bound& bound, const Cuttable
     all_own += sum;
   }
   const long long missing = feature.may_miss ? __shfl_sync(WHOLE_WARP, sum_of_first, 0) : 0;
-  has_missing = missing != 0;
   long long running = running_sum(all_own) - all_own;
-  Candidate best = {0.0, 0, 2 * COLUMN_VALUES};
 #pragma unroll 1
   for (int code = first; code < min(first + n_own, feature.n_codes - 1); ++code) {
     running += sum_of(code);
-#pragma unroll 1
-    for (int order = code; order < (has_missing ? 2 * COLUMN_VALUES : COLUMN_VALUES); order += COLUMN_VALUES) {
-      const long long left = order < COLUMN_VALUES ? running : running - missing;
-      take_better(best, cut_gain(bound, left), left, order);
-    }
+    each(code, running, missing);
   }
-#pragma unroll 1
-  for (int apart = 16; apart > 0; apart /= 2) {
-    const double gain = __shfl_xor_sync(WHOLE_WARP, best.gain, apart);
-    const long long left = __shfl_xor_sync(WHOLE_WARP, best.left, apart);
-    const int order = __shfl_xor_sync(WHOLE_WARP, best.order, apart);
-    take_better(best, gain, left, order);
-  }
-  return best;
+  return missing;
 }
 
-// The same; sums : of its column, in shared memory
+// The best cut by one feature, found by a warp. sums : of its column, in shared memory
 __device__ __forceinline__ Candidate best_cut_of(const Bound& bound, const Cuttable& feature, int size,
                                                  const long long* sums, bool& has_missing) {
-  const int n_codes = feature.n_codes, divisor = feature.divisor;
-  // Few codes of a column that several features share are a lane each, and known before.
-  const bool is_shared = size != n_codes && n_codes < 32;
-  const long long known = is_shared ? shared_sum(sums, divisor, n_codes, size) : 0;
-  const auto sum_of = [=](int code) { return is_shared ? known : sum_of_code(sums, divisor, n_codes, size, code); };
-  return best_cut(bound, feature, n_codes <= 32 ? 1 : LANE_CODES, sum_of, has_missing);
+  Candidate best = no_candidate();
+  has_missing = for_cuts(feature, size, sums, [&](int code, long long running, long long missing) {
+                  const int end = missing != 0 ? 2 * COLUMN_VALUES : COLUMN_VALUES;
+#pragma unroll 1
+                  for (int order = code; order < end; order += COLUMN_VALUES) {
+                    const long long left = order < COLUMN_VALUES ? running : running - missing;
+                    take_better(best, cut_gain(bound, left, feature.direction), left, order);
+                  }
+                }) != 0;
+  return best_of_lanes(best);
 }
 
 // Of several cuts, the gain and feature of the best one, and which it is.
@@ -181,6 +84,7 @@ __device__ __forceinline__ Leading leading_of_lanes(Leading best, int width) {
 struct Side {
   long long total, draw;  // draw : its number over all trees, see `sampling.py`
   int n_docs, number;     // number : 0 if it is the left one, or the root
+  int part;               // that it becomes
   bool is_deepest;
 };
 
@@ -194,6 +98,7 @@ __device__ __forceinline__ Side side_of(const Data& data, const Settings& settin
   side.total = is_left ? left_total : part.total - left_total;
   side.n_docs = is_left ? n_left : documents_of(part) - n_left;
   side.number = is_left ? 0 : 1;
+  side.part = opening.left + side.number;
   side.draw = settings.first_draw + (is_root ? 0 : 2 * space.growth->n_leaves + side.number);
   side.is_deepest = settings.max_depth > 0 && !is_root && part.depth + 1 >= settings.max_depth;
   return side;
@@ -205,37 +110,64 @@ __device__ __forceinline__ Cuttable cuttable_at(const Data& data, const Settings
   const int* feature = data.by_feature + number * FEATURE_INTEGERS;
   const bool is_drawn =
       settings.node_features >= 1.0 || random_unit(settings.node_seed, side.draw, number) < settings.node_features;
-  return {number, feature[DIVISOR], feature[N_CODES], feature[HAS_MISSING] != 0, data.allowed[number] != 0 && is_drawn};
+  Cuttable cuttable;
+  cuttable.number = number;
+  cuttable.divisor = feature[DIVISOR];
+  cuttable.n_codes = feature[N_CODES];
+  cuttable.direction = direction_of(data, number);
+  cuttable.n_set_codes = set_codes_of(data, number);
+  cuttable.may_miss = feature[HAS_MISSING] != 0;
+  cuttable.is_allowed = data.allowed[number] != 0 && is_drawn;
+  return cuttable;
 }
 
 // The best cut of a side by the features of a column, found by a warp; lane 0 knows where missing values go. The warp
-// asks for what it needs before it meets the others, who read the histograms meanwhile.
+// asks for what it needs before it meets the others, who read the histograms meanwhile. set : written if there is one
 template <class Meet>
 __device__ __forceinline__ Found best_of_column(const Data& data, const Settings& settings, const Space& space,
-                                                const Side& side, int column, const long long* sums, Meet meet) {
+                                                const Side& side, int column, const long long* sums, CodeSet& set,
+                                                Meet meet) {
   Found best = {};
   const bool is_searched = column < data.n_columns && !side.is_deepest;
   const int there = min(column, data.n_columns - 1), size = data.sizes[there];
   const int first = data.column_ptr[there], last = data.column_ptr[there + 1];
-  const Bound bound = bound_of(*space.growth, side.total, side.n_docs);
+  const Bound bound = bound_of(*space.growth, side.total, side.n_docs, bounds_of(space, side.part));
   Cuttable next = cuttable_at(data, settings, side, first);
   meet();
   for (int place = first; is_searched && place < last; ++place) {
     const Cuttable feature = next;
     if (place + 1 < last) next = cuttable_at(data, settings, side, place + 1);
-    if (!feature.is_allowed) continue;
-    bool has_missing;
-    const Candidate found = best_cut_of(bound, feature, size, sums, has_missing);
+    if (!feature.is_allowed || !may_interact(data, space, side.part, feature.number)) continue;
+    bool has_missing = false;
+    Candidate found;
+    CodeSet own_set;
+    const bool has_set = CATEGORICAL && feature.n_set_codes > 0;
+    if (has_set) {
+      found = best_set_of(settings, *space.growth, bound, side.n_docs, feature, size, sums, own_set);
+    } else {
+      found = best_cut_of(bound, feature, size, sums, has_missing);
+    }
     const bool is_better = found.gain > best.gain || (found.gain == best.gain && feature.number < best.feature);
     if (!(found.gain > bound.min_gain) || !is_better) continue;
     best.gain = found.gain;
     best.left_total = found.left;
     best.feature = feature.number;
-    best.code = found.order % COLUMN_VALUES;
-    best.missing_left = has_missing ? found.order < COLUMN_VALUES
-                                    : 2 * static_cast<long long>(hessian_of(found.left)) >= hessian_of(bound.total);
+    best.code = has_set ? -1 : found.order % COLUMN_VALUES;
+    if (has_set) {
+      set = own_set;
+      best.missing_left = feature.may_miss && has_code(set.words, 0);
+    } else {
+      best.missing_left = has_missing ? found.order < COLUMN_VALUES
+                                      : 2 * static_cast<long long>(hessian_of(found.left)) >= hessian_of(bound.total);
+    }
   }
   return best;
+}
+
+// Where a column's first cell is in the histograms of a slot; the next one is GROUP_COLUMNS later.
+__device__ __forceinline__ size_t first_cell(const Data& data, int column) {
+  const int slab = column / data.slab_columns, in_slab = column % data.slab_columns;
+  return static_cast<size_t>(slab) * SLAB_CELLS + in_slab / GROUP_COLUMNS * GROUP_CELLS + in_slab % GROUP_COLUMNS;
 }
 
 // Read the histograms of a word's columns to shared memory: first those that were counted; then the other side's, which
@@ -243,9 +175,7 @@ __device__ __forceinline__ Found best_of_column(const Data& data, const Settings
 __device__ __forceinline__ void load_word(const Data& data, const Space& space, const Opening& opening,
                                           const Part& part, int word, long long* sums) {
   constexpr int PAIRS = COLUMN_VALUES * WORD / 2, TOGETHER = 2;
-  const int column = word * WORD, slab = column / data.slab_columns, in_slab = column % data.slab_columns;
-  const size_t base =
-      static_cast<size_t>(slab) * SLAB_CELLS + in_slab / GROUP_COLUMNS * GROUP_CELLS + in_slab % GROUP_COLUMNS;
+  const size_t base = first_cell(data, word * WORD);
   const longlong2* own = reinterpret_cast<longlong2*>(histogram_of(data, space, opening.slot) + base);
   longlong2* whole = reinterpret_cast<longlong2*>(histogram_of(data, space, part.slot) + base);
   const bool is_root = opening.part < 0;
@@ -272,18 +202,23 @@ __device__ __forceinline__ void load_word(const Data& data, const Space& space, 
   }
 }
 
-// The best cut by the columns of a word, of one side, found by a warp. by_column : (WORD,)
-__device__ __forceinline__ void keep_word(const Found* by_column, Found* kept) {
+// The best cut by the columns of a word, of one side, found by a warp, is what is found at `place`.
+// by_column, sets : (WORD,)
+__device__ __forceinline__ void keep_word(const Space& space, const Found* by_column, const CodeSet* sets,
+                                          size_t place) {
   const int lane = lane_of();
   Leading best = {};
   if (lane < WORD) best = {by_column[lane].gain, by_column[lane].feature, lane};
   best = leading_of_lanes(best, WORD);
-  if (lane == 0) *kept = by_column[best.which];
+  if (lane != 0) return;
+  space.found[place] = by_column[best.which];
+  if constexpr (CATEGORICAL) keep_set(sets[best.which], space.found_sets + place * SET_WORDS);
 }
 
 // The best cuts of the sides of all openings, by word.
 __device__ __forceinline__ void search_columns(const Data& data, const Settings& settings, const Space& space) {
   __shared__ Found by_column[TEAMS][2][WORD];
+  __shared__ CodeSet sets[CATEGORICAL ? TEAMS : 1][2][WORD];
   const int n_words = words_of(data), n_items = space.growth->n_openings * n_words;
   const int team = warp_of() / TEAM_WARPS, first_task = warp_of() % TEAM_WARPS;
   const int n_sides = space.openings[0].part < 0 ? 1 : 2;
@@ -299,14 +234,18 @@ __device__ __forceinline__ void search_columns(const Data& data, const Settings&
       const int turn = task / WORD, i = task % WORD;
       const Side side = side_of(data, settings, space, opening, part, turn == 0);
       const int column = is_there && turn < n_sides ? word * WORD + i : data.n_columns;
-      const Found best = best_of_column(data, settings, space, side, column, sums + task * COLUMN_ROOM, [=] {
+      CodeSet set = {};
+      const Found best = best_of_column(data, settings, space, side, column, sums + task * COLUMN_ROOM, set, [=] {
         if (task == first_task) __syncthreads();
       });
-      if (lane_of() == 0) by_column[team][side.number][i] = best;
+      if (lane_of() != 0) continue;
+      by_column[team][side.number][i] = best;
+      if constexpr (CATEGORICAL) sets[team][side.number][i] = set;
     }
     __syncthreads();
     for (int side = first_task; is_there && side < n_sides; side += TEAM_WARPS) {
-      keep_word(by_column[team][side], space.found + (static_cast<size_t>(number) * 2 + side) * n_words + word);
+      keep_word(space, by_column[team][side], sets[CATEGORICAL ? team : 0][side],
+                (static_cast<size_t>(number) * 2 + side) * n_words + word);
     }
   }
 }

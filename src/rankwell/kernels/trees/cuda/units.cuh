@@ -1,5 +1,6 @@
 // Gradients and Hessians as packed whole numbers: see `rules.py`.
 
+#include "feature_rules.cuh"
 #include "float32.cuh"
 #include "random_numbers.cuh"
 #include "stages.cuh"
@@ -172,7 +173,9 @@ __device__ __forceinline__ void pack(const Data& data, const Settings& settings,
     Opening opening = {};
     opening.part = -1;
     space.openings[0] = opening;
-    growth->n_parts = growth->n_openings = 1;
+    space.leaves[0].part = 0;
+    begin_rules(space);
+    growth->n_parts = growth->n_openings = growth->n_leaves = 1;
   });
 }
 

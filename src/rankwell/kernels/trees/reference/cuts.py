@@ -78,6 +78,7 @@ class LeafCuts:
             leaf.bounds,
             is_bounded,
         )
+        self._all_bins = bins
         self._settings = settings
         a, b = numbers.gradient_exponent, numbers.hessian_exponent
         self.l1, self.l2 = math.ldexp(settings.l1, a), math.ldexp(settings.l2, b)
@@ -125,7 +126,8 @@ class LeafCuts:
         """The allowed cuts by a feature whose bins have an order; of equal ones the first is taken."""
         own, both = self.bins[:, feature], self.has_missing_values(feature)
         for missing_left in (True, False) if both else (True,):
-            for b in range(0 if self._has_missing[feature] else 1, int(own.max())):
+            # Of all documents: after the highest bin of a leaf's own, missing values may still go to the right alone.
+            for b in range(0 if self._has_missing[feature] else 1, int(self._all_bins[:, feature].max())):
                 is_left = own <= b if missing_left else (own <= b) & (own > 0)
                 gain = self.gain(is_left, direction)
                 if gain is not None:
