@@ -15,7 +15,9 @@ import numpy as np
 from benchmarks.device_reading import reader
 from benchmarks.harness import Benchmark
 from rankwell.data.synthetic import make_ranking
+from rankwell.kernels.trees.columns import LOWEST, N_CODES
 from rankwell.kernels.trees.contract import BinTree, TreeProblem, TreeSettings
+from rankwell.kernels.trees.feature_rules import FeatureRules, group_bits
 from rankwell.kernels.trees.losses import LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.sampling import Sampling
 
@@ -36,7 +38,7 @@ def run(bench: Benchmark) -> None:
                 record_rounds(bench, name, tree_problem(data, n_leaves), target)
         if name == "mslr30k":
             record_waiting(bench, tree_problem(data, 31))
-            record_sampling(bench, tree_problem(data, 31))
+            record_variants(bench, tree_problem(data, 31))
             record_losses(bench, data)
         else:
             record_streaming(bench, tree_problem(data, 31))
@@ -156,18 +158,38 @@ def record_waiting(bench: Benchmark, problem: TreeProblem) -> None:
     )
 
 
-def record_sampling(bench: Benchmark, whole: TreeProblem) -> None:
-    """What random parts of the data cost, or save."""
-    for words, sampling in (
-        ("half of the queries and features", Sampling(queries=0.5, features=0.5)),
-        ("half of the features for each leaf", Sampling(node_features=0.5)),
-    ):
-        booster = make_booster(replace(whole, sampling=sampling))
+def record_variants(bench: Benchmark, whole: TreeProblem) -> None:
+    """What random parts of the data, another form of trees and rules for features cost, or save."""
+    settings, columns = whole.settings, whole.columns
+    n_features = len(columns.by_feature)
+    every_fourth, free = np.arange(n_features) % 4 == 0, FeatureRules.none(n_features)
+    n_bins = columns.by_feature[:, N_CODES] - 1 + columns.by_feature[:, LOWEST]
+    groups = group_bits([list(range(first, n_features, 3)) for first in range(3)], n_features)
+    rules = {
+        "half of the features rising or falling": free._replace(
+            direction=np.resize(np.array([1, 0, -1, 0], np.int8), n_features)
+        ),
+        "three groups of features": free._replace(groups=groups),
+        "a quarter of the features categories": free._replace(n_categories=np.maximum(n_bins * every_fourth, 0)),
+    }
+    problems = {
+        "31 leaves, half of the queries and features": replace(whole, sampling=Sampling(queries=0.5, features=0.5)),
+        "31 leaves, half of the features for each leaf": replace(whole, sampling=Sampling(node_features=0.5)),
+        **{f"31 leaves, {words}": replace(whole, feature_rules=own) for words, own in rules.items()},
+        **{
+            f"symmetric trees of {depth} levels": replace(
+                whole, settings=replace(settings, is_symmetric=True, max_depth=depth, n_leaves=2**depth)
+            )
+            for depth in (5, 8)
+        },
+    }
+    for words, problem in problems.items():
+        booster = make_booster(problem)
         booster.boost_rounds(0, 2 if bench.quick else EARLIER_ROUNDS)
         timing = bench.time(
             f"mslr30k, {words}: {ROUNDS} rounds", lambda booster=booster: booster.boost_rounds(0, ROUNDS), repeat=3
         )
-        bench.record(f"mslr30k, 31 leaves, {words}", value=timing.median / ROUNDS * 1e3, unit="ms")
+        bench.record(f"mslr30k, {words}", value=timing.median / ROUNDS * 1e3, unit="ms")
 
 
 def record_losses(bench: Benchmark, data: tuple[Any, ...]) -> None:
