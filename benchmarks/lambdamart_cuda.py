@@ -165,10 +165,9 @@ def record_variants(bench: Benchmark, whole: TreeProblem) -> None:
     every_fourth, free = np.arange(n_features) % 4 == 0, FeatureRules.none(n_features)
     n_bins = columns.by_feature[:, N_CODES] - 1 + columns.by_feature[:, LOWEST]
     groups = group_bits([list(range(first, n_features, 3)) for first in range(3)], n_features)
+    directions = np.resize(np.array([1, 0, -1, 0], np.int8), n_features)
     rules = {
-        "half of the features rising or falling": free._replace(
-            direction=np.resize(np.array([1, 0, -1, 0], np.int8), n_features)
-        ),
+        "half of the features rising or falling": free._replace(direction=directions),
         "three groups of features": free._replace(groups=groups),
         "a quarter of the features categories": free._replace(n_categories=np.maximum(n_bins * every_fourth, 0)),
     }
