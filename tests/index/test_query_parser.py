@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -69,19 +70,19 @@ def test_boolean_groups(text: str, tree: Node) -> None:
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
-        ("title:a b", any_of(A._replace(field="title"), B)),
-        ("title:(a b)", any_of(any_of(A._replace(field="title"), B._replace(field="title")))),
+        ("title:a b", any_of(replace(A, field="title"), B)),
+        ("title:(a b)", any_of(any_of(replace(A, field="title"), replace(B, field="title")))),
         ('title:"a b"', Group((Phrase((b"a", b"b"), (0, 1), field="title"),))),
         ("title:x-ray", Group((Phrase((b"x", b"ray"), (0, 1), field="title"),))),
         ('"a b"~3', Group((Phrase((b"a", b"b"), (0, 1), 3),))),
         ('"a b"~3^2', Group((Phrase((b"a", b"b"), (0, 1), 3, boost=2.0),))),
-        ("a^2 b^.5", any_of(A._replace(boost=2.0), B._replace(boost=0.5))),
-        ("(a b^2)^3", any_of(any_of(A._replace(boost=3.0), B._replace(boost=6.0)))),
-        ("(a AND b)^3", any_of(any_of(And((A._replace(boost=3.0), B._replace(boost=3.0)))))),
+        ("a^2 b^.5", any_of(replace(A, boost=2.0), replace(B, boost=0.5))),
+        ("(a b^2)^3", any_of(any_of(replace(A, boost=3.0), replace(B, boost=6.0)))),
+        ("(a AND b)^3", any_of(any_of(And((replace(A, boost=3.0), replace(B, boost=3.0)))))),
         ("Comp* title:B*^2", any_of(Prefix(b"comp"), Prefix(b"b", "title", 2.0))),
         ("title:*", Group((Exists("title"),))),
         (r"a\:b \AND \(c\)", any_of(A, B, Word(b"and", 2), Word(b"c", 3))),
-        ("title:(a body:b)", any_of(any_of(A._replace(field="title"), B._replace(field="body")))),
+        ("title:(a body:b)", any_of(any_of(replace(A, field="title"), replace(B, field="body")))),
         ("a (+)", any_of(A)),
     ],
 )

@@ -73,7 +73,8 @@ def _alternatives(leaf: Scoring, table: Mapping[_Terms, tuple[_Terms, ...]]) -> 
     if not isinstance(leaf, Word) or not found:
         return leaf
     single = dict.fromkeys([leaf.term, *(terms[0][0] for terms in found if len(terms) == 1)])
-    word = leaf if len(single) == 1 else Similar(tuple((term, 1.0) for term in single), *leaf[1:])
+    similar = tuple((term, 1.0) for term in single)
+    word = leaf if len(single) == 1 else Similar(similar, leaf.place, leaf.field, leaf.boost)
     phrases = [_phrase(terms, leaf) for terms in found if len(terms) > 1]
     return Or((word, *phrases)) if phrases else word
 
@@ -97,7 +98,7 @@ def _with_runs(node: Node, table: Mapping[_Terms, tuple[_Terms, ...]]) -> Node:
                 first = run[0]
                 assert isinstance(first, Word)
                 others = [
-                    _phrase(terms, first) if len(terms) > 1 else first._replace(term=terms[0][0]) for terms in found
+                    _phrase(terms, first) if len(terms) > 1 else replace(first, term=terms[0][0]) for terms in found
                 ]
                 optional.append(Or((Group(optional=run), *others)))
                 place += size
@@ -105,7 +106,7 @@ def _with_runs(node: Node, table: Mapping[_Terms, tuple[_Terms, ...]]) -> Node:
         else:
             optional.append(_with_runs(words[place], table))
             place += 1
-    return node._replace(optional=tuple(optional))
+    return replace(node, optional=tuple(optional))
 
 
 def _terms_of(run: tuple[Node, ...]) -> _Terms:

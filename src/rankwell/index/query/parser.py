@@ -19,6 +19,7 @@ number, or has another one: ``oil^x``, ``"crude oil"~``, ``comp*~``, ``title: oi
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rankwell.index.query.leaves import CHUNK, LeafReader, Several, one_node, unescaped
@@ -68,7 +69,7 @@ def parse_tree(
         parser.fail(parser.at, "')' closes nothing: there is no '(' before it.")
     if not has_words(tree) and parser.common_words:
         # Common words count in a query that has no other ones.
-        tree = tree._replace(optional=(*tree.optional, *parser.common_words))
+        tree = replace(tree, optional=(*tree.optional, *parser.common_words))
     if not tree.required and not tree.optional and not is_filter:
         # Only exclusions, or nothing at all.
         return Nothing(), parser.is_full
@@ -268,9 +269,9 @@ def _operand(sign: str, node: Node | Several | None) -> Node | None:
 def _times(node: Node | Several, boost: float) -> Node | Several | None:
     """A node whose words count `boost` times as much; None if it has none."""
     if isinstance(node, Several):
-        return Several(tuple(word._replace(boost=word.boost * boost) for word in node.words))
+        return Several(tuple(replace(word, boost=word.boost * boost) for word in node.words))
     if isinstance(node, Word | Phrase | Prefix | Near):
-        return node._replace(boost=node.boost * boost)
+        return replace(node, boost=node.boost * boost)
     if isinstance(node, And | Or):
         return type(node)(tuple(_times(part, boost) or part for part in node.parts))  # type: ignore[misc]
     if isinstance(node, Group):

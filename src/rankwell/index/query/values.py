@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -46,7 +47,7 @@ def range_of(schema: Schema, field: str, found: re.Match[str]) -> Node:
     upper = "<=" if found[0][-1] == "]" else "<"
     low = Range(field, -math.inf, math.inf) if found[1] == "*" else _comparison(schema, field, lower, found[1])
     high = Range(field, -math.inf, math.inf) if found[2] == "*" else _comparison(schema, field, upper, found[2])
-    return low._replace(high=high.high, with_high=high.with_high)
+    return replace(low, high=high.high, with_high=high.with_high)
 
 
 def comparison(schema: Schema, field: str, found: re.Match[str]) -> Node:
@@ -78,7 +79,7 @@ def _wanted(schema: Schema, field: str, value: Any) -> Node:
             low, high = value
             above = Range(field, -math.inf, math.inf) if low is None else _comparison(schema, field, ">=", low)
             below = Range(field, -math.inf, math.inf) if high is None else _comparison(schema, field, "<=", high)
-            return above._replace(high=below.high, with_high=below.with_high)
+            return replace(above, high=below.high, with_high=below.with_high)
         if isinstance(value, Collection) and not isinstance(value, str):
             return either(*(_wanted(schema, field, one) for one in value)) if value else Or(())
         if kind == "keyword":
