@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,34 @@ def test_the_curve_is_drawn(rankwell: Command, files: Path) -> None:
     outcome = rankwell("cascade", "train.txt", "--out", "c.rank", *FEW, "--plot", "curve.png")
     assert outcome.exit_code == 0
     assert Path("curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("curve.txt", "--plot curve.txt: the ending says how to draw, it must be .png, .svg, .pdf"),
+        ("curve", "another format of Matplotlib, it has none"),
+        ("./c.svg", "--plot c.svg would replace --out c.svg"),
+    ],
+)
+def test_a_curve_that_cannot_be_drawn_is_refused_before_the_training(
+    rankwell: Command, files: Path, path: str, message: str
+) -> None:
+    pytest.importorskip("matplotlib")
+    outcome = rankwell("cascade", "train.txt", "--out", "c.svg", *FEW, "--plot", path)
+    assert outcome.exit_code == 2
+    assert message in " ".join(outcome.stderr.split())
+    assert not Path("c.svg").exists()
+
+
+def test_a_curve_without_matplotlib_is_refused_before_the_training(
+    rankwell: Command, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    outcome = rankwell("cascade", "train.txt", "--out", "c.rank", *FEW, "--plot", "curve.png")
+    assert outcome.exit_code == 1
+    assert "a plot needs Matplotlib" in outcome.stderr
+    assert not Path("c.rank").exists()
 
 
 @pytest.mark.parametrize(

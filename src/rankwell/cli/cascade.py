@@ -20,7 +20,7 @@ from rankwell.cli.options import (
     SkipOption,
     given_path,
 )
-from rankwell.cli.output_file import check_output
+from rankwell.cli.output_file import check_drawing, check_output
 from rankwell.cli.progress import progress_bar
 from rankwell.errors import DataError, ParameterError
 
@@ -134,7 +134,9 @@ def cascade(
     )  # fmt: skip
     check_output(out, inputs=[data, vali, index, costs, queries])
     if plot is not None:
-        check_output(plot, option="--plot", inputs=[data, vali, index, costs, queries])
+        check_drawing(plot, option="--plot", inputs=[data, vali, index, costs, queries])
+        if plot.resolve() == out.resolve():
+            raise ParameterError(f"--plot {plot} would replace --out {out}. Give two different files.")
     reading = Reading(skip_bad_lines, label, qid)
     train = read_data(data, reading, quiet=quiet)
     note_one_query(data, train, quiet=quiet)
