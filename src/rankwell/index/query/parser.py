@@ -34,9 +34,12 @@ from rankwell.index.query.tree import (
     Or,
     Phrase,
     Prefix,
+    Range,
     Word,
+    both,
     has_words,
 )
+from rankwell.index.query.values import excludes_itself
 
 if TYPE_CHECKING:
     from rankwell.index.schema import Schema
@@ -240,7 +243,21 @@ class _Parser(LeafReader):
             self.fail(start, "'(' is not closed.")
         self.at += 1
         self.depth -= 1
+        if field is not None:
+            self._refuse_contradictions(start, field, group)
         return None if group == Group() else group
+
+    def _refuse_contradictions(self, start: int, field: str, group: Group) -> None:
+        """Refuse values of which a document would need several, as ``year:(2010 2012)``: it has one number or date."""
+        needed = both(*group.required)
+        ranges = [part for part in (needed.parts if isinstance(needed, And) else (needed,)) if isinstance(part, Range)]
+        own = [part for part in ranges if part.field == field]
+        if own and excludes_itself(*own):
+            self.fail(
+                start,
+                f"no document meets {field}:{self.text[start : self.at]}: it has one value of {field!r}, and all of "
+                "these are required. Write OR between alternatives.",
+            )
 
     def _is_field(self, name: str, after: int, field: str | None) -> bool:
         """Whether a name before a colon is a field. One that is not is an error, unless it is a time or an address.

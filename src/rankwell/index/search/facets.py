@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankwell.errors import ParameterError
+from rankwell.index.query.values import number_of
 from rankwell.index.segments.columns import keyword_column, number_column
 from rankwell.index.segments.dates import date_span, date_text
 from rankwell.index.segments.keyword_columns import MISSING
@@ -53,16 +55,23 @@ def _checked_edges(field: str, kind: str, edges: list[Any]) -> list[float]:
     try:
         if kind == "keyword":
             raise ValueError("keywords have no ranges")
-        numbers = [date_span(str(edge))[0] if kind == "date" else float(edge) for edge in edges]
+        numbers = [date_span(str(edge))[0] if kind == "date" else _edge(edge) for edge in edges]
     except (TypeError, ValueError) as cause:
         raise ParameterError(
-            f"of field {field!r} cannot have the edges {edges!r}: {cause}.", parameter="facets"
+            f"of field {field!r} cannot have the edges {edges!r}: {str(cause).removesuffix('.')}.", parameter="facets"
         ) from cause
     if len(numbers) < 2 or any(low >= high for low, high in pairwise(numbers)):
         raise ParameterError(
             f"of field {field!r} must have two edges or more that ascend, got {edges!r}.", parameter="facets"
         )
     return numbers
+
+
+def _edge(written: Any) -> float:
+    number = number_of(written)
+    if math.isnan(number):
+        raise ValueError(f"{written!r} is not a number")
+    return number
 
 
 def count_facets(index: Index, matches: Sequence[np.ndarray], keys: FacetKeys) -> Facets:
