@@ -82,6 +82,12 @@ def test_a_curve_without_matplotlib_is_refused_before_the_training(
     [
         (("--budget", "cheap"), "--budget must be microseconds, as 500, or a share, as 25%, got 'cheap'"),
         (("--budget", "0.001"), "--budget must be at least"),
+        (("--budget", "0%"), "--budget must be a share above 0% and at most 100%, got '0%'"),
+        (("--budget", "200%"), "--budget must be a share above 0% and at most 100%, got '200%'"),
+        (("--budget", "-5"), "--budget must be a finite number above 0, got -5.0"),
+        (("--folds", "1"), "--folds must be 2 or more, got 1"),
+        (("--first-set", "foo=1"), "--first-set foo: least-squares has no such parameter"),
+        (("--first-set", "ridge=x"), "--first-set ridge must be a number"),
         (("--index", "a", "--costs", "b"), "give --index or --costs, not both"),
         (("--queries", "a"), "which needs --index"),
         (("--second", "boost"), "there is no ranker called 'boost'"),

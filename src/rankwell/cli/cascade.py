@@ -170,7 +170,7 @@ def _make(
     return Cascade(
         first,
         second,
-        first_parameters=parse_settings(ranker_class(first), first_settings or ()) or None,
+        first_parameters=parse_settings(ranker_class(first), first_settings or (), "--first-set") or None,
         second_parameters=parse_settings(ranker_class(second), settings or ()) or None,
         **options,
     )
@@ -185,7 +185,11 @@ def _budget(text: str | None) -> dict[str, float]:
         value = float(number)
     except ValueError as cause:
         raise ParameterError(f"--budget must be microseconds, as 500, or a share, as 25%, got {text!r}.") from cause
-    return {"budget": value} if number == text else {"budget_share": value / 100}
+    if number == text:
+        return {"budget": value}
+    if not 0 < value <= 100:
+        raise ParameterError(f"--budget must be a share above 0% and at most 100%, got {text!r}.")
+    return {"budget_share": value / 100}
 
 
 def _costs(

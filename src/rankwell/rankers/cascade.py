@@ -152,6 +152,11 @@ class Cascade(Ranker):
             check_number("budget", self.budget, above=0)
         if self.budget_share is not None:
             check_number("budget_share", self.budget_share, above=0)
+            if self.budget_share > 1:
+                raise ParameterError(
+                    f"is a share of the full ranker's cost and must be at most 1, got {self.budget_share}.",
+                    parameter="budget_share",
+                )
             if self.budget is not None:
                 raise ParameterError("give budget or budget_share, not both.")
         check_number("tolerance", self.tolerance, least=0)
