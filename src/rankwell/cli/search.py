@@ -384,8 +384,7 @@ def _searcher(
     """A function from a query and k to its result: by BM25, by fields, or by a ranker."""
     if ranked is not None:
         return ranked.search
-    keys = None if sort is None else sort.split(",")
-    return lambda query, k: index.search(query, k=k, match=match, model=model, sort=keys, stop_after=stop_after)
+    return lambda query, k: index.search(query, k=k, match=match, model=model, sort=sort, stop_after=stop_after)
 
 
 def _answerer(

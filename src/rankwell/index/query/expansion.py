@@ -8,16 +8,17 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from rankwell.errors import ParameterError
 from rankwell.index.query.near_words import tolerance
 from rankwell.index.query.query import Query, query_of
 from rankwell.index.query.tree import Group, Near, Node, Or, Phrase, Scoring, Similar, Word, changed, scoring_leaves
 from rankwell.index.search.bm25 import WHOLE
 from rankwell.index.statistics import Statistics
+from rankwell.index.text.synonyms import Synonyms
 
 if TYPE_CHECKING:
     from rankwell.index.reader import Index
     from rankwell.index.text.analysis import Analysis
-    from rankwell.index.text.synonyms import Synonyms
 
 # Typing errors are forgiven in this many of a query's words: for each the dictionary is searched.
 MOST_FORGIVEN = 32
@@ -42,6 +43,11 @@ def forgiving_tree(query: Query, index: Index, synonyms: Synonyms | None, *, typ
     """A query's tree with synonyms, and (`typos`) a Near in place of each word in which typing errors are forgiven."""
     tree = query.as_tree()
     if synonyms is not None:
+        if not isinstance(synonyms, Synonyms):
+            raise ParameterError(
+                f"must be Synonyms, as Synonyms.of(['tv, television']) or Synonyms.read(path), got {synonyms!r}.",
+                parameter="synonyms",
+            )
         tree = _with_synonyms(tree, _table_of(index, synonyms))
     forgiven = {leaf for leaf in islice(scoring_leaves(tree), MOST_FORGIVEN) if typos and isinstance(leaf, Word)}
     return changed(tree, lambda leaf: _near(leaf) if isinstance(leaf, Word) and leaf in forgiven else leaf)

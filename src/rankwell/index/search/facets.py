@@ -38,7 +38,9 @@ def written_facets(written: Iterable[str]) -> dict[str, list[str] | None]:
 
 def facet_keys(facets: Iterable[str] | Mapping[str, Sequence[Any] | None], schema: Schema) -> FacetKeys:
     """Fields with the edges of their ranges, checked; ParameterError if a field cannot be counted."""
-    names = [facets] if isinstance(facets, str) else facets
+    names = [facets] if isinstance(facets, str) else list(facets) if isinstance(facets, Iterable) else [facets]
+    if not all(isinstance(name, str) for name in names):
+        raise ParameterError(f"must be fields, or a mapping of fields to edges, got {facets!r}.", parameter="facets")
     keys = facets if isinstance(facets, Mapping) else dict.fromkeys(names)
     checked: dict[str, Sequence[Any] | None] = {}
     for field, edges in keys.items():
@@ -47,11 +49,14 @@ def facet_keys(facets: Iterable[str] | Mapping[str, Sequence[Any] | None], schem
             what = "holds text" if kind else "does not exist"
             allowed = ", ".join([*schema.statics, *schema.keywords]) or "none"
             raise ParameterError(f"must be of {allowed}; {field!r} {what}.", parameter="facets")
-        checked[field] = None if edges is None else _checked_edges(field, kind, list(edges))
+        checked[field] = None if edges is None else _checked_edges(field, kind, edges)
     return checked
 
 
-def _checked_edges(field: str, kind: str, edges: list[Any]) -> list[float]:
+def _checked_edges(field: str, kind: str, edges: Sequence[Any]) -> list[float]:
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise ParameterError(f"of field {field!r} must have a list of edges, got {edges!r}.", parameter="facets")
+    edges = list(edges)
     try:
         if kind == "keyword":
             raise ValueError("keywords have no ranges")
