@@ -42,6 +42,17 @@ def test_json_has_the_curve_and_the_costs(rankwell: Command, files: Path) -> Non
     assert report["table"]["features"]["f1"]["document"] == 50
 
 
+def test_a_misspelt_feature_of_a_table_is_told(rankwell: Command, files: Path) -> None:
+    Path("costs.yaml").write_text("features: {ff3: 50, f1: 2, bm25: 1, price: {shared: []}}\nselected: [f2]\n")
+    outcome = rankwell("cascade", "train.txt", "--out", "c.rank", *FEW, "--costs", "costs.yaml")
+    assert outcome.exit_code == 0
+    warned = "the costs are also of what the data does not have: 'ff3' (did you mean 'f3'?), 'bm25', 'price'."
+    assert warned in " ".join(outcome.stderr.split())
+    Path("costs.yaml").write_text("features: {f3: 50}\n")
+    outcome = rankwell("cascade", "train.txt", "--out", "c.rank", *FEW, "--costs", "costs.yaml")
+    assert "does not have" not in outcome.stderr
+
+
 def test_the_curve_is_drawn(rankwell: Command, files: Path) -> None:
     pytest.importorskip("matplotlib")
     outcome = rankwell("cascade", "train.txt", "--out", "c.rank", *FEW, "--plot", "curve.png")
