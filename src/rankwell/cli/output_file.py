@@ -35,6 +35,14 @@ def check_output(path: Path, *, option: str = "--out", inputs: Sequence[Path | N
         raise DataError(f"{option} {path} cannot be written: {folder} is not writable. Choose another path.")
 
 
+def check_data_output(path: Path, *, option: str = "--out", inputs: Sequence[Path | None] = ()) -> None:
+    """The same for a file of rows, whose ending says in which format they are written."""
+    from rankwell.data.files import written_format
+
+    check_output(path, option=option, inputs=inputs)
+    written_format(path)
+
+
 def check_drawing(path: Path, *, option: str = "--out", inputs: Sequence[Path | None] = ()) -> None:
     """The same for a drawing, which also needs Matplotlib, and an ending that is a format it draws."""
     from rankwell.rankers.history_plot import new_figure
