@@ -52,6 +52,12 @@ def check_choice(name: str, value: Any, allowed: Iterable[str]) -> None:
         raise ParameterError(f"must be one of {', '.join(map(repr, names))}, got {value!r}.", parameter=name)
 
 
+def check_truth(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False (NumPy's are)."""
+    if not isinstance(value, bool) and not _is_numpy_truth(value):
+        raise ParameterError(f"must be True or False, got {value!r}.", parameter=name)
+
+
 def as_bytes(name: str, value: Any) -> int:
     """A size in bytes: a whole number, or text such as "4GiB" or "500 MB"."""
     if is_whole_number(value) and value > 0:
@@ -86,6 +92,12 @@ def is_whole_number(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _is_numpy_truth(value: Any) -> bool:
+    import numpy as np
+
+    return isinstance(value, np.bool_)
 
 
 def _is_numpy_number(value: Any) -> bool:

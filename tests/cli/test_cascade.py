@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,17 @@ def test_json_has_the_curve_and_the_costs(rankwell: Command, files: Path) -> Non
     assert report["table"]["features"]["f1"]["document"] == 50
 
 
+def test_a_misspelt_feature_of_a_table_is_told(rankwell: Command, files: Path) -> None:
+    Path("costs.yaml").write_text("features: {ff3: 50, f1: 2, bm25: 1, price: {shared: []}}\nselected: [f2]\n")
+    outcome = rankwell("cascade", "train.txt", "--out", "c.rank", *FEW, "--costs", "costs.yaml")
+    assert outcome.exit_code == 0
+    warned = "the costs are also of what the data does not have: 'ff3' (did you mean 'f3'?), 'bm25', 'price'."
+    assert warned in " ".join(outcome.stderr.split())
+    Path("costs.yaml").write_text("features: {f3: 50}\n")
+    outcome = rankwell("cascade", "train.txt", "--out", "c.rank", *FEW, "--costs", "costs.yaml")
+    assert "does not have" not in outcome.stderr
+
+
 def test_the_curve_is_drawn(rankwell: Command, files: Path) -> None:
     pytest.importorskip("matplotlib")
     outcome = rankwell("cascade", "train.txt", "--out", "c.rank", *FEW, "--plot", "curve.png")
@@ -49,10 +61,44 @@ def test_the_curve_is_drawn(rankwell: Command, files: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("curve.txt", "--plot curve.txt: the ending says how to draw, it must be .png, .svg, .pdf"),
+        ("curve", "another format of Matplotlib, it has none"),
+        ("./c.svg", "--plot c.svg would replace --out c.svg"),
+    ],
+)
+def test_a_curve_that_cannot_be_drawn_is_refused_before_the_training(
+    rankwell: Command, files: Path, path: str, message: str
+) -> None:
+    pytest.importorskip("matplotlib")
+    outcome = rankwell("cascade", "train.txt", "--out", "c.svg", *FEW, "--plot", path)
+    assert outcome.exit_code == 2
+    assert message in " ".join(outcome.stderr.split())
+    assert not Path("c.svg").exists()
+
+
+def test_a_curve_without_matplotlib_is_refused_before_the_training(
+    rankwell: Command, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    outcome = rankwell("cascade", "train.txt", "--out", "c.rank", *FEW, "--plot", "curve.png")
+    assert outcome.exit_code == 1
+    assert "a plot needs Matplotlib" in outcome.stderr
+    assert not Path("c.rank").exists()
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--budget", "cheap"), "--budget must be microseconds, as 500, or a share, as 25%, got 'cheap'"),
         (("--budget", "0.001"), "--budget must be at least"),
+        (("--budget", "0%"), "--budget must be a share above 0% and at most 100%, got '0%'"),
+        (("--budget", "200%"), "--budget must be a share above 0% and at most 100%, got '200%'"),
+        (("--budget", "-5"), "--budget must be a finite number above 0, got -5.0"),
+        (("--folds", "1"), "--folds must be 2 or more, got 1"),
+        (("--first-set", "foo=1"), "--first-set foo: least-squares has no such parameter"),
+        (("--first-set", "ridge=x"), "--first-set ridge must be a number"),
         (("--index", "a", "--costs", "b"), "give --index or --costs, not both"),
         (("--queries", "a"), "which needs --index"),
         (("--second", "boost"), "there is no ranker called 'boost'"),

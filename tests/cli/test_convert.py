@@ -57,6 +57,7 @@ def test_bad_lines_are_an_error_or_left_out_and_counted(rankwell: Command, files
     [
         (("absent.txt", "new.feather"), "there is no file absent.txt"),
         (("train.txt", "new.unknown"), "new.unknown does not tell its format"),
+        (("absent.txt", "new.unknown"), "new.unknown does not tell its format"),  # before anything is read
         (("train.txt", "."), "DST . is a folder"),
         (("train.txt", "train.txt/new.csv"), "train.txt is a file, not a folder"),
         (("model.rank", "new.feather"), "model.rank"),

@@ -39,6 +39,12 @@ def run(rankwell, *arguments):
     return result
 
 
+def test_a_name_that_tells_no_format_is_refused_before_the_work(rankwell, collection, tmp_path):
+    outcome = rankwell("features", "absent.idx", *collection[1:], "--out", str(tmp_path / "train.xyz"))
+    assert outcome.exit_code == 1
+    assert "train.xyz does not tell its format. Use one of the endings .txt" in outcome.stderr
+
+
 @pytest.mark.parametrize("name", ["train.txt", "train.parquet"])
 def test_training_data_with_names(rankwell, collection, tmp_path, name):
     out = tmp_path / name
@@ -111,7 +117,7 @@ def test_from_a_log(rankwell, collection, tmp_path):
         (["--features", "letor"], 2, "a feature set is one of mslr, full, got 'letor'"),
         (["--parameter", "k1=high"], 2, "--parameter must be KEY=VALUE"),
         (["--add", "x = bm25.abstract"], 2, "there is no feature of this name"),
-        (["--add", "bm25.abstract"], 1, "the index lacks what 1 features need: bm25.abstract"),
+        (["--add", "bm25.abstract"], 1, "the index lacks what 1 feature needs: bm25.abstract"),
         (["--candidates", "all"], 2, "judged+top"),
     ],
 )

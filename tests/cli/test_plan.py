@@ -37,6 +37,11 @@ def test_json_has_the_coefficients_and_is_what_figures_are_drawn_from(data: Path
     Path("plan.json").write_text(outcome.stdout)
     assert rankwell("plan", "figures", "plan.json", "--out", "plan.svg").exit_code == 0
     assert "<svg" in Path("plan.svg").read_text()
+    assert rankwell("plan", "figures", "plan.json", "--out", "plan.png").exit_code == 0
+    assert Path("plan.png").read_bytes().startswith(b"\x89PNG")
+    refused = rankwell("plan", "figures", "plan.json", "--out", "plan.txt")
+    assert refused.exit_code == 2
+    assert "--out plan.txt: the ending says how to draw" in refused.stderr
     Path("other.json").write_text("{}")
     assert "is not a plan's JSON" in rankwell("plan", "figures", "other.json", "--out", "plan.svg").stderr
 

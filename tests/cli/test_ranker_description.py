@@ -44,7 +44,7 @@ def test_a_boost_over_a_learned_score_is_predicted_explained_and_described(rankw
     Path("boost").mkdir()
     Path("boost/boost.yaml").write_text(BOOST)
     made = rankwell("ranker", "make", "boost/boost.yaml", "--out", "boosted.rank")
-    assert "1 inputs, 1 rankers, 5 features written to boosted.rank; its own inputs read f2, clicks" in made.stderr
+    assert "1 input, 1 ranker, 5 features written to boosted.rank; its own inputs read f2, clicks" in made.stderr
     Path("data.csv").write_text("label,qid,f1,f2,f3,f4,clicks\n1,1,0.5,1,0,0,7\n0,1,0.5,-1,0,0,0\n")
     assert rankwell("predict", "boosted.rank", "data.csv", "--out", "scores.txt").exit_code == 0
     learned = library.load("model.rank").predict([[0.5, 1, 0, 0], [0.5, -1, 0, 0]]).astype(np.float32)
@@ -69,3 +69,10 @@ def test_the_group_alone_is_help(rankwell: Command) -> None:
     outcome = rankwell("ranker")
     assert outcome.exit_code == 0
     assert "make" in outcome.stdout
+
+
+def test_what_is_no_model_is_not_called_damaged(rankwell: Command, files: Path) -> None:
+    Path("docs.jsonl").write_text('{"id": 1}\n{"id": 2}\n')
+    outcome = rankwell("ranker", "show", "docs.jsonl")
+    assert outcome.exit_code == 1
+    assert "docs.jsonl: this is not a model, which is one JSON object" in outcome.stderr

@@ -261,6 +261,21 @@ def test_where_the_querys_words_are(shop: Path) -> None:
         (["shoes^abc"], "a boost is written ^ and a number, as in oil^2 or oil^0.5, got '^abc'"),
         (["shoes", "--sort", "title"], "--sort must be fields as year or year:desc; 'title' holds text"),
         (["shoes", "--facet", "title"], "--facet must be of"),
+        (
+            ["shoes", "--facet", "price=a,b"],
+            "--facet of field 'price' cannot have the edges ['a', 'b']: 'a' is",
+        ),
+        (
+            ["shoes", "--candidates", 100],
+            "--candidates would have no effect without --ranker FILE: add it, or",
+        ),
+        (["shoes", "--device", "gpu", "--tag", "x"], "--tag would have no effect without --run FILE"),
+        (["shoes", "--device", "cpu", "--candidates", 5], "--candidates and --device would have no effect without"),
+        (
+            ["--like", "1", "--match", "all"],
+            "documents are ordered by BM25: leave out --match.",
+        ),
+        (["shoes", "--match", "most"], "--match must be 'any' or 'all', got 'most'"),
         (["shoes", "--sort", "price", "--ranker", "x.rank"], "give --sort or --ranker, not both"),
     ],
 )

@@ -96,7 +96,10 @@ def test_a_run_is_ranked_again(rankwell: Command, ranker: str) -> None:
     [
         (["red", "--rerank", "x"], "--rerank needs --queries FILE and --ranker FILE"),
         (["--queries", "queries.jsonl", "--run", "out", "--rerank", "x"], "--rerank needs --queries FILE and --ranker"),
-        (["--queries", "queries.jsonl", "--run", "out", "--tag", "two words"], "the id 'two words' must not be empty"),
+        (
+            ["--queries", "queries.jsonl", "--run", "out", "--tag", "two words"],
+            "--tag must not be empty or contain",
+        ),
     ],
 )
 def test_wrong_usage(rankwell: Command, collection: Path, arguments: list[str], complaint: str) -> None:

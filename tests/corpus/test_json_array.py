@@ -43,6 +43,12 @@ def test_json_lines_may_be_called_json(tmp_path):
         ('[{"id": NaN}]', "element 1: NaN is not JSON"),
         ('[{"id": 1}, 5]', "element 2: each element must be an object.*got 5"),
         ('[{"title": "x"}]', "element 1: the field 'id' is missing"),
+        (
+            '{"id": 1,\n "title": "x"}\n',
+            "c.json: one object over several lines, neither an array of documents nor lines",
+        ),
+        ("{\n}", r"Write \[ and \] around it if it is a document, or leave the file out"),
+        ('{"id": 1,\n"title', "line 1, column 10: not JSON"),
         ("[" * 100_000, "element 1: lists and objects are nested too deeply"),
         (b'[{"id": "\xff"}]', "0xff is not utf-8"),
     ],
@@ -50,6 +56,11 @@ def test_json_lines_may_be_called_json(tmp_path):
 def test_bad_arrays(tmp_path, content, message):
     with pytest.raises(DataError, match=message):
         read(write(tmp_path, "c.json", content))
+
+
+def test_an_object_over_several_lines_is_one_bad_document(tmp_path, caplog):
+    assert read(write(tmp_path, "c.json", '{\n"id":\n1}'), on_bad_document="skip") == []
+    assert "1 bad document was left out" in caplog.text
 
 
 def test_bad_elements_can_be_left_out(tmp_path):

@@ -12,8 +12,9 @@ import pyarrow
 import pytest
 
 from rankwell.corpus.bad_documents import MOST_NAMED, BadDocuments
+from rankwell.corpus.formats import format_of
 from rankwell.corpus.options import CorpusOptions
-from rankwell.corpus.reading import format_of, read_corpus
+from rankwell.corpus.reading import read_corpus
 from rankwell.errors import DataError, ParameterError
 
 
@@ -202,6 +203,29 @@ def test_a_folder_of_files(tmp_path):
     assert documents[1].texts["url"] == "b/notes.txt"
     assert documents[2].texts["body"] == "Seen"
     assert json.loads(documents[1].stored)["body"] == "plain words\n"
+
+
+def test_json_that_is_no_documents_is_skipped_among_pages(tmp_path, caplog):
+    for name in ("a/settings.json", "model.json.gz"):
+        write(tmp_path, name, '{\n  "rounds": 3\n}\n')
+    write(tmp_path, "more.json", '[{"id": 1}]')
+    write(tmp_path, "page.md", "words")
+    assert [document.id for document in read(tmp_path)] == ["1", "page.md"]
+    assert "2 JSON files among pages were skipped" in caplog.text
+    assert f"the first is {tmp_path / 'a' / 'settings.json'}" in caplog.text
+    (tmp_path / "page.md").unlink()
+    with pytest.raises(DataError, match=r"settings.json: one object over several lines, neither an array"):
+        read(tmp_path)
+
+
+def test_files_read_as_one_format_are_text(tmp_path):
+    write(tmp_path, "a.rst", "words")
+    write(tmp_path, "b.gz", "packed words")
+    write(tmp_path, "c", "wide words".encode("utf-16"))
+    write(tmp_path, "picture.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    assert [document.id for document in read(tmp_path, format="html")] == ["a.rst", "b.gz", "c"]
+    with pytest.raises(DataError, match=r"picture\.png"):
+        read(tmp_path / "picture.png", format="markdown")
 
 
 def test_several_paths_in_their_order(tmp_path):

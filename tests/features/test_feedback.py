@@ -235,7 +235,7 @@ def test_a_static_with_the_feature_s_name_is_refused(documents):
 
 
 def test_a_stream_the_index_lacks_is_named(index):
-    with pytest.raises(DataError, match=r"lacks what 1 features need: relevance_model.url"):
+    with pytest.raises(DataError, match=r"lacks what 1 feature needs: relevance_model.url"):
         judged_features(index, [], {}, FeatureSet(["relevance_model.url"]))
 
 

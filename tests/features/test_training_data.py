@@ -87,7 +87,7 @@ def test_mistakes_are_told(index):
         judged_features(index, QUERIES, QRELS, FEATURES, source="all")
     with pytest.raises(ParameterError, match="n_candidates must be at least 1"):
         judged_features(index, QUERIES, QRELS, FEATURES, n_candidates=0)
-    with pytest.raises(DataError, match=r"lacks what 1 features need: bm25.abstract"):
+    with pytest.raises(DataError, match=r"lacks what 1 feature needs: bm25.abstract"):
         judged_features(index, QUERIES, QRELS, FeatureSet(["bm25.abstract"]))
     with pytest.raises(DataError, match="no candidate of a judged query was found"):
         judged_features(index, QUERIES, {"other": {"d0": 1.0}}, FEATURES)

@@ -141,7 +141,20 @@ def test_dates_as_text() -> None:
         ({"sort": ["year", "nope:desc"]}, "'nope' does not exist"),
         ({"facets": ["body"]}, "facets must be of year, kind; 'body' holds text"),
         ({"facets": {"kind": [1, 2]}}, "facets of field 'kind' cannot have the edges"),
+        ({"facets": {"year": [0, float("nan")]}}, r"cannot have the edges \[0, nan\]: nan is not a number"),
+        ({"facets": {"year": ["a", "b"]}}, "cannot have the edges .*: 'a' is not a number"),
+        ({"facets": {"year": ["0", "1_0"]}}, "'1_0' is not a number"),
         ({"facets": {"year": [2, 1]}}, "facets of field 'year' must have two edges or more that ascend"),
+        ({"sort": 3}, "sort must be fields as year or year:desc, got 3"),
+        ({"sort": [3]}, "'3' does not exist"),
+        ({"facets": 3}, "facets must be fields, or a mapping of fields to edges, got 3"),
+        ({"facets": [["year"]]}, "facets must be fields, or a mapping"),
+        ({"facets": {"year": 5}}, "facets of field 'year' must have a list of edges, got 5"),
+        ({"facets": {"year": "0,5"}}, "facets of field 'year' must have a list of edges, got '0,5'"),
+        ({"synonyms": "tv,television"}, r"synonyms must be Synonyms, as Synonyms.of\(.* got 'tv,television'"),
+        ({"synonyms": {"tv": "television"}}, "synonyms must be Synonyms"),
+        ({"typos": "yes"}, "typos must be True or False, got 'yes'"),
+        ({"plain": 1}, "plain must be True or False, got 1"),
         ({"filter": {"body": "x"}}, "filter field 'body' holds text"),
         ({"filter": {"year": "x"}}, "filter field 'year' holds numbers, got 'x'"),
         ({"filter": 3}, "filter must be a text or a mapping"),
@@ -155,6 +168,16 @@ def test_wrong_arguments(tmp_path: Path, arguments: dict, message: str) -> None:
         writer.commit()
     with pytest.raises(ParameterError, match=message):
         Index.open(tmp_path / "idx").search("x", **arguments)
+
+
+def test_fields_to_sort_by_may_be_one_text(tmp_path: Path) -> None:
+    with IndexWriter(tmp_path / "idx", schema=Schema(keywords=["kind"])) as writer:
+        writer.add([{"id": n, "year": n % 3, "kind": f"k{n % 2}"} for n in range(8)])
+        writer.commit()
+    index = Index.open(tmp_path / "idx")
+    assert index.search("*", sort="year:desc,kind").ids == index.search("*", sort=["year:desc", "kind"]).ids
+    assert index.search("*", sort="year:desc,kind", typos=np.False_).ids == ["2", "5", "4", "1", "7", "0", "6", "3"]
+    assert index.search("*", sort=()).ids == index.search("*").ids
 
 
 def test_facets_of_shards_add_up(tmp_path: Path) -> None:

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rankwell import QueryError
+from rankwell import ParameterError, QueryError
 from rankwell.index.query.parser import MOST_DEPTH
-from rankwell.index.query.query import Query, parse_query
+from rankwell.index.query.query import Query, parse_filter, parse_query
 from rankwell.index.query.tree import (
     And,
     Everything,
@@ -69,19 +70,19 @@ def test_boolean_groups(text: str, tree: Node) -> None:
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
-        ("title:a b", any_of(A._replace(field="title"), B)),
-        ("title:(a b)", any_of(any_of(A._replace(field="title"), B._replace(field="title")))),
+        ("title:a b", any_of(replace(A, field="title"), B)),
+        ("title:(a b)", any_of(any_of(replace(A, field="title"), replace(B, field="title")))),
         ('title:"a b"', Group((Phrase((b"a", b"b"), (0, 1), field="title"),))),
         ("title:x-ray", Group((Phrase((b"x", b"ray"), (0, 1), field="title"),))),
         ('"a b"~3', Group((Phrase((b"a", b"b"), (0, 1), 3),))),
         ('"a b"~3^2', Group((Phrase((b"a", b"b"), (0, 1), 3, boost=2.0),))),
-        ("a^2 b^.5", any_of(A._replace(boost=2.0), B._replace(boost=0.5))),
-        ("(a b^2)^3", any_of(any_of(A._replace(boost=3.0), B._replace(boost=6.0)))),
-        ("(a AND b)^3", any_of(any_of(And((A._replace(boost=3.0), B._replace(boost=3.0)))))),
+        ("a^2 b^.5", any_of(replace(A, boost=2.0), replace(B, boost=0.5))),
+        ("(a b^2)^3", any_of(any_of(replace(A, boost=3.0), replace(B, boost=6.0)))),
+        ("(a AND b)^3", any_of(any_of(And((replace(A, boost=3.0), replace(B, boost=3.0)))))),
         ("Comp* title:B*^2", any_of(Prefix(b"comp"), Prefix(b"b", "title", 2.0))),
         ("title:*", Group((Exists("title"),))),
         (r"a\:b \AND \(c\)", any_of(A, B, Word(b"and", 2), Word(b"c", 3))),
-        ("title:(a body:b)", any_of(any_of(A._replace(field="title"), B._replace(field="body")))),
+        ("title:(a body:b)", any_of(any_of(replace(A, field="title"), replace(B, field="body")))),
         ("a (+)", any_of(A)),
     ],
 )
@@ -137,6 +138,19 @@ def test_several_values_of_a_field() -> None:
         ("year:abc", 6, "field 'year' holds numbers, got 'abc'"),
         ("year:[1 TO b]", 6, "field 'year' holds numbers, got 'b'"),
         ("year:nan", 6, "field 'year' holds numbers, got 'nan'"),
+        ("price:1_000", 7, "field 'price' holds numbers, got '1_000'"),
+        ("year:[2000 TO", 6, r"the range '\[2000 TO' is not closed by \] or }: it is written year:\[1 TO 5\]"),
+        ("year:{2000", 6, "the range '{2000' is not closed"),
+        ("year:[2000 2010] a", 6, r"the range '\[2000 2010\]' has no TO between its ends"),
+        ("year:[ TO 2010]", 6, r"the range '\[ TO 2010\]' has not two ends of one word each"),
+        ("a year:[2010 TO 2000]", 8, "field 'year' has nothing between 2010 and 2000: a range begins with its lower"),
+        ("a year:(2010 2012)", 8, r"no document meets year:\(2010 2012\): it has one value of 'year', and all of"),
+        ("year:(2010 AND 2012)", 6, "Write OR between alternatives"),
+        ("year:(<2010 2010)", 6, "no document meets"),
+        ("price:>=100 AND <200", 17, "'<200' does not say what it compares: .* as in year:<200"),
+        ("a >=-.5", 3, "'>=-.5' does not say what it compares"),
+        ('a "b c"*', 8, "a star after a phrase has no word to complete"),
+        ('"b c"~2*', 6, "the slop of a phrase must be a whole number from 0 to 99, got 2\\*"),
         ("a^", 2, "a boost is written"),
         ("a^0", 2, "a boost must be between 0.000001 and 1000000, got 0"),
         *(
@@ -149,11 +163,11 @@ def test_several_values_of_a_field() -> None:
             for boost in ("-1", "abc", "nan", "1e400", "2x", "2~")
         ),
         ("year:5^2", 7, "a boost needs words"),
-        ('"a b"~2.5', 1, "the slop of a phrase must be a whole number from 0 to 99, got 2.5"),
-        ('"a b"~100', 1, "from 0 to 99, got 100"),
-        ('a "a b"~x', 3, "the slop of a phrase must be a whole number from 0 to 99, got x"),
-        ('"a b"~', 1, "from 0 to 99, got nothing after its tilde"),
-        ('"a b"~3x', 1, "from 0 to 99, got 3x"),
+        ('"a b"~2.5', 6, "the slop of a phrase must be a whole number from 0 to 99, got 2.5"),
+        ('"a b"~100', 6, "from 0 to 99, got 100"),
+        ('a "a b"~x', 8, "the slop of a phrase must be a whole number from 0 to 99, got x"),
+        ('"a b"~', 6, "from 0 to 99, got nothing after its tilde"),
+        ('"a b"~3x', 6, "from 0 to 99, got 3x"),
         ("foo~bar", 4, "the edits after a tilde must be 0, 1 or 2, got bar"),
         ("foo~1x", 4, "the edits after a tilde must be 0, 1 or 2, got 1x"),
         *(
@@ -179,6 +193,31 @@ def test_what_is_not_supported_is_named_with_its_column(text: str, column: int, 
     assert caught.value.column == column
     assert f"column {column}:" in str(caught.value)
     assert "pass plain=True" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "word"), [('a "b com*"', 6, "com"), ('"x*', 2, "x"), ('"ab* c"~2', 2, "ab")]
+)
+def test_a_phrase_has_no_prefixes(text: str, column: int, word: str) -> None:
+    with pytest.raises(
+        QueryError, match=rf"'{word}\*': a phrase has whole words, and no prefixes. Put a backslash"
+    ) as told:
+        parse(text)
+    assert told.value.column == column
+    assert "in quotes" not in str(told.value)
+
+
+@pytest.mark.parametrize("text", [r'"a b\*"', '"a * b"', '"a*b"', '"* a b"'])
+def test_other_stars_in_a_phrase_separate_words(text: str) -> None:
+    assert parse(text).terms == (b"a", b"b")
+
+
+def test_several_conditions_of_one_number() -> None:
+    both_needed = (Range("year", 2000, math.inf, with_low=False), Range("year", -math.inf, 2010))
+    assert parse("year:(>2000 <=2010) a").tree == Group((Group(both_needed),), (A,))
+    assert parse("year:(2010 >=2010) a").tree == Group(
+        (Group((Range("year", 2010, 2010), Range("year", 2010, math.inf))),), (A,)
+    )
 
 
 DATED = Schema(["title"], dates=["added"], keywords=["tags"])
@@ -210,6 +249,48 @@ def test_values_that_contain_colons(text: str, wanted: Node) -> None:
 def test_a_field_needs_a_value(text: str, example: str) -> None:
     with pytest.raises(QueryError, match=f"has nothing after its colon: .*as in {example}"):
         parse_query(text, Analysis(), DATED)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("added:soon", "field 'added' holds dates: a date is written 2024, .* got 'soon'"),
+        ("added:[2024 TO soon]", "field 'added' holds dates: .* got 'soon'"),
+        ("added:2024-02-30", "field 'added' holds dates: there is no date '2024-02-30'"),
+        ("added:[2024 TO 2023-05]", "field 'added' has nothing between 2024 and 2023-05"),
+        ("added:(2023 2024)", r"no document meets added:\(2023 2024\)"),
+        ("<2024", "does not say what it compares: put a field and a colon before it. Put what"),
+    ],
+)
+def test_mistakes_in_dates_name_the_field(text: str, message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        parse_query(text, Analysis(), DATED)
+
+
+def test_a_document_has_several_keywords_and_several_spans_of_one_date() -> None:
+    tags = tuple(Keyword("tags", value) for value in (b"new", b"[x"))
+    assert parse_query("tags:(new [x) a", Analysis(), DATED).tree == Group((Group(tags),), (A,))
+    assert parse_query("added:(2024 2024-05)", Analysis(), DATED).tree is not None
+
+
+@pytest.mark.parametrize(
+    ("filter", "message"),
+    [
+        (
+            {"year": (2010, 2000)},
+            "filter field 'year' has nothing between 2010 and 2000: a range begins with its lower",
+        ),
+        ({"year": (1, 2, 3)}, "field 'year': a tuple is a range .* holds numbers or dates, got 3 values"),
+        ({"tags": ("A", "B")}, "field 'tags': a tuple is a range .* holds keywords, .*Several values are a list"),
+        ({"tags": None}, "field 'tags' holds keywords, got None"),
+        ({"added": "soon"}, "field 'added' holds dates: a date is written"),
+        ({"added": (None, "soon")}, "field 'added' holds dates: a date is written"),
+        ({"year": ["1_0"]}, "field 'year' holds numbers, got '1_0'"),
+    ],
+)
+def test_mistakes_in_a_mapping_name_the_field(filter: dict, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        parse_filter(filter, Analysis(), Schema(["title"], ["year"], keywords=["tags"], dates=["added"]))
 
 
 def test_in_a_group_of_keywords_an_unknown_field_is_an_error() -> None:

@@ -15,6 +15,7 @@ from tests.index.searching import expected, make_index, pairs
 from rankwell.index.query.plan import MOST_EXPANSIONS
 from rankwell.index.reader import Index
 from rankwell.index.search import allowed_documents
+from rankwell.index.search.allowed_documents import forget_filters
 from rankwell.index.search.bm25 import BM25, BM25F
 from rankwell.index.text.synonyms import Synonyms
 
@@ -39,6 +40,7 @@ FIELDS = {
     "dates": ["day"],
 }
 VALUE = st.integers(1999, 2005)
+ENDS = st.tuples(VALUE, VALUE).map(sorted)
 LEAVES = st.one_of(
     WORDS,
     WORDS,
@@ -48,9 +50,9 @@ LEAVES = st.one_of(
     st.sampled_from(["a*", "ab*", "title:a*", "r*", "x*", "absent", "*", "price:*", "body:*"]),
     st.tuples(st.lists(WORDS, min_size=1, max_size=3), st.integers(0, 4)).map(lambda p: f'"{" ".join(p[0])}"~{p[1]}'),
     st.lists(WORDS, min_size=2, max_size=2).map(lambda words: f'title:"{" ".join(words)}"'),
-    st.tuples(VALUE, VALUE).map(lambda ends: f"year:[{ends[0]} TO {ends[1]}]"),
+    ENDS.map(lambda ends: f"year:[{ends[0]} TO {ends[1]}]"),
     st.sampled_from(["kind:book", "kind:fil*", "tags:new", "tags:*", "day:2020"]),
-    st.tuples(VALUE, VALUE).map(lambda ends: f"year:{{{ends[0]} TO {ends[1]}}}"),
+    ENDS.map(lambda ends: f"year:{{{ends[0]} TO {ends[1]}}}"),
     st.tuples(st.sampled_from([">", ">=", "<", "<=", ""]), VALUE).map(lambda pair: f"year:{pair[0]}{pair[1]}"),
 )
 
@@ -230,3 +232,45 @@ def test_threads_share_filters(films: Index) -> None:
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(4) as pool:
         patch.setattr(allowed_documents, "MOST_BYTES", 10)
         list(pool.map(ask, range(4)))
+
+
+CONDITION = st.recursive(
+    st.sampled_from(["kind:book", "kind:fil*", "tags:new", "tags:rare", "year:>2001", "title:a", "b", "*"]),
+    lambda part: st.tuples(st.sampled_from([" AND ", " OR "]), st.lists(part, min_size=2, max_size=3)).map(
+        lambda joined: f"({joined[0].join(joined[1])})"
+    ),
+    max_leaves=5,
+)
+
+
+@given(
+    documents=st.lists(DOCUMENT, min_size=1, max_size=8),
+    filters=st.lists(st.one_of(FILTERS, CONDITION, CONDITION.map("-{}".format)), min_size=2, max_size=8),
+)
+@example([{"kind": "book"}, {"tags": ["new"]}], ["kind:book AND tags:new", "kind:book OR tags:new"])
+@example([{"kind": "book"}, {"kind": "film"}], ["(kind:book OR kind:film)", "(kind:book AND kind:film)"])
+@example([{"body": "a"}], [{"kind": []}, {}])
+def test_a_filter_finds_what_it_finds_first_of_all(documents, filters) -> None:
+    """Whatever filters were used before it."""
+    index, alone = make_index(documents, **FIELDS), []
+    for filter in filters:
+        forget_filters(index)
+        alone.append(index.search("*", k=100, filter=filter).ids)
+    forget_filters(index)
+    for filter, wanted in [*zip(filters, alone, strict=True)] * 2:
+        assert index.search("*", k=100, filter=filter).ids == wanted
+        assert index.count("*", filter=filter) == len(wanted)
+
+
+@given(
+    documents=st.lists(DOCUMENT, min_size=1, max_size=8),
+    conditions=st.permutations(["a AND b", "a OR b", "kind:book AND tags:new", "kind:book OR tags:new"]),
+    signs=st.lists(st.sampled_from(["+", "-"]), min_size=4, max_size=4),
+)
+@example([{"body": "a"}, {"body": "a b"}], ["a AND b", "a OR b", "*", "*"], ["-", "-", "+", "+"])
+def test_conditions_of_one_query_are_told_apart(documents, conditions, signs) -> None:
+    index = make_index(documents, **FIELDS)
+    query = " ".join(["*", *(f"{sign}({condition})" for sign, condition in zip(signs, conditions, strict=True))])
+    wanted = expected(index, documents, query, k=100)
+    assert index.count(query) == len(wanted)
+    assert sorted(index.search(query, k=100).docs.tolist()) == sorted(doc for doc, _ in wanted)

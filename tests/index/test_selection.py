@@ -237,6 +237,7 @@ def test_segments_that_lack_a_stream() -> None:
     ("arguments", "message"),
     [
         ({"k": 0}, "k must be 1 or more, got 0"),
+        ({"k": True}, "k must be a whole number, got True"),
         ({"k": 1.5}, "k must be a whole number, got 1.5"),
         ({"match": "some"}, "match must be 'any' or 'all', got 'some'"),
         ({"model": BM25(stream="author")}, "the index has no stream 'author'. Its streams are: 'body'"),

@@ -72,6 +72,12 @@ def test_mistakes_are_told_with_their_place(tmp_path, text, message):
     assert message in str(caught.value)
 
 
+def test_features_that_the_data_lacks_are_known_by_what_reads_them():
+    assert TABLE.without_effect(["a", "other"]) == ["b", "sum", "known"]
+    assert TABLE.without_effect(["sum"]) == ["known"]
+    assert TABLE.without_effect([*TABLE.features, "other"]) == []
+
+
 def test_a_line_through_two_measurements():
     assert cost_through((10, 30.0), (110, 130.0)) == Cost(20.0, 1.0)
     assert cost_through((10, 30.0), (110, 20.0)) == Cost(20.0, 0.0)  # noise: no document costs less than nothing

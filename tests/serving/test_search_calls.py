@@ -150,3 +150,12 @@ def test_what_can_be_sorted_and_counted_is_told(client):
     facts = client.index()
     assert facts["statics"] == ["year", "visits", "day"]
     assert (facts["keywords"], facts["dates"], facts["static_order"]) == (["kind"], ["day"], "visits")
+
+
+def test_filters_that_differ_in_an_operator_find_different_documents(client, index):
+    """One after another, from the same server: what is kept of one must not answer another."""
+    joined = [f"kind:k1 {operator} kind:k2" for operator in ("AND", "OR", "AND", "OR")]
+    k1, k2 = (set(index.search("*", k=90, filter=f"kind:{kind}").ids) for kind in ("k1", "k2"))
+    wanted = [k1 & k2, k1 | k2] * 2
+    for filter, ids in zip(joined, wanted, strict=True):
+        assert sorted(ids_of(client.search("*", 90, filter=filter))) == sorted(ids)

@@ -119,6 +119,7 @@ def test_mistakes_on_the_command_line_are_one_line(own):
         ((folder / "none",), 1, "none"),
         ((folder / "index", "--ranker", folder / "none.rank"), 1, "none.rank"),
         ((folder / "index", "--ranker", rankers["linear"], "--ranker", rankers["linear"]), 2, "names 'linear' twice"),
+        ((folder / "index", "--ranker", "bm25=x"), 2, "--ranker bm25=x: its name must consist of letters, digits"),
         ((folder / "index", "--log-level", "loud"), 2, "--log-level must be debug, info, warning or error"),
         ((folder / "index", "--feature-log", folder / "log"), 2, "--feature-log needs a ranker"),
         ((folder / "index", "--judgments", folder / "none" / "votes"), 1, "cannot write"),

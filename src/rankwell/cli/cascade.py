@@ -20,7 +20,7 @@ from rankwell.cli.options import (
     SkipOption,
     given_path,
 )
-from rankwell.cli.output_file import check_output
+from rankwell.cli.output_file import check_drawing, check_output
 from rankwell.cli.progress import progress_bar
 from rankwell.errors import DataError, ParameterError
 
@@ -134,7 +134,9 @@ def cascade(
     )  # fmt: skip
     check_output(out, inputs=[data, vali, index, costs, queries])
     if plot is not None:
-        check_output(plot, option="--plot", inputs=[data, vali, index, costs, queries])
+        check_drawing(plot, option="--plot", inputs=[data, vali, index, costs, queries])
+        if plot.resolve() == out.resolve():
+            raise ParameterError(f"--plot {plot} would replace --out {out}. Give two different files.")
     reading = Reading(skip_bad_lines, label, qid)
     train = read_data(data, reading, quiet=quiet)
     note_one_query(data, train, quiet=quiet)
@@ -168,7 +170,7 @@ def _make(
     return Cascade(
         first,
         second,
-        first_parameters=parse_settings(ranker_class(first), first_settings or ()) or None,
+        first_parameters=parse_settings(ranker_class(first), first_settings or (), "--first-set") or None,
         second_parameters=parse_settings(ranker_class(second), settings or ()) or None,
         **options,
     )
@@ -183,7 +185,11 @@ def _budget(text: str | None) -> dict[str, float]:
         value = float(number)
     except ValueError as cause:
         raise ParameterError(f"--budget must be microseconds, as 500, or a share, as 25%, got {text!r}.") from cause
-    return {"budget": value} if number == text else {"budget_share": value / 100}
+    if number == text:
+        return {"budget": value}
+    if not 0 < value <= 100:
+        raise ParameterError(f"--budget must be a share above 0% and at most 100%, got {text!r}.")
+    return {"budget_share": value / 100}
 
 
 def _costs(

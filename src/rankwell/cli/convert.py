@@ -10,7 +10,7 @@ import typer
 from rankwell.cli.console import say, show_log
 from rankwell.cli.inputs import Reading, read_data
 from rankwell.cli.options import LabelOption, QidOption, QuietOption, SkipOption
-from rankwell.cli.output_file import check_output, write_output
+from rankwell.cli.output_file import check_data_output, check_output, write_output
 from rankwell.cli.progress import progress_bar
 
 
@@ -37,7 +37,8 @@ def convert(
     from rankwell.features.qrels import qrels_of, qrels_text
 
     show_log(quiet=quiet)
-    check_output(target, option="DST", inputs=[source])
+    check = check_output if target.suffix == ".qrels" else check_data_output
+    check(target, option="DST", inputs=[source])
     dataset = read_data(source, Reading(skip_bad_lines, label, qid), quiet=quiet)
     with progress_bar(f"writing {target}", quiet=quiet):
         if target.suffix == ".qrels":

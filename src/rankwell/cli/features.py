@@ -11,7 +11,7 @@ import typer
 from rankwell.cli.console import say, show_log
 from rankwell.cli.inputs import check_readable
 from rankwell.cli.options import DEFAULT_CANDIDATES, QuietOption, StopAfterOption, given_path
-from rankwell.cli.output_file import check_output
+from rankwell.cli.output_file import check_data_output
 from rankwell.cli.own_options import OwnOption, QueryVectorsOption, given_own
 from rankwell.cli.progress import progress_bar
 from rankwell.errors import ParameterError
@@ -93,7 +93,7 @@ def features(
     from rankwell.data.files import write
 
     show_log(quiet=quiet)
-    check_output(out, inputs=[*sources, log])
+    check_data_output(out, inputs=[*sources, log])
     wanted = 3 if log is None else 1
     if len(sources) != wanted:
         needed = "IDX QUERIES QRELS" if log is None else "QRELS, with --from-log,"

@@ -23,6 +23,11 @@ def parameters_text(parameters: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={value_text(value)}" for name, value in parameters.items())
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: 1 input, 2 inputs."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def value_text(value: Any) -> str:
     """One parameter's value as --set takes it."""
     if isinstance(value, bool) or value is None:

@@ -10,7 +10,7 @@ import typer
 
 from rankwell.cli.console import print_json, show, show_log
 from rankwell.cli.feature_costs import show_costs
-from rankwell.cli.figures import jsonable, metric_text, parameters_text, value_text
+from rankwell.cli.figures import counted, jsonable, metric_text, parameters_text, value_text
 from rankwell.cli.inputs import Reading, is_ranker, load_ranker, read_data
 from rankwell.cli.options import JsonOption, LabelOption, QidOption, QuietOption, SkipOption
 from rankwell.errors import DataError
@@ -103,7 +103,7 @@ def _ranker_rows(summary: Mapping[str, Any]) -> dict[str, str]:
         "parameters": parameters_text(summary["parameters"]),
         "features": f"{summary['n_features']:,}: {_names_text(summary['feature_names'])}",
         "normaliser": summary["normaliser"],
-        "model": f"{summary['n_inputs']:,} inputs, layers: {', '.join(summary['layers'])}",
+        "model": f"{counted(summary['n_inputs'], 'input')}, layers: {', '.join(summary['layers'])}",
         "training steps": f"{summary['training_steps']:,}",
     }
     if summary["chosen"]:

@@ -15,6 +15,7 @@ from rankwell.errors import Parameter, RankwellError
 
 # Options whose names differ from the parameter's; if there are several, the first that the command has.
 _OPTIONS = {
+    "budget_share": ("--budget",),
     "eval_convention": ("--convention",),
     "eval_metric": ("--metric",),
     "eval_set": ("--vali",),
@@ -24,7 +25,9 @@ _OPTIONS = {
     "init_model": ("--init",),
     "k": ("-k",),
     "n_candidates": ("--top", "--candidates"),
+    "n_folds": ("--folds",),
     "n_rounds": ("--rounds",),
+    "n_seeds": ("--seeds",),
     "on_bad_document": ("--skip-bad-documents",),
     "on_bad_line": ("--skip-bad-lines",),
     "operators": ("--prose",),

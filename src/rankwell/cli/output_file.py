@@ -7,7 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rankwell.errors import DataError
+from rankwell.errors import DataError, ParameterError
+
+# Formats of drawings that a message names first.
+_DRAWN = ("png", "svg", "pdf")
 
 
 def check_output(path: Path, *, option: str = "--out", inputs: Sequence[Path | None] = ()) -> None:
@@ -30,6 +33,28 @@ def check_output(path: Path, *, option: str = "--out", inputs: Sequence[Path | N
         raise DataError(f"{option} {path} cannot be written: {folder} is a file, not a folder. Choose another path.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise DataError(f"{option} {path} cannot be written: {folder} is not writable. Choose another path.")
+
+
+def check_data_output(path: Path, *, option: str = "--out", inputs: Sequence[Path | None] = ()) -> None:
+    """The same for a file of rows, whose ending says in which format they are written."""
+    from rankwell.data.files import written_format
+
+    check_output(path, option=option, inputs=inputs)
+    written_format(path)
+
+
+def check_drawing(path: Path, *, option: str = "--out", inputs: Sequence[Path | None] = ()) -> None:
+    """The same for a drawing, which also needs Matplotlib, and an ending that is a format it draws."""
+    from rankwell.rankers.history_plot import new_figure
+
+    check_output(path, option=option, inputs=inputs)
+    formats = new_figure(height=1.0).canvas.get_supported_filetypes()
+    if path.suffix.lower().removeprefix(".") not in formats:
+        got = f"got {path.suffix!r}" if path.suffix else "it has none"
+        raise ParameterError(
+            f"{option} {path}: the ending says how to draw, it must be {', '.join(f'.{one}' for one in _DRAWN)} or "
+            f"another format of Matplotlib, {got}."
+        )
 
 
 def _would_replace(path: Path, source: Path) -> bool:

@@ -13,7 +13,7 @@ from rankwell.cli.console import print_json, show
 from rankwell.cli.figures import make_table
 from rankwell.cli.group import CommandGroup
 from rankwell.cli.options import JsonOption, LabelOption, QidOption, QuietOption, given_path
-from rankwell.cli.output_file import check_output
+from rankwell.cli.output_file import check_drawing
 from rankwell.cli.progress import progress_bar
 from rankwell.errors import DataError, ParameterError
 
@@ -113,7 +113,7 @@ def plan_figures(
     """
     from rankwell.planning.figures import draw_figures
 
-    check_output(out, inputs=[source])
+    check_drawing(out, inputs=[source])
     try:
         noted = json.loads(source.read_text())
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -49,11 +49,11 @@ def predict(
     Example: rankwell predict model.rank test.txt --out run.txt --trec
     """
     from rankwell.data.scores import format_scores
-    from rankwell.data.trec_lines import check_ids
+    from rankwell.data.trec_lines import check_tag
     from rankwell.data.trec_run import run_of
 
     show_log(quiet=quiet)
-    check_ids([tag])
+    check_tag(tag)
     check_output(out, inputs=[model, data])
     ranker = load_ranker(model)
     dataset = read_data(data, Reading(skip_bad_lines, label, qid), quiet=quiet)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rankwell.cli.console import say, show_log
+from rankwell.cli.figures import counted
 from rankwell.cli.group import CommandGroup
 from rankwell.cli.inputs import check_readable
 from rankwell.cli.options import QuietOption, given_path
@@ -91,6 +92,6 @@ def make_ranker_file(
     own = [name for number, name in enumerate(description.feature_names) if number in description.read_columns]
     named = ", ".join(own[:_MOST_NAMED]) + (f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else "")
     reads = f"; its own inputs read {named}" if own else ""
-    made_of = f", {len(description.parts)} rankers" if description.parts else ""
-    size = f"{description.n_inputs} inputs{made_of}, {description.n_features} features"
+    made_of = f", {counted(len(description.parts), 'ranker')}" if description.parts else ""
+    size = f"{counted(description.n_inputs, 'input')}{made_of}, {counted(description.n_features, 'feature')}"
     say(f"{size} written to {out}{reads}", quiet=quiet)

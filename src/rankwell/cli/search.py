@@ -19,7 +19,7 @@ from rankwell.cli.search_run import RUN_DEPTH, Ranking, Searcher, check_query_or
 from rankwell.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from rich.text import Text
 
@@ -90,7 +90,12 @@ def search(
             show_default=False,
         ),
     ] = None,
-    tag: Annotated[str, typer.Option("--tag", metavar="NAME", help="The name of the run in its lines.")] = "rankwell",
+    tag: Annotated[
+        str | None,
+        typer.Option(
+            "--tag", metavar="NAME", help="With --run: the run's name in its lines, else rankwell.", show_default=False
+        ),
+    ] = None,
     prose: Annotated[
         bool, typer.Option("--prose", help="With --queries: quotes, + and - in them have no special meaning.")
     ] = False,
@@ -134,8 +139,14 @@ def search(
         ),
     ] = None,
     match: Annotated[
-        str, typer.Option("--match", metavar="RULE", help="Whether documents need any or all of the words.")
-    ] = "any",
+        str | None,
+        typer.Option(
+            "--match",
+            metavar="RULE",
+            help="Whether documents need any or all of the words, by default any.",
+            show_default=False,
+        ),
+    ] = None,
     stream: Annotated[
         str | None,
         typer.Option("--stream", metavar="NAME", help="Search this stream only, with BM25.", show_default=False),
@@ -158,14 +169,27 @@ def search(
         ),
     ] = None,
     candidates: Annotated[
-        int, typer.Option("--candidates", metavar="N", min=1, help="How many documents BM25 gives to the ranker.")
-    ] = DEFAULT_CANDIDATES,
+        int | None,
+        typer.Option(
+            "--candidates",
+            metavar="N",
+            min=1,
+            help=f"How many documents BM25 gives to the ranker: {DEFAULT_CANDIDATES} by default.",
+            show_default=False,
+        ),
+    ] = None,
     own: OwnOption = None,
     query_vectors: QueryVectorsOption = None,
     stop_after: StopAfterOption = None,
     device: Annotated[
-        str, typer.Option("--device", metavar="NAME", help="Where the ranker runs: cpu, cuda or auto.")
-    ] = "cpu",
+        str | None,
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            help="Where the ranker runs: cpu, cuda or auto; by default on the cpu.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -195,6 +219,7 @@ def search(
             "--run": run,
             "--ranker": ranker,
             "--sort": sort,
+            "--match": match,
             "--stop-after": stop_after,
             "--synonyms": synonyms,
             "--typos": typos,
@@ -202,6 +227,14 @@ def search(
             "--prose": prose,
         }
         _check_like(*(option for option, given in others.items() if given))
+    _check_needed(
+        ("--run FILE", run, {"--tag": tag}),
+        (
+            "--ranker FILE",
+            ranker,
+            {"--candidates": candidates, "--device": device, "--own": own, "--query-vectors": query_vectors},
+        ),
+    )
     if rerank_run is not None and (queries is None or ranker is None):
         raise ParameterError("--rerank needs --queries FILE and --ranker FILE: it ranks the documents of a run again.")
     if rerank_run is not None and run is not None:
@@ -212,6 +245,7 @@ def search(
     if sort is not None and ranker is not None:
         raise ParameterError("give --sort or --ranker, not both: documents are ordered by fields or by scores.")
     opened = Index.open(index)
+    rule = cast("Match", match or "any")
     model = _model(stream, weights, k1, b)
     own_features = given_own(own or (), query_vectors or ())
     ranked = None
@@ -221,22 +255,24 @@ def search(
         ranked = RankedSearch(
             opened,
             ranker,
-            n_candidates=candidates,
+            n_candidates=candidates or DEFAULT_CANDIDATES,
             model=model,
-            match=cast("Match", match),
+            match=rule,
             stop_after=stop_after,
             own=own_features,
-            device=device,
+            device=device or "cpu",
         )
-    searcher = _searcher(opened, ranked, model, cast("Match", match), sort, stop_after)
+    searcher = _searcher(opened, ranked, model, rule, sort, stop_after)
     wanted = filters[0] if filters and len(filters) == 1 else " ".join(f"+({one})" for one in filters or ()) or None
     parse = _parser(opened, wanted, synonyms, typos=typos)
     if queries is not None and run is not None:
+        from rankwell.data.trec_run import TAG
+
         if wanted is not None:
             opened.parse("", filter=wanted)  # one that cannot be read is not the queries' fault
         answer = _answerer(searcher, ranked, parse, rerank_run)
         depth, by_rank = k or RUN_DEPTH, sort is not None
-        write_run(answer, queries, run, depth, prose=prose or plain, by_rank=by_rank, tag=tag, quiet=quiet)
+        write_run(answer, queries, run, depth, prose=prose or plain, by_rank=by_rank, tag=tag or TAG, quiet=quiet)
         return
     if like is not None:
         alike = opened.more_like(like, k=k or 10, model=model, filter=wanted)
@@ -248,7 +284,7 @@ def search(
         counted = opened.search(
             parsed,
             k=1,
-            match=cast("Match", match),
+            match=rule,
             model=model,
             facets=written_facets(facets or ()),
             stop_after=stop_after,
@@ -288,6 +324,16 @@ def _counts(found: SearchResult) -> dict[str, Any]:
         return {"n_matches": found.n_matches}
     n_matches = None if found.stopped_early else found.n_matches
     return {"n_matches": n_matches, "n_examined": found.n_examined, "stopped_early": found.stopped_early}
+
+
+def _check_needed(*belonging: tuple[str, object, Mapping[str, object]]) -> None:
+    """Refuse options without the one that they belong to: its name and value, and theirs."""
+    for needed, value, others in belonging:
+        given = [option for option, other in others.items() if other is not None]
+        if given and value is None:
+            raise ParameterError(
+                f"{' and '.join(given)} would have no effect without {needed}: add it, or leave it out."
+            )
 
 
 def _check_like(*others: str) -> None:
@@ -338,8 +384,7 @@ def _searcher(
     """A function from a query and k to its result: by BM25, by fields, or by a ranker."""
     if ranked is not None:
         return ranked.search
-    keys = None if sort is None else sort.split(",")
-    return lambda query, k: index.search(query, k=k, match=match, model=model, sort=keys, stop_after=stop_after)
+    return lambda query, k: index.search(query, k=k, match=match, model=model, sort=sort, stop_after=stop_after)
 
 
 def _answerer(

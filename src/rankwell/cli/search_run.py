@@ -78,11 +78,11 @@ def write_run(
     by_rank : whether documents are not in the order of their scores: those of the run then count down to 1, because
         programs that read runs order documents by scores
     """
-    from rankwell.data.trec_lines import check_ids
+    from rankwell.data.trec_lines import check_tag
     from rankwell.data.trec_run import format_run
     from rankwell.features.queries import read_queries
 
-    check_ids([tag])
+    check_tag(tag)
     asked = read_queries(queries, operators=not prose)
     lines = []
     n_found = n_empty = n_unreadable = 0

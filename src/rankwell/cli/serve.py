@@ -307,11 +307,17 @@ def _ready(n_docs: int, ranker: str, address: str) -> str:
 
 def _named(rankers: list[str] | tuple[()]) -> dict[str, Path]:
     """Ranker files by name."""
+    from rankwell.serving.named_rankers import checked_name
+
     named: dict[str, Path] = {}
     for given in rankers:
         name, equals, path = given.partition("=")
         if not equals or Path(given).exists():
             name, path = Path(given).stem, given
+        try:
+            checked_name(name)
+        except ParameterError as error:
+            raise ParameterError(f"{given}: its ", *error.pieces, parameter="ranker") from error
         if name in named:
             raise ParameterError(
                 f"names {name!r} twice. Give one of them another name: --ranker other={path}.", parameter="ranker"

@@ -26,8 +26,8 @@ class _NoMatchError(Exception):
     """The text is not a value of this type; the message says what is."""
 
 
-def parse_settings(ranker: type, settings: Sequence[str]) -> dict[str, Any]:
-    """`key=value` texts as arguments of the constructor of `ranker`.
+def parse_settings(ranker: type, settings: Sequence[str], option: str = "--set") -> dict[str, Any]:
+    """`key=value` texts, given by `option`, as arguments of the constructor of `ranker`.
 
     Raises
     ------
@@ -37,11 +37,11 @@ def parse_settings(ranker: type, settings: Sequence[str]) -> dict[str, Any]:
     """
     parsed: dict[str, Any] = {}
     for setting in settings:
-        key, text = _split(setting, "--set", "key=value")
-        annotation = _parameter(ranker, key, "--set")
+        key, text = _split(setting, option, "key=value")
+        annotation = _parameter(ranker, key, option)
         if key in parsed:
-            raise ParameterError(f"--set {key}=... is given more than once: keep one of them.")
-        parsed[key] = parse_value(f"--set {key}", text, annotation)
+            raise ParameterError(f"{option} {key}=... is given more than once: keep one of them.")
+        parsed[key] = parse_value(f"{option} {key}", text, annotation)
     return parsed
 
 

@@ -26,8 +26,26 @@ def read_json(
 ) -> Iterator[list[Document]]:
     """The documents of a JSON file: of its array, or of its lines if it does not begin with one."""
     if not stream.peek(_PIECE).removeprefix(_MARK).lstrip().startswith(b"["):
-        return read_json_lines(stream, name, options, on_bad)
+        if not is_one_object(stream, options):
+            return read_json_lines(stream, name, options, on_bad)
+        on_bad(
+            DataError(
+                f"{stream.name}: one object over several lines, neither an array of documents nor lines of JSON. Write "
+                "[ and ] around it if it is a document, or leave the file out."
+            )
+        )
+        return iter(())
     return _read_array(stream, options, on_bad)
+
+
+def is_one_object(stream: ByteStream, options: CorpusOptions) -> bool:
+    """Whether JSON begins with an object over several lines, which no line of documents does."""
+    text = stream.peek(_PIECE).removeprefix(_MARK).decode(options.encoding_of_lines(), "replace")
+    start = _BLANKS.match(text).end()  # type: ignore[union-attr]
+    try:
+        return text.startswith("{", start) and "\n" in text[start : JSON_DECODER.raw_decode(text, start)[1]]
+    except (ValueError, RecursionError):
+        return False  # the reader says what is wrong
 
 
 def _read_array(

@@ -1,20 +1,15 @@
-"""A corpus: files and folders read as documents.
-
-The format of a file is told by its name, without .gz, .bz2 or .zst: lines of JSON (.jsonl, .ndjson), a JSON array or
-such lines (.json), columns separated by tabs (.tsv, .tab) or commas (.csv), TREC's documents (.trec, .trectext,
-.trecweb), or one document (.txt, .text, .md, .markdown, .html, .htm, .xhtml).
-"""
+"""A corpus: files and folders read as documents, in the formats that their names tell (`formats.py`)."""
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path, PurePosixPath
 
 from rankwell.corpus.bad_documents import BadDocuments
 from rankwell.corpus.comma_separated import read_comma_separated
 from rankwell.corpus.document import Document
+from rankwell.corpus.folder import files_of_folder
+from rankwell.corpus.formats import FORMAT_OF_SUFFIX, format_of
 from rankwell.corpus.json_array import read_json
 from rankwell.corpus.json_lines import read_json_lines
 from rankwell.corpus.linked_pages import LINKS_OF, add_links, facts_of_links
@@ -25,8 +20,6 @@ from rankwell.corpus.text_files import read_html, read_markdown, read_plain_text
 from rankwell.corpus.trec_text import read_trec_text
 from rankwell.errors import DataError, Parameter, ParameterError
 from rankwell.streams.decompression import CODECS, STANDARD_STREAM, ByteStream, named_errors
-
-logger = logging.getLogger("rankwell")
 
 OnBad = Callable[[DataError], None]
 Reader = Callable[[ByteStream, str, CorpusOptions, OnBad], Iterator[list[Document]]]
@@ -40,16 +33,6 @@ READERS: dict[str, Reader] = {
     "text": read_plain_text,
     "markdown": read_markdown,
     "html": read_html,
-}
-FORMAT_OF_SUFFIX = {
-    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
-    ".json": "json",
-    **dict.fromkeys((".tsv", ".tab"), "tsv"),
-    ".csv": "csv",
-    **dict.fromkeys((".trec", ".trectext", ".trecweb"), "trec"),
-    **dict.fromkeys((".txt", ".text"), "text"),
-    **dict.fromkeys((".md", ".markdown"), "markdown"),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
 }
 BATCH_CHARACTERS = 2**20
 BATCH_DOCUMENTS = 1024
@@ -120,68 +103,11 @@ def _files(paths: list[str], options: CorpusOptions) -> Iterator[tuple[str, str]
                 )
             yield path, "stdin"
         elif os.path.isdir(path):
-            yield from _files_of_folder(path, options)
+            yield from files_of_folder(path, options)
         else:
             with named_errors(path):
                 os.stat(path)  # a name that tells no format may be that of no file
             yield path, os.path.basename(path)
-
-
-def _files_of_folder(folder: str, options: CorpusOptions) -> Iterator[tuple[str, str]]:
-    """The files of a folder and of those in it, by name; hidden files, links and unknown kinds are skipped."""
-    n_found = n_unknown = 0
-    links: list[str] = []
-    walked = _walk_links(folder, set()) if options.follow_links else _walk(folder, links)
-    for path in walked:
-        if options.format is None and format_of(path) is None:
-            n_unknown += 1
-            continue
-        n_found += 1
-        yield path, PurePosixPath(Path(path).relative_to(folder)).as_posix()
-    if n_unknown:
-        logger.info("%s: %d files of other kinds were skipped.", folder, n_unknown)
-    if links:
-        logger.warning(
-            "%s: %d links were skipped, the first is %s. Pass %s to read what they lead to.",
-            folder, len(links), links[0], Parameter("follow_links", True),
-        )  # fmt: skip
-    if n_found == 0:
-        raise DataError(
-            f"{folder} contains no file to index: known endings are {', '.join(FORMAT_OF_SUFFIX)}, each also as "
-            f"{', '.join(CODECS)}. Pass ",
-            Parameter("format"),
-            " to read all its files as one kind.",
-        )
-
-
-def _walk(folder: str, links: list[str]) -> Iterator[str]:
-    """Files below a folder in an order that is the same on every machine; links are added to `links` instead."""
-    for entry in _entries(folder):
-        if entry.is_symlink():
-            links.append(entry.path)
-        elif entry.is_dir():
-            yield from _walk(entry.path, links)
-        elif entry.is_file():
-            yield entry.path
-
-
-def _walk_links(folder: str, above: set[str]) -> Iterator[str]:
-    """The same with what links lead to, except to a folder in which the walk is (`above`): it would not end."""
-    real = os.path.realpath(folder)
-    if real in above:
-        return
-    for entry in _entries(folder):
-        if entry.is_dir():
-            yield from _walk_links(entry.path, above | {real})
-        elif entry.is_file():
-            yield entry.path
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    """What is in a folder, by name, without hidden entries."""
-    with named_errors(folder):
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    return [entry for entry in entries if not entry.name.startswith(".")]
 
 
 def _read_file(
@@ -199,11 +125,3 @@ def _read_file(
         raise ParameterError(f"must be one of {', '.join(READERS)}, got {kind!r}.", parameter="format")
     with ByteStream(path) as stream:
         yield from progress.follow(stream, READERS[kind](stream, name, options, on_bad))
-
-
-def format_of(path: str) -> str | None:
-    """What a file of that name holds: a key of `READERS`, or None."""
-    plain = Path(path)
-    if plain.suffix.lower() in CODECS:
-        plain = plain.with_suffix("")
-    return FORMAT_OF_SUFFIX.get(plain.suffix.lower())

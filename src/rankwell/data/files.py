@@ -162,15 +162,7 @@ def write(dataset: RankingDataset, path: str | os.PathLike[str], *, format: str 
     True
     """
     name = os.fspath(path)
-    chosen = _check_format(format) or _format_of_name(name)
-    if chosen is None:
-        if name != STANDARD_STREAM:
-            raise DataError(
-                f"{name} does not tell its format. Use one of the endings {_endings()}",
-                (", or pass ", Parameter("format")),
-                ".",
-            )
-        chosen = "letor"
+    chosen = written_format(name, format)
     with _replaced(name) as sink:
         if chosen == "letor":
             from rankwell.data.letor_writer import write_letor
@@ -184,6 +176,19 @@ def write(dataset: RankingDataset, path: str | os.PathLike[str], *, format: str 
             from rankwell.data import columnar
 
             (columnar.write_parquet if chosen == "parquet" else columnar.write_feather)(dataset, sink)
+
+
+def written_format(path: str | os.PathLike[str], format: str | None = None) -> str:
+    """The format in which `write` writes to a path; DataError if neither its name nor `format` tells one."""
+    name = os.fspath(path)
+    chosen = _check_format(format) or _format_of_name(name)
+    if chosen is None and name != STANDARD_STREAM:
+        raise DataError(
+            f"{name} does not tell its format. Use one of the endings {_endings()}",
+            (", or pass ", Parameter("format")),
+            ".",
+        )
+    return chosen or "letor"
 
 
 def convert(source: str | os.PathLike[str], target: str | os.PathLike[str], **options: Any) -> RankingDataset:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from rankwell.errors import DataError
+from rankwell.errors import DataError, ParameterError
 
 
 def fields_of_line(line: bytes, columns: str, place: str) -> list[str]:
@@ -28,6 +28,15 @@ def number_in(text: str, what: str, place: str) -> float:
     if not math.isfinite(number):
         raise DataError(f"{place}: the {what} must be a finite number, got {text!r}.")
     return number
+
+
+def check_tag(tag: str) -> None:
+    """Refuse a run's name that cannot be a field."""
+    if len(tag.split()) != 1 or tag != tag.strip():
+        raise ParameterError(
+            f"must not be empty or contain a blank, by which TREC's format separates fields, got {tag!r}.",
+            parameter="tag",
+        )
 
 
 def check_ids(names: Iterable[str]) -> None:

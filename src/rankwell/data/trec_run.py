@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankwell.data.trec_lines import check_ids, fields_of_line, number_in
+from rankwell.data.trec_lines import check_ids, check_tag, fields_of_line, number_in
 from rankwell.errors import DataError
 from rankwell.streams.decompression import ByteStream
 from rankwell.streams.whole_files import replace_file
@@ -63,7 +63,7 @@ def write_run(run: TrecRun, path: str | os.PathLike[str], *, tag: str = TAG) -> 
     >>> rankwell.read_run("run.txt")
     {'q1': {'d3': 1.5, 'd8': 0.5}}
     """
-    check_ids([tag])
+    check_tag(tag)
     lines = []
     for query_id, scores in run.items():
         best_first = sorted(scores, key=lambda document: -scores[document])

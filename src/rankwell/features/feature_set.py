@@ -306,7 +306,8 @@ def _refuse_without_own(lacking: Sequence[str]) -> None:
 def _refuse_lacking(lacking: Sequence[str], streams: Sequence[str], statics: Sequence[str]) -> None:
     if lacking:
         more = f" and {len(lacking) - _NAMED_IN_ERRORS} more" if len(lacking) > _NAMED_IN_ERRORS else ""
+        needing = "1 feature needs" if len(lacking) == 1 else f"{len(lacking)} features need"
         raise DataError(
-            f"the index lacks what {len(lacking)} features need: {', '.join(lacking[:_NAMED_IN_ERRORS])}{more}. It has "
+            f"the index lacks what {needing}: {', '.join(lacking[:_NAMED_IN_ERRORS])}{more}. It has "
             f"the streams {', '.join(streams) or 'none'} and the statics {', '.join(statics) or 'none'}."
         )

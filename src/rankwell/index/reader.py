@@ -17,6 +17,7 @@ from rankwell.index.segments.files import SegmentFiles
 from rankwell.index.segments.segment import Segment
 from rankwell.index.segments.stored_fields import StoredBlocks
 from rankwell.index.segments.structure import forged
+from rankwell.parameters import check_truth
 from rankwell.streams.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -218,6 +219,8 @@ class Index:
 
         from rankwell.index.query.query import parse_query
 
+        check_truth("plain", plain)
+        check_truth("typos", typos)
         parsed = parse_query(query, self.analysis, self.schema, plain=plain)
         if typos or synonyms is not None or "~" in query:
             from rankwell.index.query.expansion import expanded

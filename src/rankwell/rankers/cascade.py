@@ -9,7 +9,9 @@ Wang, Lin and Metzler (2011), A cascade ranking model for efficient ranked retri
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +31,9 @@ _KEEPS = (5, 10, 15, 20, 30, 50, 100, 200, 500)
 _FIRST_SIZES = (1, 2, 4, 8)
 # The parameter of rankers that are the mean of several models.
 _SEEDS = "n_seeds"
+# Features that a warning lists.
+_MOST_NAMED = 5
+logger = logging.getLogger("rankwell")
 
 
 class Cascade(Ranker):
@@ -152,6 +157,11 @@ class Cascade(Ranker):
             check_number("budget", self.budget, above=0)
         if self.budget_share is not None:
             check_number("budget_share", self.budget_share, above=0)
+            if self.budget_share > 1:
+                raise ParameterError(
+                    f"is a share of the full ranker's cost and must be at most 1, got {self.budget_share}.",
+                    parameter="budget_share",
+                )
             if self.budget is not None:
                 raise ParameterError("give budget or budget_share, not both.")
         check_number("tolerance", self.tolerance, least=0)
@@ -171,6 +181,7 @@ class Cascade(Ranker):
     def _train(self, task: TrainingTask) -> TrainedModel:
         if task.train.is_sparse:
             raise DataError("a cascade is trained on dense features: pass an array.")
+        _warn_of_unknown(self._costs, task.feature_names)
         passes = Passes(self, task, self._costs)
         splits = list(self._splits(task))
         trained = []
@@ -225,3 +236,17 @@ class Cascade(Ranker):
                 "curve": [point.to_json() for point in self.curve_],
             },
         }
+
+
+def _warn_of_unknown(costs: FeatureCosts, names: Sequence[str]) -> None:
+    """Say which features of a table the data lacks: one that is misspelt has the cost of those that are not listed."""
+    unknown = costs.without_effect(names)
+    if not unknown:
+        return
+    unlisted = [name for name in names if name not in costs.features]
+    shown = []
+    for name in unknown[:_MOST_NAMED]:
+        near = get_close_matches(name, unlisted, n=1)
+        shown.append(f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name))
+    more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
+    logger.warning("the costs are also of what the data does not have: %s%s.", ", ".join(shown), more)

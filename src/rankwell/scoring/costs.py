@@ -89,6 +89,11 @@ class FeatureCosts:
         groups = dict.fromkeys(group for name in needed for group in self._feature(name).shared)
         return own * n_docs + sum(self.shared[group].of(n_docs) for group in groups)
 
+    def without_effect(self, names: Iterable[str]) -> list[str]:
+        """What the table has for features that are not among these, nor read by one of them."""
+        known = set(self._with_read(list(names)))
+        return [name for name in dict.fromkeys((*self.features, *sorted(self.selected))) if name not in known]
+
     def to_json(self) -> dict[str, Any]:
         """The table as `read_costs` reads it."""
         return {

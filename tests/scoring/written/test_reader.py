@@ -153,7 +153,12 @@ WRONG = [
     ("inputs: [constant: 1]\nlayers:\n  - dense: {weights: [[1]], activation: relo}", 3, 41, "did you mean 'relu'"),
     ("inputs: [constant: 1]\nlayers: [product]", 2, 10, "must be one of dense, sum, mean"),
     ("inputs: [constant: 1]\nnormaliser: standard", 2, 13, "needs numbers"),
-    ("inputs: [constant: 1]\nfirst-pass: {ranker: a, keep: 2}", 2, 22, "the ranker of first-pass must be one of"),
+    (
+        "inputs: [constant: 1]\nfirst-pass: {ranker: a, keep: 2}",
+        2,
+        13,
+        "first-pass names one of the rankers, and there are none",
+    ),
     ("rankers:\n  a: {file: none.rank}\ninputs: [constant: 1]", 2, 13, "there is no file"),
     ("rankers:\n  a: {file: ranker.yaml}\ninputs: [constant: 1]", 2, 13, "neither a LightGBM model"),
     ("rankers:\n  a: {file: learned.rank, part: b}\ninputs: [constant: 1]", 2, 33, "there is no part 'b'"),

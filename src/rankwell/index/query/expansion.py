@@ -8,16 +8,17 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from rankwell.errors import ParameterError
 from rankwell.index.query.near_words import tolerance
 from rankwell.index.query.query import Query, query_of
 from rankwell.index.query.tree import Group, Near, Node, Or, Phrase, Scoring, Similar, Word, changed, scoring_leaves
 from rankwell.index.search.bm25 import WHOLE
 from rankwell.index.statistics import Statistics
+from rankwell.index.text.synonyms import Synonyms
 
 if TYPE_CHECKING:
     from rankwell.index.reader import Index
     from rankwell.index.text.analysis import Analysis
-    from rankwell.index.text.synonyms import Synonyms
 
 # Typing errors are forgiven in this many of a query's words: for each the dictionary is searched.
 MOST_FORGIVEN = 32
@@ -42,6 +43,11 @@ def forgiving_tree(query: Query, index: Index, synonyms: Synonyms | None, *, typ
     """A query's tree with synonyms, and (`typos`) a Near in place of each word in which typing errors are forgiven."""
     tree = query.as_tree()
     if synonyms is not None:
+        if not isinstance(synonyms, Synonyms):
+            raise ParameterError(
+                f"must be Synonyms, as Synonyms.of(['tv, television']) or Synonyms.read(path), got {synonyms!r}.",
+                parameter="synonyms",
+            )
         tree = _with_synonyms(tree, _table_of(index, synonyms))
     forgiven = {leaf for leaf in islice(scoring_leaves(tree), MOST_FORGIVEN) if typos and isinstance(leaf, Word)}
     return changed(tree, lambda leaf: _near(leaf) if isinstance(leaf, Word) and leaf in forgiven else leaf)
@@ -73,7 +79,8 @@ def _alternatives(leaf: Scoring, table: Mapping[_Terms, tuple[_Terms, ...]]) -> 
     if not isinstance(leaf, Word) or not found:
         return leaf
     single = dict.fromkeys([leaf.term, *(terms[0][0] for terms in found if len(terms) == 1)])
-    word = leaf if len(single) == 1 else Similar(tuple((term, 1.0) for term in single), *leaf[1:])
+    similar = tuple((term, 1.0) for term in single)
+    word = leaf if len(single) == 1 else Similar(similar, leaf.place, leaf.field, leaf.boost)
     phrases = [_phrase(terms, leaf) for terms in found if len(terms) > 1]
     return Or((word, *phrases)) if phrases else word
 
@@ -97,7 +104,7 @@ def _with_runs(node: Node, table: Mapping[_Terms, tuple[_Terms, ...]]) -> Node:
                 first = run[0]
                 assert isinstance(first, Word)
                 others = [
-                    _phrase(terms, first) if len(terms) > 1 else first._replace(term=terms[0][0]) for terms in found
+                    _phrase(terms, first) if len(terms) > 1 else replace(first, term=terms[0][0]) for terms in found
                 ]
                 optional.append(Or((Group(optional=run), *others)))
                 place += size
@@ -105,7 +112,7 @@ def _with_runs(node: Node, table: Mapping[_Terms, tuple[_Terms, ...]]) -> Node:
         else:
             optional.append(_with_runs(words[place], table))
             place += 1
-    return node._replace(optional=tuple(optional))
+    return replace(node, optional=tuple(optional))
 
 
 def _terms_of(run: tuple[Node, ...]) -> _Terms:

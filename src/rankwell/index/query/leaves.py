@@ -33,7 +33,11 @@ _COMPARISON = re.compile(r'([<>]=?)\s*("[^"]*"|[^\s"()^~]+)')
 _TILDE = re.compile(r'~([^\s"()^]*)')
 _ADDRESS_END = re.compile(r'[^\s"()]*')
 _WILDCARD = re.compile(r"(?<!\\)(?:\*|(?<=\w)\?(?=\w))")
+# A star after a word in a phrase looks like a prefix; one that stands alone, or inside a word, separates words.
+_PREFIX_IN_PHRASE = re.compile(r"\w+\*(?!\w)")
 _EXPRESSION = re.compile(r"/[^/\s]+/")
+_COMPARED_NUMBER = re.compile(r"[<>]=?-?\.?\d")
+_RANGE_END = re.compile(r"[\]}]")
 _PLAIN = (", or pass ", Parameter("plain", True), " to search for the whole query as plain text")
 
 
@@ -61,9 +65,9 @@ class LeafReader:
         self.common_words: list[Word] = []
         self.counts: Counter[str] = Counter()
 
-    def fail(self, at: int, problem: str) -> NoReturn:
+    def fail(self, at: int, problem: str, remedy: str = "Put what is not an operator in quotes") -> NoReturn:
         raise QueryError(
-            f"the {self.what} cannot be read, column {at + 1}: {problem} Put what is not an operator in quotes",
+            f"the {self.what} cannot be read, column {at + 1}: {problem} {remedy}",
             *([] if self.what == "filter" else [_PLAIN]),
             ".",
             column=at + 1,
@@ -79,6 +83,8 @@ class LeafReader:
         """The value, range or comparison after the name of a field that is not a stream."""
         start = self.at
         self.count("values of fields", start)
+        if self.text[start] in "[{" and schema.kind_of(field) != "keyword" and not _RANGE.match(self.text, start):
+            self._fail_range(start, field)
         for pattern, make in ((_RANGE, range_of), (_COMPARISON, comparison), (_PHRASE, value_of), (CHUNK, value_of)):
             found = pattern.match(self.text, start)
             if found is not None:
@@ -89,25 +95,43 @@ class LeafReader:
                     self.fail(start, str(error))
         return self.fail(start, f"field {field!r} needs a value, as in {field}:[1 TO 5].")
 
+    def _fail_range(self, start: int, field: str) -> NoReturn:
+        """Say what a range lacks."""
+        end = _RANGE_END.search(self.text, start)
+        written = self.text[start : None if end is None else end.end()]
+        if end is None:
+            lacking = "is not closed by ] or }"
+        elif not re.search(r"\sTO\s", written):
+            lacking = "has no TO between its ends"
+        else:
+            lacking = "has not two ends of one word each"
+        self.fail(start, f"the range {written!r} {lacking}: it is written {field}:[1 TO 5], with * for an open end.")
+
     def phrase(self, field: str | None) -> Node | None:
         start = self.at
         found = _PHRASE.match(self.text, start)
         assert found is not None
         self.at = found.end()
-        slop = self._slop(start)
+        prefix = _PREFIX_IN_PHRASE.search(found[1])
+        if prefix is not None:
+            problem = f"{prefix[0]!r}: a phrase has whole words, and no prefixes."
+            self.fail(found.start(1) + prefix.start(), problem, r"Put a backslash before a star that is text")
+        slop = self._slop()
+        if self.text.startswith("*", self.at):
+            self.fail(self.at, "a star after a phrase has no word to complete: prefixes are single words, as in comp*.")
         words = self._words(unescaped(found[1]), field, as_one=True)
         if slop and words is not None and len(words.words) > MOST_SLOPPY_WORDS:
             self.fail(start, f"a phrase with slop has at most {MOST_SLOPPY_WORDS} words, got {len(words.words)}.")
         return None if words is None else _phrase_of(words, slop)
 
-    def _slop(self, start: int) -> int:
+    def _slop(self) -> int:
         found = _TILDE.match(self.text, self.at)
         if found is None:
             return 0
         written = found[1]
         if not (written.isascii() and written.isdigit() and len(written) <= 9) or int(written) > MOST_SLOP:
             got = written or "nothing after its tilde"
-            self.fail(start, f"the slop of a phrase must be a whole number from 0 to {MOST_SLOP}, got {got}.")
+            self.fail(self.at, f"the slop of a phrase must be a whole number from 0 to {MOST_SLOP}, got {got}.")
         self.at = found.end()
         return int(written)
 
@@ -157,6 +181,10 @@ class LeafReader:
         if written[0] in "[{" and _RANGE.match(self.text, start):
             what = "it has none" if field is None else f"{field!r} holds text"
             self.fail(start, f"a range needs a field with numbers or dates, as in year:[2000 TO 2010], but {what}.")
+        if field is None and _COMPARED_NUMBER.match(written):
+            names = [] if self.schema is None else [n for n in self.schema.statics if n not in self.schema.dates]
+            example = f", as in {names[0]}:{written}" if names else ""
+            self.fail(start, f"{written!r} does not say what it compares: put a field and a colon before it{example}.")
         if field is not None and written[0] in "<>":
             self.fail(start, f"{written[0]!r} needs a field with numbers or dates, {field!r} holds text.")
 

@@ -19,6 +19,7 @@ number, or has another one: ``oil^x``, ``"crude oil"~``, ``comp*~``, ``title: oi
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rankwell.index.query.leaves import CHUNK, LeafReader, Several, one_node, unescaped
@@ -33,9 +34,12 @@ from rankwell.index.query.tree import (
     Or,
     Phrase,
     Prefix,
+    Range,
     Word,
+    both,
     has_words,
 )
+from rankwell.index.query.values import excludes_itself
 
 if TYPE_CHECKING:
     from rankwell.index.schema import Schema
@@ -68,7 +72,7 @@ def parse_tree(
         parser.fail(parser.at, "')' closes nothing: there is no '(' before it.")
     if not has_words(tree) and parser.common_words:
         # Common words count in a query that has no other ones.
-        tree = tree._replace(optional=(*tree.optional, *parser.common_words))
+        tree = replace(tree, optional=(*tree.optional, *parser.common_words))
     if not tree.required and not tree.optional and not is_filter:
         # Only exclusions, or nothing at all.
         return Nothing(), parser.is_full
@@ -239,7 +243,21 @@ class _Parser(LeafReader):
             self.fail(start, "'(' is not closed.")
         self.at += 1
         self.depth -= 1
+        if field is not None:
+            self._refuse_contradictions(start, field, group)
         return None if group == Group() else group
+
+    def _refuse_contradictions(self, start: int, field: str, group: Group) -> None:
+        """Refuse values of which a document would need several, as ``year:(2010 2012)``: it has one number or date."""
+        needed = both(*group.required)
+        ranges = [part for part in (needed.parts if isinstance(needed, And) else (needed,)) if isinstance(part, Range)]
+        own = [part for part in ranges if part.field == field]
+        if own and excludes_itself(*own):
+            self.fail(
+                start,
+                f"no document meets {field}:{self.text[start : self.at]}: it has one value of {field!r}, and all of "
+                "these are required. Write OR between alternatives.",
+            )
 
     def _is_field(self, name: str, after: int, field: str | None) -> bool:
         """Whether a name before a colon is a field. One that is not is an error, unless it is a time or an address.
@@ -268,9 +286,9 @@ def _operand(sign: str, node: Node | Several | None) -> Node | None:
 def _times(node: Node | Several, boost: float) -> Node | Several | None:
     """A node whose words count `boost` times as much; None if it has none."""
     if isinstance(node, Several):
-        return Several(tuple(word._replace(boost=word.boost * boost) for word in node.words))
+        return Several(tuple(replace(word, boost=word.boost * boost) for word in node.words))
     if isinstance(node, Word | Phrase | Prefix | Near):
-        return node._replace(boost=node.boost * boost)
+        return replace(node, boost=node.boost * boost)
     if isinstance(node, And | Or):
         return type(node)(tuple(_times(part, boost) or part for part in node.parts))  # type: ignore[misc]
     if isinstance(node, Group):

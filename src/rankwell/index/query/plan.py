@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from rankwell.index.query.tree import (
@@ -135,5 +136,5 @@ def _keys(leaf: Node) -> list[_Key]:
     if isinstance(leaf, Phrase):
         return [(term, leaf.field) for term in leaf.terms]
     if isinstance(leaf, Similar):
-        return [leaf._replace(place=0, boost=1.0)]
-    return [leaf._replace(boost=1.0)] if isinstance(leaf, Prefix) else []
+        return [replace(leaf, place=0, boost=1.0)]
+    return [replace(leaf, boost=1.0)] if isinstance(leaf, Prefix) else []

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MOST_TERMS = 1024
 
 # Without any of these, a text is words and nothing else in the query language, too.
-_OPERATORS = re.compile(r"""["+\-:()\[\]{}^~*?!\\/&|]|\b(?:AND|OR|NOT)\b""")
+_OPERATORS = re.compile(r"""["+\-:()\[\]{}^~*?!\\/&|]|[<>](?==?-?\.?\d)|\b(?:AND|OR|NOT)\b""")
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,21 @@
 Words, phrases, prefixes and near words count in the score unless they are inside a Not or excluded; the other leaves
 only decide which documents match. `field` is the stream, static or keyword field that a leaf reads; None for words:
 the streams that the model reads. `place` is where a leaf's first word is in the query, counted in words.
+
+Trees are keys: a node equals one of its own kind only. Tuples would not do, And(parts) and Or(parts) would be equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal
 
 Match = Literal["any", "all"]
 
 
-class Word(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Word:
     """A term."""
 
     term: bytes
@@ -22,7 +26,8 @@ class Word(NamedTuple):
     boost: float = 1.0
 
 
-class Phrase(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Phrase:
     """Terms, and the place of each counted from the first; stop words leave gaps.
 
     slop : by how much the words may be moved, in all: 0 is the phrase itself
@@ -41,7 +46,8 @@ class Phrase(NamedTuple):
         return self.slop == 0 and len(self.terms) > 1
 
 
-class Prefix(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Prefix:
     """Any term that begins so."""
 
     start: bytes
@@ -49,7 +55,8 @@ class Prefix(NamedTuple):
     boost: float = 1.0
 
 
-class Near(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Near:
     """A term, or one that is at most `distance` edits away: `near_words.resolve` looks up which there are."""
 
     term: bytes
@@ -59,7 +66,8 @@ class Near(NamedTuple):
     boost: float = 1.0
 
 
-class Similar(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Similar:
     """Any of some terms, which count as one: pairs of a term and what its occurrences count, the best one first."""
 
     terms: tuple[tuple[bytes, float], ...]
@@ -68,7 +76,8 @@ class Similar(NamedTuple):
     boost: float = 1.0
 
 
-class Range(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Range:
     """A number or date between two values; the ends are part of it where `with_low`, `with_high` say so."""
 
     field: str
@@ -78,7 +87,8 @@ class Range(NamedTuple):
     with_high: bool = True
 
 
-class Keyword(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Keyword:
     """A keyword field that has this value, or one that begins so."""
 
     field: str
@@ -86,39 +96,46 @@ class Keyword(NamedTuple):
     is_prefix: bool = False
 
 
-class Exists(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Exists:
     """A field that has a value, or any word."""
 
     field: str
 
 
-class Everything(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Everything:
     """Every document."""
 
 
-class Nothing(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Nothing:
     """No document."""
 
 
-class And(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class And:
     """All of them."""
 
     parts: tuple[Node, ...]
 
 
-class Or(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Or:
     """At least one of them."""
 
     parts: tuple[Node, ...]
 
 
-class Not(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Not:
     """The documents without it."""
 
     part: Node
 
 
-class Group(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Group:
     """Clauses one after another: all of `required`, none of `excluded`; `optional` ones as `match` says.
 
     With "any", one of the optional clauses is enough, and none is needed where a clause with words is required; with
@@ -157,12 +174,12 @@ def condition_of(node: Node, match: Match) -> Node:
 def _bare(leaf: Leaf) -> Leaf:
     """A leaf without what only the score depends on, so that equal conditions are equal."""
     if isinstance(leaf, Phrase):
-        return Word(leaf.terms[0], field=leaf.field) if len(leaf.terms) == 1 else leaf._replace(place=0, boost=1.0)
+        return Word(leaf.terms[0], field=leaf.field) if len(leaf.terms) == 1 else replace(leaf, place=0, boost=1.0)
     if isinstance(leaf, Word):
         return Word(leaf.term, field=leaf.field)
     if isinstance(leaf, Near | Similar):
-        return leaf._replace(place=0, boost=1.0)
-    return leaf._replace(boost=1.0) if isinstance(leaf, Prefix) else leaf
+        return replace(leaf, place=0, boost=1.0)
+    return replace(leaf, boost=1.0) if isinstance(leaf, Prefix) else leaf
 
 
 def changed(node: Node, change: Callable[[Scoring], Node]) -> Node:

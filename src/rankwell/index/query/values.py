@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
-
-import numpy as np
 
 from rankwell.errors import ParameterError
 from rankwell.index.query.tree import And, Exists, Keyword, Node, Or, Range, both, either
@@ -46,7 +45,7 @@ def range_of(schema: Schema, field: str, found: re.Match[str]) -> Node:
     upper = "<=" if found[0][-1] == "]" else "<"
     low = Range(field, -math.inf, math.inf) if found[1] == "*" else _comparison(schema, field, lower, found[1])
     high = Range(field, -math.inf, math.inf) if found[2] == "*" else _comparison(schema, field, upper, found[2])
-    return low._replace(high=high.high, with_high=high.with_high)
+    return _between(low, high, found[1], found[2])
 
 
 def comparison(schema: Schema, field: str, found: re.Match[str]) -> Node:
@@ -78,16 +77,41 @@ def _wanted(schema: Schema, field: str, value: Any) -> Node:
             low, high = value
             above = Range(field, -math.inf, math.inf) if low is None else _comparison(schema, field, ">=", low)
             below = Range(field, -math.inf, math.inf) if high is None else _comparison(schema, field, "<=", high)
-            return above._replace(high=below.high, with_high=below.with_high)
+            return _between(above, below, low, high)
+        if isinstance(value, tuple):
+            what = (
+                "keywords, which have no ranges" if kind == "keyword" else f"numbers or dates, got {len(value)} values"
+            )
+            raise ValueError(
+                f"field {field!r}: a tuple is a range (low, high), the field holds {what}. Several values are a list."
+            )
         if isinstance(value, Collection) and not isinstance(value, str):
             return either(*(_wanted(schema, field, one) for one in value)) if value else Or(())
         if kind == "keyword":
+            if value is None:
+                raise ValueError(f"field {field!r} holds keywords, got None.")
             return Keyword(field, str(value).encode("utf-8", "replace"))
         return _comparison(schema, field, "=", value)
     except ValueError as error:
         if isinstance(error, ParameterError):
             raise
         raise ParameterError(str(error), parameter="filter") from error
+
+
+def excludes_itself(*ranges: Range) -> bool:
+    """Whether no value is in all of these ranges."""
+    low, high = max(one.low for one in ranges), min(one.high for one in ranges)
+    with_ends = all((one.with_low or one.low < low) and (one.with_high or one.high > high) for one in ranges)
+    return low > high or (low == high and not with_ends)
+
+
+def _between(above: Range, below: Range, low: Any, high: Any) -> Range:
+    """The values that are in both ranges; low, high : how their ends were written"""
+    if above.low > below.high:
+        raise ValueError(
+            f"field {above.field!r} has nothing between {low} and {high}: a range begins with its lower end."
+        )
+    return replace(above, high=below.high, with_high=below.with_high)
 
 
 def _refuse_keyword(schema: Schema, field: str) -> None:
@@ -97,7 +121,7 @@ def _refuse_keyword(schema: Schema, field: str) -> None:
 
 def _comparison(schema: Schema, field: str, sign: str, value: Any) -> Range:
     if schema.kind_of(field) == "date":
-        first, after = _date_bounds(value)
+        first, after = _date_bounds(field, value)
         if sign == "=":
             return Range(field, first, after, with_high=False)
         if sign[0] == ">":
@@ -111,21 +135,33 @@ def _comparison(schema: Schema, field: str, sign: str, value: Any) -> Range:
     return Range(field, -math.inf, number, with_high=sign == "<=")
 
 
-def _date_bounds(value: Any) -> tuple[float, float]:
+def _date_bounds(field: str, value: Any) -> tuple[float, float]:
     """The first second that a value names, and the first after it."""
     if isinstance(value, date):
         seconds = seconds_of(value)
         is_day = type(value) is date
         return seconds, seconds + 86_400.0 if is_day else math.nextafter(seconds, math.inf)
-    return date_span(value.strip('"').replace("\\", "") if isinstance(value, str) else str(value))
+    try:
+        return date_span(_unquoted(value) if isinstance(value, str) else str(value))
+    except ValueError as error:
+        raise ValueError(f"field {field!r} holds dates: {error}") from error
 
 
 def _number(field: str, value: Any) -> float:
-    text = value.strip('"').replace("\\", "") if isinstance(value, str) else value
-    try:
-        number = _TRUTHS[text] if text in ("true", "false") else float(text)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not np.isfinite(number):
+    text = _unquoted(value) if isinstance(value, str) else value
+    number = _TRUTHS[text] if text in ("true", "false") else number_of(text)
+    if not math.isfinite(number):
         raise ValueError(f"field {field!r} holds numbers, got {text!r}.")
     return number
+
+
+def number_of(value: Any) -> float:
+    """A number, or the one that a text writes; NaN if it is none. A text has no underscores, as Python's may have."""
+    try:
+        return math.nan if isinstance(value, str) and "_" in value else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _unquoted(text: str) -> str:
+    return text.strip('"').replace("\\", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankwell.errors import ParameterError
+from rankwell.index.query.values import number_of
 from rankwell.index.segments.columns import keyword_column, number_column
 from rankwell.index.segments.dates import date_span, date_text
 from rankwell.index.segments.keyword_columns import MISSING
@@ -36,7 +38,9 @@ def written_facets(written: Iterable[str]) -> dict[str, list[str] | None]:
 
 def facet_keys(facets: Iterable[str] | Mapping[str, Sequence[Any] | None], schema: Schema) -> FacetKeys:
     """Fields with the edges of their ranges, checked; ParameterError if a field cannot be counted."""
-    names = [facets] if isinstance(facets, str) else facets
+    names = [facets] if isinstance(facets, str) else list(facets) if isinstance(facets, Iterable) else [facets]
+    if not all(isinstance(name, str) for name in names):
+        raise ParameterError(f"must be fields, or a mapping of fields to edges, got {facets!r}.", parameter="facets")
     keys = facets if isinstance(facets, Mapping) else dict.fromkeys(names)
     checked: dict[str, Sequence[Any] | None] = {}
     for field, edges in keys.items():
@@ -45,24 +49,34 @@ def facet_keys(facets: Iterable[str] | Mapping[str, Sequence[Any] | None], schem
             what = "holds text" if kind else "does not exist"
             allowed = ", ".join([*schema.statics, *schema.keywords]) or "none"
             raise ParameterError(f"must be of {allowed}; {field!r} {what}.", parameter="facets")
-        checked[field] = None if edges is None else _checked_edges(field, kind, list(edges))
+        checked[field] = None if edges is None else _checked_edges(field, kind, edges)
     return checked
 
 
-def _checked_edges(field: str, kind: str, edges: list[Any]) -> list[float]:
+def _checked_edges(field: str, kind: str, edges: Sequence[Any]) -> list[float]:
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise ParameterError(f"of field {field!r} must have a list of edges, got {edges!r}.", parameter="facets")
+    edges = list(edges)
     try:
         if kind == "keyword":
             raise ValueError("keywords have no ranges")
-        numbers = [date_span(str(edge))[0] if kind == "date" else float(edge) for edge in edges]
+        numbers = [date_span(str(edge))[0] if kind == "date" else _edge(edge) for edge in edges]
     except (TypeError, ValueError) as cause:
         raise ParameterError(
-            f"of field {field!r} cannot have the edges {edges!r}: {cause}.", parameter="facets"
+            f"of field {field!r} cannot have the edges {edges!r}: {str(cause).removesuffix('.')}.", parameter="facets"
         ) from cause
     if len(numbers) < 2 or any(low >= high for low, high in pairwise(numbers)):
         raise ParameterError(
             f"of field {field!r} must have two edges or more that ascend, got {edges!r}.", parameter="facets"
         )
     return numbers
+
+
+def _edge(written: Any) -> float:
+    number = number_of(written)
+    if math.isnan(number):
+        raise ValueError(f"{written!r} is not a number")
+    return number
 
 
 def count_facets(index: Index, matches: Sequence[np.ndarray], keys: FacetKeys) -> Facets:

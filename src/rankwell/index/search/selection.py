@@ -123,7 +123,8 @@ def search(
         Whether words of a text that are written nearly as the query's count too: one edit for words of 3 to 5
         characters, two for longer ones.
     sort : str or sequence of str, optional
-        Order by fields instead of scores: ``"year"``, ``"year:desc"``, or several. Documents without a value come last.
+        Order by fields instead of scores: ``"year"``, ``"year:desc"``, or several, in a text separated by commas.
+        Documents without a value come last.
     facets : fields, or a mapping of fields to edges of ranges, optional
         What is counted over all documents that match: each value, or each range from one edge to below the next.
     prune : bool
@@ -205,7 +206,8 @@ def checked_settings(
     index: Index, sort: str | Sequence[str] | None, facets: AskedFacets, stop_after: int | None
 ) -> tuple[tuple[SortKey, ...], FacetKeys]:
     """What a search sorts by and counts; ParameterError for what it cannot do."""
-    keys, counted = sort_keys(sort or (), index.schema), facet_keys(facets, index.schema) if facets else {}
+    keys = () if sort is None else sort_keys(sort, index.schema)
+    counted = facet_keys(facets, index.schema)
     if stop_after is not None:
         check_whole_number("stop_after", stop_after, least=1)
         ordering_static(index)
@@ -251,10 +253,5 @@ def _parsed(
 
 def _checked_k(k: int, index: Index) -> int:
     """`k`, checked, and not more than there are documents."""
-    try:
-        number = operator.index(k)
-    except TypeError as cause:
-        raise ParameterError(f"must be a whole number, got {k!r}.", parameter="k") from cause
-    if number < 1:
-        raise ParameterError(f"must be 1 or more, got {k}.", parameter="k")
-    return min(number, max(index.n_docs, 1))
+    check_whole_number("k", k, least=1)
+    return min(operator.index(k), max(index.n_docs, 1))

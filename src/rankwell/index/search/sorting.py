@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -37,8 +37,10 @@ class SortKey(NamedTuple):
 
 def sort_keys(sort: str | Sequence[str], schema: Schema) -> tuple[SortKey, ...]:
     """The keys of ``"year"``, ``"year:desc"`` or several of them; ParameterError if a field cannot be sorted by."""
+    if not isinstance(sort, Iterable):
+        raise ParameterError(f"must be fields as year or year:desc, got {sort!r}.", parameter="sort")
     keys = []
-    for written in [sort] if isinstance(sort, str) else sort:
+    for written in filter(None, sort.split(",")) if isinstance(sort, str) else sort:
         field, colon, direction = written.rpartition(":") if isinstance(written, str) else ("", "", "")
         if not colon or direction not in ("asc", "desc"):
             field, direction = str(written), "asc"

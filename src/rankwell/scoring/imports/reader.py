@@ -98,6 +98,8 @@ def _parse_json(content: bytes, n_features: int | None) -> RankerDescription:
     try:
         tree = json.loads(content)
     except (ValueError, RecursionError) as cause:
+        if isinstance(cause, json.JSONDecodeError) and cause.msg == "Extra data":
+            raise FileFormatError("this is not a model, which is one JSON object: it goes on after its end.") from cause
         raise FileFormatError(f"the JSON is damaged or cut short ({cause}).") from cause
     if "learner" in tree:
         return read_xgboost(tree)

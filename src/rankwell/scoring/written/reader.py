@@ -146,6 +146,8 @@ def _first_pass(node: Node | None, rankers: list[str]) -> FirstPass | None:
     if node is None:
         return None
     entries = node.mapping("first-pass", ("ranker", "keep"), ("ranker", "keep"))
+    if not rankers:
+        raise node.error("first-pass names one of the rankers, and there are none: write them under rankers.")
     name = entries["ranker"].choice("the ranker of first-pass", rankers)
     return FirstPass(rankers.index(name), entries["keep"].whole_number("keep", 1))
 
