@@ -423,9 +423,12 @@ class LambdaMART(StepwiseRanker):
         checkpoints: Checkpoints | None,
     ) -> TrainedModel:
         """Run the rounds of boosters, wherever they run, on `n_docs` documents."""
-        run = self._run(rounds, self._most_rounds(task), task, validation, checkpoints)
+        most = self._most_rounds(task)
+        run = self._run(rounds, most, task, validation, checkpoints)
         trees = rounds.first(run.n_kept)
-        if not len(trees):
+        if trees.n_cuts and run.ended_by == "source":
+            logger.warning("stopped after round %d of %d: no allowed cut gains anything any more.", run.n_done, most)
+        if not trees.n_cuts:
             logger.warning(
                 "no tree could be grown: leaves must have more documents than any cut gives (min_docs_leaf=%d), or no "
                 "cut gains enough (min_gain=%g). All scores are 0.",
