@@ -36,7 +36,7 @@ from rankwell.rankers.own_loss import OwnLoss, checked_loss
 from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.streaming import StreamedSizes
 from rankwell.rankers.tree_bins import TreeBins
-from rankwell.rankers.tree_data import GAINS, binned_slabs, document_weights, gains_of
+from rankwell.rankers.tree_data import GAINS, RELEVANCE_LOSSES, binned_slabs, check_pairs, document_weights, gains_of
 from rankwell.rankers.tree_rounds import TreeRounds
 from rankwell.rankers.validation import Validation
 from rankwell.scoring.description import RankerDescription, Sum, TreeInputs
@@ -130,7 +130,8 @@ class LambdaMART(StepwiseRanker):
     loss : "lambdarank", "xendcg", "lambdaloss", "pairwise", "map", "mrr", "auto", or a function
         What pairs of documents weigh: the change of NDCG if they were swapped; with "lambdaloss" that and the change by
         their distance (NDCG-Loss2++); with "pairwise" all the same; with "map" or "mrr" the change of average precision
-        or of the reciprocal rank, for which a document is relevant if its label is above the lowest. "xendcg" is the
+        or of the reciprocal rank, for which a document is relevant if its label is above the lowest of the training
+        data. "xendcg" is the
         cross entropy with randomised gains. "auto" trains with lambdarank and xendcg, and keeps what is better on
         `eval_set` (lambdarank without one). A function of labels, scores (n_docs,) and query_ptr (n_queries + 1,)
         returns the gradient and the Hessian, (n_docs,) each.
@@ -470,15 +471,14 @@ class LambdaMART(StepwiseRanker):
         seeds = [self.random_state + number * _SEED_STEP for number in range(self.n_seeds)]
         if callable(loss):
             return [replace(whole, sampling=self._sampling(seed)) for seed in seeds]
-        gains, weights = gains_of(dataset.labels, self.gain, agreement), document_weights(dataset)
+        weights = document_weights(dataset)
+        gains = gains_of(dataset.labels, self.gain, agreement, from_lowest=loss in RELEVANCE_LOSSES)
         losses = [self._ranking_loss(loss, n_docs, seed) for seed in seeds]
+        # They are the same for every seed.
+        queries = judged_queries(losses[0], dataset.query_ptr, gains, weights)
+        check_pairs(loss, dataset.labels, queries, agreement)
         return [
-            replace(
-                whole,
-                sampling=self._sampling(seed),
-                loss=settled,
-                queries=judged_queries(settled, dataset.query_ptr, gains, weights),
-            )
+            replace(whole, sampling=self._sampling(seed), loss=settled, queries=queries)
             for seed, settled in zip(seeds, losses, strict=True)
         ]
 
