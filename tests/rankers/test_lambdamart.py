@@ -72,11 +72,66 @@ def test_a_loss_of_the_user(collection, tmp_path, caplog):
         (lambda labels, scores, query_ptr: (scores[1:], scores), r"gradient must have one number per row"),
         (lambda labels, scores, query_ptr: (scores + np.nan, scores), "gradient has values that are not finite"),
         (lambda labels, scores, query_ptr: (labels, labels - 9), "Hessian has values below 0"),
+        (lambda labels, scores, query_ptr: [labels, labels], r"as a tuple; got list\."),
+        (lambda labels, scores, query_ptr: ("a", "b"), r"the loss's gradient must be an array of numbers, got 'a'\."),
     ],
 )
 def test_a_wrong_loss_of_the_user(loss, said, collection):
     with pytest.raises(DataError, match=said):
         small(loss=loss).fit(collection[0])
+
+
+def test_a_loss_of_two_arguments_is_refused(collection):
+    with pytest.raises(ParameterError, match=r"loss must be a function of three arguments, .* got one of \(y, pred\)"):
+        small(loss=lambda y, pred: (pred - y, np.ones(len(y)))).fit(collection[0])
+
+
+@pytest.mark.parametrize("changed", ["labels", "scores", "query_ptr"])
+def test_a_loss_of_the_user_cannot_change_what_it_reads(changed, collection):
+    train = collection[0]
+
+    def loss(labels, scores, query_ptr):
+        given = {"labels": labels, "scores": scores, "query_ptr": query_ptr}
+        given[changed] -= 1
+        return scores - labels, np.ones(len(labels))
+
+    before = train.labels.copy(), train.query_ptr.copy()
+    with pytest.raises(ValueError, match="read-only"):
+        small(loss=loss).fit(train)
+    np.testing.assert_array_equal(train.labels, before[0])
+    np.testing.assert_array_equal(train.query_ptr, before[1])
+
+
+@pytest.mark.parametrize("name", ["loss", "eval_metric"])
+def test_a_checkpoint_of_another_function_is_refused(name, collection, tmp_path):
+    train, test = collection
+    functions = {
+        "loss": [
+            lambda labels, scores, ptr: (scores - labels, labels + 1),
+            lambda labels, scores, ptr: (-labels, labels),
+        ],
+        "eval_metric": [lambda labels, scores: 1.0, lambda labels, scores: 2.0],
+    }[name]
+
+    class KilledError(Exception):
+        pass
+
+    def fit(function, callback=None):
+        options = {"n_rounds": 3, "checkpoint": tmp_path / "run", "checkpoint_every": 1, name: function}
+        small(**options).fit(train, eval_set=test, callback=callback)
+
+    # The checkpoint is written after a step's callback.
+    steps = iter([None, KilledError])
+
+    def kill_second(step):
+        if next(steps) is KilledError:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        fit(functions[0], kill_second)
+    with pytest.raises(ParameterError, match="belongs to another run"):
+        fit(functions[1])
+    fit(functions[0])
 
 
 def test_weights_multiply_the_gradients_of_a_users_loss(collection):

@@ -32,7 +32,7 @@ from rankwell.rankers.base import WATCHED, TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
 from rankwell.rankers.feature_choices import FeatureChoices
 from rankwell.rankers.grown_trees import IMPORTANCES, GrownTrees
-from rankwell.rankers.own_loss import OwnLoss, checked_loss
+from rankwell.rankers.own_loss import OwnLoss, check_signature, checked_loss
 from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.streaming import StreamedSizes
 from rankwell.rankers.tree_bins import TreeBins
@@ -133,8 +133,8 @@ class LambdaMART(StepwiseRanker):
         or of the reciprocal rank, for which a document is relevant if its label is above the lowest of the training
         data. "xendcg" is the
         cross entropy with randomised gains. "auto" trains with lambdarank and xendcg, and keeps what is better on
-        `eval_set` (lambdarank without one). A function of labels, scores (n_docs,) and query_ptr (n_queries + 1,)
-        returns the gradient and the Hessian, (n_docs,) each.
+        `eval_set` (lambdarank without one). A function of labels, scores (n_docs,) and query_ptr (n_queries + 1,),
+        which it can only read, returns the gradient and the Hessian, (n_docs,) each.
     truncation : int or None
         Pairs count if the higher ranked document is among so many, and NDCG is that of so many; None counts all.
     sigma : float
@@ -311,7 +311,9 @@ class LambdaMART(StepwiseRanker):
             check_number(name, getattr(self, name), above=0.0)
             if getattr(self, name) > 1.0:
                 raise ParameterError(f"must be at most 1, got {getattr(self, name)!r}.", parameter=name)
-        if not callable(self.loss):
+        if callable(self.loss):
+            check_signature(self.loss)
+        else:
             check_choice("loss", self.loss, (*LOSSES, AUTOMATIC_LOSS))
             self._check_seeds()
         self._check_growth()
