@@ -70,7 +70,7 @@ def test_workers_grow_the_trees_of_one_process(case, n_workers):
 @pytest.mark.parametrize("told", [0, 5])
 def test_rounds_without_a_cut(told):
     dataset = make_queries(60, 12, longest=40)
-    options = {"n_leaves": 12, "document_fraction": 0.02, "min_docs_leaf": 60}
+    options = {"n_leaves": 12, "document_fraction": 0.1, "min_docs_leaf": 60}
     ranker = LambdaMART(n_rounds=N_TREES, n_jobs=1, **options).fit(dataset)
     assert 1 in ranker.history_["leaves"]
     assert max(ranker.history_["leaves"]) > 1

@@ -424,11 +424,11 @@ def test_explanations_sum_to_the_score(collection):
     ("parameters", "said"),
     [
         ({"n_leaves": 1}, "n_leaves must be from 2 to"),
-        ({"n_rounds": 0}, "n_rounds must be 1 or more, got 0"),
+        ({"n_rounds": 0}, "n_rounds must be from 1 to 2147483647, got 0"),
         ({"learning_rate": 0.0}, "learning_rate must be a finite number above 0"),
         ({"l2": -1.0}, "l2 must be a finite number of 0 or more"),
         ({"loss": "ndcg"}, "loss must be one of 'lambdarank'"),
-        ({"truncation": 0}, "truncation must be 1 or more"),
+        ({"truncation": 0}, "truncation must be from 1 to"),
         ({"gain": "square"}, "gain must be one of"),
         ({"query_fraction": 1.5}, "query_fraction must be at most 1, got 1.5"),
         ({"feature_fraction": 0.0}, "feature_fraction must be a finite number above 0"),
@@ -437,6 +437,26 @@ def test_explanations_sum_to_the_score(collection):
             {"n_seeds": 4, "query_fraction": 1.0},
             "n_seeds is 4, but all seeds would give the same trees. Leave out query_fraction=1",
         ),
+        *(
+            ({name: 2**70}, rf"{name} must be from \d to \d+, got 1180591620717411303424\.")
+            for name in (
+                "n_rounds",
+                "min_docs_leaf",
+                "truncation",
+                "random_state",
+                "max_category_set",
+                "max_depth",
+                "n_seeds",
+                "checkpoint_every",
+            )
+        ),
+        *(
+            (
+                {"growth": "symmetric", "n_leaves": "auto", "max_depth": depth},
+                rf"max_depth must be from 0 to 14 with growth='symmetric', .* got {depth}\. Use fewer levels",
+            )
+            for depth in (15, 24, 40, 60, 64)
+        ),
         ({"checkpoint": 5}, "checkpoint must be the path of a file, or None, got 5"),
         ({"device": "opencl"}, "device must be one of 'auto', 'cpu', 'cuda', got 'opencl'"),
     ],
@@ -444,6 +464,27 @@ def test_explanations_sum_to_the_score(collection):
 def test_parameters_are_checked(parameters, said, collection):
     with pytest.raises(ParameterError, match=said):
         small(**parameters).fit(collection[0])
+
+
+def test_large_numbers_are_taken(collection):
+    """Those at the limits give what smaller ones do."""
+    train = collection[0]
+    largest = 2**31 - 1
+    np.testing.assert_array_equal(
+        small(max_depth=largest, truncation=largest, max_category_set=largest).fit(train).predict(train),
+        small(truncation=None).fit(train).predict(train),
+    )
+    assert small(n_rounds=1, min_docs_leaf=largest, query_fraction=0.5).fit(train).grown_trees().n_cuts == 0
+    for name in ("l1", "l2", "min_gain", "min_hessian_leaf"):
+        for random in ({}, {"query_fraction": 0.5}):
+            assert small(n_rounds=1, **{name: 1e308}, **random).fit(train).grown_trees().n_cuts == 0
+    seed = 2**63 - 1
+    for random in (
+        {"noise": 0.3, "n_seeds": 2},
+        {"loss": "xendcg", "query_fraction": 0.5},
+        {"node_feature_fraction": 0.5},
+    ):
+        assert small(n_rounds=2, random_state=seed, **random).fit(train).grown_trees().n_cuts > 0
 
 
 def test_a_ranker_of_another_kind_is_not_continued(collection, tmp_path):

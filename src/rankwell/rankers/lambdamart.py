@@ -62,8 +62,12 @@ _CHOSEN_LOSS = "chosen_loss"
 _OTHER_FRACTIONS = ("document_fraction", "feature_fraction", "node_feature_fraction")
 _QUERY_FRACTION_OF_SEEDS = 0.7
 _CHOSEN_QUERY_FRACTION = "chosen_query_fraction"
-# Seeds of the models of one training are so far apart.
+# Seeds of the models of one training are so far apart, below 2^63.
 _SEED_STEP = 1_000_003
+_MOST_SEEDS = 1000
+_LARGEST_SEED = 2**63 - 1
+# What kernels take as a number of documents, rounds or levels.
+_LARGEST = 2**31 - 1
 # Parameters that do not change the trees of a run.
 _WITHOUT_EFFECT = {"n_rounds", "checkpoint", "checkpoint_every", "device", "n_jobs"}
 
@@ -291,17 +295,18 @@ class LambdaMART(StepwiseRanker):
 
     def _check_parameters(self) -> None:
         if self.n_rounds != "auto":
-            check_whole_number("n_rounds", self.n_rounds, least=1)
+            check_whole_number("n_rounds", self.n_rounds, least=1, most=_LARGEST)
         if self.n_leaves != "auto":
             check_whole_number("n_leaves", self.n_leaves, least=2, most=MOST_LEAVES)
-        for name in ("max_depth", "random_state"):
-            check_whole_number(name, getattr(self, name), least=0)
+        check_whole_number("max_depth", self.max_depth, least=0, most=_LARGEST)
+        check_whole_number("random_state", self.random_state, least=0, most=_LARGEST_SEED)
         if self.min_docs_leaf != "auto":
-            check_whole_number("min_docs_leaf", self.min_docs_leaf, least=1)
-        for name in ("checkpoint_every", "n_seeds", "max_category_set"):
-            check_whole_number(name, getattr(self, name), least=1)
+            check_whole_number("min_docs_leaf", self.min_docs_leaf, least=1, most=_LARGEST)
+        for name in ("checkpoint_every", "max_category_set"):
+            check_whole_number(name, getattr(self, name), least=1, most=_LARGEST)
+        check_whole_number("n_seeds", self.n_seeds, least=1, most=_MOST_SEEDS)
         if self.truncation is not None:
-            check_whole_number("truncation", self.truncation, least=1)
+            check_whole_number("truncation", self.truncation, least=1, most=_LARGEST)
         check_whole_number("n_bins", self.n_bins, least=2, most=MOST_BINS)
         for name in ("min_hessian_leaf", "l1", "l2", "min_gain", "noise", "category_smoothing", "category_l2"):
             check_number(name, getattr(self, name), least=0.0)
@@ -333,6 +338,12 @@ class LambdaMART(StepwiseRanker):
 
     def _check_growth(self) -> None:
         check_choice("growth", self.growth, GROWTHS)
+        if self.growth == "symmetric" and self.n_leaves == "auto" and 2**self.max_depth > MOST_LEAVES:
+            raise ParameterError(
+                f"must be from 0 to {MOST_LEAVES.bit_length() - 1} with growth='symmetric', whose trees have "
+                f"2^max_depth leaves, got {self.max_depth}. Use fewer levels, or growth='leaf'.",
+                parameter="max_depth",
+            )
         if self.categorical_features and self.growth == "symmetric":
             raise ParameterError(
                 "are cut by sets of categories, which symmetric trees do not have. Use growth='leaf'.",
@@ -470,7 +481,7 @@ class LambdaMART(StepwiseRanker):
         """What each seed's trees are grown on; they share the bins. `n_docs` are those of all parts of the data."""
         slabs, columns = binned_slabs(dataset, bins, self.n_jobs, agreement)
         whole = TreeProblem(slabs, columns, self._settings(n_docs), query_ptr=dataset.query_ptr, feature_rules=rules)
-        seeds = [self.random_state + number * _SEED_STEP for number in range(self.n_seeds)]
+        seeds = [(self.random_state + number * _SEED_STEP) % (_LARGEST_SEED + 1) for number in range(self.n_seeds)]
         if callable(loss):
             return [replace(whole, sampling=self._sampling(seed)) for seed in seeds]
         weights = document_weights(dataset)
@@ -539,7 +550,7 @@ class LambdaMART(StepwiseRanker):
             category_smoothing=self.category_smoothing,
             category_l2=self.category_l2,
             max_category_set=self.max_category_set,
-            min_docs_leaf=self._least_docs(n_docs),
+            min_docs_leaf=min(self._least_docs(n_docs), n_docs),
             min_hessian_leaf=self.min_hessian_leaf,
             l1=self.l1,
             l2=self.l2,

@@ -199,7 +199,9 @@ class CpuTreeBooster:
         counts = self._counting_documents(sampling, number, problem.query_ptr)
         of_all = self._totals()
         n_counting = max(1, of_all.sums([int(counts.sum())])[0])
-        return counts, max(1, (2 * least * of_all.n_docs + n_counting) // (2 * n_counting))
+        scaled = max(1, (2 * least * of_all.n_docs + n_counting) // (2 * n_counting))
+        # With more no leaf can be cut either, and products of more might not fit.
+        return counts, min(scaled, of_all.n_docs)
 
     def _counting_documents(self, sampling: Sampling, number: int, query_ptr: np.ndarray) -> np.ndarray:
         with kernel_threads(self._n_jobs):
@@ -236,11 +238,11 @@ class CpuTreeBooster:
         """The same in units, 2^−a of gradients and 2^−b of Hessians."""
         limits = self._limits()
         return limits._replace(
-            l1=math.ldexp(limits.l1, a),
-            l2=math.ldexp(limits.l2, b),
-            min_gain=math.ldexp(limits.min_gain, 2 * a - b),
+            l1=_in_units(limits.l1, a),
+            l2=_in_units(limits.l2, b),
+            min_gain=_in_units(limits.min_gain, 2 * a - b),
             min_docs_leaf=min_docs_leaf,
-            min_hessian_leaf=math.ceil(min(math.ldexp(limits.min_hessian_leaf, b), LOWER_HALF)),
+            min_hessian_leaf=math.ceil(min(_in_units(limits.min_hessian_leaf, b), LOWER_HALF)),
         )
 
     def _plan(self, number: int, n_counting: int) -> Plan:
@@ -310,6 +312,12 @@ class CpuTreeBooster:
             leaf_value=real[VALUE, :n_leaves].astype(np.float32),
             **({"left_bins": _left_bins(nodes, has_set, lowest)} if has_set.any() else {}),
         )
+
+
+def _in_units(value: float, exponent: int) -> float:
+    """value·2^exponent, infinite if it is too large, as in compiled code."""
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(value, exponent))
 
 
 def _ordered_rows(counts: np.ndarray) -> tuple[np.ndarray, int]:
