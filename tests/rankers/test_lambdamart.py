@@ -435,7 +435,7 @@ def test_explanations_sum_to_the_score(collection):
         ({"query_fraction": "some"}, "query_fraction must be a finite number above 0, got 'some'"),
         (
             {"n_seeds": 4, "query_fraction": 1.0},
-            "n_seeds is 4, but all seeds would give the same trees. Leave out query_fraction=1",
+            "n_seeds is 4, but all seeds would give the same trees. Leave out query_fraction=1, .* or loss='xendcg'",
         ),
         *(
             ({name: 2**70}, rf"{name} must be from \d to \d+, got 1180591620717411303424\.")
@@ -464,6 +464,36 @@ def test_explanations_sum_to_the_score(collection):
 def test_parameters_are_checked(parameters, said, collection):
     with pytest.raises(ParameterError, match=said):
         small(**parameters).fit(collection[0])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"loss": "xendcg", "truncation": 5, "noise": 0.3}, "loss='xendcg' does not use noise=0.3, truncation=5:"),
+        ({"loss": "xendcg", "gain": "linear"}, None),
+        ({"loss": "pairwise", "gain": "linear", "sigma": 2.0}, "loss='pairwise' does not use gain='linear':"),
+        ({"loss": "map", "gain": "exponential"}, "loss='map' does not use gain='exponential':"),
+        ({"loss": "lambdarank", "gain": "linear", "truncation": 5, "noise": 0.3}, None),
+        ({"loss": "auto", "truncation": 5}, None),
+        (
+            {"loss": squares, "gain": "linear", "normalize_lambdas": False},
+            "a function as loss does not use gain='linear', normalize_lambdas=False: leave that out",
+        ),
+    ],
+)
+def test_parameters_that_a_loss_does_not_have(parameters, said, collection, caplog):
+    small(n_rounds=1, **parameters).fit(collection[0])
+    assert said in caplog.text if said else "does not use" not in caplog.text
+
+
+def test_seeds_of_a_users_loss_differ(collection, caplog):
+    """Noise is not theirs, so that queries are drawn."""
+    ranker = small(loss=squares, n_seeds=3, noise=0.3).fit(collection[0])
+    assert ranker.chosen_["query_fraction"] == 0.7
+    trees = ranker.grown_trees().trees
+    assert not np.array_equal(trees[0].leaf_value, trees[1].leaf_value)
+    with pytest.raises(ParameterError, match=r"all seeds would give .* something else random: feature_fraction=0\.7\."):
+        small(loss=squares, n_seeds=3, noise=0.3, query_fraction=1.0).fit(collection[0])
 
 
 def test_large_numbers_are_taken(collection):

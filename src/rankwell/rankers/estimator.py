@@ -65,13 +65,14 @@ class Estimator:
 
     def __repr__(self) -> str:
         """The constructor's call, with the parameters that differ from their defaults."""
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._changed_params())})"
+
+    def _changed_params(self) -> list[tuple[str, Any]]:
+        """The parameters that differ from their defaults, with their values."""
         defaults = inspect.signature(type(self).__init__).parameters
-        changed = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if not _is_equal(value, defaults[name].default)
+        return [
+            (name, value) for name, value in self.get_params().items() if not _is_equal(value, defaults[name].default)
         ]
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import Tags, TargetTags

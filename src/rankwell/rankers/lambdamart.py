@@ -68,6 +68,8 @@ _MOST_SEEDS = 1000
 _LARGEST_SEED = 2**63 - 1
 # What kernels take as a number of documents, rounds or levels.
 _LARGEST = 2**31 - 1
+# Parameters of losses that are sums over pairs.
+_OF_PAIR_LOSSES = frozenset({"truncation", "sigma", "normalize_lambdas", "noise"})
 # Parameters that do not change the trees of a run.
 _WITHOUT_EFFECT = {"n_rounds", "checkpoint", "checkpoint_every", "device", "n_jobs"}
 
@@ -320,7 +322,7 @@ class LambdaMART(StepwiseRanker):
             check_signature(self.loss)
         else:
             check_choice("loss", self.loss, (*LOSSES, AUTOMATIC_LOSS))
-            self._check_seeds()
+        self._check_seeds()
         self._check_growth()
         check_choice("gain", self.gain, GAINS)
         check_choice("binning", self.binning, STRATEGIES)
@@ -330,11 +332,20 @@ class LambdaMART(StepwiseRanker):
     def _check_seeds(self) -> None:
         """Refuse seeds of which all are bound to give the same trees."""
         if self.n_seeds > 1 and self._query_fraction() == 1.0 and not self._is_random():
+            others = "" if callable(self.loss) else ", noise=0.3 or loss='xendcg'"
             raise ParameterError(
                 f"is {self.n_seeds}, but all seeds would give the same trees. Leave out query_fraction=1, or make "
-                "something else random: feature_fraction=0.7, noise=0.3 or loss='xendcg'.",
+                f"something else random: feature_fraction=0.7{others}.",
                 parameter="n_seeds",
             )
+
+    def _warn_of_loss_parameters(self) -> None:
+        """Say which parameters were set that the loss does not have."""
+        absent = parameters_without_effect(self.loss)
+        changed = [f"{name}={value!r}" for name, value in self._changed_params() if name in absent]
+        if changed:
+            loss = "a function as loss" if callable(self.loss) else f"loss={self.loss!r}"
+            logger.warning("%s does not use %s: leave that out, or take another loss.", loss, ", ".join(changed))
 
     def _check_growth(self) -> None:
         check_choice("growth", self.growth, GROWTHS)
@@ -358,7 +369,8 @@ class LambdaMART(StepwiseRanker):
     def _is_random(self) -> bool:
         """Whether trees depend on the seed, without `query_fraction`."""
         has_fraction = any(getattr(self, name) < 1.0 for name in _OTHER_FRACTIONS)
-        return has_fraction or self.noise > 0.0 or self.loss == "xendcg"
+        has_noise = self.noise > 0.0 and "noise" not in parameters_without_effect(self.loss)
+        return has_fraction or has_noise or self.loss == "xendcg"
 
     def _query_fraction(self) -> float:
         if self.query_fraction != "auto":
@@ -373,6 +385,7 @@ class LambdaMART(StepwiseRanker):
 
     def with_best_loss(self, task: TrainingTask, train: Callable[[str | OwnLoss], TrainedModel]) -> TrainedModel:
         """The model of the ranker's loss; of loss="auto" the one that is best on the validation data."""
+        self._warn_of_loss_parameters()
         if self._chooses_query_fraction():
             logger.info(
                 "n_seeds=%d: each tree is grown on %g %% of the queries, so that seeds differ (query_fraction=%g).",
@@ -630,6 +643,15 @@ class LambdaMART(StepwiseRanker):
             part = replace(description, inputs=(trees.part(first, first + trees.round_size),))
             scores = scores + score_description(part, dataset)
             yield dataset.to_user_order(scores).copy()
+
+
+def parameters_without_effect(loss: str | OwnLoss) -> frozenset[str]:
+    """The parameters of losses that this one does not have."""
+    if callable(loss):
+        return _OF_PAIR_LOSSES | {"gain"}
+    if loss == "xendcg":
+        return _OF_PAIR_LOSSES
+    return frozenset({"gain"}) if loss in ("pairwise", *RELEVANCE_LOSSES) else frozenset()
 
 
 def _best_figure(model: TrainedModel) -> float:
