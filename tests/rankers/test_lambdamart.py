@@ -392,6 +392,19 @@ def test_training_continues_from_a_model(collection, tmp_path):
     np.testing.assert_allclose(again.predict(test), whole.predict(test), rtol=1e-3, atol=1e-3)
 
 
+def test_what_a_model_that_is_continued_keeps_is_said(collection, caplog):
+    train, _ = collection
+    first = small(n_rounds=2, normalize="standard", increasing=[0]).fit(train)
+    small(n_rounds=1, normalize="auto", increasing=[0]).fit(train, init_model=first)
+    assert caplog.text == ""
+    small(n_rounds=1, normalize="query-minmax", increasing=[0, 2], decreasing=[1]).fit(train, init_model=first)
+    assert "normalize='query-minmax' is not used: the model that training continues from has 'standard'" in caplog.text
+    assert "increasing holds for the new trees only: those of init_model were grown without it for f3," in caplog.text
+    assert "decreasing holds for the new trees only: those of init_model were grown without it for f2," in caplog.text
+    with pytest.raises(ParameterError, match="normalize must be one of"):
+        small(n_rounds=1, normalize="centre").fit(train, init_model=first)
+
+
 @pytest.mark.parametrize("random", [{}, {"loss": "xendcg", "n_seeds": 2}, {"query_fraction": 0.5}])
 def test_a_killed_run_continues_to_the_same_bytes(random, collection, tmp_path):
     train, test = collection

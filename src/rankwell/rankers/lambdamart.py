@@ -30,7 +30,7 @@ from rankwell.metrics.names import AnyMetric, parse_metric
 from rankwell.parameters import check_choice, check_number, check_whole_number
 from rankwell.rankers.base import WATCHED, TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
-from rankwell.rankers.feature_choices import FeatureChoices
+from rankwell.rankers.feature_choices import FeatureChoices, feature_numbers
 from rankwell.rankers.grown_trees import IMPORTANCES, GrownTrees
 from rankwell.rankers.own_loss import OwnLoss, check_signature, checked_loss
 from rankwell.rankers.stepwise import StepwiseRanker
@@ -425,6 +425,7 @@ class LambdaMART(StepwiseRanker):
         validation_scores = np.zeros(n_validation)
         if isinstance(task.init_model, LambdaMART):
             self._check_rounds(task.init_model)
+            self._warn_of_free_features(task.init_model, task.feature_names)
             earlier, model = task.init_model.grown_trees(), self._description(task, task.init_model.trees_)
             scores[:] = score_description(model, task.train, n_jobs=self.n_jobs)
             if task.validation is not None:
@@ -518,6 +519,20 @@ class LambdaMART(StepwiseRanker):
         return Sampling(
             self._query_fraction(), self.document_fraction, self.feature_fraction, self.node_feature_fraction, seed
         )
+
+    def _warn_of_free_features(self, earlier: LambdaMART, names: tuple[str, ...]) -> None:
+        """Say which rising and falling features the trees of `earlier` may break."""
+        for parameter in ("increasing", "decreasing"):
+            ours, theirs = (feature_numbers(parameter, getattr(one, parameter), names) for one in (self, earlier))
+            free = [names[number] for number in ours if number not in theirs]
+            if free:
+                logger.warning(
+                    "%s holds for the new trees only: those of %s were grown without it for %s, so that the score may "
+                    "break it.",
+                    parameter,
+                    Parameter("init_model"),
+                    ", ".join(free),
+                )
 
     def _check_rounds(self, earlier: LambdaMART) -> None:
         if len(earlier.trees_) and earlier.trees_.round_size != self.n_seeds:
