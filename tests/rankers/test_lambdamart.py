@@ -470,6 +470,13 @@ def test_explanations_sum_to_the_score(collection):
             )
             for depth in (15, 24, 40, 60, 64)
         ),
+        ({"max_depth": -1}, r"max_depth must be 0 or more, got -1\. 0 is any depth\."),
+        ({"n_bins": 2}, "n_bins must be from 3 to 256, got 2"),
+        (
+            {"categorical_features": 3},
+            "categorical_features must be a list of features, by name or by number from 0, got",
+        ),
+        ({"categorical_features": np.zeros((2, 2), int)}, "categorical_features must be a list of features"),
         ({"checkpoint": 5}, "checkpoint must be the path of a file, or None, got 5"),
         ({"device": "opencl"}, "device must be one of 'auto', 'cpu', 'cuda', got 'opencl'"),
     ],
@@ -530,6 +537,12 @@ def test_large_numbers_are_taken(collection):
         assert small(n_rounds=2, random_state=seed, **random).fit(train).grown_trees().n_cuts > 0
 
 
+@pytest.mark.parametrize("patience", [0, -1, "soon", 2.5])
+def test_patience_is_checked(patience, collection):
+    with pytest.raises(ParameterError, match=r"^early_stopping_rounds must be .* 1 or more, got"):
+        small(early_stopping_rounds=patience).fit(collection[0], eval_set=collection[1])
+
+
 def test_a_ranker_of_another_kind_is_not_continued(collection, tmp_path):
     other = rankwell.RankBoost(n_rounds=2).fit(collection[0])
     with pytest.raises(ParameterError, match=r"init_model must be of the same kind, lambdamart, got rankboost\."):
@@ -555,8 +568,57 @@ def test_labels_too_large_for_exponential_gains():
 
 def test_leaves_too_large_give_no_tree_and_a_warning(collection, caplog):
     ranker = small(min_docs_leaf=10_000).fit(collection[0])
-    assert "no tree could be grown: leaves must have more documents" in caplog.text
+    assert (
+        "no tree could be grown, and all scores are 0: no cut leaves enough documents (min_docs_leaf=10000)"
+        in caplog.text
+    )
     np.testing.assert_array_equal(ranker.predict(collection[1]), np.zeros(collection[1].n_docs))
+
+
+@pytest.mark.parametrize("limit", ["min_hessian_leaf=1000", "l1=1e+06", "min_gain=1e+06"])
+def test_what_forbids_every_tree_is_named(limit, collection, caplog):
+    name, value = limit.split("=")
+    small(**{name: float(value)}).fit(collection[0])
+    assert "no tree could be grown" in caplog.text
+    assert limit in caplog.text
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [np.full(40, -1.0), np.where(np.arange(40) == 3, np.nan, 1.0)],
+)
+def test_weights_are_called_what_the_caller_calls_them(weights, collection):
+    with pytest.raises(DataError, match=r"^sample_weight must be finite and not negative: number \d is"):
+        small().fit(collection[0], sample_weight=weights)
+
+
+def test_a_metric_that_is_no_number_anywhere(collection):
+    def nothing(labels, scores):
+        return np.nan
+
+    with pytest.raises(DataError, match="the function nothing gives no number for any query of eval_set, only NaN"):
+        small(eval_metric=nothing).fit(collection[0], eval_set=collection[1])
+
+
+@pytest.mark.parametrize("chosen", [np.array([1, 4]), {4, 1}, (1, 4), range(1, 5, 3), ["f2", "f5"]], ids=str)
+def test_lists_of_features_may_be_of_any_kind(chosen, collection, tmp_path):
+    train, _ = collection
+    whole = np.abs(np.nan_to_num(train.features)).astype(int).astype(np.float32)
+    data = RankingDataset(whole, train.labels, group=train.query_sizes)
+    ranker = small(categorical_features=chosen, increasing={0}, n_rounds=3, checkpoint=tmp_path / "run").fit(data)
+    expected = small(categorical_features=[1, 4], increasing=[0], n_rounds=3).fit(data).predict(data)
+    np.testing.assert_array_equal(ranker.predict(data), expected)
+    ranker.save(tmp_path / "model.rank")
+    again = rankwell.load(tmp_path / "model.rank")
+    np.testing.assert_array_equal(again.predict(data), expected)
+    assert sorted(again.categorical_features) == sorted(chosen)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused_at_once(collection, tmp_path):
+    (tmp_path / "file").write_text("")
+    for path, said in ((tmp_path, "is a folder"), (tmp_path / "file" / "run", "is a file, not a folder")):
+        with pytest.raises(ParameterError, match=f"^checkpoint {path} .*{said}"):
+            small(checkpoint=path).fit(collection[0])
 
 
 def test_only_missing_values_may_differ():

@@ -156,7 +156,7 @@ def check_lambdamart(ranker: LambdaMART) -> None:
     """Refuse what workers cannot do."""
     if ranker.growth != "leaf":
         raise ParameterError(f"must be 'leaf' on a cluster, got {ranker.growth!r}.", parameter="growth")
-    if ranker.categorical_features:
+    if ranker.categorical_features is not None and len(ranker.categorical_features) > 0:
         raise ParameterError(
             "are not supported on a cluster: encode them as numbers.", parameter="categorical_features"
         )

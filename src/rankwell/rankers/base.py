@@ -593,8 +593,12 @@ def _jsonable(parameters: dict[str, Any], owner: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value, or a list of values, without NumPy's types; a path as text."""
-    if isinstance(value, list | tuple):
+    """A value, or a list of values, without NumPy's types; a path as text, a set as a list in order."""
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, list | tuple | range):
         return [_plain(item) for item in value]
     if isinstance(value, os.PathLike):
         return os.fspath(value)

@@ -133,7 +133,9 @@ def run_fingerprint(parameters: Mapping[str, Any], *parts: RankingDataset | np.n
 
 
 def _as_json(parameter: Any) -> Any:
-    """What stands for a parameter that JSON cannot hold: NumPy's numbers and arrays, and paths."""
+    """What stands for a parameter that JSON cannot hold: NumPy's numbers and arrays, sets, and paths."""
+    if isinstance(parameter, set | frozenset):
+        return sorted(parameter, key=str)
     return parameter.tolist() if isinstance(parameter, np.generic | np.ndarray) else str(parameter)
 
 

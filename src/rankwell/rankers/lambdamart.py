@@ -30,7 +30,7 @@ from rankwell.metrics.names import AnyMetric, parse_metric
 from rankwell.parameters import check_choice, check_number, check_whole_number
 from rankwell.rankers.base import WATCHED, TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
-from rankwell.rankers.feature_choices import FeatureChoices, feature_numbers
+from rankwell.rankers.feature_choices import FeatureChoices, Features, check_features, feature_numbers
 from rankwell.rankers.grown_trees import IMPORTANCES, GrownTrees
 from rankwell.rankers.own_loss import OwnLoss, check_signature, checked_loss
 from rankwell.rankers.stepwise import StepwiseRanker
@@ -68,6 +68,8 @@ _MOST_SEEDS = 1000
 _LARGEST_SEED = 2**63 - 1
 # What kernels take as a number of documents, rounds or levels.
 _LARGEST = 2**31 - 1
+# One for missing values, and two that a cut divides.
+_FEWEST_BINS = 3
 # Parameters of losses that are sums over pairs.
 _OF_PAIR_LOSSES = frozenset({"truncation", "sigma", "normalize_lambdas", "noise"})
 # Parameters that do not change the trees of a run.
@@ -103,14 +105,14 @@ class LambdaMART(StepwiseRanker):
         "leaf" cuts the leaf that gains most next. "symmetric" cuts all leaves of a level in the same way: such trees
         have at most 2^depth leaves and score faster. Their depth is `max_depth`, or what `n_leaves` allows; "auto" is
         then 64 leaves, or 16 for fewer than 50,000 documents.
-    increasing, decreasing : sequence of str or int
+    increasing, decreasing : sequence, set or array of str or int
         Features that the score must not fall, or not rise, with: by name, or by number from 0. Missing values are
         outside of this order.
-    interaction_groups : sequence of sequences of str or int
+    interaction_groups : sequence of such
         Groups of features that may interact. The features on a path from the root to a leaf are all in one of them, so
         that a feature in no group is not used. On the command line, groups are separated by commas, and their features
         by plus signs: a+b,b+c.
-    categorical_features : sequence of str or int
+    categorical_features : sequence, set or array of str or int
         Features whose values are numbers of categories, 0, 1, 2, ..., without an order. A cut has a set of categories
         on one side. The most frequent ones have a bin each, `n_bins` − 2 of them. Missing values are a category of
         their own; categories that training did not have, or that are too rare for a bin, go with those that are not
@@ -154,7 +156,7 @@ class LambdaMART(StepwiseRanker):
     gain : "auto", "exponential" or "linear"
         The gain of a label in NDCG: 2^label − 1, or the label. "auto" is linear for labels above 30.
     n_bins : int
-        Bins per feature, 2 to 256, including the one for missing values.
+        Bins per feature, 3 to 256, including the one for missing values.
     binning : "quantile" or "width"
         Bins of about equally many documents, or of equal width.
     early_stopping_rounds : int, "auto" or None
@@ -223,10 +225,10 @@ class LambdaMART(StepwiseRanker):
         l2: float = 0.0,
         min_gain: float = 0.0,
         growth: Literal["leaf", "symmetric"] = "leaf",
-        increasing: Sequence[int | str] | None = None,
-        decreasing: Sequence[int | str] | None = None,
+        increasing: Features | None = None,
+        decreasing: Features | None = None,
         interaction_groups: Sequence[Sequence[int | str]] | None = None,
-        categorical_features: Sequence[int | str] | None = None,
+        categorical_features: Features | None = None,
         category_smoothing: float = 10.0,
         category_l2: float = 10.0,
         max_category_set: int = 32,
@@ -300,6 +302,8 @@ class LambdaMART(StepwiseRanker):
             check_whole_number("n_rounds", self.n_rounds, least=1, most=_LARGEST)
         if self.n_leaves != "auto":
             check_whole_number("n_leaves", self.n_leaves, least=2, most=MOST_LEAVES)
+        if self.max_depth == -1:
+            raise ParameterError("must be 0 or more, got -1. 0 is any depth.", parameter="max_depth")
         check_whole_number("max_depth", self.max_depth, least=0, most=_LARGEST)
         check_whole_number("random_state", self.random_state, least=0, most=_LARGEST_SEED)
         if self.min_docs_leaf != "auto":
@@ -309,7 +313,7 @@ class LambdaMART(StepwiseRanker):
         check_whole_number("n_seeds", self.n_seeds, least=1, most=_MOST_SEEDS)
         if self.truncation is not None:
             check_whole_number("truncation", self.truncation, least=1, most=_LARGEST)
-        check_whole_number("n_bins", self.n_bins, least=2, most=MOST_BINS)
+        check_whole_number("n_bins", self.n_bins, least=_FEWEST_BINS, most=MOST_BINS)
         for name in ("min_hessian_leaf", "l1", "l2", "min_gain", "noise", "category_smoothing", "category_l2"):
             check_number(name, getattr(self, name), least=0.0)
         for name in ("learning_rate", "sigma"):
@@ -348,6 +352,8 @@ class LambdaMART(StepwiseRanker):
             logger.warning("%s does not use %s: leave that out, or take another loss.", loss, ", ".join(changed))
 
     def _check_growth(self) -> None:
+        for name in ("increasing", "decreasing", "categorical_features"):
+            check_features(name, getattr(self, name))
         check_choice("growth", self.growth, GROWTHS)
         if self.growth == "symmetric" and self.n_leaves == "auto" and 2**self.max_depth > MOST_LEAVES:
             raise ParameterError(
@@ -355,12 +361,13 @@ class LambdaMART(StepwiseRanker):
                 f"2^max_depth leaves, got {self.max_depth}. Use fewer levels, or growth='leaf'.",
                 parameter="max_depth",
             )
-        if self.categorical_features and self.growth == "symmetric":
+        has_categories = self.categorical_features is not None and len(self.categorical_features) > 0
+        if has_categories and self.growth == "symmetric":
             raise ParameterError(
                 "are cut by sets of categories, which symmetric trees do not have. Use growth='leaf'.",
                 parameter="categorical_features",
             )
-        if self.categorical_features and self.normalize != "none":
+        if has_categories and self.normalize != "none":
             raise ParameterError(
                 f"are numbers of categories, which normalize={self.normalize!r} would change. Use normalize='none'.",
                 parameter="categorical_features",
@@ -458,10 +465,13 @@ class LambdaMART(StepwiseRanker):
             logger.warning("stopped after round %d of %d: no allowed cut gains anything any more.", run.n_done, most)
         if not trees.n_cuts:
             logger.warning(
-                "no tree could be grown: leaves must have more documents than any cut gives (min_docs_leaf=%d), or no "
-                "cut gains enough (min_gain=%g). All scores are 0.",
+                "no tree could be grown, and all scores are 0: no cut leaves enough documents (min_docs_leaf=%d) and "
+                "Hessian (min_hessian_leaf=%g) on both sides and gains enough (min_gain=%g, l1=%g). Small weights make "
+                "gradients and Hessians small.",
                 self._least_docs(n_docs),
+                self.min_hessian_leaf,
                 self.min_gain,
+                self.l1,
             )
         state = trees.statistics()
         if self._chooses_query_fraction():
