@@ -388,6 +388,8 @@ class LambdaMART(StepwiseRanker):
         return self.query_fraction == "auto" and self._query_fraction() < 1.0
 
     def _train(self, task: TrainingTask) -> TrainedModel:
+        if isinstance(task.init_model, LambdaMART):
+            self._warn_of_free_features(task.init_model, task.feature_names)
         return self.with_best_loss(task, lambda loss: self._train_with(loss, task))
 
     def with_best_loss(self, task: TrainingTask, train: Callable[[str | OwnLoss], TrainedModel]) -> TrainedModel:
@@ -432,7 +434,6 @@ class LambdaMART(StepwiseRanker):
         validation_scores = np.zeros(n_validation)
         if isinstance(task.init_model, LambdaMART):
             self._check_rounds(task.init_model)
-            self._warn_of_free_features(task.init_model, task.feature_names)
             earlier, model = task.init_model.grown_trees(), self._description(task, task.init_model.trees_)
             scores[:] = score_description(model, task.train, n_jobs=self.n_jobs)
             if task.validation is not None:

@@ -222,6 +222,15 @@ def test_random_parts_are_those_of_the_cpu(compiled, drawn, number):
     check(grown, scores, made, counts=counts, allowed=allowed)
 
 
+@pytest.mark.parametrize("least", [2**30, 2**31 - 1, 10**9, 7 * 10**8, 15 * 10**8])
+def test_more_documents_of_a_leaf_than_there_are(compiled, least):
+    """Multiplied for the few that are drawn, their number would not fit."""
+    made = make_input(700, [255, 9], n_leaves=5, min_docs_leaf=least, seed=2)
+    grown, scores, _ = run_growth(compiled(2), made, 2, drawn=Sampling(documents=0.02, seed=1))
+    assert grown == [None]
+    assert not scores.any()
+
+
 def test_parts_are_opened_together(compiled):
     """There are hardly more steps than levels of the tree, though each cut needs a part that is open."""
     made = make_input(900, [255, 17, 60, 255], n_leaves=31, seed=8)
