@@ -94,3 +94,15 @@ def test_it_is_the_same_in_another_process(tmp_path):
 def test_what_cannot_be_told_is_refused():
     with pytest.raises(ParameterError, match=r"loss is <function .* Use a function .* or leave out checkpoint\."):
         identity(scaled(threading.Lock()))
+
+    def without_a_value():
+        later = 1
+
+        def loss(labels, scores, query_ptr):
+            return later  # noqa: F821
+
+        del later
+        return loss
+
+    with pytest.raises(ParameterError, match=r"\(Cell is empty\)"):
+        identity(without_a_value())

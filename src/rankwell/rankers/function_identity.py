@@ -29,7 +29,7 @@ def function_identity(function: Any, parameter: str) -> str:
     """
     try:
         return _digest(_parts(function, ()))
-    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as cause:
+    except (pickle.PicklingError, TypeError, ValueError, AttributeError, RecursionError) as cause:
         raise ParameterError(
             f"is {function!r}, and nothing tells a run that resumes from a checkpoint that it is the same function "
             f"({cause}). Use a function that reads plain values only, or leave out ",
