@@ -67,6 +67,16 @@ def test_workers_grow_the_trees_of_one_process(case, n_workers):
     check_same(grow_together(in_parts(dataset, n_workers), n_workers, **options), ranker, dataset)
 
 
+@pytest.mark.parametrize("told", [0, 5])
+def test_rounds_without_a_cut(told):
+    dataset = make_queries(60, 12, longest=40)
+    options = {"n_leaves": 12, "document_fraction": 0.1, "min_docs_leaf": 60}
+    ranker = LambdaMART(n_rounds=N_TREES, n_jobs=1, **options).fit(dataset)
+    assert 1 in ranker.history_["leaves"]
+    assert max(ranker.history_["leaves"]) > 1
+    check_same(grow_together(in_parts(dataset, 2), 2, told=told, **options), ranker, dataset)
+
+
 def test_trees_that_are_told_are_replayed():
     dataset = make_queries(60, 12, longest=40)
     ranker = LambdaMART(n_rounds=N_TREES, n_leaves=12, n_jobs=1).fit(dataset)

@@ -224,7 +224,7 @@ def test_a_ranker_says_what_metadata_it_takes():
 
 
 def test_an_unknown_parameter_is_named_with_the_known_ones():
-    with pytest.raises(rankwell.ParameterError, match=r"no parameter 'alpha'. It is called ridge here. It has"):
+    with pytest.raises(rankwell.ParameterError, match=r"no parameter 'alpha'\. It is called ridge here\.$"):
         LeastSquares().set_params(alpha=1.0, normalize="none")
 
 

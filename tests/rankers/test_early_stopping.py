@@ -57,7 +57,7 @@ def test_replay_is_the_same_as_step_by_step():
 
 
 def test_what_cannot_work_is_refused():
-    with pytest.raises(ParameterError, match="1 step or more, got 0"):
+    with pytest.raises(ParameterError, match="a better one, 1 or more, got 0"):
         check_early_stopping(0, has_validation=True)
     with pytest.raises(DataError, match="pass eval_set"):
         check_early_stopping(10, has_validation=False)

@@ -1,10 +1,11 @@
 """Names that users of other libraries type."""
 
 import inspect
+import re
 
 import pytest
 
-from rankwell import LambdaMART, LambdaRank, LeastSquares, ListNet, ParameterError, RankBoost, RankSVM
+from rankwell import Cascade, LambdaMART, LambdaRank, LeastSquares, ListNet, ParameterError, RankBoost, RankSVM
 from rankwell.rankers.foreign_parameters import _ABSENT, _ABSENT_OF_TREES, _SAME, hint
 from rankwell.rankers.registry import RANKERS, ranker_class
 from rankwell.rankers.tuning import tune
@@ -45,6 +46,27 @@ from rankwell.rankers.tuning import tune
         (LambdaMART, "max_delta_step", "learning_rate, l2 and min_hessian_leaf make it smaller"),
         (RankBoost, "max_delta_step", "There is no such thing here: no trees are grown"),
         (RankBoost, "verbose", "pass a callback to fit"),
+        (LambdaMART, "bagging_seed", "It is called random_state here"),
+        (LambdaMART, "feature_fraction_seed", "It is called random_state here"),
+        (LambdaMART, "enable_categorical", "It is called categorical_features here"),
+        (LambdaMART, "min_data_per_group", "fewer documents than category_smoothing are never in the set"),
+        (LambdaMART, "max_cat_to_onehot", "up to 4 categories are always cut one against the others"),
+        (LambdaMART, "neg_bagging_fraction", "documents are not drawn by their labels"),
+        (LambdaMART, "data_sample_strategy", "query_fraction and document_fraction draw from all"),
+        (LambdaMART, "top_rate", "not drawn by their gradients (GOSS)"),
+        (LambdaMART, "rate_drop", "no tree is dropped again (DART)"),
+        (LambdaMART, "use_missing", "NaN is missing, and 0 is a value"),
+        (LambdaMART, "zero_as_missing", "NaN is missing, and 0 is a value"),
+        (RankSVM, "missing", "NaN is missing, and 0 is a value"),
+        (LambdaMART, "lambdarank_unbiased", "corrected for their position before training"),
+        (LambdaMART, "lambdarank_pair_method", "among the first `truncation`"),
+        (LambdaMART, "base_score", "scores compare within a query only"),
+        (LambdaMART, "num_parallel_tree", "n_seeds trains several models"),
+        (LambdaMART, "deterministic", "always give the same model"),
+        (LambdaMART, "force_col_wise", "bins have one layout"),
+        (LambdaMART, "use_quantized_grad", "always summed as whole numbers"),
+        (LambdaMART, "first_metric_only", "eval_metric is one metric"),
+        (LambdaMART, "scale_pos_weight", "pass sample_weight to fit"),
         (RankBoost, "n_round", "Did you mean n_rounds?"),
         (RankBoost, "colour", "RankBoost has no parameter 'colour'. It has n_rounds"),
     ],
@@ -58,6 +80,44 @@ def test_constructors_and_set_params_say_what_it_is_called_here(ranker, name, sa
     assert said in str(constructed.value)
     if name != "colour":
         assert said in str(changed.value)
+
+
+def test_a_hint_is_not_followed_by_all_names():
+    with pytest.raises(
+        ParameterError, match=r"^LambdaMART has no parameter 'eta'\. It is called learning_rate here\.$"
+    ):
+        LambdaMART(eta=0.1)
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "said"),
+    [
+        ("fit", "callbacks", "LambdaMART.fit has no argument 'callbacks'. It is called callback here"),
+        ("fit", "eval_at", "It is a parameter of the ranker: LambdaMART(eval_metric=...)"),
+        ("fit", "eval_metric", "It is a parameter of the ranker: LambdaMART(eval_metric=...)"),
+        ("fit", "early_stopping_rounds", "LambdaMART(early_stopping_rounds=...)"),
+        ("fit", "categorical_feature", "LambdaMART(categorical_features=...)"),
+        ("fit", "feature_name", "Names are the data's: pass a frame"),
+        ("fit", "init_score", "To continue from a ranker, pass init_model"),
+        ("fit", "xgb_model", "It is called init_model here"),
+        ("fit", "verbose", "set the level of the logger 'rankwell'"),
+        ("fit", "colour", "LambdaMART.fit has no argument 'colour'. It has X, y, qid"),
+        ("fit", "groups", "Did you mean group?"),
+        ("predict", "pred_contrib", "Call contributions instead of predict"),
+        ("predict", "num_iteration", "It is called n_rounds here"),
+        ("predict", "iteration_range", "It is called n_rounds here"),
+        ("predict", "raw_score", "Scores are always raw"),
+    ],
+)
+def test_methods_say_it_too(method, name, said):
+    with pytest.raises(TypeError, match=re.escape(said)):
+        getattr(LambdaMART(), method)([[1.0]], **{name: 1})
+
+
+def test_methods_keep_their_signatures():
+    for method in (LambdaMART.fit, RankBoost.predict, Cascade.fit):
+        assert next(iter(inspect.signature(method).parameters)) == "self"
+    assert "init_model" in inspect.signature(LambdaMART().fit).parameters
 
 
 def test_a_grid_says_it_too():

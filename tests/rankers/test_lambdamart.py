@@ -72,11 +72,66 @@ def test_a_loss_of_the_user(collection, tmp_path, caplog):
         (lambda labels, scores, query_ptr: (scores[1:], scores), r"gradient must have one number per row"),
         (lambda labels, scores, query_ptr: (scores + np.nan, scores), "gradient has values that are not finite"),
         (lambda labels, scores, query_ptr: (labels, labels - 9), "Hessian has values below 0"),
+        (lambda labels, scores, query_ptr: [labels, labels], r"as a tuple; got list\."),
+        (lambda labels, scores, query_ptr: ("a", "b"), r"the loss's gradient must be an array of numbers, got 'a'\."),
     ],
 )
 def test_a_wrong_loss_of_the_user(loss, said, collection):
     with pytest.raises(DataError, match=said):
         small(loss=loss).fit(collection[0])
+
+
+def test_a_loss_of_two_arguments_is_refused(collection):
+    with pytest.raises(ParameterError, match=r"loss must be a function of three arguments, .* got one of \(y, pred\)"):
+        small(loss=lambda y, pred: (pred - y, np.ones(len(y)))).fit(collection[0])
+
+
+@pytest.mark.parametrize("changed", ["labels", "scores", "query_ptr"])
+def test_a_loss_of_the_user_cannot_change_what_it_reads(changed, collection):
+    train = collection[0]
+
+    def loss(labels, scores, query_ptr):
+        given = {"labels": labels, "scores": scores, "query_ptr": query_ptr}
+        given[changed] -= 1
+        return scores - labels, np.ones(len(labels))
+
+    before = train.labels.copy(), train.query_ptr.copy()
+    with pytest.raises(ValueError, match="read-only"):
+        small(loss=loss).fit(train)
+    np.testing.assert_array_equal(train.labels, before[0])
+    np.testing.assert_array_equal(train.query_ptr, before[1])
+
+
+@pytest.mark.parametrize("name", ["loss", "eval_metric"])
+def test_a_checkpoint_of_another_function_is_refused(name, collection, tmp_path):
+    train, test = collection
+    functions = {
+        "loss": [
+            lambda labels, scores, ptr: (scores - labels, labels + 1),
+            lambda labels, scores, ptr: (-labels, labels),
+        ],
+        "eval_metric": [lambda labels, scores: 1.0, lambda labels, scores: 2.0],
+    }[name]
+
+    class KilledError(Exception):
+        pass
+
+    def fit(function, callback=None):
+        options = {"n_rounds": 3, "checkpoint": tmp_path / "run", "checkpoint_every": 1, name: function}
+        small(**options).fit(train, eval_set=test, callback=callback)
+
+    # The checkpoint is written after a step's callback.
+    steps = iter([None, KilledError])
+
+    def kill_second(step):
+        if next(steps) is KilledError:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        fit(functions[0], kill_second)
+    with pytest.raises(ParameterError, match="belongs to another run"):
+        fit(functions[1])
+    fit(functions[0])
 
 
 def test_weights_multiply_the_gradients_of_a_users_loss(collection):
@@ -337,6 +392,19 @@ def test_training_continues_from_a_model(collection, tmp_path):
     np.testing.assert_allclose(again.predict(test), whole.predict(test), rtol=1e-3, atol=1e-3)
 
 
+def test_what_a_model_that_is_continued_keeps_is_said(collection, caplog):
+    train, _ = collection
+    first = small(n_rounds=2, normalize="standard", increasing=[0]).fit(train)
+    small(n_rounds=1, normalize="auto", increasing=[0]).fit(train, init_model=first)
+    assert caplog.text == ""
+    small(n_rounds=1, normalize="query-minmax", increasing=[0, 2], decreasing=[1]).fit(train, init_model=first)
+    assert "normalize='query-minmax' is not used: the model that training continues from has 'standard'" in caplog.text
+    assert "increasing holds for the new trees only: those of init_model were grown without it for f3," in caplog.text
+    assert "decreasing holds for the new trees only: those of init_model were grown without it for f2," in caplog.text
+    with pytest.raises(ParameterError, match="normalize must be one of"):
+        small(n_rounds=1, normalize="centre").fit(train, init_model=first)
+
+
 @pytest.mark.parametrize("random", [{}, {"loss": "xendcg", "n_seeds": 2}, {"query_fraction": 0.5}])
 def test_a_killed_run_continues_to_the_same_bytes(random, collection, tmp_path):
     train, test = collection
@@ -369,19 +437,46 @@ def test_explanations_sum_to_the_score(collection):
     ("parameters", "said"),
     [
         ({"n_leaves": 1}, "n_leaves must be from 2 to"),
-        ({"n_rounds": 0}, "n_rounds must be 1 or more, got 0"),
+        ({"n_rounds": 0}, "n_rounds must be from 1 to 2147483647, got 0"),
         ({"learning_rate": 0.0}, "learning_rate must be a finite number above 0"),
         ({"l2": -1.0}, "l2 must be a finite number of 0 or more"),
         ({"loss": "ndcg"}, "loss must be one of 'lambdarank'"),
-        ({"truncation": 0}, "truncation must be 1 or more"),
+        ({"truncation": 0}, "truncation must be from 1 to"),
         ({"gain": "square"}, "gain must be one of"),
         ({"query_fraction": 1.5}, "query_fraction must be at most 1, got 1.5"),
         ({"feature_fraction": 0.0}, "feature_fraction must be a finite number above 0"),
         ({"query_fraction": "some"}, "query_fraction must be a finite number above 0, got 'some'"),
         (
             {"n_seeds": 4, "query_fraction": 1.0},
-            "n_seeds is 4, but all seeds would give the same trees. Leave out query_fraction=1",
+            "n_seeds is 4, but all seeds would give the same trees. Leave out query_fraction=1, .* or loss='xendcg'",
         ),
+        *(
+            ({name: 2**70}, rf"{name} must be from \d to \d+, got 1180591620717411303424\.")
+            for name in (
+                "n_rounds",
+                "min_docs_leaf",
+                "truncation",
+                "random_state",
+                "max_category_set",
+                "max_depth",
+                "n_seeds",
+                "checkpoint_every",
+            )
+        ),
+        *(
+            (
+                {"growth": "symmetric", "n_leaves": "auto", "max_depth": depth},
+                rf"max_depth must be from 0 to 14 with growth='symmetric', .* got {depth}\. Use fewer levels",
+            )
+            for depth in (15, 24, 40, 60, 64)
+        ),
+        ({"max_depth": -1}, r"max_depth must be 0 or more, got -1\. 0 is any depth\."),
+        ({"n_bins": 2}, "n_bins must be from 3 to 256, got 2"),
+        (
+            {"categorical_features": 3},
+            "categorical_features must be a list of features, by name or by number from 0, got",
+        ),
+        ({"categorical_features": np.zeros((2, 2), int)}, "categorical_features must be a list of features"),
         ({"checkpoint": 5}, "checkpoint must be the path of a file, or None, got 5"),
         ({"device": "opencl"}, "device must be one of 'auto', 'cpu', 'cuda', got 'opencl'"),
     ],
@@ -389,6 +484,63 @@ def test_explanations_sum_to_the_score(collection):
 def test_parameters_are_checked(parameters, said, collection):
     with pytest.raises(ParameterError, match=said):
         small(**parameters).fit(collection[0])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"loss": "xendcg", "truncation": 5, "noise": 0.3}, "loss='xendcg' does not use noise=0.3, truncation=5:"),
+        ({"loss": "xendcg", "gain": "linear"}, None),
+        ({"loss": "pairwise", "gain": "linear", "sigma": 2.0}, "loss='pairwise' does not use gain='linear':"),
+        ({"loss": "map", "gain": "exponential"}, "loss='map' does not use gain='exponential':"),
+        ({"loss": "lambdarank", "gain": "linear", "truncation": 5, "noise": 0.3}, None),
+        ({"loss": "auto", "truncation": 5}, None),
+        (
+            {"loss": squares, "gain": "linear", "normalize_lambdas": False},
+            "a function as loss does not use gain='linear', normalize_lambdas=False: leave that out",
+        ),
+    ],
+)
+def test_parameters_that_a_loss_does_not_have(parameters, said, collection, caplog):
+    small(n_rounds=1, **parameters).fit(collection[0])
+    assert said in caplog.text if said else "does not use" not in caplog.text
+
+
+def test_seeds_of_a_users_loss_differ(collection, caplog):
+    """Noise is not theirs, so that queries are drawn."""
+    ranker = small(loss=squares, n_seeds=3, noise=0.3).fit(collection[0])
+    assert ranker.chosen_["query_fraction"] == 0.7
+    trees = ranker.grown_trees().trees
+    assert not np.array_equal(trees[0].leaf_value, trees[1].leaf_value)
+    with pytest.raises(ParameterError, match=r"all seeds would give .* something else random: feature_fraction=0\.7\."):
+        small(loss=squares, n_seeds=3, noise=0.3, query_fraction=1.0).fit(collection[0])
+
+
+def test_large_numbers_are_taken(collection):
+    """Those at the limits give what smaller ones do."""
+    train = collection[0]
+    largest = 2**31 - 1
+    np.testing.assert_array_equal(
+        small(max_depth=largest, truncation=largest, max_category_set=largest).fit(train).predict(train),
+        small(truncation=None).fit(train).predict(train),
+    )
+    assert small(n_rounds=1, min_docs_leaf=largest, query_fraction=0.5).fit(train).grown_trees().n_cuts == 0
+    for name in ("l1", "l2", "min_gain", "min_hessian_leaf"):
+        for random in ({}, {"query_fraction": 0.5}):
+            assert small(n_rounds=1, **{name: 1e308}, **random).fit(train).grown_trees().n_cuts == 0
+    seed = 2**63 - 1
+    for random in (
+        {"noise": 0.3, "n_seeds": 2},
+        {"loss": "xendcg", "query_fraction": 0.5},
+        {"node_feature_fraction": 0.5},
+    ):
+        assert small(n_rounds=2, random_state=seed, **random).fit(train).grown_trees().n_cuts > 0
+
+
+@pytest.mark.parametrize("patience", [0, -1, "soon", 2.5])
+def test_patience_is_checked(patience, collection):
+    with pytest.raises(ParameterError, match=r"^early_stopping_rounds must be .* 1 or more, got"):
+        small(early_stopping_rounds=patience).fit(collection[0], eval_set=collection[1])
 
 
 def test_a_ranker_of_another_kind_is_not_continued(collection, tmp_path):
@@ -416,8 +568,57 @@ def test_labels_too_large_for_exponential_gains():
 
 def test_leaves_too_large_give_no_tree_and_a_warning(collection, caplog):
     ranker = small(min_docs_leaf=10_000).fit(collection[0])
-    assert "no tree could be grown: leaves must have more documents" in caplog.text
+    assert (
+        "no tree could be grown, and all scores are 0: no cut leaves enough documents (min_docs_leaf=10000)"
+        in caplog.text
+    )
     np.testing.assert_array_equal(ranker.predict(collection[1]), np.zeros(collection[1].n_docs))
+
+
+@pytest.mark.parametrize("limit", ["min_hessian_leaf=1000", "l1=1e+06", "min_gain=1e+06"])
+def test_what_forbids_every_tree_is_named(limit, collection, caplog):
+    name, value = limit.split("=")
+    small(**{name: float(value)}).fit(collection[0])
+    assert "no tree could be grown" in caplog.text
+    assert limit in caplog.text
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [np.full(40, -1.0), np.where(np.arange(40) == 3, np.nan, 1.0)],
+)
+def test_weights_are_called_what_the_caller_calls_them(weights, collection):
+    with pytest.raises(DataError, match=r"^sample_weight must be finite and not negative: number \d is"):
+        small().fit(collection[0], sample_weight=weights)
+
+
+def test_a_metric_that_is_no_number_anywhere(collection):
+    def nothing(labels, scores):
+        return np.nan
+
+    with pytest.raises(DataError, match="the function nothing gives no number for any query of eval_set, only NaN"):
+        small(eval_metric=nothing).fit(collection[0], eval_set=collection[1])
+
+
+@pytest.mark.parametrize("chosen", [np.array([1, 4]), {4, 1}, (1, 4), range(1, 5, 3), ["f2", "f5"]], ids=str)
+def test_lists_of_features_may_be_of_any_kind(chosen, collection, tmp_path):
+    train, _ = collection
+    whole = np.abs(np.nan_to_num(train.features)).astype(int).astype(np.float32)
+    data = RankingDataset(whole, train.labels, group=train.query_sizes)
+    ranker = small(categorical_features=chosen, increasing={0}, n_rounds=3, checkpoint=tmp_path / "run").fit(data)
+    expected = small(categorical_features=[1, 4], increasing=[0], n_rounds=3).fit(data).predict(data)
+    np.testing.assert_array_equal(ranker.predict(data), expected)
+    ranker.save(tmp_path / "model.rank")
+    again = rankwell.load(tmp_path / "model.rank")
+    np.testing.assert_array_equal(again.predict(data), expected)
+    assert sorted(again.categorical_features) == sorted(chosen)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused_at_once(collection, tmp_path):
+    (tmp_path / "file").write_text("")
+    for path, said in ((tmp_path, "is a folder"), (tmp_path / "file" / "run", "is a file, not a folder")):
+        with pytest.raises(ParameterError, match=f"^checkpoint {path} .*{said}"):
+            small(checkpoint=path).fit(collection[0])
 
 
 def test_only_missing_values_may_differ():

@@ -273,7 +273,7 @@ def test_symmetric_trees_learn_and_score_as_described():
         ({"growth": "level"}, "growth must be one of 'leaf', 'symmetric', got 'level'"),
         ({"growth": "symmetric", "categorical_features": [0]}, "categorical_features are cut by sets of categories"),
         ({"normalize": "standard", "categorical_features": [0]}, "categorical_features are numbers of categories"),
-        ({"max_category_set": 0}, "max_category_set must be 1 or more"),
+        ({"max_category_set": 0}, "max_category_set must be from 1 to"),
         ({"category_smoothing": -1}, "category_smoothing must be a finite number of 0 or more"),
     ],
 )

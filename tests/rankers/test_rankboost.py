@@ -491,7 +491,7 @@ class TestWhatItRefuses:
             ({"pair_weight": "none"}, "pair_weight must be one of"),
             ({"eval_metric": "auc@3"}, "auc"),
             ({"eval_convention": "mine"}, "convention must be one of"),
-            ({"early_stopping_rounds": 0}, "1 step or more, got 0"),
+            ({"early_stopping_rounds": 0}, "^early_stopping_rounds must be .* 1 or more, got 0"),
             ({"checkpoint_every": 0}, "checkpoint_every must be 1 or more"),
             ({"weak_learner": "m2", "device": "opencl"}, "no other device can train RankBoost pair by pair"),
             ({"device": "fpga"}, "device must be one of"),

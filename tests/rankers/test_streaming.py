@@ -119,6 +119,14 @@ def test_lambdamart_on_disk_is_lambdamart_in_memory(folder, tmp_path, settings, 
     assert model_bytes(ranker, read(path, memory=MEMORY), tmp_path / "b.rank") == expected
 
 
+def test_rounds_without_a_cut_on_disk(folder, tmp_path, small_blocks):
+    path = folder / "data.parquet"
+    ranker = LambdaMART(n_rounds=12, device="cpu", node_feature_fraction=0.05)
+    expected = model_bytes(ranker, read(path), tmp_path / "a.rank")
+    assert {leaves == 1 for leaves in ranker.history_["leaves"]} == {True, False}
+    assert model_bytes(ranker, read(path, memory=MEMORY), tmp_path / "b.rank") == expected
+
+
 def test_validation_and_checkpoints_work_on_disk(folder, tmp_path, small_blocks):
     validation = read(folder / "data.csv")
     settings = {"n_rounds": 30, "device": "cpu", "checkpoint_every": 10}

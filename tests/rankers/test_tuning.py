@@ -118,7 +118,7 @@ def test_without_a_grid_there_is_one_trial_and_the_ranker_given_stays_untrained(
         ({"feature": [0, -1]}, "feature must be 0 or more, got -1."),
         (
             {"features": [0]},
-            "OneFeature has no parameter 'features'. Did you mean feature? It has feature, normalize, sign.",
+            "OneFeature has no parameter 'features'. Did you mean feature?",
         ),
     ],
 )

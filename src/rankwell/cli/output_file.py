@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from rankwell.errors import DataError, ParameterError
+from rankwell.streams.whole_files import replace_file, why_not_writable
 
 # Formats of drawings that a message names first.
 _DRAWN = ("png", "svg", "pdf")
@@ -24,15 +24,8 @@ def check_output(path: Path, *, option: str = "--out", inputs: Sequence[Path | N
     for source in inputs:
         if source is not None and _would_replace(path, source):
             raise DataError(f"{option} {path} would replace {source}, which this command reads. Choose another path.")
-    if path.is_dir():
-        raise DataError(f"{option} {path} is a folder. Give the name of a file in it.")
-    folder = path.resolve().parent
-    while not folder.exists():
-        folder = folder.parent
-    if not folder.is_dir():
-        raise DataError(f"{option} {path} cannot be written: {folder} is a file, not a folder. Choose another path.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise DataError(f"{option} {path} cannot be written: {folder} is not writable. Choose another path.")
+    if reason := why_not_writable(path):
+        raise DataError(f"{option} {path} {reason}")
 
 
 def check_data_output(path: Path, *, option: str = "--out", inputs: Sequence[Path | None] = ()) -> None:
@@ -71,8 +64,6 @@ def write_output(path: Path, content: bytes) -> None:
 
     A device or a pipe (/dev/null, /dev/stdout) is written directly: renaming would replace it by a plain file.
     """
-    from rankwell.streams.whole_files import replace_file
-
     if str(path) == "-":
         sys.stdout.buffer.write(content)
         sys.stdout.flush()

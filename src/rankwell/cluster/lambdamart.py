@@ -87,7 +87,7 @@ def leaf_values(tree: BinTree, slabs: np.ndarray, columns: Columns) -> np.ndarra
     """What a tree adds to the score of each document, float32 (n_docs,)."""
     values = np.zeros(slabs.shape[1], np.float32)
     _, words_per_slab, _ = slab_shape(len(columns.sizes))
-    left_over = [(0, np.arange(slabs.shape[1]))]
+    left_over = [(0 if len(tree.feature) else -1, np.arange(slabs.shape[1]))]
     while left_over:
         node, rows = left_over.pop()
         if node < 0:
@@ -156,7 +156,7 @@ def check_lambdamart(ranker: LambdaMART) -> None:
     """Refuse what workers cannot do."""
     if ranker.growth != "leaf":
         raise ParameterError(f"must be 'leaf' on a cluster, got {ranker.growth!r}.", parameter="growth")
-    if ranker.categorical_features:
+    if ranker.categorical_features is not None and len(ranker.categorical_features) > 0:
         raise ParameterError(
             "are not supported on a cluster: encode them as numbers.", parameter="categorical_features"
         )

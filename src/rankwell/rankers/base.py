@@ -12,7 +12,7 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, FileFormatError, Parameter, ParameterError
-from rankwell.parameters import as_bytes
+from rankwell.parameters import as_bytes, check_choice
 from rankwell.rankers.early_stopping import EarlyStopping
 from rankwell.rankers.estimator import Estimator, not_fitted_error
 from rankwell.rankers.feature_columns import in_order_of
@@ -23,7 +23,7 @@ from rankwell.scoring.contributions import feature_contributions
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.importance import feature_importances
 from rankwell.scoring.linear_form import linear_form
-from rankwell.scoring.normaliser import Normaliser, fit_normaliser
+from rankwell.scoring.normaliser import AUTO, CHOICES, Normaliser, fit_normaliser
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file, write_ranker_file
 from rankwell.scoring.scorer import score_description
 
@@ -306,6 +306,13 @@ class Ranker(Estimator):
         else:
             train = in_order_of(earlier._fitted_description(), train, "init_model")
             normaliser = earlier.description_.normaliser
+            check_choice("normalize", self.normalize, CHOICES)
+            if self.normalize not in (AUTO, normaliser.name):
+                logger.warning(
+                    "normalize=%r is not used: the model that training continues from has %r, which it keeps.",
+                    self.normalize,
+                    normaliser.name,
+                )
         eval_sets = evaluation_sets(*evaluation, train)
         if train.n_queries > 1 and any(part.n_queries == 1 for part in eval_sets):
             logger.warning("eval_set is one query: pass eval_qid or eval_group if its rows belong to several.")
@@ -586,8 +593,12 @@ def _jsonable(parameters: dict[str, Any], owner: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value, or a list of values, without NumPy's types; a path as text."""
-    if isinstance(value, list | tuple):
+    """A value, or a list of values, without NumPy's types; a path as text, a set as a list in order."""
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, list | tuple | range):
         return [_plain(item) for item in value]
     if isinstance(value, os.PathLike):
         return os.fspath(value)

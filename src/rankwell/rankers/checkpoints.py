@@ -20,6 +20,7 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.kernels.disk_arrays import row_blocks
+from rankwell.rankers.function_identity import function_identity
 from rankwell.streams.json_text import parse_json
 from rankwell.streams.whole_files import replace_file
 
@@ -114,11 +115,12 @@ class Checkpoints:
 
 
 def run_fingerprint(parameters: Mapping[str, Any], *parts: RankingDataset | np.ndarray | None) -> str:
-    """A digest of what determines a run: parameters that JSON can hold, and every number of the data.
+    """A digest of what determines a run: its parameters, functions among them, and every number of the data.
 
     Leave out parameters that do not change the model (threads, the path of checkpoints).
     """
-    digest = hashlib.sha256(json.dumps(dict(parameters), sort_keys=True, default=_name_of).encode())
+    told = {name: function_identity(value, name) if callable(value) else value for name, value in parameters.items()}
+    digest = hashlib.sha256(json.dumps(told, sort_keys=True, default=_as_json).encode())
     for part in parts:
         if part is None:
             digest.update(b"none")
@@ -130,9 +132,11 @@ def run_fingerprint(parameters: Mapping[str, Any], *parts: RankingDataset | np.n
     return digest.hexdigest()
 
 
-def _name_of(parameter: Any) -> str:
-    """What stands for a parameter that JSON cannot hold: the name of a function."""
-    return str(getattr(parameter, "__qualname__", parameter))
+def _as_json(parameter: Any) -> Any:
+    """What stands for a parameter that JSON cannot hold: NumPy's numbers and arrays, sets, and paths."""
+    if isinstance(parameter, set | frozenset):
+        return sorted(parameter, key=str)
+    return parameter.tolist() if isinstance(parameter, np.generic | np.ndarray) else str(parameter)
 
 
 def _arrays_of(dataset: RankingDataset) -> list[np.ndarray]:

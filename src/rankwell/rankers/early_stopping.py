@@ -49,7 +49,11 @@ def check_early_stopping(patience: int | None, has_validation: bool) -> None:
     if patience is None:
         return
     if not is_whole_number(patience) or patience < 1:
-        raise ParameterError(f"early stopping must wait for 1 step or more, got {patience!r}. None turns it off.")
+        raise ParameterError(
+            f"must be a whole number of steps to wait for a better one, 1 or more, got {patience!r}. None turns early "
+            "stopping off.",
+            parameter="early_stopping_rounds",
+        )
     if not has_validation:
         raise DataError(
             "early stopping needs a validation set to watch: pass ",

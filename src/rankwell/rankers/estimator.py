@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from rankwell.errors import NotFittedError, ParameterError, UnknownParameterError
-from rankwell.rankers.foreign_parameters import unknown_parameter
+from rankwell.rankers.foreign_parameters import unknown_argument, unknown_parameter
 
 # The methods that scikit-learn may pass metadata to, and the metadata they request by default.
 _METHODS = ("fit", "predict", "score")
@@ -35,10 +35,11 @@ class Estimator:
     requested_metadata: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let the constructor explain names that it does not know."""
+        """Let the constructor, `fit` and `predict` explain names that they do not know."""
         super().__init_subclass__(**options)
-        if "__init__" in cls.__dict__:
-            cls.__init__ = _explaining(cls.__init__)  # type: ignore[method-assign]
+        for name in ("__init__", "fit", "predict"):
+            if name in cls.__dict__:
+                setattr(cls, name, _explaining(cls.__dict__[name]))
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -65,13 +66,14 @@ class Estimator:
 
     def __repr__(self) -> str:
         """The constructor's call, with the parameters that differ from their defaults."""
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._changed_params())})"
+
+    def _changed_params(self) -> list[tuple[str, Any]]:
+        """The parameters that differ from their defaults, with their values."""
         defaults = inspect.signature(type(self).__init__).parameters
-        changed = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if not _is_equal(value, defaults[name].default)
+        return [
+            (name, value) for name, value in self.get_params().items() if not _is_equal(value, defaults[name].default)
         ]
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import Tags, TargetTags
@@ -128,18 +130,27 @@ class Estimator:
         return self
 
 
-def _explaining(constructor: Callable[..., None]) -> Callable[..., None]:
-    """The constructor, with an error that says what an unknown parameter is called here."""
-    known = [name for name in inspect.signature(constructor).parameters if name != "self"]
+def _explaining(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, with an error that says what an unknown argument is called here."""
+    arguments = inspect.signature(method).parameters
+    if any(argument.kind == argument.VAR_KEYWORD for argument in arguments.values()):
+        return method
+    known = [name for name in arguments if name != "self"]
 
-    @functools.wraps(constructor)
-    def construct(self: Any, *positional: Any, **named: Any) -> None:
+    @functools.wraps(method)
+    def call(self: Any, *positional: Any, **named: Any) -> Any:
         for name in named:
             if name not in known:
-                raise UnknownParameterError(unknown_parameter(type(self).__name__, name, known))
-        constructor(self, *positional, **named)
+                raise UnknownParameterError(_unknown(type(self), method.__name__, name, known))
+        return method(self, *positional, **named)
 
-    return construct
+    return call
+
+
+def _unknown(owner: type[Estimator], method: str, name: str, known: list[str]) -> str:
+    if method == "__init__":
+        return unknown_parameter(owner.__name__, name, known)
+    return unknown_argument(owner.__name__, method, name, known, owner._get_param_names())
 
 
 @functools.cache

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ logger = logging.getLogger("rankwell")
 
 # A feature's name, or its number, counted from 0.
 Feature = int | str
-
+Features = Sequence[Feature] | Set[Feature] | np.ndarray
 
 _NAMED = 5
 
@@ -38,10 +38,10 @@ class FeatureChoices:
     def from_parameters(
         cls,
         names: tuple[str, ...],
-        increasing: Sequence[Feature] | None,
-        decreasing: Sequence[Feature] | None,
-        interaction_groups: Sequence[Sequence[Feature]] | None,
-        categorical_features: Sequence[Feature] | None,
+        increasing: Features | None,
+        decreasing: Features | None,
+        interaction_groups: Sequence[Features] | None,
+        categorical_features: Features | None,
     ) -> Self:
         """The choices among features called `names`; an error if they contradict each other."""
         groups = tuple(
@@ -86,7 +86,7 @@ class FeatureChoices:
         return FeatureRules(direction, bins.n_categories, group_bits(self.groups, self.n_features))
 
 
-def _listed_groups(groups: Sequence[Sequence[Feature]] | None) -> Sequence[Sequence[Feature]]:
+def _listed_groups(groups: Sequence[Features] | None) -> Sequence[Features]:
     if groups is None:
         return ()
     if isinstance(groups, str) or not isinstance(groups, Sequence):
@@ -94,19 +94,27 @@ def _listed_groups(groups: Sequence[Sequence[Feature]] | None) -> Sequence[Seque
     return groups
 
 
-def feature_numbers(parameter: str, chosen: Sequence[Feature] | None, names: tuple[str, ...]) -> tuple[int, ...]:
+def feature_numbers(parameter: str, chosen: Features | None, names: tuple[str, ...]) -> tuple[int, ...]:
     """The numbers of the features that `parameter` names, out of those called `names`; () for None."""
     if chosen is None:
         return ()
-    if isinstance(chosen, str) or not isinstance(chosen, Sequence):
-        raise ParameterError(
-            f"must be a list of features, by name or by number from 0, got {chosen!r}.", parameter=parameter
-        )
+    check_features(parameter, chosen)
     numbers = tuple(_number(parameter, one, names) for one in chosen)
+    if isinstance(chosen, Set):
+        return tuple(sorted(set(numbers)))
     if len(set(numbers)) < len(numbers):
         twice = next(names[number] for place, number in enumerate(numbers) if number in numbers[:place])
         raise ParameterError(f"has the feature {twice!r} twice.", parameter=parameter)
     return numbers
+
+
+def check_features(parameter: str, chosen: Any) -> None:
+    """Refuse what is not a list of features, whatever they are called; None is one."""
+    is_list = isinstance(chosen, Sequence | Set) or (isinstance(chosen, np.ndarray) and chosen.ndim == 1)
+    if chosen is not None and (isinstance(chosen, str) or not is_list):
+        raise ParameterError(
+            f"must be a list of features, by name or by number from 0, got {chosen!r}.", parameter=parameter
+        )
 
 
 def _number(parameter: str, feature: Feature, names: tuple[str, ...]) -> int:

@@ -43,13 +43,27 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("colsample_bynode", "colsample_bylevel", "feature_fraction_bynode"): ("node_feature_fraction",),
     ("monotone_constraints", "monotone_constraint", "monotonic_cst", "mc"): ("increasing",),
     ("interaction_constraints", "interaction_cst"): ("interaction_groups",),
-    ("categorical_feature", "cat_feature", "cat_features", "categorical_column"): ("categorical_features",),
+    (
+        "categorical_feature",
+        "cat_feature",
+        "cat_features",
+        "categorical_column",
+        "enable_categorical",
+        "feature_types",
+    ): ("categorical_features",),
     ("cat_smooth",): ("category_smoothing",),
     ("cat_l2",): ("category_l2",),
     ("max_cat_threshold",): ("max_category_set",),
     ("grow_policy",): ("growth",),
     ("importance_type",): ("importance",),
-    ("seed", "random_seed", "data_random_seed"): ("random_state",),
+    (
+        "seed",
+        "random_seed",
+        "data_random_seed",
+        "bagging_seed",
+        "feature_fraction_seed",
+        "objective_seed",
+    ): ("random_state",),
     ("nthread", "num_threads", "num_thread", "thread_count", "n_threads"): ("n_jobs",),
     ("device_type", "task_type", "gpu_id"): ("device",),
     ("hidden_layer_sizes", "layers"): ("hidden",),
@@ -78,6 +92,20 @@ _ABSENT: dict[tuple[str, ...], str] = {
     ("subsample_for_bin", "bagging_freq", "subsample_freq"): _NO_SAMPLING,
     ("verbose", "verbosity", "silent", "verbose_eval"): _WATCHING,
     ("callbacks",): "pass callback to fit",
+    (
+        "missing",
+        "zero_as_missing",
+        "use_missing",
+    ): "NaN is missing, and 0 is a value; replace one by the other in the data",
+    ("base_score",): "scores compare within a query only, so that what they begin at does not matter",
+    ("deterministic",): "the same data, parameters and device always give the same model",
+    ("first_metric_only",): "eval_metric is one metric",
+    ("lambdarank_unbiased", "lambdarank_bias_norm", "lambdarank_position_bias_regularization"): (
+        "clicks are corrected for their position before training, by `rankwell clicks`"
+    ),
+    ("scale_pos_weight", "is_unbalance", "class_weight"): (
+        "documents are compared within a query, not counted by class; pass sample_weight to fit"
+    ),
 }
 # Names of what trees do not have here, and why; other rankers have no trees.
 _ABSENT_OF_TREES: dict[tuple[str, ...], str] = {
@@ -91,6 +119,45 @@ _ABSENT_OF_TREES: dict[tuple[str, ...], str] = {
     ("max_delta_step", "max_tree_output", "max_leaf_output"): (
         "a leaf's value has no limit; learning_rate, l2 and min_hessian_leaf make it smaller"
     ),
+    ("data_sample_strategy", "top_rate", "other_rate"): (
+        "documents are not drawn by their gradients (GOSS); query_fraction and document_fraction draw from all"
+    ),
+    ("pos_bagging_fraction", "neg_bagging_fraction"): (
+        "documents are not drawn by their labels; query_fraction and document_fraction draw from all"
+    ),
+    ("rate_drop", "drop_rate", "skip_drop", "max_drop", "one_drop", "uniform_drop", "drop_seed"): (
+        "no tree is dropped again (DART)"
+    ),
+    ("num_parallel_tree",): "a round has one tree; n_seeds trains several models at the same time and takes their mean",
+    ("force_col_wise", "force_row_wise"): "bins have one layout",
+    ("use_quantized_grad", "num_grad_quant_bins", "quant_train_renew_leaf", "stochastic_rounding"): (
+        "gradients are always summed as whole numbers, of about 30 bits"
+    ),
+    ("lambdarank_pair_method",): "pairs count if the higher ranked document is among the first `truncation`",
+    ("min_data_per_group",): "categories of fewer documents than category_smoothing are never in the set of a cut",
+    ("max_cat_to_onehot",): "up to 4 categories are always cut one against the others",
+}
+
+# What to say of the arguments of methods elsewhere.
+_ARGUMENTS: dict[str, dict[tuple[str, ...], str]] = {
+    "fit": {
+        ("callbacks",): "It is called callback here: one function, called after each step.",
+        ("feature_name", "feature_names"): (
+            "Names are the data's: pass a frame, or a RankingDataset with feature_names."
+        ),
+        ("init_score", "base_margin"): "Scores begin at 0. To continue from a ranker, pass init_model.",
+        ("xgb_model",): "It is called init_model here.",
+        ("eval_sample_weight", "sample_weight_eval_set"): "Pass eval_set as a RankingDataset, which has weights.",
+        ("eval_names",): "Validation sets have numbers.",
+    },
+    "predict": {
+        ("num_iteration", "iteration_range", "ntree_limit"): (
+            "It is called n_rounds here: so many rounds, from the first on."
+        ),
+        ("pred_contrib", "pred_contribs"): "Call contributions instead of predict.",
+        ("raw_score", "output_margin"): "Scores are always raw.",
+        ("pred_leaf",): "There is no such thing here: the leaves of rows are not given.",
+    },
 }
 
 
@@ -115,5 +182,16 @@ def hint(name: str, known: Collection[str]) -> str:
 
 def unknown_parameter(owner: str, name: str, known: Collection[str]) -> str:
     """The message about a parameter that `owner` does not have."""
-    sentences = (f"{owner} has no parameter {name!r}.", hint(name, known), f"It has {', '.join(known)}.")
-    return " ".join(filter(None, sentences))
+    said = hint(name, known) or f"It has {', '.join(known)}."
+    return f"{owner} has no parameter {name!r}. {said}"
+
+
+def unknown_argument(owner: str, method: str, name: str, known: Collection[str], parameters: Collection[str]) -> str:
+    """The message about an argument that a method of `owner`, which has the parameters, does not have."""
+    lower = name.lower()
+    said = next((said for names, said in _ARGUMENTS.get(method, {}).items() if lower in names), "")
+    owns = [own for names, owns in _SAME.items() if lower in names for own in owns if own in parameters]
+    if not said and (lower in parameters or owns):
+        said = f"It is a parameter of the ranker: {owner}({lower if lower in parameters else owns[0]}=...)."
+    said = said or hint(name, known) or f"It has {', '.join(known)}."
+    return f"{owner}.{method} has no argument {name!r}. {said}"

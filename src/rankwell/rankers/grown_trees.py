@@ -96,6 +96,10 @@ class GrownTrees:
     def __len__(self) -> int:
         return len(self.trees)
 
+    @property
+    def n_cuts(self) -> int:
+        return sum(len(tree.feature) for tree in self.trees)
+
     def first(self, n_trees: int) -> GrownTrees:
         return GrownTrees(self.trees[:n_trees])
 

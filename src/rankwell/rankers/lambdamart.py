@@ -30,13 +30,13 @@ from rankwell.metrics.names import AnyMetric, parse_metric
 from rankwell.parameters import check_choice, check_number, check_whole_number
 from rankwell.rankers.base import WATCHED, TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
-from rankwell.rankers.feature_choices import FeatureChoices
+from rankwell.rankers.feature_choices import FeatureChoices, Features, check_features, feature_numbers
 from rankwell.rankers.grown_trees import IMPORTANCES, GrownTrees
-from rankwell.rankers.own_loss import OwnLoss, checked_loss
+from rankwell.rankers.own_loss import OwnLoss, check_signature, checked_loss
 from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.streaming import StreamedSizes
 from rankwell.rankers.tree_bins import TreeBins
-from rankwell.rankers.tree_data import GAINS, binned_slabs, document_weights, gains_of
+from rankwell.rankers.tree_data import GAINS, RELEVANCE_LOSSES, binned_slabs, check_pairs, document_weights, gains_of
 from rankwell.rankers.tree_rounds import TreeRounds
 from rankwell.rankers.validation import Validation
 from rankwell.scoring.description import RankerDescription, Sum, TreeInputs
@@ -62,8 +62,16 @@ _CHOSEN_LOSS = "chosen_loss"
 _OTHER_FRACTIONS = ("document_fraction", "feature_fraction", "node_feature_fraction")
 _QUERY_FRACTION_OF_SEEDS = 0.7
 _CHOSEN_QUERY_FRACTION = "chosen_query_fraction"
-# Seeds of the models of one training are so far apart.
+# Seeds of the models of one training are so far apart, below 2^63.
 _SEED_STEP = 1_000_003
+_MOST_SEEDS = 1000
+_LARGEST_SEED = 2**63 - 1
+# What kernels take as a number of documents, rounds or levels.
+_LARGEST = 2**31 - 1
+# One for missing values, and two that a cut divides.
+_FEWEST_BINS = 3
+# Parameters of losses that are sums over pairs.
+_OF_PAIR_LOSSES = frozenset({"truncation", "sigma", "normalize_lambdas", "noise"})
 # Parameters that do not change the trees of a run.
 _WITHOUT_EFFECT = {"n_rounds", "checkpoint", "checkpoint_every", "device", "n_jobs"}
 
@@ -97,14 +105,14 @@ class LambdaMART(StepwiseRanker):
         "leaf" cuts the leaf that gains most next. "symmetric" cuts all leaves of a level in the same way: such trees
         have at most 2^depth leaves and score faster. Their depth is `max_depth`, or what `n_leaves` allows; "auto" is
         then 64 leaves, or 16 for fewer than 50,000 documents.
-    increasing, decreasing : sequence of str or int
+    increasing, decreasing : sequence, set or array of str or int
         Features that the score must not fall, or not rise, with: by name, or by number from 0. Missing values are
         outside of this order.
-    interaction_groups : sequence of sequences of str or int
+    interaction_groups : sequence of such
         Groups of features that may interact. The features on a path from the root to a leaf are all in one of them, so
         that a feature in no group is not used. On the command line, groups are separated by commas, and their features
         by plus signs: a+b,b+c.
-    categorical_features : sequence of str or int
+    categorical_features : sequence, set or array of str or int
         Features whose values are numbers of categories, 0, 1, 2, ..., without an order. A cut has a set of categories
         on one side. The most frequent ones have a bin each, `n_bins` − 2 of them. Missing values are a category of
         their own; categories that training did not have, or that are too rare for a bin, go with those that are not
@@ -130,10 +138,11 @@ class LambdaMART(StepwiseRanker):
     loss : "lambdarank", "xendcg", "lambdaloss", "pairwise", "map", "mrr", "auto", or a function
         What pairs of documents weigh: the change of NDCG if they were swapped; with "lambdaloss" that and the change by
         their distance (NDCG-Loss2++); with "pairwise" all the same; with "map" or "mrr" the change of average precision
-        or of the reciprocal rank, for which a document is relevant if its label is above the lowest. "xendcg" is the
+        or of the reciprocal rank, for which a document is relevant if its label is above the lowest of the training
+        data. "xendcg" is the
         cross entropy with randomised gains. "auto" trains with lambdarank and xendcg, and keeps what is better on
-        `eval_set` (lambdarank without one). A function of labels, scores (n_docs,) and query_ptr (n_queries + 1,)
-        returns the gradient and the Hessian, (n_docs,) each.
+        `eval_set` (lambdarank without one). A function of labels, scores (n_docs,) and query_ptr (n_queries + 1,),
+        which it can only read, returns the gradient and the Hessian, (n_docs,) each.
     truncation : int or None
         Pairs count if the higher ranked document is among so many, and NDCG is that of so many; None counts all.
     sigma : float
@@ -147,7 +156,7 @@ class LambdaMART(StepwiseRanker):
     gain : "auto", "exponential" or "linear"
         The gain of a label in NDCG: 2^label − 1, or the label. "auto" is linear for labels above 30.
     n_bins : int
-        Bins per feature, 2 to 256, including the one for missing values.
+        Bins per feature, 3 to 256, including the one for missing values.
     binning : "quantile" or "width"
         Bins of about equally many documents, or of equal width.
     early_stopping_rounds : int, "auto" or None
@@ -216,10 +225,10 @@ class LambdaMART(StepwiseRanker):
         l2: float = 0.0,
         min_gain: float = 0.0,
         growth: Literal["leaf", "symmetric"] = "leaf",
-        increasing: Sequence[int | str] | None = None,
-        decreasing: Sequence[int | str] | None = None,
+        increasing: Features | None = None,
+        decreasing: Features | None = None,
         interaction_groups: Sequence[Sequence[int | str]] | None = None,
-        categorical_features: Sequence[int | str] | None = None,
+        categorical_features: Features | None = None,
         category_smoothing: float = 10.0,
         category_l2: float = 10.0,
         max_category_set: int = 32,
@@ -290,18 +299,21 @@ class LambdaMART(StepwiseRanker):
 
     def _check_parameters(self) -> None:
         if self.n_rounds != "auto":
-            check_whole_number("n_rounds", self.n_rounds, least=1)
+            check_whole_number("n_rounds", self.n_rounds, least=1, most=_LARGEST)
         if self.n_leaves != "auto":
             check_whole_number("n_leaves", self.n_leaves, least=2, most=MOST_LEAVES)
-        for name in ("max_depth", "random_state"):
-            check_whole_number(name, getattr(self, name), least=0)
+        if self.max_depth == -1:
+            raise ParameterError("must be 0 or more, got -1. 0 is any depth.", parameter="max_depth")
+        check_whole_number("max_depth", self.max_depth, least=0, most=_LARGEST)
+        check_whole_number("random_state", self.random_state, least=0, most=_LARGEST_SEED)
         if self.min_docs_leaf != "auto":
-            check_whole_number("min_docs_leaf", self.min_docs_leaf, least=1)
-        for name in ("checkpoint_every", "n_seeds", "max_category_set"):
-            check_whole_number(name, getattr(self, name), least=1)
+            check_whole_number("min_docs_leaf", self.min_docs_leaf, least=1, most=_LARGEST)
+        for name in ("checkpoint_every", "max_category_set"):
+            check_whole_number(name, getattr(self, name), least=1, most=_LARGEST)
+        check_whole_number("n_seeds", self.n_seeds, least=1, most=_MOST_SEEDS)
         if self.truncation is not None:
-            check_whole_number("truncation", self.truncation, least=1)
-        check_whole_number("n_bins", self.n_bins, least=2, most=MOST_BINS)
+            check_whole_number("truncation", self.truncation, least=1, most=_LARGEST)
+        check_whole_number("n_bins", self.n_bins, least=_FEWEST_BINS, most=MOST_BINS)
         for name in ("min_hessian_leaf", "l1", "l2", "min_gain", "noise", "category_smoothing", "category_l2"):
             check_number(name, getattr(self, name), least=0.0)
         for name in ("learning_rate", "sigma"):
@@ -310,9 +322,11 @@ class LambdaMART(StepwiseRanker):
             check_number(name, getattr(self, name), above=0.0)
             if getattr(self, name) > 1.0:
                 raise ParameterError(f"must be at most 1, got {getattr(self, name)!r}.", parameter=name)
-        if not callable(self.loss):
+        if callable(self.loss):
+            check_signature(self.loss)
+        else:
             check_choice("loss", self.loss, (*LOSSES, AUTOMATIC_LOSS))
-            self._check_seeds()
+        self._check_seeds()
         self._check_growth()
         check_choice("gain", self.gain, GAINS)
         check_choice("binning", self.binning, STRATEGIES)
@@ -322,20 +336,38 @@ class LambdaMART(StepwiseRanker):
     def _check_seeds(self) -> None:
         """Refuse seeds of which all are bound to give the same trees."""
         if self.n_seeds > 1 and self._query_fraction() == 1.0 and not self._is_random():
+            others = "" if callable(self.loss) else ", noise=0.3 or loss='xendcg'"
             raise ParameterError(
                 f"is {self.n_seeds}, but all seeds would give the same trees. Leave out query_fraction=1, or make "
-                "something else random: feature_fraction=0.7, noise=0.3 or loss='xendcg'.",
+                f"something else random: feature_fraction=0.7{others}.",
                 parameter="n_seeds",
             )
 
+    def _warn_of_loss_parameters(self) -> None:
+        """Say which parameters were set that the loss does not have."""
+        absent = parameters_without_effect(self.loss)
+        changed = [f"{name}={value!r}" for name, value in self._changed_params() if name in absent]
+        if changed:
+            loss = "a function as loss" if callable(self.loss) else f"loss={self.loss!r}"
+            logger.warning("%s does not use %s: leave that out, or take another loss.", loss, ", ".join(changed))
+
     def _check_growth(self) -> None:
+        for name in ("increasing", "decreasing", "categorical_features"):
+            check_features(name, getattr(self, name))
         check_choice("growth", self.growth, GROWTHS)
-        if self.categorical_features and self.growth == "symmetric":
+        if self.growth == "symmetric" and self.n_leaves == "auto" and 2**self.max_depth > MOST_LEAVES:
+            raise ParameterError(
+                f"must be from 0 to {MOST_LEAVES.bit_length() - 1} with growth='symmetric', whose trees have "
+                f"2^max_depth leaves, got {self.max_depth}. Use fewer levels, or growth='leaf'.",
+                parameter="max_depth",
+            )
+        has_categories = self.categorical_features is not None and len(self.categorical_features) > 0
+        if has_categories and self.growth == "symmetric":
             raise ParameterError(
                 "are cut by sets of categories, which symmetric trees do not have. Use growth='leaf'.",
                 parameter="categorical_features",
             )
-        if self.categorical_features and self.normalize != "none":
+        if has_categories and self.normalize != "none":
             raise ParameterError(
                 f"are numbers of categories, which normalize={self.normalize!r} would change. Use normalize='none'.",
                 parameter="categorical_features",
@@ -344,7 +376,8 @@ class LambdaMART(StepwiseRanker):
     def _is_random(self) -> bool:
         """Whether trees depend on the seed, without `query_fraction`."""
         has_fraction = any(getattr(self, name) < 1.0 for name in _OTHER_FRACTIONS)
-        return has_fraction or self.noise > 0.0 or self.loss == "xendcg"
+        has_noise = self.noise > 0.0 and "noise" not in parameters_without_effect(self.loss)
+        return has_fraction or has_noise or self.loss == "xendcg"
 
     def _query_fraction(self) -> float:
         if self.query_fraction != "auto":
@@ -355,10 +388,13 @@ class LambdaMART(StepwiseRanker):
         return self.query_fraction == "auto" and self._query_fraction() < 1.0
 
     def _train(self, task: TrainingTask) -> TrainedModel:
+        if isinstance(task.init_model, LambdaMART):
+            self._warn_of_free_features(task.init_model, task.feature_names)
         return self.with_best_loss(task, lambda loss: self._train_with(loss, task))
 
     def with_best_loss(self, task: TrainingTask, train: Callable[[str | OwnLoss], TrainedModel]) -> TrainedModel:
         """The model of the ranker's loss; of loss="auto" the one that is best on the validation data."""
+        self._warn_of_loss_parameters()
         if self._chooses_query_fraction():
             logger.info(
                 "n_seeds=%d: each tree is grown on %g %% of the queries, so that seeds differ (query_fraction=%g).",
@@ -423,14 +459,20 @@ class LambdaMART(StepwiseRanker):
         checkpoints: Checkpoints | None,
     ) -> TrainedModel:
         """Run the rounds of boosters, wherever they run, on `n_docs` documents."""
-        run = self._run(rounds, self._most_rounds(task), task, validation, checkpoints)
+        most = self._most_rounds(task)
+        run = self._run(rounds, most, task, validation, checkpoints)
         trees = rounds.first(run.n_kept)
-        if not len(trees):
+        if trees.n_cuts and run.ended_by == "source":
+            logger.warning("stopped after round %d of %d: no allowed cut gains anything any more.", run.n_done, most)
+        if not trees.n_cuts:
             logger.warning(
-                "no tree could be grown: leaves must have more documents than any cut gives (min_docs_leaf=%d), or no "
-                "cut gains enough (min_gain=%g). All scores are 0.",
+                "no tree could be grown, and all scores are 0: no cut leaves enough documents (min_docs_leaf=%d) and "
+                "Hessian (min_hessian_leaf=%g) on both sides and gains enough (min_gain=%g, l1=%g). Small weights make "
+                "gradients and Hessians small.",
                 self._least_docs(n_docs),
+                self.min_hessian_leaf,
                 self.min_gain,
+                self.l1,
             )
         state = trees.statistics()
         if self._chooses_query_fraction():
@@ -464,18 +506,17 @@ class LambdaMART(StepwiseRanker):
         """What each seed's trees are grown on; they share the bins. `n_docs` are those of all parts of the data."""
         slabs, columns = binned_slabs(dataset, bins, self.n_jobs, agreement)
         whole = TreeProblem(slabs, columns, self._settings(n_docs), query_ptr=dataset.query_ptr, feature_rules=rules)
-        seeds = [self.random_state + number * _SEED_STEP for number in range(self.n_seeds)]
+        seeds = [(self.random_state + number * _SEED_STEP) % (_LARGEST_SEED + 1) for number in range(self.n_seeds)]
         if callable(loss):
             return [replace(whole, sampling=self._sampling(seed)) for seed in seeds]
-        gains, weights = gains_of(dataset.labels, self.gain, agreement), document_weights(dataset)
+        weights = document_weights(dataset)
+        gains = gains_of(dataset.labels, self.gain, agreement, from_lowest=loss in RELEVANCE_LOSSES)
         losses = [self._ranking_loss(loss, n_docs, seed) for seed in seeds]
+        # They are the same for every seed.
+        queries = judged_queries(losses[0], dataset.query_ptr, gains, weights)
+        check_pairs(loss, dataset.labels, queries, agreement)
         return [
-            replace(
-                whole,
-                sampling=self._sampling(seed),
-                loss=settled,
-                queries=judged_queries(settled, dataset.query_ptr, gains, weights),
-            )
+            replace(whole, sampling=self._sampling(seed), loss=settled, queries=queries)
             for seed, settled in zip(seeds, losses, strict=True)
         ]
 
@@ -489,6 +530,20 @@ class LambdaMART(StepwiseRanker):
         return Sampling(
             self._query_fraction(), self.document_fraction, self.feature_fraction, self.node_feature_fraction, seed
         )
+
+    def _warn_of_free_features(self, earlier: LambdaMART, names: tuple[str, ...]) -> None:
+        """Say which rising and falling features the trees of `earlier` may break."""
+        for parameter in ("increasing", "decreasing"):
+            ours, theirs = (feature_numbers(parameter, getattr(one, parameter), names) for one in (self, earlier))
+            free = [names[number] for number in ours if number not in theirs]
+            if free:
+                logger.warning(
+                    "%s holds for the new trees only: those of %s were grown without it for %s, so that the score may "
+                    "break it.",
+                    parameter,
+                    Parameter("init_model"),
+                    ", ".join(free),
+                )
 
     def _check_rounds(self, earlier: LambdaMART) -> None:
         if len(earlier.trees_) and earlier.trees_.round_size != self.n_seeds:
@@ -534,7 +589,7 @@ class LambdaMART(StepwiseRanker):
             category_smoothing=self.category_smoothing,
             category_l2=self.category_l2,
             max_category_set=self.max_category_set,
-            min_docs_leaf=self._least_docs(n_docs),
+            min_docs_leaf=min(self._least_docs(n_docs), n_docs),
             min_hessian_leaf=self.min_hessian_leaf,
             l1=self.l1,
             l2=self.l2,
@@ -614,6 +669,15 @@ class LambdaMART(StepwiseRanker):
             part = replace(description, inputs=(trees.part(first, first + trees.round_size),))
             scores = scores + score_description(part, dataset)
             yield dataset.to_user_order(scores).copy()
+
+
+def parameters_without_effect(loss: str | OwnLoss) -> frozenset[str]:
+    """The parameters of losses that this one does not have."""
+    if callable(loss):
+        return _OF_PAIR_LOSSES | {"gain"}
+    if loss == "xendcg":
+        return _OF_PAIR_LOSSES
+    return frozenset({"gain"}) if loss in ("pairwise", *RELEVANCE_LOSSES) else frozenset()
 
 
 def _best_figure(model: TrainedModel) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from rankwell.errors import ParameterError
@@ -15,6 +16,7 @@ from rankwell.rankers.early_stopping import check_early_stopping
 from rankwell.rankers.history_plot import plot_history
 from rankwell.rankers.training_run import StepSource, TrainingRun
 from rankwell.rankers.validation import Validation
+from rankwell.streams.whole_files import why_not_writable
 
 
 class StepwiseRanker(Ranker):
@@ -45,6 +47,10 @@ class StepwiseRanker(Ranker):
         checkpoint = getattr(self, "checkpoint", None)
         if checkpoint is not None and not isinstance(checkpoint, str | os.PathLike):
             raise ParameterError(f"must be the path of a file, or None, got {checkpoint!r}.", parameter="checkpoint")
+        # Before the first steps, not when the first checkpoint is due.
+        reason = "" if checkpoint is None else why_not_writable(Path(checkpoint))
+        if reason:
+            raise ParameterError(f"{checkpoint} {reason}", parameter="checkpoint")
 
     def _validation(self, task: TrainingTask) -> Validation | None:
         """What the run watches if there is validation data; early stopping requires it."""

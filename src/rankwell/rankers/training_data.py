@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
+from rankwell.data.validation import as_weights
 from rankwell.errors import DataError
 from rankwell.rankers.feature_columns import columns_in_order
 from rankwell.scoring.description import default_feature_names
@@ -38,6 +39,7 @@ def weighted(dataset: RankingDataset, sample_weight: Any) -> RankingDataset:
             f"sample_weight must have one weight per query ({dataset.n_queries}) or per row ({dataset.n_docs}), "
             f"got {length}."
         )
+    as_weights("sample_weight", weights, length)
     by_query = length == dataset.n_queries
     changed = dataset.replace(**{"query_weights" if by_query else "document_weights": weights})
     if length and not weights.any():

@@ -14,11 +14,14 @@ from rankwell.kernels.disk_arrays import row_blocks
 from rankwell.kernels.threads import kernel_threads
 from rankwell.kernels.trees.columns import Columns, arrange_columns
 from rankwell.kernels.trees.contract import MOST_DOCS
+from rankwell.kernels.trees.losses import JudgedQueries
 from rankwell.kernels.trees.slabs import fill_slabs
 from rankwell.rankers.tree_bins import TreeBins
 
 logger = logging.getLogger("rankwell")
 
+# Losses for which a document is relevant or not.
+RELEVANCE_LOSSES = ("map", "mrr")
 GAINS = ("auto", "exponential", "linear")
 # 2^label of a larger one would leave no digits for the differences of the others.
 LARGEST_EXPONENTIAL_LABEL = 30.0
@@ -63,9 +66,14 @@ def _has_missing(dataset: RankingDataset) -> np.ndarray:
     return has_missing
 
 
-def gains_of(labels: np.ndarray, gain: str, agreement: Agreement = ALONE) -> np.ndarray:
-    """The gain of each label, float64: 2^label − 1 or the label itself, above the lowest label if that is below 0."""
-    labels = labels - float(agreement.smallest(np.array([labels.min(initial=0.0)]))[0])
+def gains_of(labels: np.ndarray, gain: str, agreement: Agreement = ALONE, *, from_lowest: bool = False) -> np.ndarray:
+    """The gain of each label, float64: 2^label − 1 or the label itself.
+
+    from_lowest : whether labels count from the lowest one, as where what is above it is relevant; otherwise they count
+        from 0, or from the lowest if that is below 0
+    """
+    lowest = lowest_label(labels, agreement)
+    labels = labels - (lowest if from_lowest else min(lowest, 0.0))
     largest = float(agreement.largest(np.array([labels.max(initial=0.0)]))[0])
     if gain == "exponential" and largest > LARGEST_EXPONENTIAL_LABEL:
         raise DataError(
@@ -76,6 +84,25 @@ def gains_of(labels: np.ndarray, gain: str, agreement: Agreement = ALONE) -> np.
         logger.info("labels reach %g: gains are the labels themselves (gain='linear').", largest)
         gain = "linear"
     return labels.astype(np.float64) if gain == "linear" else 2.0**labels - 1.0
+
+
+def lowest_label(labels: np.ndarray, agreement: Agreement = ALONE) -> float:
+    return float(agreement.smallest(np.array([labels.min(initial=np.inf)]))[0])
+
+
+def check_pairs(loss: str, labels: np.ndarray, queries: JudgedQueries, agreement: Agreement = ALONE) -> None:
+    """Refuse data of which the loss tells no two documents of a query apart."""
+    if float(agreement.largest(np.array([queries.inverse.max(initial=0.0)]))[0]) > 0.0:
+        return
+    by = (
+        f"whether a label is above the lowest, {lowest_label(labels, agreement):g}. Use another loss"
+        if loss in RELEVANCE_LOSSES
+        else "their gains in single precision. Use labels that differ by more"
+    )
+    raise DataError(
+        f"there are no pairs to learn from: loss={loss!r} tells a query's documents apart by {by}, or check that y "
+        "matches qid (or group)."
+    )
 
 
 def document_weights(dataset: RankingDataset) -> np.ndarray | None:

@@ -65,8 +65,8 @@ class TreeRounds(StepSource):
             self._boosters = self._make_boosters(self._scores)
         number, share = len(self.trees) // len(self._boosters), 1.0 / len(self._boosters)
         grown = [self._grow(booster, number, n_steps) for booster in self._boosters]
-        # A round has a tree of each booster.
-        self._unmeasured = [list(trees) for trees in zip(*grown, strict=False)]
+        # A round has a tree of each booster: all of them end together, or none does.
+        self._unmeasured = [list(trees) for trees in zip(*grown, strict=True)]
         for trees in self._unmeasured:
             self.trees.trees += [GrownTree.from_bins(tree, self._bin_values, share) for tree in trees]
         figures = [

@@ -49,13 +49,20 @@ class Validation:
         self._evaluators = [MetricEvaluator(part, metric, convention, n_jobs=n_jobs) for part in eval_sets]
         self._ends = np.cumsum([part.n_docs for part in eval_sets])
         for part, evaluator in zip(eval_sets, self._evaluators, strict=True):
-            if np.isnan(evaluator.mean(np.zeros(part.n_docs))):
+            if not np.isnan(evaluator.mean(np.zeros(part.n_docs))):
+                continue
+            if not self._is_named:
                 raise DataError(
-                    "no query of ",
+                    f"the function {self.metric} gives no number for any query of ",
                     Parameter("eval_set"),
-                    f" counts for {self.metric} under the convention {convention!r}: none has a relevant document. "
-                    "Choose another metric or convention, or other validation data.",
+                    ", only NaN. A query that it gives NaN for does not count; one at least must.",
                 )
+            raise DataError(
+                "no query of ",
+                Parameter("eval_set"),
+                f" counts for {self.metric} under the convention {convention!r}: none has a relevant document. "
+                "Choose another metric or convention, or other validation data.",
+            )
 
     def measure(self, scores: np.ndarray) -> float:
         """The watched mean when documents are ranked by `scores`, float64 (all documents of the sets,)."""

@@ -120,7 +120,7 @@ def run_growth(
 ):
     """Trees one after another for the same gradients, the scores after them, and the last `Growth`.
 
-    number, drawn, query_ptr : the trees' number, and what is drawn by it
+    number, drawn, query_ptr : the first tree's number, and what is drawn by it; features are drawn for it only
     """
     problem, drawn = made.problem(), drawn or Sampling()
     library, sizes = compiled(problem, groups), sizes_of(problem)
@@ -135,7 +135,7 @@ def run_growth(
     pieces = slab_pieces(len(problem.columns.sizes), groups)
     placed["pieces"] = shared_copy(pieces)
     data = pack_data(problem.columns, problem.n_docs, placed, n_pieces=len(pieces), has_columns=by_column)
-    settings = pack_settings(made.settings, drawn, number)
+    settings = pack_settings(made.settings, drawn, number, is_random=drawn.is_random)
     structs = [ctypes.c_void_p(struct.ctypes.data) for struct in (data, settings, space)]
     if by_column:
         first, per_slab = 0, int(data["slab_columns"][0])
@@ -149,7 +149,8 @@ def run_growth(
     arrays["gradient"].view(np.float32)[:] = made.gradient
     arrays["hessian"].view(np.float32)[:] = made.hessian
     grown = []
-    for _ in range(trees):
+    for tree in range(trees):
+        settings[:] = pack_settings(made.settings, drawn, number + tree, is_random=drawn.is_random)
         arrays["record"][:] = 0
         run = library.grow_by_slab if by_slab else library.grow
         assert run(n_blocks, *structs)
@@ -305,6 +306,15 @@ def test_a_level_is_opened_in_parts(compiled):
     assert tree.n_leaves > 2 * MOST_OPENINGS
 
 
+@pytest.mark.parametrize("least", [2**30, 2**31 - 1, 10**9, 7 * 10**8, 15 * 10**8])
+def test_more_documents_of_a_leaf_than_there_are(compiled, least):
+    """Multiplied for the few that are drawn, their number would not fit."""
+    made = make_input(700, [255, 9], n_leaves=5, min_docs_leaf=least, seed=2)
+    grown, scores, _ = run_growth(compiled, made, 2, drawn=Sampling(documents=0.02, seed=1))
+    assert grown == [None]
+    assert not scores.any()
+
+
 def test_parts_are_opened_together(compiled):
     """There are hardly more steps than levels of the tree, though each cut needs a part that is open."""
     made = make_input(900, [255, 17, 60, 255], n_leaves=31, seed=8)
@@ -321,6 +331,27 @@ def depth_of(tree):
             if child >= 0:
                 depths[child] = depths[node] + 1
     return depths.max() + 1
+
+
+def test_trees_are_grown_after_one_whose_draw_gives_no_cut(compiled):
+    """Of two queries, none is drawn for some trees."""
+    drawn, query_ptr = Sampling(queries=0.5, seed=4), np.array([0, 30, 60])
+    made = make_input(60, [255, 9], n_leaves=3, min_docs_leaf=10, seed=4)
+    n_counting = [int(drawn.counting_documents(number, query_ptr).sum()) for number in range(6)]
+    assert 0 in n_counting
+    assert max(n_counting[n_counting.index(0) :]) > 0
+    grown, scores, _ = run_growth(compiled, made, 2, trees=6, drawn=drawn, query_ptr=query_ptr)
+    assert [tree is None for tree in grown] == [number == 0 for number in n_counting]
+    total = np.zeros(60, np.float32)
+    for number, tree in enumerate(grown):
+        counts = drawn.counting_documents(number, query_ptr)
+        expected = grow_tree(made.bins, made.has_missing, made.gradient, made.hessian, made.settings, counts=counts)
+        if tree is None:
+            assert expected is None
+            continue
+        np.testing.assert_array_equal(tree.leaf_value, expected[0].leaf_value)
+        total += expected[0].leaf_value[expected[1]]
+    np.testing.assert_array_equal(scores, total)
 
 
 def test_no_tree_is_grown_after_one_without_a_cut(compiled):

@@ -197,9 +197,8 @@ def test_random_parts_are_those_of_the_cpu(name, sampling):
     problem = dataclasses.replace(problem, query_ptr=problem.queries.query_ptr, sampling=sampling)
     cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
     booster = cuda_booster(problem)
-    # If no feature is drawn for a root, that tree is the last.
     trees, expected = booster.boost_rounds(5, 36), cpu.boost_rounds(5, 36)
-    assert len(trees) == len(expected) > 0
+    assert len(trees) == len(expected) == 36
     for own, theirs in zip(trees, expected, strict=True):
         assert_same_tree(own, theirs)
     np.testing.assert_array_equal(booster.scores(), cpu.scores())
@@ -209,9 +208,10 @@ def test_random_parts_are_those_of_the_cpu(name, sampling):
             assert_same_tree(sent.boost(number), tree)
 
 
-def test_nothing_is_grown_after_a_tree_without_a_cut():
-    """With few queries, some draw has no pair at all; the trees after it would have one."""
-    made = LARGE_INPUTS["many tiles"]
+@pytest.mark.parametrize("memory", [None, 2], ids=["all slabs on the device", "slabs sent"])
+def test_trees_are_grown_after_one_whose_draw_gives_no_cut(memory):
+    """With few queries, some draw has no pair at all; the trees after it have some."""
+    made = LARGE_INPUTS["many tiles" if memory is None else "four slabs"]
     loss = RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1)
     query_ptr = np.array([0, *range(2, 12, 2), len(made.bins)])
     gains = np.zeros(len(made.bins))
@@ -223,13 +223,38 @@ def test_nothing_is_grown_after_a_tree_without_a_cut():
         query_ptr=query_ptr,
         sampling=Sampling(queries=0.4, seed=0),
     )
-    cpu, booster = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32)), cuda_booster(problem)
-    expected = cpu.boost_rounds(0, 64)
-    assert 0 < len(expected) < 32
-    trees = booster.boost_rounds(0, 64)
-    assert len(trees) == len(expected)
+    cpu = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32))
+    booster = cuda_booster(problem, **({} if memory is None else {"memory": memory * problem.slabs[0].nbytes}))
+    expected, trees = cpu.boost_rounds(0, 64), booster.boost_rounds(0, 64)
+    n_leaves = [tree.n_leaves for tree in expected]
+    assert len(trees) == len(expected) == 64
+    assert 1 in n_leaves[:32]
+    assert max(n_leaves[n_leaves.index(1) :]) > 1
     for own, theirs in zip(trees, expected, strict=True):
         assert_same_tree(own, theirs)
+    np.testing.assert_array_equal(booster.scores(), cpu.scores())
+
+
+def test_nothing_is_grown_after_a_tree_without_a_cut():
+    """Labels are all equal: no gradient is above 0, nor will be."""
+    made, loss = LARGE_INPUTS["many tiles"], RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1)
+    query_ptr = np.array([0, 1000, len(made.bins)])
+    queries = judged_queries(loss, query_ptr, np.ones(len(made.bins)))
+    booster = cuda_booster(dataclasses.replace(made.problem(), loss=loss, queries=queries))
+    assert booster.boost_rounds(0, 40) == []
+    assert not booster.scores().any()
+
+
+def test_trees_of_given_gradients_go_on_after_one_without_a_cut():
+    made = INPUTS["31 leaves"]
+    query_ptr = np.array([0, 300, 600, 900])
+    problem = dataclasses.replace(made.problem(), query_ptr=query_ptr, sampling=Sampling(queries=0.3, seed=2))
+    cpu, booster = CpuTreeBooster(problem, np.zeros(problem.n_docs, np.float32)), cuda_booster(problem)
+    trees = []
+    for number in range(12):
+        trees.append(booster.boost_along(number, made.gradient, made.hessian))
+        assert_same_tree(trees[-1], cpu.boost_along(number, made.gradient, made.hessian))
+    assert {tree.n_leaves == 1 for tree in trees} == {True, False}
     np.testing.assert_array_equal(booster.scores(), cpu.scores())
 
 

@@ -8,7 +8,7 @@ on the left. `rules` defines every number that decides.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -62,6 +62,8 @@ BIN_SET_WORDS = 4
 class BinTree:
     """A tree over bins; it has one leaf more than nodes. A child c >= 0 is node c, c < 0 is leaf −1 − c.
 
+    A tree that is only a leaf has no nodes, and the value 0.
+
     feature, cut, left, right : int32 (n_nodes,); left where bin <= cut; a cut of −1 has a set of bins instead
     missing_left : uint8 (n_nodes,)
     gain : float64 (n_nodes,), in the loss's own units
@@ -87,6 +89,20 @@ class BinTree:
     @property
     def n_leaves(self) -> int:
         return len(self.leaf_value)
+
+    @classmethod
+    def of_one_leaf(cls, n_docs: int) -> Self:
+        """The tree of a round whose random parts give no cut: it changes no score of its `n_docs` documents."""
+        return cls(
+            **{name: np.zeros(0, np.int32) for name in ("feature", "cut", "left", "right")},
+            missing_left=np.zeros(0, np.uint8),
+            gain=np.zeros(0),
+            node_docs=np.zeros(0, np.int64),
+            node_hessian=np.zeros(0),
+            leaf_docs=np.array([n_docs]),
+            leaf_hessian=np.zeros(1),
+            leaf_value=np.zeros(1, np.float32),
+        )
 
 
 @dataclass(frozen=True)
@@ -114,6 +130,12 @@ class TreeProblem:
     def n_docs(self) -> int:
         return int(self.slabs.shape[1])
 
+    @property
+    def is_random(self) -> bool:
+        """Whether a tree depends on its number: then a tree with a cut may come after one without."""
+        is_drawn = self.sampling is not None and self.sampling.is_random
+        return is_drawn or (self.loss is not None and self.loss.is_random)
+
 
 class TreeBooster(Protocol):
     """Grows trees on one device, and keeps the scores of the training documents there."""
@@ -123,7 +145,8 @@ class TreeBooster(Protocol):
 
         The number, counted from 0 over the whole model, only determines random numbers.
 
-        Returns None if no cut is allowed or gains anything.
+        If no cut is allowed or gains anything, it is a tree of one leaf where the problem is random, and None where it
+        is not: no later tree would have a cut either.
         """
         ...
 

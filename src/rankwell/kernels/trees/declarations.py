@@ -85,6 +85,7 @@ SETTINGS = Struct(
         ("int", "max_depth", ""),
         ("int", "min_docs_leaf", ""),
         ("int", "most_opened", "parts that may be opened in a tree"),
+        ("int", "is_random", "whether a tree with a cut may come after one without"),
     ),
 )
 GROWTH = Struct(
@@ -215,7 +216,7 @@ SPACE = Struct(
         ("Node*", "nodes", "(n_leaves,)"),
         ("Leaf*", "leaves", "(n_leaves,)"),
         ("Places*", "places", "of the documents of all parts that are not opened"),
-        ("int*", "stopped", "1 once a tree has no cut: the trees after it are not grown"),
+        ("int*", "stopped", "1 once no tree has a cut any more: none is grown then"),
     ),
 )
 QUERIES = Struct(

@@ -60,6 +60,11 @@ class RankingLoss(NamedTuple):
     noise: float = 0.0
     seed: int = 0
 
+    @property
+    def is_random(self) -> bool:
+        """Whether anything is drawn anew in each round."""
+        return self.kind == XENDCG or self.noise > 0.0
+
 
 class JudgedQueries(NamedTuple):
     """What losses learn from.

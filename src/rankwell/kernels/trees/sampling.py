@@ -37,6 +37,11 @@ class Sampling:
         return not self.draws_documents and self.features >= 1.0
 
     @property
+    def is_random(self) -> bool:
+        """Whether anything is drawn anew for each tree."""
+        return not self.draws_everything or self.node_features < 1.0
+
+    @property
     def draws_documents(self) -> bool:
         return self.queries < 1.0 or self.documents < 1.0
 

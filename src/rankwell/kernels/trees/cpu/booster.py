@@ -105,7 +105,10 @@ class CpuTreeBooster:
                 wanted = min(n_rounds - len(trees), self._most_rounds())
                 trees += (grown := self._grow_rounds(first + len(trees), wanted))
                 if len(grown) < wanted:
-                    break
+                    without_cut = self._without_cut()
+                    if without_cut is None:
+                        break
+                    trees.append(without_cut)
             return trees
         for number in range(first, first + n_rounds):
             tree = self.boost(number)
@@ -120,8 +123,9 @@ class CpuTreeBooster:
         if problem.loss is None or problem.queries is None or problem.settings.is_symmetric:
             return False
         sampling = problem.sampling or Sampling()
-        is_paired = problem.loss.kind != XENDCG and problem.loss.noise == 0.0
-        return is_paired and sampling.draws_everything and len(problem.queries.discount) <= LONGEST_COUNTED
+        if problem.loss.is_random or not sampling.draws_everything:
+            return False
+        return len(problem.queries.discount) <= LONGEST_COUNTED
 
     def _most_rounds(self) -> int:
         """So many that their trees take some megabytes."""
@@ -160,7 +164,7 @@ class CpuTreeBooster:
         with kernel_threads(self._n_jobs):
             packed = pack_gradients(gradient, hessian, self._space.packed, counts, self._totals())
             if packed is None:
-                return None
+                return self._without_cut()
             rows, n_counting = candidates
             if len(counts):
                 is_candidate = np.zeros(len(rows), bool)
@@ -171,7 +175,11 @@ class CpuTreeBooster:
             limits, plan = self._scaled_limits(min_docs_leaf, a, b), self._plan(number, n_counting)
             self._space.limits[:] = limits
             n_leaves = self._grow(limits, plan._replace(total=packed.total, scale=math.ldexp(1.0, b - a)))
-        return None if n_leaves < 2 else self._tree(self._space.whole, self._space.real, n_leaves, a, b)
+        return self._tree(self._space.whole, self._space.real, n_leaves, a, b) if n_leaves > 1 else self._without_cut()
+
+    def _without_cut(self) -> BinTree | None:
+        """What a round gives whose tree has no cut."""
+        return BinTree.of_one_leaf(self._totals().n_docs) if self._problem.is_random else None
 
     def _totals(self) -> Totals:
         return Totals(self._problem.n_docs)
@@ -191,7 +199,9 @@ class CpuTreeBooster:
         counts = self._counting_documents(sampling, number, problem.query_ptr)
         of_all = self._totals()
         n_counting = max(1, of_all.sums([int(counts.sum())])[0])
-        return counts, max(1, (2 * least * of_all.n_docs + n_counting) // (2 * n_counting))
+        scaled = max(1, (2 * least * of_all.n_docs + n_counting) // (2 * n_counting))
+        # With more no leaf can be cut either, and products of more might not fit.
+        return counts, min(scaled, of_all.n_docs)
 
     def _counting_documents(self, sampling: Sampling, number: int, query_ptr: np.ndarray) -> np.ndarray:
         with kernel_threads(self._n_jobs):
@@ -228,11 +238,11 @@ class CpuTreeBooster:
         """The same in units, 2^−a of gradients and 2^−b of Hessians."""
         limits = self._limits()
         return limits._replace(
-            l1=math.ldexp(limits.l1, a),
-            l2=math.ldexp(limits.l2, b),
-            min_gain=math.ldexp(limits.min_gain, 2 * a - b),
+            l1=_in_units(limits.l1, a),
+            l2=_in_units(limits.l2, b),
+            min_gain=_in_units(limits.min_gain, 2 * a - b),
             min_docs_leaf=min_docs_leaf,
-            min_hessian_leaf=math.ceil(min(math.ldexp(limits.min_hessian_leaf, b), LOWER_HALF)),
+            min_hessian_leaf=math.ceil(min(_in_units(limits.min_hessian_leaf, b), LOWER_HALF)),
         )
 
     def _plan(self, number: int, n_counting: int) -> Plan:
@@ -302,6 +312,12 @@ class CpuTreeBooster:
             leaf_value=real[VALUE, :n_leaves].astype(np.float32),
             **({"left_bins": _left_bins(nodes, has_set, lowest)} if has_set.any() else {}),
         )
+
+
+def _in_units(value: float, exponent: int) -> float:
+    """value·2^exponent, infinite if it is too large, as in compiled code."""
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(value, exponent))
 
 
 def _ordered_rows(counts: np.ndarray) -> tuple[np.ndarray, int]:

@@ -51,6 +51,9 @@ def add_values(bins, nodes, left_bins, values, scores, start, end, places):
 
 def add_tree(bins: np.ndarray, tree: BinTree, share: float, scores: np.ndarray) -> None:
     """scores[d] += share · the tree's value for document d, with the bins uint8 (n_docs, n_features)."""
+    # Its value is 0.
+    if tree.n_leaves == 1:
+        return
     nodes = np.stack([tree.feature, tree.left, tree.right], axis=1)
     values, left_bins = tree.leaf_value.astype(np.float64) * share, _bins_on_the_left(tree)
 

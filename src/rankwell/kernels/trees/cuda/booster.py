@@ -163,7 +163,9 @@ class CudaTreeBooster:
     def _set_tree(self, place: int, number: int) -> None:
         """What the next launches need to know of tree `number`, whose features are drawn to `place`."""
         self._data["allowed"] = self._allowed[place].data.ptr
-        self._settings = pack_settings(self._problem.settings, self._sampling, number)
+        self._settings = pack_settings(
+            self._problem.settings, self._sampling, number, is_random=self._problem.is_random
+        )
 
     def _launch(self, name: str, *arguments: Any) -> None:
         shared = self._shared if name in _WITH_SHARED_MEMORY else 0
@@ -243,7 +245,8 @@ class CudaTreeBooster:
 
     def _tree(self, place: int) -> BinTree | None:
         self._grown[place].synchronize()
-        return read_tree(self._records[place], self._sizes, self._problem.columns)
+        tree = read_tree(self._records[place], self._sizes, self._problem.columns)
+        return BinTree.of_one_leaf(self._problem.n_docs) if tree is None and self._problem.is_random else tree
 
     def _grow_by_slab(self) -> None:
         data, settings, space, stream = self._data, self._settings, self._space, self._stream

@@ -74,8 +74,8 @@ __device__ __forceinline__ void add_values(const Data& data, const Space& space)
 
 extern "C" {
 
-// Grow a tree for the gradients, and add its values to the scores, unless an earlier one has no cut. `Growth` is 0
-// before. All blocks must run at the same time.
+// Grow a tree for the gradients, and add its values to the scores, unless an earlier one has no cut and nothing is
+// random. `Growth` is 0 before. All blocks must run at the same time.
 __global__ void __launch_bounds__(THREADS, 1)
     grow_tree(const __grid_constant__ Data data, const __grid_constant__ Settings settings,
               const __grid_constant__ Space space) {
@@ -93,7 +93,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     search<true>(data, settings, space);
   }
   add_values(data, space);
-  if (blockIdx.x == 0 && threadIdx.x == 0 && space.growth->n_leaves == 0) *space.stopped = 1;
+  const bool is_last = !settings.is_random && space.growth->n_leaves == 0;
+  if (blockIdx.x == 0 && threadIdx.x == 0 && is_last) *space.stopped = 1;
 }
 
 // The same, stage by stage, where the slabs do not all fit into the device's memory.

@@ -164,7 +164,8 @@ __device__ __forceinline__ void pack(const Data& data, const Settings& settings,
   end_stage<WAITS>(growth, [=] {
     if (threadIdx.x != 0) return;
     const long long n_docs = data.n_docs, twice = 2 * max(growth->n_counting, 1ll);
-    growth->min_docs_leaf = max((2ll * settings.min_docs_leaf * n_docs + twice / 2) / twice, 1ll);
+    // With more than n_docs no leaf can be cut either, and products of more might not fit.
+    growth->min_docs_leaf = min(max((2ll * settings.min_docs_leaf * n_docs + twice / 2) / twice, 1ll), n_docs);
     Part root = {};
     root.total = growth->total;
     root.end = data.n_docs;

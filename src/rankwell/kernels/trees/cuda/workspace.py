@@ -195,8 +195,8 @@ def queries_of_documents(query_ptr: np.ndarray | None, drawn: Sampling) -> np.nd
     return np.repeat(np.arange(len(query_ptr) - 1, dtype=np.int32), np.diff(query_ptr))
 
 
-def pack_settings(settings: TreeSettings, drawn: Sampling, number: int) -> np.ndarray:
-    """The struct `Settings` of tree `number`."""
+def pack_settings(settings: TreeSettings, drawn: Sampling, number: int, *, is_random: bool) -> np.ndarray:
+    """The struct `Settings` of tree `number`; is_random : see `TreeProblem`."""
     return SETTINGS.pack(
         **asdict(settings),
         queries=drawn.queries,
@@ -208,6 +208,7 @@ def pack_settings(settings: TreeSettings, drawn: Sampling, number: int) -> np.nd
         tree=number,
         first_draw=number * 2 * MOST_LEAVES,
         most_opened=most_opened(settings.n_leaves, is_symmetric=settings.is_symmetric),
+        is_random=int(is_random),
     )
 
 

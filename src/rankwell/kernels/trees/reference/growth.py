@@ -52,7 +52,7 @@ def grow_tree(
         return None
     if counts is not None:
         numbers = replace(numbers, gradient=numbers.gradient * counts, hessian=numbers.hessian * counts)
-        n_counting = int(counts.sum())
+        n_counting = max(1, int(counts.sum()))
         scaled = max(1, (2 * settings.min_docs_leaf * len(bins) + n_counting) // (2 * n_counting))
         settings = replace(settings, min_docs_leaf=scaled)
     own_rules = FeatureRules.none(bins.shape[1]) if feature_rules is None else feature_rules
