@@ -277,7 +277,7 @@ def _degraded(answer: Answer) -> messages.Degraded | None:
     if answer.missing:
         names = ", ".join(answer.missing[:_NAMED]) + (", ..." if len(answer.missing) > _NAMED else "")
         text = f"{len(answer.missing)} of {answer.n_shards} shards did not answer: {names}."
-        return messages.Degraded("shards", text)
+        return messages.Degraded("shards", f"{text} Besides, {_PARTIAL}" if answer.is_partial else text)
     return messages.Degraded("deadline", _PARTIAL) if answer.is_partial else None
 
 

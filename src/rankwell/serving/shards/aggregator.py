@@ -107,7 +107,9 @@ class Aggregator(ServedCollection):
         search = self._search(snapshot, asked, request.deadline)
         found = await self._found(snapshot, search, request)
         results = await self._results(search, found.candidates, found.ranked, request)
-        self._check_some_answered(search)
+        is_empty = not results and len(found.ranked.rows) > request.offset
+        if not search.rounds.present or (is_empty and search.rounds.given_up is not None):
+            raise search.rounds.unanswered()
         seconds = {"parse": 0.0, **search.rounds.seconds}
         seconds["merge"] = max(0.0, time.perf_counter() - started - sum(seconds.values()))
         return Answer(
@@ -224,7 +226,8 @@ class Aggregator(ServedCollection):
         shown = await search.show(rows[request.offset : end], candidates)
         if len(shown) < len(rows[request.offset : end]):
             rows = [row for row in rows if int(candidates.shard[row]) not in search.rounds.missing]
-            shown |= await search.show([row for row in rows[request.offset : end] if row not in shown], candidates)
+            others = [row for row in rows[request.offset : end] if row not in shown]
+            shown |= await search.show(others, candidates, "replace")
         score_of = dict(zip(ranked.rows.tolist(), ranked.scores.tolist(), strict=True))
         kept = [row for row in rows[request.offset : end] if row in shown]
         return [
@@ -232,17 +235,10 @@ class Aggregator(ServedCollection):
             for place, row in enumerate(kept, start=request.offset + 1)
         ]
 
-    def _check_some_answered(self, search: ShardedSearch) -> None:
-        if not search.rounds.present:
-            raise OverloadError(f"no shard answered ({self._why(search)}). Try again.", retry_after=1.0)
-
     def _check_all_answered(self, search: ShardedSearch) -> None:
-        if search.rounds.missing:
-            text = f"this call needs all shards, and some did not answer ({self._why(search)})."
+        if search.rounds.missing or search.rounds.given_up is not None:
+            text = f"this call needs all shards, and some did not answer ({search.rounds.why()})."
             raise OverloadError(text, retry_after=1.0)
-
-    def _why(self, search: ShardedSearch) -> str:
-        return "; ".join(f"{self.shards[shard].name}: {error}" for shard, error in search.rounds.missing.items())
 
     async def _try_out(self, snapshot: ShardedSnapshot) -> None:
         """Search once by every ranker: what this process needs is loaded before the first user asks."""
