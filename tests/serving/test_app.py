@@ -26,9 +26,9 @@ from rankwell.serving.result_cache import ResultCache
 from rankwell.serving.use import Use
 
 
-def make_client(served, *, page=None, token=None, use=None, **settings):
+def make_client(served, *, page=None, token=None, use=None, feature_log=None, **settings):
     folder, rankers = served
-    node = Node(folder / "index", rankers, n_candidates=N_CANDIDATES)
+    node = Node(folder / "index", rankers, n_candidates=N_CANDIDATES, feature_log=feature_log)
     # Deadlines are tested on their own: a busy machine must not make other tests fail.
     service = SearchService(node, use=use, **{"timeout": 30.0, **settings})
     pages = {} if page is None else {"page": page}

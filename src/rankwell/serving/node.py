@@ -25,9 +25,10 @@ from rankwell.index.search.selection import SearchResult, checked_settings
 from rankwell.index.text.synonyms import Synonyms
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
 from rankwell.serving.answer import Answer, Result, SearchRequest
+from rankwell.serving.log_losses import LogLosses
 from rankwell.serving.named_rankers import BM25_ALONE, checked_name
-from rankwell.serving.ranking.feature_log import FeatureLog
 from rankwell.serving.ranking.ranked_search import RankedResult, features_of
+from rankwell.serving.ranking.served_feature_log import ServedFeatureLog
 from rankwell.serving.served_query import parse_served, parse_served_filter
 from rankwell.serving.shown_documents import shown_results
 from rankwell.serving.snapshot import SearchSettings, Snapshot, make_snapshot
@@ -77,7 +78,7 @@ class Node:
         if feature_log is not None and not files:
             raise ParameterError("needs a ranker, whose features are logged.", parameter="feature_log")
         self._feature_log = (
-            None if feature_log is None else FeatureLog(feature_log, features_of(files[default].description))
+            None if feature_log is None else ServedFeatureLog(feature_log, features_of(files[default].description))
         )
         self._settings = SearchSettings(n_candidates, device, n_jobs, own)
         self._changing = threading.Lock()
@@ -109,6 +110,11 @@ class Node:
         """Remove a ranker that is not the default."""
         with self._changing:
             self._replace(self.snapshot.index, self.snapshot.without(name))
+
+    @property
+    def log_losses(self) -> LogLosses | None:
+        """What the feature log could not keep; None if there is no log."""
+        return None if self._feature_log is None else self._feature_log.losses
 
     def close(self) -> None:
         self._is_closing.set()

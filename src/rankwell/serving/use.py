@@ -12,6 +12,7 @@ import numpy as np
 
 from rankwell.clicks.position_bias import exchanged_neighbours
 from rankwell.clicks.use_log import UseLog
+from rankwell.serving.log_losses import LogLosses
 from rankwell.serving.votes import QUERIES_NAME, QueryNames, Votes
 
 # How many of the impressions shown last can be clicked.
@@ -28,6 +29,10 @@ class Use:
     exchanges : bool
         Whether neighbouring results are exchanged at random before they are shown, so that position bias can be
         estimated from the log.
+
+    Attributes
+    ----------
+    losses : impressions that the use log could not keep
     """
 
     def __init__(
@@ -43,6 +48,7 @@ class Use:
         names_at = cache(QueryNames)
         self._queries = None if use_log is None else names_at(_queries_path(use_log))
         self.votes = None if judgments is None else Votes(judgments, names_at(_queries_path(judgments)))
+        self.losses = LogLosses("use log")
         self._shown: OrderedDict[str, frozenset[str]] = OrderedDict()
 
     @property
@@ -56,10 +62,13 @@ class Use:
         return exchanged_neighbours(n_results, self._random).tolist()
 
     def show(self, query: str, documents: Sequence[str]) -> str | None:
-        """Log results as they were shown, from the first place on; returns the impression, None without a log."""
-        if self._log is None or self._queries is None or not documents:
+        """Log results as they were shown, from the first place on; returns the impression, None if none was logged."""
+        log, queries = self._log, self._queries
+        if log is None or queries is None or not documents:
             return None
-        impression = self._log.add_shown(self._queries.add(query), documents)
+        impression = self.losses.attempt(lambda: log.add_shown(queries.add(query), documents))
+        if impression is None:
+            return None
         self._shown[impression] = frozenset(documents)
         if len(self._shown) > _IMPRESSIONS_REMEMBERED:
             self._shown.popitem(last=False)

@@ -14,7 +14,7 @@ from pathlib import Path
 from rankwell.errors import ParameterError
 from rankwell.features.qrels import qrels_text, read_qrels
 from rankwell.features.queries import read_queries
-from rankwell.streams.appended_file import AppendedFile
+from rankwell.streams.appended_file import AppendedFile, WriteError
 from rankwell.streams.whole_files import replace_file
 
 QUERIES_NAME = "queries.tsv"
@@ -65,18 +65,31 @@ class Votes:
             )
         name = self._queries.add(query)
         with self._lock:
-            judged = self._grades.setdefault(name, {})
-            before = judged.pop(document, None)
-            if vote:
-                judged[document] = float(vote > 0)
-            if before is None and vote:
-                _append(self.path, qrels_text({name: {document: judged[document]}}))
-            elif before != judged.get(document):
-                replace_file(self.path, qrels_text(self._grades).encode())
+            judged = self._grades.get(name, {})
+            before, now = judged.get(document), float(vote > 0) if vote else None
+            if before == now:
+                return
+            own = {one: grade for one, grade in judged.items() if one != document}
+            if now is not None:
+                own[document] = now
+            grades = {**self._grades, name: own}
+            if now is not None and before is None:
+                _append(self.path, qrels_text({name: {document: now}}))
+            else:
+                _replace(self.path, qrels_text(grades))
+            # Only what is in the file is known: a vote that was not written can be given again.
+            self._grades = grades
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _replace(path: Path, text: str) -> None:
+    try:
+        replace_file(path, text.encode())
+    except OSError as cause:
+        raise WriteError(f"cannot write {path}: {cause.strerror}. Free some space or log elsewhere.") from cause
 
 
 def _append(path: Path, line: str) -> None:

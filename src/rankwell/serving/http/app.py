@@ -98,7 +98,7 @@ def _searching(service: QueryService) -> dict[Call, Work]:
 
 
 def _using(service: QueryService) -> dict[Call, Work]:
-    errors = (400, 404, 413, 415, 422)
+    errors = (400, 404, 413, 415, 422, 507)
 
     async def click(asked: None, body: messages.ClickBody, request: Request) -> None:
         if not service.use.has_log:

@@ -19,6 +19,7 @@ from rankwell.serving.batching import OverloadError
 from rankwell.serving.http.messages import ErrorAnswer
 from rankwell.serving.http.openapi import Call
 from rankwell.serving.http.query_service import QueryService
+from rankwell.streams.appended_file import WriteError
 
 MOST_BYTES = 1 << 20
 """The largest body."""
@@ -171,6 +172,9 @@ def _request_error(error: Exception, call: Call) -> RequestError:
         of_text = next((name for name in ("q", "query") if name in given), None)
         parameter = of_text if error.parameter is None else _NAMES.get(error.parameter, error.parameter)
         return RequestError(422, error.in_words_of(partial(_name_in, given)), parameter)
+    if isinstance(error, WriteError):
+        _log.error("what a request brought is not kept: %s", error)
+        return RequestError(507, str(error))
     if isinstance(error, DataError):
         return RequestError(404, str(error))
     if isinstance(error, RankwellError):

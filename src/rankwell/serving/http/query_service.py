@@ -64,6 +64,7 @@ class QueryService(ABC):
         self._n_aside = 0
         self._encoder = msgspec.json.Encoder()
         self.metrics.gauge("rankwell_cache_bytes", "Bytes in the result cache.", lambda: self.cache.n_bytes)
+        self.metrics.log_losses("use", self.use.losses if self.use.has_log else None)
 
     @property
     @abstractmethod

@@ -21,6 +21,7 @@ from rankwell.scoring.scorer import score_description
 from rankwell.serving.answer import Answer, Result, SearchRequest
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.deadline import Deadline
+from rankwell.serving.log_losses import LogLosses
 from rankwell.serving.named_rankers import BM25_ALONE
 from rankwell.serving.node import words_of
 from rankwell.serving.ranking.explained_search import (
@@ -29,8 +30,8 @@ from rankwell.serving.ranking.explained_search import (
     explain_ranked,
     not_ranked,
 )
-from rankwell.serving.ranking.feature_log import FeatureLog
 from rankwell.serving.ranking.ranked_search import features_of
+from rankwell.serving.ranking.served_feature_log import ServedFeatureLog
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.candidates import Candidates, Ranked, Selection
 from rankwell.serving.shards.collection import ShardedCollection
@@ -79,11 +80,16 @@ class Aggregator(ServedCollection):
     ) -> None:
         super().__init__(shards, rankers, spares=spares, synonyms=synonyms)
         self._n_candidates = n_candidates
-        self._log: FeatureLog | None = None
+        self._log: ServedFeatureLog | None = None
         if feature_log is not None:
             if not self._files:
                 raise ParameterError("needs a ranker, whose features are logged.", parameter="feature_log")
-            self._log = FeatureLog(feature_log, features_of(next(iter(self._files.values())).description))
+            self._log = ServedFeatureLog(feature_log, features_of(next(iter(self._files.values())).description))
+
+    @property
+    def log_losses(self) -> LogLosses | None:
+        """What the feature log could not keep; None if there is no log."""
+        return None if self._log is None else self._log.losses
 
     async def start(self, patience: float = 10.0) -> None:
         await super().start(patience)
