@@ -379,6 +379,21 @@ def test_votes_become_judgments_that_can_be_read(served, tmp_path):
     assert read_qrels(path) == {query.id: {"d1": 0.0, "d2": 1.0, "d4": 1.0}}
 
 
+def test_files_that_end_without_a_line_end_are_continued_on_a_new_line(served, tmp_path):
+    votes = tmp_path / "votes.qrels"
+    votes.write_text("q2 0 b 1")
+    with make_client(served, use=Use(judgments=votes)) as client:
+        for document in ("d1", "d2"):
+            assert client.post("/votes", json={"query": "w1", "document": document, "vote": 1}).status_code == 204
+        (names,) = {path for path in tmp_path.iterdir() if path != votes}
+        (query,) = read_queries(names)
+    assert read_qrels(votes) == {"q2": {"b": 1.0}, query.id: {"d1": 1.0, "d2": 1.0}}
+    names.write_text(names.read_text().rstrip("\n"))
+    with make_client(served, use=Use(judgments=votes)) as client:
+        assert client.post("/votes", json={"query": "w2", "document": "d1", "vote": 1}).status_code == 204
+    assert [query.text for query in read_queries(names)] == ["w1", "w2"]
+
+
 def test_a_use_log_and_judgments_in_one_folder_share_their_queries(served, tmp_path):
     with make_client(served, use=Use(tmp_path / "use.jsonl", tmp_path / "votes.qrels")) as client:
         client.get("/search?q=w1+w2")

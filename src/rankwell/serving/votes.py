@@ -40,7 +40,7 @@ class QueryNames:
         name = query_id_of(text)
         with self._lock:
             if name not in self._known:
-                _append(self.path, f"{name}\t{_one_line(text)}\n")
+                _append(self.path, f"{name}\t{_one_line(text)}")
                 self._known.add(name)
         return name
 
@@ -74,7 +74,7 @@ class Votes:
                 own[document] = now
             grades = {**self._grades, name: own}
             if now is not None and before is None:
-                _append(self.path, qrels_text({name: {document: now}}))
+                _append(self.path, qrels_text({name: {document: now}}).rstrip("\n"))
             else:
                 _replace(self.path, qrels_text(grades))
             # Only what is in the file is known: a vote that was not written can be given again.
@@ -96,6 +96,6 @@ def _append(path: Path, line: str) -> None:
     file = AppendedFile(path)
     try:
         with file.locked():
-            file.write(line.encode())
+            file.write_line(line.encode())
     finally:
         file.close()

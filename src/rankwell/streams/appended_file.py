@@ -50,6 +50,11 @@ class AppendedFile:
                 f"cannot write {self.path}: {cause.strerror}. Free some space or log elsewhere."
             ) from cause
 
+    def write_line(self, line: bytes) -> None:
+        """Append a line; one before it that has no end is ended first; inside `locked`."""
+        is_open = self.size > 0 and os.pread(self.descriptor, 1, self.size - 1) != b"\n"
+        self.write((b"\n" if is_open else b"") + line + b"\n")
+
     def cut(self, size: int) -> None:
         """Cut off what follows the first `size` bytes; inside `locked`."""
         if size < self.size:
