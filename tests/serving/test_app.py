@@ -16,6 +16,7 @@ from tests.serving.served_index import N_CANDIDATES, QUERIES
 
 from rankwell import Index, MadeRanker, RankedSearch
 from rankwell.clicks.use_log import read_impressions
+from rankwell.errors import DataError
 from rankwell.features.qrels import read_qrels
 from rankwell.features.queries import read_queries
 from rankwell.serving.http.app import make_app
@@ -338,7 +339,7 @@ def test_clicks_are_logged_for_what_was_shown(served, tmp_path):
     impressions = list(read_impressions(tmp_path / "use.jsonl"))
     assert [impression.clicked for impression in impressions] == [frozenset(), {shown[1]}]
     assert {impression.document_ids for impression in impressions} == {tuple(shown)}
-    (query,) = read_queries(tmp_path / "queries.tsv")
+    (query,) = read_queries(tmp_path / "use.queries.tsv")
     assert (query.text, query.id) == ("w1 w2", impressions[0].query_id)
 
 
@@ -374,7 +375,7 @@ def test_votes_become_judgments_that_can_be_read(served, tmp_path):
     with make_client(served, use=Use(judgments=path)) as client:
         assert vote(client, "d2", 1) == 204
         assert vote(client, "d4", 1, query="w1 w2") == 204
-    (query,) = read_queries(tmp_path / "queries.tsv")
+    (query,) = read_queries(tmp_path / "votes.queries.tsv")
     assert query.text == "w1 w2"
     assert read_qrels(path) == {query.id: {"d1": 0.0, "d2": 1.0, "d4": 1.0}}
 
@@ -394,12 +395,32 @@ def test_files_that_end_without_a_line_end_are_continued_on_a_new_line(served, t
     assert [query.text for query in read_queries(names)] == ["w1", "w2"]
 
 
-def test_a_use_log_and_judgments_in_one_folder_share_their_queries(served, tmp_path):
-    with make_client(served, use=Use(tmp_path / "use.jsonl", tmp_path / "votes.qrels")) as client:
+def test_a_use_log_and_judgments_of_one_name_share_their_queries(served, tmp_path):
+    use = Use(tmp_path / "use.jsonl", tmp_path / "use.qrels")
+    assert use.queries_paths == (tmp_path / "use.queries.tsv",)
+    with make_client(served, use=use) as client:
         client.get("/search?q=w1+w2")
         assert client.post("/votes", json={"query": "w1 w2", "document": "d1", "vote": 1}).status_code == 204
-    (query,) = read_queries(tmp_path / "queries.tsv")
-    assert (query.text, list(read_qrels(tmp_path / "votes.qrels"))) == ("w1 w2", [query.id])
+    (query,) = read_queries(tmp_path / "use.queries.tsv")
+    assert (query.text, list(read_qrels(tmp_path / "use.qrels"))) == ("w1 w2", [query.id])
+
+
+def test_files_of_queries_that_are_not_the_servers_are_left_alone(served, tmp_path):
+    own = tmp_path / "queries.tsv"
+    own.write_text("1\ttraining query\nnot a query\n")
+    before = own.read_bytes()
+    use = Use(tmp_path / "use.jsonl", tmp_path / "votes.qrels")
+    assert [path.name for path in use.queries_paths] == ["use.queries.tsv", "votes.queries.tsv"]
+    with make_client(served, use=use) as client:
+        assert client.get("/search?q=w1+w2").status_code == 200
+        assert client.post("/votes", json={"query": "w1", "document": "d1", "vote": 1}).status_code == 204
+    assert own.read_bytes() == before
+
+
+def test_a_file_of_queries_that_cannot_be_continued_is_named_with_the_remedy(tmp_path):
+    (tmp_path / "use.queries.tsv").write_text("not a query\n")
+    with pytest.raises(DataError, match=r"use\.queries\.tsv.*Its log keeps the texts of queries there: move it away"):
+        Use(tmp_path / "use.jsonl")
 
 
 def test_changes_need_the_token_and_do_not_exist_without_one(served, client):

@@ -11,13 +11,11 @@ import os
 import threading
 from pathlib import Path
 
-from rankwell.errors import ParameterError
+from rankwell.errors import DataError, ParameterError
 from rankwell.features.qrels import qrels_text, read_qrels
 from rankwell.features.queries import read_queries
 from rankwell.streams.appended_file import AppendedFile, WriteError
 from rankwell.streams.whole_files import replace_file
-
-QUERIES_NAME = "queries.tsv"
 
 
 def query_id_of(text: str) -> str:
@@ -31,7 +29,12 @@ class QueryNames:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         AppendedFile(path).close()  # an error now, not at the first query
-        known = read_queries(self.path) if self.path.stat().st_size else []
+        try:
+            known = read_queries(self.path) if self.path.stat().st_size else []
+        except DataError as cause:
+            raise DataError(
+                f"{cause} Its log keeps the texts of queries there: move it away, or give the log another name."
+            ) from cause
         self._known = {query.id for query in known}
         self._lock = threading.Lock()
 
