@@ -1,6 +1,7 @@
 """Nodes that die, hang, are slow or reply rubbish: partial answers in time, then whole ones again without a restart."""
 
 import asyncio
+import gc
 import time
 from dataclasses import replace
 
@@ -21,7 +22,7 @@ from rankwell.serving.http import messages as api
 from rankwell.serving.http.aggregator_service import AggregatorService
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.circuit_breaker import OPEN
-from rankwell.serving.shards.frames import MOST_BYTES, encoded
+from rankwell.serving.shards.frames import MOST_BYTES, encoded, read_frame
 from rankwell.serving.shards.shard import HEDGED_SHARE
 
 
@@ -477,6 +478,33 @@ def test_who_has_not_said_the_token_cannot_send_much(folders):
         await node.die()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", ["asyncio", "uvloop"])
+def test_a_reply_to_an_aggregator_that_is_gone_is_no_error(folders, name):
+    """As after SIGSTOP and SIGCONT: what came before is answered when the connection is closed already."""
+    loops = pytest.importorskip(name)
+    wrong = []
+
+    async def run():
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: wrong.append(context))
+        node = Node(folders[0], batch_window=0.2)
+        await node.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", node._behind)
+        writer.write(encoded(messages.Sent(0, 5.0, messages.Hello(messages.PROTOCOL, ""))))
+        assert await read_frame(reader)
+        for number in range(3):
+            find = messages.Find(messages.Version("", ""), ["d0"])
+            writer.write(encoded(messages.Sent(number, 5.0, find)))
+        await asyncio.sleep(0.05)
+        writer.transport.abort()
+        await asyncio.sleep(0.5)
+        await node.die()
+        gc.collect()
+
+    with asyncio.Runner(loop_factory=loops.new_event_loop) as runner:
+        runner.run(run())
+    assert wrong == []
 
 
 def test_a_queue_that_is_full_is_told_as_overload(folders):
