@@ -160,9 +160,10 @@ def test_overload_is_refused_at_once_with_retry_after(served, monkeypatch):
         ("/search?q=w1&ranker=none", 422, "ranker", "must be one of bm25, boosted, linear, cascade, got 'none'"),
         ("/search?q=(w1", 422, "q", "column"),
         ("/search?q=w1&timeout_ms=-1", 422, "timeout_ms", "> 0"),
-        ("/explain?q=w1&id=none", 404, None, "there is no document 'none' in the index"),
+        ("/explain?q=w1&id=none", 404, "id", "there is no document 'none' in the index"),
         ("/explain?q=w1&id=d1&ranker=bm25", 422, "ranker", "must be a ranker with features"),
-        ("/features?q=w1&id=none", 404, None, "there is no document 'none'"),
+        ("/features?q=w1&id=none", 404, "id", "there is no document 'none'"),
+        ("/similar?id=none", 404, "id", "there is no document 'none' in the index. Ids are as they were given"),
         ("/search?q=w1&filter=foo:1", 422, "filter", "the filter cannot be read, column 1: there is no field 'foo'"),
         ("/search?q=w1&facet=none", 422, "facet", "facet must be"),
         ("/search?q=foo:1", 422, "q", "or pass plain=true to search for the whole query as plain text"),
@@ -247,6 +248,12 @@ def test_rank_scores_documents_and_features(client):
     short = client.post("/rank", json={"features": [[1.0]]})
     assert (short.status_code, short.json()["parameter"]) == (422, "features")
     assert "row 1 has 1" in short.json()["error"]
+    wide = [[0.0] * len(rows[0]), [None, *[1e300] * (len(rows[0]) - 1)]]
+    large = client.post("/rank", json={"features": wide})
+    assert (large.status_code, large.json()["parameter"]) == (422, "features")
+    assert "up to 3.40282e+38; row 2, number 2 is 1e+300. Scale it" in large.json()["error"]
+    absent = client.post("/rank", json={"query": "w1", "documents": ["d1", "none"]})
+    assert (absent.status_code, absent.json()["parameter"]) == (404, "documents")
     neither = client.post("/rank", json={"query": "w1"})
     assert neither.status_code == 422
     assert "query and documents, or features" in neither.json()["error"]

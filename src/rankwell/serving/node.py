@@ -20,7 +20,7 @@ from rankwell.features.own_features import OwnFeatures
 from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.search.facets import Facets
-from rankwell.index.search.more_like import like_query, no_such_document, search_others
+from rankwell.index.search.more_like import like_query, search_others
 from rankwell.index.search.selection import SearchResult, checked_settings
 from rankwell.index.text.synonyms import Synonyms
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
@@ -32,6 +32,7 @@ from rankwell.serving.ranking.served_feature_log import ServedFeatureLog
 from rankwell.serving.served_query import parse_served, parse_served_filter
 from rankwell.serving.shown_documents import shown_results
 from rankwell.serving.snapshot import SearchSettings, Snapshot, make_snapshot
+from rankwell.serving.unknown_document import unknown_document
 
 _log = logging.getLogger("rankwell.serving")
 
@@ -156,7 +157,7 @@ class Node:
             return self.parse(index, request.query, **wanted)
         doc = index.find(request.like)
         if doc < 0:
-            raise no_such_document(request.like)
+            raise unknown_document(request.like)
         return replace(like_query(index, doc), filter=parse_served_filter(index, request.filter))
 
     def _replace(self, index: Index, files: Mapping[str, RankerFile]) -> None:

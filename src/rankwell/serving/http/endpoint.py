@@ -14,11 +14,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rankwell.errors import DataError, Parameter, ParameterError, RankwellError
+from rankwell.errors import Parameter, ParameterError, RankwellError
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.http.messages import ErrorAnswer
 from rankwell.serving.http.openapi import Call
 from rankwell.serving.http.query_service import QueryService
+from rankwell.serving.unknown_document import UnknownDocumentError
 from rankwell.streams.appended_file import WriteError
 
 MOST_BYTES = 1 << 20
@@ -26,6 +27,8 @@ MOST_BYTES = 1 << 20
 
 # Parameters of the library that are called otherwise in the calls.
 _NAMES = {"facets": "facet"}
+# What calls call the documents that they are about.
+_DOCUMENTS = ("id", "document", "documents")
 _log = logging.getLogger("rankwell.serving")
 
 # What a call does with its parameters, its body and the request.
@@ -175,8 +178,8 @@ def _request_error(error: Exception, call: Call) -> RequestError:
     if isinstance(error, WriteError):
         _log.error("what a request brought is not kept: %s", error)
         return RequestError(507, str(error))
-    if isinstance(error, DataError):
-        return RequestError(404, str(error))
+    if isinstance(error, UnknownDocumentError):
+        return RequestError(404, str(error), next((name for name in _DOCUMENTS if name in _fields_of(call)), None))
     if isinstance(error, RankwellError):
         return RequestError(422, str(error))
     _log.error("a request failed", exc_info=error)

@@ -320,5 +320,15 @@ def feature_rows(given: list[list[float | None]], n_features: int) -> np.ndarray
                 parameter="features",
             )
     values: Any = given
+    wide = np.array(values, dtype=np.float64)
     with np.errstate(over="ignore"):
-        return np.array(values, dtype=np.float64).astype(np.float32)
+        rows = wide.astype(np.float32)
+    too_large = np.argwhere(np.isinf(rows))
+    if len(too_large):
+        row, column = too_large[0].tolist()
+        raise ParameterError(
+            f"must be numbers that float32 can hold, up to {np.finfo(np.float32).max:.6g}; row {row + 1}, number "
+            f"{column + 1} is {wide[row, column]:g}. Scale it as in training, or send null for a missing value.",
+            parameter="features",
+        )
+    return rows

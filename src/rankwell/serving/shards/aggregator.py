@@ -13,7 +13,6 @@ from rankwell.data.candidates import N_CANDIDATES
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
 from rankwell.index.query.query import Query
-from rankwell.index.search.more_like import no_such_document
 from rankwell.index.search.selection import checked_settings
 from rankwell.index.text.synonyms import Synonyms
 from rankwell.scoring.ranker_file import RankerFile
@@ -40,6 +39,7 @@ from rankwell.serving.shards.shard import Shard
 from rankwell.serving.shards.sharded_ranking import LoggedAs, ShardedRanking, ranking_of
 from rankwell.serving.shards.sharded_search import ShardedSearch
 from rankwell.serving.shards.spares import Spares
+from rankwell.serving.unknown_document import unknown_document
 
 # Of so many documents a shard may tell the order: their values are sent in one message.
 _MOST_ORDERED = 1 << 24
@@ -195,7 +195,7 @@ class Aggregator(ServedCollection):
             place = (await search.find([request.like], "count")).get(request.like)
             if place is None:
                 self._check_all_answered(search)
-                raise no_such_document(request.like)
+                raise unknown_document(request.like)
             query, selection = await search.parse_like(place), replace(selection, without=place)
         else:
             query = await search.parse()
@@ -272,7 +272,7 @@ def _result(place: int, score: float, first_score: float, document: messages.Sho
 
 def _place(found: Mapping[str, tuple[int, int]], document: str) -> tuple[int, int]:
     if document not in found:
-        raise DataError(f"there is no document {document!r} in the index.")
+        raise unknown_document(document)
     return found[document]
 
 
