@@ -154,7 +154,11 @@ def test_overload_is_refused_at_once_with_retry_after(served, monkeypatch):
         ("/search", 422, "q", "missing required field"),
         ("/search?q=w1&k=0", 422, "k", "k: Expected `int` >= 1, got '0'. /openapi.json says what is allowed"),
         ("/search?q=w1&k=1001", 422, "k", "<= 1000"),
-        ("/search?q=w1&k=many", 422, "k", "Expected `int`"),
+        ("/search?q=w1&k=many", 422, "k", "k: Expected `int`, got 'many'. /openapi"),
+        ("/search?q=w1&match=most", 422, "match", "match: must be one of all, any, got 'most'. /openapi"),
+        ("/search?q=w1&k=1&k=2", 422, "k", "k was given more than once, got '1' and '2'. Give it once"),
+        ("/search?q=%ff%fe", 422, "q", r"q is not UTF-8, got '\xff\xfe'. Encode it as UTF-8"),
+        ("/search?q=(w1&sort=year&ranker=linear", 422, "sort", "cannot be used with the ranker 'linear'"),
         (f"/search?q={'w' * 2001}", 422, "q", "length <= 2000"),
         ("/search?q=w1&rankre=x", 422, "rankre", "unknown field"),
         ("/search?q=w1&ranker=none", 422, "ranker", "must be one of bm25, boosted, linear, cascade, got 'none'"),
@@ -400,6 +404,16 @@ def test_files_that_end_without_a_line_end_are_continued_on_a_new_line(served, t
     with make_client(served, use=Use(judgments=votes)) as client:
         assert client.post("/votes", json={"query": "w2", "document": "d1", "vote": 1}).status_code == 204
     assert [query.text for query in read_queries(names)] == ["w1", "w2"]
+
+
+def test_a_vote_needs_a_query_and_a_known_value(served, tmp_path):
+    with make_client(served, use=Use(judgments=tmp_path / "votes.qrels")) as client:
+        vote = {"query": "w1", "document": "d1", "vote": 1}
+        blank, other = (client.post("/votes", json={**vote, **wrong}) for wrong in ({"query": "  "}, {"vote": 2}))
+    assert (blank.status_code, blank.json()["parameter"]) == (422, "query")
+    assert "must have a word, got '  '" in blank.json()["error"]
+    assert "vote: must be one of -1, 0, 1, got 2." in other.json()["error"]
+    assert (tmp_path / "votes.queries.tsv").read_text() == ""
 
 
 def test_a_use_log_and_judgments_of_one_name_share_their_queries(served, tmp_path):

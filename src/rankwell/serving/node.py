@@ -136,7 +136,9 @@ class Node:
         started = time.perf_counter()
         for number, request in enumerate(requests):
             try:
-                groups.setdefault(request.ranker_of(snapshot), {})[number] = self._parsed(snapshot.index, request)
+                # The same order of checks as over shards, so that of two mistakes the same one is told.
+                ranker = request.ranker_of(snapshot)
+                groups.setdefault(ranker, {})[number] = self._parsed(snapshot.index, request)
             except RankwellError as error:
                 found[number] = error
         parse = time.perf_counter() - started

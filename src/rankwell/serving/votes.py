@@ -66,6 +66,8 @@ class Votes:
                 f"must be an id without blanks, which TREC's format cannot hold, got {document!r}.",
                 parameter="document",
             )
+        if not _one_line(query):
+            raise ParameterError(f"must have a word, got {query!r:.60}.", parameter="query")
         name = self._queries.add(query)
         with self._lock:
             judged = self._grades.get(name, {})
