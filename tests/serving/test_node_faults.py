@@ -155,8 +155,8 @@ def test_whatever_is_asked_a_node_that_hangs_is_missing_alone(folders, rankers, 
             await forget_counts(aggregator)
             nodes[1].change = lambda received: None
             started = time.monotonic()
-            partial = await ask(aggregator, seconds=1.0, **asked)
-            assert time.monotonic() - started < 1.25
+            partial = await ask(aggregator, seconds=2.0, **asked)
+            assert time.monotonic() - started < 2.25
             assert partial.missing == (aggregator.shards[1].name,)
             assert not partial.is_partial
             assert partial.results
