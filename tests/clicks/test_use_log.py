@@ -20,7 +20,7 @@ def test_what_was_shown_and_clicked_comes_back(tmp_path):
     assert (other.document_ids, other.clicked) == (("b", "c"), {"c"})
 
 
-def test_half_a_line_is_ignored_and_cut_off(tmp_path):
+def test_half_a_line_is_ignored_and_cut_off_with_a_word(tmp_path, caplog):
     path = tmp_path / "use.jsonl"
     with UseLog(path) as log:
         log.add_shown("q1", ["a"])
@@ -29,6 +29,21 @@ def test_half_a_line_is_ignored_and_cut_off(tmp_path):
     assert len(list(read_impressions(path))) == 1
     UseLog(path).close()
     assert path.read_bytes() == whole
+    ignored, cut = [record.getMessage() for record in caplog.records]
+    assert 'line 2 is incomplete, and is ignored: b\'{"shown": "77", "que\'' in ignored
+    assert 'its last line is incomplete, and is cut off: b\'{"shown": "77", "que\'' in cut
+
+
+def test_a_whole_last_line_without_an_end_counts_and_is_kept(tmp_path, caplog):
+    path = tmp_path / "use.jsonl"
+    text = '{"shown": "1", "query": "q", "documents": ["a", "b"]}\n{"clicked": "1", "document": "b"}'
+    path.write_text(text)
+    assert [impression.clicked for impression in read_impressions(path)] == [{"b"}]
+    with UseLog(path) as log:
+        assert path.read_text() == text + "\n"
+        log.add_click("1", "a")
+    assert [impression.clicked for impression in read_impressions(path)] == [{"a", "b"}]
+    assert not caplog.records
 
 
 def add_impressions(path):

@@ -24,7 +24,7 @@ class InProcessLink:
         self.node, self.facts, self.is_up = node, node.describe(), True
         self.prepared, self.breaker, self.n_waiting, self.last_error = set(), CircuitBreaker(), 0, ""
         self.name = self.facts.folder
-        self.asked = []
+        self.asked, self.n_failures = [], {}
 
     async def watch(self):
         while True:

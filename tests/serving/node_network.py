@@ -143,6 +143,11 @@ async def ask(aggregator, query="w1 w2", *, seconds=5.0, **options):
     return await aggregator.answer(SearchRequest(query, Deadline.after(seconds), **options))
 
 
+async def forget_counts(aggregator):
+    """Serve the same collection as if no query had come yet: its words are counted again."""
+    await aggregator._replace_collection()
+
+
 async def until_whole(aggregator, within=10.0, **options):
     """The first answer of all shards; fails after some seconds."""
     until = Deadline.after(within)

@@ -16,6 +16,7 @@ from tests.serving.served_index import N_CANDIDATES, QUERIES
 
 from rankwell import Index, MadeRanker, RankedSearch
 from rankwell.clicks.use_log import read_impressions
+from rankwell.errors import DataError
 from rankwell.features.qrels import read_qrels
 from rankwell.features.queries import read_queries
 from rankwell.serving.http.app import make_app
@@ -26,9 +27,9 @@ from rankwell.serving.result_cache import ResultCache
 from rankwell.serving.use import Use
 
 
-def make_client(served, *, page=None, token=None, use=None, **settings):
+def make_client(served, *, page=None, token=None, use=None, feature_log=None, **settings):
     folder, rankers = served
-    node = Node(folder / "index", rankers, n_candidates=N_CANDIDATES)
+    node = Node(folder / "index", rankers, n_candidates=N_CANDIDATES, feature_log=feature_log)
     # Deadlines are tested on their own: a busy machine must not make other tests fail.
     service = SearchService(node, use=use, **{"timeout": 30.0, **settings})
     pages = {} if page is None else {"page": page}
@@ -153,15 +154,20 @@ def test_overload_is_refused_at_once_with_retry_after(served, monkeypatch):
         ("/search", 422, "q", "missing required field"),
         ("/search?q=w1&k=0", 422, "k", "k: Expected `int` >= 1, got '0'. /openapi.json says what is allowed"),
         ("/search?q=w1&k=1001", 422, "k", "<= 1000"),
-        ("/search?q=w1&k=many", 422, "k", "Expected `int`"),
+        ("/search?q=w1&k=many", 422, "k", "k: Expected `int`, got 'many'. /openapi"),
+        ("/search?q=w1&match=most", 422, "match", "match: must be one of all, any, got 'most'. /openapi"),
+        ("/search?q=w1&k=1&k=2", 422, "k", "k was given more than once, got '1' and '2'. Give it once"),
+        ("/search?q=%ff%fe", 422, "q", r"q is not UTF-8, got '\xff\xfe'. Encode it as UTF-8"),
+        ("/search?q=(w1&sort=year&ranker=linear", 422, "sort", "cannot be used with the ranker 'linear'"),
         (f"/search?q={'w' * 2001}", 422, "q", "length <= 2000"),
         ("/search?q=w1&rankre=x", 422, "rankre", "unknown field"),
         ("/search?q=w1&ranker=none", 422, "ranker", "must be one of bm25, boosted, linear, cascade, got 'none'"),
         ("/search?q=(w1", 422, "q", "column"),
         ("/search?q=w1&timeout_ms=-1", 422, "timeout_ms", "> 0"),
-        ("/explain?q=w1&id=none", 404, None, "there is no document 'none' in the index"),
+        ("/explain?q=w1&id=none", 404, "id", "there is no document 'none' in the index"),
         ("/explain?q=w1&id=d1&ranker=bm25", 422, "ranker", "must be a ranker with features"),
-        ("/features?q=w1&id=none", 404, None, "there is no document 'none'"),
+        ("/features?q=w1&id=none", 404, "id", "there is no document 'none'"),
+        ("/similar?id=none", 404, "id", "there is no document 'none' in the index. Ids are as they were given"),
         ("/search?q=w1&filter=foo:1", 422, "filter", "the filter cannot be read, column 1: there is no field 'foo'"),
         ("/search?q=w1&facet=none", 422, "facet", "facet must be"),
         ("/search?q=foo:1", 422, "q", "or pass plain=true to search for the whole query as plain text"),
@@ -246,6 +252,12 @@ def test_rank_scores_documents_and_features(client):
     short = client.post("/rank", json={"features": [[1.0]]})
     assert (short.status_code, short.json()["parameter"]) == (422, "features")
     assert "row 1 has 1" in short.json()["error"]
+    wide = [[0.0] * len(rows[0]), [None, *[1e300] * (len(rows[0]) - 1)]]
+    large = client.post("/rank", json={"features": wide})
+    assert (large.status_code, large.json()["parameter"]) == (422, "features")
+    assert "up to 3.40282e+38; row 2, number 2 is 1e+300. Scale it" in large.json()["error"]
+    absent = client.post("/rank", json={"query": "w1", "documents": ["d1", "none"]})
+    assert (absent.status_code, absent.json()["parameter"]) == (404, "documents")
     neither = client.post("/rank", json={"query": "w1"})
     assert neither.status_code == 422
     assert "query and documents, or features" in neither.json()["error"]
@@ -338,7 +350,7 @@ def test_clicks_are_logged_for_what_was_shown(served, tmp_path):
     impressions = list(read_impressions(tmp_path / "use.jsonl"))
     assert [impression.clicked for impression in impressions] == [frozenset(), {shown[1]}]
     assert {impression.document_ids for impression in impressions} == {tuple(shown)}
-    (query,) = read_queries(tmp_path / "queries.tsv")
+    (query,) = read_queries(tmp_path / "use.queries.tsv")
     assert (query.text, query.id) == ("w1 w2", impressions[0].query_id)
 
 
@@ -374,17 +386,62 @@ def test_votes_become_judgments_that_can_be_read(served, tmp_path):
     with make_client(served, use=Use(judgments=path)) as client:
         assert vote(client, "d2", 1) == 204
         assert vote(client, "d4", 1, query="w1 w2") == 204
-    (query,) = read_queries(tmp_path / "queries.tsv")
+    (query,) = read_queries(tmp_path / "votes.queries.tsv")
     assert query.text == "w1 w2"
     assert read_qrels(path) == {query.id: {"d1": 0.0, "d2": 1.0, "d4": 1.0}}
 
 
-def test_a_use_log_and_judgments_in_one_folder_share_their_queries(served, tmp_path):
-    with make_client(served, use=Use(tmp_path / "use.jsonl", tmp_path / "votes.qrels")) as client:
+def test_files_that_end_without_a_line_end_are_continued_on_a_new_line(served, tmp_path):
+    votes = tmp_path / "votes.qrels"
+    votes.write_text("q2 0 b 1")
+    with make_client(served, use=Use(judgments=votes)) as client:
+        for document in ("d1", "d2"):
+            assert client.post("/votes", json={"query": "w1", "document": document, "vote": 1}).status_code == 204
+        (names,) = {path for path in tmp_path.iterdir() if path != votes}
+        (query,) = read_queries(names)
+    assert read_qrels(votes) == {"q2": {"b": 1.0}, query.id: {"d1": 1.0, "d2": 1.0}}
+    names.write_text(names.read_text().rstrip("\n"))
+    with make_client(served, use=Use(judgments=votes)) as client:
+        assert client.post("/votes", json={"query": "w2", "document": "d1", "vote": 1}).status_code == 204
+    assert [query.text for query in read_queries(names)] == ["w1", "w2"]
+
+
+def test_a_vote_needs_a_query_and_a_known_value(served, tmp_path):
+    with make_client(served, use=Use(judgments=tmp_path / "votes.qrels")) as client:
+        vote = {"query": "w1", "document": "d1", "vote": 1}
+        blank, other = (client.post("/votes", json={**vote, **wrong}) for wrong in ({"query": "  "}, {"vote": 2}))
+    assert (blank.status_code, blank.json()["parameter"]) == (422, "query")
+    assert "must have a word, got '  '" in blank.json()["error"]
+    assert "vote: must be one of -1, 0, 1, got 2." in other.json()["error"]
+    assert (tmp_path / "votes.queries.tsv").read_text() == ""
+
+
+def test_a_use_log_and_judgments_of_one_name_share_their_queries(served, tmp_path):
+    use = Use(tmp_path / "use.jsonl", tmp_path / "use.qrels")
+    assert use.queries_paths == (tmp_path / "use.queries.tsv",)
+    with make_client(served, use=use) as client:
         client.get("/search?q=w1+w2")
         assert client.post("/votes", json={"query": "w1 w2", "document": "d1", "vote": 1}).status_code == 204
-    (query,) = read_queries(tmp_path / "queries.tsv")
-    assert (query.text, list(read_qrels(tmp_path / "votes.qrels"))) == ("w1 w2", [query.id])
+    (query,) = read_queries(tmp_path / "use.queries.tsv")
+    assert (query.text, list(read_qrels(tmp_path / "use.qrels"))) == ("w1 w2", [query.id])
+
+
+def test_files_of_queries_that_are_not_the_servers_are_left_alone(served, tmp_path):
+    own = tmp_path / "queries.tsv"
+    own.write_text("1\ttraining query\nnot a query\n")
+    before = own.read_bytes()
+    use = Use(tmp_path / "use.jsonl", tmp_path / "votes.qrels")
+    assert [path.name for path in use.queries_paths] == ["use.queries.tsv", "votes.queries.tsv"]
+    with make_client(served, use=use) as client:
+        assert client.get("/search?q=w1+w2").status_code == 200
+        assert client.post("/votes", json={"query": "w1", "document": "d1", "vote": 1}).status_code == 204
+    assert own.read_bytes() == before
+
+
+def test_a_file_of_queries_that_cannot_be_continued_is_named_with_the_remedy(tmp_path):
+    (tmp_path / "use.queries.tsv").write_text("not a query\n")
+    with pytest.raises(DataError, match=r"use\.queries\.tsv.*Its log keeps the texts of queries there: move it away"):
+        Use(tmp_path / "use.jsonl")
 
 
 def test_changes_need_the_token_and_do_not_exist_without_one(served, client):

@@ -1,6 +1,7 @@
 """Nodes that die, hang, are slow or reply rubbish: partial answers in time, then whole ones again without a restart."""
 
 import asyncio
+import gc
 import time
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import pytest
 pytest.importorskip("msgspec", reason="the server needs the extra 'serve'")
 
 import msgspec
-from tests.serving.node_network import Node, ask, make_shards, network, shown, until_whole
+from tests.serving.node_network import Node, ask, forget_counts, make_shards, network, shown, until_whole
 
 from rankwell import IndexWriter, MadeRanker, RankedSearch
 from rankwell.errors import DataError
@@ -21,7 +22,7 @@ from rankwell.serving.http import messages as api
 from rankwell.serving.http.aggregator_service import AggregatorService
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.circuit_breaker import OPEN
-from rankwell.serving.shards.frames import MOST_BYTES, encoded
+from rankwell.serving.shards.frames import MOST_BYTES, encoded, read_frame
 from rankwell.serving.shards.shard import HEDGED_SHARE
 
 
@@ -129,6 +130,93 @@ def test_a_node_that_hangs_costs_no_more_than_the_deadline_and_then_nothing(fold
             assert nodes[1].n_requests <= asked + 1
             nodes[1].change = None
             assert shown(await until_whole(aggregator)) == shown(whole)
+
+    asyncio.run(run())
+
+
+ASKED = {
+    "words": {"query": "w3 w7 w1", "ranker": "bm25"},
+    "typing errors": {"query": "w3 w7x w1", "ranker": "bm25", "typos": True},
+    "a prefix": {"query": "w3 w1*", "ranker": "bm25"},
+    "a ranker of lists": {"query": "w3 w7 w1", "ranker": "linear"},
+    "a ranker of documents": {"query": "w3 w7 w1", "ranker": "alone"},
+    "a cascade": {"query": "w3 w7 w1", "ranker": "cascade"},
+    "a document": {"query": "", "like": "d0"},
+}
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED.keys())
+def test_whatever_is_asked_a_node_that_hangs_is_missing_alone(folders, rankers, asked):
+    """A query needs more rounds of counting than one: each has time, whatever the rounds before it had to wait for."""
+
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], rankers) as aggregator:
+            await forget_counts(aggregator)
+            nodes[1].change = lambda received: None
+            started = time.monotonic()
+            partial = await ask(aggregator, seconds=2.0, **asked)
+            assert time.monotonic() - started < 2.25
+            assert partial.missing == (aggregator.shards[1].name,)
+            assert not partial.is_partial
+            assert partial.results
+            assert all(int(one.id[1:]) % 4 != 1 for one in partial.results)
+
+    asyncio.run(run())
+
+
+LOST = {"words": messages.WordsOf, "terms": messages.Counted, "ranking": messages.Scored}
+
+
+@pytest.mark.parametrize("name", ["linear", "alone", "cascade"])
+@pytest.mark.parametrize("lost", LOST)
+def test_if_no_shard_ranks_in_time_the_order_is_that_of_selection(folders, rankers, name, lost):
+    """Nobody is missing for it, and nothing is learnt from it: with more time the answer is exact again."""
+
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {name: rankers[name]}) as aggregator:
+            await forget_counts(aggregator)
+            selected = await ask(aggregator, "w3 w7", ranker="bm25")
+            for node in nodes:
+                node.change = of_kind(LOST[lost], lambda received: None)
+            late = await ask(aggregator, "w3 w7", seconds=1.0)
+            assert (late.is_partial, late.missing, late.n_ranked) == (True, (), 0)
+            assert [one.id for one in late.results] == [one.id for one in selected.results]
+            for node in nodes:
+                node.change = None
+            expected = RankedSearch(aggregator_index(folders), rankers[name], n_candidates=30).search("w3 w7")
+            whole = await until_whole(aggregator, query="w3 w7")
+            assert [(one.id, one.score) for one in whole.results] == list(
+                zip(expected.ids, expected.scores.tolist(), strict=True)
+            )
+
+    asyncio.run(run())
+
+
+def test_captions_that_a_shard_owes_make_room_for_those_of_others(folders):
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes]) as aggregator:
+            nodes[0].change = of_kind(messages.Shown, lambda received: None)
+            answer = await ask(aggregator, "w1 w2 w3", seconds=1.0, k=10)
+            assert answer.missing == (aggregator.shards[0].name,)
+            assert len(answer.results) == 10
+            assert all(int(one.id[1:]) % 4 != 0 for one in answer.results)
+
+    asyncio.run(run())
+
+
+def test_what_needs_all_shards_is_refused_if_one_hangs(folders, rankers, monkeypatch):
+    monkeypatch.setattr("rankwell.serving.shards.aggregator.ASIDE_SECONDS", 0.6)
+
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {"linear": rankers["linear"]}) as aggregator:
+            for node in nodes:
+                node.change = of_kind(messages.Scored, lambda received: None)
+            with pytest.raises(OverloadError, match=r"needs all shards.*no answer within"):
+                await aggregator.features(messages.AskedQuery("w1 w2"), ["d0"], "linear")
 
     asyncio.run(run())
 
@@ -390,6 +478,33 @@ def test_who_has_not_said_the_token_cannot_send_much(folders):
         await node.die()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", ["asyncio", "uvloop"])
+def test_a_reply_to_an_aggregator_that_is_gone_is_no_error(folders, name):
+    """As after SIGSTOP and SIGCONT: what came before is answered when the connection is closed already."""
+    loops = pytest.importorskip(name)
+    wrong = []
+
+    async def run():
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: wrong.append(context))
+        node = Node(folders[0], batch_window=0.2)
+        await node.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", node._behind)
+        writer.write(encoded(messages.Sent(0, 5.0, messages.Hello(messages.PROTOCOL, ""))))
+        assert await read_frame(reader)
+        for number in range(3):
+            find = messages.Find(messages.Version("", ""), ["d0"])
+            writer.write(encoded(messages.Sent(number, 5.0, find)))
+        await asyncio.sleep(0.05)
+        writer.transport.abort()
+        await asyncio.sleep(0.5)
+        await node.die()
+        gc.collect()
+
+    with asyncio.Runner(loop_factory=loops.new_event_loop) as runner:
+        runner.run(run())
+    assert wrong == []
 
 
 def test_a_queue_that_is_full_is_told_as_overload(folders):

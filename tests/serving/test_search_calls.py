@@ -137,7 +137,7 @@ def test_similar_documents(client, index):
         (lambda client: client.search("word1", filter="none:3"), 422, "none"),
         (lambda client: client.search("word1", stop_after=0), 422, "stop_after: Expected `int` >= 1"),
         (lambda client: client.search("word1", stop_after=3, facets=["kind"]), 422, "stop_after stops before all"),
-        (lambda client: client.similar("nothing"), 404, "there is no document with the id 'nothing'"),
+        (lambda client: client.similar("nothing"), 404, "there is no document 'nothing' in the index"),
     ],
 )
 def test_mistakes_are_told(client, call, status, words):

@@ -268,7 +268,7 @@ def test_mistakes_are_told_as_by_one_index(rankers):
             await aggregator.answer(SearchRequest("w1", in_time(), facets={"no": None}))
         with pytest.raises(ParameterError, match="stop_after needs an index whose documents have a static order"):
             await aggregator.answer(SearchRequest("w1", in_time(), stop_after=5))
-        with pytest.raises(DataError, match="there is no document with the id 'nothing'"):
+        with pytest.raises(DataError, match="there is no document 'nothing' in the index"):
             await aggregator.answer(SearchRequest("", in_time(), like="nothing"))
 
     run_with(aggregator, ask)

@@ -74,7 +74,8 @@ def serve(
         typer.Option(
             "--use-log",
             metavar="FILE",
-            help="Log results shown and clicked, for `rankwell clicks`.",
+            help="Log results shown and clicked, for `rankwell clicks`; of use.jsonl, the queries are in "
+            "use.queries.tsv beside it.",
             show_default=False,
         ),
     ] = None,
@@ -94,7 +95,10 @@ def serve(
     judgments: Annotated[
         Path | None,
         typer.Option(
-            "--judgments", metavar="FILE", help="Keep votes, as TREC qrels; queries.tsv is beside.", show_default=False
+            "--judgments",
+            metavar="FILE",
+            help="Keep votes, as TREC qrels; of votes.qrels, the queries are in votes.queries.tsv beside it.",
+            show_default=False,
         ),
     ] = None,
     token_file: Annotated[
@@ -216,8 +220,11 @@ def serve(
     log_to_stderr(log_level)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}"
+    use = Use(use_log, judgments, exchanges=exchange)
+    for path in use.queries_paths:
+        say(f"the texts of queries are kept in {path}", quiet=quiet)
     around: dict[str, Any] = {
-        "use": Use(use_log, judgments, exchanges=exchange),
+        "use": use,
         "cache": ResultCache(cache << 20, expiry),
     }
     around["timeout"] = timeout / 1000

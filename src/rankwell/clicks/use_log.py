@@ -7,12 +7,13 @@ A log is a text file of JSON, one event per line:
 
 The number after "shown" names one showing of results (an impression); clicks refer to it. Events are appended by one
 write under a lock, so several processes may share a log; an incomplete last line, left by a crash, is cut off by the
-next writer and ignored by readers.
+next writer and ignored by readers, who say so. One that is whole and only lacks its end counts.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,8 @@ from typing import Any, Self
 from rankwell.errors import FileFormatError, ParameterError
 from rankwell.streams.appended_file import AppendedFile
 from rankwell.streams.decompression import ByteStream
+
+logger = logging.getLogger("rankwell")
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class UseLog:
         self.path = os.fspath(path)
         self._file = AppendedFile(path)
         with self._file.locked():
-            self._file.cut(_end_of_last_line(self._file))
+            _end_last_line(self._file)
 
     def add_shown(self, query_id: str, document_ids: Sequence[str]) -> str:
         """Log results as they were shown, best first; returns the impression's name, which clicks refer to."""
@@ -79,7 +82,7 @@ class UseLog:
 
     def _append(self, event: dict[str, Any]) -> None:
         with self._file.locked():
-            self._file.write(json.dumps(event, ensure_ascii=False).encode() + b"\n")
+            self._file.write_line(json.dumps(event, ensure_ascii=False).encode())
 
 
 def read_impressions(path: str | os.PathLike[str]) -> Iterator[Impression]:
@@ -114,8 +117,14 @@ def _events(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     with ByteStream(path) as stream:
         content = stream.read()
         lines = content.split(b"\n")
-        # Nothing follows the last line's end, or what a crash left of an event.
-        for number, line in enumerate(lines[:-1], start=1):
+        # What follows the last line's end: nothing, an event without its end, or what a crash left of one.
+        last = lines.pop()
+        if _is_event(last):
+            lines.append(last)
+        elif last:
+            number = len(lines) + 1
+            logger.warning("%s, line %d is incomplete, and is ignored: %.60r", stream.name, number, last)
+        for number, line in enumerate(lines, start=1):
             place = f"{stream.name}, line {number}"
             try:
                 event = json.loads(line)
@@ -140,6 +149,25 @@ def _documents(event: dict[str, Any], place: str) -> tuple[str, ...]:
     if len(set(documents)) != len(documents):
         raise FileFormatError(f"{place}: 'documents' contains a document twice.")
     return tuple(documents)
+
+
+def _is_event(line: bytes) -> bool:
+    """Whether it is a whole JSON object: what is left of one never is."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _end_last_line(file: AppendedFile) -> None:
+    """End a last line that lacks nothing else; cut off one that is incomplete."""
+    end = _end_of_last_line(file)
+    last = os.pread(file.descriptor, file.size - end, end)
+    if _is_event(last):
+        file.write(b"\n")
+    elif last:
+        logger.warning("%s: its last line is incomplete, and is cut off: %.60r", file.path, last)
+        file.cut(end)
 
 
 def _end_of_last_line(file: AppendedFile) -> int:

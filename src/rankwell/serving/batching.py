@@ -126,13 +126,14 @@ class Batcher(Generic[Asked, Answered]):
             return too_short()
         n_before = len(self._queue) + self._n_running
         wait = self._cost * n_before
-        if len(self._queue) < self._capacity and wait <= _WAITING_SHARE * seconds:
+        if len(self._queue) >= self._capacity:
+            why = f"{len(self._queue)} wait, and the queue holds no more"
+        elif wait > _WAITING_SHARE * seconds:
+            why = f"{n_before} come before it, which is expected to take {_in_ms(wait)} of its {_in_ms(seconds)}"
+        else:
             return None
-        return OverloadError(
-            f"too many requests: {n_before} come before it, which takes {1000 * wait:.0f} ms. "
-            f"Try again in {math.ceil(wait) or 1} s.",
-            retry_after=max(wait, 1.0),
-        )
+        text = f"too many requests: {why}. Try again in {math.ceil(wait) or 1} s."
+        return OverloadError(text, retry_after=max(wait, 1.0))
 
     def close(self) -> None:
         """Answer what is in the queue, and end the thread."""
@@ -182,6 +183,10 @@ class Batcher(Generic[Asked, Answered]):
         cost = (time.perf_counter() - started) / len(batch)
         weight = 1 - (1 - _NEWEST) ** len(batch) if self._cost else 1.0
         self._cost += (cost - self._cost) * weight
+
+
+def _in_ms(seconds: float) -> str:
+    return f"{1000 * seconds:.1f} ms"
 
 
 def _give_way() -> None:

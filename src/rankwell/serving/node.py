@@ -20,17 +20,19 @@ from rankwell.features.own_features import OwnFeatures
 from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
 from rankwell.index.search.facets import Facets
-from rankwell.index.search.more_like import like_query, no_such_document, search_others
+from rankwell.index.search.more_like import like_query, search_others
 from rankwell.index.search.selection import SearchResult, checked_settings
 from rankwell.index.text.synonyms import Synonyms
 from rankwell.scoring.ranker_file import RankerFile, read_ranker_file
 from rankwell.serving.answer import Answer, Result, SearchRequest
+from rankwell.serving.log_losses import LogLosses
 from rankwell.serving.named_rankers import BM25_ALONE, checked_name
-from rankwell.serving.ranking.feature_log import FeatureLog
 from rankwell.serving.ranking.ranked_search import RankedResult, features_of
+from rankwell.serving.ranking.served_feature_log import ServedFeatureLog
 from rankwell.serving.served_query import parse_served, parse_served_filter
 from rankwell.serving.shown_documents import shown_results
 from rankwell.serving.snapshot import SearchSettings, Snapshot, make_snapshot
+from rankwell.serving.unknown_document import unknown_document
 
 _log = logging.getLogger("rankwell.serving")
 
@@ -77,7 +79,7 @@ class Node:
         if feature_log is not None and not files:
             raise ParameterError("needs a ranker, whose features are logged.", parameter="feature_log")
         self._feature_log = (
-            None if feature_log is None else FeatureLog(feature_log, features_of(files[default].description))
+            None if feature_log is None else ServedFeatureLog(feature_log, features_of(files[default].description))
         )
         self._settings = SearchSettings(n_candidates, device, n_jobs, own)
         self._changing = threading.Lock()
@@ -110,6 +112,11 @@ class Node:
         with self._changing:
             self._replace(self.snapshot.index, self.snapshot.without(name))
 
+    @property
+    def log_losses(self) -> LogLosses | None:
+        """What the feature log could not keep; None if there is no log."""
+        return None if self._feature_log is None else self._feature_log.losses
+
     def close(self) -> None:
         self._is_closing.set()
         if self._watcher is not None:
@@ -129,7 +136,9 @@ class Node:
         started = time.perf_counter()
         for number, request in enumerate(requests):
             try:
-                groups.setdefault(request.ranker_of(snapshot), {})[number] = self._parsed(snapshot.index, request)
+                # The same order of checks as over shards, so that of two mistakes the same one is told.
+                ranker = request.ranker_of(snapshot)
+                groups.setdefault(ranker, {})[number] = self._parsed(snapshot.index, request)
             except RankwellError as error:
                 found[number] = error
         parse = time.perf_counter() - started
@@ -150,7 +159,7 @@ class Node:
             return self.parse(index, request.query, **wanted)
         doc = index.find(request.like)
         if doc < 0:
-            raise no_such_document(request.like)
+            raise unknown_document(request.like)
         return replace(like_query(index, doc), filter=parse_served_filter(index, request.filter))
 
     def _replace(self, index: Index, files: Mapping[str, RankerFile]) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 
 from rankwell.clicks.position_bias import exchanged_neighbours
 from rankwell.clicks.use_log import UseLog
-from rankwell.serving.votes import QUERIES_NAME, QueryNames, Votes
+from rankwell.serving.log_losses import LogLosses
+from rankwell.serving.votes import QueryNames, Votes
 
 # How many of the impressions shown last can be clicked.
 _IMPRESSIONS_REMEMBERED = 100_000
@@ -21,13 +22,18 @@ _IMPRESSIONS_REMEMBERED = 100_000
 class Use:
     """The use log and the judgments of a server, each only if it has a path.
 
-    Beside the use log is a file `queries.tsv` with the texts of the queries that it names.
+    Beside each is a file with the texts of the queries that it names: of `use.jsonl`, `use.queries.tsv`.
 
     Parameters
     ----------
     exchanges : bool
         Whether neighbouring results are exchanged at random before they are shown, so that position bias can be
         estimated from the log.
+
+    Attributes
+    ----------
+    losses : impressions that the use log could not keep
+    queries_paths : the files with the texts of queries
     """
 
     def __init__(
@@ -39,10 +45,13 @@ class Use:
     ) -> None:
         self._random = np.random.default_rng() if exchanges else None
         self._log = None if use_log is None else UseLog(use_log)
-        # Of use log and judgments in one folder, the queries are in one file.
+        # Two files that differ in their suffix only have their queries in one file.
         names_at = cache(QueryNames)
         self._queries = None if use_log is None else names_at(_queries_path(use_log))
         self.votes = None if judgments is None else Votes(judgments, names_at(_queries_path(judgments)))
+        given = [path for path in (use_log, judgments) if path is not None]
+        self.queries_paths = tuple(dict.fromkeys(map(_queries_path, given)))
+        self.losses = LogLosses("use log")
         self._shown: OrderedDict[str, frozenset[str]] = OrderedDict()
 
     @property
@@ -56,10 +65,13 @@ class Use:
         return exchanged_neighbours(n_results, self._random).tolist()
 
     def show(self, query: str, documents: Sequence[str]) -> str | None:
-        """Log results as they were shown, from the first place on; returns the impression, None without a log."""
-        if self._log is None or self._queries is None or not documents:
+        """Log results as they were shown, from the first place on; returns the impression, None if none was logged."""
+        log, queries = self._log, self._queries
+        if log is None or queries is None or not documents:
             return None
-        impression = self._log.add_shown(self._queries.add(query), documents)
+        impression = self.losses.attempt(lambda: log.add_shown(queries.add(query), documents))
+        if impression is None:
+            return None
         self._shown[impression] = frozenset(documents)
         if len(self._shown) > _IMPRESSIONS_REMEMBERED:
             self._shown.popitem(last=False)
@@ -80,5 +92,6 @@ class Use:
 
 
 def _queries_path(path: str | os.PathLike[str]) -> Path:
-    """The file of queries beside a log."""
-    return Path(path).with_name(QUERIES_NAME).resolve()
+    """The file of queries of a log: its name says whose it is, and is not one that users give to files of theirs."""
+    log = Path(path)
+    return log.with_name(f"{log.stem}.queries.tsv").resolve()

@@ -11,13 +11,11 @@ import os
 import threading
 from pathlib import Path
 
-from rankwell.errors import ParameterError
+from rankwell.errors import DataError, ParameterError
 from rankwell.features.qrels import qrels_text, read_qrels
 from rankwell.features.queries import read_queries
-from rankwell.streams.appended_file import AppendedFile
+from rankwell.streams.appended_file import AppendedFile, WriteError
 from rankwell.streams.whole_files import replace_file
-
-QUERIES_NAME = "queries.tsv"
 
 
 def query_id_of(text: str) -> str:
@@ -31,7 +29,12 @@ class QueryNames:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         AppendedFile(path).close()  # an error now, not at the first query
-        known = read_queries(self.path) if self.path.stat().st_size else []
+        try:
+            known = read_queries(self.path) if self.path.stat().st_size else []
+        except DataError as cause:
+            raise DataError(
+                f"{cause} Its log keeps the texts of queries there: move it away, or give the log another name."
+            ) from cause
         self._known = {query.id for query in known}
         self._lock = threading.Lock()
 
@@ -40,7 +43,7 @@ class QueryNames:
         name = query_id_of(text)
         with self._lock:
             if name not in self._known:
-                _append(self.path, f"{name}\t{_one_line(text)}\n")
+                _append(self.path, f"{name}\t{_one_line(text)}")
                 self._known.add(name)
         return name
 
@@ -63,26 +66,41 @@ class Votes:
                 f"must be an id without blanks, which TREC's format cannot hold, got {document!r}.",
                 parameter="document",
             )
+        if not _one_line(query):
+            raise ParameterError(f"must have a word, got {query!r:.60}.", parameter="query")
         name = self._queries.add(query)
         with self._lock:
-            judged = self._grades.setdefault(name, {})
-            before = judged.pop(document, None)
-            if vote:
-                judged[document] = float(vote > 0)
-            if before is None and vote:
-                _append(self.path, qrels_text({name: {document: judged[document]}}))
-            elif before != judged.get(document):
-                replace_file(self.path, qrels_text(self._grades).encode())
+            judged = self._grades.get(name, {})
+            before, now = judged.get(document), float(vote > 0) if vote else None
+            if before == now:
+                return
+            own = {one: grade for one, grade in judged.items() if one != document}
+            if now is not None:
+                own[document] = now
+            grades = {**self._grades, name: own}
+            if now is not None and before is None:
+                _append(self.path, qrels_text({name: {document: now}}).rstrip("\n"))
+            else:
+                _replace(self.path, qrels_text(grades))
+            # Only what is in the file is known: a vote that was not written can be given again.
+            self._grades = grades
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def _replace(path: Path, text: str) -> None:
+    try:
+        replace_file(path, text.encode())
+    except OSError as cause:
+        raise WriteError(f"cannot write {path}: {cause.strerror}. Free some space or log elsewhere.") from cause
+
+
 def _append(path: Path, line: str) -> None:
     file = AppendedFile(path)
     try:
         with file.locked():
-            file.write(line.encode())
+            file.write_line(line.encode())
     finally:
         file.close()

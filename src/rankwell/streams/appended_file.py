@@ -10,6 +10,10 @@ from contextlib import contextmanager
 from rankwell.errors import DataError
 
 
+class WriteError(DataError):
+    """A file cannot be written: what was to be in it is not."""
+
+
 class AppendedFile:
     """A file to append to; created if there is none. `descriptor` may be read from."""
 
@@ -18,7 +22,7 @@ class AppendedFile:
         try:
             self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as cause:
-            raise DataError(f"cannot write {self.path}: {cause.strerror}.") from cause
+            raise WriteError(f"cannot write {self.path}: {cause.strerror}.") from cause
 
     @property
     def size(self) -> int:
@@ -42,7 +46,14 @@ class AppendedFile:
                 written += os.write(self.descriptor, content[written:])
         except OSError as cause:
             os.ftruncate(self.descriptor, before)
-            raise DataError(f"cannot write {self.path}: {cause.strerror}. Free some space or log elsewhere.") from cause
+            raise WriteError(
+                f"cannot write {self.path}: {cause.strerror}. Free some space or log elsewhere."
+            ) from cause
+
+    def write_line(self, line: bytes) -> None:
+        """Append a line; one before it that has no end is ended first; inside `locked`."""
+        is_open = self.size > 0 and os.pread(self.descriptor, 1, self.size - 1) != b"\n"
+        self.write((b"\n" if is_open else b"") + line + b"\n")
 
     def cut(self, size: int) -> None:
         """Cut off what follows the first `size` bytes; inside `locked`."""

@@ -152,6 +152,7 @@ class AggregatorService(QueryService):
 
     def _add_metrics(self) -> None:
         aggregator, gauge = self.aggregator, self.metrics.gauge
+        self.metrics.log_losses("features", aggregator.log_losses)
         gauge("rankwell_searches_running", "Searches that are being answered.", lambda: self._n_running)
         gauge("rankwell_shards", "Shards.", lambda: len(aggregator.shards))
         gauge("rankwell_spares_used", "Spare nodes in the place of others.", lambda: aggregator.spares.n_used)

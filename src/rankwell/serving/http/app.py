@@ -25,6 +25,7 @@ from rankwell.serving.http.endpoint import RequestError, Work, make_endpoint
 from rankwell.serving.http.openapi import Call, describe
 from rankwell.serving.http.query_service import QueryService
 from rankwell.serving.named_rankers import BM25_ALONE
+from rankwell.serving.unknown_document import unknown_document
 
 PAGE = Path(__file__).parents[1] / "page"
 
@@ -98,7 +99,7 @@ def _searching(service: QueryService) -> dict[Call, Work]:
 
 
 def _using(service: QueryService) -> dict[Call, Work]:
-    errors = (400, 404, 413, 415, 422)
+    errors = (400, 404, 413, 415, 422, 507)
 
     async def click(asked: None, body: messages.ClickBody, request: Request) -> None:
         if not service.use.has_log:
@@ -112,7 +113,7 @@ def _using(service: QueryService) -> dict[Call, Work]:
         if service.use.votes is None:
             raise RequestError(404, "votes are not kept here: start the server with --judgments PATH.")
         if not await service.has_document(body.document):
-            raise RequestError(404, f"there is no document {body.document!r} in the index.", "document")
+            raise unknown_document(body.document)
         service.use.votes.add(body.query, body.document, body.vote)
 
     return {

@@ -11,13 +11,12 @@ import logging
 import math
 import time
 from collections.abc import Iterable
-from urllib.parse import parse_qsl
 
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rankwell.errors import RankwellError
-from rankwell.serving.http.endpoint import parameters_of
+from rankwell.serving.http.endpoint import RequestError, parameters_of
 from rankwell.serving.http.messages import ErrorAnswer, SearchParameters
 from rankwell.serving.http.query_service import QueryService
 
@@ -59,10 +58,9 @@ def _search_of(data: bytes) -> SearchParameters | None:
     if not rest.startswith(b"HTTP/1.1\r\n") or any(name in lower for name in _UNUSUAL):
         return None
     try:
-        pairs = parse_qsl(target.decode("ascii"), keep_blank_values=True)
-        given = parameters_of(pairs, SearchParameters)
+        given = parameters_of(target.decode("ascii"), SearchParameters)
         return msgspec.convert(given, SearchParameters, strict=False)
-    except (UnicodeDecodeError, ValueError, msgspec.ValidationError, RankwellError):
+    except (UnicodeDecodeError, ValueError, msgspec.ValidationError, RankwellError, RequestError):
         return None
 
 

@@ -5,26 +5,34 @@ from __future__ import annotations
 import hmac
 import logging
 import math
+import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from typing import Any
+from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rankwell.errors import DataError, Parameter, ParameterError, RankwellError
+from rankwell.errors import Parameter, ParameterError, RankwellError
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.http.messages import ErrorAnswer
 from rankwell.serving.http.openapi import Call
 from rankwell.serving.http.query_service import QueryService
+from rankwell.serving.unknown_document import UnknownDocumentError
+from rankwell.streams.appended_file import WriteError
 
 MOST_BYTES = 1 << 20
 """The largest body."""
 
 # Parameters of the library that are called otherwise in the calls.
 _NAMES = {"facets": "facet"}
+# What calls call the documents that they are about.
+_DOCUMENTS = ("id", "document", "documents")
+# As in "Expected `int`, got `str`".
+_GOT_TYPE = re.compile(r", got `[^`]*`")
 _log = logging.getLogger("rankwell.serving")
 
 # What a call does with its parameters, its body and the request.
@@ -102,19 +110,34 @@ async def _body(request: Request, kind: type) -> Any:
 
 
 def _given(request: Request, kind: type) -> dict[str, Any]:
-    return parameters_of(request.query_params.multi_items(), kind)
+    return parameters_of(request.scope["query_string"].decode("latin-1"), kind)
 
 
-def parameters_of(pairs: Iterable[tuple[str, str]], kind: type) -> dict[str, Any]:
-    """The parameters of a query string: lists where the struct has a list, else the last that was given."""
+def parameters_of(query_string: str, kind: type) -> dict[str, Any]:
+    """The parameters of a query string: lists where the struct has a list, others once. Raises RequestError."""
     given: dict[str, Any] = {}
     lists = _lists_of(kind)
-    for name, value in pairs:
+    # Bytes that are not UTF-8 become surrogates, which no UTF-8 has.
+    for name, value in parse_qsl(query_string, keep_blank_values=True, errors="surrogateescape"):
+        _check_utf8(name, value)
         if name in lists:
             given.setdefault(name, []).append(value)
+        elif name in given:
+            text = f"{name} was given more than once, got {given[name]!r:.60} and {value!r:.60}. Give it once."
+            raise RequestError(422, text, name)
         else:
             given[name] = value
     return given
+
+
+def _check_utf8(name: str, value: str) -> None:
+    try:
+        (name + value).encode()
+    except UnicodeEncodeError as cause:
+        sent = [repr(one.encode(errors="surrogateescape"))[1:] for one in (name, value)]
+        is_name = cause.start < len(name)
+        text = f"{sent[0] if is_name else name} is not UTF-8, got {sent[not is_name]:.60}. Encode it as UTF-8."
+        raise RequestError(422, text, None if is_name else name) from cause
 
 
 @cache
@@ -122,6 +145,16 @@ def _lists_of(kind: type) -> frozenset[str]:
     """The fields of a struct that are lists."""
     fields = msgspec.structs.fields(kind)
     return frozenset(field.name for field in fields if field.default_factory is list)
+
+
+@cache
+def _choices_of(kind: type, name: str) -> str:
+    """The values that a field of a struct may have; empty if they are not a few."""
+    info = msgspec.inspect.type_info(kind)
+    fields = info.fields if isinstance(info, msgspec.inspect.StructType) else ()
+    own = next((field.type for field in fields if field.encode_name == name), None)
+    inner = own.type if isinstance(own, msgspec.inspect.Metadata) else own
+    return ", ".join(map(str, inner.values)) if isinstance(inner, msgspec.inspect.LiteralType) else ""
 
 
 def _converted(given: Any, kind: type, *, strict: bool = False) -> Any:
@@ -133,7 +166,12 @@ def _converted(given: Any, kind: type, *, strict: bool = False) -> Any:
         if name is None and " field `" in text:
             # A field that is missing or unknown is named in the text, as other things are in other texts.
             name = text.rsplit("`", 2)[-2]
-        got = f", got {given[name]!r:.60}" if isinstance(given, dict) and name in given else ""
+        got = ""
+        if isinstance(given, dict) and name in given:
+            # What came is said once, as it came and not by its type.
+            text, got = _GOT_TYPE.sub("", text), f", got {given[name]!r:.60}"
+            choices = _choices_of(kind, name)
+            text = f"must be one of {choices}" if text.startswith("Invalid enum value") and choices else text
         where = f"{name}: " if place and name is not None else ""
         raise RequestError(422, f"{where}{text}{got}. /openapi.json says what is allowed.", name) from cause
 
@@ -171,8 +209,11 @@ def _request_error(error: Exception, call: Call) -> RequestError:
         of_text = next((name for name in ("q", "query") if name in given), None)
         parameter = of_text if error.parameter is None else _NAMES.get(error.parameter, error.parameter)
         return RequestError(422, error.in_words_of(partial(_name_in, given)), parameter)
-    if isinstance(error, DataError):
-        return RequestError(404, str(error))
+    if isinstance(error, WriteError):
+        _log.error("what a request brought is not kept: %s", error)
+        return RequestError(507, str(error))
+    if isinstance(error, UnknownDocumentError):
+        return RequestError(404, str(error), next((name for name in _DOCUMENTS if name in _fields_of(call)), None))
     if isinstance(error, RankwellError):
         return RequestError(422, str(error))
     _log.error("a request failed", exc_info=error)

@@ -99,7 +99,11 @@ class NoParameters(Struct, forbid_unknown_fields=True):
 
 
 class RankBody(Struct, forbid_unknown_fields=True):
-    """Either a query and documents, or features of the documents of one query."""
+    """Either a query and documents, or features of the documents of one query.
+
+    A ranker that normalises features within a query compares the documents that are sent: send all that it is to
+    order, since their scores depend on which others are sent, and one alone has nothing to be compared with.
+    """
 
     query: QueryText | None = None
     documents: Annotated[list[DocumentId], Meta(min_length=1, max_length=MOST_RESULTS)] | None = None
@@ -270,7 +274,12 @@ class IndexAnswer(Struct):
 
 
 class ScoresAnswer(Struct):
-    scores: list[float]
+    scores: Annotated[
+        list[float],
+        Meta(
+            description="In the order of the documents; comparable among them alone if the ranker normalises by query."
+        ),
+    ]
 
 
 class FeaturesAnswer(Struct):

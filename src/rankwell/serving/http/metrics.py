@@ -7,6 +7,8 @@ from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from rankwell.serving.log_losses import LogLosses
+
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 
@@ -63,6 +65,11 @@ class Metrics:
         if gauge is None:
             gauge = self._gauges[name] = Gauge(name, text, tuple(labels), registry=self._registry)
         (gauge.labels(**labels) if labels else gauge).set_function(value)
+
+    def log_losses(self, name: str, losses: LogLosses | None) -> None:
+        """Show what a log could not keep."""
+        if losses is not None:
+            self.gauge("rankwell_log_lost", "Entries that a log could not keep.", lambda: losses.n_lost, log=name)
 
     def add_request(self, path: str, status: int, seconds: float) -> None:
         self._requests(path, status).inc()

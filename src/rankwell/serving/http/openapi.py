@@ -20,6 +20,7 @@ _REASONS = {
     415: "The body is not application/json.",
     422: "A parameter is not allowed.",
     503: "Too many requests, or the deadline passed; Retry-After says when to try again.",
+    507: "The log or the file of votes cannot be written, so that what was sent is not kept.",
 }
 
 

@@ -64,6 +64,7 @@ class QueryService(ABC):
         self._n_aside = 0
         self._encoder = msgspec.json.Encoder()
         self.metrics.gauge("rankwell_cache_bytes", "Bytes in the result cache.", lambda: self.cache.n_bytes)
+        self.metrics.log_losses("use", self.use.losses if self.use.has_log else None)
 
     @property
     @abstractmethod
@@ -277,7 +278,7 @@ def _degraded(answer: Answer) -> messages.Degraded | None:
     if answer.missing:
         names = ", ".join(answer.missing[:_NAMED]) + (", ..." if len(answer.missing) > _NAMED else "")
         text = f"{len(answer.missing)} of {answer.n_shards} shards did not answer: {names}."
-        return messages.Degraded("shards", text)
+        return messages.Degraded("shards", f"{text} Besides, {_PARTIAL}" if answer.is_partial else text)
     return messages.Degraded("deadline", _PARTIAL) if answer.is_partial else None
 
 
@@ -319,5 +320,15 @@ def feature_rows(given: list[list[float | None]], n_features: int) -> np.ndarray
                 parameter="features",
             )
     values: Any = given
+    wide = np.array(values, dtype=np.float64)
     with np.errstate(over="ignore"):
-        return np.array(values, dtype=np.float64).astype(np.float32)
+        rows = wide.astype(np.float32)
+    too_large = np.argwhere(np.isinf(rows))
+    if len(too_large):
+        row, column = too_large[0].tolist()
+        raise ParameterError(
+            f"must be numbers that float32 can hold, up to {np.finfo(np.float32).max:.6g}; row {row + 1}, number "
+            f"{column + 1} is {wide[row, column]:g}. Scale it as in training, or send null for a missing value.",
+            parameter="features",
+        )
+    return rows

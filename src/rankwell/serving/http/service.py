@@ -46,6 +46,7 @@ class SearchService(QueryService):
             capacity=queue,
             on_batch=self.metrics.batch_sizes(),
         )
+        self.metrics.log_losses("features", node.log_losses)
         self.metrics.gauge("rankwell_queue_length", "Requests that wait.", lambda: self._batcher.length)
         self.metrics.gauge("rankwell_index_documents", "Documents.", lambda: node.snapshot.index.n_docs)
         self.metrics.gauge("rankwell_index_generation", "The commit.", lambda: node.snapshot.index.generation)

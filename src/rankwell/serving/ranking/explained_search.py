@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 
 from rankwell.data.dataset import RankingDataset
-from rankwell.errors import DataError
 from rankwell.features.feature_set import FeatureSet
 from rankwell.index.query.query import Query
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.explanation import Explanation, explain_rows
+from rankwell.serving.unknown_document import UnknownDocumentError, unknown_document
 
 if TYPE_CHECKING:
     from rankwell.serving.ranking.feature_log import FeatureLog
@@ -79,7 +79,7 @@ def explain_search(
     wanted = result.ids[:k] if document is None else (str(document),)
     if document is not None and str(document) not in result.ids:
         if searcher.index.find(document) < 0:
-            raise DataError(f"there is no document {document!r} in the index.")
+            raise unknown_document(document)
         raise not_ranked(str(document), result.n_candidates)
     # Documents that the first pass did not keep are below all others.
     ranked = [name for name in wanted if name in row_of]
@@ -125,8 +125,8 @@ def explain_first_pass(description: RankerDescription, features: np.ndarray, row
     ]
 
 
-def not_ranked(document: str, n_candidates: int) -> DataError:
-    return DataError(
+def not_ranked(document: str, n_candidates: int) -> UnknownDocumentError:
+    return UnknownDocumentError(
         f"document {document!r} is not among the {n_candidates} documents that were ranked for this query: it does not "
         f"match, or {n_candidates} candidates are too few."
     )

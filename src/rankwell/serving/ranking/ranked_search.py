@@ -33,6 +33,7 @@ from rankwell.scoring.ranker_file import read_ranker_file
 from rankwell.scoring.scorer import score_description, scoring_device
 from rankwell.serving.ranking.feature_log import FeatureLog
 from rankwell.serving.ranking.ranking_pass import RankingPass
+from rankwell.serving.unknown_document import unknown_document
 
 if TYPE_CHECKING:
     from rankwell.serving.ranking.explained_search import ExplainedDocument
@@ -212,7 +213,7 @@ class RankedSearch:
         docs = np.array([self.index.find(document) for document in documents], np.int64)
         for document, doc in zip(documents, docs.tolist(), strict=True):
             if doc < 0:
-                raise DataError(f"there is no document {document!r} in the index.")
+                raise unknown_document(document)
         parsed = query if isinstance(query, Query) else self.index.parse(query)
         found = search(
             self.index, parsed, k=self.n_candidates, model=self.model, match=self.match, stop_after=self.stop_after

@@ -13,7 +13,6 @@ from rankwell.data.candidates import N_CANDIDATES
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
 from rankwell.index.query.query import Query
-from rankwell.index.search.more_like import no_such_document
 from rankwell.index.search.selection import checked_settings
 from rankwell.index.text.synonyms import Synonyms
 from rankwell.scoring.ranker_file import RankerFile
@@ -21,6 +20,7 @@ from rankwell.scoring.scorer import score_description
 from rankwell.serving.answer import Answer, Result, SearchRequest
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.deadline import Deadline
+from rankwell.serving.log_losses import LogLosses
 from rankwell.serving.named_rankers import BM25_ALONE
 from rankwell.serving.node import words_of
 from rankwell.serving.ranking.explained_search import (
@@ -29,8 +29,8 @@ from rankwell.serving.ranking.explained_search import (
     explain_ranked,
     not_ranked,
 )
-from rankwell.serving.ranking.feature_log import FeatureLog
 from rankwell.serving.ranking.ranked_search import features_of
+from rankwell.serving.ranking.served_feature_log import ServedFeatureLog
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.candidates import Candidates, Ranked, Selection
 from rankwell.serving.shards.collection import ShardedCollection
@@ -39,6 +39,7 @@ from rankwell.serving.shards.shard import Shard
 from rankwell.serving.shards.sharded_ranking import LoggedAs, ShardedRanking, ranking_of
 from rankwell.serving.shards.sharded_search import ShardedSearch
 from rankwell.serving.shards.spares import Spares
+from rankwell.serving.unknown_document import unknown_document
 
 # Of so many documents a shard may tell the order: their values are sent in one message.
 _MOST_ORDERED = 1 << 24
@@ -79,11 +80,16 @@ class Aggregator(ServedCollection):
     ) -> None:
         super().__init__(shards, rankers, spares=spares, synonyms=synonyms)
         self._n_candidates = n_candidates
-        self._log: FeatureLog | None = None
+        self._log: ServedFeatureLog | None = None
         if feature_log is not None:
             if not self._files:
                 raise ParameterError("needs a ranker, whose features are logged.", parameter="feature_log")
-            self._log = FeatureLog(feature_log, features_of(next(iter(self._files.values())).description))
+            self._log = ServedFeatureLog(feature_log, features_of(next(iter(self._files.values())).description))
+
+    @property
+    def log_losses(self) -> LogLosses | None:
+        """What the feature log could not keep; None if there is no log."""
+        return None if self._log is None else self._log.losses
 
     async def start(self, patience: float = 10.0) -> None:
         await super().start(patience)
@@ -107,7 +113,9 @@ class Aggregator(ServedCollection):
         search = self._search(snapshot, asked, request.deadline)
         found = await self._found(snapshot, search, request)
         results = await self._results(search, found.candidates, found.ranked, request)
-        self._check_some_answered(search)
+        is_empty = not results and len(found.ranked.rows) > request.offset
+        if not search.rounds.present or (is_empty and search.rounds.given_up is not None):
+            raise search.rounds.unanswered()
         seconds = {"parse": 0.0, **search.rounds.seconds}
         seconds["merge"] = max(0.0, time.perf_counter() - started - sum(seconds.values()))
         return Answer(
@@ -187,7 +195,7 @@ class Aggregator(ServedCollection):
             place = (await search.find([request.like], "count")).get(request.like)
             if place is None:
                 self._check_all_answered(search)
-                raise no_such_document(request.like)
+                raise unknown_document(request.like)
             query, selection = await search.parse_like(place), replace(selection, without=place)
         else:
             query = await search.parse()
@@ -224,7 +232,8 @@ class Aggregator(ServedCollection):
         shown = await search.show(rows[request.offset : end], candidates)
         if len(shown) < len(rows[request.offset : end]):
             rows = [row for row in rows if int(candidates.shard[row]) not in search.rounds.missing]
-            shown |= await search.show([row for row in rows[request.offset : end] if row not in shown], candidates)
+            others = [row for row in rows[request.offset : end] if row not in shown]
+            shown |= await search.show(others, candidates, "replace")
         score_of = dict(zip(ranked.rows.tolist(), ranked.scores.tolist(), strict=True))
         kept = [row for row in rows[request.offset : end] if row in shown]
         return [
@@ -232,17 +241,10 @@ class Aggregator(ServedCollection):
             for place, row in enumerate(kept, start=request.offset + 1)
         ]
 
-    def _check_some_answered(self, search: ShardedSearch) -> None:
-        if not search.rounds.present:
-            raise OverloadError(f"no shard answered ({self._why(search)}). Try again.", retry_after=1.0)
-
     def _check_all_answered(self, search: ShardedSearch) -> None:
-        if search.rounds.missing:
-            text = f"this call needs all shards, and some did not answer ({self._why(search)})."
+        if search.rounds.missing or search.rounds.given_up is not None:
+            text = f"this call needs all shards, and some did not answer ({search.rounds.why()})."
             raise OverloadError(text, retry_after=1.0)
-
-    def _why(self, search: ShardedSearch) -> str:
-        return "; ".join(f"{self.shards[shard].name}: {error}" for shard, error in search.rounds.missing.items())
 
     async def _try_out(self, snapshot: ShardedSnapshot) -> None:
         """Search once by every ranker: what this process needs is loaded before the first user asks."""
@@ -270,7 +272,7 @@ def _result(place: int, score: float, first_score: float, document: messages.Sho
 
 def _place(found: Mapping[str, tuple[int, int]], document: str) -> tuple[int, int]:
     if document not in found:
-        raise DataError(f"there is no document {document!r} in the index.")
+        raise unknown_document(document)
     return found[document]
 
 

@@ -145,6 +145,9 @@ class NodeServer:
             body = await self._work(sent)
         except Exception as error:
             body = _failure(error)
+        if writer.is_closing():
+            # Who asked is gone. uvloop's transports raise RuntimeError then, asyncio's own only log.
+            return
         with contextlib.suppress(OSError):
             writer.write(encoded(messages.Received(sent.number, time.perf_counter() - started, body)))
             await writer.drain()

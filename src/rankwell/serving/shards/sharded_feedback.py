@@ -13,6 +13,7 @@ from rankwell.index.segments.document_counts import DocumentCounts
 from rankwell.serving.ranking.ranker_passes import RankerPasses
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.candidates import Candidates
+from rankwell.serving.shards.rounds import UnansweredError
 from rankwell.serving.shards.sharded_search import ShardedSearch
 from rankwell.serving.shards.statistics import MissingCountError
 
@@ -22,26 +23,34 @@ _TERMS_AHEAD = 4
 
 async def relevance_models(
     search: ShardedSearch, query: Query, candidates: Candidates, passes: RankerPasses
-) -> list[messages.Model]:
-    """The models that a ranker's feedback features read; the shards get to know their terms."""
+) -> list[messages.Model] | None:
+    """The models that a ranker's feedback features read; the shards get to know their terms.
+
+    None if no shard has told in time what they are made of.
+    """
     wanted = model_settings(passes.feature_set)
     if not wanted:
         return []
     n_docs = min(max(one.documents for one in wanted), len(candidates))
-    words = await _words(search, candidates, n_docs)
-    models = []
-    for settings in wanted:
-        weights = await _model(search, query, words[: settings.documents], candidates.score, settings)
-        models.append(messages.Model(*settings, list(weights.items())))
-    await search.know_also([term for model in models for term, _ in model.weights])
+    try:
+        words = await _words(search, candidates, n_docs)
+        models = []
+        for settings in wanted:
+            weights = await _model(search, query, words[: settings.documents], candidates.score, settings)
+            models.append(messages.Model(*settings, list(weights.items())))
+        await search.know_also([term for model in models for term, _ in model.weights])
+    except UnansweredError:
+        return None
     return models
 
 
 async def _words(search: ShardedSearch, candidates: Candidates, n_docs: int) -> list[dict[bytes, int]]:
-    """The terms of the first candidates; none of those whose shard is missing."""
+    """The terms of the first candidates; none of those whose shard is missing. Raises UnansweredError."""
     places = {shard: np.flatnonzero(candidates.shard[:n_docs] == shard) for shard in search.rounds.present}
     places = {shard: own for shard, own in places.items() if len(own)}
     found = await search.words({shard: candidates.doc[own].tolist() for shard, own in places.items()})
+    if places and not found:
+        raise search.rounds.unanswered()
     words: list[dict[bytes, int]] = [{} for _ in range(n_docs)]
     for shard, documents in found.items():
         for place, document in zip(places[shard].tolist(), documents, strict=True):
@@ -64,7 +73,7 @@ async def _model(
             return model_of_documents(collection.index, query, counted, own, settings)
         except MissingCountError as error:
             ahead = [error.term, *islice(terms, _TERMS_AHEAD * settings.terms)]
-            await search.know(ahead)
+            await search.know(ahead, "terms")
             collection.question(search.asked, ahead)
 
 

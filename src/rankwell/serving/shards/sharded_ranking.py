@@ -37,34 +37,42 @@ class LoggedAs:
 class ShardedRanking:
     """A ranker on its way over candidates.
 
-    ranker : the digest of its file; models : for features that read them
+    ranker : the digest of its file
+    models : for features that read them; None if they could not be had in time, so that nothing can be ranked
     """
 
     search: ShardedSearch
     candidates: Candidates
     ranker: str
     passes: RankerPasses
-    models: list[messages.Model]
+    models: list[messages.Model] | None
 
     async def rank(self, k: int, logged: LoggedAs | None = None) -> Ranked:
-        """The best k candidates: of a cascade, as many as it keeps of all shards get the second pass."""
+        """The best k candidates: of a cascade, as many as it keeps of all shards get the second pass.
+
+        A pass that no shard answers in time is left out, and so is what follows it: the order is that of the stage
+        before.
+        """
         candidates, passes = self.candidates, self.passes
-        before, kept = candidates.score, np.arange(len(candidates))
+        before, kept, is_in_time = candidates.score, np.arange(len(candidates)), True
         if passes.first is not None and passes.description.first_pass is not None:
             by_row = await self._first_scores()
             scored = ~np.isnan(by_row)
-            if scored.any():
+            is_in_time = bool(scored.any())
+            if is_in_time:
                 # Candidates of a shard that is missing now come last; none of them is kept if there are enough others.
                 least = by_row[scored].min()
                 before = np.where(scored, by_row, least - 1.0 - np.arange(len(by_row)))
             kept = best_rows(before, np.array([0, len(before)]), passes.description.first_pass.keep)
-        scores = await (self._scores(SECOND, kept) if logged is None else self._logged_scores(kept, logged))
+        scores = np.full(len(kept), np.nan)
+        if is_in_time:
+            scores = await (self._scores(SECOND, kept) if logged is None else self._logged_scores(kept, logged))
         ranked = ~np.isnan(scores)
         rows, values = best_candidates(kept[ranked], scores[ranked], before, k)
         return Ranked(rows, values, kept, int(ranked.sum()))
 
     async def features(self, rows: np.ndarray) -> np.ndarray:
-        """All features of candidates, float32 (n, n_features); NaN in the rows of shards that are missing."""
+        """All features of candidates, float32 (n, n_features); NaN in the rows of shards that did not answer."""
         return (await self._features(WHOLE, rows))[0]
 
     async def _first_scores(self) -> np.ndarray:
@@ -77,12 +85,12 @@ class ShardedRanking:
         return await self._scores_here(FIRST, first)
 
     async def _scores(self, stage: str, rows: np.ndarray) -> np.ndarray:
-        """The scores of candidates in a pass, float64; NaN for those of shards that are missing."""
+        """The scores of candidates in a pass, float64; NaN for those of shards that did not answer."""
         if len(rows) == 0:
             return np.empty(0)
         if not self.passes.scores_alone(stage):
-            features, _ = await self._features(stage, rows)
-            return await self._scores_of_present(stage, rows, features)
+            features, is_known, _ = await self._features(stage, rows)
+            return await self._scores_of_known(stage, features, is_known)
         scores = np.full(len(rows), np.nan)
         for places, part in await self._pass(stage, rows):
             scores[places] = part.values
@@ -92,21 +100,19 @@ class ShardedRanking:
         """The ranker's scores, and all features in the log, of which the scores are made."""
         if len(rows) == 0:
             return np.empty(0)
-        features, ids = await self._features(WHOLE, rows, ids=True)
-        scores = await self._scores_of_present(WHOLE, rows, features)
-        present = ~np.isnan(scores)
-        if present.any():
-            names = [name for name, is_present in zip(ids, present.tolist(), strict=True) if is_present]
-            await _in_thread(partial(logged.log.append, logged.query_id, names, features[present]))
+        features, is_known, ids = await self._features(WHOLE, rows, ids=True)
+        scores = await self._scores_of_known(WHOLE, features, is_known)
+        if is_known.any():
+            names = [name for name, known in zip(ids, is_known.tolist(), strict=True) if known]
+            await _in_thread(partial(logged.log.append, logged.query_id, names, features[is_known]))
         return scores
 
-    async def _scores_of_present(self, stage: str, rows: np.ndarray, features: np.ndarray) -> np.ndarray:
-        if not self.search.rounds.missing:
+    async def _scores_of_known(self, stage: str, features: np.ndarray, is_known: np.ndarray) -> np.ndarray:
+        if is_known.all():
             return await self._scores_here(stage, features)
-        present = np.isin(self.candidates.shard[rows], self.search.rounds.present)
-        scores = np.full(len(rows), np.nan)
-        if present.any():
-            scores[present] = await self._scores_here(stage, features[present])
+        scores = np.full(len(features), np.nan)
+        if is_known.any():
+            scores[is_known] = await self._scores_here(stage, features[is_known])
         return scores
 
     async def _scores_here(self, stage: str, features: np.ndarray) -> np.ndarray:
@@ -117,20 +123,24 @@ class ShardedRanking:
         self.search.rounds.add_seconds("rank", time.perf_counter() - started)
         return scores
 
-    async def _features(self, stage: str, rows: np.ndarray, *, ids: bool = False) -> tuple[np.ndarray, list[str]]:
-        """The features of a pass, and the ids of the documents if they are wanted."""
+    async def _features(
+        self, stage: str, rows: np.ndarray, *, ids: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, list[str]]:
+        """The features of a pass, of which rows they are known, and the ids of the documents if they are wanted."""
         features = np.full((len(rows), len(self.passes.of(stage).feature_set)), np.nan, np.float32)
-        names = [""] * len(rows)
+        is_known, names = np.zeros(len(rows), bool), [""] * len(rows)
         for places, part in await self._pass(stage, rows, ids=ids):
-            features[places] = part.values
+            features[places], is_known[places] = part.values, True
             for place, name in zip(places.tolist(), part.ids, strict=False):
                 names[place] = name
-        return features, names
+        return features, is_known, names
 
     async def _pass(
         self, stage: str, rows: np.ndarray, *, ids: bool = False
     ) -> list[tuple[np.ndarray, replies.ScoredDocuments]]:
         """One pass over rows: for each shard, which of the rows it has and what it answered."""
+        if self.models is None:
+            return []
         search, candidates = self.search, self.candidates
         places = {shard: np.flatnonzero(candidates.shard[rows] == shard) for shard in search.rounds.present}
         places = {shard: own for shard, own in places.items() if len(own)}

@@ -3,9 +3,11 @@
     count   what is not known yet about the query's words; later queries with these words do without
     select  each shard's best candidates; the best of all go on
     words   of the first candidates, for rankers that read a relevance model
+    terms   what is not known yet about the words of relevance models
     first   a cascade's first pass, over all candidates
     second  the ranker, over the candidates that the first pass keeps, wherever they are
     show    ids and captions of the results, from the shards that hold them
+    replace those of other results, in place of what a shard that is lost now would have shown
 
 A shard that did not select has no results, and candidates that were not ranked in time come last.
 """
@@ -71,15 +73,15 @@ class ShardedSearch:
             return weighted_query(())
         return await self.parse()
 
-    async def know(self, terms: Sequence[bytes]) -> None:
-        """Have terms counted that were not counted before."""
+    async def know(self, terms: Sequence[bytes], stage: str = "count") -> None:
+        """Have terms counted that were not counted before. Raises UnansweredError if no shard does."""
         lacking = self.collection.terms_lacking(terms)
         if lacking is not None:
-            await self._count(lacking)
+            await self._count(lacking, stage)
 
     async def know_also(self, terms: Sequence[bytes]) -> None:
         """Tell the shards about more terms than the query's own."""
-        await self.know(terms)
+        await self.know(terms, "terms")
         self.question = self.collection.question(self.asked, [*self.question.terms, *terms])
 
     async def select(
@@ -102,7 +104,9 @@ class ShardedSearch:
         found = await self._select(asked, None, ranker, passes)
         return replace(found, n_examined=self.collection.census.n_docs)
 
-    async def show(self, rows: Sequence[int], candidates: Candidates) -> dict[int, messages.ShownDocument]:
+    async def show(
+        self, rows: Sequence[int], candidates: Candidates, stage: str = "show"
+    ) -> dict[int, messages.ShownDocument]:
         """What is shown of candidates, by row; those of shards that are missing are not in it."""
         by_shard: dict[int, list[int]] = {}
         for row in rows:
@@ -112,7 +116,7 @@ class ShardedSearch:
         }
         version = self.collection.version
         found = await self.rounds.ask(
-            "show",
+            stage,
             {shard: messages.Show(version(shard), self.question, docs) for shard, docs in asked.items()},
             {shard: replies.shown(docs) for shard, docs in asked.items()},
         )
@@ -174,6 +178,8 @@ class ShardedSearch:
             {shard: replies.selected(asked, facts[shard], n_features, alone=alone) for shard in present},
             sent,
         )
+        if not found:
+            raise self.rounds.unanswered()
         candidates = joined_candidates(found, asked)
         if first is None:
             return candidates
@@ -187,14 +193,17 @@ class ShardedSearch:
                 self.rounds.missing[shard] = NodeError("connection", "the order of its documents is not known yet")
         return first
 
-    async def _count(self, lacking: messages.Count) -> None:
+    async def _count(self, lacking: messages.Count, stage: str = "count") -> None:
         facts, present = self.collection.facts, self.rounds.present
         counted = await self.rounds.ask(
-            "count",
+            stage,
             {
                 shard: messages.Count(facts[shard].commit, lacking.terms, lacking.prefixes, lacking.near)
                 for shard in present
             },
             {shard: replies.counted(lacking, facts[shard]) for shard in present},
         )
+        if not counted:
+            # Nothing is learnt: the shards have these words, and have no time.
+            raise self.rounds.unanswered()
         self.collection.add_counts(lacking, counted)
