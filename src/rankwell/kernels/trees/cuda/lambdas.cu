@@ -284,7 +284,7 @@ __device__ __forceinline__ double add_pairs(const Queries& queries, const Table&
       const bool is_there = static_cast<unsigned>(at) < static_cast<unsigned>(n_docs);
       const int there = is_there ? at : 0, distance = is_there ? at - own : 0;
       const float4 column = table.places[there];
-      const float2 so_far = table.sums[there];
+      const float2 so_far = is_there ? table.sums[there] : make_float2(0.0f, 0.0f);
       Real gradient = {so_far.x}, hessian = {so_far.y};
 #pragma unroll
       for (int k = 0; k < PAIR_ROWS; ++k) {
