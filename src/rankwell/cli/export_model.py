@@ -69,7 +69,7 @@ def export_model(
     products.profile
     """
     from rankwell.rankers.exporting import export
-    from rankwell.scoring.exports.formats import NOTES
+    from rankwell.scoring.exports.formats import export_notes
     from rankwell.scoring.written.references import read_model
 
     show_log(quiet=quiet)
@@ -81,8 +81,8 @@ def export_model(
     write_output(out, content)
     if str(out) != "-":
         say(f"{model} written as {to} to {out} ({len(content):,} bytes)", quiet=quiet)
-    if to in NOTES:
-        say(f"note: {NOTES[to]}", quiet=quiet)
+    for note in export_notes(description, to, ranking_pass=ranking_pass):
+        say(f"note: {note}", quiet=quiet)
 
 
 def _expressions(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
