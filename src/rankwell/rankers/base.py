@@ -404,7 +404,9 @@ class Ranker(Estimator):
         Returns
         -------
         float64 array (n_docs, n_features + 1), in the order of the given rows
-            The last column is what belongs to no feature. Each row sums to its score.
+            The last column is what belongs to no feature. Each row sums to its score. Of a cascade, a document that
+            the first pass did not keep has the parts of its first score, and the last column has what takes it down to
+            its place below those that were kept.
 
         Examples
         --------
