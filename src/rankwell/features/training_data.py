@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -103,7 +104,7 @@ def judged_features(
         index's, but for those that the index lacks, which a warning names. Features from the first pass's documents
         still read the index's.
     own : OwnFeatures, optional
-        Where the values of the set's own features come from.
+        Where the values of the set's own features come from. One that no row has a value of is warned of.
     progress : called with the number of queries done and the total
     """
     if source not in SOURCES:
@@ -116,6 +117,7 @@ def judged_features(
     rows = _Rows(feature_set)
     absent = outside = 0
     absent_of_run = AbsentCandidates()
+    counted: Counter[str] = Counter()
     for start in range(0, len(asked), _BATCH):
         batch = asked[start : start + _BATCH]
         found = [
@@ -133,13 +135,15 @@ def judged_features(
             outside += int((~np.isin(documents[-1], best)).sum())
         hits = collect_hits(index, [result.query for result in found], documents, n_jobs=n_jobs)
         hits = with_feedback(hits, feature_set, index, found, documents, n_jobs=n_jobs)
-        hits = with_own(hits, feature_set, index, [result.query for result in found], documents, own)
+        asked_for = [result.query for result in found]
+        hits = with_own(hits, feature_set, index, asked_for, documents, own, counted=counted)
         features = extract(hits, feature_set, n_jobs=n_jobs)
         ids = [[index.id_of(doc) for doc in docs.tolist()] for docs in documents]
         rows.add(batch, ids, features, qrels)
         if progress is not None:
             progress(start + len(batch), len(asked))
     absent_of_run.warn()
+    (own or NOTHING).warn_of_absent(feature_set, counted)
     known = {query.id for query in queries}
     dataset = rows.dataset()
     first_pass = _first_pass(model, feature_set) if run is None else None
