@@ -81,6 +81,26 @@ def test_as_lightgbm():
 
 
 @pytest.mark.parametrize(
+    ("settings", "factor"),
+    [({"objective": "binary"}, None), ({"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.7}, 10)],
+    ids=["transformed", "forest"],
+)
+def test_where_lightgbm_divides_something_else(settings, factor):
+    """Ours sum to the score; LightGBM's to the sum of the trees, before its transformation and before its mean."""
+    lightgbm = pytest.importorskip("lightgbm")
+    labels = (DATA.labels > 1).astype(int)
+    shared = {"objective": "regression", "verbose": -1, "num_leaves": 7, "min_data_in_leaf": 5}
+    booster = lightgbm.train(shared | settings, lightgbm.Dataset(DATA.features, labels), num_boost_round=10)
+    ours = ImportedRanker.from_model(booster).contributions(DATA.features)
+    theirs = booster.predict(DATA.features, pred_contrib=True)
+    np.testing.assert_allclose(ours.sum(axis=1), booster.predict(DATA.features), atol=1e-9)
+    np.testing.assert_allclose(theirs.sum(axis=1), booster.predict(DATA.features, raw_score=True), atol=1e-9)
+    assert np.abs(ours - theirs).max() > 0.01
+    if factor is not None:
+        np.testing.assert_allclose(factor * ours, theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize(
     "ranker",
     [
         LambdaMART(n_rounds=5),

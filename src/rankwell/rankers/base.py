@@ -392,9 +392,14 @@ class Ranker(Estimator):
     def contributions(self, X: Any, *, qid: Any = None, group: Any = None, n_rounds: int | None = None) -> np.ndarray:
         """What each feature adds to the score of every row: a tree's value is divided by exact Shapley values.
 
-        The same numbers as LightGBM's `pred_contrib` and XGBoost's `pred_contribs`. Rankers that are no sum of trees
-        have them as well, computed row by row: weight · value in a linear one; in a network, parts that sum to the
-        score (DeepLIFT's rescale rule). Rankers that read formulas or other rankers' scores have none.
+        Of an imported ranking or regression model, the same numbers as LightGBM's `pred_contrib` and XGBoost's
+        `pred_contribs`. They differ where the objective transforms the sum of the trees (binary, logistic, Poisson,
+        ...): there these sum to the score, which is transformed, and those to the sum before that. Of LightGBM's
+        random forests, whose score is a mean of trees, those sum to the trees' sum.
+
+        Rankers that are no sum of trees have them as well, computed row by row: weight · value in a linear one; in a
+        network, parts that sum to the score (DeepLIFT's rescale rule). Rankers that read formulas or other rankers'
+        scores have none.
 
         Parameters
         ----------
