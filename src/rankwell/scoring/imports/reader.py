@@ -11,6 +11,7 @@ from pathlib import Path
 from rankwell.errors import FileFormatError
 from rankwell.scoring.description import RankerDescription, check_description
 from rankwell.scoring.imports.catboost_model import is_catboost, read_catboost
+from rankwell.scoring.imports.complaint import complaint
 from rankwell.scoring.imports.liblinear_model import is_liblinear, read_liblinear
 from rankwell.scoring.imports.lightgbm_json import read_lightgbm_json
 from rankwell.scoring.imports.lightgbm_text import read_lightgbm_text
@@ -76,7 +77,7 @@ def import_model(
         raise FileFormatError(f"{path}: {cause}") from cause
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as cause:
         # The readers say what they look for and do not find; no list of what else can be wrong is ever complete.
-        raise FileFormatError(f"{path}: the model is damaged ({cause!r}).") from cause
+        raise FileFormatError(f"{path}: the model is damaged ({complaint(cause)}).") from cause
     return description
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from rankwell.errors import FileFormatError, Parameter
 from rankwell.kernels.scoring.rules import IN_CATEGORIES
 from rankwell.scoring.description import RankerDescription, default_feature_names
+from rankwell.scoring.imports.complaint import complaint
 from rankwell.scoring.imports.numbered_features import MOST_FEATURES
 from rankwell.scoring.layers import Dense, Layer, Sum
 from rankwell.scoring.normaliser import Normaliser
@@ -70,10 +71,10 @@ def read_xgboost(content: Mapping[str, Any], *, all_rounds: bool = False) -> Ran
         if names and len(names) != n_features:
             raise FileFormatError(f"the XGBoost model has {n_features} features, but {len(names)} names.")
         layers = (Sum(bias=_bias(settings, objective)), *_output_layers(objective))
+    except FileFormatError:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as cause:
-        if isinstance(cause, FileFormatError):
-            raise
-        raise FileFormatError(f"the XGBoost model is incomplete or damaged ({cause!r}).") from cause
+        raise FileFormatError(f"the XGBoost model is incomplete or damaged ({complaint(cause)}).") from cause
     return RankerDescription(
         feature_names=names or default_feature_names(n_features),
         normaliser=Normaliser("none"),
