@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -202,11 +203,24 @@ class _Rows:
     features: list[np.ndarray] = field(default_factory=list)
 
     def add(self, queries: Sequence[QueryText], ids: Sequence[list[str]], features: np.ndarray, qrels: Qrels) -> None:
+        self._refuse_infinite(queries, ids, features)
         for query, own in zip(queries, ids, strict=True):
             self.query_ids += [query.id] * len(own)
             self.labels += [qrels[query.id].get(name, 0.0) for name in own]
             self.document_ids += own
         self.features.append(features)
+
+    def _refuse_infinite(self, queries: Sequence[QueryText], ids: Sequence[list[str]], features: np.ndarray) -> None:
+        found = np.argwhere(np.isinf(features))
+        if not len(found):
+            return
+        row, column = found[0].tolist()
+        places = ((query.id, name) for query, own in zip(queries, ids, strict=True) for name in own)
+        query_id, document = next(islice(places, row, None))
+        raise DataError(
+            f"{self.feature_set.names[column]} must be finite in float32 or missing: of document {document!r} for "
+            f"query {query_id!r} it is {features[row, column]}. Scale down the values or vectors that it is made of."
+        )
 
     def dataset(self) -> RankingDataset:
         if not self.labels:
