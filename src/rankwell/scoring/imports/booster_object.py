@@ -36,7 +36,7 @@ def model_bytes(model: Any) -> bytes:
 
 
 def predicts_with_all_rounds(model: Any) -> bool:
-    """Whether `model` is XGBoost's `Booster`, whose `predict` knows no best round; that of its estimators does."""
+    """Whether `model` predicts with all trees that it writes: all objects but XGBoost's estimators do."""
     return not hasattr(type(model), "get_booster")
 
 
