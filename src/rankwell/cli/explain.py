@@ -42,12 +42,18 @@ def explain_scores(
     candidates: Annotated[
         int | None,
         typer.Option(
-            "--candidates", metavar="N", min=1, help="With an index: how many documents BM25 gives to the ranker."
+            "--candidates",
+            metavar="N",
+            min=1,
+            help="With an index: how many documents of a query BM25 gives to the ranker.",
         ),
     ] = None,
     own: OwnOption = None,
     query_vectors: QueryVectorsOption = None,
-    top: Annotated[int, typer.Option("--top", metavar="N", help="How many inputs and features to show.")] = 10,
+    top: Annotated[
+        int,
+        typer.Option("--top", metavar="N", help="How many inputs and features to show."),
+    ] = 10,
     n_rounds: Annotated[
         int | None, typer.Option("--rounds", metavar="N", help="The score after the first N rounds of boosting.")
     ] = None,

@@ -10,7 +10,7 @@ import typer
 
 from rankwell.cli.console import say, show_log
 from rankwell.cli.inputs import check_readable
-from rankwell.cli.options import QuietOption, given_path
+from rankwell.cli.options import QuietOption, complete_export_format, given_path
 from rankwell.cli.output_file import check_output, write_output
 from rankwell.errors import ParameterError
 
@@ -32,6 +32,7 @@ def export_model(
             metavar="FORMAT",
             help="onnx, ranklib, opensearch (its model; opensearch-ranklib in RankLib's text), opensearch-features "
             "(its feature set), vespa, lightgbm or c.",
+            autocompletion=complete_export_format,
             show_default=False,
         ),
     ],

@@ -159,7 +159,13 @@ def search(
         ),
     ] = None,
     candidates: Annotated[
-        int, typer.Option("--candidates", metavar="N", min=1, help="How many documents BM25 gives to the ranker.")
+        int,
+        typer.Option(
+            "--candidates",
+            metavar="N",
+            min=1,
+            help="How many documents of a query BM25 gives to the ranker.",
+        ),
     ] = DEFAULT_CANDIDATES,
     own: OwnOption = None,
     query_vectors: QueryVectorsOption = None,
