@@ -16,7 +16,7 @@ from rankwell.parameters import as_bytes
 from rankwell.rankers.early_stopping import EarlyStopping
 from rankwell.rankers.estimator import Estimator, not_fitted_error
 from rankwell.rankers.feature_columns import in_order_of
-from rankwell.rankers.learnable import check_learnable
+from rankwell.rankers.learnable import check_learnable, warn_of_empty_features
 from rankwell.rankers.streaming import StreamedSizes, check_streaming
 from rankwell.rankers.training_data import as_dataset, evaluation_sets, lacks_queries, stacked, weighted
 from rankwell.scoring.contributions import feature_contributions
@@ -310,6 +310,7 @@ class Ranker(Estimator):
         if train.n_queries > 1 and any(part.n_queries == 1 for part in eval_sets):
             logger.warning("eval_set is one query: pass eval_qid or eval_group if its rows belong to several.")
         check_streaming(self, train, eval_sets)
+        warn_of_empty_features(train)
         return TrainingTask(
             train=self._prepared(train, normaliser),
             validation=self._prepared(stacked(eval_sets), normaliser) if eval_sets else None,
