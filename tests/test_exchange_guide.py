@@ -19,6 +19,10 @@ from rankwell.features.training_data import judged_features
 GUIDE = Path(__file__).parents[1] / "docs/guide/exchange.md"
 
 
+def examples_of_the_guide() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -41,10 +45,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_onnx_gives_the_scores_of_a_ranker_that_compares_documents(folder: Path) -> None:
+    """The README's ranker does: RankBoost with its normaliser."""
+    for module in ("onnx", "onnxruntime"):
+        pytest.importorskip(module)
+    ranker = rankwell.RankBoost(n_rounds=5).fit(rankwell.read("train.txt"))
+    assert ranker.description_.needs_queries
+    rankwell.export(ranker, "model.onnx", to="onnx")
+    (example,) = (example for example in examples_of_the_guide() if "import onnxruntime" in example)
+    names: dict[str, object] = {"rankwell": rankwell}
+    exec(compile(example, str(GUIDE), "exec"), names)
+    expected = ranker.predict(rankwell.read("test.txt"))
+    np.testing.assert_allclose(names["scores"], expected, rtol=1e-6, atol=1e-9)  # type: ignore[arg-type]
+
+
 def test_examples_run(folder: Path) -> None:
     for module in ("onnx", "onnxruntime", "pandas"):
         pytest.importorskip(module)
-    examples = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    examples = examples_of_the_guide()
     names: dict[str, object] = {}
     with sklearn.config_context():
         for example in examples:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer
 from tests.cli.conftest import Command
 
-from rankwell.cli.options import DEFAULT_CANDIDATES, DEFAULT_CONVENTION
+from rankwell.cli.app import app
+from rankwell.cli.options import CONVENTION_NAMES, DEFAULT_CANDIDATES, DEFAULT_CONVENTION, EXPORT_FORMATS
 from rankwell.data.candidates import N_CANDIDATES
 from rankwell.metrics.conventions import CONVENTIONS, DEFAULT
+from rankwell.scoring.exports.formats import FORMATS
 from rankwell.version import __version__
 
 COMMANDS = ("train", "predict", "evaluate", "compare", "crossval", "convert", "info", "demo")
@@ -55,6 +60,37 @@ def test_help_shows_flags_without_a_value(rankwell: Command, arguments: tuple[st
     text = rankwell(*arguments).stdout
     assert "--help" in text
     assert "bool" not in text.lower()
+
+
+def every_command() -> Iterator[tuple[str, Any]]:
+    def walk(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+        for each, inner in getattr(command, "commands", {}).items():
+            yield from walk(f"{name} {each}".strip(), inner)
+        yield name, command
+
+    return walk("", typer.main.get_command(app))
+
+
+def test_names_that_the_tab_key_gives_are_those_of_the_library() -> None:
+    assert tuple(CONVENTIONS) == CONVENTION_NAMES
+    assert tuple(FORMATS) == EXPORT_FORMATS
+
+
+def test_types_in_help_are_words() -> None:
+    types = {parameter.type.name for _, command in every_command() for parameter in command.params}
+    assert "path" in types
+    assert not [name for name in types if "_" in name]
+
+
+def test_every_output_has_the_same_letter() -> None:
+    outputs = {
+        name: parameter.opts
+        for name, command in every_command()
+        for parameter in command.params
+        if "--out" in parameter.opts
+    }
+    assert len(outputs) > 8
+    assert {name for name, options in outputs.items() if "-o" not in options} == set()
 
 
 def test_the_command_imports_nothing_heavy() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,26 @@ import pytest
 from tests.cli.conftest import Command
 
 import rankwell as library
+from rankwell.scoring.composition import FirstPass, RankerPart
 
 FEW = ("--set", "n_rounds=5", "--folds", "2")
 WORDS = ("crude", "oil", "prices", "gas", "ships", "steel", "grain", "wheat", "rain", "ports", "money", "trade")
+
+
+def test_a_document_that_the_first_pass_did_not_keep_is_explained_so(rankwell: Command, files: Path) -> None:
+    description = library.load("model.rank").description_
+    columns = tuple(range(description.n_features))
+    cascade = replace(description, parts=(RankerPart("first", columns, description),), first_pass=FirstPass(0, 2))
+    library.MadeRanker.from_description(cascade).save("cascade.rank")
+    scores = library.load("cascade.rank").predict(library.read("test.txt"))
+    below, best = int(np.argmin(scores)) + 1, int(np.argmax(scores)) + 1
+    outcome = rankwell("explain", "cascade.rank", "test.txt", "--row", str(below))
+    name = f"row {below}, not kept by the first pass, which explains its place below those that were"
+    assert f"{name}: score {scores.min():.6g}\n" in outcome.stdout
+    assert "place below those kept" in outcome.stdout
+    outcome = rankwell("explain", "cascade.rank", "test.txt", "--row", str(best))
+    assert f"row {best}: score {scores.max():.6g}\n" in outcome.stdout
+    assert "kept" not in outcome.stdout
 
 
 def test_a_cascade_is_trained_shown_and_predicts(rankwell: Command, files: Path) -> None:

@@ -40,6 +40,18 @@ def test_onnx(rankwell: Command, files: Path) -> None:
     np.testing.assert_allclose(scores, library.load("model.rank").predict(data), rtol=1e-9)
 
 
+@pytest.mark.parametrize("to", ["onnx", "c"])
+def test_that_a_call_must_be_one_query_is_told(rankwell: Command, files: Path, to: str) -> None:
+    pytest.importorskip("onnx")
+    told = "the rows of one call must be all documents of one query, and no others"
+    data = library.read("test.txt")
+    for normalize, expected in (("query-minmax", True), ("letor", True), ("standard", False)):
+        library.LeastSquares(normalize=normalize).fit(data).save("trained.rank")
+        outcome = rankwell("export", "trained.rank", "--to", to, "--out", "exported")
+        assert (told in outcome.stderr) == expected
+    assert told not in rankwell("export", "trained.rank", "--to", to, "--out", "exported", "--quiet").stderr
+
+
 def test_models_of_other_libraries_go_through(rankwell: Command, files: Path) -> None:
     """From XGBoost's file to LightGBM's."""
     outcome = rankwell("export", str(GOLDEN / "xgboost.json"), "--to", "lightgbm", "--out", "model.txt")

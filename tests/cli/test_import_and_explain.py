@@ -41,6 +41,20 @@ def test_a_model_that_does_not_say_how_many_features_there_are(rankwell: Command
         library.ImportedRanker.from_model("linear.txt").predict(rows)
 
 
+def test_rounds_after_the_best_one(rankwell: Command, files: Path) -> None:
+    """The file of a training that early stopping ended has them: XGBoost's estimators leave them out."""
+    content = json.loads((GOLDEN / "xgboost.json").read_text())
+    content["learner"]["attributes"]["best_iteration"] = "3"
+    Path("stopped.json").write_text(json.dumps(content))
+    outcome = rankwell("import", "stopped.json", "stopped.rank")
+    assert "4 trees over 4 features" in outcome.stderr
+    assert "its best 4 of 6 rounds are imported, as XGBRanker predicts" in outcome.stderr
+    assert "so does an import with --all-rounds" in outcome.stderr
+    outcome = rankwell("import", "stopped.json", "stopped.rank", "--all-rounds")
+    assert "6 trees over 4 features" in outcome.stderr
+    assert "best" not in outcome.stderr
+
+
 def test_a_file_that_is_not_a_model_is_one_red_line(rankwell: Command, files: Path) -> None:
     outcome = rankwell("import", "test.txt", "imported.rank")
     assert outcome.exit_code == 1

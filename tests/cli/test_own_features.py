@@ -78,6 +78,47 @@ def test_from_documents_to_results(rankwell, folder, vectors):
     assert "there is no source of own.rate(default=0)" in " ".join(without.stderr.split())
 
 
+def test_sources_that_fit_nothing_are_warned_of(rankwell, folder):
+    """Keys of another collection, or a query's identifier where its words are needed; defaults are no values."""
+    write_lines(folder / "miss.jsonl", [{"query": "1", "document": "a", "miss": 0.5}])
+    write_lines(folder / "vectors.jsonl", [{"query": "1", "vector": [1, 2]}])
+    (folder / "my_own_silence.py").write_text("def none(query, documents):\n    return [None] * len(documents)\n")
+    sources = ["--own", "miss.jsonl", "--own", "rates.jsonl", "--own", "none=my_own_silence:none"]
+    made = rankwell(
+        *("features", "idx", "queries.tsv", "qrels.txt", "--features", "mslr", "--out", "train.txt", *sources),
+        *("--query-vectors", "embedding=vectors.jsonl", "--add", "own.miss(default=0)", "--quiet"),
+    )
+    assert made.exit_code == 0, made.stderr
+    told = made.stderr
+    assert (
+        "own.miss(default=0): no row has a value (the first key of miss.jsonl is query '1' and document 'a')." in told
+    )
+    assert "own.none: no row has a value (its function my_own_silence:none returned no number)." in told
+    assert "dot.embedding: no row has a value (the first query of vectors.jsonl is '1')." in told
+    assert "own.rate" not in made.stderr
+
+
+def test_a_product_that_overflows_is_named(rankwell, folder):
+    write_lines(folder / "vectors.jsonl", [{"query": "red fox", "vector": [3e38, 3e38]}])
+    write_lines(folder / "large.jsonl", [row | {"embedding": [2.0, 2.0]} for row in DOCUMENTS])
+    assert rankwell("index", "build", "large.jsonl", "--out", "large", "--vectors", "embedding=2").exit_code == 0
+    made = rankwell(
+        *("features", "large", "queries.tsv", "qrels.txt", "--features", "mslr", "--out", "train.txt"),
+        *("--query-vectors", "embedding=vectors.jsonl"),
+    )
+    assert made.exit_code == 1
+    assert (
+        "dot.embedding must be finite in float32 or missing: of document 'a' for query '1' it is inf. Scale down"
+        in made.stderr
+    )
+
+
+def test_vectors_of_an_unknown_kind(rankwell, folder):
+    built = rankwell("index", "build", "documents.jsonl", "--out", "other", "--vectors", "embedding=2:int4")
+    assert built.exit_code != 0
+    assert "numbers of float32 or int8, got 2 numbers of int4." in built.stderr
+
+
 def test_a_run_is_ranked_again_by_own_features(rankwell, folder):
     sources = ["--own", "rates.jsonl", "--query-vectors", "embedding=my_own_signals:vector"]
     sum_of_both = '"own.rate(default=0)" + "dot.embedding(default=0)"'

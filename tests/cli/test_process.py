@@ -60,6 +60,18 @@ def test_a_mistake_is_one_line_on_stderr(files: Path, arguments: tuple[str, ...]
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [
+        ("rankwell export model.rank --to o", ["onnx", "opensearch", "opensearch-ranklib", "opensearch-features"]),
+        ("rankwell evaluate data.txt s.txt --convention le", ["letor4"]),
+    ],
+)
+def test_the_shell_completes_values_of_options(typed: str, completed: list[str]) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" ")), "_RANKWELL_COMPLETE": "complete_bash"}
+    assert run(env={**os.environ, **words}).stdout.split() == completed
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
         ("rankwell train la", ["lambdamart", "lambdarank"]),
         ("rankwell crossval ranks", ["ranksvm"]),
         ("rankwell train ", list(RANKERS)),

@@ -89,6 +89,28 @@ def test_a_run_is_ranked_again(rankwell: Command, ranker: str) -> None:
     scores = search.score(search.features("red fox", ["d5", "d4", "d1"]))
     assert reranked["q1"] == pytest.approx(dict(zip(["d5", "d4", "d1"], scores.tolist(), strict=True)))
     assert "nothing was found for 1 of 2 queries" in outcome.stderr
+    assert "1 of 4 are not and were left out, of the ids 'unknown'. Check that" in outcome.stderr
+
+
+UNKNOWN = {"q1": {f"x{place}": 9.0 - place for place in range(6)} | {"d4": 1.0}, "q2": {"x0": 1.0}}
+TOLD = (
+    "the run's documents must be in the index: 7 of 8 are not and were left out, of the ids 'x0', 'x1', 'x2', 'x3', "
+    "'x4', .... Queries that have no other documents: 1, 'q2'. Check that the run is of this collection"
+)
+
+
+def test_documents_that_the_index_lacks_are_counted_and_named(rankwell: Command, ranker: str) -> None:
+    library.write_run(UNKNOWN, "foreign.txt")
+    sources = ["idx", "queries.jsonl", "qrels/test.tsv"]
+    for options in ((), ("--quiet",)):
+        outcome = rankwell("features", *sources, "--candidates", "foreign.txt", "--out", "rows.txt", *options)
+        assert outcome.exit_code == 0, outcome.stderr
+        assert TOLD in outcome.stderr
+    assert list(library.read("rows.txt").comments) == ["d4"]
+    arguments = ["--queries", "queries.jsonl", "--ranker", ranker, "--rerank", "foreign.txt", "--run", "reranked.txt"]
+    assert TOLD in rankwell("search", "idx", *arguments).stderr
+    library.write_run({"q1": {"d4": 1.0}}, "foreign.txt")
+    assert "must be in the index" not in rankwell("search", "idx", *arguments).stderr
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -61,6 +62,15 @@ def test_onnx_says_what_its_rows_are():
     assert json.loads(properties["feature_names"]) == ["f1", "f2", "f3", "f4", "f5", "f6", "f7"]
     assert properties["rows_of_a_call"] == "one query"
     assert (model.producer_name, model.graph.name) == ("rankwell", "mine")
+
+
+def test_onnx_says_that_a_part_needs_its_query():
+    onnx = pytest.importorskip("onnx")
+    first, *others = RANKERS["made of rankers"].parts
+    parts = (replace(first, description=RANKERS["letor"]), *others)
+    whole = rankwell.export(replace(RANKERS["made of rankers"], parts=parts), to="onnx")
+    properties = {entry.key: entry.value for entry in onnx.load_from_string(whole).metadata_props}
+    assert properties["rows_of_a_call"] == "one query"
 
 
 def test_trained_rankers_in_onnx_runtime():

@@ -230,5 +230,5 @@ def test_linear_boosters_and_leaves_are_refused(data, tmp_path):
     booster.save_model(tmp_path / "model.txt")
     (tmp_path / "dump.json").write_text(json.dumps(booster.dump_model()))
     for name in ("model.txt", "dump.json"):
-        with pytest.raises(FileFormatError, match="linear leaves"):
+        with pytest.raises(FileFormatError, match=rf"{name}: the LightGBM model has linear leaves"):
             import_model(tmp_path / name)

@@ -71,6 +71,56 @@ def test_xgboost_up_to_the_best_iteration(judged):
     np.testing.assert_allclose(ImportedRanker.from_model(model.get_booster()).predict(X), whole, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("trees", [{}, {"booster": "dart"}, {"num_parallel_tree": 3}], ids=["trees", "dart", "forests"])
+@pytest.mark.parametrize("name", ["stopped.json", "stopped.ubj"])
+def test_an_xgboost_file_up_to_the_best_iteration(judged, tmp_path, caplog, name, trees):
+    """As the estimator that reads the file predicts; all rounds, as the booster does, if it is said."""
+    X, y, qid = judged
+    path = tmp_path / name
+    xgboost.XGBRanker(n_estimators=20, early_stopping_rounds=3, **trees).fit(
+        X, y, qid=qid, eval_set=[(X[::-1], y)], eval_qid=[qid], verbose=False
+    ).save_model(path)
+    estimator, booster = xgboost.XGBRanker(), xgboost.Booster(model_file=path)
+    estimator.load_model(path)
+    best, n_rounds = estimator.best_iteration + 1, booster.num_boosted_rounds()
+    assert best < n_rounds
+    expected, whole = estimator.predict(X), booster.predict(xgboost.DMatrix(X))
+    assert abs(expected - whole).max() > 0.01
+    with caplog.at_level("INFO", "rankwell"):
+        from_file = ImportedRanker.from_model(path)
+    assert f"its best {best} of {n_rounds} rounds are imported, as XGBRanker predicts" in caplog.text
+    close = {"rtol": 1e-5, "atol": 1e-6}
+    np.testing.assert_allclose(from_file.predict(X), expected, **close)
+    np.testing.assert_allclose(ImportedRanker.from_model(estimator).predict(X), expected, **close)
+    np.testing.assert_allclose(ImportedRanker.from_model(path, all_rounds=True).predict(X), whole, **close)
+    np.testing.assert_allclose(ImportedRanker.from_model(estimator, all_rounds=True).predict(X), whole, **close)
+    np.testing.assert_allclose(ImportedRanker.from_model(booster).predict(X), whole, **close)
+
+
+def test_a_lightgbm_file_up_to_the_best_iteration(judged, tmp_path):
+    """LightGBM writes no trees after the best round, so that there is nothing to leave out."""
+    X, y, qid = judged
+    stop = lightgbm.early_stopping(2, verbose=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer releases have eval_X and eval_y
+        model = lightgbm_ranker(X, y, qid, eval_set=[(X[::-1], y)], eval_group=[np.bincount(qid)], callbacks=[stop])
+    assert model.best_iteration_ < 20
+    model.booster_.save_model(tmp_path / "stopped.txt")
+    imported = ImportedRanker.from_model(tmp_path / "stopped.txt")
+    np.testing.assert_allclose(imported.predict(X), model.predict(X), rtol=1e-12)
+
+
+def test_a_best_iteration_that_the_model_lacks_is_refused(judged, tmp_path):
+    X, y, qid = judged
+    model = xgboost_ranker(X, y, qid)
+    model.get_booster().set_attr(best_iteration="20")
+    model.save_model(tmp_path / "model.json")
+    with pytest.raises(
+        rankwell.FileFormatError, match=r"best_iteration must be one of its 20 rounds, counted from 0, got 20"
+    ):
+        ImportedRanker.from_model(tmp_path / "model.json")
+
+
 def test_what_is_no_trained_model_is_refused():
     for model in (lightgbm.LGBMRanker(), xgboost.XGBRanker()):
         with pytest.raises(NotFittedError, match="not trained yet"):

@@ -1,11 +1,11 @@
-"""LightGBM's side files with the sizes of queries."""
+"""LightGBM's side files with the sizes of queries and the weights of rows."""
 
 import gzip
 
 import numpy as np
 import pytest
 
-from rankwell import DataError, read
+from rankwell import DataError, LambdaMART, read
 
 
 @pytest.fixture
@@ -52,3 +52,56 @@ def test_a_side_file_that_does_not_fit(rows, text, said):
     (rows.parent / "rank.train.query").write_text(text)
     with pytest.raises(DataError, match=said):
         read(rows)
+
+
+def test_weights_come_from_the_side_file(rows, caplog):
+    (rows.parent / "rank.train.query").write_text("1\n3\n")
+    (rows.parent / "rank.train.weight").write_text("1\n0.5\n\n2e0\n0\n")
+    with caplog.at_level("INFO", "rankwell"):
+        data = read(rows)
+    assert data.query_sizes.tolist() == [1, 3]
+    assert data.document_weights.tolist() == [1.0, 0.5, 2.0, 0.0]
+    assert "weights of the rows come from" in caplog.text
+    assert caplog.text.strip().endswith("rank.train.weight")
+
+
+def test_weights_follow_their_rows(tmp_path):
+    """Rows of a query need not be neighbours."""
+    path = tmp_path / "train.txt"
+    path.write_text("0 qid:1 1:0.5\n1 qid:2 1:1\n2 qid:1 1:3\n")
+    (tmp_path / "train.txt.weight").write_text("1\n2\n3\n")
+    data = read(path)
+    assert data.labels.tolist() == [0.0, 2.0, 1.0]
+    assert data.document_weights.tolist() == [1.0, 3.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1\n2\n", r"rank.train.weight must have a weight for each row: it has 2, but .*rank.train has 4 rows\."),
+        ("1\n-2\n1\n1\n", r"rank.train.weight, line 2: must be the weight of a row, 0 or more, got '-2'"),
+        ("1\nnan\n1\n1\n", r"rank.train.weight, line 2: must be the weight of a row, 0 or more, got 'nan'"),
+        ("1\nx\n1\n1\n", r"rank.train.weight, line 2: must be the weight of a row, 0 or more, got 'x'"),
+    ],
+)
+def test_weights_that_do_not_fit(rows, text, said):
+    (rows.parent / "rank.train.weight").write_text(text)
+    with pytest.raises(DataError, match=said):
+        read(rows)
+
+
+def test_weights_are_those_of_the_trainer(rows):
+    """As the same weights given in Python; and a weight of 2 is not one of 1."""
+    generator = np.random.default_rng(0)
+    values = generator.normal(size=(60, 2)).round(3)
+    labels = np.clip(np.round(values[:, 0] + generator.normal(size=60)), 0, 2)
+    lines = (f"{label:g} 1:{a} 2:{b}\n" for label, (a, b) in zip(labels, values.tolist(), strict=True))
+    rows.write_text("".join(lines))
+    (rows.parent / "rank.train.query").write_text("20\n40\n")
+    plain = read(rows)
+    weights = generator.integers(0, 3, size=60)
+    (rows.parent / "rank.train.weight").write_text("".join(f"{weight}\n" for weight in weights))
+    ranker = LambdaMART(n_rounds=3, min_docs_leaf=1, min_hessian_leaf=0.0)
+    weighted = ranker.fit(read(rows)).predict(plain)
+    np.testing.assert_array_equal(weighted, ranker.fit(plain.replace(document_weights=weights)).predict(plain))
+    assert np.abs(weighted - ranker.fit(plain).predict(plain)).max() > 0.01

@@ -27,6 +27,18 @@ class TestFit:
         with pytest.raises(DataError, match=r"no feature varies within a query whose labels differ.*normalize"):
             ranker.fit(np.full((4, 3), 7.0), LABELS, group=GROUP)
 
+    def test_features_without_a_value_are_named(self, ranker, caplog):
+        features = np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32)
+        labels, group = np.arange(200) % 3, [10] * 20
+        features[:199, 1] = np.nan
+        ranker.untrained().fit(features, labels, group=group)
+        assert "has a value" not in caplog.text
+        features[:, 2:] = np.nan
+        names = [f"own.{letter}" for letter in "abcdefgh"]
+        ranker.untrained().fit(RankingDataset(features, labels, group=group, feature_names=names))
+        shown = "own.c, own.d, own.e, own.f, own.g, ... (6 features)"
+        assert f"{shown}: no row of the training data has a value. Check where it comes from" in caplog.text
+
     def test_features_that_vary_only_between_queries(self, ranker):
         with pytest.raises(DataError, match="no feature varies within a query whose labels differ"):
             ranker.fit([[1.0], [1.0], [5.0], [5.0]], LABELS, group=GROUP)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,10 +13,12 @@ from tests.tolerances import TOLERANCES
 from rankwell import ImportedRanker, LambdaMART, LeastSquares, ListNet, RankBoost, RankingDataset, RankSVM, make_ranking
 from rankwell.errors import ParameterError
 from rankwell.kernels.threads import kernel_threads
+from rankwell.scoring.composition import FirstPass, RankerPart, best_rows
 from rankwell.scoring.contributions import feature_contributions
 from rankwell.scoring.explanation import explain_rows
 from rankwell.scoring.inputs import ExpressionInputs
 from rankwell.scoring.layers import Mean, Sum
+from rankwell.scoring.scorer import score_description
 from rankwell.scoring.shapley import TreeShapley
 from rankwell.scoring.tree_builder import TreeBuilder
 
@@ -77,6 +81,26 @@ def test_as_lightgbm():
 
 
 @pytest.mark.parametrize(
+    ("settings", "factor"),
+    [({"objective": "binary"}, None), ({"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.7}, 10)],
+    ids=["transformed", "forest"],
+)
+def test_where_lightgbm_divides_something_else(settings, factor):
+    """Ours sum to the score; LightGBM's to the sum of the trees, before its transformation and before its mean."""
+    lightgbm = pytest.importorskip("lightgbm")
+    labels = (DATA.labels > 1).astype(int)
+    shared = {"objective": "regression", "verbose": -1, "num_leaves": 7, "min_data_in_leaf": 5}
+    booster = lightgbm.train(shared | settings, lightgbm.Dataset(DATA.features, labels), num_boost_round=10)
+    ours = ImportedRanker.from_model(booster).contributions(DATA.features)
+    theirs = booster.predict(DATA.features, pred_contrib=True)
+    np.testing.assert_allclose(ours.sum(axis=1), booster.predict(DATA.features), atol=1e-9)
+    np.testing.assert_allclose(theirs.sum(axis=1), booster.predict(DATA.features, raw_score=True), atol=1e-9)
+    assert np.abs(ours - theirs).max() > 0.01
+    if factor is not None:
+        np.testing.assert_allclose(factor * ours, theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize(
     "ranker",
     [
         LambdaMART(n_rounds=5),
@@ -100,6 +124,38 @@ def test_rows_sum_to_the_scores_of_any_ranker(ranker):
     (explained,) = explain_rows(ranker.description_, DATA, [order[3]])
     expected = [explained.features.get(name, 0.0) for name in ranker.description_.feature_names]
     np.testing.assert_allclose(parts[3], [*expected, explained.feature_base], atol=1e-9)
+
+
+@pytest.mark.parametrize("normalize", ["none", "query-minmax"])
+@pytest.mark.parametrize("keep", [1, 5, 100])
+def test_rows_of_two_passes_sum_to_the_scores(normalize, keep):
+    """Those that the first pass keeps, which alone the second one's normaliser compares, and those below them."""
+    places = (4, 1)
+    columns = RankingDataset(DATA.features[:, places], DATA.labels, group=DATA.query_sizes)
+    first = LeastSquares(normalize="query-minmax").fit(columns)
+    second = LambdaMART(n_rounds=5, normalize=normalize).fit(DATA)
+    cascade = replace(
+        second.description_,
+        parts=(RankerPart("first", places, first.description_),),
+        first_pass=FirstPass(0, keep),
+    )
+    scores, parts = score_description(cascade, DATA), feature_contributions(cascade, DATA)
+    np.testing.assert_allclose(parts.sum(axis=1), scores, atol=1e-9)
+    of_first, before = first.contributions(columns), first.predict(columns)
+    kept = best_rows(before, DATA.query_ptr, keep)
+    below = np.setdiff1d(np.arange(DATA.n_docs), kept)
+    assert (len(below) > 0) == (keep < 100)
+    np.testing.assert_array_equal(parts[np.ix_(below, places)], of_first[below, :-1])
+    explained = explain_rows(cascade, DATA, range(DATA.n_docs))
+    assert [row for row, one in enumerate(explained) if one.offset is not None] == below.tolist()
+    for row, one in enumerate(explained):
+        assert one.score == pytest.approx(scores[row], abs=1e-9)
+        offset = one.offset or 0.0
+        by_input = sum(part.contribution for part in one.inputs)
+        assert one.base + by_input + offset == pytest.approx(scores[row], abs=1e-9)
+        assert one.feature_base + sum(one.features.values()) + offset == pytest.approx(scores[row], abs=1e-9)
+    after_two = feature_contributions(cascade, DATA, n_rounds=2)
+    np.testing.assert_allclose(after_two.sum(axis=1), score_description(cascade, DATA, n_rounds=2), atol=1e-9)
 
 
 def test_sparse_rows():

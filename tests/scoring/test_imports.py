@@ -68,6 +68,27 @@ def test_unknown_objectives_are_named(golden, tmp_path):
         import_model(tmp_path / "model.json")
 
 
+def test_what_is_lacking_is_told_in_words(golden, tmp_path):
+    path = tmp_path / "model"
+    text, content = (golden / "lightgbm.txt").read_text(), json.loads((golden / "lightgbm.json").read_text())
+    path.write_text(text.replace("num_class=", "classes="))
+    with pytest.raises(FileFormatError, match=r"header is incomplete \(it has no entry 'num_class'\)\.$"):
+        import_model(path)
+    path.write_text(text.replace("leaf_value=", "values="))
+    with pytest.raises(FileFormatError, match=r"tree 0 is damaged \(it has no entry 'leaf_value'\)\.$"):
+        import_model(path)
+    del content["num_class"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(FileFormatError, match=r"header is incomplete \(it has no entry 'num_class'\)\.$"):
+        import_model(path)
+    path.write_text("solver_type L2R_L2LOSS_SVR\nnr_feature 2\nbias -1\nw\n1\n2\n")
+    with pytest.raises(FileFormatError, match=r"header is incomplete \(it has no entry 'nr_class'\)\.$"):
+        import_model(path)
+    path.write_text('{"learner": {}}')
+    with pytest.raises(FileFormatError, match=r"incomplete or damaged \(it has no entry 'learner_model_param'\)\.$"):
+        import_model(path)
+
+
 def test_ubjson_values():
     number = b"i\x07"
     assert read_ubjson(b"{i\x01a" + number + b"U\x01b[" + number + b"TFZ]}") == {"a": 7, "b": [7, True, False, None]}

@@ -207,9 +207,10 @@ def test_every_result_of_a_cascade_is_explained_and_says_by_which_pass(client):
         assert (response.status_code, answer["rank"]) == (200, result["rank"])
         is_kept = result["rank"] <= n_ranked
         assert answer["ranking_pass"] == ("second" if is_kept else "first")
-        assert answer["score"] == result["score"] if is_kept else answer["features"]
+        assert answer["score"] == result["score"]
+        assert (answer["offset"] is None) == is_kept
         total = answer["bias"] + sum(feature["contribution"] for feature in answer["features"])
-        assert total == pytest.approx(answer["score"])
+        assert total + (answer["offset"] or 0.0) == pytest.approx(answer["score"])
     assert client.get("/explain", params={"q": "w1 w2", "id": answer["id"]}).json()["ranking_pass"] is None
 
 

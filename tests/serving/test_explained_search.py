@@ -73,8 +73,13 @@ def test_documents_below_the_second_pass_are_explained_by_the_first(index, train
     explained = searcher.explain(QUERIES[1].text, k=12)
     assert [(item.id, item.rank) for item in explained] == [(name, rank) for rank, name in enumerate(served.ids, 1)]
     assert [item.ranking_pass for item in explained] == ["second"] * 4 + ["first"] * 8
-    for item in explained[4:]:
-        assert item.explanation.score == pytest.approx(score_of[item.id], rel=1e-5, abs=1e-6)
+    assert [item.explanation.offset for item in explained[:4]] == [None] * 4
+    for item, score in zip(explained[4:], served.scores[4:].tolist(), strict=True):
+        explanation = item.explanation
+        assert explanation.score == score
+        of_first = explanation.feature_base + sum(explanation.features.values())
+        assert of_first == pytest.approx(score_of[item.id], rel=1e-5, abs=1e-6)
+        assert of_first + explanation.offset == pytest.approx(score)
         assert item.values.keys() == set(small.feature_names)
         (alone,) = searcher.explain(QUERIES[1].text, document=item.id)
         assert repr(alone) == repr(item)

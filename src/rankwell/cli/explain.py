@@ -42,12 +42,18 @@ def explain_scores(
     candidates: Annotated[
         int | None,
         typer.Option(
-            "--candidates", metavar="N", min=1, help="With an index: how many documents BM25 gives to the ranker."
+            "--candidates",
+            metavar="N",
+            min=1,
+            help="With an index: how many documents of a query BM25 gives to the ranker.",
         ),
     ] = None,
     own: OwnOption = None,
     query_vectors: QueryVectorsOption = None,
-    top: Annotated[int, typer.Option("--top", metavar="N", help="How many inputs and features to show.")] = 10,
+    top: Annotated[
+        int,
+        typer.Option("--top", metavar="N", help="How many inputs and features to show."),
+    ] = 10,
     n_rounds: Annotated[
         int | None, typer.Option("--rounds", metavar="N", help="The score after the first N rounds of boosting.")
     ] = None,
@@ -105,7 +111,7 @@ def _explain_search(
     searcher = RankedSearch(Index.open(index), load_ranker(model), **options)
     return [
         _Explained(
-            name=f"{item.rank}. {item.id}, by BM25 {item.first_score:.4f}{_of_pass(item.ranking_pass)}",
+            name=f"{item.rank}. {item.id}, by BM25 {item.first_score:.4f}",
             place={
                 "rank": item.rank,
                 "id": item.id,
@@ -118,10 +124,6 @@ def _explain_search(
         )
         for item in searcher.explain(query, document=document, k=k)
     ]
-
-
-def _of_pass(ranking_pass: str | None) -> str:
-    return ", not kept by the first pass, whose score this is" if ranking_pass == "first" else ""
 
 
 def _explain_data(
@@ -162,7 +164,9 @@ def _rows(dataset: RankingDataset, row: int | None, query: str | None) -> list[i
 
 def _show(item: _Explained, top: int) -> None:
     explanation = item.explanation
-    show(f"{item.name}: score {explanation.score:.6g}")
+    is_below = explanation.offset is not None
+    not_kept = ", not kept by the first pass, which explains its place below those that were" if is_below else ""
+    show(f"{item.name}{not_kept}: score {explanation.score:.6g}")
     inputs = make_table("by input", ["input", "kind", "value", "adds"], left=["input", "kind"])
     for part in sorted(explanation.inputs, key=lambda part: -abs(part.contribution))[:top]:
         inputs.add_row(_name(part), part.kind, f"{part.value:.6g}", f"{part.contribution:+.6g}")
@@ -170,6 +174,8 @@ def _show(item: _Explained, top: int) -> None:
     if rest:
         inputs.add_row(f"{len(rest)} others", "", "", f"{sum(rest):+.6g}")
     inputs.add_row("inputs of zero", "", "", f"{explanation.base:+.6g}")
+    if is_below:
+        inputs.add_row("place below those kept", "", "", f"{explanation.offset:+.6g}")
     inputs.add_row("score", "", "", f"{explanation.score:+.6g}")
     show(inputs)
     columns = ["feature", "value", "adds"] if item.values else ["feature", "adds"]
@@ -182,6 +188,8 @@ def _show(item: _Explained, top: int) -> None:
     if by_size[top:]:
         features.add_row(f"{len(by_size) - top} others", *blank, f"{sum(share for _, share in by_size[top:]):+.6g}")
     features.add_row("no feature", *blank, f"{explanation.feature_base:+.6g}")
+    if is_below:
+        features.add_row("place below those kept", *blank, f"{explanation.offset:+.6g}")
     features.add_row("score", *blank, f"{explanation.score:+.6g}")
     show(features)
 

@@ -10,7 +10,7 @@ import typer
 
 from rankwell.cli.console import say, show_log
 from rankwell.cli.inputs import check_readable
-from rankwell.cli.options import QuietOption, given_path
+from rankwell.cli.options import QuietOption, complete_export_format, given_path
 from rankwell.cli.output_file import check_output, write_output
 from rankwell.errors import ParameterError
 
@@ -32,6 +32,7 @@ def export_model(
             metavar="FORMAT",
             help="onnx, ranklib, opensearch (its model; opensearch-ranklib in RankLib's text), opensearch-features "
             "(its feature set), vespa, lightgbm or c.",
+            autocompletion=complete_export_format,
             show_default=False,
         ),
     ],
@@ -69,7 +70,7 @@ def export_model(
     products.profile
     """
     from rankwell.rankers.exporting import export
-    from rankwell.scoring.exports.formats import NOTES
+    from rankwell.scoring.exports.formats import export_notes
     from rankwell.scoring.written.references import read_model
 
     show_log(quiet=quiet)
@@ -81,8 +82,8 @@ def export_model(
     write_output(out, content)
     if str(out) != "-":
         say(f"{model} written as {to} to {out} ({len(content):,} bytes)", quiet=quiet)
-    if to in NOTES:
-        say(f"note: {NOTES[to]}", quiet=quiet)
+    for note in export_notes(description, to, ranking_pass=ranking_pass):
+        say(f"note: {note}", quiet=quiet)
 
 
 def _expressions(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:

@@ -64,13 +64,19 @@ def features(
         typer.Option(
             "--candidates",
             metavar="WHICH",
-            help="top: what the first pass finds, as in serving. judged+top adds judged documents that it does not "
-            "find (judged: only judged ones); rankers learn to tell them by how little they match, and measuring on "
-            "them flatters. The path of a TREC run: its documents, as another system's first pass.",
+            help="Which documents of a query become rows. top: the best --top N that the first pass finds, as in "
+            "serving. judged+top adds judged documents that it does not find (judged: only judged ones); rankers learn "
+            "to tell them by how little they match, and measuring on them flatters. The path of a TREC run: its "
+            "documents, as another system's first pass.",
         ),
     ] = "top",
     top: Annotated[
-        int, typer.Option("--top", metavar="N", help="How many candidates the first pass gives.")
+        int,
+        typer.Option(
+            "--top",
+            metavar="N",
+            help="How many documents of a query the first pass gives, as --candidates in search and serve.",
+        ),
     ] = DEFAULT_CANDIDATES,
     stop_after: StopAfterOption = None,
     prose: Annotated[

@@ -34,6 +34,13 @@ def import_model(
             show_default=False,
         ),
     ] = None,
+    all_rounds: Annotated[
+        bool,
+        typer.Option(
+            "--all-rounds",
+            help="Of a model of XGBoost that early stopping ended, the rounds after the best one as well.",
+        ),
+    ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Turn a model of another library into a ranker file that scores the same.
@@ -49,10 +56,10 @@ def import_model(
     check_output(out, option="OUT", inputs=[source])
     check_readable(source)
     if features is None:
-        ranker = ImportedRanker.from_model(source)
+        ranker = ImportedRanker.from_model(source, all_rounds=all_rounds)
     else:
         names, n_features = _features_of(features, source)
-        ranker = ImportedRanker.from_model(source, feature_names=names, n_features=n_features)
+        ranker = ImportedRanker.from_model(source, feature_names=names, n_features=n_features, all_rounds=all_rounds)
     ranker.save(out)
     description = ranker.description_
     kinds = " and ".join(dict.fromkeys(f"{group.kind} inputs" for group in description.inputs)).replace(

@@ -85,7 +85,8 @@ def index_help(context: typer.Context) -> None:
 def build(
     corpus: CorpusArgument,
     out: Annotated[
-        Path, typer.Option("--out", metavar="INDEX", parser=given_path, help="The index's folder.", show_default=False)
+        Path,
+        typer.Option("--out", "-o", metavar="INDEX", parser=given_path, help="The index's folder.", show_default=False),
     ],
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the index that is there, once the new one is complete.")

@@ -15,6 +15,19 @@ DEFAULT_CANDIDATES = 100
 # The names of rankwell.rankers.registry.RANKERS, written here so that the Tab key answers at once.
 RANKER_NAMES = ("least-squares", "lambdamart", "rankboost", "listnet", "ranknet", "lambdarank", "ranksvm", "listmle")
 
+# Those of rankwell.metrics.conventions.CONVENTIONS and rankwell.scoring.exports.formats.FORMATS, for the same reason.
+CONVENTION_NAMES = ("letor4", "mslr", "gbdt", "catboost", "trec", "sklearn", "burges")
+EXPORT_FORMATS = (
+    "onnx",
+    "ranklib",
+    "opensearch",
+    "opensearch-ranklib",
+    "opensearch-features",
+    "vespa",
+    "lightgbm",
+    "c",
+)
+
 
 def given_path(text: str) -> Path:
     """A path of a command line. An empty one, often an unset shell variable, would mean the current folder."""
@@ -23,9 +36,21 @@ def given_path(text: str) -> Path:
     return Path(text)
 
 
+# Help shows the name of what reads a value as its type: INDEX <path>.
+given_path.__name__ = "path"
+
+
 def complete_ranker(incomplete: str) -> list[str]:
     """The names of rankers that begin so, for the Tab key."""
     return [name for name in RANKER_NAMES if name.startswith(incomplete)]
+
+
+def complete_convention(incomplete: str) -> list[str]:
+    return [name for name in CONVENTION_NAMES if name.startswith(incomplete)]
+
+
+def complete_export_format(incomplete: str) -> list[str]:
+    return [name for name in EXPORT_FORMATS if name.startswith(incomplete)]
 
 
 RankerArgument = Annotated[
@@ -46,6 +71,7 @@ ConventionOption = Annotated[
         "--convention",
         metavar="NAME",
         help="The metrics' convention: letor4, mslr, gbdt, catboost, trec, sklearn or burges; every figure names it.",
+        autocompletion=complete_convention,
     ),
 ]
 SetOption = Annotated[

@@ -105,7 +105,7 @@ def plan_train(
 @plan_app.command("figures")
 def plan_figures(
     source: Annotated[Path, typer.Argument(metavar="JSON", help="What `rankwell plan train --json` printed.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The drawing: .svg or .png.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The drawing: .svg or .png.")],
 ) -> None:
     """Draw the papers' figures 7, 9 and 10 with a plan's model (needs the extra plot).
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from rankwell.features.absent_candidates import AbsentCandidates
     from rankwell.features.queries import QueryText
     from rankwell.index.query.query import Query
     from rankwell.index.query.tree import Match
@@ -174,7 +175,7 @@ def search(
             "--candidates",
             metavar="N",
             min=1,
-            help=f"How many documents BM25 gives to the ranker: {DEFAULT_CANDIDATES} by default.",
+            help=f"How many documents of a query BM25 gives to the ranker: {DEFAULT_CANDIDATES} by default.",
             show_default=False,
         ),
     ] = None,
@@ -206,6 +207,7 @@ def search(
 
     Example: rankwell search idx --queries queries.tsv --ranker model.rank --rerank run.txt --run reranked.txt
     """
+    from rankwell.features.absent_candidates import AbsentCandidates
     from rankwell.index.reader import Index
     from rankwell.index.search.facets import written_facets
 
@@ -270,9 +272,11 @@ def search(
 
         if wanted is not None:
             opened.parse("", filter=wanted)  # one that cannot be read is not the queries' fault
-        answer = _answerer(searcher, ranked, parse, rerank_run)
+        absent = AbsentCandidates()
+        answer = _answerer(searcher, ranked, parse, rerank_run, absent)
         depth, by_rank = k or RUN_DEPTH, sort is not None
         write_run(answer, queries, run, depth, prose=prose or plain, by_rank=by_rank, tag=tag or TAG, quiet=quiet)
+        absent.warn()
         return
     if like is not None:
         alike = opened.more_like(like, k=k or 10, model=model, filter=wanted)
@@ -388,7 +392,11 @@ def _searcher(
 
 
 def _answerer(
-    searcher: Searcher, ranked: RankedSearch | None, parse: Callable[..., Query], rerank_run: Path | None
+    searcher: Searcher,
+    ranked: RankedSearch | None,
+    parse: Callable[..., Query],
+    rerank_run: Path | None,
+    absent: AbsentCandidates,
 ) -> Callable[[QueryText, int], Ranking]:
     """A function from a query of a file and k to its documents: what is found, or those of a run."""
     if rerank_run is None or ranked is None:
@@ -397,7 +405,7 @@ def _answerer(
 
     check_readable(rerank_run)
     given = read_run(rerank_run)
-    return lambda query, k: rerank(ranked, parse(query.text), given.get(query.id, {}), k)
+    return lambda query, k: rerank(ranked, parse(query.text), query.id, given.get(query.id, {}), k, absent)
 
 
 def _reason(index: Index, query: Query) -> str:

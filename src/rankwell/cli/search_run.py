@@ -16,6 +16,7 @@ from rankwell.errors import DataError, Parameter, ParameterError, QueryError
 if TYPE_CHECKING:
     import numpy as np
 
+    from rankwell.features.absent_candidates import AbsentCandidates
     from rankwell.features.queries import QueryText
     from rankwell.index.query.query import Query
     from rankwell.index.search.selection import SearchResult
@@ -124,12 +125,14 @@ class RerankedDocuments(NamedTuple):
     scores: np.ndarray
 
 
-def rerank(ranked: RankedSearch, query: Query, scores: Mapping[str, float], k: int) -> RerankedDocuments:
+def rerank(
+    ranked: RankedSearch, query: Query, query_id: str, scores: Mapping[str, float], k: int, absent: AbsentCandidates
+) -> RerankedDocuments:
     """The documents of one query's run, the best k by the ranker; those that the index lacks are left out."""
     import numpy as np
 
     best_first = sorted(scores, key=lambda document: -scores[document])
-    known = [document for document in best_first if ranked.index.find(document) >= 0]
+    known = [ranked.index.id_of(doc) for doc in absent.numbers(ranked.index, query_id, best_first).tolist()]
     if not known:
         return RerankedDocuments((), np.empty(0))
     found = ranked.score(ranked.features(query, known))

@@ -54,7 +54,8 @@ def serve(
         int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 is any that is free.")
     ] = 8080,
     candidates: Annotated[
-        int, typer.Option("--candidates", metavar="N", min=1, help="How many documents BM25 gives to a ranker.")
+        int,
+        typer.Option("--candidates", metavar="N", min=1, help="How many documents of a query BM25 gives to a ranker."),
     ] = DEFAULT_CANDIDATES,
     timeout: Annotated[
         float,

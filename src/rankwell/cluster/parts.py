@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from rankwell.data.files import SUFFIXES
-from rankwell.data.side_file import side_file_of
+from rankwell.data.side_file import has_side_file
 from rankwell.errors import DataError, ParameterError
 from rankwell.streams.decompression import CODECS, LONGEST_SIGNATURE, named_errors
 
@@ -80,7 +80,7 @@ def _is_data(name: str) -> bool:
 
 def is_plain_text(path: str) -> bool:
     """Whether a file is LETOR text, not compressed and with query ids of its own: a share of it can be read alone."""
-    if SUFFIXES.get(os.path.splitext(path.lower())[1]) != "letor" or side_file_of(path) is not None:
+    if SUFFIXES.get(os.path.splitext(path.lower())[1]) != "letor" or has_side_file(path):
         return False
     with named_errors(path), open(path, "rb") as file:
         head = file.read(LONGEST_SIGNATURE)

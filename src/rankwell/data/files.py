@@ -86,8 +86,9 @@ def read(
 
     Notes
     -----
-    LightGBM's side file: if text has no ``qid`` and there is a file of the same name with ``.query`` after it, that
-    file's lines are the numbers of rows of the queries.
+    LightGBM's side files: if text has no ``qid`` and there is a file of the same name with ``.query`` after it, that
+    file's lines are the numbers of rows of the queries; if there is one with ``.weight`` after it, its lines are the
+    weights of the rows (``dataset.document_weights``), with ``qid`` too.
 
     Text. Every row is ``label qid:ID index:value ... # comment``; see `rankwell.kernels.letor_text.reference` for the
     exact format. A comment in the first line may name the features (`rankwell.data.letor_header`). Rows without ``qid``
@@ -111,7 +112,7 @@ def read(
         chosen = _check_format(format) or format_of(stream)
         if chosen == "letor":
             from rankwell.data.letor import read_letor
-            from rankwell.data.side_file import with_side_file
+            from rankwell.data.side_file import with_side_files
 
             dataset = read_letor(
                 stream,
@@ -122,7 +123,7 @@ def read(
                 progress=progress,
                 storage=storage,
             )
-            dataset = with_side_file(dataset, os.fspath(path))
+            dataset = with_side_files(dataset, os.fspath(path))
             dataset.memory_limit = limit
             return dataset
         if chosen == "csv":

@@ -11,7 +11,9 @@ them, so every device has the same values.
 
 from __future__ import annotations
 
+import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -25,7 +27,7 @@ from rankwell.features.catalogue import OWN
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.hits import Hits
 from rankwell.features.names import Feature, escaped
-from rankwell.features.own_functions import call_own, shortened
+from rankwell.features.own_functions import call_own, function_name, shortened
 from rankwell.features.own_tables import read_own_table
 from rankwell.features.own_vectors import (
     ComputedVectors,
@@ -38,6 +40,8 @@ from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
 from rankwell.kernels.vectors.rules import COSINE, DOT
 
+logger = logging.getLogger(__name__)
+
 # The text of a query and the ids of documents, to a number for each of them.
 OwnFunction = Callable[[str, list[str]], Sequence[float] | np.ndarray]
 _NAMED_IN_ERRORS = 8
@@ -49,6 +53,11 @@ class OwnSource(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def keys(self) -> str:
+        """By what its values are known, for a message where none was found."""
+        ...
 
     def values(self, index: Index, query: Query, docs: np.ndarray) -> np.ndarray:
         """The values of documents for a query, float32 (n_docs, n_names); NaN where there is none.
@@ -136,10 +145,12 @@ class OwnFeatures:
         *,
         device: str = "cpu",
         n_jobs: int | None = None,
+        counted: Counter[str] | None = None,
     ) -> np.ndarray:
         """The own features of a set, for every candidate: float32 (n_candidates, n), defaults filled in.
 
         device, n_jobs : where and on how many threads vectors are multiplied
+        counted : gets, by feature, how many more candidates have a value, defaults not counted
         """
         self.check(feature_set)
         rows = []
@@ -148,9 +159,24 @@ class OwnFeatures:
             own = np.empty((len(docs), len(feature_set.own)), np.float32)
             for column, feature in enumerate(feature_set.own):
                 values = self._column(feature, index, query, docs, known, device, n_jobs)
-                own[:, column] = np.where(np.isnan(values), feature.settings["default"], values)
+                missing = np.isnan(values)
+                own[:, column] = np.where(missing, feature.settings["default"], values)
+                if counted is not None:
+                    counted[feature.name] += int(np.count_nonzero(~missing))
             rows.append(own)
         return np.concatenate([np.empty((0, len(feature_set.own)), np.float32), *rows])
+
+    def warn_of_absent(self, feature_set: FeatureSet, counted: Counter[str]) -> None:
+        """Log the own features of a set that no candidate has a value of; counted : by `values`."""
+        for feature in feature_set.own:
+            if not counted[feature.name]:
+                source = self._sources[feature.stream][0] if feature.kind == OWN else self._vectors[feature.stream]
+                logger.warning(
+                    "%s: no row has a value (%s). Tables know a query by its words, and a document by its id in the "
+                    "index.",
+                    feature.name,
+                    source.keys,
+                )
 
     def _column(
         self,
@@ -191,14 +217,17 @@ def with_own(
     *,
     device: str = "cpu",
     n_jobs: int | None = None,
+    counted: Counter[str] | None = None,
 ) -> Hits:
     """The hits, and the values of the set's own features as further statics; the same hits if it has none.
 
-    hits : of `queries` in `candidates`
+    hits : of `queries` in `candidates`; counted : as of `OwnFeatures.values`
     """
     if not feature_set.own:
         return hits
-    values = (own or NOTHING).values(feature_set, index, queries, candidates, device=device, n_jobs=n_jobs)
+    values = (own or NOTHING).values(
+        feature_set, index, queries, candidates, device=device, n_jobs=n_jobs, counted=counted
+    )
     names = tuple(feature.name for feature in feature_set.own)
     statics = np.concatenate((hits.statics.reshape(hits.n_candidates, len(hits.static_names)), values), axis=1)
     return replace(hits, static_names=(*hits.static_names, *names), statics=statics.reshape(-1))
@@ -212,6 +241,10 @@ class _FunctionSource:
     @property
     def names(self) -> tuple[str, ...]:
         return (self.name,)
+
+    @property
+    def keys(self) -> str:
+        return f"its function {function_name(self.function)} returned no number"
 
     def values(self, index: Index, query: Query, docs: np.ndarray) -> np.ndarray:
         ids = [index.id_of(doc) for doc in docs.tolist()]

@@ -48,6 +48,12 @@ class OwnTable:
         place: str = "the table",
     ) -> None:
         self.names, self._values = tuple(names), values
+        first = [
+            f"{name} {column[0]!r}"
+            for name, column in ((_QUERY, queries), (_DOCUMENT, documents))
+            if column is not None and len(column)
+        ]
+        self.keys = f"the first key of {place} is {' and '.join(first)}" if first else f"{place} has no rows"
         keys = None if queries is None else [query_key(query) for query in queries]
         _refuse_repeated(keys, documents, place)
         self._documents = documents

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from rankwell.errors import DataError
-from rankwell.features.own_functions import call_own, shortened
+from rankwell.features.own_functions import call_own, function_name, shortened
 from rankwell.features.own_tables import query_key, read_columns, read_texts
 from rankwell.index.query.query import Query
 from rankwell.index.reader import Index
@@ -31,16 +31,23 @@ VectorFunction = Callable[[str], Sequence[float] | np.ndarray | None]
 class QueryVectors(Protocol):
     """Where the vectors of queries come from."""
 
+    @property
+    def keys(self) -> str:
+        """By what vectors are known, for a message where no product was found."""
+        ...
+
     def of(self, query: Query) -> np.ndarray | None:
         """The vector of a query, float32 (dimension,); None if there is none."""
         ...
 
 
 class GivenVectors:
-    """The vectors of queries by their words. vectors : by `query_key`"""
+    """The vectors of queries by their words. vectors : by `query_key`; place : what messages call the table"""
 
-    def __init__(self, vectors: dict[str, np.ndarray]) -> None:
+    def __init__(self, vectors: dict[str, np.ndarray], place: str) -> None:
         self._vectors = vectors
+        first = next(iter(vectors), None)
+        self.keys = f"{place} has no rows" if first is None else f"the first query of {place} is {first!r}"
 
     def of(self, query: Query) -> np.ndarray | None:
         return self._vectors.get(query_key(query.text))
@@ -51,6 +58,7 @@ class ComputedVectors:
 
     def __init__(self, name: str, function: VectorFunction) -> None:
         self._name, self._function = name, function
+        self.keys = f"vectors of queries are made by {function_name(function)}"
 
     def of(self, query: Query) -> np.ndarray | None:
         given = call_own(self._name, self._function, query)
@@ -82,7 +90,7 @@ def read_query_vectors(path: str | os.PathLike[str]) -> GivenVectors:
             raise DataError(f"{place}, row {row}: {_VECTOR!r} must be a list of finite numbers.")
         if vectors.setdefault(query_key(text), vector) is not vector:
             raise DataError(f"{place}, row {row} is of the query {text!r}, as a row before is: give each one row.")
-    return GivenVectors(vectors)
+    return GivenVectors(vectors, place)
 
 
 def vector_products(

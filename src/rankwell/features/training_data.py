@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +14,7 @@ from rankwell.data.candidates import N_CANDIDATES, Candidates
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.trec_run import TrecRun
 from rankwell.errors import DataError, Parameter, ParameterError, QueryError
+from rankwell.features.absent_candidates import AbsentCandidates
 from rankwell.features.extraction import extract
 from rankwell.features.feature_set import FeatureSet
 from rankwell.features.feedback import with_feedback
@@ -99,9 +102,10 @@ def judged_features(
         as in serving: see `rankwell.index.search.selection.search`.
     run : scores by query and document, optional
         Another system's run as the first pass: its best `n_candidates` documents are candidates, in place of the
-        index's. Features from the first pass's documents still read the index's.
+        index's, but for those that the index lacks, which a warning names. Features from the first pass's documents
+        still read the index's.
     own : OwnFeatures, optional
-        Where the values of the set's own features come from.
+        Where the values of the set's own features come from. One that no row has a value of is warned of.
     progress : called with the number of queries done and the total
     """
     if source not in SOURCES:
@@ -113,6 +117,8 @@ def judged_features(
     asked = [query for query in queries if query.id in qrels]
     rows = _Rows(feature_set)
     absent = outside = 0
+    absent_of_run = AbsentCandidates()
+    counted: Counter[str] = Counter()
     for start in range(0, len(asked), _BATCH):
         batch = asked[start : start + _BATCH]
         found = [
@@ -122,17 +128,23 @@ def judged_features(
         for query, result in zip(batch, found, strict=True):
             judged = np.array([index.find(name) for name in qrels[query.id]], np.int64)
             absent += int((judged < 0).sum())
-            best = result.docs if run is None else _best_of_run(index, run.get(query.id, {}), n_candidates)
+            best = result.docs
+            if run is not None:
+                names = _best_of_run(run.get(query.id, {}), n_candidates)
+                best = absent_of_run.numbers(index, query.id, names)
             documents.append(_candidates(best, judged[judged >= 0], source))
             outside += int((~np.isin(documents[-1], best)).sum())
         hits = collect_hits(index, [result.query for result in found], documents, n_jobs=n_jobs)
         hits = with_feedback(hits, feature_set, index, found, documents, n_jobs=n_jobs)
-        hits = with_own(hits, feature_set, index, [result.query for result in found], documents, own)
+        asked_for = [result.query for result in found]
+        hits = with_own(hits, feature_set, index, asked_for, documents, own, counted=counted)
         features = extract(hits, feature_set, n_jobs=n_jobs)
         ids = [[index.id_of(doc) for doc in docs.tolist()] for docs in documents]
         rows.add(batch, ids, features, qrels)
         if progress is not None:
             progress(start + len(batch), len(asked))
+    absent_of_run.warn()
+    (own or NOTHING).warn_of_absent(feature_set, counted)
     known = {query.id for query in queries}
     dataset = rows.dataset()
     first_pass = _first_pass(model, feature_set) if run is None else None
@@ -170,11 +182,8 @@ def _first_pass(model: BM25 | BM25F | None, feature_set: FeatureSet) -> str | No
     return name if name in feature_set.names else None
 
 
-def _best_of_run(index: Index, scores: Mapping[str, float], n_candidates: int) -> np.ndarray:
-    """The best documents of one query's run; those that the index lacks are left out."""
-    best = sorted(scores, key=lambda name: -scores[name])[:n_candidates]
-    docs = np.array([index.find(name) for name in best], np.int64)
-    return docs[docs >= 0]
+def _best_of_run(scores: Mapping[str, float], n_candidates: int) -> list[str]:
+    return sorted(scores, key=lambda name: -scores[name])[:n_candidates]
 
 
 def _candidates(best: np.ndarray, judged: np.ndarray, source: str) -> np.ndarray:
@@ -194,11 +203,24 @@ class _Rows:
     features: list[np.ndarray] = field(default_factory=list)
 
     def add(self, queries: Sequence[QueryText], ids: Sequence[list[str]], features: np.ndarray, qrels: Qrels) -> None:
+        self._refuse_infinite(queries, ids, features)
         for query, own in zip(queries, ids, strict=True):
             self.query_ids += [query.id] * len(own)
             self.labels += [qrels[query.id].get(name, 0.0) for name in own]
             self.document_ids += own
         self.features.append(features)
+
+    def _refuse_infinite(self, queries: Sequence[QueryText], ids: Sequence[list[str]], features: np.ndarray) -> None:
+        found = np.argwhere(np.isinf(features))
+        if not len(found):
+            return
+        row, column = found[0].tolist()
+        places = ((query.id, name) for query, own in zip(queries, ids, strict=True) for name in own)
+        query_id, document = next(islice(places, row, None))
+        raise DataError(
+            f"{self.feature_set.names[column]} must be finite in float32 or missing: of document {document!r} for "
+            f"query {query_id!r} it is {features[row, column]}. Scale down the values or vectors that it is made of."
+        )
 
     def dataset(self) -> RankingDataset:
         if not self.labels:

@@ -219,9 +219,10 @@ class Schema:
     def _vector(self, name: str, given: int | tuple[int, str]) -> tuple[int, str]:
         """The numbers of a vector, and how they are kept."""
         dimension, kind = (given, "float32") if isinstance(given, int) else given
+        shown = f"{dimension:,} numbers of {kind}" if isinstance(dimension, int) else repr(dimension)
         if type(dimension) is not int or not 1 <= dimension <= MOST_NUMBERS or kind not in VECTOR_KINDS:
             raise ParameterError(
-                f"of {name!r} must be 1 to {MOST_NUMBERS:,} numbers of {' or '.join(VECTOR_KINDS)}, got {given!r}.",
+                f"of {name!r} must be 1 to {MOST_NUMBERS:,} numbers of {' or '.join(VECTOR_KINDS)}, got {shown}.",
                 parameter="vectors",
             )
         if self.kind_of(name) is not None:

@@ -16,7 +16,7 @@ from rankwell.parameters import as_bytes, check_choice
 from rankwell.rankers.early_stopping import EarlyStopping
 from rankwell.rankers.estimator import Estimator, not_fitted_error
 from rankwell.rankers.feature_columns import in_order_of
-from rankwell.rankers.learnable import check_learnable
+from rankwell.rankers.learnable import check_learnable, warn_of_empty_features
 from rankwell.rankers.streaming import StreamedSizes, check_streaming
 from rankwell.rankers.training_data import as_dataset, evaluation_sets, lacks_queries, stacked, weighted
 from rankwell.scoring.contributions import feature_contributions
@@ -317,6 +317,7 @@ class Ranker(Estimator):
         if train.n_queries > 1 and any(part.n_queries == 1 for part in eval_sets):
             logger.warning("eval_set is one query: pass eval_qid or eval_group if its rows belong to several.")
         check_streaming(self, train, eval_sets)
+        warn_of_empty_features(train)
         return TrainingTask(
             train=self._prepared(train, normaliser),
             validation=self._prepared(stacked(eval_sets), normaliser) if eval_sets else None,
@@ -399,9 +400,14 @@ class Ranker(Estimator):
     def contributions(self, X: Any, *, qid: Any = None, group: Any = None, n_rounds: int | None = None) -> np.ndarray:
         """What each feature adds to the score of every row: a tree's value is divided by exact Shapley values.
 
-        The same numbers as LightGBM's `pred_contrib` and XGBoost's `pred_contribs`. Rankers that are no sum of trees
-        have them as well, computed row by row: weight · value in a linear one; in a network, parts that sum to the
-        score (DeepLIFT's rescale rule). Rankers that read formulas or other rankers' scores have none.
+        Of an imported ranking or regression model, the same numbers as LightGBM's `pred_contrib` and XGBoost's
+        `pred_contribs`. They differ where the objective transforms the sum of the trees (binary, logistic, Poisson,
+        ...): there these sum to the score, which is transformed, and those to the sum before that. Of LightGBM's
+        random forests, whose score is a mean of trees, those sum to the trees' sum.
+
+        Rankers that are no sum of trees have them as well, computed row by row: weight · value in a linear one; in a
+        network, parts that sum to the score (DeepLIFT's rescale rule). Rankers that read formulas or other rankers'
+        scores have none.
 
         Parameters
         ----------
@@ -411,7 +417,9 @@ class Ranker(Estimator):
         Returns
         -------
         float64 array (n_docs, n_features + 1), in the order of the given rows
-            The last column is what belongs to no feature. Each row sums to its score.
+            The last column is what belongs to no feature. Each row sums to its score. Of a cascade, a document that
+            the first pass did not keep has the parts of its first score, and the last column has what takes it down to
+            its place below those that were kept.
 
         Examples
         --------

@@ -10,7 +10,7 @@ from typing import Any, Self
 from rankwell.errors import ParameterError
 from rankwell.rankers.base import Ranker, TrainedModel, TrainingTask
 from rankwell.scoring.description import RankerDescription, check_description, default_feature_names
-from rankwell.scoring.imports.booster_object import model_bytes
+from rankwell.scoring.imports.booster_object import model_bytes, predicts_with_all_rounds
 from rankwell.scoring.imports.reader import import_model, parse_model
 
 
@@ -41,7 +41,12 @@ class ImportedRanker(Ranker):
 
     @classmethod
     def from_model(
-        cls, model: Any, *, feature_names: Sequence[str] | None = None, n_features: int | None = None
+        cls,
+        model: Any,
+        *,
+        feature_names: Sequence[str] | None = None,
+        n_features: int | None = None,
+        all_rounds: bool = False,
     ) -> Self:
         """The ranker that scores as `model` does in its own library.
 
@@ -56,13 +61,19 @@ class ImportedRanker(Ranker):
             names can be searched with and served.
         n_features : int, optional
             How many features rows have, for models of RankLib and svm_rank, which say only what they read.
+        all_rounds : bool
+            Of a model of XGBoost that early stopping ended, import all rounds, as `Booster.predict` scores. Without it,
+            a file or an `XGBRanker` is imported up to its best round, as `XGBRanker.predict` scores; a `Booster` has
+            all rounds either way.
         """
         if n_features is None and feature_names is not None:
             n_features = len(feature_names)
         if isinstance(model, str | os.PathLike):
-            source, description = os.path.basename(os.fspath(model)), import_model(model, n_features=n_features)
+            source = os.path.basename(os.fspath(model))
+            description = import_model(model, n_features=n_features, all_rounds=all_rounds)
         else:
-            source, description = type(model).__name__, parse_model(model_bytes(model))
+            source = type(model).__name__
+            description = parse_model(model_bytes(model), all_rounds=all_rounds or predicts_with_all_rounds(model))
             # An object may have been read from a file that anyone wrote.
             check_description(description)
         if feature_names is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,14 @@ import numpy as np
 from rankwell.data.agreement import ALONE, Agreement
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, Parameter
+from rankwell.scoring.description import default_feature_names
+
+logger = logging.getLogger(__name__)
 
 # Pairs of a list that are compared at a time.
 _PAIRS = 65_536
-
+_FIRST_ROWS = 64
+_MOST_NAMED = 5
 
 # What a query that can be learnt from has: nothing, labels that differ, features that differ too.
 _NOTHING, _LABELS, _FEATURES = range(3)
@@ -31,6 +36,22 @@ def check_learnable(dataset: RankingDataset, *, missing_is_zero: bool, agreement
         )
     if found == _LABELS:
         raise _alike("a query whose labels differ")
+
+
+def warn_of_empty_features(dataset: RankingDataset) -> None:
+    """Log the features that no row has a value of, if the data is in memory: their source fits nothing."""
+    if dataset.is_sparse or dataset.is_on_disk or dataset.n_docs == 0:
+        return
+    # A few rows rule out nearly all features.
+    suspects = np.flatnonzero(np.isnan(dataset.features[:_FIRST_ROWS]).all(axis=0)).tolist()
+    empty = [column for column in suspects if np.isnan(dataset.features[:, column]).all()]
+    if empty:
+        names = dataset.feature_names or default_feature_names(dataset.n_features)
+        shown = ", ".join(names[column] for column in empty[:_MOST_NAMED])
+        logger.warning(
+            "%s: no row of the training data has a value. Check where it comes from, or leave it out.",
+            shown if len(empty) <= _MOST_NAMED else f"{shown}, ... ({len(empty)} features)",
+        )
 
 
 def _learnable(dataset: RankingDataset, missing_is_zero: bool) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -75,18 +75,36 @@ def part_data(part: RankerPart, dataset: RankingDataset, dense: np.ndarray) -> R
     return dataset.replace(features=np.ascontiguousarray(dense[:, list(part.features)]))
 
 
+class FirstPassRun(NamedTuple):
+    """What a first pass did with a dataset.
+
+    part : the ranker that it is; dataset : with the features that this reads
+    scores : its scores of all rows; kept : the rows that the second pass gets, ascending
+    """
+
+    part: RankerPart
+    dataset: RankingDataset
+    scores: np.ndarray
+    kept: np.ndarray
+
+
+def run_first_pass(description: RankerDescription, dataset: RankingDataset, score: Score) -> FirstPassRun:
+    first_pass = description.first_pass
+    assert first_pass is not None
+    part = description.parts[first_pass.part]
+    read = part_data(part, dataset, dataset.dense_features())
+    scores = score(part.description, read)
+    return FirstPassRun(part, read, scores, best_rows(scores, dataset.query_ptr, first_pass.keep))
+
+
 def score_in_two_passes(
     description: RankerDescription, dataset: RankingDataset, score: Score, *, n_rounds: int | None = None
 ) -> np.ndarray:
     """Scores of a description that has a first pass; they compare within a query."""
-    first_pass = description.first_pass
-    assert first_pass is not None
-    part = description.parts[first_pass.part]
-    first = score(part.description, part_data(part, dataset, dataset.dense_features()))
-    kept = best_rows(first, dataset.query_ptr, first_pass.keep)
+    run = run_first_pass(description, dataset, score)
     scores = np.full(dataset.n_docs, np.nan)
-    scores[kept] = score(description.second_pass, rows_of(dataset, kept), n_rounds=n_rounds)
-    return rank_below(scores, first, dataset.query_ptr)
+    scores[run.kept] = score(description.second_pass, rows_of(dataset, run.kept), n_rounds=n_rounds)
+    return rank_below(scores, run.scores, dataset.query_ptr)
 
 
 def best_rows(scores: np.ndarray, query_ptr: np.ndarray, keep: int) -> np.ndarray:

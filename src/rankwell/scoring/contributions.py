@@ -10,12 +10,13 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.validation import is_sparse
 from rankwell.errors import ParameterError
+from rankwell.scoring.composition import rows_of, run_first_pass
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.explanation import explain_rows
 from rankwell.scoring.inputs import ExpressionInputs
 from rankwell.scoring.layers import Mean
 from rankwell.scoring.reference_scores import run_layers
-from rankwell.scoring.scorer import model_columns
+from rankwell.scoring.scorer import model_columns, score_description
 from rankwell.scoring.shapley import TreeShapley
 from rankwell.scoring.trees import TreeInputs
 
@@ -28,9 +29,12 @@ def feature_contributions(
 ) -> np.ndarray:
     """The part of each feature in every row's score, then what belongs to none: float64 (n_docs, n_features + 1).
 
-    Rows are in the dataset's order, and sum to the scores. Of a ranker with a first pass, it is the second one's score.
+    Rows are in the dataset's order, and sum to the scores. Of a ranker with a first pass, the rows that it keeps are
+    those of the second one's score; the others are those of the first one's, and what takes it down to the document's
+    place below those that were kept belongs to no feature.
     """
-    description = description.second_pass
+    if description.first_pass is not None:
+        return _of_two_passes(description, dataset, n_rounds)
     if description.parts or any(isinstance(group, ExpressionInputs) for group in description.inputs):
         raise ParameterError(
             "this ranker reads formulas or the scores of other rankers, whose part of a score belongs to no single "
@@ -44,6 +48,31 @@ def feature_contributions(
             contributions[rows] = _by_row(description, part)
         else:
             contributions[rows] = _of_trees(description, part)
+    return contributions
+
+
+def _of_two_passes(description: RankerDescription, dataset: RankingDataset, n_rounds: int | None) -> np.ndarray:
+    contributions = np.zeros((dataset.n_docs, description.n_features + 1))
+    for rows, part in dataset.parts():
+        contributions[rows] = _of_queries_in_two_passes(description, part, n_rounds)
+    return contributions
+
+
+def _of_queries_in_two_passes(
+    description: RankerDescription, dataset: RankingDataset, n_rounds: int | None
+) -> np.ndarray:
+    run = run_first_pass(description, dataset, score_description)
+    contributions = np.zeros((dataset.n_docs, description.n_features + 1))
+    contributions[run.kept] = feature_contributions(
+        description.second_pass, rows_of(dataset, run.kept), n_rounds=n_rounds
+    )
+    below = np.setdiff1d(np.arange(dataset.n_docs), run.kept)
+    if len(below):
+        first = feature_contributions(run.part.description, run.dataset)
+        for column, feature in enumerate(run.part.features):
+            contributions[below, feature] += first[below, column]
+        offset = score_description(description, dataset, n_rounds=n_rounds) - run.scores
+        contributions[below, -1] = first[below, -1] + offset[below]
     return contributions
 
 

@@ -111,6 +111,11 @@ class RankerDescription:
     def n_columns(self) -> int:
         return len(self.feature_names) + len(self.parts)
 
+    @property
+    def needs_queries(self) -> bool:
+        """Whether documents are compared with the others of their query, here or in a part."""
+        return self.normaliser.needs_queries or any(part.description.needs_queries for part in self.parts)
+
     @cached_property
     def read_columns(self) -> frozenset[int]:
         """The columns that inputs read."""

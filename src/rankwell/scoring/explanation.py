@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,11 +21,12 @@ from rankwell.data.dataset import RankingDataset
 from rankwell.data.validation import is_sparse
 from rankwell.kernels.scoring.reference import activate, tested_value
 from rankwell.kernels.scoring.rules import ACTIVATIONS, IN_CATEGORIES
+from rankwell.scoring.composition import rows_of, run_first_pass
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.inputs import ExpressionInputs, InputGroup
 from rankwell.scoring.layers import Dense, Layer, Mean
 from rankwell.scoring.reference_scores import group_values, run_layers
-from rankwell.scoring.scorer import model_columns
+from rankwell.scoring.scorer import model_columns, score_description
 from rankwell.scoring.shapley import TreeShapley
 from rankwell.scoring.trees import TreeInputs
 
@@ -61,6 +62,8 @@ class InputPart:
 class Explanation:
     """A score in parts: score = base + the inputs' contributions = feature_base + the features' contributions.
 
+    offset : of a document that a first pass did not keep, whose parts are those of the first pass's score: what takes
+        that score down to the document's place below all that were kept, one more term of both sums; None of others
     columns : what the ranker read, by name: features after normalisation, and the scores of its parts
     """
 
@@ -70,6 +73,7 @@ class Explanation:
     feature_base: float
     features: dict[str, float]
     columns: dict[str, float]
+    offset: float | None = None
 
 
 def explain_score(
@@ -117,8 +121,10 @@ def explain_rows(
 ) -> list[Explanation]:
     """Explain the scores of rows of `dataset`, in its own order and as it is: it is normalised here.
 
-    Of a ranker with a first pass, the second one is explained, also for rows that the first would not keep.
+    Of a ranker with a first pass, the second one is explained, and the first for rows that it does not keep.
     """
+    if description.first_pass is not None:
+        return _explain_two_passes(description, dataset, rows, n_rounds)
     features = model_columns(description, dataset)
     if n_rounds is not None:
         description = description.first_rounds(n_rounds)
@@ -128,6 +134,25 @@ def explain_rows(
         explain_score(description, features[row].toarray()[0] if is_sparse(features) else features[row], known=known)
         for row in rows
     ]
+
+
+def _explain_two_passes(
+    description: RankerDescription, dataset: RankingDataset, rows: Sequence[int], n_rounds: int | None
+) -> list[Explanation]:
+    run = run_first_pass(description, dataset, score_description)
+    # What is kept is all that the second pass sees, and its normaliser compares.
+    place = {row: number for number, row in enumerate(run.kept.tolist())}
+    ranked = [place[row] for row in rows if row in place]
+    below = [row for row in rows if row not in place]
+    second = iter(explain_rows(description.second_pass, rows_of(dataset, run.kept), ranked, n_rounds=n_rounds))
+    first = iter(explain_rows(run.part.description, run.dataset, below))
+    scores = score_description(description, dataset, n_rounds=n_rounds)
+    return [next(second) if row in place else placed_below(next(first), float(scores[row])) for row in rows]
+
+
+def placed_below(explanation: Explanation, score: float) -> Explanation:
+    """The explanation of a document that a first pass did not keep, by that pass, with the score that places it."""
+    return replace(explanation, score=score, offset=score - explanation.score)
 
 
 @dataclass(frozen=True)

@@ -165,6 +165,8 @@ def explain(given: dict[str, str]) -> tuple[int, Any]:
     score = 0.25 + sum(feature["contribution"] for feature in features)
     ranking_pass = {"lists": "first" if given["id"] == "doc-9" else "second"}.get(given.get("ranker", ""))
     answer = {"id": given["id"], "score": score, "bias": 0.25, "features": features, "ranking_pass": ranking_pass}
+    if ranking_pass == "first":
+        answer |= {"score": score - 20.0, "offset": -20.0}
     return 200, answer
 
 

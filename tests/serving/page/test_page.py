@@ -511,6 +511,7 @@ def test_a_document_that_the_first_pass_did_not_keep(open_page):
     page = open_page("?q=match&ranker=lists&why=doc-9&by=lists")
     page.wait_for_selector(".feature")
     assert page.inner_text(".pass").startswith("The ranker's first pass did not keep this document for the second.")
+    assert "−20.00 for its place below those kept" in page.inner_text(".sum")
     page = open_page("?q=match&ranker=lists&why=doc-1&by=lists")
     page.wait_for_selector(".feature")
     assert page.locator(".pass").count() == 0

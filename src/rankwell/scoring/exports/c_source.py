@@ -62,7 +62,7 @@ def write_c(description: RankerDescription, name: str) -> bytes:
         raise ParameterError(f"must be a word of letters, digits and _ for C, got {name!r}.", parameter="name")
     if max(description.n_columns, description.n_inputs) > _MOST_VALUES:
         raise cannot_say(TITLE, f"a ranker of more than {_MOST_VALUES} features or inputs: it keeps them on the stack")
-    by_query = _needs_queries(description)
+    by_query = description.needs_queries
     writer = _CWriter(by_query)
     call = writer.score(description, _Columns(tuple(range(description.n_features)))).text
     body = "\n".join([*writer.tables, *writer.functions, _public_functions(name, call, by_query)])
@@ -74,10 +74,6 @@ def write_c(description: RankerDescription, name: str) -> bytes:
     structures = [STRUCTURES] if "struct node" in body else []
     functions = [text for function, text in FUNCTIONS.items() if re.search(rf"\b{function}\b", body)]
     return "\n".join([head, *structures, *functions, body]).encode()
-
-
-def _needs_queries(description: RankerDescription) -> bool:
-    return description.normaliser.needs_queries or any(_needs_queries(part.description) for part in description.parts)
 
 
 def _feature_lines(names: Sequence[str]) -> Iterable[str]:

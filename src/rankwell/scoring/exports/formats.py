@@ -82,7 +82,7 @@ FORMATS: Mapping[str, Write] = {
     "c": _c,
 }
 # What a user of a format should know.
-NOTES: Mapping[str, str] = {
+_NOTES: Mapping[str, str] = {
     "ranklib": "RankLib has no missing values: a feature that a document lacks counts as 0 there",
     "opensearch": "the names of the feature set's features must be the ranker's; --to opensearch-features writes one",
     "opensearch-ranklib": "RankLib counts features in the feature set's order; --to opensearch-features writes one",
@@ -110,6 +110,17 @@ def export_description(
     if not description.n_inputs:
         raise ParameterError("the ranker has no inputs: there is nothing to export.")
     return FORMATS[to](description, names)
+
+
+def export_notes(description: RankerDescription, to: str, *, ranking_pass: str | None = None) -> list[str]:
+    """What a user of the ranker in the format `to` should know."""
+    notes = [_NOTES[to]] if to in _NOTES else []
+    if _one_pass(description, to, ranking_pass).needs_queries:
+        notes.append(
+            "this ranker compares a document with the others of its query: the rows of one call must be all documents "
+            "of one query, and no others"
+        )
+    return notes
 
 
 def _one_pass(description: RankerDescription, to: str, ranking_pass: str | None) -> RankerDescription:

@@ -56,7 +56,7 @@ def write_onnx(description: RankerDescription, name: str) -> bytes:
         ir_version=IR_VERSION,
         opset_imports=[helper.make_opsetid("", OPERATOR_SET), helper.make_opsetid(TREES_DOMAIN, TREE_OPERATOR_SET)],
     )
-    by_query = "one query" if description.normaliser.needs_queries else "any rows"
+    by_query = "one query" if description.needs_queries else "any rows"
     properties = {"feature_names": json.dumps(description.feature_names), "rows_of_a_call": by_query}
     helper.set_model_props(model, properties)
     return bytes(model.SerializeToString())

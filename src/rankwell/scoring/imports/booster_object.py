@@ -16,14 +16,15 @@ from rankwell.errors import NotFittedError, ParameterError
 def model_bytes(model: Any) -> bytes:
     """What `model` would write to a file: LightGBM's text, XGBoost's UBJSON, CatBoost's JSON, ONNX's bytes.
 
-    Trees are those that the object's own `predict` uses: after early stopping up to the best iteration, except for
-    XGBoost's `Booster`, which uses all.
+    After early stopping, LightGBM writes the trees up to the best round, and XGBoost all trees with the number of the
+    best round; whether the object's own `predict` uses all of them, `predicts_with_all_rounds` says.
     """
     libraries = {base.__module__.partition(".")[0] for base in type(model).__mro__}
     if "lightgbm" in libraries:
         return str(_booster(model, "booster_").model_to_string()).encode()
     if "xgboost" in libraries:
-        return _xgboost_bytes(model)
+        booster = _booster(model, "get_booster")
+        return bytes((booster if booster is model else booster()).save_raw("ubj"))
     if "catboost" in libraries:
         return _catboost_bytes(model)
     if "onnx" in libraries:
@@ -34,12 +35,9 @@ def model_bytes(model: Any) -> bytes:
     )
 
 
-def _xgboost_bytes(model: Any) -> bytes:
-    if not hasattr(model, "get_booster"):
-        return bytes(model.save_raw("ubj"))
-    booster = _booster(model, "get_booster")()
-    stopped_at = getattr(model, "best_iteration", None) if model.early_stopping_rounds is not None else None
-    return bytes((booster if stopped_at is None else booster[: stopped_at + 1]).save_raw("ubj"))
+def predicts_with_all_rounds(model: Any) -> bool:
+    """Whether `model` predicts with all trees that it writes: all objects but XGBoost's estimators do."""
+    return not hasattr(type(model), "get_booster")
 
 
 def _catboost_bytes(model: Any) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from rankwell.errors import FileFormatError
 from rankwell.scoring.description import RankerDescription
+from rankwell.scoring.imports.complaint import complaint
 from rankwell.scoring.imports.numbered_features import MOST_FEATURES, finite_number, linear_description
 
 _BEGINNING = "solver_type"
@@ -25,8 +26,10 @@ def read_liblinear(text: str) -> RankerDescription:
     try:
         (solver,), (n_classes,) = entries["solver_type"], entries["nr_class"]
         width, bias = int(entries["nr_feature"][0]), finite_number(entries["bias"][0], "bias")
+    except FileFormatError:
+        raise
     except (KeyError, ValueError, IndexError) as cause:
-        raise FileFormatError(f"the LIBLINEAR model's header is incomplete ({cause!r}).") from cause
+        raise FileFormatError(f"the LIBLINEAR model's header is incomplete ({complaint(cause)}).") from cause
     if not has_weights or not 0 <= width <= MOST_FEATURES:
         raise FileFormatError("the LIBLINEAR model was cut short, or has too many features.")
     if solver == _MULTICLASS or n_classes != "2":

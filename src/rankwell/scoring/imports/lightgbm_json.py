@@ -6,6 +6,7 @@ from typing import Any
 
 from rankwell.errors import FileFormatError
 from rankwell.scoring.description import RankerDescription
+from rankwell.scoring.imports.complaint import complaint
 from rankwell.scoring.imports.lightgbm_model import (
     MISSING_NAN,
     MISSING_NONE,
@@ -29,8 +30,10 @@ def read_lightgbm_json(content: dict[str, Any]) -> RankerDescription:
     for number, tree in enumerate(content["tree_info"]):
         try:
             _add_tree(builder, tree["tree_structure"])
+        except FileFormatError:
+            raise
         except (KeyError, TypeError, ValueError, IndexError) as cause:
-            raise FileFormatError(f"the LightGBM model's tree {number} is damaged ({cause!r}).") from cause
+            raise FileFormatError(f"the LightGBM model's tree {number} is damaged ({complaint(cause)}).") from cause
     return describe(header, builder)
 
 
@@ -46,8 +49,10 @@ def _header(content: dict[str, Any]) -> Header:
             trees_per_round=int(content["num_tree_per_iteration"]),
             average_output=bool(content.get("average_output", False)),
         )
+    except FileFormatError:
+        raise
     except (KeyError, TypeError, ValueError) as cause:
-        raise FileFormatError(f"the LightGBM model's header is incomplete ({cause!r}).") from cause
+        raise FileFormatError(f"the LightGBM model's header is incomplete ({complaint(cause)}).") from cause
 
 
 def _add_tree(builder: TreeBuilder, root: dict[str, Any]) -> None:

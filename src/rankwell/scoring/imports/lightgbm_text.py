@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from rankwell.errors import FileFormatError
 from rankwell.scoring.description import RankerDescription
+from rankwell.scoring.imports.complaint import complaint
 from rankwell.scoring.imports.lightgbm_model import Header, Split, add_tree, check_header, describe
 from rankwell.scoring.tree_builder import TreeBuilder
 
@@ -26,8 +27,10 @@ def read_lightgbm_text(text: str) -> RankerDescription:
             raise FileFormatError(f"the LightGBM model has tree {block.get('Tree')} where tree {number} should be.")
         try:
             _add_tree(builder, block)
+        except FileFormatError:
+            raise
         except (KeyError, ValueError, IndexError) as cause:
-            raise FileFormatError(f"the LightGBM model's tree {number} is damaged ({cause!r}).") from cause
+            raise FileFormatError(f"the LightGBM model's tree {number} is damaged ({complaint(cause)}).") from cause
     return describe(header, builder)
 
 
@@ -57,8 +60,10 @@ def _header(block: dict[str, str]) -> Header:
             trees_per_round=int(block["num_tree_per_iteration"]),
             average_output="average_output" in block,
         )
+    except FileFormatError:
+        raise
     except (KeyError, ValueError) as cause:
-        raise FileFormatError(f"the LightGBM model's header is incomplete ({cause!r}).") from cause
+        raise FileFormatError(f"the LightGBM model's header is incomplete ({complaint(cause)}).") from cause
 
 
 def _add_tree(builder: TreeBuilder, block: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from rankwell.errors import FileFormatError
 from rankwell.scoring.description import RankerDescription, check_description
 from rankwell.scoring.imports.catboost_model import is_catboost, read_catboost
+from rankwell.scoring.imports.complaint import complaint
 from rankwell.scoring.imports.liblinear_model import is_liblinear, read_liblinear
 from rankwell.scoring.imports.lightgbm_json import read_lightgbm_json
 from rankwell.scoring.imports.lightgbm_text import read_lightgbm_text
@@ -30,21 +31,34 @@ _JSON_ENTRIES = (b"tree_info", b"learner", b'"tree"', b"features_info", b"oblivi
 
 
 @dataclass(frozen=True)
+class ImportChoices:
+    """What a user says of a model, where its file leaves it open.
+
+    n_features : how many features there are: more than a file reads that does not say it
+    all_rounds : of a model of XGBoost that early stopping ended, the rounds after the best one as well
+    """
+
+    n_features: int | None = None
+    all_rounds: bool = False
+
+
+@dataclass(frozen=True)
 class ModelFormat:
     """A format of another library.
 
-    title : what a file of it is; begins : whether a file that begins so may be one; parse : its bytes, and the number
-    of features if the user says it, to a description; counts_features : whether a file says how many features there
-    are
+    title : what a file of it is; begins : whether a file that begins so may be one; parse : its bytes, and what the
+    user says of it, to a description; counts_features : whether a file says how many features there are
     """
 
     title: str
     begins: Callable[[bytes], bool]
-    parse: Callable[[bytes, int | None], RankerDescription]
+    parse: Callable[[bytes, ImportChoices], RankerDescription]
     counts_features: bool = True
 
 
-def import_model(path: str | os.PathLike[str], *, n_features: int | None = None) -> RankerDescription:
+def import_model(
+    path: str | os.PathLike[str], *, n_features: int | None = None, all_rounds: bool = False
+) -> RankerDescription:
     """The model of another library that is stored at `path`: of LightGBM (text, or the JSON of `dump_model`), XGBoost
     (JSON, UBJSON), CatBoost (JSON), ONNX (trees), RankLib, svm_rank or LIBLINEAR.
 
@@ -52,16 +66,18 @@ def import_model(path: str | os.PathLike[str], *, n_features: int | None = None)
     up to rounding in their float32 sums.
 
     n_features : how many features there are, where the file does not say it: more than it reads
+    all_rounds : as XGBoost's `Booster.predict` scores a model that early stopping ended; its estimators' `predict`
+        leaves out the rounds after the best one, and so does this, unless it is said
     """
     content = Path(path).read_bytes()
     try:
-        description = parse_model(content, n_features=n_features)
+        description = parse_model(content, n_features=n_features, all_rounds=all_rounds)
         check_description(description)
     except FileFormatError as cause:
         raise FileFormatError(f"{path}: {cause}") from cause
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as cause:
         # The readers say what they look for and do not find; no list of what else can be wrong is ever complete.
-        raise FileFormatError(f"{path}: the model is damaged ({cause!r}).") from cause
+        raise FileFormatError(f"{path}: the model is damaged ({complaint(cause)}).") from cause
     return description
 
 
@@ -71,13 +87,14 @@ def model_format(path: str | os.PathLike[str]) -> ModelFormat | None:
         return _format_of(stream.read(4096))
 
 
-def parse_model(content: bytes, *, n_features: int | None = None) -> RankerDescription:
+def parse_model(content: bytes, *, n_features: int | None = None, all_rounds: bool = False) -> RankerDescription:
     """The model in `content`, the bytes of a file."""
+    choices = ImportChoices(n_features, all_rounds)
     found = _format_of(content[:4096])
     if found is not None:
-        return found.parse(content, n_features)
+        return found.parse(content, choices)
     if content.lstrip().startswith(b"{"):
-        return _parse_json(content, n_features)
+        return _parse_json(content, choices)
     if content.startswith(_CATBOOST_BINARY):
         raise FileFormatError(
             "this is CatBoost's binary format, which is not read: save the model again with "
@@ -94,7 +111,7 @@ def _format_of(head: bytes) -> ModelFormat | None:
     return next((known for known in _FORMATS if known.begins(head)), None)
 
 
-def _parse_json(content: bytes, n_features: int | None) -> RankerDescription:
+def _parse_json(content: bytes, choices: ImportChoices) -> RankerDescription:
     try:
         tree = json.loads(content)
     except (ValueError, RecursionError) as cause:
@@ -102,7 +119,7 @@ def _parse_json(content: bytes, n_features: int | None) -> RankerDescription:
             raise FileFormatError("this is not a model, which is one JSON object: it goes on after its end.") from cause
         raise FileFormatError(f"the JSON is damaged or cut short ({cause}).") from cause
     if "learner" in tree:
-        return read_xgboost(tree)
+        return read_xgboost(tree, all_rounds=choices.all_rounds)
     if "tree_info" in tree:
         return read_lightgbm_json(tree)
     if is_catboost(tree):
@@ -121,12 +138,12 @@ _FORMATS = (
     ModelFormat(
         "a model of LightGBM",
         lambda head: head.lstrip().startswith(_LIGHTGBM_BEGINNINGS),
-        lambda content, n_features: read_lightgbm_text(_text(content)),
+        lambda content, choices: read_lightgbm_text(_text(content)),
     ),
     ModelFormat(
         "a model of XGBoost",
         lambda head: head.startswith(_UBJSON_BEGINNINGS),
-        lambda content, n_features: read_xgboost(read_ubjson(content)),
+        lambda content, choices: read_xgboost(read_ubjson(content), all_rounds=choices.all_rounds),
     ),
     ModelFormat(
         "a model of LightGBM, XGBoost or CatBoost",
@@ -136,15 +153,15 @@ _FORMATS = (
     ModelFormat(
         "a model of RankLib",
         is_ranklib,
-        lambda content, n_features: read_ranklib(_text(content), n_features),
+        lambda content, choices: read_ranklib(_text(content), choices.n_features),
         counts_features=False,
     ),
     ModelFormat(
         "a model of svm_rank",
         is_svm_rank,
-        lambda content, n_features: read_svm_rank(_text(content), n_features),
+        lambda content, choices: read_svm_rank(_text(content), choices.n_features),
         counts_features=False,
     ),
-    ModelFormat("a model of LIBLINEAR", is_liblinear, lambda content, n_features: read_liblinear(_text(content))),
-    ModelFormat("an ONNX model", is_onnx, lambda content, n_features: read_onnx(content)),
+    ModelFormat("a model of LIBLINEAR", is_liblinear, lambda content, choices: read_liblinear(_text(content))),
+    ModelFormat("an ONNX model", is_onnx, lambda content, choices: read_onnx(content)),
 )

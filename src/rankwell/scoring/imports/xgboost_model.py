@@ -3,23 +3,30 @@
 XGBoost compares float32: x < threshold goes left, so the threshold here is the float32 just below it. A missing value
 follows the node's default direction. A category in the node's set goes right. Leaves are float32 and so are
 XGBoost's sums; the sum here is float64 and therefore differs from XGBoost's own by rounding.
+
+A model that early stopping ended has the number of its best round among its attributes, and the rounds after it among
+its trees. `predict` of XGBoost's estimators leaves those out, `Booster.predict` does not.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from rankwell.errors import FileFormatError
+from rankwell.errors import FileFormatError, Parameter
 from rankwell.kernels.scoring.rules import IN_CATEGORIES
 from rankwell.scoring.description import RankerDescription, default_feature_names
+from rankwell.scoring.imports.complaint import complaint
 from rankwell.scoring.imports.numbered_features import MOST_FEATURES
 from rankwell.scoring.layers import Dense, Layer, Sum
 from rankwell.scoring.normaliser import Normaliser
 from rankwell.scoring.tree_builder import Tree, TreeBuilder, float32_below
+
+logger = logging.getLogger(__name__)
 
 _IDENTITY = frozenset(
     {
@@ -39,14 +46,20 @@ _SIGMOID = frozenset({"binary:logistic", "reg:logistic"})
 _EXPONENTIAL = frozenset({"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"})
 
 
-def read_xgboost(content: Mapping[str, Any]) -> RankerDescription:
-    """The model in `content`, XGBoost's schema as nested mappings and lists."""
+def read_xgboost(content: Mapping[str, Any], *, all_rounds: bool = False) -> RankerDescription:
+    """The model in `content`, XGBoost's schema as nested mappings and lists.
+
+    all_rounds : after early stopping, the rounds after the best one as well
+    """
     try:
         learner = content["learner"]
         settings = learner["learner_model_param"]
         _check_one_output(settings)
         booster = learner["gradient_booster"]
         trees, weights = _trees_and_weights(booster)
+        round_size = _trees_in_a_round(booster)
+        if not all_rounds:
+            trees = trees[: _best_rounds(learner, len(trees) // round_size) * round_size]
         builder = TreeBuilder()
         for number, tree in enumerate(trees):
             _add_tree(builder, tree, weights[number], number)
@@ -58,11 +71,10 @@ def read_xgboost(content: Mapping[str, Any]) -> RankerDescription:
         if names and len(names) != n_features:
             raise FileFormatError(f"the XGBoost model has {n_features} features, but {len(names)} names.")
         layers = (Sum(bias=_bias(settings, objective)), *_output_layers(objective))
-        round_size = _trees_in_a_round(booster)
+    except FileFormatError:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as cause:
-        if isinstance(cause, FileFormatError):
-            raise
-        raise FileFormatError(f"the XGBoost model is incomplete or damaged ({cause!r}).") from cause
+        raise FileFormatError(f"the XGBoost model is incomplete or damaged ({complaint(cause)}).") from cause
     return RankerDescription(
         feature_names=names or default_feature_names(n_features),
         normaliser=Normaliser("none"),
@@ -98,6 +110,27 @@ def _trees_and_weights(booster: Mapping[str, Any]) -> tuple[list[Mapping[str, An
 def _trees_in_a_round(booster: Mapping[str, Any]) -> int:
     model = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
     return max(1, int(model["gbtree_model_param"].get("num_parallel_tree", 1)))
+
+
+def _best_rounds(learner: Mapping[str, Any], n_rounds: int) -> int:
+    """The rounds up to the best one, which early stopping writes down counted from 0; all of them if it did not."""
+    best = learner.get("attributes", {}).get("best_iteration")
+    if best is None:
+        return n_rounds
+    if not 0 <= int(best) < n_rounds:
+        raise FileFormatError(
+            f"the XGBoost model's best_iteration must be one of its {n_rounds} rounds, counted from 0, got {best}."
+        )
+    kept = int(best) + 1
+    if kept < n_rounds:
+        logger.info(
+            "early stopping ended this model of XGBoost: its best %d of %d rounds are imported, as XGBRanker predicts; "
+            "Booster.predict uses all, and so does an import with %s",
+            kept,
+            n_rounds,
+            Parameter("all_rounds", True),
+        )
+    return kept
 
 
 def _add_tree(builder: TreeBuilder, tree: Mapping[str, Any], weight: float, number: int) -> None:

@@ -203,14 +203,21 @@ class FeaturePart(Struct):
 class ExplainAnswer(Struct):
     id: str
     rank: int
-    score: Annotated[float, Meta(description="What the parts sum to: the score of the pass that is explained.")]
+    score: Annotated[float, Meta(description="The score of the result: bias, contributions and offset sum to it.")]
     bias: float
     features: list[FeaturePart]
     ranking_pass: Annotated[
         Literal["first", "second"] | None,
         Meta(
             description="Of a ranker with two passes: first if the document was not kept for the second, and is below "
-            "all that were, in the order of the first pass."
+            "all that were, in the order of the first pass, which is explained."
+        ),
+    ] = None
+    offset: Annotated[
+        float | None,
+        Meta(
+            description="Of a document that was not kept for the second pass: what takes its score in the first pass "
+            "down to its place below all that were."
         ),
     ] = None
 

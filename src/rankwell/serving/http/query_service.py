@@ -300,7 +300,7 @@ def explain_answer(explained: ExplainedDocument) -> messages.ExplainAnswer:
         for name, share in by_size
     ]
     return messages.ExplainAnswer(
-        explained.id, explained.rank, parts.score, parts.feature_base, features, explained.ranking_pass
+        explained.id, explained.rank, parts.score, parts.feature_base, features, explained.ranking_pass, parts.offset
     )
 
 

@@ -44,10 +44,13 @@ function featureItem(feature, largest) {
 }
 
 /** The sum that the score is, in one line. */
-function sumText({ score, bias, features }) {
+function sumText({ score, bias, features, offset }) {
   const added = features.reduce((sum, feature) => sum + feature.contribution, 0);
   const parts = [`${plural(features.length, "feature")} added ${signedFigure(added, Math.abs(added))}`];
   if (typeof bias === "number" && bias !== 0) parts.unshift(`${figure(bias)} for any document`);
+  if (typeof offset === "number") {
+    parts.push(`${signedFigure(offset, Math.abs(offset))} for its place below those kept`);
+  }
   return element(
     "p",
     { class: "sum" },
@@ -59,7 +62,9 @@ function sumText({ score, bias, features }) {
 /** What the score is of, where it is not that of the ranker itself. */
 function passNote({ ranking_pass: pass }) {
   if (pass !== "first") return null;
-  const words = "The ranker's first pass did not keep this document for the second. Its score in the first pass is:";
+  const words =
+    "The ranker's first pass did not keep this document for the second. It is below all that were kept, by its score " +
+    "in the first pass:";
   return element("p", { class: "pass" }, words);
 }
 

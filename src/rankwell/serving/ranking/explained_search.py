@@ -12,7 +12,7 @@ from rankwell.data.dataset import RankingDataset
 from rankwell.features.feature_set import FeatureSet
 from rankwell.index.query.query import Query
 from rankwell.scoring.description import RankerDescription
-from rankwell.scoring.explanation import Explanation, explain_rows
+from rankwell.scoring.explanation import Explanation, explain_rows, placed_below
 from rankwell.serving.unknown_document import UnknownDocumentError, unknown_document
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class ExplainedDocument:
     rank : its place in the results, from 1; first_score : its score in selection
     explanation : the ranker's score in parts; values : the features as they were extracted, by name
     ranking_pass : of a ranker with two passes, FIRST if the document was not among those that the first pass keeps for
-        the second: the first pass's score is explained, by which it is placed below them; None of other rankers
+        the second: the first pass's score is explained, by which it is placed below them (`Explanation.offset`);
+        None of other rankers
     """
 
     rank: int
@@ -88,7 +89,7 @@ def explain_search(
     if below:
         every = searcher.features(query, result.ids)
         rows = [result.ids.index(name) for name in below]
-        explained += explain_first_pass(searcher.description, every, rows)
+        explained += explain_first_pass(searcher.description, every, rows, result.scores[rows].tolist())
     return [_placed(result, name, *parts) for name, parts in zip([*ranked, *below], explained, strict=True)]
 
 
@@ -104,7 +105,7 @@ def explain_ranked(
     description: RankerDescription, feature_set: FeatureSet, features: np.ndarray, rows: Sequence[int]
 ) -> list[Explained]:
     """Rows of `features`, those of all documents of a query that the ranker scored."""
-    explanations = explain_rows(description, RankingDataset(features, group=[len(features)]), rows)
+    explanations = explain_rows(description.second_pass, RankingDataset(features, group=[len(features)]), rows)
     ranking_pass: PassName | None = None if description.first_pass is None else SECOND
     return [
         Explained(explanation, dict(zip(feature_set.names, features[row].tolist(), strict=True)), ranking_pass)
@@ -112,16 +113,21 @@ def explain_ranked(
     ]
 
 
-def explain_first_pass(description: RankerDescription, features: np.ndarray, rows: Sequence[int]) -> list[Explained]:
-    """Rows of `features`, those of all candidates of a query, by the first pass of a ranker."""
+def explain_first_pass(
+    description: RankerDescription, features: np.ndarray, rows: Sequence[int], scores: Sequence[float]
+) -> list[Explained]:
+    """Rows of `features`, those of all candidates of a query, by the first pass of a ranker.
+
+    scores : by which these rows are placed below the documents that were kept
+    """
     assert description.first_pass is not None
     part = description.parts[description.first_pass.part]
     read = np.ascontiguousarray(features[:, list(part.features)])
     explanations = explain_rows(part.description, RankingDataset(read, group=[len(read)]), rows)
     names = part.description.feature_names
     return [
-        Explained(explanation, dict(zip(names, read[row].tolist(), strict=True)), FIRST)
-        for row, explanation in zip(rows, explanations, strict=True)
+        Explained(placed_below(explanation, score), dict(zip(names, read[row].tolist(), strict=True)), FIRST)
+        for row, explanation, score in zip(rows, explanations, scores, strict=True)
     ]
 
 

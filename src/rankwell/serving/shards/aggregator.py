@@ -150,12 +150,13 @@ class Aggregator(ServedCollection):
         rows = await ranking.features(ranked.kept if is_kept else np.arange(len(candidates)))
         self._check_all_answered(search)
         description = ranking.passes.description
+        rank = int(np.flatnonzero(ranked.rows == candidate)[0]) + 1
         if is_kept:
             row = int(np.searchsorted(ranked.kept, candidate))
             (explained,) = await in_thread(explain_ranked, description, ranking.passes.feature_set, rows, [row])
         else:
-            (explained,) = await in_thread(explain_first_pass, description, rows, [candidate])
-        rank = int(np.flatnonzero(ranked.rows == candidate)[0]) + 1
+            score = float(ranked.scores[rank - 1])
+            (explained,) = await in_thread(explain_first_pass, description, rows, [candidate], [score])
         return ExplainedDocument(rank, document, float(candidates.score[candidate]), *explained)
 
     async def features(self, asked: messages.AskedQuery, documents: Sequence[str], ranker: str) -> np.ndarray:
