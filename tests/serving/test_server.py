@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -195,3 +196,23 @@ def test_the_interpreter_lock_changes_hands_less_often_on_several_cores(monkeypa
         signal.signal(signal.SIGTERM, handler)
     assert intervals == [pytest.approx(seconds)]
     assert sys.getswitchinterval() == before
+
+
+def test_sigterm_before_signals_are_listened_to_is_not_lost(monkeypatch):
+    run = uvicorn.Server.run
+
+    def run_late(server, sockets):
+        signal.raise_signal(signal.SIGTERM)
+        run(server, sockets)
+
+    monkeypatch.setattr(uvicorn.Server, "run", run_late)
+    handler, started = signal.getsignal(signal.SIGTERM), time.monotonic()
+    late = threading.Timer(20, signal.raise_signal, [signal.SIGTERM])
+    late.start()
+    try:
+        with bind("127.0.0.1", 0) as listening:
+            server.run(Starlette(), listening)
+    finally:
+        late.cancel()
+        signal.signal(signal.SIGTERM, handler)
+    assert time.monotonic() - started < 15

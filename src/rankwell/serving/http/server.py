@@ -63,11 +63,16 @@ def run(app: Starlette, listening: socket.socket, service: QueryService | None =
         server_header=False,
         timeout_graceful_shutdown=_DRAINING_SECONDS,
     )
-    # Uvicorn raises the signal again when it has drained: then SIGTERM is a success, and not a death.
-    signal.signal(signal.SIGTERM, lambda number, frame: None)
+    server = uvicorn.Server(config)
+
+    def end(number: int, frame: Any) -> None:
+        """Before Uvicorn listens to signals; it raises SIGTERM again when it has drained, a success and not a death."""
+        server.should_exit = True
+
+    signal.signal(signal.SIGTERM, end)
     is_on_one_core = hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) == 1
     with short_pauses(_SWITCH_SECONDS_ON_ONE_CORE if is_on_one_core else _SWITCH_SECONDS):
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
 
 
 def _protocol(service: QueryService) -> Any:
