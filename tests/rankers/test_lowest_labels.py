@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwell import DataError, LambdaMART, RankingDataset
+from rankwell import DataError, LambdaMART, LambdaRank, RankingDataset
 from rankwell.rankers.tree_data import gains_of
 
 
@@ -42,3 +42,12 @@ def test_documents_that_are_all_relevant_are_refused():
     ):
         LambdaMART(n_rounds=2, loss="map").fit(judged(labels))
     assert len(LambdaMART(n_rounds=2).fit(judged(labels)).trees_) == 2
+
+
+@pytest.mark.parametrize("loss", ["map", "mrr"])
+def test_networks_refuse_labels_that_are_all_above_0(loss):
+    data = judged()
+    ranker = LambdaRank(n_epochs=1, n_seeds=1, loss=loss, device="cpu")
+    ranker.fit(data)
+    with pytest.raises(DataError, match=rf"loss='{loss}' .* all 400 are: the lowest label is 1\. Subtract it"):
+        ranker.fit(judged(data.labels + 1))

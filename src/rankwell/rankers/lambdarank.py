@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from rankwell.data.dataset import RankingDataset
+from rankwell.errors import DataError
+from rankwell.kernels.lists.contract import NetworkProblem
 from rankwell.kernels.lists.losses import LAMBDARANK, WEIGHTINGS, XENDCG, ListLoss, list_loss
+from rankwell.kernels.lists.network_shape import NetworkShape
 from rankwell.metrics.conventions import DEFAULT
 from rankwell.metrics.names import AnyMetric
 from rankwell.parameters import check_choice
 from rankwell.rankers.neural import NeuralRanker
 
 _XENDCG = "xendcg"
+_BY_RELEVANCE = ("map", "mrr")
 
 
 class LambdaRank(NeuralRanker):
@@ -102,6 +107,15 @@ class LambdaRank(NeuralRanker):
     def _check_parameters(self) -> None:
         check_choice("loss", self.loss, (*WEIGHTINGS, _XENDCG))
         super()._check_parameters()
+
+    def _problem(self, train: RankingDataset, shape: NetworkShape) -> NetworkProblem:
+        if self.loss in _BY_RELEVANCE and train.n_docs and train.labels.min() > 0:
+            raise DataError(
+                f"no pairs to learn from: with loss={self.loss!r} a document is relevant if its label is above 0, and "
+                f"all {train.n_docs:,} are: the lowest label is {train.labels.min():g}. Subtract it from the labels, "
+                "or use another loss."
+            )
+        return super()._problem(train, shape)
 
     def _list_loss(self) -> ListLoss:
         return list_loss(XENDCG) if self.loss == _XENDCG else list_loss(LAMBDARANK, weighting=self.loss)
