@@ -90,13 +90,15 @@ def draw_convergence(results: StoredResults) -> Any:
 
 
 def _line(who: str) -> dict[str, Any]:
-    """The chosen way lies on one of the other two: it is drawn over them, with open marks."""
+    """The chosen way lies on one of the other two: it is drawn over them, with open marks. 16 cores have triangles."""
     if who == "H200":
         return {"marker": "s", "markersize": 3, "color": COLOURS[3]}
+    marker, line = ("o", "-") if who.startswith("2 ") else ("^", ":")
     if who.endswith("chosen way"):
         colour = OURS if who.startswith("2 ") else COLOURS[5]
-        return {"marker": "o", "markersize": 6, "fillstyle": "none", "linestyle": "--", "color": colour}
-    return {"marker": "o", "markersize": 3, "color": COLOURS[1] if who.endswith("DCM") else COLOURS[2]}
+        return {"marker": marker, "markersize": 6, "fillstyle": "none", "linestyle": "--", "color": colour}
+    colour = COLOURS[1] if who.endswith("DCM") else COLOURS[2]
+    return {"marker": marker, "markersize": 3, "linestyle": line, "color": colour}
 
 
 RANKSVM_TIMES = Drawing(

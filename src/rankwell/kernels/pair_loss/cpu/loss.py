@@ -22,6 +22,9 @@ from rankwell.kernels.threads import kernel_threads, run_parts, run_ranges
 SUM_COSTS = SumCosts(few_levels=TOTALS - 1, few=8.0, fixed=40.0, per_level=0.2, tree_fixed=36.0, tree_per_bit=2.0)
 
 _BLOCK_ROWS = 1024
+# Values of X that are worth a thread: reading them takes some tenths of a millisecond, as waking one does. The shape of
+# MQ2007, two million values, took 0.10 s on 16 cores when all of them shared it, and 0.015 s on another machine's two.
+_VALUES_OF_THREAD = 2**19
 
 
 class CpuPairLoss:
@@ -36,6 +39,7 @@ class CpuPairLoss:
         self._queries = queries_of(data)
         self._partial = np.empty((len(self._queries.chunk_ptr) - 1, self.n_features))
         self._support, self._support_at_trial = empty_support(len(data.levels)), empty_support(len(data.levels))
+        self._most_threads = 1 + int(data.features.size) // _VALUES_OF_THREAD  # of a sparse X, the values stored
         self._of_thread = threading.local()
 
     def to_device(self, vector: np.ndarray) -> np.ndarray:
@@ -78,7 +82,7 @@ class CpuPairLoss:
     def _sum_over_chunks(self, run: Callable[[Any, int, int], None]) -> np.ndarray:
         """Call ``run(scratch, first, last)`` for ranges of chunks, on all threads; the sum of the chunks' parts."""
         n_chunks = len(self._partial)
-        with kernel_threads(self._n_jobs):
+        with kernel_threads(self._n_jobs) as n_threads, kernel_threads(min(n_threads, self._most_threads)):
             if is_on_disk(self._features):
                 at_once = max(1, round(2 * BLOCK_BYTES * n_chunks / max(1, self._features.nbytes)))
                 run_parts(
