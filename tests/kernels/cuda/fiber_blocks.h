@@ -120,9 +120,6 @@ unsigned reduced(unsigned value, Reduce reduce) {
   for (int apart = 16; apart > 0; apart /= 2) value = reduce(value, exchanged(value, (threadIdx.x % 32) ^ apart));
   return value;
 }
-static unsigned __reduce_add_sync(unsigned, unsigned value) {
-  return reduced(value, [](unsigned x, unsigned y) { return x + y; });
-}
 static unsigned __reduce_max_sync(unsigned, unsigned value) {
   return reduced(value, [](unsigned x, unsigned y) { return max(x, y); });
 }
