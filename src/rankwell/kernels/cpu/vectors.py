@@ -7,7 +7,7 @@ to the instructions of the processor. Sums are always float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -208,3 +208,26 @@ def sum_lanes(builder: ir.IRBuilder, vector: Any) -> Any:
         low, high = (ir.Constant(ir.VectorType(_INT32, width), list(range(k, k + width))) for k in (0, width))
         vector = builder.fadd(builder.shuffle_vector(vector, vector, low), builder.shuffle_vector(vector, vector, high))
     return builder.extract_element(vector, _INT32(0))
+
+
+def sums_of_lanes(builder: ir.IRBuilder, vectors: Sequence[Any]) -> Any:
+    """The sums of several vectors, one after another as the first lanes of one vector.
+
+    Each is added by halves, as `sum_lanes` does, but the halves of two vectors by one instruction. There are at most as
+    many vectors as lanes.
+    """
+    lanes = vectors[0].type.count
+    zero = ir.Constant(vectors[0].type, [0.0] * lanes)
+    parts, width = list(vectors), lanes
+    while width > 1:
+        width //= 2
+        # A part has the sums of `lanes` / width vectors; here their first halves, and their second ones, of two parts.
+        low = [start + lane for start in range(0, 2 * lanes, 2 * width) for lane in range(width)]
+        first, second = (
+            ir.Constant(ir.VectorType(_INT32, lanes), [lane + begin for lane in low]) for begin in (0, width)
+        )
+        pairs = zip(parts[::2], [*parts[1::2], zero], strict=False)
+        parts = [
+            builder.fadd(builder.shuffle_vector(*pair, first), builder.shuffle_vector(*pair, second)) for pair in pairs
+        ]
+    return parts[0]

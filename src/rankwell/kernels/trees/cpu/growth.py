@@ -3,9 +3,9 @@
 The leader (worker 0) decides; stages of tasks are shared out: `COUNT` the documents of the smaller child of a cut, of
 one slab and one part of the documents; `SEARCH` a word, or half of it: add up the parts, subtract them from the
 parent's histograms, which so become the larger child's, and find the best cut of both; `COUNT_AND_SEARCH` both at once,
-where the documents are one part: some half words of a slab, which are searched by the thread that has them in its
-cache; `PART` documents by their side, `JOIN` the parts; `ADD` leaf values to scores. Every sum is of whole numbers, so
-the tree does not depend on who did what.
+where threads share words and not documents: some half words of a slab, which are searched by the thread that has them
+in its cache; `PART` documents by their side, `JOIN` the parts; `ADD` leaf values to scores. Every sum is of whole
+numbers, so the tree does not depend on who did what.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ from rankwell.kernels.trees.cpu.tasks import (
     SMALL_ID,
     SMALL_LEAF,
     SMALL_TOTAL,
+    STREAMED,
     WORD_IN_SLAB,
     WORDS_PER_SLAB,
     join_leaf,
@@ -100,6 +101,8 @@ from rankwell.kernels.trees.slabs import WORD
 DOCS_PER_PART = 2048
 _DOCS_PER_PARTED = 2048
 _DOCS_JOINED_BY_ALL = 16384
+# The lines of so many documents, 16 MB, stay in the third-level cache, from which every thread can read all of them.
+_DOCS_IN_CACHE = 2**18
 # With as many words for each worker, words are searched whole.
 _WORDS_PER_WORKER = 16
 _NOTHING = 0
@@ -373,11 +376,23 @@ def prepare_search(control, space, limits):
 
 @inlined_kernel
 def prepare_both(control, space, limits):
-    """Prepare COUNT_AND_SEARCH, for documents that are one part; returns its number of tasks."""
+    """Prepare COUNT_AND_SEARCH; returns its number of tasks."""
     n_slabs, n_workers = space.words.shape[0], len(space.to_beat)
     control[N_GROUPS] = min(n_workers // math.gcd(n_workers, n_slabs), 2 * control[WORDS_PER_SLAB])
     begin_search(space, limits)
     return n_slabs * control[N_GROUPS]
+
+
+@inlined_kernel
+def choose_counting(n_tasks, control, space, limits):
+    """The next stage, COUNT being prepared with `n_tasks` tasks, and its number of tasks: COUNT_AND_SEARCH if documents
+    are one part, or if all columns are in one slab. Then nothing is added up over threads."""
+    has_one_slab = space.words.shape[0] == 1 and len(space.found) >= 2 * len(space.to_beat)
+    is_in_cache = control[STREAMED] == 0 and control[LAST] - control[FIRST] <= _DOCS_IN_CACHE
+    if control[N_PARTS] > 1 and not (has_one_slab and is_in_cache):
+        return COUNT, n_tasks
+    control[N_PARTS] = 1
+    return COUNT_AND_SEARCH, prepare_both(control, space, limits)
 
 
 @inlined_kernel
@@ -424,8 +439,8 @@ def follow(stage, n_tasks, n_leaves, leaf, small, large, control, space, columns
             break
         _part_alone(control, space, n_tasks)
         following, is_parted = _NOTHING, True
-    if following == COUNT and control[N_PARTS] == 1:
-        following, n_tasks = COUNT_AND_SEARCH, prepare_both(control, space, limits)
+    if following == COUNT:
+        following, n_tasks = choose_counting(n_tasks, control, space, limits)
     publish(control, following, n_tasks)
     return following, n_tasks, n_leaves, leaf, small, large
 
@@ -440,7 +455,9 @@ def grow_tree(worker, control, space, columns, limits, plan):
     stage, n_tasks = COUNT, 1
     if worker == 0:
         begin(control, space.whole, space.real, space.live, limits, plan)
-        publish(control, COUNT, prepare_stage(COUNT, leaf, n_leaves, control, space, columns, limits, plan))
+        n_tasks = prepare_stage(COUNT, leaf, n_leaves, control, space, columns, limits, plan)
+        stage, n_tasks = choose_counting(n_tasks, control, space, limits)
+        publish(control, stage, n_tasks)
     while read_place(control, STOP) == 0:
         worked = work_off(worker, control, space, columns, plan)
         if worker > 0:

@@ -13,7 +13,15 @@ import numpy as np
 from rankwell.kernels.cpu.elementary_functions import exp32, log64
 from rankwell.kernels.cpu.lean_compilation import inlined_kernel, kernel
 from rankwell.kernels.threads import current_threads, run_parts
-from rankwell.kernels.trees.cpu.place_weights import COLUMN_WEIGHT, EXPONENTIAL, GAIN, ROW_WEIGHT, SCORE, weigh_places
+from rankwell.kernels.trees.cpu.place_weights import (
+    COLUMN_WEIGHT,
+    EXPONENTIAL,
+    GAIN,
+    INVERSE,
+    ROW_WEIGHT,
+    SCORE,
+    weigh_places,
+)
 from rankwell.kernels.trees.cpu.vector_code import FIRST_DISTANCE, LANES, N_ROW_SUMS, PAIR_ROWS, pair_rows, rank_places
 from rankwell.kernels.trees.losses import (
     FARTHEST,
@@ -27,8 +35,8 @@ from rankwell.kernels.trees.losses import (
 # Longer queries are sorted before; shorter ones are ranked by counting the higher scores of each document.
 LONGEST_COUNTED = 512
 _LN_2 = 0.6931471805599453
-# Rows of what else is by place or document.
-_OWN, _LAMBDA, _HESSIAN, _RAW = range(4)
+# Rows of what else is by place, or by document.
+_LAMBDA, _HESSIAN, _RAW = range(3)
 _PADDING = 2 * LANES
 _RANGES_PER_THREAD = 4
 
@@ -38,28 +46,26 @@ def _query_gradients(n_docs, scores, gain, discount, by_distance, loss, table, r
     """Fill room[_LAMBDA] and room[_HESSIAN] by place; returns the sum of all λ, without the query's factor."""
     raw = room[_RAW]
     n_padded = (n_docs + LANES - 1) // LANES * LANES
-    best = worst = scores[0]
-    for i in range(n_docs):
-        raw[i] = scores[i]
-        best = max(best, scores[i])
-        worst = min(worst, scores[i])
+    for i in range(np.uint64(n_docs)):
+        raw[i] = scores[i] + np.float32(0.0)  # 0 for −0
     for i in range(n_docs, n_padded):
         raw[i] = -np.inf
     if n_docs <= LONGEST_COUNTED:
         rank_places(raw, n_padded, places)
-    sigma, lowest = np.float32(loss.sigma), np.float32(-FARTHEST)
     for i in range(np.uint64(n_docs)):
-        room[_OWN, i] = exp32(max(sigma * (raw[i] - best), lowest))
-    for i in range(n_docs):
         k = np.uint64(places[i])
         table[SCORE, k] = raw[i]
-        table[EXPONENTIAL, k] = room[_OWN, i]
         table[GAIN, k] = gain[i]
+    best, worst = table[SCORE, 0], table[SCORE, n_docs - 1]
+    sigma, lowest = np.float32(loss.sigma), np.float32(-FARTHEST)
+    for k in range(np.uint64(n_docs)):
+        table[EXPONENTIAL, k] = exp32(max(sigma * (table[SCORE, k] - best), lowest))
     for k in range(n_docs, n_padded + PAIR_ROWS):
         table[SCORE, k] = worst
         table[EXPONENTIAL, k] = 1.0
         table[GAIN, k] = table[ROW_WEIGHT, k] = table[COLUMN_WEIGHT, k] = 0.0
     for k in range(n_padded + PAIR_ROWS):
+        table[INVERSE, k] = np.float32(1.0) / table[EXPONENTIAL, k]
         room[_LAMBDA, k] = room[_HESSIAN, k] = 0.0
     weigh_places(loss.kind, n_docs, discount, table)
     by_scores = loss.normalize != 0 and best != worst
@@ -69,10 +75,10 @@ def _query_gradients(n_docs, scores, gain, discount, by_distance, loss, table, r
     flat = 1 if loss.kind == PAIRWISE else 0
     for first in range(0, limit, PAIR_ROWS):
         pair_rows(table, by_distance, room[_LAMBDA], room[_HESSIAN], first, limit, n_docs, slope, floor, flat, sums)
-        for k in range(PAIR_ROWS):
-            room[_LAMBDA, first + k] += sums[0, k]
-            room[_HESSIAN, first + k] += sums[1, k]
-            total += np.float64(sums[2, k])
+    for k in range(limit):
+        room[_LAMBDA, k] += sums[0, k]
+        room[_HESSIAN, k] += sums[1, k]
+        total += np.float64(sums[2, k])
     return total
 
 
@@ -140,10 +146,10 @@ def new_scratch(queries: JudgedQueries) -> tuple[np.ndarray, np.ndarray, np.ndar
     """The table, room, places and sums of `pair_gradients`."""
     longest = room_for(queries)
     return (
-        np.zeros((5, longest), np.float32),
-        np.zeros((4, longest), np.float32),
+        np.zeros((INVERSE + 1, longest), np.float32),
+        np.zeros((_RAW + 1, longest), np.float32),
         np.zeros(longest, np.int32),
-        np.zeros((N_ROW_SUMS, PAIR_ROWS), np.float32),
+        np.zeros((N_ROW_SUMS, longest), np.float32),
     )
 
 

@@ -19,20 +19,25 @@ _AHEAD = 48
 @inner_kernel
 def mark_sides(divisor, n_codes, size, has_missing, code, missing_left, goes_left):
     """goes_left[value] = 1 if a document whose column has this value goes left, else 0; int64 (256,) at least."""
-    for value in range(size):
-        own = (value // divisor) % n_codes
-        if own == 0 and has_missing != 0:
-            goes_left[value] = missing_left
-        else:
-            goes_left[value] = own <= code
+    value = 0
+    while value < size:
+        for own in range(n_codes):
+            goes = missing_left if own == 0 and has_missing != 0 else np.int64(own <= code)
+            for _ in range(divisor):
+                goes_left[value] = goes
+                value += 1
 
 
 @inner_kernel
 def mark_set(divisor, n_codes, size, whole, leaf, goes_left):
     """As `mark_sides`, for a cut with a set of codes on the left, whole[SET:, leaf]."""
-    for value in range(size):
-        own = (value // divisor) % n_codes
-        goes_left[value] = (whole[SET + (own >> 6), leaf] >> (own & 63)) & 1
+    value = 0
+    while value < size:
+        for own in range(n_codes):
+            goes = (whole[SET + (own >> 6), leaf] >> (own & 63)) & 1
+            for _ in range(divisor):
+                goes_left[value] = goes
+                value += 1
 
 
 @inner_kernel

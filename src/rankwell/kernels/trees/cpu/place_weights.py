@@ -8,7 +8,7 @@ from rankwell.kernels.cpu.lean_compilation import inlined_kernel
 from rankwell.kernels.trees.losses import LAMBDALOSS, MAP, PAIRWISE
 
 # Rows of the table of places.
-SCORE, EXPONENTIAL, GAIN, ROW_WEIGHT, COLUMN_WEIGHT = range(5)
+SCORE, EXPONENTIAL, GAIN, ROW_WEIGHT, COLUMN_WEIGHT, INVERSE = range(6)
 
 
 @inlined_kernel

@@ -26,7 +26,7 @@ from rankwell.kernels.cpu.team import (
 )
 from rankwell.kernels.trees import rules
 from rankwell.kernels.trees.cpu.gradients import largest_values, pack_units, sum_units
-from rankwell.kernels.trees.cpu.growth import Plan, begin, follow, prepare_stage
+from rankwell.kernels.trees.cpu.growth import Plan, begin, choose_counting, follow, prepare_stage
 from rankwell.kernels.trees.cpu.lambdas import new_scratch, pair_gradients, ranges_of_queries, room_for
 from rankwell.kernels.trees.cpu.splits import LOWER_HALF, Limits, read_limits
 from rankwell.kernels.trees.cpu.tasks import ADD, COUNT, ROUND, work_on
@@ -299,8 +299,8 @@ def grow_rounds(worker, control, space, columns, settings, plan, given, grown):
             control[ROUND] = number
             n_leaves, leaf, small, large = 1, 0, 0, 0
             begin(control, space.whole, space.real, space.live, limits, own)
-            stage = COUNT
-            n_tasks = prepare_stage(stage, leaf, n_leaves, control, space, columns, limits, own)
+            n_tasks = prepare_stage(COUNT, leaf, n_leaves, control, space, columns, limits, own)
+            stage, n_tasks = choose_counting(n_tasks, control, space, limits)
             publish(control, stage, n_tasks)
         elif stage != ADD:
             stage, n_tasks, n_leaves, leaf, small, large = follow(

@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from rankwell.kernels.cpu.vectors import array_data, broadcast, load_lanes, store_lanes, sum_lanes, variable
+from rankwell.kernels.cpu.vectors import array_data, broadcast, load_lanes, store_lanes, sums_of_lanes, variable
 
 # Documents of a query side by side (float32), and bins (float64). Arrays have as much padding at the end.
 LANES = 16
@@ -38,9 +38,23 @@ def _positive_part(builder: ir.IRBuilder, value: Any) -> Any:
     return builder.select(builder.fcmp_ordered(">", value, zero), value, zero)
 
 
+def _bits_of(builder: ir.IRBuilder, value: Any) -> tuple[Any, Any]:
+    """The bits of floating-point numbers, and those that are their signs."""
+    size = 32 if value.type.element == _F32 else 64
+    bits = ir.VectorType(ir.IntType(size), value.type.count)
+    return builder.bitcast(value, bits), ir.Constant(bits, [1 << (size - 1)] * bits.count)
+
+
 def _size_of(builder: ir.IRBuilder, value: Any) -> Any:
-    zero = ir.Constant(value.type, [0.0] * value.type.count)
-    return builder.select(builder.fcmp_ordered(">", value, zero), value, builder.fneg(value))
+    bits, signs = _bits_of(builder, value)
+    return builder.bitcast(builder.and_(bits, builder.not_(signs)), value.type)
+
+
+def _with_sign_of(builder: ir.IRBuilder, size: Any, value: Any) -> Any:
+    """`size`, which is not negative, with the sign of `value`."""
+    bits, signs = _bits_of(builder, value)
+    signed = builder.or_(_bits_of(builder, size)[0], builder.and_(bits, signs))
+    return builder.bitcast(signed, size.type)
 
 
 def _largest(builder: ir.IRBuilder, vector: Any) -> Any:
@@ -77,21 +91,24 @@ def pair_rows(
     t = slope·max(s_i − s_j, 0) + floor, and, where the document at i has the larger gain,
     λ = w·e / (1 + e), else λ = w / (1 + e); both have the Hessian w·e / (1 + e)².
 
-    table : float32 (5, n), s, E, G, X and Y by place, n at least n_docs + 20, E not 0 anywhere
+    table : float32 (6, n), s, E, G, X, Y and 1/E by place, n at least n_docs + 20, E not 0 anywhere
     by_distance : float32, D[d] at place `FIRST_DISTANCE` + d, for d from −`FIRST_DISTANCE` to n_docs + 15
     gradient, hessian : float32 (n,), to which each column's part is added, rows in ascending order
     flat : int64, 1 if a difference of gains counts as 1
-    sums : float32 (3, 4), written: gradient, Hessian and Σλ of each row; lane j sums the places j, j + 16, ..., then
-        lanes are added in halves
+    sums : float32 (3, n), written at the rows' places: gradient, Hessian and Σλ of each; lane j sums the places j,
+        j + 16, ..., then lanes are added in halves. They are not added to `gradient`: the next rows would have to wait
+        for them
     """
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        places, distances, lam, hes = (array_data(context, builder, signature, arguments, k) for k in range(4))
-        out = array_data(context, builder, signature, arguments, 10)
+        def rows_of(number: int, n_rows: int) -> list[Any]:
+            array = context.make_array(signature.args[number])(context, builder, arguments[number])
+            length = builder.extract_value(array.shape, 1)
+            return [builder.gep(array.data, [builder.mul(length, _I64(row))]) for row in range(n_rows)]
+
+        distances, lam, hes = (array_data(context, builder, signature, arguments, k) for k in range(1, 4))
         first_place, last_place, end, slope_of, floor_of, is_flat = arguments[4:10]
-        table_array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        length = builder.extract_value(table_array.shape, 1)
-        fields = [builder.gep(places, [builder.mul(length, _I64(number))]) for number in range(5)]
+        fields, out = rows_of(0, 6), rows_of(10, N_ROW_SUMS)
         one, zero = _constant(_F32, LANES, 1.0), _constant(_F32, LANES, 0.0)
         slopes, floors = broadcast(builder, slope_of, LANES), broadcast(builder, floor_of, LANES)
         counts_one = builder.icmp_signed("!=", is_flat, _I64(0))
@@ -100,18 +117,18 @@ def pair_rows(
         rows = []
         for k in range(PAIR_ROWS):
             place = builder.add(first_place, _I64(k))
-            s, e, gain, x = (builder.load(builder.gep(field, [place])) for field in fields[:4])
+            s, gain, x, inverse = (builder.load(builder.gep(fields[field], [place])) for field in (0, 2, 3, 5))
             # No place is after that of a row beyond the limit.
             own = builder.select(
                 builder.icmp_signed("<", place, last_place), builder.trunc(place, _I32), _I32(2**31 - 1)
             )
-            of_row = [broadcast(builder, value, LANES) for value in (s, builder.fdiv(_F32(1.0), e), gain, x, own)]
+            of_row = [broadcast(builder, value, LANES) for value in (s, inverse, gain, x, own)]
             from_row = builder.gep(distances, [builder.sub(_I64(FIRST_DISTANCE), place)])
             rows.append((*of_row, from_row))
         totals = [variable(builder, zero) for _ in range(N_ROW_SUMS * PAIR_ROWS)]
         start = builder.and_(builder.add(first_place, _I64(1)), _I64(-LANES))
         with cgutils.for_range_slice(builder, start, end, _I64(LANES), _I64) as (j, _):
-            column_s, column_e, column_gain, _, y = (load_lanes(builder, field, j, _F32, LANES) for field in fields)
+            column_s, column_e, column_gain, _, y = (load_lanes(builder, field, j, _F32, LANES) for field in fields[:5])
             column_gradient, column_hessian = (load_lanes(builder, array, j, _F32, LANES) for array in (lam, hes))
             numbers = builder.add(broadcast(builder, builder.trunc(j, _I32), LANES), lane_numbers)
             is_document = builder.icmp_signed("<", numbers, ends)
@@ -125,7 +142,8 @@ def pair_rows(
                 unit = builder.select(builder.fcmp_ordered(">", size, zero), one, zero)
                 size = builder.select(counts_one, unit, size)
                 e = builder.fmul(column_e, row_inverse)
-                distance = _positive_part(builder, builder.fsub(row_s, column_s))
+                # Of a pair it is not below 0; of others it must only not make `t` 0.
+                distance = _size_of(builder, builder.fsub(row_s, column_s))
                 t = builder.fadd(builder.fmul(slopes, distance), floors)
                 inverse = builder.fdiv(one, builder.fmul(t, builder.fadd(one, e)))
                 w = builder.fmul(builder.fmul(size, gap), inverse)
@@ -133,7 +151,7 @@ def pair_rows(
                 we = builder.fmul(w, e)
                 value = builder.select(is_better, we, w)
                 curvature = builder.fmul(we, builder.fmul(t, inverse))
-                signed = builder.select(is_better, value, builder.fneg(value))
+                signed = _with_sign_of(builder, value, difference)
                 column_gradient = builder.fadd(column_gradient, signed)
                 column_hessian = builder.fadd(column_hessian, curvature)
                 for number, part in enumerate((builder.fneg(signed), curvature, value)):
@@ -141,8 +159,10 @@ def pair_rows(
                     builder.store(builder.fadd(builder.load(total), part), total)
             store_lanes(builder, column_gradient, lam, j)
             store_lanes(builder, column_hessian, hes, j)
-        for number, total in enumerate(totals):
-            builder.store(sum_lanes(builder, builder.load(total)), builder.gep(out, [_I64(number)]))
+        of_rows = sums_of_lanes(builder, [builder.load(total) for total in totals])
+        for number, row_sums in enumerate(out):
+            own = ir.Constant(ir.VectorType(_I32, PAIR_ROWS), list(range(number * PAIR_ROWS, (number + 1) * PAIR_ROWS)))
+            store_lanes(builder, builder.shuffle_vector(of_rows, of_rows, own), row_sums, first_place)
         return context.get_dummy_value()
 
     numbers = (types.int64,) * 3 + (types.float32, types.float32, types.int64)
@@ -153,31 +173,37 @@ def pair_rows(
 def rank_places(typing_context: Any, scores: Any, n_padded: Any, places: Any) -> Any:
     """places[i] = how many documents rank before document i: higher scores, and equal ones earlier in the file.
 
-    scores : float32, −inf from the last document to `n_padded`, a multiple of `LANES`; places : int32, written
+    Of two finite numbers, or one and an infinity, the smaller one less the larger one has the sign bit, and no other
+    difference has it, if none is −0. To count bits takes half as long as to compare.
+
+    scores : float32 without −0; −inf from the last document to `n_padded`, a multiple of `LANES`
+    places : int32, written
     """
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         data, out = (array_data(context, builder, signature, arguments, k) for k in (0, 2))
         counts = ir.VectorType(_I32, LANES)
+        sign_place = ir.Constant(counts, [31] * LANES)
+
+        def is_below(one: Any, other: Any) -> Any:
+            return builder.lshr(builder.bitcast(builder.fsub(one, other), counts), sign_place)
+
+        def other(place: Any) -> Any:
+            return broadcast(builder, builder.load(builder.gep(data, [place])), LANES)
+
         with cgutils.for_range_slice(builder, _I64(0), arguments[1], _I64(LANES), _I64) as (i, _):
             own = load_lanes(builder, data, i, _F32, LANES)
-            count = variable(builder, ir.Constant(counts, [0] * LANES))
-
-            def add(mask: Any, count: Any = count) -> None:
-                builder.store(builder.add(builder.load(count), builder.zext(mask, counts)), count)
-
-            def other(place: Any) -> Any:
-                return broadcast(builder, builder.load(builder.gep(data, [place])), LANES)
-
+            # All that are before in the file, less those of them that are below.
+            count = variable(builder, broadcast(builder, builder.trunc(i, _I32), LANES))
             with cgutils.for_range_slice(builder, _I64(0), i, _I64(1), _I64) as (j, _):
-                add(builder.fcmp_ordered(">=", other(j), own))
+                builder.store(builder.sub(builder.load(count), is_below(other(j), own)), count)
             for k in range(LANES):
                 value = other(builder.add(i, _I64(k)))
                 later = ir.Constant(ir.VectorType(_I1, LANES), [int(lane > k) for lane in range(LANES)])
-                equal = builder.and_(builder.fcmp_ordered("==", value, own), later)
-                add(builder.or_(builder.fcmp_ordered(">", value, own), equal))
+                equal = builder.zext(builder.and_(builder.fcmp_ordered("==", value, own), later), counts)
+                builder.store(builder.add(builder.load(count), builder.or_(is_below(own, value), equal)), count)
             with cgutils.for_range_slice(builder, builder.add(i, _I64(LANES)), arguments[1], _I64(1), _I64) as (j, _):
-                add(builder.fcmp_ordered(">", other(j), own))
+                builder.store(builder.add(builder.load(count), is_below(own, other(j))), count)
             store_lanes(builder, builder.load(count), out, i)
         return context.get_dummy_value()
 

@@ -18,6 +18,8 @@ BLOCK = 2048
 NEAR = 16
 # Tasks of counting for each worker: the last of them may keep one worker while others wait.
 _TASKS_PER_WORKER = 8
+# Likewise of parting, whose second thread is slower: what goes left is written backwards.
+_RANGES_PER_WORKER = 4
 HALF_VALUES = HALF_WORD * COLUMN_VALUES
 
 # Fields of `Workspace.whole`. Of leaves: their places in `rows`, of the documents that count and of the others; packed
@@ -111,7 +113,7 @@ def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> W
     (n_slabs, _, n_words), n_halves = slab_shape(n_columns), count_half_words(n_columns)
     n_docs, n_leaves, n_features = problem.n_docs, problem.settings.n_leaves, len(problem.columns.by_feature)
     feature_rules = problem.feature_rules or FeatureRules.none(n_features)
-    n_ranges = max(2 * n_workers, _blocks_on_disk(problem))
+    n_ranges = max(_RANGES_PER_WORKER * n_workers, _blocks_on_disk(problem))
     n_counting = n_workers if most_parts(problem, n_workers) > 1 else 0
     return Workspace(
         words=problem.slabs.reshape(n_slabs, -1).view(np.uint64),
