@@ -11,6 +11,7 @@ from tests.kernels.trees.device_inputs import INPUTS, LARGE_INPUTS
 from rankwell.kernels.trees.contract import BinTree
 from rankwell.kernels.trees.cpu import booster as booster_module
 from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
+from rankwell.kernels.trees.cpu.column_copies import LEAST_DOCS
 from rankwell.kernels.trees.cpu.lambdas import LONGEST_COUNTED
 from rankwell.kernels.trees.losses import LOSSES, PAIR_LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.sampling import Sampling
@@ -70,7 +71,9 @@ def test_rounds_are_those_grown_one_by_one(name, weighted, n_jobs, rounds_togeth
     problem = query_problem(LARGE_INPUTS["many tiles"], RankingLoss(LOSSES[name], 30, 1.0, 1), weighted=weighted)
     booster = booster_of(problem, n_jobs)
     trees = [*booster.boost_rounds(3, 4), *booster.boost_rounds(7, 5)]
-    assert rounds_together == [4, 5]
+    # Of so many documents columns are copied between calls, so the first ones grow few.
+    assert problem.n_docs >= LEAST_DOCS
+    assert rounds_together == [1, 3, 5]
     expected, scores = one_by_one(problem, 3, 9)
     assert_same_trees(trees, expected)
     np.testing.assert_array_equal(booster.scores(), scores)

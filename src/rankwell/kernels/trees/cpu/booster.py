@@ -12,6 +12,7 @@ from rankwell.kernels.disk_arrays import give_back, is_on_disk
 from rankwell.kernels.threads import current_threads, kernel_threads, run_parts
 from rankwell.kernels.trees.columns import COLUMN, LOWEST, bins_of_codes
 from rankwell.kernels.trees.contract import BIN_SET_WORDS, BinTree, TreeProblem
+from rankwell.kernels.trees.cpu.column_copies import ColumnCopies
 from rankwell.kernels.trees.cpu.drawing import counting_documents
 from rankwell.kernels.trees.cpu.gradients import Totals, pack_gradients
 from rankwell.kernels.trees.cpu.growth import Plan, grow_tree
@@ -52,6 +53,8 @@ GradientSource = Callable[[np.ndarray, int, np.ndarray, np.ndarray], None]
 _VALUES_FOR_A_TEAM = 2**20
 # Of trees that are grown together.
 _ROUNDS_MEMORY = 2**23
+# How many are grown together, for each that was grown before.
+_ROUNDS_PER_ROUND = 4
 
 
 class CpuTreeBooster:
@@ -74,11 +77,13 @@ class CpuTreeBooster:
             self._fill_gradients = None
             if problem.loss is not None and problem.queries is not None:
                 self._fill_gradients = gradient_source(problem.loss, problem.queries, self._docs_before())
-        self._space = new_workspace(problem, scores, self._n_workers)
+        self._copies = ColumnCopies(problem)
+        self._space = new_workspace(problem, scores, self._copies.copies, self._copies.copy_of, self._n_workers)
         self._with_gradients = _ordered_rows(_documents_with_gradients(problem))
         self._everything = _ordered_rows(np.ones(problem.n_docs, bool))
         self._gradient, self._hessian = (np.zeros(problem.n_docs, np.float32) for _ in range(2))
         self._round_gradients: RoundGradients | None = None
+        self._n_grown = 0
         self._choose_columns()
 
     def _docs_before(self) -> int:
@@ -128,8 +133,11 @@ class CpuTreeBooster:
         return len(problem.queries.discount) <= LONGEST_COUNTED
 
     def _most_rounds(self) -> int:
-        """So many that their trees take some megabytes."""
-        return max(1, _ROUNDS_MEMORY // (self._space.whole.nbytes + self._space.real.nbytes))
+        """So many that their trees take some megabytes; fewer at first, since columns are copied between calls."""
+        most = _ROUNDS_MEMORY // (self._space.whole.nbytes + self._space.real.nbytes)
+        if self._copies.has_room():
+            most = min(most, _ROUNDS_PER_ROUND * self._n_grown)
+        return max(1, most)
 
     def _grow_rounds(self, first: int, n_rounds: int) -> list[BinTree]:
         """Trees of several rounds, by one call of every thread."""
@@ -144,6 +152,7 @@ class CpuTreeBooster:
         given, grown = self._round_gradients, new_grown_rounds(self._space, n_rounds)
         limits, plan, columns = self._limits(), self._plan(first, n_counting), problem.columns
         with kernel_threads(self._n_jobs):
+            self._copies.fill()
             n_grown = self._in_team(
                 lambda worker, control: grow_rounds(worker, control, self._space, columns, limits, plan, given, grown)
             )
@@ -174,6 +183,7 @@ class CpuTreeBooster:
             a, b = packed.gradient_exponent, packed.hessian_exponent
             limits, plan = self._scaled_limits(min_docs_leaf, a, b), self._plan(number, n_counting)
             self._space.limits[:] = limits
+            self._copies.fill()
             n_leaves = self._grow(limits, plan._replace(total=packed.total, scale=math.ldexp(1.0, b - a)))
         return self._tree(self._space.whole, self._space.real, n_leaves, a, b) if n_leaves > 1 else self._without_cut()
 
@@ -297,6 +307,8 @@ class CpuTreeBooster:
         nodes, leaves = whole[:, : n_leaves - 1], whole[:, :n_leaves]
         lowest = self._problem.columns.by_feature[nodes[NODE_FEATURE], LOWEST]
         has_set = nodes[NODE_CODE] < 0
+        self._copies.count(nodes[NODE_FEATURE], nodes[NODE_DOCS])
+        self._n_grown += 1
         others = leaves[OTHER_END] - leaves[OTHER_START]
         return BinTree(
             feature=nodes[NODE_FEATURE].astype(np.int32),

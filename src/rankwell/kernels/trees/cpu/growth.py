@@ -25,6 +25,8 @@ from rankwell.kernels.trees.cpu.partition import mark_set, mark_sides
 from rankwell.kernels.trees.cpu.splits import LOWER_HALF, best_half, bounded_step
 from rankwell.kernels.trees.cpu.tasks import (
     ADD,
+    BYTE_IN_LINE,
+    COPY,
     COUNT,
     COUNT_AND_SEARCH,
     COUNTING,
@@ -46,7 +48,6 @@ from rankwell.kernels.trees.cpu.tasks import (
     OTHER_LAST,
     PART,
     SEARCH,
-    SHIFT,
     SLAB,
     SMALL,
     SMALL_DOCS,
@@ -54,7 +55,6 @@ from rankwell.kernels.trees.cpu.tasks import (
     SMALL_LEAF,
     SMALL_TOTAL,
     STREAMED,
-    WORD_IN_SLAB,
     WORDS_PER_SLAB,
     join_leaf,
     part_leaf,
@@ -183,7 +183,7 @@ def begin_search(space, limits):
 
 
 @inlined_kernel
-def prepare_parting(leaf, control, whole, sides, columns, words_per_slab):
+def prepare_parting(leaf, control, whole, sides, columns, copy_of, words_per_slab):
     of_feature = columns.by_feature[whole[FEATURE, leaf]]
     column = of_feature[COLUMN]
     size = columns.sizes[column]
@@ -199,9 +199,8 @@ def prepare_parting(leaf, control, whole, sides, columns, words_per_slab):
             whole[MISSING_LEFT, leaf],
             sides,
         )
-    word = column // WORD
-    control[SLAB], control[WORD_IN_SLAB] = word // words_per_slab, word % words_per_slab
-    control[SHIFT] = 8 * (column % WORD)
+    in_slab = words_per_slab * WORD
+    control[SLAB], control[BYTE_IN_LINE], control[COPY] = column // in_slab, column % in_slab, copy_of[column]
     control[FIRST], control[LAST] = whole[START, leaf], whole[END, leaf]
     control[OTHER_FIRST], control[OTHER_LAST] = whole[OTHER_START, leaf], whole[OTHER_END, leaf]
 
@@ -358,7 +357,7 @@ def prepare_stage(stage, leaf, n_leaves, control, space, columns, limits, plan):
     if stage == SEARCH:
         return prepare_search(control, space, limits)
     if stage == PART:
-        prepare_parting(leaf, control, whole, space.sides, columns, plan.words_per_slab)
+        prepare_parting(leaf, control, whole, space.sides, columns, space.copy_of, plan.words_per_slab)
         return share_parting(control, most_ranges)
     evaluate_leaves(whole, space.real, n_leaves, limits, plan)
     control[N_LEAVES] = n_leaves if n_leaves > 1 else 0
@@ -400,7 +399,7 @@ def _part_alone(control, space, n_tasks):
     """What PART and JOIN do, for few documents: they are parted before another thread could have taken a task."""
     control[N_TASKS] = n_tasks
     for task in range(n_tasks):
-        part_leaf(task, control, space.words, space.sides, space.rows, space.right)
+        part_leaf(task, control, space.words, space.lines, space.copies, space.sides, space.rows, space.right)
     join_alone(control, space, n_tasks)
 
 

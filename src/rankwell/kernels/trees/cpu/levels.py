@@ -220,7 +220,7 @@ def _work_off(worker, control, space, columns, limits, plan):
                 space.found_gain[task],
             )
         elif kind == PART:
-            part_leaf(task, control, words, space.sides, rows, space.right)
+            part_leaf(task, control, words, space.lines, space.copies, space.sides, rows, space.right)
         elif kind == JOIN:
             join_leaf(task, control, space.sides, rows, space.right)
         else:
@@ -278,7 +278,7 @@ def grow_levels(worker, control, space, columns, limits, plan):
         if following == COUNT:
             n_tasks = prepare_counting(control, n_slabs, plan)
         elif following == PART:
-            prepare_parting(leaf, control, whole, sides, columns, plan.words_per_slab)
+            prepare_parting(leaf, control, whole, sides, columns, space.copy_of, plan.words_per_slab)
             n_tasks = share_parting(control, most_ranges)
         elif following == ADD:
             evaluate_leaves(whole, real, n_leaves, limits, plan)

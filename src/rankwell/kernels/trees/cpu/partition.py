@@ -1,4 +1,8 @@
-"""The documents of a leaf by the side of its cut, each side in the order that the documents had."""
+"""The documents of a leaf by the side of its cut, each side in the order that the documents had.
+
+A document's side is a byte of its line in a slab, of which the rest is fetched in vain, or of a copy of that column
+(`column_copies`).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,8 @@ from rankwell.kernels.cpu.lean_compilation import inner_kernel
 from rankwell.kernels.cpu.vectors import prefetch_near
 from rankwell.kernels.trees.cpu.histograms import U
 from rankwell.kernels.trees.cpu.workspace import SET
-from rankwell.kernels.trees.slabs import MOST_WORDS
 
-_WORDS = U(MOST_WORDS)
-_BYTE = U(255)
-# How many documents ahead their lines are fetched.
+# How many documents ahead their bytes are fetched.
 _AHEAD = 48
 
 
@@ -41,20 +42,20 @@ def mark_set(divisor, n_codes, size, whole, leaf, goes_left):
 
 
 @inner_kernel
-def part_rows(slab, word, shift, goes_left, rows, start, end, spare, in_place):
+def part_rows(source, stride, offset, goes_left, rows, start, end, spare, in_place):
     """Move the documents of rows[start:end] that go right to spare[start:], in their order; returns how many go left.
 
     Those are moved to the front of rows[start:end], if `in_place`; else to the end of spare[start:end], backwards.
 
-    slab : uint64 (n_docs · 8,); word, shift : where in a document's line the column is
+    source : uint8, where document d has the value of the column at d · stride + offset
     """
     lefts, at, n_right = (rows, U(start), U(start)) if in_place else (spare, U(end) - U(1), U(start))
     ahead = U(end - _AHEAD) if end - start > _AHEAD else U(start)
     for place in range(U(start), U(end)):
         if place < ahead:
-            prefetch_near(slab, U(rows[place + U(_AHEAD)]) * _WORDS)
+            prefetch_near(source, U(rows[place + U(_AHEAD)]) * U(stride))
         row = rows[place]
-        left = U(goes_left[(slab[U(row) * _WORDS + U(word)] >> U(shift)) & _BYTE])
+        left = U(goes_left[source[U(row) * U(stride) + U(offset)]])
         lefts[at] = row
         spare[n_right] = row
         at += left if in_place else -left

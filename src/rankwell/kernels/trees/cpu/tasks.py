@@ -29,10 +29,11 @@ MAPPED_BYTES = 2**16
 COUNT, SEARCH, PART, JOIN, ADD, COUNT_AND_SEARCH = range(1, 7)
 MOST_NODES = 2 * MOST_LEAVES
 # Integers in `control` that tasks read. The leaf's documents and, if they are counted, the number of their parts; the
-# column that parts them; the places in the pool of the leaves searched, their packed sums, documents, numbers by which
-# features are drawn, and their own numbers; the leaf's documents that do not count, and the parts of those that do; the
-# groups of half words that a slab is counted in; the number of the count, from 1 on.
-FIRST, LAST, N_PARTS, SLAB, WORD_IN_SLAB, SHIFT = range(33, 39)
+# column that parts them: its slab, its place in a line, and which copy it is, −1 for none; the places in the pool of
+# the leaves searched, their packed sums, documents, numbers by which features are drawn, and their own numbers; the
+# leaf's documents that do not count, and the parts of those that do; the groups of half words that a slab is counted
+# in; the number of the count, from 1 on.
+FIRST, LAST, N_PARTS, SLAB, BYTE_IN_LINE, COPY = range(33, 39)
 IS_ROOT, SMALL, LARGE, SMALL_TOTAL, LARGE_TOTAL, SMALL_DOCS, LARGE_DOCS = range(39, 46)
 N_LEAVES, WORDS_PER_SLAB, SMALL_ID, LARGE_ID, SMALL_LEAF, LARGE_LEAF = range(46, 52)
 OTHER_FIRST, OTHER_LAST, N_COUNTED_PARTS, N_GROUPS = range(52, 56)
@@ -63,7 +64,7 @@ def work_on(kind, task, worker, control, space, columns, plan):
     words, packed, rows, right, scores = space.words, space.packed, space.rows, space.right, space.scores
     pool, whole, real, sides, sums = space.pool, space.whole, space.real, space.sides, space.sums
     if kind == PART:
-        part_leaf(task, control, words, sides, rows, right)
+        part_leaf(task, control, words, space.lines, space.copies, sides, rows, right)
     elif kind == JOIN:
         join_leaf(task, control, sides, rows, right)
     elif kind == ADD:
@@ -259,12 +260,14 @@ def join_leaf(task, control, sides, rows, right):
 
 
 @inlined_kernel
-def part_leaf(task, control, words, sides, rows, right):
+def part_leaf(task, control, words, lines, copies, sides, rows, right):
     own, n_tasks, start, end = _documents_of(task, control)
     first, last = start + (end - start) * own // n_tasks, start + (end - start) * (own + 1) // n_tasks
-    slab, word, shift = words[control[SLAB]], control[WORD_IN_SLAB], control[SHIFT]
+    is_copied = control[COPY] >= 0
+    source = copies[control[COPY]] if is_copied else lines[control[SLAB]]
+    stride, offset = (1, 0) if is_copied else (SLAB_BYTES, control[BYTE_IN_LINE])
     lowest, highest = (rows[first], rows[last - 1]) if last > first else (rows[0], rows[0])
-    sides[N_LEFT + task] = part_rows(slab, word, shift, sides, rows, first, last, right, own == 0)
+    sides[N_LEFT + task] = part_rows(source, stride, offset, sides, rows, first, last, right, own == 0)
     if control[STREAMED] != 0:
         _give_back_lines(control, words, last - first, lowest, highest)
 

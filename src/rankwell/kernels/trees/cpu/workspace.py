@@ -52,7 +52,8 @@ N_LIMITS = 9
 class Workspace(NamedTuple):
     """Arrays of a tree in growth.
 
-    words : uint64 (n_slabs, n_docs · 8), the slabs
+    words : uint64 (n_slabs, n_docs · 8), lines : uint8 (n_slabs, n_docs · 64), both the slabs
+    copies : uint8 (n_copies, n_docs), copy_of : int64 (n_columns,), of columns, see `ColumnCopies`
     packed : int64 (n_docs,), gradients and Hessians; scores : float32 (n_docs,)
     rows : uint32 (n_docs + NEAR,), the documents that count by leaf, the others by leaf; right : uint32 (n_docs,), of a
         leaf that is being parted, those that go right, and of its later parts the others as well
@@ -71,6 +72,9 @@ class Workspace(NamedTuple):
     """
 
     words: np.ndarray
+    lines: np.ndarray
+    copies: np.ndarray
+    copy_of: np.ndarray
     packed: np.ndarray
     scores: np.ndarray
     rows: np.ndarray
@@ -108,7 +112,9 @@ def _blocks_on_disk(problem: TreeProblem) -> int:
     return -(-problem.n_docs * SLAB_BYTES // (4 * BLOCK_BYTES)) if is_on_disk(problem.slabs) else 1
 
 
-def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> Workspace:
+def new_workspace(
+    problem: TreeProblem, scores: np.ndarray, copies: np.ndarray, copy_of: np.ndarray, n_workers: int
+) -> Workspace:
     n_columns = len(problem.columns.sizes)
     (n_slabs, _, n_words), n_halves = slab_shape(n_columns), count_half_words(n_columns)
     n_docs, n_leaves, n_features = problem.n_docs, problem.settings.n_leaves, len(problem.columns.by_feature)
@@ -117,6 +123,9 @@ def new_workspace(problem: TreeProblem, scores: np.ndarray, n_workers: int) -> W
     n_counting = n_workers if most_parts(problem, n_workers) > 1 else 0
     return Workspace(
         words=problem.slabs.reshape(n_slabs, -1).view(np.uint64),
+        lines=problem.slabs.reshape(n_slabs, -1),
+        copies=copies,
+        copy_of=copy_of,
         packed=np.zeros(n_docs, np.int64),
         scores=scores,
         rows=np.zeros(n_docs + NEAR, np.uint32),
