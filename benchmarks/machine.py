@@ -34,11 +34,15 @@ class Machine:
     gpu: Gpu | None
 
     def short_name(self, on_gpu: bool) -> str:
-        """``cpu2`` for two cores; for a figure of the GPU its name, such as ``h200``."""
+        """``cpu2`` for two cores; for a figure of the GPU its name, such as ``h200``.
+
+        The variable RANKWELL_MACHINE gives another name to a machine's own figures, so that those of a second machine
+        with as many cores are kept beside the first one's.
+        """
         if on_gpu and self.gpu is not None:
             words = re.sub(r"(?i)nvidia|geforce|tesla", " ", self.gpu.name).lower()
             return re.sub(r"[^a-z0-9]+", "-", words).strip("-")
-        return f"cpu{self.cores}"
+        return os.environ.get("RANKWELL_MACHINE") or f"cpu{self.cores}"
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

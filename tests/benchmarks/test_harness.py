@@ -405,6 +405,12 @@ class TestMachine:
         without = Machine("AMD EPYC", 2, 24.0, "Linux x86_64", None)
         assert without.short_name(on_gpu=True) == "cpu2"
 
+    def test_a_machine_may_be_given_another_name_for_its_own_figures(self, monkeypatch):
+        monkeypatch.setenv("RANKWELL_MACHINE", "xeon2")
+        machine = Machine("CPU", 2, 24.0, "Linux x86_64", Gpu("NVIDIA H200", "1", 140.0))
+        assert machine.short_name(on_gpu=False) == "xeon2"
+        assert machine.short_name(on_gpu=True) == "h200"
+
     def test_this_machine(self):
         here = machine.describe_machine()
         assert here.cores >= 1
